@@ -1,0 +1,61 @@
+/** Step 4 of the common processing (§1): takes the access token from the cookie, else from the header (§5.1.1). */
+import cookie from '@fastify/cookie'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The token as presented, or `null`; whether it is worth anything is the next step's to find. */
+    accessToken: string | null
+    /** Where it was found: a cookie is sent by browsers without being asked, a header never. */
+    accessTokenSource: 'cookie' | 'header' | null
+  }
+  interface FastifyReply {
+    /** Hands the token to browsers, until `expiresAt` (milliseconds since the epoch). */
+    setAccessToken(token: string, expiresAt: number): FastifyReply
+  }
+}
+
+export const ACCESS_TOKEN_COOKIE = 'ACCESS_TOKEN'
+
+/** `Bearer` in any letter case (RFC 9110 §11.1). */
+const BEARER = /^bearer +/i
+
+type Done = () => void
+
+const extractAccessToken = (request: FastifyRequest, _reply: FastifyReply, done: Done): void => {
+  const fromCookie = request.cookies[ACCESS_TOKEN_COOKIE]
+  if (fromCookie) {
+    request.accessToken = fromCookie
+    request.accessTokenSource = 'cookie'
+    return done()
+  }
+  const { authorization } = request.headers
+  if (authorization !== undefined && BEARER.test(authorization)) {
+    const token = authorization.slice(authorization.lastIndexOf(' ') + 1)
+    if (token !== '') {
+      request.accessToken = token
+      request.accessTokenSource = 'header'
+    }
+  }
+  done()
+}
+
+const accessToken = async (app: FastifyInstance): Promise<void> => {
+  await app.register(cookie)
+  app.decorateRequest('accessToken', null)
+  app.decorateRequest('accessTokenSource', null)
+  app.decorateReply('setAccessToken', function setAccessToken(token, expiresAt) {
+    const maxAge = Math.max(0, Math.floor((expiresAt - app.services.clock()) / 1_000))
+    return this.setCookie(ACCESS_TOKEN_COOKIE, token, {
+      httpOnly: true,
+      sameSite: 'lax',
+      path: '/',
+      maxAge,
+      secure: app.config.production,
+    })
+  })
+  app.addHook('onRequest', extractAccessToken)
+}
+
+export default fp(accessToken, { name: 'access-token', dependencies: ['error-handler'] })

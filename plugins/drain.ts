@@ -1,0 +1,27 @@
+/** Draining (DESIGN §8): while an instance stops it is not ready, and every answer asks its client to connect anew. */
+import { setTimeout as delay } from 'node:timers/promises'
+import type { FastifyInstance } from 'fastify'
+import fp from 'fastify-plugin'
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    readonly isDraining: () => boolean
+    /** Serves on for `DRAIN_DELAY`, so that load balancers and clients that keep connections open notice. */
+    readonly drain: () => Promise<void>
+  }
+}
+
+const drain = async (app: FastifyInstance): Promise<void> => {
+  let draining = false
+  app.decorate('isDraining', () => draining)
+  app.decorate('drain', async () => {
+    draining = true
+    await delay(app.config.drainDelay)
+  })
+  app.addHook('onRequest', function announceDrain(_request, reply, done) {
+    if (draining) reply.header('connection', 'close')
+    done()
+  })
+}
+
+export default fp(drain, { name: 'drain', dependencies: ['error-handler'] })

@@ -1,0 +1,45 @@
+/** Rules of HTTP that Node leaves to its user, and requests that Node answers by itself and in its own words. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { FastifyInstance } from 'fastify'
+import fp from 'fastify-plugin'
+import { ERRORS, errorBody, ServiceError } from '../src/errors.ts'
+import { answerSocket } from '../src/raw-answers.ts'
+
+/** Past this many fields Node would drop the rest without a word; so it drops none, and the request is refused. */
+const MAX_HEADER_FIELDS = 1_000
+
+/** How many Host fields a request has. Node keeps the first of several; a proxy in front may have gone by the last. */
+const countHosts = (rawHeaders: readonly string[]): number => {
+  let hosts = 0
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]
+    if (name?.length === 4 && name.toLowerCase() === 'host') hosts += 1
+  }
+  return hosts
+}
+
+const answerExpectation = (_request: IncomingMessage, response: ServerResponse): void => {
+  const { status, field, message } = ERRORS.expectationFailed
+  response.writeHead(status, { 'content-type': 'application/json; charset=utf-8', connection: 'close' })
+  response.end(JSON.stringify(errorBody(field, message)))
+}
+
+const httpRules = async (app: FastifyInstance): Promise<void> => {
+  app.server.maxHeadersCount = 0
+  app.server.on('checkExpectation', answerExpectation)
+  // Without a listener Node cuts the connection of a CONNECT.
+  app.server.on('connect', (_request: IncomingMessage, socket: Duplex) =>
+    answerSocket(socket, 'methodNotAllowed'),
+  )
+
+  app.addHook('onRequest', function checkHeaders({ raw }, _reply, done) {
+    if (raw.rawHeaders.length > MAX_HEADER_FIELDS * 2) return done(new ServiceError('headersTooLarge'))
+    const hosts = countHosts(raw.rawHeaders)
+    // RFC 9112 §3.2; HTTP/1.0 knows requests without Host.
+    if (hosts > 1 || (hosts === 0 && raw.httpVersionMinor > 0)) return done(new ServiceError('badHost'))
+    done()
+  })
+}
+
+export default fp(httpRules, { name: 'http-rules', dependencies: ['error-handler'] })

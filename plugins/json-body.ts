@@ -1,0 +1,22 @@
+/** The one media type that bodies have, read strictly: what two parsers could understand in two ways is refused. */
+import { isUtf8 } from 'node:buffer'
+import type { FastifyInstance } from 'fastify'
+import fp from 'fastify-plugin'
+import { ServiceError } from '../src/errors.ts'
+import { parseStrictJson } from '../src/strict-json.ts'
+
+const jsonBody = async (app: FastifyInstance): Promise<void> => {
+  // Fastify comes with a parser of text/plain, whose bodies would pass schemas by media type unchecked.
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body: Buffer, done) => {
+    try {
+      if (body.length === 0) throw new ServiceError('bodyRequired')
+      if (!isUtf8(body)) throw new ServiceError('notUtf8')
+      done(null, parseStrictJson(body.toString('utf8')))
+    } catch (error) {
+      done(error as Error)
+    }
+  })
+}
+
+export default fp(jsonBody, { name: 'json-body', dependencies: ['error-handler'] })

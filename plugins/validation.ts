@@ -1,0 +1,27 @@
+/** Every route is validated, also where it declares nothing: then it takes nothing. */
+import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify'
+import fp from 'fastify-plugin'
+import { createSchemaCompiler } from '../src/validation.ts'
+
+/** The schema of a part that a route does not declare: any property is one that the route does not know. */
+const NOTHING = { type: 'object', properties: {}, additionalProperties: false }
+const NO_BODY = { ...NOTHING, type: ['object', 'null'] }
+
+const BODY_METHODS = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
+
+const takesBody = ({ method }: RouteOptions): boolean => [method].flat().some(name => BODY_METHODS.has(name))
+
+const validation = async (app: FastifyInstance): Promise<void> => {
+  const compile = createSchemaCompiler()
+  app.setValidatorCompiler(({ schema, httpPart }) =>
+    compile(schema, httpPart as Parameters<typeof compile>[1]),
+  )
+
+  app.addHook('onRoute', route => {
+    const schema: FastifySchema = { querystring: NOTHING, ...route.schema }
+    if (takesBody(route)) schema.body ??= NO_BODY
+    route.schema = schema
+  })
+}
+
+export default fp(validation, { name: 'validation', dependencies: ['error-handler'] })

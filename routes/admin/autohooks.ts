@@ -1,0 +1,25 @@
+/** The key gate: every route in this folder and below it needs a valid admin key (§5.2), and no user. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { ServiceError } from '../../src/errors.ts'
+
+const ADMIN_KEY_HEADER = 'x-admin-key'
+
+type Done = (error?: Error) => void
+
+export default async function keyGate(app: FastifyInstance): Promise<void> {
+  const { adminKeys } = app.services
+
+  const requireAdminKey = (request: FastifyRequest, _reply: FastifyReply, done: Done): void => {
+    const presented = request.headers[ADMIN_KEY_HEADER]
+    if (typeof presented === 'string' && adminKeys.accepts(presented)) return done()
+    const headers = { 'www-authenticate': ADMIN_KEY_HEADER }
+    done(new ServiceError('adminKeyRequired', { headers, quiet: presented === undefined }))
+  }
+
+  // Also before the body is read: a refused caller learns nothing about payloads.
+  app.addHook('onRequest', requireAdminKey)
+  app.addHook('preHandler', requireAdminKey)
+  app.addHook('onRoute', route => {
+    route.config = { ...route.config, gate: 'adminKey' }
+  })
+}

@@ -1,0 +1,74 @@
+/** Turns what the service knows into what its answers say. */
+
+import type { Static } from '@sinclair/typebox'
+import type { FastifyReply } from 'fastify'
+import type { SignedIn } from '../src/auth/accounts.ts'
+import type { User } from '../src/users/user.ts'
+import type { Account, AdminUser, Profile, SignedIn as SignedInSchema } from './schemas.ts'
+
+let lastMoment = Number.NaN
+let lastText = ''
+
+/** ISO 8601. Formatting costs 0.4 µs, and under load dozens of requests share a millisecond: the last one is remembered. */
+const toIso = (moment: number): string => {
+  if (moment !== lastMoment) {
+    lastText = new Date(moment).toISOString()
+    lastMoment = moment
+  }
+  return lastText
+}
+
+type Unchanging = Omit<Static<typeof Account>, 'lastRequestAt'>
+
+/** A user record is never changed, only replaced: what is said of it is made once. */
+const unchanging = new WeakMap<User, Unchanging>()
+
+const present = (user: User): Unchanging => {
+  let account = unchanging.get(user)
+  if (account === undefined) {
+    account = {
+      id: user.id,
+      email: user.email,
+      firstName: user.firstName,
+      lastName: user.lastName,
+      emailVerified: user.emailVerified,
+      createdAt: new Date(user.createdAt).toISOString(),
+      updatedAt: new Date(user.updatedAt).toISOString(),
+    }
+    unchanging.set(user, account)
+  }
+  return account
+}
+
+export const presentAccount = (user: User, lastRequestAt = user.lastRequestAt): Static<typeof Account> => ({
+  ...present(user),
+  lastRequestAt: lastRequestAt === null ? null : toIso(lastRequestAt),
+})
+
+export const presentAdminUser = (user: User, lastRequestAt: number | null): Static<typeof AdminUser> => ({
+  ...presentAccount(user, lastRequestAt),
+  disabled: user.disabled,
+})
+
+export const presentProfile = ({ id, firstName, lastName, createdAt }: User): Static<typeof Profile> => ({
+  id,
+  firstName,
+  lastName,
+  createdAt: new Date(createdAt).toISOString(),
+})
+
+/** The answer to a sign-up or sign-in, with the token in the cookie too. */
+export const presentSignedIn = (signedIn: SignedIn, reply: FastifyReply): Static<typeof SignedInSchema> => {
+  const { accessToken, expiresAt, user } = signedIn
+  reply.setAccessToken(accessToken, expiresAt).header('cache-control', 'no-store')
+  return { accessToken, expiresAt: new Date(expiresAt).toISOString(), user: presentAccount(user) }
+}
+
+/** The `Link` to the next page (RFC 8288): the request's own URL with another cursor. */
+export const linkToNext = (reply: FastifyReply, url: string, nextCursor: string | null): void => {
+  if (nextCursor === null) return
+  const [path, query] = url.split('?', 2)
+  const parameters = new URLSearchParams(query)
+  parameters.set('cursor', nextCursor)
+  reply.header('link', `<${path}?${parameters}>; rel="next"`)
+}

@@ -1,0 +1,25 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { linkToNext, presentProfile } from '../../presenters.ts'
+import { ErrorBody, listProperties, ProfilePage, Strict } from '../../schemas.ts'
+
+const users: FastifyPluginAsyncTypebox = async app => {
+  app.get(
+    '/',
+    {
+      schema: {
+        summary: 'Profiles of users, page by page',
+        querystring: Strict(listProperties),
+        response: { 200: ProfilePage, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      const { search, ...page } = request.validatedData.query
+      const filter = { disabled: false, ...(search !== undefined && { search }) }
+      const { users, nextCursor } = await app.services.users.list({ ...page, filter })
+      linkToNext(reply.header('cache-control', 'no-store'), request.url, nextCursor)
+      return { results: users.map(presentProfile), nextCursor }
+    },
+  )
+}
+
+export default users

@@ -1,0 +1,48 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+import { presentSignedIn } from '../../presenters.ts'
+import { Email, ErrorBody, Name, NewPassword, PresentedPassword, SignedIn, Strict } from '../../schemas.ts'
+
+const account: FastifyPluginAsyncTypebox = async app => {
+  const { accounts } = app.services
+  const SignUp = Strict({
+    email: Email,
+    password: NewPassword(app.config.passwordMinLength),
+    firstName: Type.Optional(Name),
+    lastName: Type.Optional(Name),
+  })
+  const SignIn = Strict({ email: Email, password: PresentedPassword })
+
+  app.post(
+    '/sign-up',
+    {
+      schema: {
+        summary: 'Open an account',
+        body: SignUp,
+        response: { 201: SignedIn, 409: ErrorBody, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      const signedIn = await accounts.signUp(request.validatedData.body)
+      reply.code(201).header('location', '/account')
+      return presentSignedIn(signedIn, reply)
+    },
+  )
+
+  app.post(
+    '/sign-in',
+    {
+      schema: {
+        summary: 'Open a session',
+        body: SignIn,
+        response: { 200: SignedIn, 401: ErrorBody, 403: ErrorBody, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      const { email, password } = request.validatedData.body
+      return presentSignedIn(await accounts.signIn(email, password), reply)
+    },
+  )
+}
+
+export default account

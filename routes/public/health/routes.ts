@@ -1,0 +1,16 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+
+const Health = Type.Object({ status: Type.Literal('ok') })
+
+const health: FastifyPluginAsyncTypebox = async app => {
+  app.get(
+    '/',
+    { schema: { summary: 'Whether the process answers; touches no database', response: { 200: Health } } },
+    (_request, reply) => {
+      reply.send({ status: 'ok' })
+    },
+  )
+}
+
+export default health

@@ -1,0 +1,20 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+import { ServiceError } from '../../../src/errors.ts'
+import { ErrorBody } from '../../schemas.ts'
+
+const Ready = Type.Object({ status: Type.Literal('ready') })
+
+const ready: FastifyPluginAsyncTypebox = async app => {
+  app.get(
+    '/',
+    { schema: { summary: 'Whether to send requests here', response: { 200: Ready, 503: ErrorBody } } },
+    async () => {
+      if (app.isDraining()) throw new ServiceError('draining')
+      await app.services.storage.ping()
+      return { status: 'ready' as const }
+    },
+  )
+}
+
+export default ready

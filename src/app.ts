@@ -1,0 +1,93 @@
+/** buildApp: the only way the service is put together, for the server and for every test. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import autoload from '@fastify/autoload'
+import Fastify, { type FastifyInstance, type RouteOptions } from 'fastify'
+import type { DestinationStream } from 'pino'
+import type { Config } from './config.ts'
+import { createLogger } from './logging.ts'
+import { serverOptions } from './server-options.ts'
+import { createServices, type Services } from './services.ts'
+import { openSqliteStorage } from './storage/sqlite/storage.ts'
+import type { Storage } from './storage/storage.ts'
+
+export type Gate = 'user' | 'adminKey'
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    readonly config: Config
+    readonly services: Services
+  }
+  interface FastifyContextConfig {
+    /** The gate that guards the route; set by the scope's autohooks, absent on public routes. */
+    gate?: Gate
+  }
+}
+
+/** What a caller may bring in place of what the configuration would make. */
+export interface Parts {
+  readonly storage?: Storage
+  readonly clock?: () => number
+  /** Where log lines go instead of standard output. */
+  readonly logStream?: DestinationStream
+  /** The folder that holds `plugins/` and `routes/`. */
+  readonly root?: string
+}
+
+const PROJECT = join(import.meta.dirname, '..')
+
+/** A folder of routes behind one gate, which its `autohooks.ts` puts before every route in it and in its subfolders. */
+const scope = (
+  app: FastifyInstance,
+  root: string,
+  name: string,
+  gate: Gate | undefined,
+  prefix = '',
+): void => {
+  const dir = join(root, 'routes', name)
+  if (gate !== undefined && !existsSync(join(dir, 'autohooks.ts'))) {
+    throw new Error(`routes/${name}/autohooks.ts is missing: its routes would be open to everybody`)
+  }
+  app.register(async scoped => {
+    const routes: RouteOptions[] = []
+    scoped.addHook('onRoute', route => void routes.push(route))
+    // A gate file that sets no gate is found here, before the first request.
+    scoped.addHook('onReady', async () => {
+      const open = routes.find(({ config }) => config?.gate !== gate)
+      if (open !== undefined)
+        throw new Error(`${open.url} in routes/${name} is not behind the gate of its scope`)
+    })
+    await scoped.register(autoload, {
+      dir,
+      autoHooks: true,
+      cascadeHooks: true,
+      matchFilter: /[/\\]routes\.ts$/,
+      options: { prefix },
+    })
+  })
+}
+
+/**
+ * Puts the service together, ready to `listen` or `inject`. Closing it writes what is due and lets go of everything.
+ * @throws {Error} when the store cannot be opened or a scope has no gate.
+ */
+export const buildApp = async (config: Config, parts: Parts = {}): Promise<FastifyInstance> => {
+  const { root = PROJECT, clock = Date.now } = parts
+  const logger = createLogger(config, parts.logStream)
+  const storage = parts.storage ?? (await openSqliteStorage(config.databaseFile))
+  const app = Fastify(serverOptions(config, logger))
+  const services = createServices(config, {
+    storage,
+    clock,
+    onFailure: (err, message) => logger.error({ err }, message),
+  })
+  app.decorate('config', config)
+  app.decorate('services', services)
+  app.addHook('onClose', () => services.close())
+
+  app.register(autoload, { dir: join(root, 'plugins'), dirNameRoutePrefix: false })
+  scope(app, root, 'public', undefined)
+  scope(app, root, 'private', 'user')
+  scope(app, root, 'admin', 'adminKey', '/admin')
+  return app
+}

@@ -1,0 +1,97 @@
+/** Sign-up and sign-in: the two ways to a session. */
+import { v7 as uuidv7 } from 'uuid'
+import { ServiceError } from '../errors.ts'
+import type { User } from '../users/user.ts'
+import type { UserStore } from '../users/user-store.ts'
+import type { AccessTokens } from './access-tokens.ts'
+import type { PasswordHashing } from './password-hashing.ts'
+import { newSession, type Session, type SessionLimits, type SessionStore } from './session.ts'
+import { Turns } from './turns.ts'
+
+export interface SignUp {
+  /** In canonical form. */
+  readonly email: string
+  readonly password: string
+  readonly firstName?: string | null
+  readonly lastName?: string | null
+}
+
+export interface SignedIn {
+  readonly accessToken: string
+  /** Milliseconds since the epoch. */
+  readonly expiresAt: number
+  readonly user: User
+}
+
+export interface AccountsParts {
+  readonly users: UserStore
+  readonly sessions: SessionStore
+  readonly tokens: AccessTokens
+  readonly hashing: PasswordHashing
+  readonly limits: SessionLimits
+  readonly clock: () => number
+}
+
+export class Accounts {
+  readonly #parts: AccountsParts
+  readonly #signUps = new Turns()
+
+  constructor(parts: AccountsParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Opens an account with a first session. Simultaneous sign-ups of one e-mail wait for each other, so that a thousand of
+   * them cost one hash; that one alone wins is the store's constraint, not this.
+   * @throws {ServiceError} `emailTaken`, `overloaded`, `storeUnavailable`
+   */
+  async signUp(input: SignUp): Promise<SignedIn> {
+    return this.#signUps.take(input.email, async () => {
+      const { users, sessions, hashing, limits, clock } = this.#parts
+      if ((await users.findByEmail(input.email)) !== undefined) throw new ServiceError('emailTaken')
+      const passwordHash = await hashing.hash(input.password)
+      const now = clock()
+      const user = {
+        id: uuidv7(),
+        email: input.email,
+        firstName: input.firstName ?? null,
+        lastName: input.lastName ?? null,
+        emailVerified: false,
+        disabled: false,
+        createdAt: now,
+        updatedAt: now,
+      }
+      const session = newSession(user.id, now, limits)
+      if (!(await sessions.addUser({ ...user, passwordHash }, session))) throw new ServiceError('emailTaken')
+      return this.#signedIn({ ...user, lastRequestAt: null }, session)
+    })
+  }
+
+  /**
+   * Opens a session for the right pair. An unknown e-mail, a wrong password and a disabled account cost the same hash.
+   * @throws {ServiceError} `wrongCredentials`; `accountDisabled` after the right password alone; `overloaded`
+   */
+  async signIn(email: string, password: string): Promise<SignedIn> {
+    const { users, sessions, hashing, limits, clock } = this.#parts
+    const found = await users.findByEmail(email)
+    const matches = await hashing.verify(password, found?.passwordHash ?? null)
+    if (found === undefined || !matches) throw new ServiceError('wrongCredentials')
+    const { user, passwordHash } = found
+    if (user.disabled) throw new ServiceError('accountDisabled')
+    const session = newSession(user.id, clock(), limits)
+    // The account may have changed while the hash was computed: the store decides.
+    if (!(await sessions.open(session, passwordHash))) await this.#refuseChanged(user.id)
+    if (hashing.isWeak(passwordHash))
+      await sessions.rehash(user.id, passwordHash, await hashing.hash(password))
+    return this.#signedIn(user, session)
+  }
+
+  async #refuseChanged(userId: string): Promise<never> {
+    const now = await this.#parts.users.find(userId)
+    throw new ServiceError(now?.disabled ? 'accountDisabled' : 'wrongCredentials')
+  }
+
+  #signedIn(user: User, session: Session): SignedIn {
+    return { accessToken: this.#parts.tokens.issue(session), expiresAt: session.expiresAt, user }
+  }
+}

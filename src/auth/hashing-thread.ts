@@ -1,0 +1,14 @@
+/** What the hashing threads run: argon2id, one hash at a time, blocking nobody but their own thread. */
+import { hashSync, verifySync } from '@node-rs/argon2'
+import { HASH_PARAMETERS } from './hash-parameters.ts'
+
+export const hash = (password: string): string => hashSync(password, HASH_PARAMETERS)
+
+/** @returns false also for a hash that is none: a broken row is a wrong password, not a failure of the service. */
+export const verify = ({ password, encoded }: { password: string; encoded: string }): boolean => {
+  try {
+    return verifySync(encoded, password)
+  } catch {
+    return false
+  }
+}

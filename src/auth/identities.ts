@@ -1,0 +1,168 @@
+/**
+ * Who is asking (§5.1.2). A token is verified and its session looked up once; from then on a request costs one look-up by
+ * the token's own text, which cannot collide and needs no hash (FACTS: 0.4 µs against 5.7 µs for the signature).
+ *
+ * Revocation: every change of a user or a session marks the user's record as no longer current before the change is
+ * acknowledged, and every remembered token leads to its user's record. So no answer after a change is for the old state.
+ */
+import type { User } from '../users/user.ts'
+import type { MaybePromise } from '../users/user-store.ts'
+import type { AccessTokenClaims, AccessTokens } from './access-tokens.ts'
+import type { Identity, KnownUser } from './identity.ts'
+import type { LastRequests } from './last-requests.ts'
+import type { Session, SessionLimits, SessionStore } from './session.ts'
+
+/** Remembered tokens; about 1 KB each with their user. */
+const CAPACITY = 100_000
+
+export interface IdentitiesParts {
+  readonly tokens: AccessTokens
+  readonly sessions: Pick<SessionStore, 'find'>
+  readonly lastRequests: LastRequests
+  readonly limits: SessionLimits
+  readonly clock: () => number
+  readonly capacity?: number
+}
+
+export class Identities {
+  readonly #parts: IdentitiesParts
+  readonly #capacity: number
+  readonly #byToken = new Map<string, Identity>()
+  readonly #users = new Map<string, KnownUser>()
+  #changes = 0
+
+  constructor(parts: IdentitiesParts) {
+    this.#parts = parts
+    this.#capacity = parts.capacity ?? CAPACITY
+  }
+
+  /**
+   * The identity that a token proves, with its last request noted, or `null`. At once unless the store has to be asked
+   * across a network.
+   * @throws {ServiceError} `storeUnavailable`
+   */
+  identify(token: string): MaybePromise<Identity | null> {
+    const identity = this.#byToken.get(token)
+    if (identity === undefined) return this.#resolve(token)
+    if (!identity.known.current) {
+      this.#forget(token, identity)
+      return this.#resolve(token)
+    }
+    const now = this.#parts.clock()
+    if (!this.#alive(identity, now)) {
+      this.#forget(token, identity)
+      return null
+    }
+    identity.used = true
+    this.#parts.lastRequests.note(identity, now)
+    return identity
+  }
+
+  /** To be called with every change of a user or of a session of theirs, before the change is acknowledged. */
+  evict(userId: string): void {
+    this.#changes += 1
+    const known = this.#users.get(userId)
+    if (known === undefined) return
+    known.current = false
+    this.#users.delete(userId)
+  }
+
+  /** For changes made by somebody else of whom nothing more is known. */
+  evictAll(): void {
+    this.#changes += 1
+    for (const known of this.#users.values()) known.current = false
+    this.#users.clear()
+    this.#byToken.clear()
+  }
+
+  #resolve(token: string): MaybePromise<Identity | null> {
+    const claims = this.#parts.tokens.verify(token)
+    if (claims === null) return null
+    const found = this.#parts.sessions.find(claims.sessionId)
+    if (found instanceof Promise) return this.#admitLater(token, claims, found)
+    return this.#admit(token, claims, found)
+  }
+
+  /** A change that arrives while the store is being asked may not be in its answer: ask again. */
+  async #admitLater(
+    token: string,
+    claims: AccessTokenClaims,
+    asked: ReturnType<SessionStore['find']>,
+  ): Promise<Identity | null> {
+    let before = this.#changes
+    let found = await asked
+    while (before !== this.#changes) {
+      before = this.#changes
+      found = await this.#parts.sessions.find(claims.sessionId)
+    }
+    return this.#admit(token, claims, found)
+  }
+
+  #admit(
+    token: string,
+    claims: AccessTokenClaims,
+    found: { session: Session; user: User } | undefined,
+  ): Identity | null {
+    if (found === undefined || found.user.disabled || found.session.userId !== claims.userId) return null
+    const { session, user } = found
+    const now = this.#parts.clock()
+    const identity: Identity = {
+      known: this.#know(user),
+      sessionId: session.id,
+      expiresAt: Math.min(session.expiresAt, claims.expiresAt),
+      lastRequestAt: session.lastRequestAt,
+      storedRequestAt: session.lastRequestAt,
+      used: false,
+    }
+    if (!this.#alive(identity, now)) return null
+    this.#remember(token, identity)
+    this.#parts.lastRequests.note(identity, now)
+    return identity
+  }
+
+  #alive(identity: Identity, now: number): boolean {
+    return now < identity.expiresAt && now - identity.lastRequestAt < this.#parts.limits.idle
+  }
+
+  #know(user: User): KnownUser {
+    const known = this.#users.get(user.id)
+    if (known !== undefined) return known
+    const lastRequestAt = this.#parts.lastRequests.latest(user.id, user.lastRequestAt)
+    return { user, lastRequestAt, noted: false, current: true, tokens: 0 }
+  }
+
+  #remember(token: string, identity: Identity): void {
+    const earlier = this.#byToken.get(token)
+    if (earlier !== undefined) this.#forget(token, earlier)
+    else if (this.#byToken.size >= this.#capacity) this.#makeRoom()
+    identity.known.tokens += 1
+    this.#users.set(identity.known.user.id, identity.known)
+    this.#byToken.set(token, identity)
+  }
+
+  /**
+   * Forgets the oldest token that was not used since the last look. A map keeps the order of insertion, so this is a
+   * clock (second chance): near LRU, without moving anything on a hit.
+   */
+  #makeRoom(): void {
+    for (const [token, identity] of this.#byToken) {
+      this.#byToken.delete(token)
+      if (!identity.used || !identity.known.current) {
+        this.#release(identity.known)
+        return
+      }
+      identity.used = false
+      this.#byToken.set(token, identity)
+    }
+  }
+
+  #forget(token: string, identity: Identity): void {
+    this.#byToken.delete(token)
+    this.#release(identity.known)
+  }
+
+  #release(known: KnownUser): void {
+    known.tokens -= 1
+    if (known.tokens === 0 && known.current) this.#users.delete(known.user.id)
+  }
+}

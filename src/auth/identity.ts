@@ -1,0 +1,28 @@
+import type { User } from '../users/user.ts'
+
+/** A user who made a request of late: the stored record, and what every request changes. */
+export interface KnownUser {
+  readonly user: User
+  /** Exact; reaches the store up to a second later. */
+  lastRequestAt: number | null
+  /** Whether a write of `lastRequestAt` is already due. */
+  noted: boolean
+  /** False from the moment the user or a session of theirs changed: whoever holds this record must look again. */
+  current: boolean
+  /** How many remembered tokens lead to this record. */
+  tokens: number
+}
+
+/** Who makes a request, and by which session. */
+export interface Identity {
+  readonly known: KnownUser
+  readonly sessionId: string
+  /** Milliseconds since the epoch, the session's absolute end. */
+  readonly expiresAt: number
+  /** From here the session's idle time counts. */
+  lastRequestAt: number
+  /** The session's last request as the store has it, or is about to. */
+  storedRequestAt: number
+  /** Used since the cache last looked for something to forget. */
+  used: boolean
+}

@@ -1,0 +1,24 @@
+/** Which passwords are accepted (DESIGN §4), and how a password becomes the bytes that are hashed. */
+import { dictionary } from '@zxcvbn-ts/language-common'
+import { canonicalEmail } from '../users/user.ts'
+
+export const PASSWORD_MAX_LENGTH = 128
+
+/** Shorter ones are refused by their length already. The list is in lower case. */
+const COMMON = new Set(dictionary['passwords-common'].filter(password => password.length >= 8))
+
+/** The same password typed on another keyboard can arrive composed otherwise ("é" as one code point or two). */
+export const canonicalPassword = (password: string): string => password.normalize('NFC')
+
+/**
+ * What is wrong with a new password beyond its length.
+ * @param email the account's e-mail as it was entered, if it was entered beside the password.
+ */
+export const passwordFaults = (password: string, email: unknown): string[] => {
+  const faults: string[] = []
+  const lower = password.toLowerCase()
+  if (COMMON.has(lower)) faults.push('is too commonly used')
+  if (typeof email === 'string' && lower.trim() === canonicalEmail(email))
+    faults.push('must differ from the e-mail')
+  return faults
+}

@@ -1,0 +1,46 @@
+import { v7 as uuidv7 } from 'uuid'
+import type { User } from '../users/user.ts'
+import type { MaybePromise } from '../users/user-store.ts'
+
+/** What one sign-in opened. Moments are milliseconds since the epoch; `expiresAt` is a whole second, as a token's `exp` is. */
+export interface Session {
+  readonly id: string
+  readonly userId: string
+  readonly createdAt: number
+  /** The session's absolute end, whatever happens. */
+  readonly expiresAt: number
+  /** From here the idle time counts; exact in memory, in the store at most one idle-hundredth older. */
+  readonly lastRequestAt: number
+}
+
+export interface SessionLimits {
+  /** Milliseconds until the absolute end. */
+  readonly lifetime: number
+  /** Milliseconds without a request after which a session ends. */
+  readonly idle: number
+}
+
+export const newSession = (userId: string, now: number, { lifetime }: SessionLimits): Session => ({
+  id: uuidv7(),
+  userId,
+  createdAt: now,
+  expiresAt: Math.ceil((now + lifetime) / 1_000) * 1_000,
+  lastRequestAt: now,
+})
+
+export type NewUser = Omit<User, 'lastRequestAt'> & { readonly passwordHash: string }
+
+/** What sign-up, sign-in and identification need of a store. Every write is on disk before its promise resolves. */
+export interface SessionStore {
+  /** Adds a user together with a first session. @returns false when the e-mail is taken. */
+  addUser(user: NewUser, session: Session): Promise<boolean>
+  /**
+   * Opens a session if, at that very moment, the user is enabled and the password is still the one that was verified.
+   * @returns false when it is not so.
+   */
+  open(session: Session, verifiedHash: string): Promise<boolean>
+  /** Replaces a password's hash by a stronger one of the same password, if it is still `from`. */
+  rehash(userId: string, from: string, to: string): Promise<void>
+  /** The session with its user, as the store has them; whether they may still be used is the caller's to judge. */
+  find(id: string): MaybePromise<{ session: Session; user: User } | undefined>
+}

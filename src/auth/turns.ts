@@ -1,0 +1,17 @@
+/** Lets work on the same key go one after the other. Holds one entry for each key that is being worked on, no more. */
+export class Turns {
+  readonly #last = new Map<string, Promise<void>>()
+
+  async take<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#last.get(key)
+    const mine = Promise.withResolvers<void>()
+    this.#last.set(key, mine.promise)
+    if (before !== undefined) await before
+    try {
+      return await work()
+    } finally {
+      if (this.#last.get(key) === mine.promise) this.#last.delete(key)
+      mine.resolve()
+    }
+  }
+}

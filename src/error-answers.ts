@@ -1,0 +1,53 @@
+/** What a client is told of an error, whatever it is: the one place where errors become answers (§7, DESIGN §3). */
+import { ERRORS, type ErrorBody, type ErrorName, errorBody, ServiceError } from './errors.ts'
+import { type FieldFault, fieldErrors } from './field-errors.ts'
+
+export interface ErrorAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: ErrorBody
+  readonly redirectTo?: string | undefined
+}
+
+/** Fastify's own errors, by its codes: their messages quote what the client sent. */
+const FRAMEWORK: Readonly<Record<string, ErrorName>> = {
+  FST_ERR_BAD_URL: 'badUrl',
+  FST_ERR_CTP_BODY_TOO_LARGE: 'bodyTooLarge',
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'badRequest',
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupportedMediaType',
+}
+
+interface Raised {
+  readonly message?: unknown
+  readonly code?: unknown
+  readonly statusCode?: unknown
+  readonly validation?: unknown
+}
+
+const answerService = ({ status, headers, field, message, redirectTo }: ServiceError): ErrorAnswer => ({
+  status,
+  headers,
+  body: errorBody(field, message),
+  redirectTo,
+})
+
+const isErrorStatus = (status: unknown): status is number =>
+  Number.isInteger(status) && (status as number) >= 400 && (status as number) <= 599
+
+/**
+ * @param error whatever was thrown, also what is no Error at all.
+ * @param production whether the messages of unforeseen errors are hidden (§7.2).
+ */
+export const answerFor = (error: unknown, production: boolean): ErrorAnswer => {
+  if (error instanceof ServiceError) return answerService(error)
+  const { message, code, statusCode, validation } = (error ?? {}) as Raised
+  const known = typeof code === 'string' ? FRAMEWORK[code] : undefined
+  if (known !== undefined) return answerService(new ServiceError(known))
+  if (Array.isArray(validation)) {
+    return { status: 400, headers: {}, body: { errors: fieldErrors(validation as FieldFault[]) } }
+  }
+  const status = isErrorStatus(statusCode) ? statusCode : 500
+  const hidden = status >= 500 && production
+  const text = typeof message === 'string' && message !== '' && !hidden ? message : ERRORS.unforeseen.message
+  return { status, headers: {}, body: errorBody('global', text) }
+}

@@ -1,0 +1,90 @@
+/**
+ * The one table of errors that the service raises (DESIGN §3): status, the key under which the message stands, message.
+ * A test holds it together with the README's table.
+ */
+
+export interface ErrorDefinition {
+  readonly status: number
+  /** The key in the `errors` body; `global` for whatever is not about one field (§7). */
+  readonly field: string
+  readonly message: string
+  /** Seconds for `Retry-After`. */
+  readonly retryAfter?: number
+}
+
+const define = (status: number, field: string, message: string, retryAfter?: number): ErrorDefinition =>
+  retryAfter === undefined ? { status, field, message } : { status, field, message, retryAfter }
+
+export const ERRORS = {
+  badRequest: define(400, 'global', 'The request is not valid HTTP'),
+  badHost: define(400, 'global', 'The request needs exactly one Host header'),
+  badUrl: define(400, 'global', 'The URL is not valid'),
+  bodyRequired: define(400, 'global', 'A JSON body is required'),
+  malformedJson: define(400, 'global', 'The body is not valid JSON'),
+  duplicateKey: define(400, 'global', 'The body names a property twice'),
+  dangerousKey: define(400, 'global', 'The body has a property with a forbidden name'),
+  notUtf8: define(400, 'global', 'The body is not valid UTF-8'),
+  badCursor: define(400, 'cursor', 'is not a cursor of this list'),
+  signInRequired: define(401, 'global', 'Sign in to use this route'),
+  adminKeyRequired: define(401, 'global', 'This route needs a valid admin key'),
+  wrongCredentials: define(401, 'credentials', 'The e-mail or the password is wrong'),
+  forbidden: define(403, 'global', 'This is not allowed'),
+  accountDisabled: define(403, 'global', 'This account is disabled'),
+  crossSite: define(403, 'global', 'A request from another site cannot use the cookie'),
+  routeNotFound: define(404, 'global', 'There is no such route'),
+  userNotFound: define(404, 'global', 'There is no such user'),
+  methodNotAllowed: define(405, 'global', 'This route does not answer this method'),
+  requestTimeout: define(408, 'global', 'The request did not arrive in time'),
+  emailTaken: define(409, 'email', 'is already taken'),
+  bodyTooLarge: define(413, 'global', 'The body is too large'),
+  unsupportedMediaType: define(415, 'global', 'The body must be application/json'),
+  expectationFailed: define(417, 'global', 'The expectation cannot be met'),
+  tooManyRequests: define(429, 'global', 'Too many requests', 1),
+  headersTooLarge: define(431, 'global', 'The header fields are too large or too many'),
+  unforeseen: define(500, 'global', 'Something went wrong'),
+  overloaded: define(503, 'global', 'The service is busy, try again', 1),
+  storeUnavailable: define(503, 'global', 'The store is not available, try again', 1),
+  draining: define(503, 'global', 'This instance is shutting down', 1),
+} as const satisfies Record<string, ErrorDefinition>
+
+export type ErrorName = keyof typeof ERRORS
+
+export interface ErrorDetails {
+  readonly headers?: Readonly<Record<string, string>>
+  /** Where a browser is sent with the message (§7.2). From configuration only, never from the request. */
+  readonly redirectTo?: string
+  /** For what any passer-by can cause at no cost: logged at the level `debug` alone, so that a flood fills no disk. */
+  readonly quiet?: boolean
+  /** What went wrong beneath; logged, never sent. */
+  readonly cause?: unknown
+}
+
+/** An error of the table, raised with `throw new ServiceError('userNotFound')`. */
+export class ServiceError extends Error {
+  readonly code: ErrorName
+  readonly status: number
+  readonly field: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly redirectTo: string | undefined
+  readonly quiet: boolean
+
+  constructor(name: ErrorName, details: ErrorDetails = {}) {
+    const { status, field, message, retryAfter }: ErrorDefinition = ERRORS[name]
+    super(message, { cause: details.cause })
+    this.name = 'ServiceError'
+    this.code = name
+    this.status = status
+    this.field = field
+    this.headers = retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }
+    if (details.headers !== undefined) this.headers = { ...this.headers, ...details.headers }
+    this.redirectTo = details.redirectTo
+    this.quiet = details.quiet ?? false
+  }
+}
+
+/** The body of every error (§7.1): field names with their messages. */
+export interface ErrorBody {
+  errors: Record<string, string[]>
+}
+
+export const errorBody = (field: string, message: string): ErrorBody => ({ errors: { [field]: [message] } })

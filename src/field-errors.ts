@@ -1,0 +1,61 @@
+/** Validation faults in the words of the error body: every failing field with each of its messages. */
+
+/** What is used of a fault as Ajv reports one. */
+export interface FieldFault {
+  readonly keyword: string
+  /** JSON pointer (RFC 6901) to the value; of an object, where a property is missing or unknown. */
+  readonly instancePath: string
+  readonly params: Readonly<Record<string, unknown>>
+  readonly message?: string
+}
+
+const FORMATS: Readonly<Record<string, string>> = {
+  email: 'must be a valid e-mail address',
+  uuid: 'must be a valid id',
+}
+
+const plural = (count: unknown, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
+
+const types = (type: unknown): string => [type].flat().join(' or ')
+
+const MESSAGES: Readonly<Record<string, (params: FieldFault['params']) => string>> = {
+  required: () => 'is required',
+  additionalProperties: () => 'is not allowed',
+  type: ({ type }) => `must be ${types(type)}`,
+  minLength: ({ limit }) => `must have at least ${plural(limit, 'character')}`,
+  maxLength: ({ limit }) => `must have at most ${plural(limit, 'character')}`,
+  minimum: ({ limit }) => `must be at least ${limit}`,
+  maximum: ({ limit }) => `must be at most ${limit}`,
+  minProperties: ({ limit }) =>
+    `must have at least ${plural(limit, 'property').replace('propertys', 'properties')}`,
+  enum: ({ allowedValues }) => `must be one of ${types(allowedValues).replaceAll(' or ', ', ')}`,
+  format: ({ format }) => FORMATS[String(format)] ?? `must be a valid ${format}`,
+}
+
+/** The property that a fault is about: of a missing or unknown one, the object's own path does not say. */
+const property = ({ keyword, params }: FieldFault): unknown => {
+  if (keyword === 'required') return params.missingProperty
+  return keyword === 'additionalProperties' ? params.additionalProperty : undefined
+}
+
+const fieldName = (fault: FieldFault): string => {
+  const path = fault.instancePath
+    .split('/')
+    .slice(1)
+    .map(part => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+  const own = property(fault)
+  if (own !== undefined) path.push(String(own))
+  return path.length === 0 ? 'global' : path.join('.')
+}
+
+/** A record without a prototype: a client may have named a property `__proto__`. */
+export const fieldErrors = (faults: readonly FieldFault[]): Record<string, string[]> => {
+  const errors: Record<string, string[]> = Object.create(null)
+  for (const fault of faults) {
+    const field = fieldName(fault)
+    const message = MESSAGES[fault.keyword]?.(fault.params) ?? fault.message ?? 'is not valid'
+    errors[field] ??= []
+    if (!errors[field].includes(message)) errors[field].push(message)
+  }
+  return errors
+}

@@ -1,0 +1,68 @@
+/** Puts the service's parts together: what plugins and routes find as `app.services`. */
+import { AccessTokens } from './auth/access-tokens.ts'
+import { Accounts } from './auth/accounts.ts'
+import { AdminKeys } from './auth/admin-keys.ts'
+import { Identities } from './auth/identities.ts'
+import { LastRequests } from './auth/last-requests.ts'
+import { PasswordHashing } from './auth/password-hashing.ts'
+import { keptSecret, signingKeys } from './auth/signing-keys.ts'
+import type { Config } from './config.ts'
+import type { Storage } from './storage/storage.ts'
+import { Users } from './users/users.ts'
+
+export interface Services {
+  readonly accounts: Accounts
+  readonly users: Users
+  readonly identities: Identities
+  readonly lastRequests: LastRequests
+  readonly adminKeys: AdminKeys
+  readonly storage: Storage
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number
+  /** Writes what is due, then lets go of threads and files. */
+  close(): Promise<void>
+}
+
+export interface ServicesParts {
+  readonly storage: Storage
+  readonly clock: () => number
+  /** Told of failures that no request is there to answer for. */
+  readonly onFailure: (error: unknown, message: string) => void
+}
+
+export const createServices = (config: Config, { storage, clock, onFailure }: ServicesParts): Services => {
+  const limits = { lifetime: config.sessionLifetime, idle: config.sessionIdle }
+  const secret = config.jwtSecret ?? keptSecret(`${config.databaseFile}.jwt-secret`)
+  const tokens = new AccessTokens(signingKeys(secret, config.jwtPreviousSecret), clock)
+  const hashing = new PasswordHashing()
+  const lastRequests = new LastRequests({
+    store: storage.lastRequests,
+    idle: config.sessionIdle,
+    onFailure: error => onFailure(error, 'last requests could not be written, they are kept'),
+  })
+  const identities = new Identities({ tokens, sessions: storage.sessions, lastRequests, limits, clock })
+  storage.onChange(userId => (userId === null ? identities.evictAll() : identities.evict(userId)))
+  lastRequests.start()
+
+  return {
+    accounts: new Accounts({
+      users: storage.users,
+      sessions: storage.sessions,
+      tokens,
+      hashing,
+      limits,
+      clock,
+    }),
+    users: new Users({ store: storage.users, clock }),
+    identities,
+    lastRequests,
+    adminKeys: new AdminKeys(config.adminKeys),
+    storage,
+    clock,
+    async close() {
+      await hashing.close()
+      await lastRequests.close()
+      await storage.close()
+    },
+  }
+}

@@ -1,0 +1,42 @@
+/** The one list of migrations, for every engine, in order. A migration that has been released is never changed. */
+import type { Kysely } from 'kysely'
+import type { Migration } from 'kysely/migration'
+
+const accounts: Migration = {
+  async up(db: Kysely<unknown>): Promise<void> {
+    await db.schema
+      .createTable('users')
+      .addColumn('id', 'text', column => column.primaryKey())
+      .addColumn('email', 'text', column => column.notNull().unique())
+      .addColumn('password_hash', 'text', column => column.notNull())
+      .addColumn('first_name', 'text')
+      .addColumn('last_name', 'text')
+      .addColumn('first_name_key', 'text', column => column.notNull())
+      .addColumn('last_name_key', 'text', column => column.notNull())
+      .addColumn('email_verified', 'integer', column => column.notNull())
+      .addColumn('disabled', 'integer', column => column.notNull())
+      .addColumn('created_at', 'bigint', column => column.notNull())
+      .addColumn('updated_at', 'bigint', column => column.notNull())
+      .execute()
+    // Lists are read in the order of one of these, from the middle on, and searched by a range of the keys.
+    for (const key of ['created_at', 'first_name_key', 'last_name_key']) {
+      await db.schema.createIndex(`users_by_${key}`).on('users').columns([key, 'id']).execute()
+    }
+    await db.schema
+      .createTable('sessions')
+      .addColumn('id', 'text', column => column.primaryKey())
+      .addColumn('user_id', 'text', column => column.notNull().references('users.id').onDelete('cascade'))
+      .addColumn('created_at', 'bigint', column => column.notNull())
+      .addColumn('expires_at', 'bigint', column => column.notNull())
+      .addColumn('last_request_at', 'bigint', column => column.notNull())
+      .execute()
+    await db.schema.createIndex('sessions_by_user_id').on('sessions').column('user_id').execute()
+    await db.schema
+      .createTable('last_requests')
+      .addColumn('user_id', 'text', column => column.primaryKey().references('users.id').onDelete('cascade'))
+      .addColumn('at', 'bigint', column => column.notNull())
+      .execute()
+  },
+}
+
+export const MIGRATIONS: Readonly<Record<string, Migration>> = { '0001_accounts': accounts }

@@ -1,0 +1,69 @@
+/** Keyset pagination of users (DESIGN §4): a page starts after the last row of the one before, so deep pages cost the same. */
+import { ServiceError } from '../errors.ts'
+import { searchKey, type User } from './user.ts'
+
+export const SORT_FIELDS = ['createdAt', 'firstName', 'lastName'] as const
+export type SortField = (typeof SORT_FIELDS)[number]
+
+/** A sort field, with `-` for descending. */
+export type Sort = SortField | `-${SortField}`
+export const SORTS: readonly Sort[] = SORT_FIELDS.flatMap(field => [field, `-${field}`] as const)
+
+export interface UserFilter {
+  /** The start of a first or last name, in any letter case. */
+  readonly search?: string
+  /** Whether `search` also matches the start of the e-mail: for administrators alone. */
+  readonly searchEmail?: boolean
+  readonly email?: string
+  readonly disabled?: boolean
+}
+
+/** Where a page starts: the sort key and the id of the last row before it. */
+export interface Position {
+  readonly key: number | string
+  readonly id: string
+}
+
+export interface UserQuery {
+  readonly filter: UserFilter
+  readonly sort: { readonly field: SortField; readonly descending: boolean }
+  readonly after: Position | null
+  readonly limit: number
+}
+
+export interface Page {
+  readonly users: readonly User[]
+  /** Opaque; `null` on the last page. */
+  readonly nextCursor: string | null
+}
+
+export const parseSort = (sort: Sort): UserQuery['sort'] => {
+  const descending = sort.startsWith('-')
+  return { field: (descending ? sort.slice(1) : sort) as SortField, descending }
+}
+
+/** The value by which a user stands in a list sorted by `field`. */
+export const sortKey = (user: User, field: SortField): number | string =>
+  field === 'createdAt' ? user.createdAt : searchKey(user[field])
+
+/** The position after `user`, with the sort it belongs to: a cursor is of no use in a list sorted otherwise. */
+export const encodeCursor = (sort: Sort, user: User): string =>
+  Buffer.from(JSON.stringify([sort, sortKey(user, parseSort(sort).field), user.id])).toString('base64url')
+
+const parseJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}
+
+/** @throws {ServiceError} `badCursor` for anything that is not a cursor of a list with this sort. */
+export const decodeCursor = (sort: Sort, cursor: string): Position => {
+  const parts = parseJson(Buffer.from(cursor, 'base64url').toString('utf8'))
+  if (!Array.isArray(parts) || parts.length !== 3) throw new ServiceError('badCursor')
+  const [cursorSort, key, id] = parts as unknown[]
+  const expected = parseSort(sort).field === 'createdAt' ? Number.isSafeInteger(key) : typeof key === 'string'
+  if (cursorSort !== sort || !expected || typeof id !== 'string') throw new ServiceError('badCursor')
+  return { key: key as number | string, id }
+}

@@ -1,0 +1,33 @@
+/** A user as the service knows one. Moments are milliseconds since the epoch, UTC. */
+export interface User {
+  /** UUIDv7: ids sort by the moment of sign-up. */
+  readonly id: string
+  /** In canonical form, see {@link canonicalEmail}; unique. */
+  readonly email: string
+  readonly firstName: string | null
+  readonly lastName: string | null
+  readonly emailVerified: boolean
+  readonly disabled: boolean
+  readonly createdAt: number
+  readonly updatedAt: number
+  /** `null` until the first identified request. */
+  readonly lastRequestAt: number | null
+}
+
+/** What can be changed of a user, by the user (names) or by an administrator (all of it). */
+export interface UserChanges {
+  readonly firstName?: string | null
+  readonly lastName?: string | null
+  readonly email?: string
+  readonly emailVerified?: boolean
+  readonly disabled?: boolean
+}
+
+/** The one form in which e-mail addresses are kept and compared. */
+export const canonicalEmail = (email: string): string => email.trim().toLowerCase()
+
+/**
+ * What names and e-mails are sorted and searched by: in any letter case, the same on every engine. Kept in columns of its
+ * own because SQLite folds ASCII alone and PostgreSQL folds by its locale.
+ */
+export const searchKey = (text: string | null): string => (text ?? '').normalize('NFC').toLowerCase()

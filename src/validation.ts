@@ -1,0 +1,99 @@
+/**
+ * Compiles schemas to validators. Strict where JSON has types (no coercion, unknown properties refused, every fault
+ * reported); query strings and path parameters, which are all text, are coerced.
+ */
+import { Ajv, type Options } from 'ajv'
+import formats from 'ajv-formats'
+import { passwordFaults } from './auth/passwords.ts'
+import { canonicalEmail } from './users/user.ts'
+
+export type HttpPart = 'body' | 'querystring' | 'params' | 'headers'
+
+interface Fault {
+  keyword: string
+  message: string
+  params: Record<string, unknown>
+}
+
+interface Parent {
+  readonly parentData: Record<string | number, unknown>
+  readonly parentDataProperty: string | number
+}
+
+const NORMALIZE: Readonly<Record<string, (text: string) => string>> = {
+  trim: text => text.trim(),
+  email: canonicalEmail,
+  lower: text => text.toLowerCase(),
+}
+
+/** `normalize: 'trim'` and so on: changes the text in place, before its length and format are looked at. */
+const normalize = (name: string, text: string, _schema: unknown, parent?: Parent): boolean => {
+  if (parent !== undefined) parent.parentData[parent.parentDataProperty] = NORMALIZE[name]?.(text) ?? text
+  return true
+}
+
+interface KeywordValidator {
+  (value: unknown, text: string, schema?: unknown, parent?: Parent): boolean
+  errors?: Partial<Fault>[]
+}
+
+const faulty = (keyword: string, validate: KeywordValidator, messages: readonly string[]): boolean => {
+  validate.errors = messages.map(message => ({ keyword, message, params: {} }))
+  return messages.length === 0
+}
+
+/** `newPassword: true`: the rules for passwords that are chosen, as opposed to presented. */
+const newPassword: KeywordValidator = (_on, text, _schema, parent) =>
+  faulty('newPassword', newPassword, passwordFaults(text, parent?.parentData.email))
+
+/** `text: 'any' | 'storable'`: what the store could not give back exactly is refused (DESIGN §4). */
+const text: KeywordValidator = (kind, value) => {
+  const faults: string[] = []
+  if (!value.isWellFormed()) faults.push('must be valid Unicode')
+  if (kind === 'storable' && value.includes('\0')) faults.push('must not contain NUL')
+  return faulty('text', text, faults)
+}
+
+const createAjv = (options: Options): Ajv => {
+  const ajv = new Ajv({
+    allErrors: true,
+    useDefaults: true,
+    allowUnionTypes: true,
+    addUsedSchema: false,
+    ...options,
+  })
+  formats.default(ajv)
+  // `before` puts them ahead of the other keywords for strings.
+  ajv.addKeyword({
+    keyword: 'normalize',
+    type: 'string',
+    modifying: true,
+    before: 'maxLength',
+    validate: normalize,
+    errors: false,
+  })
+  ajv.addKeyword({ keyword: 'text', type: 'string', validate: text, errors: true })
+  ajv.addKeyword({ keyword: 'newPassword', type: 'string', validate: newPassword, errors: true })
+  return ajv
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null
+
+/** Every string of a schema is checked to be storable text, unless the schema says otherwise: no route has to ask for it. */
+const withStorableText = (schema: unknown): unknown => {
+  if (Array.isArray(schema)) return schema.map(withStorableText)
+  if (!isObject(schema)) return schema
+  const copy: Record<string, unknown> = {}
+  for (const [key, value] of Object.entries(schema)) copy[key] = withStorableText(value)
+  if ([schema.type].flat().includes('string')) copy.text ??= 'storable'
+  return copy
+}
+
+/** A compiler for the schemas of one app. */
+export const createSchemaCompiler = () => {
+  const strict = createAjv({ coerceTypes: false, removeAdditional: false })
+  const coercing = createAjv({ coerceTypes: true, removeAdditional: false })
+  return (schema: unknown, part: HttpPart | undefined) =>
+    (part === 'body' ? strict : coercing).compile(withStorableText(schema) as object)
+}

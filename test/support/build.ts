@@ -1,0 +1,133 @@
+/** The service as tests use it: put together by buildApp like the server's, on a store of its own that is thrown away. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Writable } from 'node:stream'
+import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
+import type { Test } from 'tap'
+import { buildApp, type Parts } from '../../src/app.ts'
+import { loadConfig } from '../../src/config.ts'
+
+export const ADMIN_KEY = 'test-admin-key-0123456789abcdef'
+export const JWT_SECRET = 'test-jwt-secret-0123456789abcdef0123456789abcdef'
+export const PASSWORD = 'a rather long pass phrase 7'
+
+/** What a test takes of tap's test object. */
+export type Context = Pick<Test, 'teardown'>
+
+/** A folder that is removed with the test. */
+export const temporaryFolder = (t: Context): string => {
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-test-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+export interface BuildOptions extends Parts {
+  /** Environment variables over the test's defaults. */
+  readonly env?: Record<string, string>
+  /** Adds routes or hooks before the app boots. */
+  readonly extend?: (app: FastifyInstance) => void
+}
+
+/** An app ready for `inject`, closed with the test. */
+export const build = async (
+  t: Context,
+  { env = {}, extend, ...parts }: BuildOptions = {},
+): Promise<FastifyInstance> => {
+  const config = loadConfig({
+    NODE_ENV: 'test',
+    LOG_LEVEL: parts.logStream === undefined ? 'silent' : 'info',
+    DATABASE_URL: `sqlite:${join(temporaryFolder(t), 'test.db')}`,
+    ADMIN_KEY,
+    JWT_SECRET,
+    DRAIN_DELAY: '0s',
+    ...env,
+  })
+  const app = await buildApp(config, parts)
+  t.teardown(() => app.close())
+  extend?.(app)
+  await app.ready()
+  return app
+}
+
+/** Collects log lines; `records` parses them. */
+export const logCapture = () => {
+  let text = ''
+  const stream = new Writable({
+    write(chunk, _encoding, done) {
+      text += chunk
+      done()
+    },
+  })
+  return {
+    stream,
+    text: () => text,
+    records: (): Record<string, unknown>[] =>
+      text
+        .split('\n')
+        .filter(line => line !== '')
+        .map(line => JSON.parse(line)),
+  }
+}
+
+/** A clock that stands still until it is moved. */
+export const manualClock = (start = Date.UTC(2026, 0, 1)) => {
+  let now = start
+  return {
+    now: () => now,
+    advance(milliseconds: number): void {
+      now += milliseconds
+    },
+  }
+}
+
+let counter = 0
+
+/** An e-mail that no other test uses. */
+export const freshEmail = (name = 'user'): string => {
+  counter += 1
+  return `${name}.${process.pid}.${counter}@example.com`
+}
+
+export interface SignedUp {
+  readonly id: string
+  readonly email: string
+  readonly token: string
+}
+
+/** A user made through the API, with the token of the first session. */
+export const signUp = async (
+  app: FastifyInstance,
+  fields: Record<string, unknown> = {},
+): Promise<SignedUp> => {
+  const payload = { email: freshEmail(), password: PASSWORD, ...fields }
+  const response = await app.inject({ method: 'POST', url: '/account/sign-up', payload })
+  if (response.statusCode !== 201)
+    throw new Error(`sign-up answered ${response.statusCode}: ${response.body}`)
+  const { accessToken, user } = response.json()
+  return { id: user.id, email: user.email, token: accessToken }
+}
+
+export const signIn = (
+  app: FastifyInstance,
+  email: string,
+  password = PASSWORD,
+): Promise<LightMyRequestResponse> =>
+  app.inject({ method: 'POST', url: '/account/sign-in', payload: { email, password } })
+
+export const bearer = (token: string): { authorization: string } => ({ authorization: `Bearer ${token}` })
+
+export const cookie = (token: string): { cookie: string } => ({ cookie: `ACCESS_TOKEN=${token}` })
+
+export const asAdmin = { 'x-admin-key': ADMIN_KEY }
+
+/** GET /account with a token: 200 while it identifies its user, 401 otherwise. */
+export const accountStatus = async (app: FastifyInstance, token: string): Promise<number> =>
+  (await app.inject({ url: '/account', headers: bearer(token) })).statusCode
+
+export const updateUser = (
+  app: FastifyInstance,
+  id: string,
+  payload: Record<string, unknown>,
+): Promise<LightMyRequestResponse> =>
+  app.inject({ method: 'PUT', url: `/admin/users/${id}`, headers: asAdmin, payload })
