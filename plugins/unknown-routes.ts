@@ -2,31 +2,34 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import Router from 'find-my-way'
+import type { DeclaredRoute } from '../src/app.ts'
 import { ServiceError } from '../src/errors.ts'
 
-interface Known {
-  readonly methods: Set<string>
+interface Path {
+  readonly methods: string[]
+}
+
+/** Fastify's own router tells nothing about other methods; the same kind of router, with every path under one method. */
+const routerOfPaths = (routes: readonly DeclaredRoute[]) => {
+  const router = Router({ maxParamLength: Number.MAX_SAFE_INTEGER })
+  const byUrl = Map.groupBy(routes, ({ url }) => url)
+  for (const [url, declared] of byUrl) {
+    const path: Path = { methods: declared.flatMap(({ methods }) => methods) }
+    router.on('GET', url, () => undefined, path)
+  }
+  return router
 }
 
 const unknownRoutes = async (app: FastifyInstance): Promise<void> => {
-  const known = new Map<string, Known>()
-  // Fastify's own router tells nothing about other methods; the same kind of router, with every path under one method.
-  const paths = Router({ maxParamLength: Number.MAX_SAFE_INTEGER })
-
-  app.addHook('onRoute', ({ url, method }) => {
-    let entry = known.get(url)
-    if (entry === undefined) {
-      entry = { methods: new Set() }
-      known.set(url, entry)
-      paths.on('GET', url, () => undefined, entry)
-    }
-    for (const name of [method].flat()) entry.methods.add(name)
+  let paths = routerOfPaths([])
+  app.addHook('onReady', async () => {
+    paths = routerOfPaths(app.routeTable)
   })
 
   const refusal = (url: string): ServiceError => {
-    const entry = paths.find('GET', url)?.store as Known | undefined
-    if (entry === undefined) return new ServiceError('routeNotFound')
-    return new ServiceError('methodNotAllowed', { headers: { allow: [...entry.methods].sort().join(', ') } })
+    const path = paths.find('GET', url)?.store as Path | undefined
+    if (path === undefined) return new ServiceError('routeNotFound')
+    return new ServiceError('methodNotAllowed', { headers: { allow: path.methods.toSorted().join(', ') } })
   }
 
   app.addHook('onRequest', function refuseUnknownRoute(request: FastifyRequest, _reply: FastifyReply, done) {

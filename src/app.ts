@@ -17,11 +17,20 @@ declare module 'fastify' {
   interface FastifyInstance {
     readonly config: Config
     readonly services: Services
+    /** Every route, as it is declared; complete once the app is ready. */
+    readonly routeTable: readonly DeclaredRoute[]
   }
   interface FastifyContextConfig {
     /** The gate that guards the route; set by the scope's autohooks, absent on public routes. */
     gate?: Gate
   }
+}
+
+export interface DeclaredRoute {
+  readonly url: string
+  readonly methods: readonly string[]
+  /** The declaration; Fastify uses one object for a path with and without its last slash, so the URL is not in it. */
+  readonly options: RouteOptions
 }
 
 /** What a caller may bring in place of what the configuration would make. */
@@ -30,25 +39,20 @@ export interface Parts {
   readonly clock?: () => number
   /** Where log lines go instead of standard output. */
   readonly logStream?: DestinationStream
-  /** The folder that holds `plugins/` and `routes/`. */
-  readonly root?: string
 }
 
 const PROJECT = join(import.meta.dirname, '..')
 
+/** Autoload passes over a gate file that is missing or misnamed, and the scope's routes would be open to everybody. */
+const requireGateFile = (name: string): void => {
+  const file = join(PROJECT, 'routes', name, 'autohooks.ts')
+  if (!existsSync(file))
+    throw new Error(`routes/${name}/autohooks.ts is missing: it is the gate of its scope`)
+}
+
 /** A folder of routes behind one gate, which its `autohooks.ts` puts before every route in it and in its subfolders. */
-const scope = (
-  app: FastifyInstance,
-  root: string,
-  name: string,
-  gate: Gate | undefined,
-  prefix = '',
-): void => {
-  const dir = join(root, 'routes', name)
-  if (gate !== undefined && !existsSync(join(dir, 'autohooks.ts'))) {
-    throw new Error(`routes/${name}/autohooks.ts is missing: its routes would be open to everybody`)
-  }
-  app.register(async scoped => {
+const scope = (app: FastifyInstance, name: string, gate: Gate | undefined, prefix = ''): void => {
+  app.register(async function routesOfScope(scoped) {
     const routes: RouteOptions[] = []
     scoped.addHook('onRoute', route => void routes.push(route))
     // A gate file that sets no gate is found here, before the first request.
@@ -58,7 +62,7 @@ const scope = (
         throw new Error(`${open.url} in routes/${name} is not behind the gate of its scope`)
     })
     await scoped.register(autoload, {
-      dir,
+      dir: join(PROJECT, 'routes', name),
       autoHooks: true,
       cascadeHooks: true,
       matchFilter: /[/\\]routes\.ts$/,
@@ -72,7 +76,9 @@ const scope = (
  * @throws {Error} when the store cannot be opened or a scope has no gate.
  */
 export const buildApp = async (config: Config, parts: Parts = {}): Promise<FastifyInstance> => {
-  const { root = PROJECT, clock = Date.now } = parts
+  const { clock = Date.now } = parts
+  requireGateFile('private')
+  requireGateFile('admin')
   const logger = createLogger(config, parts.logStream)
   const storage = parts.storage ?? (await openSqliteStorage(config.databaseFile))
   const app = Fastify(serverOptions(config, logger))
@@ -83,11 +89,16 @@ export const buildApp = async (config: Config, parts: Parts = {}): Promise<Fasti
   })
   app.decorate('config', config)
   app.decorate('services', services)
+  const routeTable: DeclaredRoute[] = []
+  app.decorate('routeTable', routeTable)
+  app.addHook('onRoute', options => {
+    routeTable.push({ url: options.url, methods: [options.method].flat(), options })
+  })
   app.addHook('onClose', () => services.close())
 
-  app.register(autoload, { dir: join(root, 'plugins'), dirNameRoutePrefix: false })
-  scope(app, root, 'public', undefined)
-  scope(app, root, 'private', 'user')
-  scope(app, root, 'admin', 'adminKey', '/admin')
+  app.register(autoload, { dir: join(PROJECT, 'plugins'), dirNameRoutePrefix: false })
+  scope(app, 'public', undefined)
+  scope(app, 'private', 'user')
+  scope(app, 'admin', 'adminKey', '/admin')
   return app
 }

@@ -9,6 +9,7 @@ import type { User } from '../users/user.ts'
 import type { MaybePromise } from '../users/user-store.ts'
 import type { AccessTokenClaims, AccessTokens } from './access-tokens.ts'
 import type { Identity, KnownUser } from './identity.ts'
+import { IdentityCache } from './identity-cache.ts'
 import type { LastRequests } from './last-requests.ts'
 import type { Session, SessionLimits, SessionStore } from './session.ts'
 
@@ -26,14 +27,13 @@ export interface IdentitiesParts {
 
 export class Identities {
   readonly #parts: IdentitiesParts
-  readonly #capacity: number
-  readonly #byToken = new Map<string, Identity>()
-  readonly #users = new Map<string, KnownUser>()
+  readonly #cache: IdentityCache
+  /** Counts changes, so that a look-up under way can tell that one came in between. */
   #changes = 0
 
   constructor(parts: IdentitiesParts) {
     this.#parts = parts
-    this.#capacity = parts.capacity ?? CAPACITY
+    this.#cache = new IdentityCache(parts.capacity ?? CAPACITY)
   }
 
   /**
@@ -42,15 +42,15 @@ export class Identities {
    * @throws {ServiceError} `storeUnavailable`
    */
   identify(token: string): MaybePromise<Identity | null> {
-    const identity = this.#byToken.get(token)
+    const identity = this.#cache.get(token)
     if (identity === undefined) return this.#resolve(token)
     if (!identity.known.current) {
-      this.#forget(token, identity)
+      this.#cache.drop(token, identity)
       return this.#resolve(token)
     }
     const now = this.#parts.clock()
     if (!this.#alive(identity, now)) {
-      this.#forget(token, identity)
+      this.#cache.drop(token, identity)
       return null
     }
     identity.used = true
@@ -61,18 +61,13 @@ export class Identities {
   /** To be called with every change of a user or of a session of theirs, before the change is acknowledged. */
   evict(userId: string): void {
     this.#changes += 1
-    const known = this.#users.get(userId)
-    if (known === undefined) return
-    known.current = false
-    this.#users.delete(userId)
+    this.#cache.evict(userId)
   }
 
   /** For changes made by somebody else of whom nothing more is known. */
   evictAll(): void {
     this.#changes += 1
-    for (const known of this.#users.values()) known.current = false
-    this.#users.clear()
-    this.#byToken.clear()
+    this.#cache.evictAll()
   }
 
   #resolve(token: string): MaybePromise<Identity | null> {
@@ -115,7 +110,7 @@ export class Identities {
       used: false,
     }
     if (!this.#alive(identity, now)) return null
-    this.#remember(token, identity)
+    this.#cache.add(token, identity)
     this.#parts.lastRequests.note(identity, now)
     return identity
   }
@@ -125,44 +120,9 @@ export class Identities {
   }
 
   #know(user: User): KnownUser {
-    const known = this.#users.get(user.id)
+    const known = this.#cache.user(user.id)
     if (known !== undefined) return known
     const lastRequestAt = this.#parts.lastRequests.latest(user.id, user.lastRequestAt)
     return { user, lastRequestAt, noted: false, current: true, tokens: 0 }
-  }
-
-  #remember(token: string, identity: Identity): void {
-    const earlier = this.#byToken.get(token)
-    if (earlier !== undefined) this.#forget(token, earlier)
-    else if (this.#byToken.size >= this.#capacity) this.#makeRoom()
-    identity.known.tokens += 1
-    this.#users.set(identity.known.user.id, identity.known)
-    this.#byToken.set(token, identity)
-  }
-
-  /**
-   * Forgets the oldest token that was not used since the last look. A map keeps the order of insertion, so this is a
-   * clock (second chance): near LRU, without moving anything on a hit.
-   */
-  #makeRoom(): void {
-    for (const [token, identity] of this.#byToken) {
-      this.#byToken.delete(token)
-      if (!identity.used || !identity.known.current) {
-        this.#release(identity.known)
-        return
-      }
-      identity.used = false
-      this.#byToken.set(token, identity)
-    }
-  }
-
-  #forget(token: string, identity: Identity): void {
-    this.#byToken.delete(token)
-    this.#release(identity.known)
-  }
-
-  #release(known: KnownUser): void {
-    known.tokens -= 1
-    if (known.tokens === 0 && known.current) this.#users.delete(known.user.id)
   }
 }

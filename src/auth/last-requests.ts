@@ -50,6 +50,8 @@ export class LastRequests {
   /** Two stores of a number for a user who is noted already, as nearly every request's is. */
   note(identity: Identity, now: number): void {
     const { known } = identity
+    // A clock that was set back moves nothing back.
+    if (now < identity.lastRequestAt || (known.lastRequestAt !== null && now < known.lastRequestAt)) return
     identity.lastRequestAt = now
     known.lastRequestAt = now
     if (!known.noted) {

@@ -36,7 +36,7 @@ const users: FastifyPluginAsyncTypebox = async app => {
   const present = (user: User) => presentAdminUser(user, lastRequests.latest(user.id, user.lastRequestAt))
 
   app.get(
-    '/',
+    '',
     {
       schema: {
         summary: 'Users, page by page',

@@ -12,7 +12,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
   const { users } = app.services
 
   app.get(
-    '/',
+    '',
     { schema: { summary: 'The account of the user who asks', response: { 200: Account } } },
     // The hot path (DESIGN §6): nothing here waits, so the answer is sent without a promise.
     (request, reply) => {
@@ -22,7 +22,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
   )
 
   app.put(
-    '/',
+    '',
     { schema: { summary: 'Change the names', body: Changes, response: { 200: Account, 503: ErrorBody } } },
     async (request, reply) => {
       const { known } = request.getIdentity()

@@ -4,7 +4,7 @@ import { ErrorBody, listProperties, ProfilePage, Strict } from '../../schemas.ts
 
 const users: FastifyPluginAsyncTypebox = async app => {
   app.get(
-    '/',
+    '',
     {
       schema: {
         summary: 'Profiles of users, page by page',

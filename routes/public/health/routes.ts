@@ -5,7 +5,7 @@ const Health = Type.Object({ status: Type.Literal('ok') })
 
 const health: FastifyPluginAsyncTypebox = async app => {
   app.get(
-    '/',
+    '',
     { schema: { summary: 'Whether the process answers; touches no database', response: { 200: Health } } },
     (_request, reply) => {
       reply.send({ status: 'ok' })

@@ -1,0 +1,81 @@
+import type { Identity, KnownUser } from './identity.ts'
+
+/** Tokens that are looked at to find one to forget. */
+const MAX_CHANCES = 8
+
+/**
+ * Identities by the text of the token that proved them: bounded, and each leading to the one record of its user, so that
+ * a change of the user reaches all of them at once.
+ */
+export class IdentityCache {
+  readonly #capacity: number
+  readonly #byToken = new Map<string, Identity>()
+  /** The users of remembered tokens, no others. */
+  readonly #users = new Map<string, KnownUser>()
+
+  constructor(capacity: number) {
+    this.#capacity = capacity
+  }
+
+  /** @returns what is remembered, which need not be current any more. */
+  get(token: string): Identity | undefined {
+    return this.#byToken.get(token)
+  }
+
+  /** The current record of a user, if a token of theirs is remembered. */
+  user(id: string): KnownUser | undefined {
+    return this.#users.get(id)
+  }
+
+  add(token: string, identity: Identity): void {
+    const earlier = this.#byToken.get(token)
+    if (earlier !== undefined) this.drop(token, earlier)
+    else if (this.#byToken.size >= this.#capacity) this.#makeRoom()
+    identity.known.tokens += 1
+    this.#users.set(identity.known.user.id, identity.known)
+    this.#byToken.set(token, identity)
+  }
+
+  drop(token: string, { known }: Identity): void {
+    this.#byToken.delete(token)
+    this.#release(known)
+  }
+
+  /** Marks the user's record as no longer current: whoever meets it asks the store again. */
+  evict(userId: string): void {
+    const known = this.#users.get(userId)
+    if (known === undefined) return
+    known.current = false
+    this.#users.delete(userId)
+  }
+
+  evictAll(): void {
+    for (const known of this.#users.values()) known.current = false
+    this.#users.clear()
+    this.#byToken.clear()
+  }
+
+  /**
+   * Forgets the oldest token that was not used since the last look. A map keeps the order of insertion, so this is a
+   * clock (second chance): near LRU, without moving anything on a hit. Where everything is in use, the search is cut short:
+   * one request never pays for a look at them all.
+   */
+  #makeRoom(): void {
+    let chances = MAX_CHANCES
+    for (const [token, identity] of this.#byToken) {
+      this.#byToken.delete(token)
+      chances -= 1
+      if (!identity.used || !identity.known.current || chances === 0) {
+        this.#release(identity.known)
+        return
+      }
+      identity.used = false
+      this.#byToken.set(token, identity)
+    }
+  }
+
+  #release(known: KnownUser): void {
+    known.tokens -= 1
+    if (known.tokens === 0 && known.current) this.#users.delete(known.user.id)
+  }
+}

@@ -1,0 +1,95 @@
+/** What the documents say is held to what the code is (STYLE 8). */
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { FILE_SETTINGS, loadConfig, SETTINGS } from '../src/config.ts'
+import { ERRORS } from '../src/errors.ts'
+import { build } from './support/build.ts'
+import { liveRoutes } from './support/routes.ts'
+
+const PROJECT = join(import.meta.dirname, '..')
+const read = (file: string): string => readFileSync(join(PROJECT, file), 'utf8')
+
+const readme = read('README.md')
+const architecture = read('ARCHITECTURE.md')
+
+/** The rows of the table below a heading, cells without back quotes. */
+const tableBelow = (heading: string): string[][] =>
+  (readme.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? '')
+    .split('\n')
+    .filter(line => line.startsWith('| ') && !line.startsWith('|--'))
+    .slice(1)
+    .map(line =>
+      line
+        .slice(1, -1)
+        .split('|')
+        .map(cell => cell.replaceAll('`', '').trim()),
+    )
+
+t.test('settings: code, .env.example and the table of the README are one list (DESIGN §8)', async t => {
+  const names = Object.keys(SETTINGS)
+  t.same(
+    tableBelow('Configuration').map(([name]) => name),
+    names,
+    'README',
+  )
+  const example = [...read('.env.example').matchAll(/^# ([A-Z_]+)=(.*)$/gm)].map(([, name, value]) => [
+    name,
+    value,
+  ])
+  const files = FILE_SETTINGS.map(name => `${name}_FILE`)
+  t.same(example.map(([name]) => name).sort(), [...names, ...files].sort(), '.env.example')
+
+  const defaults = Object.fromEntries(example)
+  t.same(loadConfig(defaults), loadConfig({}), 'the values in .env.example are the defaults')
+  const documented = Object.fromEntries(tableBelow('Configuration').map(([name, value]) => [name, value]))
+  for (const name of names) t.equal(documented[name], defaults[name], `default of ${name}`)
+})
+
+t.test('errors: the table in the code and the one in the README are one list (DESIGN §3)', async t => {
+  t.same(
+    tableBelow('Errors').map(cells => cells.join(' ')),
+    Object.values(ERRORS).map(({ status, field, message }) => `${status} ${field} ${message}`),
+  )
+})
+
+t.test('routes: the table in the README is the live one (§4)', async t => {
+  const live = liveRoutes(await build(t))
+    .filter(({ documentation, method }) => !documentation && method !== 'HEAD')
+    .map(({ method, url, gate }) => `${method} ${url} ${gate ?? 'public'}`)
+  const gates: Record<string, string> = { public: 'public', user: 'user', 'admin key': 'adminKey' }
+  t.same(
+    tableBelow('Routes')
+      .map(([route, gate = '']) => `${route} ${gates[gate]}`)
+      .sort(),
+    live.sort(),
+  )
+})
+
+t.test('ARCHITECTURE.md: its files exist, and the order of the plugins is the live one (§1)', async t => {
+  const files = [...architecture.matchAll(/\b(?:src|plugins|routes)\/[\w./-]*\w(?:\.ts|\/)/g)].map(
+    ([file]) => file,
+  )
+  t.ok(files.length > 10)
+  for (const file of new Set(files)) t.ok(existsSync(join(PROJECT, file)), file)
+
+  const drawn = [...architecture.matchAll(/^([a-z]+(?:-[a-z]+)+|identity|drain · [\w· -]+?)(?= {2,})/gm)]
+    .flatMap(([line]) => line.split(' · '))
+    .map(name => name.trim())
+  const app = await build(t)
+  const loaded = [...app.printPlugins().matchAll(/[─┬] ([a-z]+(?:-[a-z]+)*) \d/g)].map(([, name]) => name)
+  t.same(
+    loaded.filter(name => drawn.includes(name ?? '')),
+    drawn,
+  )
+  const plugins = globSync('*.ts', { cwd: join(PROJECT, 'plugins') }).map(file => file.replace('.ts', ''))
+  for (const plugin of plugins)
+    t.ok(loaded.includes(plugin), `${plugin} is the name of a file and of its plugin`)
+})
+
+t.test('files have one subject: none has over 150 lines (STYLE 2)', async t => {
+  const long = globSync('{src,plugins,routes,bench,scripts}/**/*.{ts,js}', { cwd: PROJECT }).filter(
+    file => read(file).split('\n').length > 151,
+  )
+  t.same(long, [])
+})

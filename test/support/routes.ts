@@ -1,0 +1,20 @@
+import type { FastifyInstance } from 'fastify'
+
+export interface LiveRoute {
+  readonly method: string
+  readonly url: string
+  readonly gate: 'user' | 'adminKey' | undefined
+  /** Routes of the documentation, which are not part of the contract. */
+  readonly documentation: boolean
+}
+
+/** Every route that an app really has. */
+export const liveRoutes = ({ routeTable }: FastifyInstance): LiveRoute[] =>
+  routeTable.flatMap(({ methods, url, options }) =>
+    methods.map(method => ({
+      method,
+      url,
+      gate: options.config?.gate,
+      documentation: url.startsWith('/docs') || url === '/openapi.json',
+    })),
+  )
