@@ -1,8 +1,8 @@
 /** Step 3 of the common processing (§1): whatever is thrown becomes the one error body, and one line of the log (§7). */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { answerFor, type ErrorAnswer } from '../src/error-answers.ts'
 import { ServiceError } from '../src/errors.ts'
+import { answerFor, type ErrorAnswer } from '../src/http/error-answers.ts'
 
 /** Without bodies, headers, query or field names: they hold what a client sent. */
 const logError = (error: unknown, request: FastifyRequest, status: number): void => {

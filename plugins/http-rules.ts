@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { ERRORS, errorBody, ServiceError } from '../src/errors.ts'
-import { answerSocket } from '../src/raw-answers.ts'
+import { answerSocket } from '../src/http/raw-answers.ts'
 
 /** Past this many fields Node would drop the rest without a word; so it drops none, and the request is refused. */
 const MAX_HEADER_FIELDS = 1_000

@@ -39,7 +39,7 @@ const CONTENT_SECURITY_POLICY =
 
 type Json = Record<string, unknown>
 
-/** Keywords of src/validation.ts, which mean something to this service alone. */
+/** Keywords of src/http/validation.ts, which mean something to this service alone. */
 const OWN_KEYWORDS = new Set(['normalize', 'text', 'newPassword'])
 
 /** Moves every schema that has a title to the components, and leaves a reference where it stood. */

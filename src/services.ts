@@ -46,6 +46,7 @@ export const createServices = (config: Config, { storage, clock, onFailure }: Se
 
   return {
     accounts: new Accounts({
+      lastRequests,
       users: storage.users,
       sessions: storage.sessions,
       tokens,

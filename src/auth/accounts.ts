@@ -4,6 +4,7 @@ import { ServiceError } from '../errors.ts'
 import type { User } from '../users/user.ts'
 import type { UserStore } from '../users/user-store.ts'
 import type { AccessTokens } from './access-tokens.ts'
+import type { LastRequests } from './last-requests.ts'
 import type { PasswordHashing } from './password-hashing.ts'
 import { newSession, type Session, type SessionLimits, type SessionStore } from './session.ts'
 import { Turns } from './turns.ts'
@@ -28,6 +29,7 @@ export interface AccountsParts {
   readonly sessions: SessionStore
   readonly tokens: AccessTokens
   readonly hashing: PasswordHashing
+  readonly lastRequests: LastRequests
   readonly limits: SessionLimits
   readonly clock: () => number
 }
@@ -72,7 +74,7 @@ export class Accounts {
    * @throws {ServiceError} `wrongCredentials`; `accountDisabled` after the right password alone; `overloaded`
    */
   async signIn(email: string, password: string): Promise<SignedIn> {
-    const { users, sessions, hashing, limits, clock } = this.#parts
+    const { users, sessions, hashing, lastRequests, limits, clock } = this.#parts
     const found = await users.findByEmail(email)
     const matches = await hashing.verify(password, found?.passwordHash ?? null)
     if (found === undefined || !matches) throw new ServiceError('wrongCredentials')
@@ -83,7 +85,10 @@ export class Accounts {
     if (!(await sessions.open(session, passwordHash))) await this.#refuseChanged(user.id)
     if (hashing.isWeak(passwordHash))
       await sessions.rehash(user.id, passwordHash, await hashing.hash(password))
-    return this.#signedIn(user, session)
+    return this.#signedIn(
+      { ...user, lastRequestAt: lastRequests.latest(user.id, user.lastRequestAt) },
+      session,
+    )
   }
 
   async #refuseChanged(userId: string): Promise<never> {

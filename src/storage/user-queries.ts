@@ -10,15 +10,29 @@ const SORT_COLUMNS = {
   lastName: 'last_name_key',
 } as const satisfies Record<SortField, string>
 
-/** Sorts after every text that starts with what stands before it, byte for byte. */
-const LAST = '\u{10ffff}'
+const LAST_CODE_POINT = 0x10ffff
+
+/** The code point after another, without the surrogates, which are none. */
+const next = (point: number): number => (point === 0xd7ff ? 0xe000 : point + 1)
+
+/** The first text after all those that start with `prefix`, in the order of code points; `null` when there is none. */
+const afterAllWith = (prefix: string): string | null => {
+  const points = Array.from(prefix, character => character.codePointAt(0) ?? 0)
+  while (points.at(-1) === LAST_CODE_POINT) points.pop()
+  const last = points.pop()
+  return last === undefined ? null : String.fromCodePoint(...points, next(last))
+}
 
 type Users<Row> = SelectQueryBuilder<DatabaseSchema, 'users', Row>
 
-const startsWith =
-  (prefix: string) =>
-  (eb: ExpressionBuilder<DatabaseSchema, 'users'>, column: 'first_name_key' | 'last_name_key' | 'email') =>
-    eb.and([eb(column, '>=', prefix), eb(column, '<', prefix + LAST)])
+type TextColumn = 'first_name_key' | 'last_name_key' | 'email'
+
+/** As a range, which an index serves; `LIKE` would have characters of its own. */
+const startsWith = (prefix: string) => {
+  const end = afterAllWith(prefix)
+  return (eb: ExpressionBuilder<DatabaseSchema, 'users'>, column: TextColumn) =>
+    eb.and([eb(column, '>=', prefix), ...(end === null ? [] : [eb(column, '<', end)])])
+}
 
 const filtered = <Row>(query: Users<Row>, filter: UserFilter): Users<Row> => {
   let result = query

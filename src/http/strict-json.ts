@@ -1,5 +1,5 @@
 import { parse } from 'secure-json-parse'
-import { ServiceError } from './errors.ts'
+import { ServiceError } from '../errors.ts'
 
 /** How many members the objects of a JSON text have together: colons outside of strings. */
 const countWritten = (text: string): number => {

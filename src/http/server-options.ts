@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Server } from 'node:http'
 import { type FastifyBaseLogger, type FastifyHttpOptions, LogController } from 'fastify'
-import type { Config } from './config.ts'
+import type { Config } from '../config.ts'
 import { answerFor } from './error-answers.ts'
 import { answerClientError } from './raw-answers.ts'
 

@@ -1,11 +1,8 @@
-/**
- * Compiles schemas to validators. Strict where JSON has types (no coercion, unknown properties refused, every fault
- * reported); query strings and path parameters, which are all text, are coerced.
- */
-import { Ajv, type Options } from 'ajv'
+/** Compiles schemas to validators, which report every fault, and change nothing but what a schema asks for. */
+import { Ajv, type ErrorObject } from 'ajv'
 import formats from 'ajv-formats'
-import { passwordFaults } from './auth/passwords.ts'
-import { canonicalEmail } from './users/user.ts'
+import { passwordFaults } from '../auth/passwords.ts'
+import { canonicalEmail } from '../users/user.ts'
 
 export type HttpPart = 'body' | 'querystring' | 'params' | 'headers'
 
@@ -54,14 +51,8 @@ const text: KeywordValidator = (kind, value) => {
   return faulty('text', text, faults)
 }
 
-const createAjv = (options: Options): Ajv => {
-  const ajv = new Ajv({
-    allErrors: true,
-    useDefaults: true,
-    allowUnionTypes: true,
-    addUsedSchema: false,
-    ...options,
-  })
+const createAjv = (): Ajv => {
+  const ajv = new Ajv({ allErrors: true, useDefaults: true, allowUnionTypes: true, addUsedSchema: false })
   formats.default(ajv)
   // `before` puts them ahead of the other keywords for strings.
   ajv.addKeyword({
@@ -90,10 +81,41 @@ const withStorableText = (schema: unknown): unknown => {
   return copy
 }
 
+const COERCE: Readonly<Record<string, (text: string) => unknown>> = {
+  integer: text => (/^-?\d{1,15}$/.test(text) ? Number(text) : text),
+  boolean: text => (text === 'true' ? true : text === 'false' ? false : text),
+}
+
+/**
+ * Query strings are all text. Read the numbers and flags of the schema's own properties, in the one spelling that each
+ * has; Ajv's coercion would also take `0x10`, and let `Infinity` past `maximum`.
+ */
+const coerceQuery = (properties: Record<string, { type?: unknown }>, data: Record<string, unknown>): void => {
+  for (const [name, { type }] of Object.entries(properties)) {
+    const value = data[name]
+    if (typeof value === 'string') data[name] = COERCE[String(type)]?.(value) ?? value
+  }
+}
+
+/** As Fastify takes it. */
+interface Validate {
+  (data: Record<string, unknown>): boolean
+  errors?: ErrorObject[] | null
+}
+
 /** A compiler for the schemas of one app. */
 export const createSchemaCompiler = () => {
-  const strict = createAjv({ coerceTypes: false, removeAdditional: false })
-  const coercing = createAjv({ coerceTypes: true, removeAdditional: false })
-  return (schema: unknown, part: HttpPart | undefined) =>
-    (part === 'body' ? strict : coercing).compile(withStorableText(schema) as object)
+  const ajv = createAjv()
+  return (schema: unknown, part: HttpPart | undefined): Validate => {
+    const validate = ajv.compile(withStorableText(schema) as object)
+    if (part === 'body') return validate as Validate
+    const { properties = {} } = schema as { properties?: Record<string, { type?: unknown }> }
+    const validateQuery: Validate = data => {
+      coerceQuery(properties, data)
+      const valid = validate(data)
+      validateQuery.errors = validate.errors ?? null
+      return valid
+    }
+    return validateQuery
+  }
 }

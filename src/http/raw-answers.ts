@@ -1,7 +1,7 @@
 /** Errors in the one format where there is no request and no reply yet: written to the socket itself. */
 import { STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { ERRORS, type ErrorName, errorBody } from './errors.ts'
+import { ERRORS, type ErrorName, errorBody } from '../errors.ts'
 
 /** What Node's HTTP parser reports, by its codes; anything else is a request that is not HTTP. */
 const BY_CODE: Readonly<Record<string, ErrorName>> = {
@@ -10,8 +10,18 @@ const BY_CODE: Readonly<Record<string, ErrorName>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'requestTimeout',
 }
 
+/** Milliseconds a client has to read its answer before the connection is cut: cut at once, the answer would be lost. */
+const LINGER = 1_000
+
+/** Writes the error and ends the connection. */
 export const answerSocket = (socket: Duplex, name: ErrorName): void => {
-  if (!socket.writable) return
+  if (!socket.writable) {
+    socket.destroy()
+    return
+  }
+  // Node has let go of the sockets that come here: an error without a listener would end the process.
+  socket.on('error', () => socket.destroy())
+  setTimeout(() => socket.destroy(), LINGER).unref()
   const { status, field, message } = ERRORS[name]
   const body = JSON.stringify(errorBody(field, message))
   socket.end(
