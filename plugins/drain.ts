@@ -18,7 +18,8 @@ const drain = async (app: FastifyInstance): Promise<void> => {
     draining = true
     await delay(app.config.drainDelay)
   })
-  app.addHook('onRequest', function announceDrain(_request, reply, done) {
+  // When an answer is sent, not when its request comes: those in flight when the drain begins are told too.
+  app.addHook('onSend', function announceDrain(_request, reply, _payload, done) {
     if (draining) reply.header('connection', 'close')
     done()
   })

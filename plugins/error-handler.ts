@@ -1,7 +1,7 @@
 /** Step 3 of the common processing (§1): whatever is thrown becomes the one error body, and one line of the log (§7). */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { ServiceError } from '../src/errors.ts'
+import { ERRORS, ServiceError } from '../src/errors.ts'
 import { answerFor, type ErrorAnswer } from '../src/http/error-answers.ts'
 
 /** Without bodies, headers, query or field names: they hold what a client sent. */
@@ -19,6 +19,8 @@ const logError = (error: unknown, request: FastifyRequest, status: number): void
   else request.log.info(context, 'request refused')
 }
 
+const PLACEHOLDER = 'http://placeholder.invalid'
+
 /** A browser that follows a link is led on with the message; any other client gets the error and learns the target. */
 const sendRedirecting = (
   target: string,
@@ -27,18 +29,37 @@ const sendRedirecting = (
   reply: FastifyReply,
 ): boolean => {
   reply.header('vary', 'accept')
-  const location = new URL(target)
   if (request.accepts().type(['json', 'html']) !== 'html') {
-    reply.header('location', location.href)
+    reply.header('location', target)
     return false
   }
+  // A target may be a path of this service: the origin is there for the parser, and taken off again.
+  const location = new URL(target, PLACEHOLDER)
   location.searchParams.set('error', Object.values(answer.body.errors).flat().join(', '))
-  reply.redirect(location.href, 303)
+  reply.redirect(location.href.replace(PLACEHOLDER, ''), 303)
   return true
+}
+
+/**
+ * What Fastify says when sending an error fails in its turn, say in an `onSend` hook: it serialises the second error by
+ * this schema, which lets nothing of it through.
+ */
+const LAST_RESORT = {
+  type: 'object',
+  properties: {
+    errors: { type: 'object', additionalProperties: true, default: { global: [ERRORS.unforeseen.message] } },
+  },
 }
 
 const errorHandler = async (app: FastifyInstance): Promise<void> => {
   const { production } = app.config
+
+  app.addHook('onRoute', route => {
+    route.schema = {
+      ...route.schema,
+      response: { '5xx': LAST_RESORT, ...(route.schema?.response as object) },
+    }
+  })
 
   app.setErrorHandler((error, request, reply) => {
     const answer = answerFor(error, production)

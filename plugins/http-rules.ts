@@ -3,8 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import { ERRORS, errorBody, ServiceError } from '../src/errors.ts'
-import { answerSocket } from '../src/http/raw-answers.ts'
+import { ServiceError } from '../src/errors.ts'
+import { answerSocket, noteResponse } from '../src/http/raw-answers.ts'
 
 /** Past this many fields Node would drop the rest without a word; so it drops none, and the request is refused. */
 const MAX_HEADER_FIELDS = 1_000
@@ -19,25 +19,24 @@ const countHosts = (rawHeaders: readonly string[]): number => {
   return hosts
 }
 
-const answerExpectation = (_request: IncomingMessage, response: ServerResponse): void => {
-  const { status, field, message } = ERRORS.expectationFailed
-  response.writeHead(status, { 'content-type': 'application/json; charset=utf-8', connection: 'close' })
-  response.end(JSON.stringify(errorBody(field, message)))
-}
-
 const httpRules = async (app: FastifyInstance): Promise<void> => {
   app.server.maxHeadersCount = 0
-  app.server.on('checkExpectation', answerExpectation)
-  // Without a listener Node cuts the connection of a CONNECT.
-  app.server.on('connect', (_request: IncomingMessage, socket: Duplex) =>
-    answerSocket(socket, 'methodNotAllowed'),
+  // Node's own answer has no body: the request goes its ordinary way, and is refused by the hook below.
+  app.server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) =>
+    app.server.emit('request', request, response),
   )
+  // Without a listener Node cuts the connection of a CONNECT.
+  app.server.on('connect', (_request: IncomingMessage, socket: Duplex) => answerSocket(socket, 'badRequest'))
 
-  app.addHook('onRequest', function checkHeaders({ raw }, _reply, done) {
+  app.addHook('onRequest', function checkHeaders({ raw }, reply, done) {
+    noteResponse(reply.raw)
     if (raw.rawHeaders.length > MAX_HEADER_FIELDS * 2) return done(new ServiceError('headersTooLarge'))
     const hosts = countHosts(raw.rawHeaders)
     // RFC 9112 §3.2; HTTP/1.0 knows requests without Host.
     if (hosts > 1 || (hosts === 0 && raw.httpVersionMinor > 0)) return done(new ServiceError('badHost'))
+    if (raw.headers.expect !== undefined && raw.headers.expect.toLowerCase() !== '100-continue') {
+      return done(new ServiceError('expectationFailed'))
+    }
     done()
   })
 }

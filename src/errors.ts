@@ -19,7 +19,7 @@ export const ERRORS = {
   badRequest: define(400, 'global', 'The request is not valid HTTP'),
   badHost: define(400, 'global', 'The request needs exactly one Host header'),
   badUrl: define(400, 'global', 'The URL is not valid'),
-  bodyRequired: define(400, 'global', 'A JSON body is required'),
+  bodyRequired: define(400, 'global', 'The body must be a JSON object'),
   malformedJson: define(400, 'global', 'The body is not valid JSON'),
   duplicateKey: define(400, 'global', 'The body names a property twice'),
   dangerousKey: define(400, 'global', 'The body has a property with a forbidden name'),

@@ -4,21 +4,21 @@ import type { Config } from './config.ts'
 
 /** Type, message, code and stack: an error's other properties can hold what a client sent. */
 const serializeError = (error: unknown): unknown => {
-  if (!(error instanceof Error)) return { type: typeof error }
+  if (!(error instanceof Error)) return { type: typeof error, message: String(error) }
   const { type, message, stack } = stdSerializers.err(error)
   return { type, message, stack, ...('code' in error && { code: error.code }) }
 }
 
 interface LoggedRequest {
   readonly method: string
-  readonly url: string
+  readonly routeOptions: { readonly url?: string | undefined }
   readonly ip: string
 }
 
-/** Without the query, in which a link from a mail carries its token. */
-const serializeRequest = ({ method, url, ip }: LoggedRequest): unknown => ({
+/** The route and not the URL, in which a client may put anything and a link from a mail carries its token. */
+const serializeRequest = ({ method, routeOptions, ip }: LoggedRequest): unknown => ({
   method,
-  path: url.split('?', 1)[0],
+  route: routeOptions.url ?? null,
   ip,
 })
 

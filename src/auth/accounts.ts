@@ -83,8 +83,7 @@ export class Accounts {
     const session = newSession(user.id, clock(), limits)
     // The account may have changed while the hash was computed: the store decides.
     if (!(await sessions.open(session, passwordHash))) await this.#refuseChanged(user.id)
-    if (hashing.isWeak(passwordHash))
-      await sessions.rehash(user.id, passwordHash, await hashing.hash(password))
+    if (hashing.isWeak(passwordHash)) await this.#strengthen(user.id, passwordHash, password)
     return this.#signedIn(
       { ...user, lastRequestAt: lastRequests.latest(user.id, user.lastRequestAt) },
       session,
@@ -94,6 +93,16 @@ export class Accounts {
   async #refuseChanged(userId: string): Promise<never> {
     const now = await this.#parts.users.find(userId)
     throw new ServiceError(now?.disabled ? 'accountDisabled' : 'wrongCredentials')
+  }
+
+  /** Hashes the password with today's parameters. Where there is no room for it now, the next sign-in tries again. */
+  async #strengthen(userId: string, weakHash: string, password: string): Promise<void> {
+    const { sessions, hashing } = this.#parts
+    try {
+      await sessions.rehash(userId, weakHash, await hashing.hash(password))
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error
+    }
   }
 
   #signedIn(user: User, session: Session): SignedIn {

@@ -4,11 +4,5 @@ import { HASH_PARAMETERS } from './hash-parameters.ts'
 
 export const hash = (password: string): string => hashSync(password, HASH_PARAMETERS)
 
-/** @returns false also for a hash that is none: a broken row is a wrong password, not a failure of the service. */
-export const verify = ({ password, encoded }: { password: string; encoded: string }): boolean => {
-  try {
-    return verifySync(encoded, password)
-  } catch {
-    return false
-  }
-}
+export const verify = ({ password, encoded }: { password: string; encoded: string }): boolean =>
+  verifySync(encoded, password)

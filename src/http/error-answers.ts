@@ -24,9 +24,13 @@ interface Raised {
   readonly validation?: unknown
 }
 
+/** RFC 9110 §15.5.2: a 401 carries a challenge; where the route has none of its own, how to come in is by a token. */
+const challenge = (status: number): Record<string, string> =>
+  status === 401 ? { 'www-authenticate': 'Bearer' } : {}
+
 const answerService = ({ status, headers, field, message, redirectTo }: ServiceError): ErrorAnswer => ({
   status,
-  headers,
+  headers: { ...challenge(status), ...headers },
   body: errorBody(field, message),
   redirectTo,
 })
@@ -34,13 +38,30 @@ const answerService = ({ status, headers, field, message, redirectTo }: ServiceE
 const isErrorStatus = (status: unknown): status is number =>
   Number.isInteger(status) && (status as number) >= 400 && (status as number) <= 599
 
+const UNFORESEEN: ErrorAnswer = {
+  status: ERRORS.unforeseen.status,
+  headers: {},
+  body: errorBody(ERRORS.unforeseen.field, ERRORS.unforeseen.message),
+}
+
 /**
  * @param error whatever was thrown, also what is no Error at all.
  * @param production whether the messages of unforeseen errors are hidden (§7.2).
  */
 export const answerFor = (error: unknown, production: boolean): ErrorAnswer => {
+  try {
+    return describe(error, production)
+  } catch {
+    // An error whose own properties throw.
+    return UNFORESEEN
+  }
+}
+
+const describe = (error: unknown, production: boolean): ErrorAnswer => {
   if (error instanceof ServiceError) return answerService(error)
-  const { message, code, statusCode, validation } = (error ?? {}) as Raised
+  const { message, code, statusCode, validation } = (
+    typeof error === 'string' ? { message: error } : (error ?? {})
+  ) as Raised
   const known = typeof code === 'string' ? FRAMEWORK[code] : undefined
   if (known !== undefined) return answerService(new ServiceError(known))
   if (Array.isArray(validation)) {
@@ -49,5 +70,5 @@ export const answerFor = (error: unknown, production: boolean): ErrorAnswer => {
   const status = isErrorStatus(statusCode) ? statusCode : 500
   const hidden = status >= 500 && production
   const text = typeof message === 'string' && message !== '' && !hidden ? message : ERRORS.unforeseen.message
-  return { status, headers: {}, body: errorBody('global', text) }
+  return { status, headers: challenge(status), body: errorBody('global', text) }
 }

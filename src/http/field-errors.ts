@@ -1,5 +1,7 @@
 /** Validation faults in the words of the error body: every failing field with each of its messages. */
 
+import { ERRORS } from '../errors.ts'
+
 /** What is used of a fault as Ajv reports one. */
 export interface FieldFault {
   readonly keyword: string
@@ -48,12 +50,18 @@ const fieldName = (fault: FieldFault): string => {
   return path.length === 0 ? 'global' : path.join('.')
 }
 
+const messageOf = ({ keyword, instancePath, params, message }: FieldFault): string => {
+  // A body that is missing, or is no object, is a fault of the whole.
+  if (keyword === 'type' && instancePath === '') return ERRORS.bodyRequired.message
+  return MESSAGES[keyword]?.(params) ?? message ?? 'is not valid'
+}
+
 /** A record without a prototype: a client may have named a property `__proto__`. */
 export const fieldErrors = (faults: readonly FieldFault[]): Record<string, string[]> => {
   const errors: Record<string, string[]> = Object.create(null)
   for (const fault of faults) {
     const field = fieldName(fault)
-    const message = MESSAGES[fault.keyword]?.(fault.params) ?? fault.message ?? 'is not valid'
+    const message = messageOf(fault)
     errors[field] ??= []
     if (!errors[field].includes(message)) errors[field].push(message)
   }

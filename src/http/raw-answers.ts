@@ -1,7 +1,9 @@
 /** Errors in the one format where there is no request and no reply yet: written to the socket itself. */
-import { STATUS_CODES } from 'node:http'
+import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { ERRORS, type ErrorName, errorBody } from '../errors.ts'
+import { ERRORS, type ErrorBody, type ErrorName, errorBody } from '../errors.ts'
+
+const CONTENT_TYPE = 'application/json; charset=utf-8'
 
 /** What Node's HTTP parser reports, by its codes; anything else is a request that is not HTTP. */
 const BY_CODE: Readonly<Record<string, ErrorName>> = {
@@ -25,18 +27,41 @@ export const answerSocket = (socket: Duplex, name: ErrorName): void => {
   const { status, field, message } = ERRORS[name]
   const body = JSON.stringify(errorBody(field, message))
   socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: ${CONTENT_TYPE}\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   )
 }
 
+/** The response to the last request of a connection. A property of the socket: a look-up by socket would cost more. */
+const LAST_RESPONSE = Symbol('gatehouse.lastResponse')
+
+interface AnsweringSocket extends Duplex {
+  [LAST_RESPONSE]?: ServerResponse
+}
+
+/** Remembers what a connection is being answered with, for {@link answerClientError}. */
+export const noteResponse = (response: ServerResponse): void => {
+  const { socket }: { socket: AnsweringSocket | null } = response
+  if (socket !== null) socket[LAST_RESPONSE] = response
+}
+
+/** Whether an answer is under way, or is out although its request has not arrived whole: a second one must not follow. */
+const isAnswered = ({ [LAST_RESPONSE]: last }: AnsweringSocket): boolean =>
+  last?.headersSent === true && !(last.writableFinished && last.req.complete)
+
 /** For the server's `clientError`. */
 export const answerClientError = (error: NodeJS.ErrnoException, socket: Duplex): void => {
-  // The client is gone, or is in the middle of an answer that cannot be taken back.
-  if (error.code === 'ECONNRESET' || ('_httpMessage' in socket && hasBegun(socket._httpMessage)))
-    socket.destroy()
+  if (error.code === 'ECONNRESET' || isAnswered(socket)) socket.destroy()
   else answerSocket(socket, BY_CODE[error.code ?? ''] ?? 'badRequest')
 }
 
-const hasBegun = (message: unknown): boolean =>
-  typeof message === 'object' && message !== null && 'headersSent' in message && message.headersSent === true
+/** Writes an error as the whole answer, past Fastify: for requests that it does not see, or refuses before any hook. */
+export const answerRaw = (response: ServerResponse, status: number, body: ErrorBody): void => {
+  const text = JSON.stringify(body)
+  const headers = {
+    'content-type': CONTENT_TYPE,
+    'content-length': Buffer.byteLength(text),
+    connection: 'close',
+  }
+  response.writeHead(status, headers).end(text)
+}

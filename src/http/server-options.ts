@@ -3,7 +3,7 @@ import type { Server } from 'node:http'
 import { type FastifyBaseLogger, type FastifyHttpOptions, LogController } from 'fastify'
 import type { Config } from '../config.ts'
 import { answerFor } from './error-answers.ts'
-import { answerClientError } from './raw-answers.ts'
+import { answerClientError, answerRaw } from './raw-answers.ts'
 
 /** Bytes of a body, and of all header fields together. */
 const BODY_LIMIT = 16_384
@@ -47,7 +47,7 @@ export const serverOptions = (config: Config, logger: FastifyBaseLogger) =>
     clientErrorHandler: answerClientError,
     frameworkErrors: (error, request, { raw }) => {
       const { status, body } = answerFor(error, config.production)
-      request.log.info({ method: request.method, status }, error.code)
-      raw.writeHead(status, { 'content-type': 'application/json; charset=utf-8' }).end(JSON.stringify(body))
+      request.log.info({ method: request.method, route: null, userId: null, status }, 'request refused')
+      answerRaw(raw, status, body)
     },
   }) satisfies FastifyHttpOptions<Server, FastifyBaseLogger>

@@ -8,8 +8,9 @@ export interface Storage {
   readonly sessions: SessionStore
   readonly lastRequests: LastRequestStore
   /**
-   * Calls `listener` with the id of every user who, or a session of whom, has changed, before the change's own promise
-   * resolves; with `null` when somebody else changed something unknown. One listener; a later one takes its place.
+   * Calls `listener` with the id of every user who was changed, or lost a session, before the change's own promise
+   * resolves (a new user or session changes nothing that anybody remembers); with `null` when somebody else changed
+   * something unknown. One listener; a later one takes its place.
    */
   onChange(listener: (userId: string | null) => void): void
   /** @throws when the store cannot be reached. */

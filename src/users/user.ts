@@ -30,4 +30,6 @@ export const canonicalEmail = (email: string): string => email.trim().toLowerCas
  * What names and e-mails are sorted and searched by: in any letter case, the same on every engine. Kept in columns of its
  * own because SQLite folds ASCII alone and PostgreSQL folds by its locale.
  */
-export const searchKey = (text: string | null): string => (text ?? '').normalize('NFC').toLowerCase()
+export const searchKey = (text: string | null): string =>
+  // By way of upper case, so that ß meets SS; and Σ in lower case is ς at the end of a word, σ elsewhere.
+  (text ?? '').toUpperCase().toLowerCase().replaceAll('ς', 'σ').normalize('NFC')

@@ -6,21 +6,31 @@ import { openDatabase } from './database.ts'
 /** Milliseconds that a process waits for another one's migration. */
 const LOCK_TIMEOUT = 30_000
 
-/**
- * Brings the schema up to date. All of it is one transaction, begun with the write lock: two processes that start at once
- * migrate one after the other, and a crash in between leaves the schema as it was.
- * @throws {Error} what a migration failed with.
- */
-export const migrate = async (file: string): Promise<void> => {
+const run = async (file: string): Promise<void> => {
   const connection = openDatabase(file, LOCK_TIMEOUT)
   const db = new Kysely<unknown>({ dialect: new SqliteDialect({ database: connection }) })
   const migrator = new Migrator({ db, provider: { getMigrations: async () => ({ ...MIGRATIONS }) } })
   try {
     connection.exec('BEGIN IMMEDIATE')
     const { error } = await migrator.migrateToLatest()
-    connection.exec(error === undefined ? 'COMMIT' : 'ROLLBACK')
     if (error !== undefined) throw error
+    connection.exec('COMMIT')
   } finally {
+    // Closing takes back what was not committed.
     await db.destroy()
   }
+}
+
+let last: Promise<unknown> = Promise.resolve()
+
+/**
+ * Brings the schema up to date. All of it is one transaction, begun with the write lock: two processes that start at once
+ * migrate one after the other, and a crash in between leaves the schema as it was. So do two calls in one process, which
+ * must not wait for each other on the event loop.
+ * @throws {Error} what a migration failed with.
+ */
+export const migrate = (file: string): Promise<void> => {
+  const mine = last.then(() => run(file))
+  last = mine.catch(() => undefined)
+  return mine
 }

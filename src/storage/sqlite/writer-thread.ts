@@ -45,6 +45,8 @@ const post = (message: WriterMessage): void => parentPort?.postMessage(message)
 // SQLite counts the commits that other connections make; this process has no other one that writes.
 const dataVersion = db.prepare('PRAGMA data_version').pluck()
 let version = dataVersion.get()
+// What changed before this first look is not known either.
+post({ type: 'changedElsewhere' })
 const watch = setInterval(() => {
   const now = dataVersion.get()
   if (now !== version) post({ type: 'changedElsewhere' })

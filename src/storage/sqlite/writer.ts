@@ -11,6 +11,9 @@ const MAX_BATCH = 500
 /** Calls that may wait for a slow disk; whoever comes later is told so at once. */
 const MAX_WAITING = 20_000
 
+/** Milliseconds until a thread that was lost is replaced. */
+const RESTART_DELAY = 200
+
 interface Waiting {
   readonly call: Call
   readonly resolve: (value: unknown) => void
@@ -26,6 +29,7 @@ export class Writer {
   readonly #data: WriterData
   readonly #onChangedElsewhere: () => void
   #thread: Worker | null = null
+  #closed = false
   #waiting: Waiting[] = []
   /** What the thread is at work on. */
   #batch: Waiting[] = []
@@ -44,6 +48,7 @@ export class Writer {
     operation: Name,
     ...args: Parameters<Operations[Name]>
   ): Promise<ReturnType<Operations[Name]>> {
+    if (this.#closed) return Promise.reject(unavailable(new Error('The store is closed')))
     if (this.#waiting.length >= MAX_WAITING) return Promise.reject(new ServiceError('overloaded'))
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
     this.#waiting.push({ call: { operation, args }, resolve, reject })
@@ -55,6 +60,7 @@ export class Writer {
   async close(): Promise<void> {
     // Calls run in their order, so all before this one are settled with it. A thread that fails now has nothing to close.
     await this.run('nothing').catch(() => undefined)
+    this.#closed = true
     const thread = this.#thread
     if (thread === null) return
     const exited = once(thread, 'exit')
@@ -74,9 +80,9 @@ export class Writer {
   }
 
   #send(): void {
+    if (this.#thread === null) return
     this.#batch = this.#waiting.splice(0, MAX_BATCH)
     if (this.#batch.length === 0) return
-    this.#thread ??= this.#start()
     this.#thread.postMessage(this.#batch.map(({ call }) => call))
   }
 
@@ -98,6 +104,13 @@ export class Writer {
   #lose(reason: unknown): void {
     this.#thread = null
     for (const { reject } of this.#batch) reject(unavailable(reason))
+    this.#batch = []
+    // Also without work: the thread is who notices changes made elsewhere.
+    if (!this.#closed) setTimeout(() => this.#resume(), RESTART_DELAY)
+  }
+
+  #resume(): void {
+    this.#thread = this.#start()
     this.#send()
   }
 }

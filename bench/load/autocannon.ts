@@ -1,0 +1,22 @@
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { start } from '../processes.ts'
+import type { LoadGenerator, LoadResult } from './generator.ts'
+
+const PROGRAM = join(import.meta.dirname, 'autocannon-process.ts')
+
+/** In a process of its own: it costs more CPU than the server that it asks. */
+export const autocannon: LoadGenerator = {
+  name: 'autocannon',
+  async run({ folder, ...options }) {
+    const file = join(folder, 'load.json')
+    writeFileSync(file, JSON.stringify(options))
+    const child = start(process.execPath, [PROGRAM, file], { stdio: ['ignore', 'pipe', 'inherit'] })
+    if (child.stdout === null) throw new Error('autocannon has no output')
+    const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')])
+    if (code !== 0) throw new Error(`autocannon failed:\n${output}`)
+    return JSON.parse(output) as LoadResult
+  },
+}

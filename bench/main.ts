@@ -1,0 +1,55 @@
+/**
+ * What the service costs beside bare Fastify, in one run. It measures and gates nothing.
+ *
+ * `npm run bench -- [scenario …] [--rounds N] [--seconds N] [--json]`
+ */
+import { parseArgs } from 'node:util'
+import { CONNECTIONS, chooseGenerator } from './load/generator.ts'
+import { measureScenario, type ScenarioResult } from './measure.ts'
+import { heading, toJson, toText } from './report.ts'
+import { SCENARIOS } from './scenarios/index.ts'
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    rounds: { type: 'string', default: '7' },
+    /** Seconds of load on each side of each round. */
+    seconds: { type: 'string', default: '5' },
+    json: { type: 'boolean', default: false },
+  },
+})
+
+const print = (text: string): void => void process.stdout.write(`${text}\n`)
+
+const refuse = (message: string): never => {
+  process.stderr.write(`${message}\n`)
+  process.exit(1)
+}
+
+const positive = (name: string, text: string): number =>
+  /^[1-9]\d{0,3}$/.test(text) ? Number(text) : refuse(`--${name} must be a whole number from 1 to 9999`)
+
+const chosen = positionals.map(
+  name =>
+    SCENARIOS.find(scenario => scenario.name === name) ??
+    refuse(
+      `There is no scenario "${name}"; there are: ${SCENARIOS.map(scenario => scenario.name).join(', ')}`,
+    ),
+)
+
+// An exit ends what was started (processes.ts) and removes what was written (workspace.ts).
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(130))
+
+const generator = chooseGenerator()
+const rounds = positive('rounds', values.rounds)
+const seconds = positive('seconds', values.seconds)
+const conditions = { generator: generator.name, rounds, seconds, connections: CONNECTIONS }
+const results: ScenarioResult[] = []
+
+if (!values.json) print(heading(conditions))
+for (const scenario of chosen.length > 0 ? chosen : SCENARIOS) {
+  const result = await measureScenario(scenario, { generator, rounds, seconds })
+  results.push(result)
+  if (!values.json) print(toText(result))
+}
+if (values.json) print(toJson(conditions, results))

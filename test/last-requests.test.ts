@@ -1,0 +1,220 @@
+/** The moment of each user's last request on its way to the store (§5.1.2, DESIGN §6). */
+import t from 'tap'
+import type { Identity, KnownUser } from '../src/auth/identity.ts'
+import { type LastRequestStore, LastRequests, type RequestMoment } from '../src/auth/last-requests.ts'
+
+const IDLE = 3_600_000
+const START = Date.UTC(2026, 0, 1)
+
+const known = (id: string, lastRequestAt: number | null = null): KnownUser => ({
+  user: {
+    id,
+    email: `${id}@example.com`,
+    firstName: null,
+    lastName: null,
+    emailVerified: false,
+    disabled: false,
+    createdAt: 0,
+    updatedAt: 0,
+    lastRequestAt,
+  },
+  lastRequestAt,
+  noted: false,
+  current: true,
+  tokens: 1,
+})
+
+const identity = (known: KnownUser, sessionId = `session of ${known.user.id}`): Identity => ({
+  known,
+  sessionId,
+  expiresAt: START + 10 * IDLE,
+  lastRequestAt: START,
+  storedRequestAt: START,
+  used: false,
+})
+
+/** Keeps what it was given as a store does: the latest moment of each. Fails, or waits, when the test says so. */
+class TestStore implements LastRequestStore {
+  readonly users = new Map<string, number>()
+  readonly sessions = new Map<string, number>()
+  readonly calls: { users: readonly RequestMoment[]; sessions: readonly RequestMoment[] }[] = []
+  failing = false
+  gate: Promise<void> = Promise.resolve()
+
+  async noteLastRequests(users: readonly RequestMoment[], sessions: readonly RequestMoment[]): Promise<void> {
+    this.calls.push({ users, sessions })
+    await this.gate
+    if (this.failing) throw new Error('the store is away')
+    for (const { id, at } of users) this.users.set(id, at)
+    for (const { id, at } of sessions) this.sessions.set(id, at)
+  }
+}
+
+const setUp = () => {
+  const store = new TestStore()
+  const failures: unknown[] = []
+  const lastRequests = new LastRequests({ store, idle: IDLE, onFailure: error => failures.push(error) })
+  return { store, failures, lastRequests }
+}
+
+t.test('what is noted is there at once, and in the store after a flush (DESIGN §6)', async t => {
+  const { store, lastRequests } = setUp()
+  const ada = known('ada', START - 5_000)
+  lastRequests.note(identity(ada), START)
+  t.equal(ada.lastRequestAt, START)
+  t.equal(lastRequests.latest('ada', START - 5_000), START, 'also for whoever asks anew')
+  t.equal(lastRequests.latest('bob', START - 5_000), START - 5_000, 'a user without a request')
+  t.equal(lastRequests.latest('bob', null), null)
+  t.equal(store.calls.length, 0, 'a request writes nothing')
+  await lastRequests.flush()
+  t.equal(store.users.get('ada'), START)
+  await lastRequests.flush()
+  t.equal(store.calls.length, 1, 'nothing new, nothing written')
+})
+
+t.test('many requests of a user are one row of a batch (DESIGN §6)', async t => {
+  const { store, lastRequests } = setUp()
+  const ada = known('ada')
+  const sessions = [identity(ada, 'one'), identity(ada, 'two')]
+  for (let n = 1; n <= 1_000; n += 1) for (const session of sessions) lastRequests.note(session, START + n)
+  await lastRequests.flush()
+  t.equal(store.calls.length, 1)
+  t.strictSame(store.calls[0]?.users, [{ id: 'ada', at: START + 1_000 }])
+})
+
+t.test('a moment never moves backwards when the clock does (DESIGN §6)', async t => {
+  const { store, lastRequests } = setUp()
+  const ada = known('ada', START + 60_000)
+  lastRequests.note(identity(ada), START)
+  t.equal(ada.lastRequestAt, START + 60_000, 'the stored moment is later than the clock')
+  lastRequests.note(identity(ada, 'one'), START + 70_000)
+  lastRequests.note(identity(ada, 'two'), START + 65_000)
+  t.equal(ada.lastRequestAt, START + 70_000, 'in memory')
+  t.equal(lastRequests.latest('ada', START), START + 70_000)
+  t.equal(lastRequests.latest('ada', START + 80_000), START + 80_000, 'another instance knows a later one')
+  await lastRequests.flush()
+  t.equal(store.users.get('ada'), START + 70_000, 'in the store')
+})
+
+t.test(
+  'a session is written when its moment is older by a part of the idle time (DESIGN §5, §6)',
+  async t => {
+    const { store, lastRequests } = setUp()
+    const session = identity(known('ada'))
+    lastRequests.note(session, START + 1)
+    await lastRequests.flush()
+    t.equal(store.sessions.size, 0, 'a moment later: nothing that matters to an idle end')
+    lastRequests.note(session, START + IDLE / 2)
+    await lastRequests.flush()
+    t.equal(store.sessions.get(session.sessionId), START + IDLE / 2)
+  },
+)
+
+t.test('a store that fails loses nothing and fails nobody (DESIGN §6)', async t => {
+  const { store, failures, lastRequests } = setUp()
+  const [ada, bob, eve] = [known('ada'), known('bob'), known('eve')]
+  const session = identity(ada)
+  store.failing = true
+  lastRequests.note(session, START + IDLE / 2)
+  lastRequests.note(identity(bob), START + 1)
+  await lastRequests.flush()
+  t.equal(failures.length, 1, 'reported once')
+  t.equal(lastRequests.latest('ada', null), START + IDLE / 2, 'still known')
+  await lastRequests.flush()
+  t.equal(failures.length, 2)
+  lastRequests.note(identity(bob), START + 2)
+  lastRequests.note(identity(eve), START + 3)
+  store.failing = false
+  await lastRequests.flush()
+  t.strictSame(
+    [...store.users].sort(),
+    [
+      ['ada', START + IDLE / 2],
+      ['bob', START + 2],
+      ['eve', START + 3],
+    ],
+    'all of it is written later, the newest of each',
+  )
+  t.equal(store.sessions.get(session.sessionId), START + IDLE / 2, 'the session too')
+  lastRequests.note(session, START + IDLE)
+  await lastRequests.flush()
+  t.equal(store.users.get('ada'), START + IDLE, 'and it goes on')
+  t.equal(failures.length, 2)
+})
+
+t.test('a request during a flush that fails is not overwritten by what failed (DESIGN §6)', async t => {
+  const { store, lastRequests } = setUp()
+  const gate = Promise.withResolvers<void>()
+  store.gate = gate.promise
+  store.failing = true
+  lastRequests.note(identity(known('ada')), START + 1)
+  const flush = lastRequests.flush()
+  // Evicted and looked up again meanwhile: another record of the same user.
+  const again = known('ada', lastRequests.latest('ada', null))
+  t.equal(again.lastRequestAt, START + 1, 'visible while it is being written')
+  lastRequests.note(identity(again), START + 9)
+  gate.resolve()
+  await flush
+  store.failing = false
+  await lastRequests.flush()
+  t.equal(store.users.get('ada'), START + 9)
+})
+
+t.test('a flush goes in slices, and one that fails keeps the rest (DESIGN §6)', async t => {
+  const { store, lastRequests } = setUp()
+  const ids = Array.from({ length: 3_500 }, (_, index) => `user ${index}`)
+  for (const id of ids) lastRequests.note(identity(known(id)), START + IDLE / 2)
+  const write = store.noteLastRequests.bind(store)
+  store.noteLastRequests = (users, sessions) => {
+    store.failing = store.calls.length === 2
+    return write(users, sessions)
+  }
+  await lastRequests.flush()
+  t.ok(store.users.size > 0 && store.users.size < ids.length, 'the slices before are written')
+  await lastRequests.flush()
+  t.equal(store.users.size, ids.length, 'all users')
+  t.equal(store.sessions.size, ids.length, 'all sessions')
+  for (const { users, sessions } of store.calls) {
+    if (users.length > 1_000 || sessions.length > 1_000) t.fail('a slice too large to be short')
+  }
+  const rows = store.calls.reduce((sum, { users }) => sum + users.length, 0)
+  const failed = store.calls[2]?.users.length ?? 0
+  t.equal(rows, ids.length + failed, 'nothing is written twice but the slice that failed')
+})
+
+t.test('one flush at a time (DESIGN §6)', async t => {
+  const { store, lastRequests } = setUp()
+  const gate = Promise.withResolvers<void>()
+  store.gate = gate.promise
+  lastRequests.note(identity(known('ada')), START)
+  const flushes = [lastRequests.flush(), lastRequests.flush(), lastRequests.flush()]
+  t.equal(store.calls.length, 1)
+  gate.resolve()
+  await Promise.all(flushes)
+  t.equal(store.calls.length, 1)
+})
+
+for (const failing of [false, true]) {
+  const how = failing ? 'fails' : 'succeeds'
+  t.test(`close() writes what came during a flush under way that ${how} (DESIGN §6)`, async t => {
+    const { store, lastRequests } = setUp()
+    const gate = Promise.withResolvers<void>()
+    store.gate = gate.promise
+    store.failing = failing
+    lastRequests.start()
+    const ada = known('ada')
+    lastRequests.note(identity(ada), START + 1)
+    lastRequests.note(identity(known('eve')), START + 1)
+    const flush = lastRequests.flush()
+    lastRequests.note(identity(ada), START + 5)
+    const closed = lastRequests.close()
+    lastRequests.note(identity(known('bob')), START + 6)
+    gate.resolve()
+    await flush
+    store.failing = false
+    await closed
+    t.equal(store.users.get('ada'), START + 5)
+    t.equal(store.users.get('eve'), START + 1)
+    t.equal(store.users.get('bob'), START + 6, 'also what came while it closed')
+  })
+}

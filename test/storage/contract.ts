@@ -1,0 +1,21 @@
+/**
+ * What every storage engine promises (DESIGN §7), as tests: an engine's own test file runs this on its `open`. Reads are
+ * awaited everywhere, since engines across a network answer later.
+ */
+import type { Test } from 'tap'
+import { accounts } from './contract/accounts.ts'
+import { changes } from './contract/changes.ts'
+import type { Open, Part } from './contract/fixtures.ts'
+import { lastRequests } from './contract/last-requests.ts'
+import { life } from './contract/life.ts'
+import { lists } from './contract/lists.ts'
+import { search } from './contract/search.ts'
+
+const PARTS: Record<string, Part> = { accounts, changes, lastRequests, lists, search, life }
+
+/** Runs the whole contract; titles start with the engine's name. */
+export const storageContract = async (t: Test, engineName: string, open: Open): Promise<void> => {
+  for (const [name, part] of Object.entries(PARTS)) {
+    await t.test(`${engineName}: ${name}`, t => part(t, open))
+  }
+}

@@ -1,0 +1,137 @@
+/** Contract: changes of a user, and who is told of them. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { v7 as uuidv7 } from 'uuid'
+import type { UserChanges } from '../../../src/users/user.ts'
+import { freshEmail } from '../../support/build.ts'
+import { add, asStored, NOW, type Part, sessionOf } from './fixtures.ts'
+
+const KEEP = { endSessions: false }
+const END = { endSessions: true }
+const LATER = NOW + 1_000
+
+/** DESIGN §7: milliseconds within which another instance hears of a change. */
+const NEWS_LIMIT = 1_000
+
+export const changes: Part = async (t, open) => {
+  const storage = await open(t)
+
+  t.test('each field changes alone, with the moment of the change', async t => {
+    const cases: UserChanges[] = [
+      { firstName: 'Gr\u00e2ce' },
+      { firstName: null },
+      { lastName: 'Hopper' },
+      { lastName: null },
+      { email: freshEmail() },
+      { emailVerified: true },
+      { disabled: true },
+      { firstName: 'A', lastName: 'B', email: freshEmail(), emailVerified: true, disabled: true },
+      {},
+    ]
+    for (const change of cases) {
+      const { user, session } = await add(storage)
+      const expected = { ...asStored(user), ...change, updatedAt: LATER }
+      t.strictSame(await storage.users.update(user.id, change, LATER, KEEP), expected, JSON.stringify(change))
+      t.strictSame(await storage.users.findByEmail(expected.email), {
+        user: expected,
+        passwordHash: user.passwordHash,
+      })
+      t.strictSame(await storage.sessions.find(session.id), { session, user: expected })
+    }
+  })
+
+  t.test('flags change back, and a change of nobody else', async t => {
+    const { user } = await add(storage, { emailVerified: true, disabled: true })
+    const { user: other } = await add(storage)
+    const change = { emailVerified: false, disabled: false }
+    t.match(await storage.users.update(user.id, change, LATER, END), change)
+    t.strictSame(await storage.users.find(other.id), asStored(other))
+  })
+
+  t.test('an unknown user is not made by a change', async t => {
+    const before = await storage.users.count({})
+    t.equal(await storage.users.update(uuidv7(), { firstName: 'Nobody' }, LATER, END), undefined)
+    t.equal(await storage.users.count({}), before)
+  })
+
+  t.test('an e-mail that is taken changes nothing at all', async t => {
+    const { user, session } = await add(storage)
+    const { user: other } = await add(storage)
+    const change = { email: other.email, firstName: 'Changed' }
+    t.equal(await storage.users.update(user.id, change, LATER, END), 'emailTaken')
+    t.strictSame(await storage.sessions.find(session.id), { session, user: asStored(user) })
+    t.strictSame((await storage.users.findByEmail(other.email))?.user, asStored(other))
+  })
+
+  t.test('a user keeps the own e-mail, and one that was given up is free', async t => {
+    const { user } = await add(storage)
+    t.match(await storage.users.update(user.id, { email: user.email }, LATER, KEEP), { email: user.email })
+    await storage.users.update(user.id, { email: freshEmail() }, LATER, KEEP)
+    await t.resolves(add(storage, { email: user.email }))
+  })
+
+  t.test('of 50 users who take one e-mail at once exactly one gets it', async t => {
+    const users = await Promise.all(Array.from({ length: 50 }, () => add(storage)))
+    const email = freshEmail()
+    const outcomes = await Promise.all(
+      users.map(({ user }) => storage.users.update(user.id, { email }, LATER, KEEP)),
+    )
+    t.equal(outcomes.filter(outcome => outcome === 'emailTaken').length, 49)
+    t.equal(await storage.users.count({ email }), 1)
+  })
+
+  t.test('endSessions ends all sessions of that user and of nobody else', async t => {
+    const { user, session } = await add(storage)
+    const second = sessionOf(user.id)
+    await storage.sessions.open(second, user.passwordHash)
+    const { session: foreign } = await add(storage)
+    await storage.users.update(user.id, { firstName: 'Kept' }, LATER, KEEP)
+    t.ok(await storage.sessions.find(session.id))
+    await storage.users.update(user.id, { disabled: true }, LATER, END)
+    t.equal(await storage.sessions.find(session.id), undefined)
+    t.equal(await storage.sessions.find(second.id), undefined)
+    t.ok(await storage.sessions.find(foreign.id))
+  })
+
+  t.test('lists and searches follow a change of name', async t => {
+    const { user } = await add(storage, { firstName: 'Before' })
+    await storage.users.update(user.id, { firstName: 'After' }, LATER, KEEP)
+    t.equal(await storage.users.count({ search: 'before' }), 0)
+    t.equal(await storage.users.count({ search: 'AFTER' }), 1)
+  })
+
+  t.test('a change is told before its promise resolves, to the last listener alone', async t => {
+    const { user } = await add(storage)
+    const events: unknown[] = []
+    storage.onChange(() => events.push('replaced listener'))
+    storage.onChange(userId => events.push(userId))
+    for (const change of [{ firstName: 'X' }, { disabled: true }]) {
+      await storage.users.update(user.id, change, LATER, END).then(() => events.push('acknowledged'))
+    }
+    t.strictSame(events, [user.id, 'acknowledged', user.id, 'acknowledged'])
+  })
+
+  t.test('when a change is told, reads give its outcome', async t => {
+    const { user } = await add(storage)
+    const seen: unknown[] = []
+    storage.onChange(userId => userId !== null && seen.push(storage.users.find(userId)))
+    await storage.users.update(user.id, { firstName: 'New' }, LATER, KEEP)
+    t.strictSame(
+      (await Promise.all(seen)).map(found => (found as { firstName: string }).firstName),
+      ['New'],
+    )
+  })
+
+  t.test('a change made by another instance is told within a second', async t => {
+    const here = await open(t)
+    const there = await open(t)
+    const { user } = await add(there)
+    // What adding has told passes by first.
+    await sleep(NEWS_LIMIT)
+    const { promise: told, resolve } = Promise.withResolvers<string | null>()
+    here.onChange(resolve)
+    await there.users.update(user.id, { disabled: true }, LATER, END)
+    const news = await Promise.race([told, sleep(NEWS_LIMIT, 'nothing')])
+    t.ok(news === null || news === user.id, `told ${news}`)
+    t.match(await here.users.find(user.id), { disabled: true })
+  })
+}

@@ -1,0 +1,73 @@
+/** What the contract's tests put into a store. */
+import { randomBytes } from 'node:crypto'
+import type { Test } from 'tap'
+import { v7 as uuidv7 } from 'uuid'
+import type { NewUser, Session } from '../../../src/auth/session.ts'
+import type { Storage } from '../../../src/storage/storage.ts'
+import type { User } from '../../../src/users/user.ts'
+import { freshEmail } from '../../support/build.ts'
+
+/**
+ * Opens the store that belongs to a test, empty at first: called again with the same test, another instance on the same
+ * data. All of it is closed and removed with the test.
+ */
+export type Open = (t: Test) => Promise<Storage>
+
+/** A part of the contract. */
+export type Part = (t: Test, open: Open) => Promise<void>
+
+/** 2026-01-01, in milliseconds since the epoch. */
+export const NOW = Date.UTC(2026, 0, 1)
+const DAY = 86_400_000
+
+export const newUser = (fields: Partial<NewUser> = {}): NewUser => ({
+  id: uuidv7(),
+  email: freshEmail(),
+  passwordHash: `$argon2id$${randomBytes(8).toString('hex')}`,
+  firstName: 'Ada',
+  lastName: 'Lovelace',
+  emailVerified: false,
+  disabled: false,
+  createdAt: NOW,
+  updatedAt: NOW,
+  ...fields,
+})
+
+export const sessionOf = (userId: string, fields: Partial<Session> = {}): Session => ({
+  id: uuidv7(),
+  userId,
+  createdAt: NOW,
+  expiresAt: NOW + 30 * DAY,
+  lastRequestAt: NOW,
+  ...fields,
+})
+
+/** The user as the store should give it back. */
+export const asStored = (
+  { passwordHash: _, ...user }: NewUser,
+  lastRequestAt: number | null = null,
+): User => ({
+  ...user,
+  lastRequestAt,
+})
+
+export interface Added {
+  readonly user: NewUser
+  readonly session: Session
+}
+
+/** Adds a user with a first session. */
+export const add = async (storage: Storage, fields: Partial<NewUser> = {}): Promise<Added> => {
+  const user = newUser(fields)
+  const session = sessionOf(user.id)
+  if (!(await storage.sessions.addUser(user, session))) throw new Error(`${user.email} is taken`)
+  return { user, session }
+}
+
+/** A list's filter, sort and limit when a test is about something else. */
+export const ALL = {
+  filter: {},
+  sort: { field: 'createdAt', descending: false },
+  after: null,
+  limit: 1_000,
+} as const

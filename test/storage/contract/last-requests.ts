@@ -1,0 +1,84 @@
+/** Contract: the moments of last requests, which arrive in batches, late, twice and in any order. */
+import { v7 as uuidv7 } from 'uuid'
+import { ALL, add, asStored, NOW, type Part, sessionOf } from './fixtures.ts'
+
+export const lastRequests: Part = async (t, open) => {
+  const storage = await open(t)
+
+  t.test('last requests are there in every read, and change nothing else', async t => {
+    const { user, session } = await add(storage)
+    const at = NOW + 10
+    await storage.lastRequests.noteLastRequests([{ id: user.id, at }], [{ id: session.id, at: at + 1 }])
+    const expected = asStored(user, at)
+    t.strictSame(await storage.users.find(user.id), expected)
+    t.strictSame((await storage.users.findByEmail(user.email))?.user, expected)
+    t.strictSame(await storage.users.list({ ...ALL, filter: { email: user.email } }), [expected])
+    t.strictSame(await storage.sessions.find(session.id), {
+      session: { ...session, lastRequestAt: at + 1 },
+      user: expected,
+    })
+    const changed = { ...expected, firstName: 'New', updatedAt: NOW + 20 }
+    t.strictSame(
+      await storage.users.update(user.id, { firstName: 'New' }, NOW + 20, { endSessions: false }),
+      changed,
+    )
+  })
+
+  t.test('last requests never move backwards (DESIGN §6)', async t => {
+    const { user, session } = await add(storage)
+    const noted = async (...moments: number[]) => {
+      await storage.lastRequests.noteLastRequests(
+        moments.map(at => ({ id: user.id, at })),
+        moments.map(at => ({ id: session.id, at })),
+      )
+      const found = await storage.sessions.find(session.id)
+      return [found?.user.lastRequestAt, found?.session.lastRequestAt]
+    }
+    t.strictSame(await noted(NOW + 50), [NOW + 50, NOW + 50])
+    t.strictSame(await noted(NOW + 49), [NOW + 50, NOW + 50])
+    t.strictSame(await noted(NOW + 50), [NOW + 50, NOW + 50])
+    t.strictSame(await noted(NOW + 60, NOW + 70, NOW + 65), [NOW + 70, NOW + 70])
+    const batches = Array.from({ length: 50 }, (_, index) => noted(NOW + 100 + ((index * 37) % 50)))
+    await Promise.all(batches)
+    t.strictSame(await noted(NOW), [NOW + 149, NOW + 149])
+  })
+
+  t.test('ids that are gone are passed over, and the others noted', async t => {
+    const { user, session } = await add(storage)
+    const ended = await add(storage)
+    await storage.users.update(ended.user.id, { disabled: true }, NOW, { endSessions: true })
+    const at = NOW + 5
+    const moments = (known: string) => [uuidv7(), known, 'no uuid'].map(id => ({ id, at }))
+    await storage.lastRequests.noteLastRequests(moments(user.id), [
+      ...moments(session.id),
+      { id: ended.session.id, at },
+    ])
+    t.strictSame(await storage.sessions.find(session.id), {
+      session: { ...session, lastRequestAt: at },
+      user: asStored(user, at),
+    })
+    t.equal(await storage.sessions.find(ended.session.id), undefined)
+  })
+
+  t.test('a batch may be empty or a thousand long', async t => {
+    await storage.lastRequests.noteLastRequests([], [])
+    const added = await Promise.all(Array.from({ length: 1_000 }, () => add(storage)))
+    const at = NOW + 7
+    await storage.lastRequests.noteLastRequests(
+      added.map(({ user }) => ({ id: user.id, at })),
+      added.map(({ session }) => ({ id: session.id, at })),
+    )
+    const found = await Promise.all(added.map(({ session }) => storage.sessions.find(session.id)))
+    t.ok(found.every(each => each?.user.lastRequestAt === at && each.session.lastRequestAt === at))
+  })
+
+  t.test('an old moment in a new session is kept apart from the user', async t => {
+    const { user, session } = await add(storage)
+    const second = sessionOf(user.id, { lastRequestAt: NOW + 90 })
+    await storage.sessions.open(second, user.passwordHash)
+    await storage.lastRequests.noteLastRequests([], [{ id: session.id, at: NOW + 30 }])
+    const moments = [session, second].map(async ({ id }) => (await storage.sessions.find(id))?.session)
+    t.match(await Promise.all(moments), [{ lastRequestAt: NOW + 30 }, { lastRequestAt: NOW + 90 }])
+    t.match(await storage.users.find(user.id), { lastRequestAt: null })
+  })
+}

@@ -1,0 +1,53 @@
+/** Contract: a store opens, answers, closes, and opens again with everything that it acknowledged. */
+import { add, asStored, NOW, newUser, type Part, sessionOf } from './fixtures.ts'
+
+export const life: Part = async (t, open) => {
+  t.test('ping answers while the store is open, and not after', async t => {
+    const storage = await open(t)
+    await t.resolves(storage.ping())
+    await storage.close()
+    await t.rejects(storage.ping())
+  })
+
+  t.test('closed and opened again, everything is there', async t => {
+    const before = await open(t)
+    const { user, session } = await add(before)
+    await before.users.update(user.id, { firstName: 'Changed' }, NOW + 1, { endSessions: false })
+    await before.lastRequests.noteLastRequests(
+      [{ id: user.id, at: NOW + 2 }],
+      [{ id: session.id, at: NOW + 3 }],
+    )
+    const ended = await add(before)
+    await before.users.update(ended.user.id, { disabled: true }, NOW + 1, { endSessions: true })
+    await before.close()
+    const after = await open(t)
+    t.strictSame(await after.sessions.find(session.id), {
+      session: { ...session, lastRequestAt: NOW + 3 },
+      user: { ...asStored(user, NOW + 2), firstName: 'Changed', updatedAt: NOW + 1 },
+    })
+    t.equal(await after.sessions.find(ended.session.id), undefined)
+    t.match(await after.users.find(ended.user.id), { disabled: true })
+    t.equal(await after.users.count({}), 2)
+  })
+
+  t.test('closing waits for the writes that were handed over', async t => {
+    const before = await open(t)
+    const users = Array.from({ length: 1_200 }, () => newUser())
+    const writes = users.map(user => before.sessions.addUser(user, sessionOf(user.id)))
+    await before.close()
+    t.ok((await Promise.all(writes)).every(Boolean))
+    const after = await open(t)
+    t.equal(await after.users.count({}), users.length)
+  })
+
+  t.test('every instance sees what another one acknowledged', async t => {
+    const first = await open(t)
+    const second = await open(t)
+    const third = await open(t)
+    const { user, session } = await add(first)
+    t.strictSame(await second.users.find(user.id), asStored(user))
+    t.strictSame(await third.sessions.find(session.id), { session, user: asStored(user) })
+    await second.users.update(user.id, { firstName: 'By another' }, NOW, { endSessions: false })
+    t.match(await first.users.find(user.id), { firstName: 'By another' })
+  })
+}

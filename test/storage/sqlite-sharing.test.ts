@@ -1,0 +1,109 @@
+/** The embedded engine beside others: processes that open the same file, change it and lock it. */
+import { execFile } from 'node:child_process'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import t, { type Test } from 'tap'
+import { ERRORS } from '../../src/errors.ts'
+import { migrate } from '../../src/storage/sqlite/migrate.ts'
+import { Writer } from '../../src/storage/sqlite/writer.ts'
+import { temporaryFolder } from '../support/build.ts'
+import { add, NOW, newUser, sessionOf } from './contract/fixtures.ts'
+import { connect, fileOf, open } from './sqlite-support.ts'
+
+const UNAVAILABLE = { message: ERRORS.storeUnavailable.message }
+
+/** Opens and closes the store in a process of its own. */
+const openElsewhere = (t: Test) => {
+  const program = join(temporaryFolder(t), 'open.ts')
+  const module = new URL('../../src/storage/sqlite/storage.ts', import.meta.url).href
+  writeFileSync(
+    program,
+    `import { openSqliteStorage } from '${module}'
+     const storage = await openSqliteStorage(${JSON.stringify(fileOf(t))})
+     await storage.ping()
+     await storage.close()`,
+  )
+  return promisify(execFile)(process.execPath, [program])
+}
+
+t.test('sqlite: processes that open a new store at once all succeed', async t => {
+  await t.resolves(Promise.all(Array.from({ length: 4 }, () => openElsewhere(t))))
+  const storage = await open(t)
+  t.equal(await storage.users.count({}), 0)
+})
+
+t.test('sqlite: a change by another connection is told as unknown within a second', async t => {
+  const storage = await open(t)
+  const { user } = await add(storage)
+  const other = connect(t)
+  for (const name of ['first', 'second']) {
+    const { promise: told, resolve } = Promise.withResolvers<string | null>()
+    storage.onChange(resolve)
+    other.prepare('UPDATE users SET first_name = ? WHERE id = ?').run(name, user.id)
+    t.equal(await Promise.race([told, sleep(1_000, 'nothing')]), null)
+    t.match(await storage.users.find(user.id), { firstName: name })
+  }
+})
+
+t.test('sqlite: the own writes are not taken for another connection’s', async t => {
+  const storage = await open(t)
+  const told: unknown[] = []
+  // What changed before the writer's first look is told once, to be safe.
+  await storage.ping()
+  storage.onChange(userId => told.push(userId))
+  const { user } = await add(storage)
+  await storage.users.update(user.id, { firstName: 'New' }, NOW, { endSessions: false })
+  await sleep(600)
+  t.strictSame(told, [user.id])
+})
+
+t.test('sqlite: a lock held by another connection delays writes alone', async t => {
+  const storage = await open(t)
+  const { user } = await add(storage)
+  const other = connect(t)
+  other.exec('BEGIN IMMEDIATE')
+  let settled = false
+  const written = add(storage).finally(() => {
+    settled = true
+  })
+  const start = performance.now()
+  for (let read = 0; read < 100; read += 1) {
+    t.equal((await storage.users.find(user.id))?.id, user.id)
+    await sleep(1)
+  }
+  t.ok(performance.now() - start < 2_000, 'reads and the event loop go on')
+  t.equal(settled, false)
+  other.exec('COMMIT')
+  const { user: late } = await written
+  t.equal((await storage.users.find(late.id))?.id, late.id)
+})
+
+t.test('sqlite: a lock that is held too long fails the write, and the next one succeeds', async t => {
+  const storage = await open(t)
+  const other = connect(t)
+  other.exec('BEGIN IMMEDIATE')
+  const user = newUser()
+  await t.rejects(storage.sessions.addUser(user, sessionOf(user.id)), UNAVAILABLE)
+  other.exec('ROLLBACK')
+  t.equal(await storage.users.find(user.id), undefined)
+  t.equal(await storage.sessions.addUser(user, sessionOf(user.id)), true)
+})
+
+t.test(
+  'sqlite: a writer thread that cannot start fails its calls, and the next call starts another',
+  async t => {
+    const file = fileOf(t)
+    // No file can be opened where a folder is.
+    mkdirSync(file, { recursive: true })
+    const writer = new Writer(file, () => undefined)
+    t.teardown(() => writer.close())
+    const user = newUser()
+    const write = () => writer.run('addUser', user, sessionOf(user.id))
+    await t.rejects(write(), UNAVAILABLE)
+    rmSync(file, { recursive: true })
+    await migrate(file)
+    t.equal(await write(), true)
+  },
+)

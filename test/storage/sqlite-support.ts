@@ -1,0 +1,29 @@
+/** The embedded engine as its tests open it. */
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { type Connection, openDatabase } from '../../src/storage/sqlite/database.ts'
+import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
+import type { Storage } from '../../src/storage/storage.ts'
+import { temporaryFolder } from '../support/build.ts'
+
+const files = new WeakMap<Test, string>()
+
+/** The database of a test, in a folder that goes with it. */
+export const fileOf = (t: Test): string => {
+  const file = files.get(t) ?? join(temporaryFolder(t), 'store', 'test.db')
+  files.set(t, file)
+  return file
+}
+
+export const open = async (t: Test): Promise<Storage> => {
+  const storage = await openSqliteStorage(fileOf(t))
+  t.teardown(() => storage.close())
+  return storage
+}
+
+/** A connection such as another process or a command line tool has one. */
+export const connect = (t: Test, file = fileOf(t)): Connection => {
+  const connection = openDatabase(file, 5_000)
+  t.teardown(() => connection.close())
+  return connection
+}

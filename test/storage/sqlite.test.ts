@@ -1,0 +1,101 @@
+/** The embedded engine: the contract of every engine, then what is SQLite's own about the file. */
+import { randomBytes } from 'node:crypto'
+import { statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { migrate } from '../../src/storage/sqlite/migrate.ts'
+import { queries } from '../../src/storage/sqlite/reader.ts'
+import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
+import { pageQuery } from '../../src/storage/user-queries.ts'
+import { parseSort, SORTS, type UserFilter } from '../../src/users/user-list.ts'
+import { temporaryFolder } from '../support/build.ts'
+import { add, NOW, sessionOf } from './contract/fixtures.ts'
+import { storageContract } from './contract.ts'
+import { connect, fileOf, open } from './sqlite-support.ts'
+
+await storageContract(t, 'sqlite', open)
+
+t.test('sqlite: commits are durable (WAL, synchronous=FULL) and references are enforced', async t => {
+  const db = connect(t)
+  t.equal(db.pragma('journal_mode', { simple: true }), 'wal')
+  t.equal(db.pragma('synchronous', { simple: true }), 2)
+  t.equal(db.pragma('foreign_keys', { simple: true }), 1)
+})
+
+t.test('sqlite: the file and its folder are made when missing, for the owner alone', async t => {
+  const file = fileOf(t)
+  await open(t)
+  t.equal(statSync(join(file, '..')).mode & 0o777, 0o700)
+})
+
+t.test('sqlite: pages are read in the order of an index, with no sorting', async t => {
+  const storage = await open(t)
+  for (let index = 0; index < 200; index += 1) await add(storage, { createdAt: NOW + index })
+  const db = connect(t)
+  const filters: UserFilter[] = [{}, { disabled: false }]
+  const indexes = {
+    createdAt: 'users_by_created_at',
+    firstName: 'users_by_first_name_key',
+    lastName: 'users_by_last_name_key',
+  }
+  for (const sort of SORTS.map(parseSort)) {
+    const key = sort.field === 'createdAt' ? NOW : 'a'
+    for (const after of [null, { key, id: 'x' }]) {
+      for (const filter of filters) {
+        const { sql, parameters } = pageQuery(queries, { filter, sort, after, limit: 20 }).compile()
+        const steps = db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...parameters) as { detail: string }[]
+        const plan = steps.map(({ detail }) => detail).join('\n')
+        const expected = `${after === null ? 'SCAN' : 'SEARCH'} users USING INDEX ${indexes[sort.field]}`
+        t.ok(
+          plan.includes(expected) && !plan.includes('TEMP B-TREE'),
+          JSON.stringify({ sort, after, filter }),
+          {
+            plan,
+          },
+        )
+      }
+    }
+  }
+})
+
+t.test('sqlite: a migration is repeatable: it changes nothing the second time', async t => {
+  const storage = await open(t)
+  await add(storage)
+  const db = connect(t)
+  const content = () => [
+    db.prepare('SELECT type, name, sql FROM sqlite_schema ORDER BY name').all(),
+    db.prepare('SELECT * FROM kysely_migration').all(),
+    db.prepare('SELECT * FROM users').all(),
+  ]
+  const before = content()
+  await migrate(fileOf(t))
+  await migrate(fileOf(t))
+  t.strictSame(content(), before)
+})
+
+t.test('sqlite: a file that is no database is refused, and left as it was', async t => {
+  const folder = temporaryFolder(t)
+  for (const bytes of [randomBytes(8_192), Buffer.from('not a database, but a letter')]) {
+    const file = join(folder, `${bytes.length}.db`)
+    writeFileSync(file, bytes)
+    await t.rejects(openSqliteStorage(file), { message: /not a database/ })
+  }
+})
+
+t.test('sqlite: 2,000 mixed concurrent writes leave the file whole', async t => {
+  const storage = await open(t)
+  const users = await Promise.all(Array.from({ length: 500 }, () => add(storage)))
+  const writes = users.flatMap(({ user, session }, index) => [
+    storage.users.update(user.id, { firstName: `${index}` }, NOW, { endSessions: index % 5 === 0 }),
+    storage.sessions.open(sessionOf(user.id), user.passwordHash),
+    storage.lastRequests.noteLastRequests([{ id: user.id, at: NOW }], [{ id: session.id, at: NOW }]),
+    storage.sessions.rehash(user.id, user.passwordHash, 'stronger'),
+  ])
+  await Promise.all(writes)
+  const db = connect(t)
+  t.equal(db.pragma('integrity_check', { simple: true }), 'ok')
+  t.strictSame(db.pragma('foreign_key_check'), [])
+  t.equal(await storage.users.count({}), 500)
+  t.equal(db.prepare('SELECT count(*) FROM sessions').pluck().get(), 900)
+  t.equal(db.prepare("SELECT count(*) FROM users WHERE password_hash = 'stronger'").pluck().get(), 500)
+})
