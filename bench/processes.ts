@@ -41,7 +41,7 @@ const cpuOf = async (child: ChildProcess): Promise<number> => {
 }
 
 const startServer = async (entry: string, env: Record<string, string>): Promise<Server> => {
-  const args = ['--import', './src/require-node.js', '--import', PROBE, entry]
+  const args = ['--import', './src/preload.js', '--import', PROBE, entry]
   const { PATH } = process.env
   const child = start(process.execPath, args, {
     cwd: PROJECT,

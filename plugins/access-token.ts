@@ -21,6 +21,12 @@ export const ACCESS_TOKEN_COOKIE = 'ACCESS_TOKEN'
 /** `Bearer` in any letter case (RFC 9110 §11.1). */
 const BEARER = /^bearer +/i
 
+/** What stands behind the scheme, as a whole; empty where there is none. */
+const bearerToken = (authorization = ''): string => {
+  const scheme = BEARER.exec(authorization)
+  return scheme === null ? '' : authorization.slice(scheme[0].length)
+}
+
 type Done = () => void
 
 const extractAccessToken = (request: FastifyRequest, _reply: FastifyReply, done: Done): void => {
@@ -30,13 +36,10 @@ const extractAccessToken = (request: FastifyRequest, _reply: FastifyReply, done:
     request.accessTokenSource = 'cookie'
     return done()
   }
-  const { authorization } = request.headers
-  if (authorization !== undefined && BEARER.test(authorization)) {
-    const token = authorization.slice(authorization.lastIndexOf(' ') + 1)
-    if (token !== '') {
-      request.accessToken = token
-      request.accessTokenSource = 'header'
-    }
+  const fromHeader = bearerToken(request.headers.authorization)
+  if (fromHeader !== '') {
+    request.accessToken = fromHeader
+    request.accessTokenSource = 'header'
   }
   done()
 }

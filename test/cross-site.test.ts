@@ -1,7 +1,7 @@
 /** Who may use the cookie for a change: the cross-site rule of DESIGN §5, in every combination. */
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import { bearer, build, cookie, type SignedUp, signUp } from './support/build.ts'
+import { asAdmin, bearer, build, cookie, PASSWORD, type SignedUp, signUp } from './support/build.ts'
 
 const HOST = 'accounts.example.com:8080'
 const OWN = `http://${HOST}`
@@ -119,6 +119,24 @@ t.test('a cookie beside a bearer token is what identifies (§5.1.1, DESIGN §5)'
     200,
     'other cookies do not matter',
   )
+})
+
+t.test('the rule holds on public and admin routes too (DESIGN §5)', async t => {
+  const payload = { email: user.email, password: PASSWORD }
+  const requests = [
+    { method: 'POST', url: '/account/sign-in', payload },
+    { method: 'PUT', url: `/admin/users/${user.id}`, payload: { lastName: 'Foreign' } },
+  ] as const
+  for (const request of requests) {
+    const status = async (headers: Headers) =>
+      (await app.inject({ ...request, headers: { ...asAdmin, host: HOST, ...headers } })).statusCode
+    const foreign = { 'sec-fetch-site': 'cross-site' }
+    t.equal(await status({ ...foreign, ...cookie(user.token) }), 403, `${request.url}, by cookie`)
+    t.equal(await status({ 'sec-fetch-site': 'same-origin', ...cookie(user.token) }), 200)
+    t.equal(await status({ ...foreign, ...bearer(user.token) }), 200, 'by bearer')
+    t.equal(await status({ ...foreign, ...cookie('garbage') }), 200, 'a cookie that identifies nobody')
+    t.equal(await status(foreign), 200, 'no cookie')
+  }
 })
 
 t.test('a foreign payload is refused before it is looked at (DESIGN §2)', async t => {

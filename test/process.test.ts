@@ -197,7 +197,7 @@ t.test(
   'an older Node is refused with one sentence (FACTS, Runtime)',
   { skip: oldNode === undefined && 'this machine has no older Node' },
   async t => {
-    const args = ['--import', './src/require-node.js', 'src/server.ts']
+    const args = ['--import', './src/preload.js', 'src/server.ts']
     const cwd = join(import.meta.dirname, '..')
     const { status, stdout, stderr } = spawnSync(String(oldNode), args, { cwd, encoding: 'utf8' })
     t.equal(status, 1)

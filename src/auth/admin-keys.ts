@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 
-const digest = (key: string): Buffer => createHash('sha256').update(key, 'latin1').digest()
+const digest = (key: string): Buffer => createHash('sha256').update(key).digest()
 
 /**
  * The keys that open admin routes: the current one and, while keys are rotated, the one before (§5.2).

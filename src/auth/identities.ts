@@ -25,11 +25,19 @@ export interface IdentitiesParts {
   readonly capacity?: number
 }
 
+interface LookUp {
+  changed: boolean
+}
+
+const markChanged = (lookUps: Iterable<LookUp> = []): void => {
+  for (const lookUp of lookUps) lookUp.changed = true
+}
+
 export class Identities {
   readonly #parts: IdentitiesParts
   readonly #cache: IdentityCache
-  /** Counts changes, so that a look-up under way can tell that one came in between. */
-  #changes = 0
+  /** Look-ups under way, by user: one that meets a change has to be made again. */
+  readonly #lookUps = new Map<string, Set<LookUp>>()
 
   constructor(parts: IdentitiesParts) {
     this.#parts = parts
@@ -60,13 +68,13 @@ export class Identities {
 
   /** To be called with every change of a user or of a session of theirs, before the change is acknowledged. */
   evict(userId: string): void {
-    this.#changes += 1
+    markChanged(this.#lookUps.get(userId))
     this.#cache.evict(userId)
   }
 
   /** For changes made by somebody else of whom nothing more is known. */
   evictAll(): void {
-    this.#changes += 1
+    for (const lookUps of this.#lookUps.values()) markChanged(lookUps)
     this.#cache.evictAll()
   }
 
@@ -84,13 +92,20 @@ export class Identities {
     claims: AccessTokenClaims,
     asked: ReturnType<SessionStore['find']>,
   ): Promise<Identity | null> {
-    let before = this.#changes
-    let found = await asked
-    while (before !== this.#changes) {
-      before = this.#changes
-      found = await this.#parts.sessions.find(claims.sessionId)
+    const lookUp = { changed: false }
+    const ofUser = this.#lookUps.get(claims.userId) ?? new Set()
+    this.#lookUps.set(claims.userId, ofUser.add(lookUp))
+    try {
+      let found = await asked
+      while (lookUp.changed) {
+        lookUp.changed = false
+        found = await this.#parts.sessions.find(claims.sessionId)
+      }
+      return this.#admit(token, claims, found)
+    } finally {
+      ofUser.delete(lookUp)
+      if (ofUser.size === 0) this.#lookUps.delete(claims.userId)
     }
-    return this.#admit(token, claims, found)
   }
 
   #admit(
@@ -101,12 +116,13 @@ export class Identities {
     if (found === undefined || found.user.disabled || found.session.userId !== claims.userId) return null
     const { session, user } = found
     const now = this.#parts.clock()
+    const lastRequestAt = this.#parts.lastRequests.latestOfSession(session)
     const identity: Identity = {
       known: this.#know(user),
       sessionId: session.id,
       expiresAt: Math.min(session.expiresAt, claims.expiresAt),
-      lastRequestAt: session.lastRequestAt,
-      storedRequestAt: session.lastRequestAt,
+      lastRequestAt,
+      storedRequestAt: lastRequestAt,
       used: false,
     }
     if (!this.#alive(identity, now)) return null

@@ -3,6 +3,7 @@
  * never backwards. A stop loses none, a crash at most one second's, and a store that fails is tried again.
  */
 import type { Identity, KnownUser } from './identity.ts'
+import type { Session } from './session.ts'
 
 /** Milliseconds between two flushes. */
 const INTERVAL = 1_000
@@ -39,6 +40,7 @@ export class LastRequests {
   #sessions = new Map<string, Identity>()
   /** What the flush under way has not written yet. */
   #writing = new Map<string, KnownUser>()
+  #writingSessions = new Map<string, Identity>()
   #flushing: Promise<void> | null = null
   #timer: NodeJS.Timeout | null = null
 
@@ -71,6 +73,12 @@ export class LastRequests {
     return stored === null ? noted : Math.max(noted, stored)
   }
 
+  /** The last request of a session as far as this instance knows, given what the store has. */
+  latestOfSession({ id, lastRequestAt }: Session): number {
+    const noted = this.#sessions.get(id) ?? this.#writingSessions.get(id)
+    return Math.max(noted?.lastRequestAt ?? 0, lastRequestAt)
+  }
+
   start(): void {
     this.#timer = setInterval(() => void this.flush(), INTERVAL).unref()
   }
@@ -93,6 +101,7 @@ export class LastRequests {
   async #write(): Promise<void> {
     const sessions = this.#sessions
     this.#writing = this.#users
+    this.#writingSessions = sessions
     this.#users = new Map()
     this.#sessions = new Map()
     try {
@@ -105,19 +114,22 @@ export class LastRequests {
         for (const identity of sessionSlice) sessions.delete(identity.sessionId)
       }
     } catch (error) {
-      this.#keep(sessions)
+      this.#keep()
       this.#parts.onFailure(error)
     }
   }
 
   /** Puts back what a failed flush held, except where a later request has noted the same again. */
-  #keep(sessions: ReadonlyMap<string, Identity>): void {
+  #keep(): void {
     for (const [id, known] of this.#writing) {
       known.noted = true
       if (!this.#users.has(id)) this.#users.set(id, known)
     }
-    for (const [id, identity] of sessions) if (!this.#sessions.has(id)) this.#sessions.set(id, identity)
+    for (const [id, identity] of this.#writingSessions) {
+      if (!this.#sessions.has(id)) this.#sessions.set(id, identity)
+    }
     this.#writing = new Map()
+    this.#writingSessions = new Map()
   }
 }
 

@@ -40,6 +40,7 @@ export class PasswordHashing {
       maxThreads: threads,
       niceIncrement: NICE,
       atomics: 'disabled',
+      execArgv: [],
     })
     this.#hashOfNobody = this.#pool.run(randomBytes(32).toString('base64url'), { name: 'hash' })
     // A pool that is closed before it has made one: nobody is waiting for it.

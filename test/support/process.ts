@@ -28,7 +28,7 @@ export interface StartOptions {
 
 /** Starts `src/server.ts` as `npm start` does, without waiting for it. */
 export const spawnServer = (env: Record<string, string>): ChildProcess =>
-  spawn(process.execPath, ['--import', './src/require-node.js', 'src/server.ts'], {
+  spawn(process.execPath, ['--import', './src/preload.js', 'src/server.ts'], {
     cwd: PROJECT,
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

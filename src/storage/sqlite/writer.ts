@@ -69,7 +69,10 @@ export class Writer {
   }
 
   #start(): Worker {
-    const thread = new Worker(new URL('./writer-thread.ts', import.meta.url), { workerData: this.#data })
+    const thread = new Worker(new URL('./writer-thread.ts', import.meta.url), {
+      workerData: this.#data,
+      execArgv: [],
+    })
     let reason: unknown = new Error('The writer thread ended')
     thread.on('message', (message: WriterMessage) => this.#receive(message))
     thread.on('error', error => {
