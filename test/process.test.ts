@@ -70,30 +70,6 @@ t.test('every fault of the configuration is named at once, and nothing starts (D
   t.notMatch(output, /\n\s+at /, 'a message, not a stack trace')
 })
 
-t.test('one fault is enough, and the store is not touched (DESIGN §8)', { jobs: 2 }, async t => {
-  const single: Record<string, [name: RegExp, env: Record<string, string>]> = {
-    'a port out of range': [/\bPORT\b/, { PORT: '70000' }],
-    'a fractional port': [/\bPORT\b/, { PORT: '80.5' }],
-    'a hop count of proxies': [/\bTRUST_PROXY\b/, { TRUST_PROXY: '1' }],
-    'a secret of 31 bytes': [/\bJWT_SECRET\b/, { JWT_SECRET: 'canary'.padEnd(31, 'x') }],
-    'a key of 15 characters': [/\bADMIN_KEY\b/, { ADMIN_KEY: 'canary'.padEnd(15, 'x') }],
-    'a secret file that is missing': [/\bJWT_SECRET_FILE\b/, { JWT_SECRET_FILE: '/nowhere/secret' }],
-    'a store that does not exist yet': [
-      /\bDATABASE_URL\b/,
-      { DATABASE_URL: 'postgres://canary@127.0.0.1:1/x' },
-    ],
-  }
-  for (const [title, [name, env]] of Object.entries(single))
-    t.test(title, async t => {
-      const file = join(temporaryFolder(t), 'test.db')
-      const { code, output } = await runToEnd({ DATABASE_URL: `sqlite:${file}`, ...env })
-      t.equal(code, 1)
-      t.match(output, name)
-      t.notMatch(output, /canary/, 'no value of a secret')
-      t.notOk(existsSync(file), 'no database')
-    })
-})
-
 t.test('a port in use ends the start with a message', async t => {
   const { port } = await startServer(t)
   const { code, output } = await runToEnd({

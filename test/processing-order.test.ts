@@ -1,5 +1,9 @@
+import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import { bearer, build, signUp } from './support/build.ts'
+import { ServiceError } from '../src/errors.ts'
+import { openSqliteStorage } from '../src/storage/sqlite/storage.ts'
+import { bearer, build, signUp, temporaryFolder, updateUser } from './support/build.ts'
 import { projectTree } from './support/tree.ts'
 
 /** Loaded before every other plugin; watches what happens to each request from its very first hook on. */
@@ -80,3 +84,26 @@ t.test(
     t.equal((await app.inject('/ready')).statusCode, 503)
   },
 )
+
+t.test('a store that answers later, as one across a network does, identifies the same (§5.1.2)', async t => {
+  const store = await openSqliteStorage(join(temporaryFolder(t), 'later.db'))
+  let failing = false
+  const find = async (id: string) => {
+    await setImmediate()
+    if (failing) throw new ServiceError('storeUnavailable')
+    return store.sessions.find(id)
+  }
+  const app = await build(t, { storage: { ...store, sessions: { ...store.sessions, find } } })
+  const { id, token } = await signUp(app)
+  const first = await app.inject({ url: '/account', headers: bearer(token) })
+  t.equal(first.json().id, id)
+  t.equal((await app.inject({ url: '/account', headers: bearer('not.a.token') })).statusCode, 401)
+
+  await updateUser(app, id, { firstName: 'Later' })
+  failing = true
+  t.equal((await app.inject({ url: '/account', headers: bearer(token) })).statusCode, 503)
+  t.equal((await app.inject({ url: '/health', headers: bearer(token) })).statusCode, 200)
+  failing = false
+  const again = await app.inject({ url: '/account', headers: bearer(token) })
+  t.equal(again.json().firstName, 'Later')
+})

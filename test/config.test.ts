@@ -1,0 +1,89 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { ConfigError, loadConfig } from '../src/config.ts'
+import { temporaryFolder } from './support/build.ts'
+
+const SECRET = 'a-secret-of-enough-characters-0123456789'
+
+const faultsOf = (environment: Record<string, string>): string => {
+  try {
+    loadConfig(environment)
+  } catch (error) {
+    if (error instanceof ConfigError) return error.message
+    throw error
+  }
+  return ''
+}
+
+const WRONG: [name: string, values: string[]][] = [
+  ['PORT', ['70000', '80.5', '-1', '0x50', 'http']],
+  ['TRUST_PROXY', ['1', 'true', '*', '10.0.0.0/33', '10.0.0.0/8/8', 'proxy.example', '::1/129']],
+  ['ALLOWED_ORIGINS', ['app.example.com', 'https://app.example.com/', 'https://app.example.com/path', '*']],
+  ['JWT_SECRET', ['canary'.padEnd(31, 'x'), `${SECRET} canary`, `${SECRET}é`]],
+  ['ADMIN_KEY', ['canary'.padEnd(15, 'x')]],
+  ['JWT_SECRET_FILE', ['/nowhere/secret']],
+  ['DATABASE_URL', ['postgres://canary@127.0.0.1:1/x', 'sqlite:', 'sqlite::memory:', 'data/x.db']],
+  ['NODE_ENV', ['prod', 'Production']],
+  ['LOG_LEVEL', ['loud']],
+  ['LOG_REQUESTS', ['yes']],
+  ['SESSION_LIFETIME', ['0', 'forever', '1w', '-1d', '99999d', '1.5h']],
+  ['SESSION_IDLE', ['0s']],
+  ['PASSWORD_MIN_LENGTH', ['7', '129']],
+  ['DRAIN_DELAY', ['soon']],
+]
+
+t.test('a setting that is not valid is named, its value is not (DESIGN §8)', async t => {
+  for (const [name, values] of WRONG) {
+    for (const value of values) {
+      const message = faultsOf({ [name]: value })
+      t.match(
+        message,
+        new RegExp(`^The configuration is not valid:\\n {2}${name} [^\\n]+$`),
+        `${name}=${value}`,
+      )
+      t.notMatch(message, /canary/)
+    }
+  }
+})
+
+t.test('every fault is named in one message (DESIGN §8)', async t => {
+  const message = faultsOf(Object.fromEntries(WRONG.map(([name, [value = '']]) => [name, value])))
+  for (const [name] of WRONG) t.match(message, new RegExp(`^ {2}${name} `, 'm'))
+})
+
+t.test('previous secrets need current ones, and a secret is given once (DESIGN §8)', async t => {
+  t.match(faultsOf({ ADMIN_KEY_PREVIOUS: SECRET }), /ADMIN_KEY_PREVIOUS is of no use without ADMIN_KEY/)
+  t.match(faultsOf({ JWT_SECRET_PREVIOUS: SECRET }), /JWT_SECRET_PREVIOUS is of no use without JWT_SECRET/)
+  const file = join(temporaryFolder(t), 'secret')
+  writeFileSync(file, `${SECRET}\n`)
+  t.match(
+    faultsOf({ ADMIN_KEY: SECRET, ADMIN_KEY_FILE: file }),
+    /ADMIN_KEY is given twice, also as ADMIN_KEY_FILE/,
+  )
+  t.same(loadConfig({ ADMIN_KEY_FILE: file }).adminKeys, [SECRET])
+})
+
+t.test('values are read in their units, empty ones are absent (DESIGN §8)', async t => {
+  const config = loadConfig({
+    PORT: '0',
+    ADMIN_KEY: '',
+    DATABASE_URL: 'sqlite:///var/lib/gatehouse.db',
+    SESSION_LIFETIME: '12h',
+    SESSION_IDLE: '90',
+    DRAIN_DELAY: '500ms',
+    TRUST_PROXY: '10.0.0.0/8, ::1, loopback',
+    ALLOWED_ORIGINS: 'https://app.example.com, http://localhost:5173',
+  })
+  t.match(config, {
+    port: 0,
+    adminKeys: [],
+    databaseFile: '/var/lib/gatehouse.db',
+    sessionLifetime: 43_200_000,
+    sessionIdle: 90_000,
+    drainDelay: 500,
+    trustedProxies: ['10.0.0.0/8', '::1', 'loopback'],
+    allowedOrigins: ['https://app.example.com', 'http://localhost:5173'],
+  })
+  t.ok(Object.isFrozen(config))
+})
