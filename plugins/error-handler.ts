@@ -10,6 +10,7 @@ const logError = (error: unknown, request: FastifyRequest, status: number): void
     method: request.method,
     route: request.routeOptions.url ?? null,
     userId: request.identity?.known.user.id ?? null,
+    ip: request.ip,
     status,
   }
   if (error instanceof ServiceError) {

@@ -14,6 +14,8 @@ declare module 'fastify' {
     getIdentity(): Identity
     /** Why a token could not be looked up: the gate raises it, public routes do without. */
     identityFailure: unknown
+    /** Finds out who makes the request, now: what was found before may have changed while a body arrived. */
+    identify(done: () => void): void
   }
 }
 
@@ -37,19 +39,21 @@ const identity = async (app: FastifyInstance): Promise<void> => {
     }
   }
 
-  app.addHook('onRequest', function identifyUser(request, _reply, done) {
-    if (request.accessToken === null) return done()
+  app.decorateRequest('identify', function identify(done) {
+    this.identity = null
+    if (this.accessToken === null) return done()
     try {
-      const found = identities.identify(request.accessToken)
-      if (found instanceof Promise) {
-        void identifyLater(request, found).then(() => done())
-        return
-      }
-      request.identity = found
+      const found = identities.identify(this.accessToken)
+      if (found instanceof Promise) return void identifyLater(this, found).then(() => done())
+      this.identity = found
     } catch (error) {
-      request.identityFailure = error
+      this.identityFailure = error
     }
     done()
+  })
+
+  app.addHook('onRequest', function identifyUser(request, _reply, done) {
+    request.identify(done)
   })
 }
 

@@ -4,6 +4,7 @@ import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify'
 import fp from 'fastify-plugin'
 import packageJson from '../package.json' with { type: 'json' }
+import { ADMIN_KEY_HEADER } from '../src/auth/admin-keys.ts'
 import { ACCESS_TOKEN_COOKIE } from './access-token.ts'
 
 const SECURITY = {
@@ -11,7 +12,7 @@ const SECURITY = {
   adminKey: [{ adminKey: [] }],
 }
 
-const ERRORS = { $ref: '#/components/schemas/Errors' }
+const ERRORS_REFERENCE = { $ref: '#/components/schemas/Errors' }
 
 /** Statuses that a route answers because of where it stands and what it takes, not of what it does. */
 const commonStatuses = ({ config, method }: RouteOptions, schema: FastifySchema): number[] => [
@@ -26,7 +27,10 @@ const document = (schema: FastifySchema, route: RouteOptions): FastifySchema => 
   const gate = route.config?.gate
   // The last resort of plugins/error-handler.ts is no answer of its own.
   const { '5xx': _lastResort, ...declared } = schema.response as Record<string, unknown>
-  const common = commonStatuses(route, schema).map(status => [status, { description: 'Errors', ...ERRORS }])
+  const common = commonStatuses(route, schema).map(status => [
+    status,
+    { description: 'Errors', ...ERRORS_REFERENCE },
+  ])
   return {
     ...schema,
     tags: [gate === undefined ? 'public' : gate === 'user' ? 'private' : 'admin'],
@@ -67,7 +71,7 @@ const openapi = async (app: FastifyInstance): Promise<void> => {
         securitySchemes: {
           bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
           cookie: { type: 'apiKey', in: 'cookie', name: ACCESS_TOKEN_COOKIE },
-          adminKey: { type: 'apiKey', in: 'header', name: 'x-admin-key' },
+          adminKey: { type: 'apiKey', in: 'header', name: ADMIN_KEY_HEADER },
         },
       },
     },

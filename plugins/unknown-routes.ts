@@ -36,6 +36,10 @@ const unknownRoutes = async (app: FastifyInstance): Promise<void> => {
     if (request.is404) done(refusal(request.raw.url ?? '/'))
     else done()
   })
+  // For routes that find only later that there is nothing, such as those of files.
+  app.setNotFoundHandler(() => {
+    throw new ServiceError('routeNotFound')
+  })
 }
 
 export default fp(unknownRoutes, { name: 'unknown-routes', dependencies: ['cross-site'] })

@@ -1,7 +1,7 @@
 /** Turns what the service knows into what its answers say. */
 
 import type { Static } from '@sinclair/typebox'
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { SignedIn } from '../src/auth/accounts.ts'
 import type { User } from '../src/users/user.ts'
 import type { Account, AdminUser, Profile, SignedIn as SignedInSchema } from './schemas.ts'
@@ -64,11 +64,10 @@ export const presentSignedIn = (signedIn: SignedIn, reply: FastifyReply): Static
   return { accessToken, expiresAt: new Date(expiresAt).toISOString(), user: presentAccount(user) }
 }
 
-/** The `Link` to the next page (RFC 8288): the request's own URL with another cursor. */
-export const linkToNext = (reply: FastifyReply, url: string, nextCursor: string | null): void => {
+/** The `Link` to the next page (RFC 8288): the same route and query with another cursor. */
+export const linkToNext = (request: FastifyRequest, reply: FastifyReply, nextCursor: string | null): void => {
   if (nextCursor === null) return
-  const [path, query] = url.split('?', 2)
-  const parameters = new URLSearchParams(query)
+  const parameters = new URLSearchParams(request.url.split('?', 2)[1])
   parameters.set('cursor', nextCursor)
-  reply.header('link', `<${path}?${parameters}>; rel="next"`)
+  reply.header('link', `<${request.routeOptions.url}?${parameters}>; rel="next"`)
 }

@@ -82,11 +82,17 @@ export const buildApp = async (config: Config, parts: Parts = {}): Promise<Fasti
   const logger = createLogger(config, parts.logStream)
   const storage = parts.storage ?? (await openSqliteStorage(config.databaseFile))
   const app = Fastify(serverOptions(config, logger))
-  const services = createServices(config, {
-    storage,
-    clock,
-    onFailure: (err, message) => logger.error({ err }, message),
-  })
+  let services: Services
+  try {
+    services = createServices(config, {
+      storage,
+      clock,
+      onFailure: (err, message) => logger.error({ err }, message),
+    })
+  } catch (error) {
+    await storage.close()
+    throw error
+  }
   app.decorate('config', config)
   app.decorate('services', services)
   const routeTable: DeclaredRoute[] = []

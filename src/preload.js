@@ -3,9 +3,11 @@
 import * as nodeModule from 'node:module'
 import { fileURLToPath } from 'node:url'
 
-const needed = 24
+const needed = '24.12'
 
-if (Number.parseInt(process.versions.node, 10) < needed) {
+const [major, minor] = process.versions.node.split('.').map(Number)
+const [neededMajor, neededMinor] = needed.split('.').map(Number)
+if (major < neededMajor || (major === neededMajor && minor < neededMinor)) {
   process.stderr.write(
     `Gatehouse needs Node ${needed} or newer, this is Node ${process.versions.node}: ` +
       'run "npm ci" and then "npm start" (or "npm test"), which bring their own.\n',

@@ -4,8 +4,16 @@ import closeWithGrace from 'close-with-grace'
 import { buildApp } from './app.ts'
 import { ConfigError, loadConfig } from './config.ts'
 
-/** Milliseconds that requests in flight get beyond the drain's delay before the process ends all the same. */
-const GRACE = 10_000
+/** Milliseconds that requests in flight get beyond the drain's delay, and that all of the stop may take. */
+const IN_FLIGHT = 10_000
+const GRACE = 15_000
+
+/** What the operator can mend is said in a sentence; what is a fault of the code has a stack. */
+const explain = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error)
+  if (error instanceof ConfigError) return error.message
+  return 'code' in error ? `Gatehouse cannot start: ${error.message}` : String(error.stack)
+}
 
 const start = async (): Promise<void> => {
   if (existsSync('.env')) process.loadEnvFile('.env')
@@ -15,7 +23,10 @@ const start = async (): Promise<void> => {
     if (err) app.log.fatal({ err }, 'unexpected failure, shutting down')
     else app.log.info(`${signal} received, draining`)
     await app.drain()
+    // Whoever still has not sent a request whole, or does not read the answer, must not cost what close() writes.
+    const cut = setTimeout(() => app.server.closeAllConnections(), IN_FLIGHT)
     await app.close()
+    clearTimeout(cut)
     app.log.info('stopped')
   })
   await app.listen({ host: config.host, port: config.port })
@@ -25,6 +36,6 @@ const start = async (): Promise<void> => {
 try {
   await start()
 } catch (error) {
-  process.stderr.write(`${error instanceof ConfigError ? error.message : (error as Error).stack}\n`)
+  process.stderr.write(`${explain(error)}\n`)
   process.exit(1)
 }

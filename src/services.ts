@@ -61,9 +61,12 @@ export const createServices = (config: Config, { storage, clock, onFailure }: Se
     storage,
     clock,
     async close() {
-      await hashing.close()
-      await lastRequests.close()
-      await storage.close()
+      // Whatever fails, what comes after it still happens: the last write before the store is closed.
+      try {
+        await hashing.close()
+      } finally {
+        await lastRequests.close().finally(() => storage.close())
+      }
     },
   }
 }

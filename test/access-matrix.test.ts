@@ -1,4 +1,4 @@
-/** Generated from the live route table: a new route is covered the moment it exists (STYLE 6). */
+/** Generated from the live route table: a new route is covered the moment it exists. */
 import type { InjectOptions } from 'fastify'
 import t from 'tap'
 import { ADMIN_KEY, bearer, build, cookie, signUp, updateUser } from './support/build.ts'

@@ -7,17 +7,18 @@ import { hashSync } from '@node-rs/argon2'
 import t from 'tap'
 import { AccessTokens } from '../src/auth/access-tokens.ts'
 import { AdminKeys } from '../src/auth/admin-keys.ts'
+import { isWeak } from '../src/auth/hash-parameters.ts'
+import { KeyedMutex } from '../src/auth/keyed-mutex.ts'
 import { PasswordHashing } from '../src/auth/password-hashing.ts'
 import { newSession } from '../src/auth/session.ts'
 import { keptSecret, signingKeys } from '../src/auth/signing-keys.ts'
-import { Turns } from '../src/auth/turns.ts'
 import { ServiceError } from '../src/errors.ts'
 import { ADMIN_KEY, type Context, manualClock, temporaryFolder } from './support/build.ts'
 
 const PROJECT = join(import.meta.dirname, '..')
 
 t.test('work on one key goes one after the other, in order (DESIGN §4)', async t => {
-  const turns = new Turns()
+  const mutex = new KeyedMutex()
   const log: string[] = []
   const gates = Array.from({ length: 3 }, () => Promise.withResolvers<void>())
   const work = (name: string, gate: Promise<void>) => async () => {
@@ -26,8 +27,8 @@ t.test('work on one key goes one after the other, in order (DESIGN §4)', async 
     log.push(`${name} ends`)
     return name
   }
-  const taken = gates.map(({ promise }, index) => turns.take('ada', work(`ada ${index}`, promise)))
-  const other = turns.take('bob', work('bob', Promise.resolve()))
+  const taken = gates.map(({ promise }, index) => mutex.runExclusive('ada', work(`ada ${index}`, promise)))
+  const other = mutex.runExclusive('bob', work('bob', Promise.resolve()))
   t.equal(await other, 'bob', 'another key does not wait')
   for (const gate of gates.toReversed()) gate.resolve()
   t.strictSame(await Promise.all(taken), ['ada 0', 'ada 1', 'ada 2'])
@@ -38,14 +39,14 @@ t.test('work on one key goes one after the other, in order (DESIGN §4)', async 
 })
 
 t.test('work that fails does not hold up the next, and fails for its own caller alone', async t => {
-  const turns = new Turns()
-  const failing = turns.take('ada', async () => {
+  const mutex = new KeyedMutex()
+  const failing = mutex.runExclusive('ada', async () => {
     throw new Error('not this time')
   })
-  const next = turns.take('ada', async () => 'done')
+  const next = mutex.runExclusive('ada', async () => 'done')
   await t.rejects(failing, { message: 'not this time' })
   t.equal(await next, 'done')
-  t.equal(await turns.take('ada', async () => 'again'), 'again')
+  t.equal(await mutex.runExclusive('ada', async () => 'again'), 'again')
 })
 
 t.test('an admin key is accepted when it is exactly one of the configured (§5.2.2, DESIGN §5)', t => {
@@ -209,10 +210,10 @@ t.test('hashes weaker than m = 19 MiB, t = 2, p = 1 are reported, and verify (DE
     hashSync(password, { memoryCost, timeCost, parallelism: 1 })
   const weak = [made(8_192, 2), made(19_455, 2), made(19_456, 1), made(65_536, 1)]
   for (const encoded of weak) {
-    t.equal(hashing.isWeak(encoded), true, encoded.slice(0, 32))
+    t.equal(isWeak(encoded), true, encoded.slice(0, 32))
     t.equal(await hashing.verify(password, encoded), true)
   }
   for (const encoded of [await hashing.hash(password), made(19_456, 2), made(19_456, 3), made(32_768, 2)]) {
-    t.equal(hashing.isWeak(encoded), false, encoded.slice(0, 32))
+    t.equal(isWeak(encoded), false, encoded.slice(0, 32))
   }
 })

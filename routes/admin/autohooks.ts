@@ -1,8 +1,7 @@
 /** The key gate: every route in this folder and below it needs a valid admin key (§5.2), and no user. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { ADMIN_KEY_HEADER } from '../../src/auth/admin-keys.ts'
 import { ServiceError } from '../../src/errors.ts'
-
-const ADMIN_KEY_HEADER = 'x-admin-key'
 
 type Done = (error?: Error) => void
 

@@ -4,13 +4,19 @@ import { ServiceError } from '../../src/errors.ts'
 
 type Done = (error?: Error) => void
 
-const requireUser = (request: FastifyRequest, _reply: FastifyReply, done: Done): void => {
-  if (request.identity !== null) return done()
-  if (request.identityFailure !== null) return done(request.identityFailure as Error)
+const refuse = (request: FastifyRequest): Error => {
+  if (request.identityFailure !== null) return request.identityFailure as Error
   const presented = request.accessToken !== null
   // RFC 6750 §3: no error code for who presented nothing.
   const challenge = presented ? 'Bearer error="invalid_token"' : 'Bearer'
-  done(new ServiceError('signInRequired', { headers: { 'www-authenticate': challenge }, quiet: !presented }))
+  return new ServiceError('signInRequired', { headers: { 'www-authenticate': challenge }, quiet: !presented })
+}
+
+const requireUser = (request: FastifyRequest, _reply: FastifyReply, done: Done): void => {
+  if (request.identity?.known.current) return done()
+  if (request.identity === null) return done(refuse(request))
+  // The user has changed since: a body may take seconds to arrive, and a disabled user's must not be acted upon.
+  request.identify(() => (request.identity === null ? done(refuse(request)) : done()))
 }
 
 export default async function userGate(app: FastifyInstance): Promise<void> {

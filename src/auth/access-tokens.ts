@@ -44,6 +44,12 @@ const spelledExactly = (token: string): boolean => {
   return Buffer.from(signature, 'base64url').toString('base64url') === signature
 }
 
+const HEADER_MEMBERS = ['alg', 'kid', 'typ']
+
+/** Members that we do not write, such as `crit` or `b64`, would have to be understood; `typ` has one letter case. */
+const isOurs = (header: Record<string, unknown>): boolean =>
+  header.typ === TYPE && Object.keys(header).every(member => HEADER_MEMBERS.includes(member))
+
 const isWholeSecond = (value: unknown): value is number =>
   Number.isSafeInteger(value) && (value as number) >= 0
 
@@ -83,7 +89,7 @@ export class AccessTokens {
     try {
       const { header } = decode(token) as { header: Record<string, unknown> }
       const verify = this.#verifiers.get(header.kid)
-      if (verify === undefined || 'crit' in header || !spelledExactly(token)) return null
+      if (verify === undefined || !isOurs(header) || !spelledExactly(token)) return null
       return this.#claims(verify(token) as Record<string, unknown>)
     } catch {
       // Whatever the library makes of a hostile token, including errors that are not its own: it identifies nobody.

@@ -4,10 +4,11 @@ import { ServiceError } from '../errors.ts'
 import type { User } from '../users/user.ts'
 import type { UserStore } from '../users/user-store.ts'
 import type { AccessTokens } from './access-tokens.ts'
+import { isWeak } from './hash-parameters.ts'
+import { KeyedMutex } from './keyed-mutex.ts'
 import type { LastRequests } from './last-requests.ts'
 import type { PasswordHashing } from './password-hashing.ts'
 import { newSession, type Session, type SessionLimits, type SessionStore } from './session.ts'
-import { Turns } from './turns.ts'
 
 export interface SignUp {
   /** In canonical form. */
@@ -36,7 +37,7 @@ export interface AccountsParts {
 
 export class Accounts {
   readonly #parts: AccountsParts
-  readonly #signUps = new Turns()
+  readonly #signUps = new KeyedMutex()
 
   constructor(parts: AccountsParts) {
     this.#parts = parts
@@ -48,7 +49,7 @@ export class Accounts {
    * @throws {ServiceError} `emailTaken`, `overloaded`, `storeUnavailable`
    */
   async signUp(input: SignUp): Promise<SignedIn> {
-    return this.#signUps.take(input.email, async () => {
+    return this.#signUps.runExclusive(input.email, async () => {
       const { users, sessions, hashing, limits, clock } = this.#parts
       if ((await users.findByEmail(input.email)) !== undefined) throw new ServiceError('emailTaken')
       const passwordHash = await hashing.hash(input.password)
@@ -83,7 +84,7 @@ export class Accounts {
     const session = newSession(user.id, clock(), limits)
     // The account may have changed while the hash was computed: the store decides.
     if (!(await sessions.open(session, passwordHash))) await this.#refuseChanged(user.id)
-    if (hashing.isWeak(passwordHash)) await this.#strengthen(user.id, passwordHash, password)
+    if (isWeak(passwordHash)) await this.#strengthen(user.id, passwordHash, password)
     return this.#signedIn(
       { ...user, lastRequestAt: lastRequests.latest(user.id, user.lastRequestAt) },
       session,

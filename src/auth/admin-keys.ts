@@ -1,5 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 
+/** The request header that carries the key (§5.2.1). */
+export const ADMIN_KEY_HEADER = 'x-admin-key'
+
 const digest = (key: string): Buffer => createHash('sha256').update(key).digest()
 
 /**

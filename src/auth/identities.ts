@@ -1,6 +1,6 @@
 /**
  * Who is asking (§5.1.2). A token is verified and its session looked up once; from then on a request costs one look-up by
- * the token's own text, which cannot collide and needs no hash (FACTS: 0.4 µs against 5.7 µs for the signature).
+ * the token's own text, which cannot collide and needs no hash (0.4 µs, against 5.7 µs for the signature).
  *
  * Revocation: every change of a user or a session marks the user's record as no longer current before the change is
  * acknowledged, and every remembered token leads to its user's record. So no answer after a change is for the old state.

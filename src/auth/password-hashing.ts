@@ -7,11 +7,13 @@ import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { Piscina } from 'piscina'
 import { ServiceError } from '../errors.ts'
-import { isWeak } from './hash-parameters.ts'
-import { canonicalPassword } from './passwords.ts'
+import { canonicalPassword, PASSWORD_MAX_LENGTH } from './passwords.ts'
 
-/** About two seconds of work for each thread; whoever comes later is told so at once. */
-const MAX_WAITING_PER_THREAD = 250
+/** About a second of work for each thread, on cores that have nothing else to do; whoever comes later is told so at once. */
+const MAX_WAITING_PER_THREAD = 100
+
+/** Code points take up to two UTF-16 units: whatever is longer is no password of ours. */
+const MAX_UTF16_LENGTH = 2 * PASSWORD_MAX_LENGTH
 
 /** `nice` of the hashing threads: 10 gives them about a tenth of a contended core. */
 const NICE = 10
@@ -30,7 +32,7 @@ export class PasswordHashing {
   readonly #pool: Piscina
   readonly #maxWaiting: number
   /** What a password is compared with when there is no account. */
-  readonly #hashOfNobody: Promise<string>
+  #nobody: Promise<string> | null = null
 
   constructor({ threads, maxWaiting }: HashingLimits = defaults()) {
     this.#maxWaiting = maxWaiting
@@ -42,9 +44,8 @@ export class PasswordHashing {
       atomics: 'disabled',
       execArgv: [],
     })
-    this.#hashOfNobody = this.#pool.run(randomBytes(32).toString('base64url'), { name: 'hash' })
-    // A pool that is closed before it has made one: nobody is waiting for it.
-    this.#hashOfNobody.catch(() => undefined)
+    // Made before it is needed, so that the first unknown e-mail takes no longer than the others.
+    this.#hashOfNobody().catch(() => undefined)
   }
 
   /** @throws {ServiceError} `overloaded` */
@@ -58,20 +59,24 @@ export class PasswordHashing {
    * @throws {ServiceError} `overloaded`
    */
   async verify(password: string, encoded: string | null): Promise<boolean> {
-    const against = encoded ?? (await this.#hashOfNobody)
-    const matches = (await this.#run('verify', {
-      password: canonicalPassword(password),
-      encoded: against,
-    })) as boolean
-    return matches && encoded !== null
-  }
-
-  isWeak(encoded: string): boolean {
-    return isWeak(encoded)
+    // What no password can be is not looked at: normalising takes time in the square of some texts' length.
+    const possible = password.length <= MAX_UTF16_LENGTH
+    const against = encoded ?? (await this.#hashOfNobody())
+    const task = { password: possible ? canonicalPassword(password) : '', encoded: against }
+    const matches = (await this.#run('verify', task)) as boolean
+    return matches && possible && encoded !== null
   }
 
   async close(): Promise<void> {
     await this.#pool.destroy()
+  }
+
+  #hashOfNobody(): Promise<string> {
+    this.#nobody ??= this.#pool.run(randomBytes(32).toString('base64url'), { name: 'hash' }).catch(error => {
+      this.#nobody = null
+      throw error
+    })
+    return this.#nobody
   }
 
   async #run(name: string, task: unknown): Promise<unknown> {

@@ -17,7 +17,7 @@ export const canonicalPassword = (password: string): string => password.normaliz
 export const passwordFaults = (password: string, email: unknown): string[] => {
   const faults: string[] = []
   const lower = password.toLowerCase()
-  if (COMMON.has(lower)) faults.push('is too commonly used')
+  if (COMMON.has(lower.trim())) faults.push('is too commonly used')
   if (typeof email === 'string' && lower.trim() === canonicalEmail(email))
     faults.push('must differ from the e-mail')
   return faults

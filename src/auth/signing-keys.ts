@@ -69,7 +69,8 @@ export const keptSecret = (file: string): string => {
     secret = read()
   }
   if (secret === undefined || Buffer.byteLength(secret) < MIN_BYTES) {
-    throw new Error(`${file} should hold the secret of the access tokens, and does not`)
+    const message = `${file} should hold the secret of the access tokens, and does not`
+    throw Object.assign(new Error(message), { code: 'BAD_SECRET_FILE' })
   }
   return secret
 }

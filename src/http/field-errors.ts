@@ -28,9 +28,8 @@ const MESSAGES: Readonly<Record<string, (params: FieldFault['params']) => string
   maxLength: ({ limit }) => `must have at most ${plural(limit, 'character')}`,
   minimum: ({ limit }) => `must be at least ${limit}`,
   maximum: ({ limit }) => `must be at most ${limit}`,
-  minProperties: ({ limit }) =>
-    `must have at least ${plural(limit, 'property').replace('propertys', 'properties')}`,
-  enum: ({ allowedValues }) => `must be one of ${types(allowedValues).replaceAll(' or ', ', ')}`,
+  minProperties: ({ limit }) => `must have at least ${limit === 1 ? 'one property' : `${limit} properties`}`,
+  enum: ({ allowedValues }) => `must be one of ${[allowedValues].flat().join(', ')}`,
   format: ({ format }) => FORMATS[String(format)] ?? `must be a valid ${format}`,
 }
 

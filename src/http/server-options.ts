@@ -14,6 +14,9 @@ const HEADERS_TIMEOUT = 5_000
 const REQUEST_TIMEOUT = 10_000
 const TIMEOUT_CHECK_INTERVAL = 500
 
+/** Milliseconds without a byte either way: a client that does not read its answers is let go of. */
+const CONNECTION_TIMEOUT = 30_000
+
 /** Request ids that differ between processes whose logs flow together, at the cost of one concatenation. */
 const requestIds = (): (() => string) => {
   const instance = randomBytes(4).toString('hex')
@@ -31,6 +34,7 @@ export const serverOptions = (config: Config, logger: FastifyBaseLogger) =>
     genReqId: requestIds(),
     bodyLimit: BODY_LIMIT,
     requestTimeout: REQUEST_TIMEOUT,
+    connectionTimeout: CONNECTION_TIMEOUT,
     trustProxy: config.trustedProxies.length > 0 && [...config.trustedProxies],
     // No path parameter is too long for its route: the gate answers first, then the parameter's own schema.
     routerOptions: { maxParamLength: HEADER_LIMIT },
@@ -44,7 +48,10 @@ export const serverOptions = (config: Config, logger: FastifyBaseLogger) =>
       // Node's own answer to a missing Host has no body; plugins/http-rules.ts checks it.
       requireHostHeader: false,
     },
-    clientErrorHandler: answerClientError,
+    clientErrorHandler: (error, socket) => {
+      logger.debug({ code: (error as NodeJS.ErrnoException).code }, 'not HTTP, or not in time')
+      answerClientError(error, socket)
+    },
     frameworkErrors: (error, request, { raw }) => {
       const { status, body } = answerFor(error, config.production)
       request.log.info({ method: request.method, route: null, userId: null, status }, 'request refused')

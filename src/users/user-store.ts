@@ -7,6 +7,8 @@ export type MaybePromise<T> = T | Promise<T>
 export interface UpdateOptions {
   /** End all of the user's sessions in the same transaction. */
   readonly endSessions: boolean
+  /** Change an enabled user alone: what users do themselves ends with their being disabled. */
+  readonly onlyEnabled: boolean
 }
 
 /** What the use cases need of a store. Every write is on disk before its promise resolves. */

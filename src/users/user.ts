@@ -14,10 +14,14 @@ export interface User {
   readonly lastRequestAt: number | null
 }
 
-/** What can be changed of a user, by the user (names) or by an administrator (all of it). */
-export interface UserChanges {
+/** What users can change of themselves; `null` clears. */
+export interface OwnChanges {
   readonly firstName?: string | null
   readonly lastName?: string | null
+}
+
+/** What administrators can change of a user. */
+export interface UserChanges extends OwnChanges {
   readonly email?: string
   readonly emailVerified?: boolean
   readonly disabled?: boolean

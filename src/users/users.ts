@@ -1,5 +1,5 @@
 import { ServiceError } from '../errors.ts'
-import type { User, UserChanges } from './user.ts'
+import type { OwnChanges, User, UserChanges } from './user.ts'
 import { decodeCursor, encodeCursor, type Page, parseSort, type Sort, type UserFilter } from './user-list.ts'
 import type { UserStore } from './user-store.ts'
 
@@ -35,10 +35,25 @@ export class Users {
     if (current === undefined) throw new ServiceError('userNotFound')
     const emailChanges = changes.email !== undefined && changes.email !== current.email
     const complete = emailChanges ? { emailVerified: false, ...changes } : changes
-    const endSessions = changes.disabled === true
-    const updated = await this.#store.update(id, complete, this.#clock(), { endSessions })
+    const options = { endSessions: changes.disabled === true, onlyEnabled: false }
+    const updated = await this.#store.update(id, complete, this.#clock(), options)
     if (updated === undefined) throw new ServiceError('userNotFound')
     if (updated === 'emailTaken') throw new ServiceError('emailTaken')
+    return updated
+  }
+
+  /**
+   * Changes a user's own names.
+   * @throws {ServiceError} `signInRequired` when the user was disabled in the meantime
+   */
+  async updateOwn(id: string, { firstName, lastName }: OwnChanges): Promise<User> {
+    const changes = {
+      ...(firstName !== undefined && { firstName }),
+      ...(lastName !== undefined && { lastName }),
+    }
+    const options = { endSessions: false, onlyEnabled: true }
+    const updated = await this.#store.update(id, changes, this.#clock(), options)
+    if (updated === undefined || updated === 'emailTaken') throw new ServiceError('signInRequired')
     return updated
   }
 

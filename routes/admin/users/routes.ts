@@ -48,7 +48,7 @@ const users: FastifyPluginAsyncTypebox = async app => {
       const { limit, cursor, sort, count, ...asked } = request.validatedData.query
       const filter = { ...asked, searchEmail: true }
       const { users: found, nextCursor } = await users.list({ filter, limit, cursor, sort })
-      linkToNext(reply.header('cache-control', 'no-store'), request.url, nextCursor)
+      linkToNext(request, reply.header('cache-control', 'no-store'), nextCursor)
       const page = { results: found.map(present), nextCursor }
       return count ? { ...page, total: await users.count(filter) } : page
     },

@@ -26,7 +26,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
     { schema: { summary: 'Change the names', body: Changes, response: { 200: Account, 503: ErrorBody } } },
     async (request, reply) => {
       const { known } = request.getIdentity()
-      const updated = await users.update(known.user.id, request.validatedData.body)
+      const updated = await users.updateOwn(known.user.id, request.validatedData.body)
       reply.header('cache-control', 'no-store')
       return presentAccount(updated, known.lastRequestAt)
     },

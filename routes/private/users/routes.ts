@@ -16,7 +16,7 @@ const users: FastifyPluginAsyncTypebox = async app => {
       const { search, ...page } = request.validatedData.query
       const filter = { disabled: false, ...(search !== undefined && { search }) }
       const { users, nextCursor } = await app.services.users.list({ ...page, filter })
-      linkToNext(reply.header('cache-control', 'no-store'), request.url, nextCursor)
+      linkToNext(request, reply.header('cache-control', 'no-store'), nextCursor)
       return { results: users.map(presentProfile), nextCursor }
     },
   )

@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
 
@@ -8,13 +8,15 @@ export type Connection = Database.Database
 const SYNCHRONOUS_FULL = 2
 
 /**
- * Opens the database's file, which is created with its folder when missing; the folder is for its owner alone.
+ * Opens the database's file, which is created with its folder when missing, both for their owner alone.
  * @param lockTimeout milliseconds to wait for a lock that another process holds.
- * @throws {Error} when it cannot be opened, or would not be durable: better-sqlite3 is compiled with
- * `synchronous=NORMAL` for WAL, which may lose the last commits at a power cut.
+ * @throws {Error} when it cannot be opened, or would not be durable: better-sqlite3 sets
+ * `synchronous=NORMAL` on a file that is already in WAL mode, which may lose the last commits at a power cut.
  */
 export const openDatabase = (file: string, lockTimeout: number): Connection => {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  // SQLite would make it readable by everybody, and gives its WAL the mode that it finds.
+  closeSync(openSync(file, 'a', 0o600))
   const db = new Database(file, { timeout: lockTimeout })
   const mode = db.pragma('journal_mode = WAL', { simple: true })
   db.pragma('synchronous = FULL')

@@ -54,7 +54,7 @@ export const prepareOperations = (db: Connection) => {
 
   return {
     /** Does nothing; who waits for it has waited for everything before it. */
-    nothing(): void {},
+    barrier(): void {},
 
     addUser(user: NewUser, session: Session): boolean {
       try {
@@ -85,12 +85,16 @@ export const prepareOperations = (db: Connection) => {
       id: string,
       changes: UserChanges,
       at: number,
-      { endSessions }: UpdateOptions,
+      { endSessions, onlyEnabled }: UpdateOptions,
     ): User | 'emailTaken' | undefined {
       const set = { ...columns(changes), updated_at: at }
       const assignments = Object.keys(set).map(column => `${column} = @${column}`)
       try {
-        db.prepare(`UPDATE users SET ${assignments.join(', ')} WHERE id = @id`).run({ ...set, id })
+        const where = onlyEnabled ? 'id = @id AND disabled = 0' : 'id = @id'
+        const { changes: rows } = db
+          .prepare(`UPDATE users SET ${assignments.join(', ')} WHERE ${where}`)
+          .run({ ...set, id })
+        if (rows === 0) return undefined
       } catch (error) {
         if (isEmailTaken(error)) return 'emailTaken'
         throw error

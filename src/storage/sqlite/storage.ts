@@ -34,7 +34,11 @@ const toSession = (row: SessionRow): Session => ({
  * @throws {Error} when the file cannot be opened or migrated.
  */
 export const openSqliteStorage = async (file: string): Promise<Storage> => {
-  await migrate(file)
+  await migrate(file).catch(error => {
+    throw Object.assign(new Error(`the database ${file}: ${error.message}`, { cause: error }), {
+      code: error.code,
+    })
+  })
   let changed: (userId: string | null) => void = () => undefined
   const reader = new Reader(file)
   const writer = new Writer(file, () => changed(null))
@@ -77,7 +81,7 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
     },
     async ping() {
       reader.get('SELECT 1 FROM users LIMIT 1')
-      await writer.run('nothing')
+      await writer.run('barrier')
     },
     async close() {
       await writer.close()

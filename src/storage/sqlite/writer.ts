@@ -59,7 +59,7 @@ export class Writer {
   /** Waits for what was handed over, then ends the thread. */
   async close(): Promise<void> {
     // Calls run in their order, so all before this one are settled with it. A thread that fails now has nothing to close.
-    await this.run('nothing').catch(() => undefined)
+    await this.run('barrier').catch(() => undefined)
     this.#closed = true
     const thread = this.#thread
     if (thread === null) return

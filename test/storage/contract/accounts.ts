@@ -138,7 +138,10 @@ export const accounts: Part = async (t, open) => {
     const { user, session } = await add(storage)
     const sessions = Array.from({ length: 40 }, () => sessionOf(user.id))
     const opened = sessions.map(each => storage.sessions.open(each, user.passwordHash))
-    const disabled = storage.users.update(user.id, { disabled: true }, NOW, { endSessions: true })
+    const disabled = storage.users.update(user.id, { disabled: true }, NOW, {
+      endSessions: true,
+      onlyEnabled: false,
+    })
     const late = sessionOf(user.id)
     t.equal(await storage.sessions.open(late, user.passwordHash), false)
     await Promise.all([...opened, disabled])

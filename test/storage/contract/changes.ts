@@ -5,8 +5,8 @@ import type { UserChanges } from '../../../src/users/user.ts'
 import { freshEmail } from '../../support/build.ts'
 import { add, asStored, NOW, type Part, sessionOf } from './fixtures.ts'
 
-const KEEP = { endSessions: false }
-const END = { endSessions: true }
+const KEEP = { endSessions: false, onlyEnabled: false }
+const END = { endSessions: true, onlyEnabled: false }
 const LATER = NOW + 1_000
 
 /** DESIGN §7: milliseconds within which another instance hears of a change. */
@@ -130,7 +130,7 @@ export const changes: Part = async (t, open) => {
     const { promise: told, resolve } = Promise.withResolvers<string | null>()
     here.onChange(resolve)
     await there.users.update(user.id, { disabled: true }, LATER, END)
-    const news = await Promise.race([told, sleep(NEWS_LIMIT, 'nothing')])
+    const news = await Promise.race([told, sleep(NEWS_LIMIT, 'barrier')])
     t.ok(news === null || news === user.id, `told ${news}`)
     t.match(await here.users.find(user.id), { disabled: true })
   })

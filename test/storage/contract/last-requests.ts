@@ -19,7 +19,10 @@ export const lastRequests: Part = async (t, open) => {
     })
     const changed = { ...expected, firstName: 'New', updatedAt: NOW + 20 }
     t.strictSame(
-      await storage.users.update(user.id, { firstName: 'New' }, NOW + 20, { endSessions: false }),
+      await storage.users.update(user.id, { firstName: 'New' }, NOW + 20, {
+        endSessions: false,
+        onlyEnabled: false,
+      }),
       changed,
     )
   })
@@ -46,7 +49,10 @@ export const lastRequests: Part = async (t, open) => {
   t.test('ids that are gone are passed over, and the others noted', async t => {
     const { user, session } = await add(storage)
     const ended = await add(storage)
-    await storage.users.update(ended.user.id, { disabled: true }, NOW, { endSessions: true })
+    await storage.users.update(ended.user.id, { disabled: true }, NOW, {
+      endSessions: true,
+      onlyEnabled: false,
+    })
     const at = NOW + 5
     const moments = (known: string) => [uuidv7(), known, 'no uuid'].map(id => ({ id, at }))
     await storage.lastRequests.noteLastRequests(moments(user.id), [

@@ -12,13 +12,19 @@ export const life: Part = async (t, open) => {
   t.test('closed and opened again, everything is there', async t => {
     const before = await open(t)
     const { user, session } = await add(before)
-    await before.users.update(user.id, { firstName: 'Changed' }, NOW + 1, { endSessions: false })
+    await before.users.update(user.id, { firstName: 'Changed' }, NOW + 1, {
+      endSessions: false,
+      onlyEnabled: false,
+    })
     await before.lastRequests.noteLastRequests(
       [{ id: user.id, at: NOW + 2 }],
       [{ id: session.id, at: NOW + 3 }],
     )
     const ended = await add(before)
-    await before.users.update(ended.user.id, { disabled: true }, NOW + 1, { endSessions: true })
+    await before.users.update(ended.user.id, { disabled: true }, NOW + 1, {
+      endSessions: true,
+      onlyEnabled: false,
+    })
     await before.close()
     const after = await open(t)
     t.strictSame(await after.sessions.find(session.id), {
@@ -47,7 +53,10 @@ export const life: Part = async (t, open) => {
     const { user, session } = await add(first)
     t.strictSame(await second.users.find(user.id), asStored(user))
     t.strictSame(await third.sessions.find(session.id), { session, user: asStored(user) })
-    await second.users.update(user.id, { firstName: 'By another' }, NOW, { endSessions: false })
+    await second.users.update(user.id, { firstName: 'By another' }, NOW, {
+      endSessions: false,
+      onlyEnabled: false,
+    })
     t.match(await first.users.find(user.id), { firstName: 'By another' })
   })
 }

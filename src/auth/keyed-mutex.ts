@@ -1,8 +1,8 @@
 /** Lets work on the same key go one after the other. Holds one entry for each key that is being worked on, no more. */
-export class Turns {
+export class KeyedMutex {
   readonly #last = new Map<string, Promise<void>>()
 
-  async take<T>(key: string, work: () => Promise<T>): Promise<T> {
+  async runExclusive<T>(key: string, work: () => Promise<T>): Promise<T> {
     const before = this.#last.get(key)
     const mine = Promise.withResolvers<void>()
     this.#last.set(key, mine.promise)
