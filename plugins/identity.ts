@@ -35,18 +35,19 @@ const identity = async (app: FastifyInstance): Promise<void> => {
     try {
       request.identity = await lookedUp
     } catch (error) {
+      request.identity = null
       request.identityFailure = error
     }
   }
 
   app.decorateRequest('identify', function identify(done) {
-    this.identity = null
     if (this.accessToken === null) return done()
     try {
       const found = identities.identify(this.accessToken)
       if (found instanceof Promise) return void identifyLater(this, found).then(() => done())
       this.identity = found
     } catch (error) {
+      this.identity = null
       this.identityFailure = error
     }
     done()
