@@ -4,7 +4,8 @@
  * `npm run bench -- [scenario …] [--rounds N] [--seconds N] [--json]`
  */
 import { parseArgs } from 'node:util'
-import { CONNECTIONS, chooseGenerator } from './load/generator.ts'
+import { chooseGenerator } from './load/generator.ts'
+import { CONNECTIONS } from './load/load.ts'
 import { measureScenario, type ScenarioResult } from './measure.ts'
 import { heading, toJson, toText } from './report.ts'
 import { SCENARIOS } from './scenarios/index.ts'

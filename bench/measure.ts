@@ -1,5 +1,5 @@
 /** Measures a scenario: the service and its yardstick in turn, round after round, under the same load. */
-import type { LoadGenerator } from './load/generator.ts'
+import type { LoadGenerator } from './load/load.ts'
 import { type Server, startService, startYardstick } from './processes.ts'
 import { assertSameBytes } from './same-bytes.ts'
 import type { Requests, Scenario } from './scenario.ts'

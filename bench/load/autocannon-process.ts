@@ -1,7 +1,7 @@
 /** Runs autocannon on the options in the file that is its argument, and writes the result as JSON. */
 import { readFileSync } from 'node:fs'
 import run from 'autocannon'
-import { CONNECTIONS, type LoadOptions, type LoadResult } from './generator.ts'
+import { CONNECTIONS, type LoadOptions, type LoadResult } from './load.ts'
 
 const { url, requests, seconds } = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8')) as LoadOptions
 

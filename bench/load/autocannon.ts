@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { start } from '../processes.ts'
-import type { LoadGenerator, LoadResult } from './generator.ts'
+import type { LoadGenerator, LoadResult } from './load.ts'
 
 const PROGRAM = join(import.meta.dirname, 'autocannon-process.ts')
 

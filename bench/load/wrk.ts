@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { start } from '../processes.ts'
-import { CONNECTIONS, type LoadGenerator, type LoadResult } from './generator.ts'
+import { CONNECTIONS, type LoadGenerator, type LoadResult } from './load.ts'
 
 const SCRIPT = join(import.meta.dirname, 'wrk.lua')
 
