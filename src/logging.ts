@@ -22,9 +22,15 @@ const serializeRequest = ({ method, routeOptions, ip }: LoggedRequest): unknown 
   ip,
 })
 
+/** Bytes of log lines that may wait for a reader of standard output who is slow; what comes on top is dropped. */
+const MAX_WAITING = 4 * 1_048_576
+
+/** Not synchronous: a log collector that stops reading its pipe would hold up the event loop with it. Flushed at exit. */
+const standardOutput = (): DestinationStream =>
+  process.stdout.isTTY
+    ? pretty({ sync: true, singleLine: true, ignore: 'pid,hostname' })
+    : pino.destination({ dest: 1, sync: false, maxLength: MAX_WAITING })
+
 /** JSON lines on standard output; on a terminal, lines for people. `stream` takes their place. */
-export const createLogger = ({ logLevel }: Config, stream?: DestinationStream): Logger => {
-  const destination =
-    stream ?? (process.stdout.isTTY ? pretty({ sync: true, ignore: 'pid,hostname' }) : pino.destination(1))
-  return pino({ level: logLevel, serializers: { err: serializeError, req: serializeRequest } }, destination)
-}
+export const createLogger = ({ logLevel }: Config, stream: DestinationStream = standardOutput()): Logger =>
+  pino({ level: logLevel, serializers: { err: serializeError, req: serializeRequest } }, stream)

@@ -143,3 +143,19 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const)
     const { results } = (await list.json()) as { results: Record<string, unknown>[] }
     t.match(results, [{ email: EMAIL, firstName: 'Ada', lastRequestAt: account.lastRequestAt }])
   })
+
+t.test('who stops reading the log holds up nothing (DESIGN §8)', async t => {
+  const server = await startServer(t, { env: { LOG_REQUESTS: 'on' } })
+  server.process.stdout?.pause()
+  // More than a pipe and the reader's buffer hold: two lines a request.
+  for (let round = 0; round < 40; round += 1) {
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, () =>
+        fetch(`${server.url}/health`, { signal: AbortSignal.timeout(DEADLINE) }),
+      ),
+    )
+    t.ok(answers.every(({ status }) => status === 200))
+  }
+  server.process.stdout?.resume()
+  t.equal(await server.stop('SIGTERM'), 0)
+})
