@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { listening } from '../scripts/listening.ts'
 import type { Workspace } from './workspace.ts'
 
 const PROJECT = join(import.meta.dirname, '..')
@@ -55,21 +56,7 @@ const startServer = async (entry: string, env: Record<string, string>): Promise<
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   })
   const exited = once(child, 'exit')
-  let output = ''
-  const url = await new Promise<string>((resolve, reject) => {
-    const fail = () => reject(new Error(`${entry} did not start:\n${output}`))
-    const timer = setTimeout(fail, START_LIMIT)
-    const collect = (chunk: Buffer): void => {
-      output += chunk
-      const match = /listening at (http:\/\/[^"\s]+)/.exec(output)
-      if (match?.[1] === undefined) return
-      clearTimeout(timer)
-      resolve(match[1])
-    }
-    child.stdout?.on('data', collect)
-    child.stderr?.on('data', collect)
-    void exited.then(fail)
-  })
+  const { url } = await listening(child, START_LIMIT)
   return {
     url,
     cpu: () => cpuOf(child),

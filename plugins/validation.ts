@@ -7,6 +7,14 @@ import { createSchemaCompiler } from '../src/http/validation.ts'
 const NOTHING = { type: 'object', properties: {}, additionalProperties: false }
 const NO_BODY = { ...NOTHING, type: ['object', 'null'] }
 
+/** Path parameters have the names that the URL gives them; their values are at least text that a store can keep. */
+const paramsOf = (url: string): FastifySchema => {
+  const names = Array.from(url.matchAll(/:(\w+)|\*/g), ([, name = '*']) => name)
+  if (names.length === 0) return {}
+  const properties = Object.fromEntries(names.map(name => [name, { type: 'string' }]))
+  return { params: { ...NOTHING, properties } }
+}
+
 const BODY_METHODS = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 
 const takesBody = ({ method }: RouteOptions): boolean => [method].flat().some(name => BODY_METHODS.has(name))
@@ -18,7 +26,7 @@ const validation = async (app: FastifyInstance): Promise<void> => {
   )
 
   app.addHook('onRoute', route => {
-    const schema: FastifySchema = { querystring: NOTHING, ...route.schema }
+    const schema: FastifySchema = { querystring: NOTHING, ...paramsOf(route.url), ...route.schema }
     if (takesBody(route)) schema.body ??= NO_BODY
     route.schema = schema
   })

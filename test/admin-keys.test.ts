@@ -186,3 +186,15 @@ t.test('without ADMIN_KEY no key opens an admin route (DESIGN §5)', async t => 
   }
   t.equal((await app.inject({ url: '/account', headers: bearer(token) })).statusCode, 200)
 })
+
+t.test('the gate stands before the handler too, not before the body alone (§5.2.3)', async t => {
+  const app = await build(t, {
+    extend: app => {
+      app.addHook('preValidation', (request, _reply, done) => {
+        delete request.headers['x-admin-key']
+        done()
+      })
+    },
+  })
+  t.equal((await app.inject({ url: '/admin/users', headers: { 'x-admin-key': ADMIN_KEY } })).statusCode, 401)
+})

@@ -11,6 +11,7 @@ import { Type } from '@sinclair/typebox'
 const Note = Type.Object({ text: Type.String({ minLength: 1 }) }, { additionalProperties: false })
 
 const notes: FastifyPluginAsyncTypebox = async app => {
+  app.get('/:name', {}, async request => request.validatedData.params)
   app.post('', { schema: { body: Note, response: { 201: Note } } }, async (request, reply) => {
     reply.code(201)
     return { text: request.validatedData.body.text + ' by ' + request.getIdentity().known.user.id }
@@ -54,6 +55,13 @@ t.test('a route file dropped into a scope is gated, validated, documented (DESIG
       headers: bearer(token),
     })
     t.equal(invalid.statusCode, 400)
+    const named = (name: string) => app.inject({ url: `${url}/${name}`, headers: bearer(token) })
+    t.same((await named('caf%C3%A9')).json(), { name: 'café' }, 'a parameter without a schema is text')
+    t.same(
+      (await named('a%00b')).json(),
+      { errors: { name: ['must not contain NUL'] } },
+      'that a store can keep',
+    )
     t.same(invalid.json(), { errors: { x: ['is not allowed'], text: ['must have at least 1 character'] } })
   }
 

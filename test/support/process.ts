@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
+import { listening } from '../../scripts/listening.ts'
 import { ADMIN_KEY, type Context, JWT_SECRET, temporaryFolder } from './build.ts'
 
 const PROJECT = join(import.meta.dirname, '..', '..')
@@ -60,21 +61,8 @@ export const startServer = async (
     return code
   }
   t.teardown(() => stop('SIGKILL'))
-  let output = ''
-  const url = await new Promise<string>((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`the server did not start:\n${output}`)), START_LIMIT)
-    const collect = (chunk: Buffer): void => {
-      output += chunk
-      const match = /listening at (http:\/\/[^"\s]+)/.exec(output)
-      if (match?.[1] === undefined) return
-      clearTimeout(timer)
-      resolve(match[1])
-    }
-    child.stdout?.on('data', collect)
-    child.stderr?.on('data', collect)
-    void exited.then(() => reject(new Error(`the server ended:\n${output}`)))
-  })
-  return { url, port: Number(new URL(url).port), process: child, output: () => output, stop }
+  const { url, output } = await listening(child, START_LIMIT)
+  return { url, port: Number(new URL(url).port), process: child, output, stop }
 }
 
 /** Writes bytes to a new connection and collects the answer until the server closes it or stays silent for a while. */

@@ -1,0 +1,28 @@
+import type { ChildProcess } from 'node:child_process'
+
+export interface Listening {
+  readonly url: string
+  /** All that the process has written so far. */
+  output(): string
+}
+
+/**
+ * Waits until a server says where it listens, as Fastify's log does.
+ * @param limit milliseconds until a process that does not listen counts as failed.
+ * @throws {Error} with what it wrote, when it ends first or takes too long.
+ */
+export const listening = (child: ChildProcess, limit: number): Promise<Listening> => {
+  const { promise, resolve, reject } = Promise.withResolvers<Listening>()
+  let output = ''
+  const fail = (): void => reject(new Error(`the process does not listen:\n${output}`))
+  const timer = setTimeout(fail, limit)
+  const collect = (chunk: Buffer): void => {
+    output += chunk
+    const url = /listening at (http:\/\/[^"\s]+)/.exec(output)?.[1]
+    if (url !== undefined) resolve({ url, output: () => output })
+  }
+  child.stdout?.on('data', collect)
+  child.stderr?.on('data', collect)
+  child.once('exit', fail)
+  return promise.finally(() => clearTimeout(timer))
+}
