@@ -6,6 +6,7 @@ import { setImmediate } from 'node:timers/promises'
 import { hashSync } from '@node-rs/argon2'
 import t from 'tap'
 import { PasswordHashing } from '../src/auth/password-hashing.ts'
+import { Users } from '../src/users/users.ts'
 import {
   accountStatus,
   asAdmin,
@@ -51,8 +52,10 @@ const putSlowly = async (token: string, meanwhile: () => Promise<unknown>): Prom
 
 t.test('a body that arrives after its user was disabled changes nothing (§5.1.4, DESIGN §4)', async t => {
   const { id, token } = await signUp(app, { firstName: 'Early' })
+  const changes = t.capture(Users.prototype, 'updateOwn', Users.prototype.updateOwn)
   const answer = await putSlowly(token, () => updateUser(app, id, { disabled: true }))
   t.equal(parseAnswer(answer).status, 401)
+  t.equal(changes().length, 0, 'it is the gate that refuses: the handler is not reached')
   const { results } = (await app.inject({ url: '/admin/users?search=early', headers: asAdmin })).json()
   t.match(results, [{ id, firstName: 'Early', disabled: true }])
 })
