@@ -79,6 +79,16 @@ export const changes: Part = async (t, open) => {
     t.equal(await storage.users.count({ email }), 1)
   })
 
+  t.test('onlyEnabled changes nothing of a disabled user', async t => {
+    const storage = await open(t)
+    const { user } = await add(storage)
+    const own = { endSessions: false, onlyEnabled: true }
+    t.equal((await storage.users.update(user.id, { firstName: 'Enabled' }, NOW, own)) !== undefined, true)
+    await storage.users.update(user.id, { disabled: true }, NOW, END)
+    t.equal(await storage.users.update(user.id, { firstName: 'Disabled' }, NOW, own), undefined)
+    t.equal((await storage.users.find(user.id))?.firstName, 'Enabled')
+  })
+
   t.test('endSessions ends all sessions of that user and of nobody else', async t => {
     const { user, session } = await add(storage)
     const second = sessionOf(user.id)
