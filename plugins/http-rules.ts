@@ -5,9 +5,18 @@ import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { ServiceError } from '../src/errors.ts'
 import { answerSocket, noteResponse } from '../src/http/raw-answers.ts'
+import { IDLE_TIMEOUT } from '../src/http/server-options.ts'
 
 /** Past this many fields Node would drop the rest without a word; so it drops none, and the request is refused. */
 const MAX_HEADER_FIELDS = 1_000
+
+/**
+ * Where Node takes the idle time from that it announces (`Keep-Alive: timeout=…`), so that clients let go of a connection
+ * before the server does. Should a Node to come keep it elsewhere, the announcement is missing and nothing else.
+ */
+interface KeptResponse extends ServerResponse {
+  _keepAliveTimeout?: number
+}
 
 /** How many Host fields a request has. Node keeps the first of several; a proxy in front may have gone by the last. */
 const countHosts = (rawHeaders: readonly string[]): number => {
@@ -21,6 +30,9 @@ const countHosts = (rawHeaders: readonly string[]): number => {
 
 const httpRules = async (app: FastifyInstance): Promise<void> => {
   app.server.maxHeadersCount = 0
+  // The connection's own idle time serves between two requests as well: for another one Node would make a timer with each
+  // request (4 % of a request to bare Fastify).
+  app.server.keepAliveTimeout = 0
   // Node's own answer has no body: the request goes its ordinary way, and is refused by the hook below.
   app.server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) =>
     app.server.emit('request', request, response),
@@ -30,6 +42,7 @@ const httpRules = async (app: FastifyInstance): Promise<void> => {
 
   app.addHook('onRequest', function checkHeaders({ raw }, reply, done) {
     noteResponse(reply.raw)
+    ;(reply.raw as KeptResponse)._keepAliveTimeout = IDLE_TIMEOUT
     if (raw.rawHeaders.length > MAX_HEADER_FIELDS * 2) return done(new ServiceError('headersTooLarge'))
     const hosts = countHosts(raw.rawHeaders)
     // RFC 9112 §3.2; HTTP/1.0 knows requests without Host.

@@ -18,32 +18,37 @@ const toIso = (moment: number): string => {
   return lastText
 }
 
-type Unchanging = Omit<Static<typeof Account>, 'lastRequestAt'>
-
-/** A user record is never changed, only replaced: what is said of it is made once. */
-const unchanging = new WeakMap<User, Unchanging>()
-
-const present = (user: User): Unchanging => {
-  let account = unchanging.get(user)
-  if (account === undefined) {
-    account = {
-      id: user.id,
-      email: user.email,
-      firstName: user.firstName,
-      lastName: user.lastName,
-      emailVerified: user.emailVerified,
-      createdAt: new Date(user.createdAt).toISOString(),
-      updatedAt: new Date(user.updatedAt).toISOString(),
-    }
-    unchanging.set(user, account)
-  }
-  return account
-}
-
 export const presentAccount = (user: User, lastRequestAt = user.lastRequestAt): Static<typeof Account> => ({
-  ...present(user),
+  id: user.id,
+  email: user.email,
+  firstName: user.firstName,
+  lastName: user.lastName,
+  emailVerified: user.emailVerified,
+  createdAt: new Date(user.createdAt).toISOString(),
+  updatedAt: new Date(user.updatedAt).toISOString(),
   lastRequestAt: lastRequestAt === null ? null : toIso(lastRequestAt),
 })
+
+/** The JSON of an account up to the moment of the last request, which stands last. A record of a user never changes. */
+const beginnings = new WeakMap<User, string>()
+
+const beginningOf = (user: User): string => {
+  let beginning = beginnings.get(user)
+  if (beginning === undefined) {
+    beginning = JSON.stringify(presentAccount(user, null)).slice(0, -'null}'.length)
+    beginnings.set(user, beginning)
+  }
+  return beginning
+}
+
+/** Sends the account as {@link presentAccount} has it, from what is remembered of its JSON. */
+export const sendAccount = (reply: FastifyReply, user: User, lastRequestAt: number | null): void => {
+  const moment = lastRequestAt === null ? 'null' : `"${toIso(lastRequestAt)}"`
+  reply
+    .header('cache-control', 'no-store')
+    .type('application/json; charset=utf-8')
+    .send(`${beginningOf(user)}${moment}}`)
+}
 
 export const presentAdminUser = (user: User, lastRequestAt: number | null): Static<typeof AdminUser> => ({
   ...presentAccount(user, lastRequestAt),

@@ -93,6 +93,7 @@ export const buildApp = async (config: Config, parts: Parts = {}): Promise<Fasti
     await storage.close()
     throw error
   }
+  app.log = logger
   app.decorate('config', config)
   app.decorate('services', services)
   const routeTable: DeclaredRoute[] = []

@@ -11,7 +11,7 @@ import type { AccessTokenClaims, AccessTokens } from './access-tokens.ts'
 import type { Identity, KnownUser } from './identity.ts'
 import { IdentityCache } from './identity-cache.ts'
 import type { LastRequests } from './last-requests.ts'
-import type { Session, SessionLimits, SessionStore } from './session.ts'
+import type { FoundSession, SessionLimits, SessionStore } from './session.ts'
 
 /** Remembered tokens; about 1 KB each with their user. */
 const CAPACITY = 100_000
@@ -24,6 +24,9 @@ export interface IdentitiesParts {
   readonly clock: () => number
   readonly capacity?: number
 }
+
+/** A token is cut out of a header field, and V8 keeps the whole field for as long as the piece: up to 16 KB of cookies. */
+const ownText = (token: string): string => Buffer.from(token, 'latin1').toString('latin1')
 
 interface LookUp {
   changed: boolean
@@ -108,17 +111,13 @@ export class Identities {
     }
   }
 
-  #admit(
-    token: string,
-    claims: AccessTokenClaims,
-    found: { session: Session; user: User } | undefined,
-  ): Identity | null {
+  #admit(token: string, claims: AccessTokenClaims, found: FoundSession | undefined): Identity | null {
     if (found === undefined || found.user.disabled || found.session.userId !== claims.userId) return null
-    const { session, user } = found
+    const { session, user, userKey } = found
     const now = this.#parts.clock()
     const lastRequestAt = this.#parts.lastRequests.latestOfSession(session)
     const identity: Identity = {
-      known: this.#know(user),
+      known: this.#know(user, userKey),
       sessionId: session.id,
       expiresAt: Math.min(session.expiresAt, claims.expiresAt),
       lastRequestAt,
@@ -126,7 +125,7 @@ export class Identities {
       used: false,
     }
     if (!this.#alive(identity, now)) return null
-    this.#cache.add(token, identity)
+    this.#cache.add(ownText(token), identity)
     this.#parts.lastRequests.note(identity, now)
     return identity
   }
@@ -135,10 +134,10 @@ export class Identities {
     return now < identity.expiresAt && now - identity.lastRequestAt < this.#parts.limits.idle
   }
 
-  #know(user: User): KnownUser {
+  #know(user: User, key: number): KnownUser {
     const known = this.#cache.user(user.id)
     if (known !== undefined) return known
     const lastRequestAt = this.#parts.lastRequests.latest(user.id, user.lastRequestAt)
-    return { user, lastRequestAt, noted: false, current: true, tokens: 0 }
+    return { user, key, lastRequestAt, noted: false, current: true, tokens: 0 }
   }
 }

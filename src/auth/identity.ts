@@ -3,6 +3,8 @@ import type { User } from '../users/user.ts'
 /** A user who made a request of late: the stored record, and what every request changes. */
 export interface KnownUser {
   readonly user: User
+  /** The store's own number of the user. */
+  readonly key: number
   /** Exact; reaches the store up to a second later. */
   lastRequestAt: number | null
   /** Whether a write of `lastRequestAt` is already due. */

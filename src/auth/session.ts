@@ -41,6 +41,14 @@ export interface SessionStore {
   open(session: Session, verifiedHash: string): Promise<boolean>
   /** Replaces a password's hash by a stronger one of the same password, if it is still `from`. */
   rehash(userId: string, from: string, to: string): Promise<void>
-  /** The session with its user, as the store has them; whether they may still be used is the caller's to judge. */
-  find(id: string): MaybePromise<{ session: Session; user: User } | undefined>
+  /** Whether what is found may still be used is the caller's to judge. */
+  find(id: string): MaybePromise<FoundSession | undefined>
+}
+
+/** A session with its user, as the store has them. */
+export interface FoundSession {
+  readonly session: Session
+  readonly user: User
+  /** The store's own number of the user, never given twice: what it notes last requests by. */
+  readonly userKey: number
 }

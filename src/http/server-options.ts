@@ -4,6 +4,7 @@ import { type FastifyBaseLogger, type FastifyHttpOptions, LogController } from '
 import type { Config } from '../config.ts'
 import { answerFor } from './error-answers.ts'
 import { answerClientError, answerRaw } from './raw-answers.ts'
+import { lazyRequestLogs } from './request-log.ts'
 
 /** Bytes of a body, and of all header fields together. */
 const BODY_LIMIT = 16_384
@@ -14,8 +15,12 @@ const HEADERS_TIMEOUT = 5_000
 const REQUEST_TIMEOUT = 10_000
 const TIMEOUT_CHECK_INTERVAL = 500
 
-/** Milliseconds without a byte either way: a client that does not read its answers is let go of. */
-const CONNECTION_TIMEOUT = 30_000
+/**
+ * Milliseconds without a byte either way after which a connection is let go of: it is kept open between two requests, or
+ * its client does not read. Above the 60 s after which common load balancers let go of theirs, so that no request of
+ * theirs meets a connection that is being closed.
+ */
+export const IDLE_TIMEOUT = 72_000
 
 /** Request ids that differ between processes whose logs flow together, at the cost of one concatenation. */
 const requestIds = (): (() => string) => {
@@ -27,14 +32,26 @@ const requestIds = (): (() => string) => {
   }
 }
 
+/**
+ * With a logger of its own Fastify listens for the end of every response, to log it. Unless just that is asked for, it
+ * gets none, and requests get theirs from the factory; {@link buildApp} hands the app the real one.
+ */
+const loggerOptions = ({ logRequests }: Config, logger: FastifyBaseLogger) =>
+  logRequests
+    ? { loggerInstance: logger }
+    : {
+        logger: false,
+        childLoggerFactory: lazyRequestLogs(logger),
+        logController: new LogController({ disableRequestLogging: true }),
+      }
+
 export const serverOptions = (config: Config, logger: FastifyBaseLogger) =>
   ({
-    loggerInstance: logger,
-    logController: new LogController({ disableRequestLogging: !config.logRequests }),
+    ...loggerOptions(config, logger),
     genReqId: requestIds(),
     bodyLimit: BODY_LIMIT,
     requestTimeout: REQUEST_TIMEOUT,
-    connectionTimeout: CONNECTION_TIMEOUT,
+    connectionTimeout: IDLE_TIMEOUT,
     trustProxy: config.trustedProxies.length > 0 && [...config.trustedProxies],
     // No path parameter is too long for its route: the gate answers first, then the parameter's own schema.
     routerOptions: { maxParamLength: HEADER_LIMIT },
@@ -47,6 +64,7 @@ export const serverOptions = (config: Config, logger: FastifyBaseLogger) =>
       connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL,
       // Node's own answer to a missing Host has no body; plugins/http-rules.ts checks it.
       requireHostHeader: false,
+      optimizeEmptyRequests: true,
     },
     clientErrorHandler: (error, socket) => {
       logger.debug({ code: (error as NodeJS.ErrnoException).code }, 'not HTTP, or not in time')

@@ -90,10 +90,16 @@ const COERCE: Readonly<Record<string, (text: string) => unknown>> = {
  * Query strings are all text. Read the numbers and flags of the schema's own properties, in the one spelling that each
  * has; Ajv's coercion would also take `0x10`, and let `Infinity` past `maximum`.
  */
-const coerceQuery = (properties: Record<string, { type?: unknown }>, data: Record<string, unknown>): void => {
-  for (const [name, { type }] of Object.entries(properties)) {
-    const value = data[name]
-    if (typeof value === 'string') data[name] = COERCE[String(type)]?.(value) ?? value
+const queryCoercion = (properties: Record<string, { type?: unknown }>) => {
+  const coercions = Object.entries(properties).flatMap(([name, { type }]) => {
+    const coerce = COERCE[String(type)]
+    return coerce === undefined ? [] : [{ name, coerce }]
+  })
+  return (data: Record<string, unknown>): void => {
+    for (const { name, coerce } of coercions) {
+      const value = data[name]
+      if (typeof value === 'string') data[name] = coerce(value)
+    }
   }
 }
 
@@ -110,8 +116,9 @@ export const createSchemaCompiler = () => {
     const validate = ajv.compile(withStorableText(schema) as object)
     if (part === 'body') return validate as Validate
     const { properties = {} } = schema as { properties?: Record<string, { type?: unknown }> }
+    const coerce = queryCoercion(properties)
     const validateQuery: Validate = data => {
-      coerceQuery(properties, data)
+      coerce(data)
       const valid = validate(data)
       validateQuery.errors = validate.errors ?? null
       return valid

@@ -1,12 +1,13 @@
 /** The one list of migrations, for every engine, in order. A migration that has been released is never changed. */
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
 
 const accounts: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
     await db.schema
       .createTable('users')
-      .addColumn('id', 'text', column => column.primaryKey())
+      .addColumn('key', 'integer', column => column.primaryKey().autoIncrement())
+      .addColumn('id', 'text', column => column.notNull().unique())
       .addColumn('email', 'text', column => column.notNull().unique())
       .addColumn('password_hash', 'text', column => column.notNull())
       .addColumn('first_name', 'text')
@@ -25,15 +26,21 @@ const accounts: Migration = {
     await db.schema
       .createTable('sessions')
       .addColumn('id', 'text', column => column.primaryKey())
-      .addColumn('user_id', 'text', column => column.notNull().references('users.id').onDelete('cascade'))
+      .addColumn('user_key', 'integer', column =>
+        column.notNull().references('users.key').onDelete('cascade'),
+      )
       .addColumn('created_at', 'bigint', column => column.notNull())
       .addColumn('expires_at', 'bigint', column => column.notNull())
       .addColumn('last_request_at', 'bigint', column => column.notNull())
+      // The id finds the row itself, without a second tree between them.
+      .modifyEnd(sql`without rowid`)
       .execute()
-    await db.schema.createIndex('sessions_by_user_id').on('sessions').column('user_id').execute()
+    await db.schema.createIndex('sessions_by_user_key').on('sessions').column('user_key').execute()
     await db.schema
       .createTable('last_requests')
-      .addColumn('user_id', 'text', column => column.primaryKey().references('users.id').onDelete('cascade'))
+      .addColumn('user_key', 'integer', column =>
+        column.primaryKey().references('users.key').onDelete('cascade'),
+      )
       .addColumn('at', 'bigint', column => column.notNull())
       .execute()
   },

@@ -62,7 +62,7 @@ export const pageQuery = (db: Kysely<DatabaseSchema>, { filter, sort, after, lim
     )
   }
   return page
-    .leftJoin('last_requests', 'last_requests.user_id', 'users.id')
+    .leftJoin('last_requests', 'last_requests.user_key', 'users.key')
     .select([
       'email',
       'first_name',

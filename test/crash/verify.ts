@@ -56,14 +56,14 @@ const verifyName = (account: Account, firstName: string | undefined, lost: strin
 /** Rows that only half of a write would leave behind. */
 const HALVES = {
   'users without a session who are not disabled':
-    'SELECT id FROM users WHERE disabled = 0 AND NOT EXISTS (SELECT 1 FROM sessions WHERE user_id = users.id)',
+    'SELECT id FROM users WHERE disabled = 0 AND NOT EXISTS (SELECT 1 FROM sessions WHERE user_key = users.key)',
   'disabled users with a session':
-    'SELECT id FROM users WHERE disabled = 1 AND EXISTS (SELECT 1 FROM sessions WHERE user_id = users.id)',
+    'SELECT id FROM users WHERE disabled = 1 AND EXISTS (SELECT 1 FROM sessions WHERE user_key = users.key)',
   'users without what sign-up writes':
     "SELECT id FROM users WHERE password_hash NOT LIKE '$argon2id$%' OR first_name IS NULL OR first_name_key <> first_name",
-  'sessions without a user': 'SELECT id FROM sessions WHERE user_id NOT IN (SELECT id FROM users)',
+  'sessions without a user': 'SELECT id FROM sessions WHERE user_key NOT IN (SELECT key FROM users)',
   'last requests without a user':
-    'SELECT user_id FROM last_requests WHERE user_id NOT IN (SELECT id FROM users)',
+    'SELECT user_key FROM last_requests WHERE user_key NOT IN (SELECT key FROM users)',
 } as const
 
 export interface FileReport {

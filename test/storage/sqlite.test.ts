@@ -87,13 +87,13 @@ t.test('sqlite: a file that is no database is refused, and left as it was', asyn
 t.test('sqlite: 2,000 mixed concurrent writes leave the file whole', async t => {
   const storage = await open(t)
   const users = await Promise.all(Array.from({ length: 500 }, () => add(storage)))
-  const writes = users.flatMap(({ user, session }, index) => [
+  const writes = users.flatMap(({ user, session, userKey }, index) => [
     storage.users.update(user.id, { firstName: `${index}` }, NOW, {
       endSessions: index % 5 === 0,
       onlyEnabled: false,
     }),
     storage.sessions.open(sessionOf(user.id), user.passwordHash),
-    storage.lastRequests.noteLastRequests([{ id: user.id, at: NOW }], [{ id: session.id, at: NOW }]),
+    storage.lastRequests.noteLastRequests([{ key: userKey, at: NOW }], [{ id: session.id, at: NOW }]),
     storage.sessions.rehash(user.id, user.passwordHash, 'stronger'),
   ])
   await Promise.all(writes)

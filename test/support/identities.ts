@@ -32,7 +32,7 @@ class TestStore {
   #read(id: string): Found {
     const session = this.sessions.get(id)
     const user = session && this.users.get(session.userId)
-    return session && user && { session, user }
+    return session && user && { session, user, userKey: [...this.users.keys()].indexOf(user.id) }
   }
 }
 

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { presentAccount } from '../../presenters.ts'
+import { presentAccount, sendAccount } from '../../presenters.ts'
 import { Account, ErrorBody, Name, Strict } from '../../schemas.ts'
 
 const Changes = Strict(
@@ -17,7 +17,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
     // The hot path (DESIGN §6): nothing here waits, so the answer is sent without a promise.
     (request, reply) => {
       const { known } = request.getIdentity()
-      reply.header('cache-control', 'no-store').send(presentAccount(known.user, known.lastRequestAt))
+      sendAccount(reply, known.user, known.lastRequestAt)
     },
   )
 

@@ -1,10 +1,10 @@
 /** Every write, as the writer thread runs it. Each runs whole or not at all, inside a transaction with others. */
-import type { RequestMoment } from '../../auth/last-requests.ts'
+import type { SessionMoment } from '../../auth/last-requests.ts'
 import type { NewUser, Session } from '../../auth/session.ts'
 import { searchKey, type User, type UserChanges } from '../../users/user.ts'
 import type { UpdateOptions } from '../../users/user-store.ts'
 import type { Connection } from './database.ts'
-import { SELECT_USER, toUser, type UserRow } from './rows.ts'
+import { selectUser, toUser, type UserRow } from './rows.ts'
 
 const isEmailTaken = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'SQLITE_CONSTRAINT_UNIQUE'
@@ -32,21 +32,20 @@ export const prepareOperations = (db: Connection) => {
      VALUES (@id, @email, @passwordHash, @firstName, @lastName, @firstNameKey, @lastNameKey,
              @emailVerified, @disabled, @createdAt, @updatedAt)`,
   )
-  const insertSession = db.prepare(
-    `INSERT INTO sessions (id, user_id, created_at, expires_at, last_request_at)
-     VALUES (@id, @userId, @createdAt, @expiresAt, @lastRequestAt)`,
+  const insertSession = `INSERT INTO sessions (id, user_key, created_at, expires_at, last_request_at)
+     SELECT @id, key, @createdAt, @expiresAt, @lastRequestAt FROM users WHERE id = @userId`
+  const addSession = db.prepare(insertSession)
+  const addSessionIfUnchanged = db.prepare(
+    `${insertSession} AND password_hash = @verifiedHash AND disabled = 0`,
   )
-  const insertSessionIfUnchanged = db.prepare(
-    `INSERT INTO sessions (id, user_id, created_at, expires_at, last_request_at)
-     SELECT @id, id, @createdAt, @expiresAt, @lastRequestAt FROM users
-     WHERE id = @userId AND password_hash = @verifiedHash AND disabled = 0`,
+  const deleteSessions = db.prepare(
+    'DELETE FROM sessions WHERE user_key = (SELECT key FROM users WHERE id = ?)',
   )
-  const deleteSessions = db.prepare('DELETE FROM sessions WHERE user_id = ?')
   const replaceHash = db.prepare('UPDATE users SET password_hash = ? WHERE id = ? AND password_hash = ?')
-  const selectUser = db.prepare<[string], UserRow>(`${SELECT_USER} WHERE users.id = ?`)
-  const raiseUser = db.prepare(
-    `INSERT INTO last_requests (user_id, at) SELECT id, @at FROM users WHERE id = @id
-     ON CONFLICT (user_id) DO UPDATE SET at = max(at, excluded.at)`,
+  const readUser = db.prepare<[string], UserRow>(`${selectUser()} WHERE id = ?`)
+  const raiseUser = db.prepare('UPDATE last_requests SET at = max(at, ?) WHERE user_key = ?')
+  const noteFirst = db.prepare(
+    'INSERT INTO last_requests (user_key, at) SELECT key, ? FROM users WHERE key = ?',
   )
   const raiseSession = db.prepare(
     'UPDATE sessions SET last_request_at = max(last_request_at, @at) WHERE id = @id',
@@ -69,12 +68,12 @@ export const prepareOperations = (db: Connection) => {
         if (isEmailTaken(error)) return false
         throw error
       }
-      insertSession.run(session)
+      if (addSession.run(session).changes === 0) throw new Error('The session is of another user')
       return true
     },
 
     openSession(session: Session, verifiedHash: string): boolean {
-      return insertSessionIfUnchanged.run({ ...session, verifiedHash }).changes === 1
+      return addSessionIfUnchanged.run({ ...session, verifiedHash }).changes === 1
     },
 
     rehash(userId: string, from: string, to: string): void {
@@ -100,12 +99,16 @@ export const prepareOperations = (db: Connection) => {
         throw error
       }
       if (endSessions) deleteSessions.run(id)
-      const row = selectUser.get(id)
+      const row = readUser.get(id)
       return row && toUser(row)
     },
 
-    noteLastRequests(users: readonly RequestMoment[], sessions: readonly RequestMoment[]): void {
-      for (const moment of users) raiseUser.run(moment)
+    /** @param users key and moment in turn. */
+    noteLastRequests(users: Float64Array, sessions: readonly SessionMoment[]): void {
+      for (let index = 0; index < users.length; index += 2) {
+        const [key, at] = [users[index], users[index + 1]]
+        if (raiseUser.run(at, key).changes === 0) noteFirst.run(at, key)
+      }
       for (const moment of sessions) raiseSession.run(moment)
     },
   }

@@ -21,7 +21,7 @@ export const accounts: Part = async (t, open) => {
   const storage = await open(t)
 
   t.test('a user and the first session come back exactly', async t => {
-    const { user, session } = await add(storage, {
+    const { user, session, userKey } = await add(storage, {
       emailVerified: true,
       disabled: true,
       createdAt: 1,
@@ -32,7 +32,8 @@ export const accounts: Part = async (t, open) => {
       user: asStored(user),
       passwordHash: user.passwordHash,
     })
-    t.strictSame(await storage.sessions.find(session.id), { session, user: asStored(user) })
+    t.strictSame(await storage.sessions.find(session.id), { session, user: asStored(user), userKey })
+    t.ok(Number.isSafeInteger(userKey), 'the number is one')
     t.strictSame(await storage.users.list({ ...ALL, filter: { email: user.email } }), [asStored(user)])
   })
 
@@ -115,10 +116,10 @@ export const accounts: Part = async (t, open) => {
   })
 
   t.test('a session is opened for the hash that was verified', async t => {
-    const { user, session: first } = await add(storage)
+    const { user, session: first, userKey } = await add(storage)
     const session = sessionOf(user.id, { createdAt: NOW + 5, lastRequestAt: NOW + 6 })
     t.equal(await storage.sessions.open(session, user.passwordHash), true)
-    t.strictSame(await storage.sessions.find(session.id), { session, user: asStored(user) })
+    t.strictSame(await storage.sessions.find(session.id), { session, user: asStored(user), userKey })
     t.strictSame((await storage.sessions.find(first.id))?.session, first)
   })
 

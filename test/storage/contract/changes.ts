@@ -28,14 +28,14 @@ export const changes: Part = async (t, open) => {
       {},
     ]
     for (const change of cases) {
-      const { user, session } = await add(storage)
+      const { user, session, userKey } = await add(storage)
       const expected = { ...asStored(user), ...change, updatedAt: LATER }
       t.strictSame(await storage.users.update(user.id, change, LATER, KEEP), expected, JSON.stringify(change))
       t.strictSame(await storage.users.findByEmail(expected.email), {
         user: expected,
         passwordHash: user.passwordHash,
       })
-      t.strictSame(await storage.sessions.find(session.id), { session, user: expected })
+      t.strictSame(await storage.sessions.find(session.id), { session, user: expected, userKey })
     }
   })
 
@@ -54,11 +54,11 @@ export const changes: Part = async (t, open) => {
   })
 
   t.test('an e-mail that is taken changes nothing at all', async t => {
-    const { user, session } = await add(storage)
+    const { user, session, userKey } = await add(storage)
     const { user: other } = await add(storage)
     const change = { email: other.email, firstName: 'Changed' }
     t.equal(await storage.users.update(user.id, change, LATER, END), 'emailTaken')
-    t.strictSame(await storage.sessions.find(session.id), { session, user: asStored(user) })
+    t.strictSame(await storage.sessions.find(session.id), { session, user: asStored(user), userKey })
     t.strictSame((await storage.users.findByEmail(other.email))?.user, asStored(other))
   })
 

@@ -54,6 +54,8 @@ export const asStored = (
 export interface Added {
   readonly user: NewUser
   readonly session: Session
+  /** The store's own number of the user. */
+  readonly userKey: number
 }
 
 /** Adds a user with a first session. */
@@ -61,7 +63,8 @@ export const add = async (storage: Storage, fields: Partial<NewUser> = {}): Prom
   const user = newUser(fields)
   const session = sessionOf(user.id)
   if (!(await storage.sessions.addUser(user, session))) throw new Error(`${user.email} is taken`)
-  return { user, session }
+  const userKey = (await storage.sessions.find(session.id))?.userKey ?? Number.NaN
+  return { user, session, userKey }
 }
 
 /** A list's filter, sort and limit when a test is about something else. */

@@ -6,9 +6,9 @@ export const lastRequests: Part = async (t, open) => {
   const storage = await open(t)
 
   t.test('last requests are there in every read, and change nothing else', async t => {
-    const { user, session } = await add(storage)
+    const { user, session, userKey } = await add(storage)
     const at = NOW + 10
-    await storage.lastRequests.noteLastRequests([{ id: user.id, at }], [{ id: session.id, at: at + 1 }])
+    await storage.lastRequests.noteLastRequests([{ key: userKey, at }], [{ id: session.id, at: at + 1 }])
     const expected = asStored(user, at)
     t.strictSame(await storage.users.find(user.id), expected)
     t.strictSame((await storage.users.findByEmail(user.email))?.user, expected)
@@ -16,6 +16,7 @@ export const lastRequests: Part = async (t, open) => {
     t.strictSame(await storage.sessions.find(session.id), {
       session: { ...session, lastRequestAt: at + 1 },
       user: expected,
+      userKey,
     })
     const changed = { ...expected, firstName: 'New', updatedAt: NOW + 20 }
     t.strictSame(
@@ -28,10 +29,10 @@ export const lastRequests: Part = async (t, open) => {
   })
 
   t.test('last requests never move backwards (DESIGN §6)', async t => {
-    const { user, session } = await add(storage)
+    const { session, userKey } = await add(storage)
     const noted = async (...moments: number[]) => {
       await storage.lastRequests.noteLastRequests(
-        moments.map(at => ({ id: user.id, at })),
+        moments.map(at => ({ key: userKey, at })),
         moments.map(at => ({ id: session.id, at })),
       )
       const found = await storage.sessions.find(session.id)
@@ -46,32 +47,31 @@ export const lastRequests: Part = async (t, open) => {
     t.strictSame(await noted(NOW), [NOW + 149, NOW + 149])
   })
 
-  t.test('ids that are gone are passed over, and the others noted', async t => {
-    const { user, session } = await add(storage)
+  t.test('who is gone is passed over, and the others noted', async t => {
+    const { user, session, userKey } = await add(storage)
     const ended = await add(storage)
     await storage.users.update(ended.user.id, { disabled: true }, NOW, {
       endSessions: true,
       onlyEnabled: false,
     })
     const at = NOW + 5
-    const moments = (known: string) => [uuidv7(), known, 'no uuid'].map(id => ({ id, at }))
-    await storage.lastRequests.noteLastRequests(moments(user.id), [
-      ...moments(session.id),
-      { id: ended.session.id, at },
-    ])
+    const users = [userKey + 1_000_000, userKey, 0].map(key => ({ key, at }))
+    const sessions = [uuidv7(), session.id, 'no uuid', ended.session.id].map(id => ({ id, at }))
+    await storage.lastRequests.noteLastRequests(users, sessions)
     t.strictSame(await storage.sessions.find(session.id), {
       session: { ...session, lastRequestAt: at },
       user: asStored(user, at),
+      userKey,
     })
     t.equal(await storage.sessions.find(ended.session.id), undefined)
   })
 
-  t.test('a batch may be empty or a thousand long', async t => {
+  t.test('a batch may be empty or six thousand long', async t => {
     await storage.lastRequests.noteLastRequests([], [])
-    const added = await Promise.all(Array.from({ length: 1_000 }, () => add(storage)))
+    const added = await Promise.all(Array.from({ length: 6_000 }, () => add(storage)))
     const at = NOW + 7
     await storage.lastRequests.noteLastRequests(
-      added.map(({ user }) => ({ id: user.id, at })),
+      added.map(({ userKey }) => ({ key: userKey, at })),
       added.map(({ session }) => ({ id: session.id, at })),
     )
     const found = await Promise.all(added.map(({ session }) => storage.sessions.find(session.id)))

@@ -11,13 +11,13 @@ export const life: Part = async (t, open) => {
 
   t.test('closed and opened again, everything is there', async t => {
     const before = await open(t)
-    const { user, session } = await add(before)
+    const { user, session, userKey } = await add(before)
     await before.users.update(user.id, { firstName: 'Changed' }, NOW + 1, {
       endSessions: false,
       onlyEnabled: false,
     })
     await before.lastRequests.noteLastRequests(
-      [{ id: user.id, at: NOW + 2 }],
+      [{ key: userKey, at: NOW + 2 }],
       [{ id: session.id, at: NOW + 3 }],
     )
     const ended = await add(before)
@@ -30,6 +30,7 @@ export const life: Part = async (t, open) => {
     t.strictSame(await after.sessions.find(session.id), {
       session: { ...session, lastRequestAt: NOW + 3 },
       user: { ...asStored(user, NOW + 2), firstName: 'Changed', updatedAt: NOW + 1 },
+      userKey,
     })
     t.equal(await after.sessions.find(ended.session.id), undefined)
     t.match(await after.users.find(ended.user.id), { disabled: true })
@@ -50,9 +51,9 @@ export const life: Part = async (t, open) => {
     const first = await open(t)
     const second = await open(t)
     const third = await open(t)
-    const { user, session } = await add(first)
+    const { user, session, userKey } = await add(first)
     t.strictSame(await second.users.find(user.id), asStored(user))
-    t.strictSame(await third.sessions.find(session.id), { session, user: asStored(user) })
+    t.strictSame(await third.sessions.find(session.id), { session, user: asStored(user), userKey })
     await second.users.update(user.id, { firstName: 'By another' }, NOW, {
       endSessions: false,
       onlyEnabled: false,
