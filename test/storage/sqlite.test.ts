@@ -4,10 +4,7 @@ import { statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { migrate } from '../../src/storage/sqlite/migrate.ts'
-import { queries } from '../../src/storage/sqlite/reader.ts'
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
-import { pageQuery } from '../../src/storage/user-queries.ts'
-import { parseSort, SORTS, type UserFilter } from '../../src/users/user-list.ts'
 import { temporaryFolder } from '../support/build.ts'
 import { add, NOW, sessionOf } from './contract/fixtures.ts'
 import { storageContract } from './contract.ts'
@@ -28,36 +25,6 @@ t.test('sqlite: the file and its folder are made when missing, for the owner alo
   const file = fileOf(t)
   await open(t)
   t.equal(statSync(join(file, '..')).mode & 0o777, 0o700)
-})
-
-t.test('sqlite: pages are read in the order of an index, with no sorting', async t => {
-  const storage = await open(t)
-  for (let index = 0; index < 200; index += 1) await add(storage, { createdAt: NOW + index })
-  const db = connect(t)
-  const filters: UserFilter[] = [{}, { disabled: false }]
-  const indexes = {
-    createdAt: 'users_by_created_at',
-    firstName: 'users_by_first_name_key',
-    lastName: 'users_by_last_name_key',
-  }
-  for (const sort of SORTS.map(parseSort)) {
-    const key = sort.field === 'createdAt' ? NOW : 'a'
-    for (const after of [null, { key, id: 'x' }]) {
-      for (const filter of filters) {
-        const { sql, parameters } = pageQuery(queries, { filter, sort, after, limit: 20 }).compile()
-        const steps = db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...parameters) as { detail: string }[]
-        const plan = steps.map(({ detail }) => detail).join('\n')
-        const expected = `${after === null ? 'SCAN' : 'SEARCH'} users USING INDEX ${indexes[sort.field]}`
-        t.ok(
-          plan.includes(expected) && !plan.includes('TEMP B-TREE'),
-          JSON.stringify({ sort, after, filter }),
-          {
-            plan,
-          },
-        )
-      }
-    }
-  }
 })
 
 t.test('sqlite: a migration is repeatable: it changes nothing the second time', async t => {

@@ -31,7 +31,7 @@ interface Statement {
 
 export class Reader {
   readonly #db: Connection
-  /** By SQL text. Values are parameters, so there are as many as query shapes: some dozens. */
+  /** By SQL text. Values are parameters, so there are as many as query shapes: some hundreds. */
   readonly #statements = new Map<string, Statement>()
 
   constructor(file: string) {

@@ -1,10 +1,11 @@
 import type { UserMoment } from '../../auth/last-requests.ts'
 import type { Session } from '../../auth/session.ts'
 import type { Storage } from '../storage.ts'
-import { countQuery, pageQuery } from '../user-queries.ts'
+import { count, page } from './lists.ts'
 import { migrate } from './migrate.ts'
-import { queries, Reader } from './reader.ts'
+import { Reader } from './reader.ts'
 import { selectUser, toUser, type UserRow } from './rows.ts'
+import { Turns } from './turns.ts'
 import { Writer } from './writer.ts'
 
 interface SessionRow {
@@ -51,6 +52,7 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
   })
   let changed: (userId: string | null) => void = () => undefined
   const reader = new Reader(file)
+  const turns = new Turns()
   const writer = new Writer(file, () => changed(null))
 
   return {
@@ -71,8 +73,8 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
           changed(id)
         }
       },
-      list: query => reader.all(pageQuery(queries, query)).map(toUser),
-      count: filter => reader.all(countQuery(queries, filter))[0]?.total ?? 0,
+      list: query => turns.run(page(reader, query)),
+      count: filter => turns.run(count(reader, filter)),
     },
     sessions: {
       addUser: (user, session) => writer.run('addUser', user, session),

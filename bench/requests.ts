@@ -1,0 +1,49 @@
+/** The requests of a load, in turn: what is asked, by whom, and which answer counts. */
+export interface Requests {
+  readonly method: 'GET' | 'POST'
+  /** One for all requests, or as many as there are requests, in rotation. */
+  readonly paths: readonly string[]
+  /** Header fields of each request, in rotation; one for all is enough. */
+  readonly headers: readonly Readonly<Record<string, string>>[]
+  /** The status of every answer: any other is a failure. */
+  readonly status: number
+}
+
+export const bearer = (token: string): Readonly<Record<string, string>> => ({
+  authorization: `Bearer ${token}`,
+})
+
+export const cookie = (token: string): Readonly<Record<string, string>> => ({
+  cookie: `ACCESS_TOKEN=${token}`,
+})
+
+export const get = (
+  path: string,
+  headers: readonly Readonly<Record<string, string>>[] = [{}],
+  status = 200,
+): Requests => ({ method: 'GET', paths: [path], headers, status })
+
+/** How many different requests there are. */
+export const lengthOf = ({ paths, headers }: Requests): number => Math.max(paths.length, headers.length)
+
+export interface OneRequest {
+  readonly method: string
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+export const requestAt = ({ method, paths, headers }: Requests, index: number): OneRequest => ({
+  method,
+  path: paths[index % paths.length] ?? '/',
+  headers: headers[index % headers.length] ?? {},
+})
+
+/** As it goes over the wire. */
+export const rawRequest = ({ method, path, headers }: OneRequest, body = ''): string => {
+  const fields = Object.entries({
+    host: 'localhost',
+    ...headers,
+    ...(body !== '' && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),
+  })
+  return `${method} ${path} HTTP/1.1\r\n${fields.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`
+}

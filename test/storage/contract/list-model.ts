@@ -1,0 +1,52 @@
+/** Lists as they should be: computed in memory, to compare what an engine answers with. */
+import type { Storage } from '../../../src/storage/storage.ts'
+import { searchKey, type User } from '../../../src/users/user.ts'
+import {
+  type Position,
+  parseSort,
+  type Sort,
+  sortKey,
+  type UserFilter,
+} from '../../../src/users/user-list.ts'
+
+/** Numbers by size, text by the bytes of its UTF-8: the order that every engine can give. */
+const compare = (a: number | string, b: number | string): number =>
+  typeof a === 'number' || typeof b === 'number'
+    ? Number(a) - Number(b)
+    : Buffer.compare(Buffer.from(a), Buffer.from(b))
+
+/** @returns the ids of users in the order of a list. */
+export const inOrder = (users: readonly User[], sort: Sort): readonly string[] => {
+  const { field, descending } = parseSort(sort)
+  const ordered = users
+    .map(user => ({ id: user.id, key: sortKey(user, field) }))
+    .sort((a, b) => compare(a.key, b.key) || compare(a.id, b.id))
+  return (descending ? ordered.reverse() : ordered).map(({ id }) => id)
+}
+
+/** Whether a filter lets a user through. */
+export const matches =
+  ({ search, searchEmail, email, disabled }: UserFilter) =>
+  (user: User): boolean => {
+    const searched = [user.firstName, user.lastName, ...(searchEmail ? [user.email] : [])]
+    return (
+      (disabled === undefined || user.disabled === disabled) &&
+      (email === undefined || user.email === email.toLowerCase()) &&
+      (search === undefined || searched.some(text => searchKey(text).startsWith(searchKey(search))))
+    )
+  }
+
+/** Reads page after page to the end. @returns the ids in the order of the pages. */
+export const readAll = async (storage: Storage, sort: Sort, limit: number, filter: UserFilter = {}) => {
+  const parsed = parseSort(sort)
+  const ids: string[] = []
+  let after: Position | null = null
+  for (;;) {
+    const page: readonly User[] = await storage.users.list({ filter, sort: parsed, after, limit })
+    const last = page.at(-1)
+    if (page.length > limit) throw new Error(`a page of ${limit} has ${page.length} users`)
+    if (last === undefined) return ids
+    ids.push(...page.map(({ id }) => id))
+    after = { key: sortKey(last, parsed.field), id: last.id }
+  }
+}
