@@ -1,19 +1,10 @@
 import { Account } from '../../routes/schemas.ts'
 import { listen } from './bare-fastify.ts'
+import { ACCOUNT } from './example-account.ts'
 
 await listen({
   path: '/account',
   headers: { 'cache-control': 'no-store' },
   schema: Account,
-  // As long as any account of the bench's users.
-  body: {
-    id: '01890a5d-ac96-774b-bcce-b302099a8057',
-    email: 'user00000000@example.com',
-    firstName: 'First00000000',
-    lastName: 'Last00000000',
-    emailVerified: true,
-    createdAt: '2026-01-01T00:00:00.000Z',
-    updatedAt: '2026-01-01T00:00:00.000Z',
-    lastRequestAt: '2026-01-01T00:00:00.000Z',
-  },
+  body: ACCOUNT,
 })
