@@ -1,14 +1,19 @@
 /**
- * What the service costs beside bare Fastify, in one run. It measures and gates nothing.
+ * What the service costs beside bare Fastify and others, in one run. It measures and gates nothing.
  *
- * `npm run bench -- [scenario …] [--rounds N] [--seconds N] [--json]`
+ * `npm run bench -- [scenario …] [--rounds N] [--seconds N] [--json]`; without names all of them, into RESULTS.md.
  */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { chooseGenerator } from './load/generator.ts'
 import { CONNECTIONS } from './load/load.ts'
-import { measureScenario, type ScenarioResult } from './measure.ts'
-import { heading, toJson, toText } from './report.ts'
+import { heading, type ScenarioResult, toJson, toMarkdown, toText } from './report.ts'
+import type { Bench } from './scenario.ts'
 import { SCENARIOS } from './scenarios/index.ts'
+import { createStore, type Store } from './stores.ts'
+
+const RESULTS = join(import.meta.dirname, 'RESULTS.md')
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -41,16 +46,27 @@ const chosen = positionals.map(
 // An exit ends what was started (processes.ts) and removes what was written (workspace.ts).
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(130))
 
-const generator = chooseGenerator()
-const rounds = positive('rounds', values.rounds)
-const seconds = positive('seconds', values.seconds)
-const conditions = { generator: generator.name, rounds, seconds, connections: CONNECTIONS }
+const stores = new Map<number, Promise<Store>>()
+
+const bench: Bench = {
+  generator: chooseGenerator(),
+  rounds: positive('rounds', values.rounds),
+  seconds: positive('seconds', values.seconds),
+  store(users) {
+    const store = stores.get(users) ?? createStore(users)
+    stores.set(users, store)
+    return store
+  },
+}
+const { rounds, seconds } = bench
+const conditions = { generator: bench.generator.name, rounds, seconds, connections: CONNECTIONS }
 const results: ScenarioResult[] = []
 
 if (!values.json) print(heading(conditions))
-for (const scenario of chosen.length > 0 ? chosen : SCENARIOS) {
-  const result = await measureScenario(scenario, { generator, rounds, seconds })
+for (const { name, title, run } of chosen.length > 0 ? chosen : SCENARIOS.filter(each => !each.onDemand)) {
+  const result = { name, title, findings: await run(bench) }
   results.push(result)
   if (!values.json) print(toText(result))
 }
 if (values.json) print(toJson(conditions, results))
+if (chosen.length === 0) writeFileSync(RESULTS, toMarkdown(conditions, results))

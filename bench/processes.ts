@@ -1,15 +1,15 @@
-/** The processes of the bench: started on the loopback, asked for their CPU time, ended whatever happens. */
+/** The processes of the bench: started on the loopback, asked about themselves, ended whatever happens. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { listening } from '../scripts/listening.ts'
-import type { Workspace } from './workspace.ts'
+import type { Question } from './probe.ts'
 
-const PROJECT = join(import.meta.dirname, '..')
+export const PROJECT = join(import.meta.dirname, '..')
 const PROBE = './bench/probe.ts'
 
 /** Milliseconds until a process that does not start counts as failed. */
-const START_LIMIT = 60_000
+const START_LIMIT = 120_000
 
 const running = new Set<ChildProcess>()
 
@@ -29,19 +29,14 @@ process.once('exit', endAll)
 export interface Server {
   /** Without a path. */
   readonly url: string
-  /** Microseconds of CPU, user and system, that the process has used so far. */
-  cpu(): Promise<number>
+  ask(question: Question): Promise<number>
   stop(): Promise<void>
 }
 
-const cpuOf = async (child: ChildProcess): Promise<number> => {
-  const answer = once(child, 'message')
-  child.send('cpu')
-  const [{ user, system }] = (await answer) as [NodeJS.CpuUsage]
-  return user + system
-}
+type Environment = Readonly<Record<string, string>>
 
-const startServer = async (entry: string, env: Record<string, string>): Promise<Server> => {
+/** @param entry a file in the project: the service's own entry, a variant of it, a yardstick. */
+export const startServer = async (entry: string, env: Environment = {}): Promise<Server> => {
   const args = ['--import', './src/preload.js', '--import', PROBE, entry]
   const { PATH } = process.env
   const child = start(process.execPath, args, {
@@ -59,7 +54,12 @@ const startServer = async (entry: string, env: Record<string, string>): Promise<
   const { url } = await listening(child, START_LIMIT)
   return {
     url,
-    cpu: () => cpuOf(child),
+    async ask(question) {
+      const answer = once(child, 'message')
+      child.send(question)
+      const [value] = (await answer) as [number]
+      return value
+    },
     async stop() {
       child.kill('SIGKILL')
       await exited
@@ -67,17 +67,31 @@ const startServer = async (entry: string, env: Record<string, string>): Promise<
   }
 }
 
-/** The service as `npm start` starts it: production defaults, its own file of users. */
-export const startService = (
-  workspace: Workspace,
-  env: Readonly<Record<string, string>> = {},
-): Promise<Server> =>
-  startServer('src/server.ts', {
-    DATABASE_URL: `sqlite:${workspace.databaseFile}`,
-    JWT_SECRET: workspace.jwtSecret,
-    ...env,
-  })
+/** Where the service keeps its users, and what it signs their tokens with. */
+export interface Location {
+  readonly databaseFile: string
+  readonly jwtSecret: string
+}
 
-/** @param module a file in `yardsticks/`. */
-export const startYardstick = (module: string): Promise<Server> =>
-  startServer(`bench/yardsticks/${module}`, {})
+export const environmentOf = ({ databaseFile, jwtSecret }: Location): Environment => ({
+  DATABASE_URL: `sqlite:${databaseFile}`,
+  JWT_SECRET: jwtSecret,
+})
+
+/** The service as `npm start` starts it: production defaults, its own file of users. */
+export const startService = (location: Location, env: Environment = {}): Promise<Server> =>
+  startServer('src/server.ts', { ...environmentOf(location), ...env })
+
+/** Runs `use` while the servers run, and stops them whatever happens. */
+export const withServers = async <Result>(
+  starts: readonly (() => Promise<Server>)[],
+  use: (...servers: Server[]) => Promise<Result>,
+): Promise<Result> => {
+  const servers: Server[] = []
+  try {
+    for (const startOne of starts) servers.push(await startOne())
+    return await use(...servers)
+  } finally {
+    for (const server of servers) await server.stop()
+  }
+}

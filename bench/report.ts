@@ -1,6 +1,6 @@
-/** The bench's words: tables for people, one JSON document for machines. */
-import { availableParallelism, cpus } from 'node:os'
-import type { ScenarioResult, SideResult } from './measure.ts'
+/** The bench's words: tables for people, Markdown for the repository, one JSON document for machines. */
+import { availableParallelism, cpus, totalmem } from 'node:os'
+import { type Finding, isMet } from './scenario.ts'
 import type { Spread } from './statistics.ts'
 
 export interface Conditions {
@@ -11,57 +11,80 @@ export interface Conditions {
   readonly connections: number
 }
 
+export interface ScenarioResult {
+  readonly name: string
+  readonly title: string
+  readonly findings: readonly Finding[]
+}
+
 const machine = () => ({
   node: process.version,
   platform: `${process.platform} ${process.arch}`,
   cpu: cpus()[0]?.model ?? 'unknown',
   cores: availableParallelism(),
+  memoryGiB: Math.round(totalmem() / 2 ** 30),
 })
 
-const whole = (value: number): string => Math.round(value).toLocaleString('en-US')
-const decimals = (digits: number) => (value: number) => value.toFixed(digits)
-const withSpread = ({ median, min, max }: Spread, format: (value: number) => string): string =>
-  `${format(median)} (${format(min)} to ${format(max)})`
+/** Three figures that mean something, thousands apart. */
+const number = (value: number): string =>
+  value.toLocaleString('en-US', { maximumFractionDigits: value >= 100 ? 0 : value >= 10 ? 1 : 2 })
 
-const cells = (name: string, side: SideResult): readonly string[] => [
-  name,
-  withSpread(side.requestsPerSecond, whole),
-  withSpread(side.p50, decimals(2)),
-  withSpread(side.p99, decimals(2)),
-  withSpread(side.cpuPerRequest, decimals(2)),
-]
-
-const HEAD = ['', 'requests/s', 'p50 ms', 'p99 ms', 'CPU µs/request']
-
-const table = (rows: readonly (readonly string[])[]): string => {
-  const widths = HEAD.map((_, column) => Math.max(...rows.map(row => row[column]?.length ?? 0)))
-  return rows
-    .map(row => `  ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ')}`.trimEnd())
-    .join('\n')
+const measured = ({ median, min, max }: Spread, unit: string): string => {
+  const range = min === max ? '' : ` (${number(min)} to ${number(max)})`
+  return `${number(median)}${unit === '' ? '' : ` ${unit}`}${range}`
 }
 
+const targetOf = ({ target }: Finding): string => {
+  if (target === undefined) return ''
+  return 'atLeast' in target ? `≥ ${number(target.atLeast)}` : `≤ ${number(target.atMost)}`
+}
+
+const verdict = (finding: Finding): string =>
+  finding.target === undefined ? '' : isMet(finding) ? 'yes' : 'no'
+
+const HEAD = ['', 'measured', 'target', 'reached']
+
+const rowsOf = ({ findings }: ScenarioResult): readonly (readonly string[])[] =>
+  findings.map(finding => [
+    finding.what,
+    measured(finding.value, finding.unit),
+    targetOf(finding),
+    verdict(finding),
+  ])
+
 export const heading = ({ generator, rounds, seconds, connections }: Conditions): string => {
-  const { node, platform, cpu, cores } = machine()
+  const { node, platform, cpu, cores, memoryGiB } = machine()
   return (
     `Load by ${generator}, ${connections} connections, ${rounds} rounds of ${seconds} s on each side; ` +
-    `Node ${node}, ${platform}, ${cores} × ${cpu}\nFigures are medians of the rounds, with the lowest and highest.\n`
+    `Node ${node}, ${platform}, ${cores} × ${cpu}, ${memoryGiB} GiB.\n` +
+    'Figures are medians of the rounds, with the lowest and highest.\n'
   )
 }
 
-export const toText = ({
-  name,
-  title,
-  service,
-  yardstick,
-  throughputRatio,
-  cpuRatio,
-}: ScenarioResult): string =>
+export const toText = (result: ScenarioResult): string => {
+  const rows = [HEAD, ...rowsOf(result)]
+  const widths = HEAD.map((_, column) => Math.max(...rows.map(row => row[column]?.length ?? 0)))
+  const lines = rows.map(row =>
+    `  ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ')}`.trimEnd(),
+  )
+  return [`${result.name}: ${result.title}`, ...lines, ''].join('\n')
+}
+
+const markdownTable = (result: ScenarioResult): string => {
+  const rows = [HEAD, HEAD.map(() => '---'), ...rowsOf(result)]
+  const lines = rows.map(row => `| ${row.join(' | ')} |`.replaceAll(/ {2,}/g, ' '))
+  return `## ${result.name}\n\n${result.title}\n\n${lines.join('\n')}\n`
+}
+
+/** The document of a run of all scenarios. */
+export const toMarkdown = (conditions: Conditions, results: readonly ScenarioResult[]): string =>
   [
-    `${name}: ${title}`,
-    table([HEAD, cells('service', service), cells('bare Fastify', yardstick)]),
-    `  ratio of throughput ${withSpread(throughputRatio, decimals(3))}, of CPU ${withSpread(cpuRatio, decimals(3))}`,
-    '',
-  ].join('\n')
+    '# What the service costs',
+    'Written by `npm run bench`, the whole of it: change nothing by hand. Ratios are taken within one run, between two ' +
+      'processes that are loaded in turn; other figures are those of this machine.',
+    heading(conditions).trim().replace('\n', ' '),
+    ...results.map(markdownTable),
+  ].join('\n\n')
 
 export const toJson = (conditions: Conditions, results: readonly ScenarioResult[]): string =>
   JSON.stringify({ conditions: { ...conditions, ...machine() }, scenarios: results }, null, 2)

@@ -1,10 +1,10 @@
 /** A yardstick that sends less is no yardstick: both answers must have the same fields and the same lengths. */
 import type { Server } from './processes.ts'
-import type { Requests } from './scenario.ts'
+import { type Requests, requestAt } from './requests.ts'
 
-const shapeOf = async (server: Server, { path, tokens }: Requests): Promise<string> => {
-  const headers = tokens[0] === undefined ? {} : { authorization: `Bearer ${tokens[0]}` }
-  const response = await fetch(server.url + path, { headers })
+const shapeOf = async (server: Server, requests: Requests): Promise<string> => {
+  const { method, path, headers } = requestAt(requests, 0)
+  const response = await fetch(server.url + path, { method, headers })
   const body = await response.text()
   const fields = [...response.headers].map(([name, value]) =>
     name === 'date' ? 'date' : `${name}: ${value}`,

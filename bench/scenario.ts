@@ -1,26 +1,40 @@
 /** What a scenario is: one file in `scenarios/`, named in `scenarios/index.ts`. */
-import type { Workspace } from './workspace.ts'
+import type { LoadGenerator } from './load/load.ts'
+import type { Spread } from './statistics.ts'
+import type { Store } from './stores.ts'
 
-/** The requests of a load: one target, asked for with each of the tokens in turn. */
-export interface Requests {
-  readonly path: string
-  /** Access tokens for `Authorization: Bearer`, one a request, in rotation; none: the header is not sent. */
-  readonly tokens: readonly string[]
+/** What a scenario is run with. */
+export interface Bench {
+  readonly generator: LoadGenerator
+  readonly rounds: number
+  /** Seconds of load on each side of each round. */
+  readonly seconds: number
+  /** A store with so many users, made once in a run. */
+  store(users: number): Promise<Store>
 }
 
-/** What the service and the yardstick need before they are started. */
-export interface Prepared {
-  readonly requests: Requests
-  /** Environment variables of the service over those of every scenario. */
-  readonly env?: Readonly<Record<string, string>>
+/** One figure. */
+export interface Finding {
+  readonly what: string
+  readonly value: Spread
+  readonly unit: string
+  /** What it should be at least, or at most; a figure without a target is there to be compared with. */
+  readonly target?: { readonly atLeast: number } | { readonly atMost: number }
 }
 
 export interface Scenario {
   /** As given on the command line. */
   readonly name: string
   readonly title: string
-  /** The module in `yardsticks/` that answers the same requests with the same bytes. */
-  readonly yardstick: string
-  /** Fills the store, before the service is started on it. */
-  prepare(workspace: Workspace): Promise<Prepared>
+  /** Runs only when it is named. */
+  readonly onDemand?: boolean
+  run(bench: Bench): Promise<readonly Finding[]>
+}
+
+/** Of a figure without rounds. */
+export const single = (value: number): Spread => ({ median: value, min: value, max: value })
+
+export const isMet = ({ value, target }: Finding): boolean => {
+  if (target === undefined) return true
+  return 'atLeast' in target ? value.median >= target.atLeast : value.median <= target.atMost
 }

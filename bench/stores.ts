@@ -79,7 +79,7 @@ export const createStore = async (users: number): Promise<Store> => {
   const { databaseFile, jwtSecret } = createWorkspace()
   await migrate(databaseFile)
   addUsers(databaseFile, users)
-  const issuer = new AccessTokens(signingKeys(jwtSecret, null), Date.now)
+  const issuer = new AccessTokens(signingKeys(jwtSecret, null))
   return {
     databaseFile,
     jwtSecret,

@@ -33,7 +33,7 @@ export interface ServicesParts {
 export const createServices = (config: Config, { storage, clock, onFailure }: ServicesParts): Services => {
   const limits = { lifetime: config.sessionLifetime, idle: config.sessionIdle }
   const secret = config.jwtSecret ?? keptSecret(`${config.databaseFile}.jwt-secret`)
-  const tokens = new AccessTokens(signingKeys(secret, config.jwtPreviousSecret), clock)
+  const tokens = new AccessTokens(signingKeys(secret, config.jwtPreviousSecret))
   const hashing = new PasswordHashing()
   const lastRequests = new LastRequests({
     store: storage.lastRequests,

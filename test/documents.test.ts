@@ -92,8 +92,14 @@ t.test('no document has a place that is still to be filled', async t => {
 })
 
 t.test('files have one subject: none has over 150 lines', async t => {
-  const long = globSync('{src,plugins,routes,bench,scripts}/**/*.{ts,js}', { cwd: PROJECT }).filter(
-    file => read(file).split('\n').length > 151,
+  // The bench installs its peers into a folder of its own.
+  const files = globSync('{src,plugins,routes,bench,scripts}/**/*.{ts,js}', {
+    cwd: PROJECT,
+    exclude: ['**/node_modules/**'],
+  })
+  t.ok(files.includes('bench/peers/better-auth.js'))
+  t.same(
+    files.filter(file => read(file).split('\n').length > 151),
+    [],
   )
-  t.same(long, [])
 })

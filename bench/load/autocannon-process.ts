@@ -1,6 +1,7 @@
 /** Runs autocannon on the options in the file that is its argument, and writes the result as JSON. */
 import { readFileSync } from 'node:fs'
-import run from 'autocannon'
+import run, { type Request } from 'autocannon'
+import { lengthOf, requestAt } from '../requests.ts'
 import { CONNECTIONS, type LoadOptions, type LoadResult } from './load.ts'
 
 const { url, requests, seconds } = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8')) as LoadOptions
@@ -8,29 +9,28 @@ const { url, requests, seconds } = JSON.parse(readFileSync(process.argv[2] ?? ''
 let clients = 0
 
 const result = await run({
-  url: url + requests.path,
+  url,
   connections: CONNECTIONS,
   duration: seconds,
-  // Each connection takes its share of the tokens: all of them in each would cost autocannon minutes to prepare.
+  // Each connection takes its share of the requests: all of them in each would cost autocannon minutes to prepare.
   setupClient(client) {
-    const share = requests.tokens.filter((_, index) => index % CONNECTIONS === clients)
+    const share: Request[] = []
+    const step = lengthOf(requests) < CONNECTIONS ? 1 : CONNECTIONS
+    for (let index = clients % step; index < lengthOf(requests); index += step) {
+      share.push(requestAt(requests, index) as Request)
+    }
     clients += 1
-    if (share.length === 0) return
-    client.setRequests(
-      share.map(token => ({
-        method: 'GET',
-        path: requests.path,
-        headers: { authorization: `Bearer ${token}` },
-      })),
-    )
+    client.setRequests(share)
   },
 })
 
+const total = result['2xx'] + result.non2xx
+const unexpected = requests.status < 300 ? result.non2xx : result['2xx']
 const report: LoadResult = {
-  requests: result['2xx'] + result.non2xx,
+  requests: total,
   seconds: result.duration,
   p50: result.latency.p50,
   p99: result.latency.p99,
-  errors: result.errors + result.timeouts + result.non2xx,
+  errors: result.errors + result.timeouts + unexpected,
 }
 process.stdout.write(JSON.stringify(report))

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { start } from '../processes.ts'
+import { temporaryFolder } from '../workspace.ts'
 import type { LoadGenerator, LoadResult } from './load.ts'
 
 const PROGRAM = join(import.meta.dirname, 'autocannon-process.ts')
@@ -10,8 +11,8 @@ const PROGRAM = join(import.meta.dirname, 'autocannon-process.ts')
 /** In a process of its own: it costs more CPU than the server that it asks. */
 export const autocannon: LoadGenerator = {
   name: 'autocannon',
-  async run({ folder, ...options }) {
-    const file = join(folder, 'load.json')
+  async run(options) {
+    const file = join(temporaryFolder(), 'load.json')
     writeFileSync(file, JSON.stringify(options))
     const child = start(process.execPath, [PROGRAM, file], { stdio: ['ignore', 'pipe', 'inherit'] })
     if (child.stdout === null) throw new Error('autocannon has no output')

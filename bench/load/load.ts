@@ -1,13 +1,11 @@
 /** What a load is, and what a generator of it answers. */
-import type { Requests } from '../scenario.ts'
+import type { Requests } from '../requests.ts'
 
 export interface LoadOptions {
   /** Of the server, without a path. */
   readonly url: string
   readonly requests: Requests
   readonly seconds: number
-  /** A folder for what the generator reads. */
-  readonly folder: string
 }
 
 export interface LoadResult {
@@ -17,7 +15,7 @@ export interface LoadResult {
   /** Milliseconds. */
   readonly p50: number
   readonly p99: number
-  /** Requests that failed or were answered with anything but 2xx. */
+  /** Requests that failed, or were answered with another status than was expected. */
   readonly errors: number
 }
 

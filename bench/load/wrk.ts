@@ -3,25 +3,48 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { start } from '../processes.ts'
+import { lengthOf, type Requests, rawRequest, requestAt } from '../requests.ts'
+import { temporaryFolder } from '../workspace.ts'
 import { CONNECTIONS, type LoadGenerator, type LoadResult } from './load.ts'
 
 const SCRIPT = join(import.meta.dirname, 'wrk.lua')
 
+interface Report extends LoadResult {
+  /** Answers of 400 and above. */
+  readonly refused: number
+}
+
+const written = new WeakMap<Requests, string>()
+
+/** The requests as bytes, each after its length; written once for all rounds. */
+const fileOf = (requests: Requests): string => {
+  let file = written.get(requests)
+  if (file === undefined) {
+    file = join(temporaryFolder(), 'requests')
+    const all = Array.from({ length: lengthOf(requests) }, (_, index) =>
+      rawRequest(requestAt(requests, index)),
+    )
+    writeFileSync(file, all.map(request => `${Buffer.byteLength(request)}\n${request}`).join(''))
+    written.set(requests, file)
+  }
+  return file
+}
+
 /** One thread: on a machine with two cores, the other one is the server's. */
 export const wrk: LoadGenerator = {
   name: 'wrk',
-  async run({ url, requests, seconds, folder }) {
-    const tokens = join(folder, 'tokens.txt')
-    writeFileSync(tokens, requests.tokens.join('\n'))
-    const args = ['-t1', `-c${CONNECTIONS}`, `-d${seconds}s`, '-s', SCRIPT, url + requests.path]
+  async run({ url, requests, seconds }) {
+    const args = ['-t1', `-c${CONNECTIONS}`, `-d${seconds}s`, '-s', SCRIPT, url]
     const child = start('wrk', args, {
-      env: { ...process.env, TOKENS: tokens },
+      env: { ...process.env, REQUESTS: fileOf(requests) },
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     if (child.stdout === null) throw new Error('wrk has no output')
     const [output] = await Promise.all([text(child.stdout), once(child, 'exit')])
-    const report = output.split('\n').find(line => line.startsWith('{'))
-    if (report === undefined) throw new Error(`wrk failed:\n${output}`)
-    return JSON.parse(report) as LoadResult
+    const line = output.split('\n').find(line => line.startsWith('{'))
+    if (line === undefined) throw new Error(`wrk failed:\n${output}`)
+    const { refused, ...report } = JSON.parse(line) as Report
+    const unexpected = requests.status < 400 ? refused : report.requests - refused
+    return { ...report, errors: report.errors + unexpected }
   },
 }

@@ -1,8 +1,23 @@
+import { versus } from '../compare.ts'
+import { startServer, startService, withServers } from '../processes.ts'
+import { get } from '../requests.ts'
 import type { Scenario } from '../scenario.ts'
 
 export const health: Scenario = {
   name: 'health',
   title: 'GET /health, no token',
-  yardstick: 'health.ts',
-  prepare: async () => ({ requests: { path: '/health', tokens: [] } }),
+  run: async bench => {
+    const store = await bench.store(10_000)
+    return withServers(
+      [() => startService(store), () => startServer('bench/yardsticks/health.ts')],
+      (service, yardstick) =>
+        versus(bench, {
+          service,
+          yardstick,
+          yardstickName: 'bare Fastify',
+          requests: get('/health'),
+          atLeast: 0.97,
+        }),
+    )
+  },
 }

@@ -3,6 +3,8 @@ import Fastify from 'fastify'
 
 export interface Yardstick {
   readonly path: string
+  /** 200 unless it says otherwise. */
+  readonly status?: number
   /** Header fields beside those that Fastify sends by itself. */
   readonly headers: Readonly<Record<string, string>>
   /** The response schema of the service's own route, so that serialising costs the same. */
@@ -11,11 +13,12 @@ export interface Yardstick {
 }
 
 /** Listens on the loopback, on the port of the environment, and says so in the words of the service's log. */
-export const listen = async ({ path, headers, schema, body }: Yardstick): Promise<void> => {
+export const listen = async ({ path, status = 200, headers, schema, body }: Yardstick): Promise<void> => {
   const app = Fastify({ logger: false })
   const fields = Object.entries(headers)
-  app.get(path, { schema: { response: { 200: schema } } }, (_request, reply) => {
+  app.get(path, { schema: { response: { [status]: schema } } }, (_request, reply) => {
     for (const [name, value] of fields) reply.header(name, value)
+    if (status !== 200) reply.code(status)
     reply.send(body)
   })
   const url = await app.listen({ host: '127.0.0.1', port: Number(process.env.PORT) })

@@ -7,7 +7,8 @@
  */
 import type { User } from '../users/user.ts'
 import type { MaybePromise } from '../users/user-store.ts'
-import type { AccessTokenClaims, AccessTokens } from './access-tokens.ts'
+import { type AccessTokenClaims, type AccessTokens, isInForce } from './access-tokens.ts'
+import { Forgeries } from './forgeries.ts'
 import type { Identity, KnownUser } from './identity.ts'
 import { IdentityCache } from './identity-cache.ts'
 import type { LastRequests } from './last-requests.ts'
@@ -25,9 +26,6 @@ export interface IdentitiesParts {
   readonly capacity?: number
 }
 
-/** A token is cut out of a header field, and V8 keeps the whole field for as long as the piece: up to 16 KB of cookies. */
-const ownText = (token: string): string => Buffer.from(token, 'latin1').toString('latin1')
-
 interface LookUp {
   changed: boolean
 }
@@ -39,6 +37,7 @@ const markChanged = (lookUps: Iterable<LookUp> = []): void => {
 export class Identities {
   readonly #parts: IdentitiesParts
   readonly #cache: IdentityCache
+  readonly #forgeries = new Forgeries()
   /** Look-ups under way, by user: one that meets a change has to be made again. */
   readonly #lookUps = new Map<string, Set<LookUp>>()
 
@@ -82,8 +81,13 @@ export class Identities {
   }
 
   #resolve(token: string): MaybePromise<Identity | null> {
+    if (this.#forgeries.has(token)) return null
     const claims = this.#parts.tokens.verify(token)
-    if (claims === null) return null
+    if (claims === null) {
+      this.#forgeries.add(token)
+      return null
+    }
+    if (!isInForce(claims, this.#parts.clock())) return null
     const found = this.#parts.sessions.find(claims.sessionId)
     if (found instanceof Promise) return this.#admitLater(token, claims, found)
     return this.#admit(token, claims, found)
@@ -125,7 +129,7 @@ export class Identities {
       used: false,
     }
     if (!this.#alive(identity, now)) return null
-    this.#cache.add(ownText(token), identity)
+    this.#cache.add(token, identity)
     this.#parts.lastRequests.note(identity, now)
     return identity
   }

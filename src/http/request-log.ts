@@ -1,4 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify'
+import type { Logger } from 'pino'
 
 type Bindings = Parameters<FastifyBaseLogger['child']>[0]
 type Options = Parameters<FastifyBaseLogger['child']>[1]
@@ -17,12 +18,12 @@ class RequestLog implements FastifyBaseLogger {
   declare readonly debug: FastifyBaseLogger['debug']
   declare readonly trace: FastifyBaseLogger['trace']
   declare readonly silent: FastifyBaseLogger['silent']
-  readonly #parent: FastifyBaseLogger
+  readonly #parent: Logger
   readonly #bindings: Bindings
   readonly #options: Options
   #made: FastifyBaseLogger | null = null
 
-  constructor(parent: FastifyBaseLogger, bindings: Bindings, options: Options) {
+  constructor(parent: Logger, bindings: Bindings, options: Options) {
     this.#parent = parent
     this.#bindings = bindings
     this.#options = options
@@ -32,7 +33,7 @@ class RequestLog implements FastifyBaseLogger {
     for (const level of LEVELS) {
       Object.defineProperty(RequestLog.prototype, level, {
         value(this: RequestLog, ...line: Parameters<FastifyBaseLogger['info']>) {
-          this.#logger()[level](...line)
+          if (this.#mayLog(level)) this.#logger()[level](...line)
         },
       })
     }
@@ -50,6 +51,11 @@ class RequestLog implements FastifyBaseLogger {
     return this.#logger().child(bindings, options)
   }
 
+  /** A route can have a level of its own. */
+  #mayLog(level: string): boolean {
+    return this.#made !== null || this.#options?.level !== undefined || this.#parent.isLevelEnabled(level)
+  }
+
   #logger(): FastifyBaseLogger {
     this.#made ??= this.#parent.child(this.#bindings, this.#options)
     return this.#made
@@ -58,6 +64,6 @@ class RequestLog implements FastifyBaseLogger {
 
 /** Gives every request a logger of its own that costs next to nothing until it is used. */
 export const lazyRequestLogs =
-  (logger: FastifyBaseLogger) =>
+  (logger: Logger) =>
   (_parent: FastifyBaseLogger, bindings: Bindings, options: Options): FastifyBaseLogger =>
     new RequestLog(logger, bindings, options)

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Server } from 'node:http'
 import { type FastifyBaseLogger, type FastifyHttpOptions, LogController } from 'fastify'
+import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import { answerFor } from './error-answers.ts'
 import { answerClientError, answerRaw } from './raw-answers.ts'
@@ -36,16 +37,16 @@ const requestIds = (): (() => string) => {
  * With a logger of its own Fastify listens for the end of every response, to log it. Unless just that is asked for, it
  * gets none, and requests get theirs from the factory; {@link buildApp} hands the app the real one.
  */
-const loggerOptions = ({ logRequests }: Config, logger: FastifyBaseLogger) =>
+const loggerOptions = ({ logRequests }: Config, logger: Logger) =>
   logRequests
-    ? { loggerInstance: logger }
+    ? { loggerInstance: logger as FastifyBaseLogger }
     : {
         logger: false,
         childLoggerFactory: lazyRequestLogs(logger),
         logController: new LogController({ disableRequestLogging: true }),
       }
 
-export const serverOptions = (config: Config, logger: FastifyBaseLogger) =>
+export const serverOptions = (config: Config, logger: Logger) =>
   ({
     ...loggerOptions(config, logger),
     genReqId: requestIds(),

@@ -14,6 +14,8 @@ type Found = Awaited<ReturnType<SessionStore['find']>>
 /** Answers either at once or when the test says so, with what was true when it was asked or when it answers. */
 class TestStore {
   readonly users = new Map<string, User>()
+  /** The number of each user. */
+  readonly keys = new Map<string, number>()
   readonly sessions = new Map<string, Session>()
   /** Look-ups that wait; each takes whether it answers with what was true when it was asked. */
   readonly waiting: ((old: boolean) => void)[] = []
@@ -32,7 +34,7 @@ class TestStore {
   #read(id: string): Found {
     const session = this.sessions.get(id)
     const user = session && this.users.get(session.userId)
-    return session && user && { session, user, userKey: [...this.users.keys()].indexOf(user.id) }
+    return session && user && { session, user, userKey: this.keys.get(user.id) ?? 0 }
   }
 }
 
@@ -51,7 +53,7 @@ const newUser = (id: string): User => ({
 export const setUp = (capacity?: number) => {
   const clock = manualClock()
   const store = new TestStore()
-  const tokens = new AccessTokens(signingKeys(JWT_SECRET, null), clock.now)
+  const tokens = new AccessTokens(signingKeys(JWT_SECRET, null))
   const lastRequests = new LastRequests({
     store: { noteLastRequests: async () => undefined },
     idle: LIMITS.idle,
@@ -63,7 +65,10 @@ export const setUp = (capacity?: number) => {
   const identities = new Identities(capacity === undefined ? parts : { ...parts, capacity })
   /** A session of a user, and its token. */
   const open = (userId: string): { session: Session; token: string } => {
-    if (!store.users.has(userId)) store.users.set(userId, newUser(userId))
+    if (!store.users.has(userId)) {
+      store.users.set(userId, newUser(userId))
+      store.keys.set(userId, store.keys.size + 1)
+    }
     const session = newSession(userId, clock.now(), LIMITS)
     store.sessions.set(session.id, session)
     return { session, token: tokens.issue(session) }

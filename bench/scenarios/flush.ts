@@ -1,0 +1,50 @@
+import { compare, findingsOf, sample } from '../compare.ts'
+import { environmentOf, startServer, startService, withServers } from '../processes.ts'
+import { bearer, get } from '../requests.ts'
+import { type Scenario, single } from '../scenario.ts'
+
+const USERS = 100_000
+
+export const flush: Scenario = {
+  name: 'flush',
+  title: 'Last requests written each second, 100,000 users in rotation: every request is another user’s',
+  run: async bench => {
+    const store = await bench.store(USERS)
+    const other = await bench.store(USERS + 1)
+    const sides = [
+      { name: 'with flush', requests: get('/account', store.tokens(USERS).map(bearer)) },
+      { name: 'without flush', requests: get('/account', other.tokens(USERS).map(bearer)) },
+    ] as const
+    const without = () => startServer('bench/variants/without-flush.ts', environmentOf(other))
+    return withServers([() => startService(store), without], async (flushing, forgetting) => {
+      const first = { ...sides[0], server: flushing }
+      // All of them once, so that no round has tokens to verify.
+      for (const side of [first, { ...sides[1], server: forgetting }]) {
+        await sample(bench.generator, side, FILL)
+      }
+      const result = await compare(bench, { ...sides[1], server: forgetting }, first)
+      await flushing.ask('watchDelay')
+      await sample(bench.generator, first, bench.seconds)
+      const delay = await flushing.ask('delay')
+      return [
+        {
+          what: 'CPU, with flush ÷ without',
+          value: result.cpuRatio,
+          unit: '×',
+          target: { atMost: 1.05 },
+        },
+        {
+          what: 'event-loop delay, p99',
+          value: single(delay),
+          unit: 'ms',
+          target: { atMost: 5 },
+        },
+        ...findingsOf('with flush', result.sides[1]),
+        ...findingsOf('without flush', result.sides[0]),
+      ]
+    })
+  },
+}
+
+/** Seconds in which all tokens have come by. */
+const FILL = 15

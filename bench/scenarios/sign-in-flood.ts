@@ -1,0 +1,76 @@
+import { runSockets } from '../load/sockets.ts'
+import { startService, withServers } from '../processes.ts'
+import { bearer, rawRequest } from '../requests.ts'
+import type { Scenario } from '../scenario.ts'
+import { signInRequest, signUpOne } from '../sign-in.ts'
+import { quantile, spread } from '../statistics.ts'
+
+const USERS = 1_000
+const READS = 2_000
+
+/** Sign-ins a second: ten times what two cores can hash. */
+const SIGN_INS = 2_000
+const CONNECTIONS = 256
+
+export const signInFlood: Scenario = {
+  name: 'sign-in-flood',
+  title: 'GET /account at 2,000/s while sign-ins arrive at 2,000/s, ten times what can be hashed',
+  run: async bench => {
+    const store = await bench.store(USERS)
+    const requests = store
+      .tokens(USERS)
+      .map(token => rawRequest({ method: 'GET', path: '/account', headers: bearer(token) }))
+    return withServers([() => startService(store)], async server => {
+      await signUpOne(server)
+      let turn = 0
+      const next = (): string => {
+        turn = (turn + 1) % requests.length
+        return requests[turn] ?? ''
+      }
+      const reads = async (seconds: number) => {
+        const { latencies } = await runSockets({
+          url: server.url,
+          connections: 64,
+          seconds,
+          rate: READS,
+          next,
+        })
+        if (latencies.size !== 1) throw new Error(`reads were answered ${[...latencies.keys()]}`)
+        return quantile(latencies.get(200) ?? [], 0.99)
+      }
+      const flood = { url: server.url, connections: CONNECTIONS, rate: SIGN_INS, next: signInRequest }
+      await reads(3)
+      const samples = []
+      for (let round = 0; round < bench.rounds; round += 1) {
+        const alone = await reads(bench.seconds)
+        const [during, { latencies }] = await Promise.all([
+          reads(bench.seconds),
+          runSockets({ ...flood, seconds: bench.seconds }),
+        ])
+        const refused = latencies.get(503) ?? []
+        samples.push({ alone, during, refused: quantile(refused, 0.99), count: refused.length })
+      }
+      return [
+        {
+          what: 'p99 of reads, during ÷ alone',
+          value: spread(samples.map(({ alone, during }) => during / alone)),
+          unit: '×',
+          target: { atMost: 2 },
+        },
+        {
+          what: 'p99 of refused sign-ins',
+          value: spread(samples.map(({ refused }) => refused)),
+          unit: 'ms',
+          target: { atMost: 50 },
+        },
+        { what: 'p99 of reads alone', value: spread(samples.map(({ alone }) => alone)), unit: 'ms' },
+        { what: 'p99 of reads during', value: spread(samples.map(({ during }) => during)), unit: 'ms' },
+        {
+          what: 'refused sign-ins',
+          value: spread(samples.map(({ count }) => count / bench.seconds)),
+          unit: '/s',
+        },
+      ]
+    })
+  },
+}

@@ -1,0 +1,41 @@
+import { versus } from '../compare.ts'
+import { startServer, startService, withServers } from '../processes.ts'
+import { bearer, get } from '../requests.ts'
+import type { Scenario } from '../scenario.ts'
+
+const USERS = 10_000
+
+/** Another signature of the same length: the first of its characters is changed. */
+const forge = (token: string): string => {
+  const at = token.lastIndexOf('.') + 1
+  return token.slice(0, at) + (token[at] === 'A' ? 'B' : 'A') + token.slice(at + 1)
+}
+
+const scenario = (
+  name: string,
+  title: string,
+  challenge: string,
+  headers: (tokens: readonly string[]) => readonly Readonly<Record<string, string>>[],
+  atLeast: number,
+): Scenario => ({
+  name,
+  title,
+  run: async bench => {
+    const store = await bench.store(USERS)
+    const requests = get('/account', headers(store.tokens(USERS)), 401)
+    const yardstick = () => startServer('bench/yardsticks/unauthorized.ts', { CHALLENGE: challenge })
+    return withServers([() => startService(store), yardstick], (service, yardstick) =>
+      versus(bench, { service, yardstick, yardstickName: 'bare Fastify', requests, atLeast }),
+    )
+  },
+})
+
+export const withoutToken = scenario('no-token', 'GET /account, no token: 401', 'Bearer', () => [{}], 0.9)
+
+export const forgedToken = scenario(
+  'forged-token',
+  'GET /account, 10,000 forged tokens in rotation: 401',
+  'Bearer error="invalid_token"',
+  tokens => tokens.map(forge).map(bearer),
+  0.6,
+)
