@@ -17,4 +17,7 @@ if (major < neededMajor || (major === neededMajor && minor < neededMinor)) {
 
 // Compiled code is kept from one start to the next: about 5 % less time until the first answer, and 11 MB less memory.
 // Inside the project and not in the common temporary folder, where somebody else could leave code of theirs.
-nodeModule.enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/node', import.meta.url)))
+const folder = fileURLToPath(new URL('../node_modules/.cache/node', import.meta.url))
+nodeModule.enableCompileCache(folder)
+// Threads take it from the environment alone: without it each of them strips its types anew, at 10 MB of memory.
+process.env.NODE_COMPILE_CACHE ??= folder
