@@ -1,11 +1,8 @@
 /** Which passwords are accepted (DESIGN §4), and how a password becomes the bytes that are hashed. */
-import { dictionary } from '@zxcvbn-ts/language-common'
 import { canonicalEmail } from '../users/user.ts'
+import { isCommon } from './common-passwords.ts'
 
 export const PASSWORD_MAX_LENGTH = 128
-
-/** Shorter ones are refused by their length already. The list is in lower case. */
-const COMMON = new Set(dictionary['passwords-common'].filter(password => password.length >= 8))
 
 /** The same password typed on another keyboard can arrive composed otherwise ("é" as one code point or two). */
 export const canonicalPassword = (password: string): string => password.normalize('NFC')
@@ -17,7 +14,7 @@ export const canonicalPassword = (password: string): string => password.normaliz
 export const passwordFaults = (password: string, email: unknown): string[] => {
   const faults: string[] = []
   const lower = password.toLowerCase()
-  if (COMMON.has(lower.trim())) faults.push('is too commonly used')
+  if (isCommon(lower.trim())) faults.push('is too commonly used')
   if (typeof email === 'string' && lower.trim() === canonicalEmail(email))
     faults.push('must differ from the e-mail')
   return faults
