@@ -2,6 +2,7 @@
 import Database from 'better-sqlite3'
 import { v7 as uuidv7 } from 'uuid'
 import { AccessTokens } from '../src/auth/access-tokens.ts'
+import { hashOfNobody } from '../src/auth/hash-parameters.ts'
 import { newSession } from '../src/auth/session.ts'
 import { signingKeys } from '../src/auth/signing-keys.ts'
 import { openDatabase } from '../src/storage/sqlite/database.ts'
@@ -19,9 +20,6 @@ export interface Store extends Location {
 /** Milliseconds; the defaults of the configuration. */
 const LIMITS = { lifetime: 30 * 86_400_000, idle: 10 * 86_400_000 }
 
-/** A hash in the form of a real one, of no password. */
-const HASH = `$argon2id$v=19$m=19456,t=2,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`
-
 /** Users added in one transaction. */
 const SLICE = 50_000
 
@@ -34,13 +32,14 @@ const scattered = (index: number, count: number): number => (index * 7_654_321) 
 const addUsers = (file: string, count: number): void => {
   const db = openDatabase(file, 0)
   const { addUser } = prepareOperations(db)
+  const passwordHash = hashOfNobody()
   const addSlice = db.transaction((from: number) => {
     for (let index = from; index < Math.min(from + SLICE, count); index += 1) {
       const now = Date.now()
       const user = {
         id: uuidv7(),
         email: `user${digits(index)}@example.com`,
-        passwordHash: HASH,
+        passwordHash,
         firstName: `First${digits(index)}`,
         lastName: `Last${digits(scattered(index, count))}`,
         emailVerified: true,

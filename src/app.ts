@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import autoload from '@fastify/autoload'
 import Fastify, { type FastifyInstance, type RouteOptions } from 'fastify'
 import type { DestinationStream } from 'pino'
+import type { Hashing } from './auth/hashing.ts'
 import type { Config } from './config.ts'
 import { serverOptions } from './http/server-options.ts'
 import { createLogger } from './logging.ts'
@@ -37,6 +38,7 @@ export interface DeclaredRoute {
 export interface Parts {
   readonly storage?: Storage
   readonly clock?: () => number
+  readonly hashing?: Hashing
   /** Where log lines go instead of standard output. */
   readonly logStream?: DestinationStream
 }
@@ -86,6 +88,7 @@ export const buildApp = async (config: Config, parts: Parts = {}): Promise<Fasti
   try {
     services = createServices(config, {
       storage,
+      hashing: parts.hashing,
       clock,
       onFailure: (err, message) => logger.error({ err }, message),
     })

@@ -41,6 +41,7 @@ export const ERRORS = {
   expectationFailed: define(417, 'global', 'The expectation cannot be met'),
   tooManyRequests: define(429, 'global', 'Too many requests', 1),
   headersTooLarge: define(431, 'global', 'The header fields are too large or too many'),
+  clientGone: define(499, 'global', 'The client has gone'),
   unforeseen: define(500, 'global', 'Something went wrong'),
   overloaded: define(503, 'global', 'The service is busy, try again', 1),
   storeUnavailable: define(503, 'global', 'The store is not available, try again', 1),

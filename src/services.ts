@@ -2,6 +2,7 @@
 import { AccessTokens } from './auth/access-tokens.ts'
 import { Accounts } from './auth/accounts.ts'
 import { AdminKeys } from './auth/admin-keys.ts'
+import type { Hashing } from './auth/hashing.ts'
 import { Identities } from './auth/identities.ts'
 import { LastRequests } from './auth/last-requests.ts'
 import { PasswordHashing } from './auth/password-hashing.ts'
@@ -25,16 +26,20 @@ export interface Services {
 
 export interface ServicesParts {
   readonly storage: Storage
+  /** In place of threads that hash. */
+  readonly hashing: Hashing | undefined
   readonly clock: () => number
   /** Told of failures that no request is there to answer for. */
   readonly onFailure: (error: unknown, message: string) => void
 }
 
-export const createServices = (config: Config, { storage, clock, onFailure }: ServicesParts): Services => {
+export const createServices = (config: Config, parts: ServicesParts): Services => {
+  const { storage, clock, onFailure } = parts
   const limits = { lifetime: config.sessionLifetime, idle: config.sessionIdle }
   const secret = config.jwtSecret ?? keptSecret(`${config.databaseFile}.jwt-secret`)
   const tokens = new AccessTokens(signingKeys(secret, config.jwtPreviousSecret))
-  const hashing = new PasswordHashing()
+  const hashing =
+    parts.hashing ?? new PasswordHashing(error => onFailure(error, 'a hashing thread could not start'))
   const lastRequests = new LastRequests({
     store: storage.lastRequests,
     idle: config.sessionIdle,

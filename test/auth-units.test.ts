@@ -3,17 +3,13 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { hashSync } from '@node-rs/argon2'
 import t from 'tap'
 import { AccessTokens, isInForce } from '../src/auth/access-tokens.ts'
 import { AdminKeys } from '../src/auth/admin-keys.ts'
-import { isWeak } from '../src/auth/hash-parameters.ts'
 import { KeyedMutex } from '../src/auth/keyed-mutex.ts'
-import { PasswordHashing } from '../src/auth/password-hashing.ts'
 import { newSession } from '../src/auth/session.ts'
 import { keptSecret, signingKeys } from '../src/auth/signing-keys.ts'
-import { ServiceError } from '../src/errors.ts'
-import { ADMIN_KEY, type Context, manualClock, temporaryFolder } from './support/build.ts'
+import { ADMIN_KEY, manualClock, temporaryFolder } from './support/build.ts'
 
 const PROJECT = join(import.meta.dirname, '..')
 
@@ -153,76 +149,4 @@ t.test('a file that holds no secret is refused, and left as it is (DESIGN §5)',
   t.throws(() => keptSecret(folder), 'a folder is no secret')
   t.throws(() => keptSecret(join(folder, 'missing', 'secret')), 'a folder that is not there')
   t.end()
-})
-
-const smallHashing = (t: Context): PasswordHashing => {
-  const hashing = new PasswordHashing({ threads: 1, maxWaiting: 2 })
-  t.teardown(() => hashing.close())
-  return hashing
-}
-
-/** Starts all at once. @returns what came of them, in the order in which they ended. */
-const outcomes = async (tasks: Promise<unknown>[]): Promise<string[]> => {
-  const ended: string[] = []
-  const note = (error: unknown): number =>
-    ended.push(error instanceof ServiceError ? error.code : `unexpected ${error}`)
-  await Promise.all(tasks.map(task => task.then(() => ended.push('done'), note)))
-  return ended
-}
-
-t.test('past the bound of the queue the answer is `overloaded` at once (DESIGN §5)', async t => {
-  const hashing = smallHashing(t)
-  const encoded = await hashing.hash('a pass phrase')
-  const twelve = (task: () => Promise<unknown>): Promise<unknown>[] => Array.from({ length: 12 }, task)
-  const kinds = {
-    hash: () => hashing.hash('a pass phrase'),
-    'right password': () => hashing.verify('a pass phrase', encoded),
-    'wrong password': () => hashing.verify('another', encoded),
-    // Refused as often as the others: it costs a hash as they do.
-    'no account': () => hashing.verify('a pass phrase', null),
-  }
-  for (const [name, task] of Object.entries(kinds)) {
-    const refused = Array.from({ length: 9 }, () => 'overloaded')
-    t.strictSame(
-      await outcomes(twelve(task)),
-      [...refused, 'done', 'done', 'done'],
-      `${name}: one works, two wait, the others are told before any of them is done`,
-    )
-  }
-  t.equal(await hashing.verify('a pass phrase', encoded), true, 'and it goes on')
-  const overloaded = (await Promise.allSettled(twelve(kinds.hash))).find(
-    ({ status }) => status === 'rejected',
-  )
-  t.match(overloaded, { reason: { status: 503, headers: { 'retry-after': /^\d+$/ } } })
-})
-
-t.test('a password verifies against its own hash alone (DESIGN §4, §5)', async t => {
-  const hashing = smallHashing(t)
-  const long = `${'x'.repeat(127)}y`
-  const encoded = await hashing.hash(long)
-  t.match(encoded, /^\$argon2id\$v=19\$/)
-  t.equal(await hashing.verify(long, encoded), true)
-  t.equal(await hashing.verify(`${'x'.repeat(127)}z`, encoded), false, 'the last character counts')
-  t.equal(await hashing.verify(long.slice(0, -1), encoded), false)
-  t.equal(await hashing.verify(long, null), false, 'no account')
-  t.equal(await hashing.verify('', null), false)
-  t.not(await hashing.hash(long), encoded, 'every hash has a salt of its own')
-  const nul = await hashing.hash('a pass\u0000phrase')
-  t.equal(await hashing.verify('a pass\u0000phrase', nul), true)
-  t.equal(await hashing.verify('a pass\u0000', nul), false, 'not cut at NUL')
-})
-
-t.test('hashes weaker than m = 19 MiB, t = 2, p = 1 are reported, and verify (DESIGN §4)', async t => {
-  const hashing = smallHashing(t)
-  const password = 'a pass phrase'
-  const made = (memoryCost: number, timeCost: number) =>
-    hashSync(password, { memoryCost, timeCost, parallelism: 1 })
-  const weak = [made(8_192, 2), made(19_455, 2), made(19_456, 1), made(65_536, 1)]
-  for (const encoded of weak) {
-    t.equal(isWeak(encoded), true, encoded.slice(0, 32))
-    t.equal(await hashing.verify(password, encoded), true)
-  }
-  for (const encoded of [await hashing.hash(password), made(19_456, 2), made(19_456, 3), made(32_768, 2)]) {
-    t.equal(isWeak(encoded), false, encoded.slice(0, 32))
-  }
 })

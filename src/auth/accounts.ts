@@ -5,9 +5,9 @@ import type { User } from '../users/user.ts'
 import type { UserStore } from '../users/user-store.ts'
 import type { AccessTokens } from './access-tokens.ts'
 import { isWeak } from './hash-parameters.ts'
+import type { Hashing } from './hashing.ts'
 import { KeyedMutex } from './keyed-mutex.ts'
 import type { LastRequests } from './last-requests.ts'
-import type { PasswordHashing } from './password-hashing.ts'
 import { newSession, type Session, type SessionLimits, type SessionStore } from './session.ts'
 
 export interface SignUp {
@@ -29,7 +29,7 @@ export interface AccountsParts {
   readonly users: UserStore
   readonly sessions: SessionStore
   readonly tokens: AccessTokens
-  readonly hashing: PasswordHashing
+  readonly hashing: Hashing
   readonly lastRequests: LastRequests
   readonly limits: SessionLimits
   readonly clock: () => number
@@ -46,13 +46,14 @@ export class Accounts {
   /**
    * Opens an account with a first session. Simultaneous sign-ups of one e-mail wait for each other, so that a thousand of
    * them cost one hash; that one alone wins is the store's constraint, not this.
-   * @throws {ServiceError} `emailTaken`, `overloaded`, `storeUnavailable`
+   * @param signal aborted when the client has gone; before the hash has begun, nothing comes of the sign-up then.
+   * @throws {ServiceError} `emailTaken`, `overloaded`, `clientGone`, `storeUnavailable`
    */
-  async signUp(input: SignUp): Promise<SignedIn> {
+  async signUp(input: SignUp, signal?: AbortSignal): Promise<SignedIn> {
     return this.#signUps.runExclusive(input.email, async () => {
       const { users, sessions, hashing, limits, clock } = this.#parts
       if ((await users.findByEmail(input.email)) !== undefined) throw new ServiceError('emailTaken')
-      const passwordHash = await hashing.hash(input.password)
+      const passwordHash = await hashing.hash(input.password, signal)
       const now = clock()
       const user = {
         id: uuidv7(),
@@ -72,12 +73,13 @@ export class Accounts {
 
   /**
    * Opens a session for the right pair. An unknown e-mail, a wrong password and a disabled account cost the same hash.
-   * @throws {ServiceError} `wrongCredentials`; `accountDisabled` after the right password alone; `overloaded`
+   * @throws {ServiceError} `wrongCredentials`; `accountDisabled` after the right password alone; `overloaded`,
+   * `clientGone`
    */
-  async signIn(email: string, password: string): Promise<SignedIn> {
+  async signIn(email: string, password: string, signal?: AbortSignal): Promise<SignedIn> {
     const { users, sessions, hashing, lastRequests, limits, clock } = this.#parts
     const found = await users.findByEmail(email)
-    const matches = await hashing.verify(password, found?.passwordHash ?? null)
+    const matches = await hashing.verify(password, found?.passwordHash ?? null, signal)
     if (found === undefined || !matches) throw new ServiceError('wrongCredentials')
     const { user, passwordHash } = found
     if (user.disabled) throw new ServiceError('accountDisabled')

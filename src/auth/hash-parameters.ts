@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { parseOptions } from '@node-rs/argon2'
 
 /** The algorithm is the library's default, argon2id (its enum exists at compile time alone). */
@@ -7,4 +8,17 @@ export const HASH_PARAMETERS = { memoryCost: 19_456, timeCost: 2, parallelism: 1
 export const isWeak = (encoded: string): boolean => {
   const { memoryCost, timeCost } = parseOptions(encoded)
   return memoryCost < HASH_PARAMETERS.memoryCost || timeCost < HASH_PARAMETERS.timeCost
+}
+
+/** The library's lengths, in bytes. */
+const SALT_LENGTH = 16
+const DIGEST_LENGTH = 32
+
+/** A hash of no password, made without hashing: comparing with it costs what comparing with a real one does. */
+export const hashOfNobody = (): string => {
+  const { memoryCost, timeCost, parallelism } = HASH_PARAMETERS
+  const [salt, digest] = [SALT_LENGTH, DIGEST_LENGTH].map(length =>
+    randomBytes(length).toString('base64').replaceAll('=', ''),
+  )
+  return `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=${parallelism}$${salt}$${digest}`
 }

@@ -1,16 +1,20 @@
 /**
- * Hashing off the event loop, in a bounded queue. One hash costs about 8 ms of a core and 19 MiB, so the threads run at
- * lower priority than the event loop: when everybody signs in at once, the other routes stay fast.
+ * Hashing off the event loop, behind a bounded waiting line. One hash costs about 8 ms of a core and 19 MiB, so the
+ * threads run at lower priority than the event loop: when everybody signs in at once, the other routes stay fast.
  */
-import { randomBytes } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { Piscina } from 'piscina'
-import { ServiceError } from '../errors.ts'
+import { hashOfNobody } from './hash-parameters.ts'
+import type { Hashing } from './hashing.ts'
 import { canonicalPassword, PASSWORD_MAX_LENGTH } from './passwords.ts'
+import { WaitingLine } from './waiting-line.ts'
 
 /** About a second of work for each thread, on cores that have nothing else to do; whoever comes later is told so at once. */
 const MAX_WAITING_PER_THREAD = 100
+
+/** Milliseconds until a thread that has nothing to do ends: a new one costs a sign-in about 50 ms. */
+const IDLE = 30_000
 
 /** Code points take up to two UTF-16 units: whatever is longer is no password of ours. */
 const MAX_UTF16_LENGTH = 2 * PASSWORD_MAX_LENGTH
@@ -21,66 +25,61 @@ const NICE = 10
 export interface HashingLimits {
   readonly threads: number
   readonly maxWaiting: number
+  /** Milliseconds. */
+  readonly idle: number
 }
 
 const defaults = (): HashingLimits => {
   const threads = availableParallelism()
-  return { threads, maxWaiting: threads * MAX_WAITING_PER_THREAD }
+  return { threads, maxWaiting: threads * MAX_WAITING_PER_THREAD, idle: IDLE }
 }
 
-export class PasswordHashing {
+export class PasswordHashing implements Hashing {
   readonly #pool: Piscina
-  readonly #maxWaiting: number
+  readonly #line: WaitingLine
   /** What a password is compared with when there is no account. */
-  #nobody: Promise<string> | null = null
+  readonly #nobody = hashOfNobody()
 
-  constructor({ threads, maxWaiting }: HashingLimits = defaults()) {
-    this.#maxWaiting = maxWaiting
+  /** @param onFailure told why a thread could not start. */
+  constructor(
+    onFailure: (error: unknown) => void,
+    { threads, maxWaiting, idle }: HashingLimits = defaults(),
+  ) {
+    this.#line = new WaitingLine(threads, maxWaiting)
     this.#pool = new Piscina({
       filename: fileURLToPath(new URL('./hashing-thread.ts', import.meta.url)),
-      minThreads: threads,
+      minThreads: 0,
       maxThreads: threads,
+      idleTimeout: idle,
       niceIncrement: NICE,
       atomics: 'disabled',
       execArgv: [],
     })
-    // Made before it is needed, so that the first unknown e-mail takes no longer than the others.
-    this.#hashOfNobody().catch(() => undefined)
+    this.#pool.on('error', error => {
+      onFailure(error)
+      // Fails the hashes that wait for the thread, for which Piscina starts no other; the next hash does.
+      this.#pool.destroy()
+    })
   }
 
-  /** @throws {ServiceError} `overloaded` */
-  async hash(password: string): Promise<string> {
-    return this.#run('hash', canonicalPassword(password)) as Promise<string>
+  async hash(password: string, signal?: AbortSignal): Promise<string> {
+    return this.#run('hash', canonicalPassword(password), signal) as Promise<string>
   }
 
-  /**
-   * Costs the same whether there is a hash to compare with or not, so that the time of an answer does not tell whether
-   * an account exists.
-   * @throws {ServiceError} `overloaded`
-   */
-  async verify(password: string, encoded: string | null): Promise<boolean> {
+  async verify(password: string, encoded: string | null, signal?: AbortSignal): Promise<boolean> {
     // What no password can be is not looked at: normalising takes time in the square of some texts' length.
     const possible = password.length <= MAX_UTF16_LENGTH
-    const against = encoded ?? (await this.#hashOfNobody())
-    const task = { password: possible ? canonicalPassword(password) : '', encoded: against }
-    const matches = (await this.#run('verify', task)) as boolean
+    const task = { password: possible ? canonicalPassword(password) : '', encoded: encoded ?? this.#nobody }
+    const matches = (await this.#run('verify', task, signal)) as boolean
     return matches && possible && encoded !== null
   }
 
   async close(): Promise<void> {
+    this.#line.close()
     await this.#pool.destroy()
   }
 
-  #hashOfNobody(): Promise<string> {
-    this.#nobody ??= this.#pool.run(randomBytes(32).toString('base64url'), { name: 'hash' }).catch(error => {
-      this.#nobody = null
-      throw error
-    })
-    return this.#nobody
-  }
-
-  async #run(name: string, task: unknown): Promise<unknown> {
-    if (this.#pool.queueSize >= this.#maxWaiting) throw new ServiceError('overloaded')
-    return this.#pool.run(task, { name })
+  #run(name: string, task: unknown, signal: AbortSignal | undefined): Promise<unknown> {
+    return this.#line.run(() => this.#pool.run(task, { name }), signal)
   }
 }
