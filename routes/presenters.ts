@@ -3,6 +3,7 @@
 import type { Static } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { SignedIn } from '../src/auth/accounts.ts'
+import type { KnownUser } from '../src/auth/identity.ts'
 import type { User } from '../src/users/user.ts'
 import type { Account, AdminUser, Profile, SignedIn as SignedInSchema } from './schemas.ts'
 
@@ -29,25 +30,17 @@ export const presentAccount = (user: User, lastRequestAt = user.lastRequestAt): 
   lastRequestAt: lastRequestAt === null ? null : toIso(lastRequestAt),
 })
 
-/** The JSON of an account up to the moment of the last request, which stands last. A record of a user never changes. */
-const beginnings = new WeakMap<User, string>()
+/** The JSON of an account up to the moment of the last request, which stands last. */
+const textBeforeMoment = (user: User): string =>
+  JSON.stringify(presentAccount(user, null)).slice(0, -'null}'.length)
 
-const beginningOf = (user: User): string => {
-  let beginning = beginnings.get(user)
-  if (beginning === undefined) {
-    beginning = JSON.stringify(presentAccount(user, null)).slice(0, -'null}'.length)
-    beginnings.set(user, beginning)
-  }
-  return beginning
-}
-
-/** Sends the account as {@link presentAccount} has it, from what is remembered of its JSON. */
-export const sendAccount = (reply: FastifyReply, user: User, lastRequestAt: number | null): void => {
-  const moment = lastRequestAt === null ? 'null' : `"${toIso(lastRequestAt)}"`
+/** Sends what {@link presentAccount} says of an identified user; its JSON is made once, but for the moment. */
+export const sendAccount = (reply: FastifyReply, known: KnownUser): void => {
+  known.accountText ??= textBeforeMoment(known.user)
   reply
     .header('cache-control', 'no-store')
     .type('application/json; charset=utf-8')
-    .send(`${beginningOf(user)}${moment}}`)
+    .send(`${known.accountText}"${toIso(known.lastRequestAt)}"}`)
 }
 
 export const presentAdminUser = (user: User, lastRequestAt: number | null): Static<typeof AdminUser> => ({

@@ -20,7 +20,7 @@ const keyOf = (id: string): number => {
   return key
 }
 
-const known = (id: string, lastRequestAt: number | null = null): KnownUser => ({
+const known = (id: string, lastRequestAt = 0): KnownUser => ({
   key: keyOf(id),
   user: {
     id,
@@ -37,9 +37,11 @@ const known = (id: string, lastRequestAt: number | null = null): KnownUser => ({
   noted: false,
   current: true,
   tokens: 1,
+  accountText: null,
 })
 
 const identity = (known: KnownUser, sessionId = `session of ${known.user.id}`): Identity => ({
+  token: `token of ${sessionId}`,
   known,
   sessionId,
   expiresAt: START + 10 * IDLE,
@@ -171,7 +173,7 @@ t.test('a request during a flush that fails is not overwritten by what failed (D
   lastRequests.note(identity(known('ada')), START + 1)
   const flush = lastRequests.flush()
   // Evicted and looked up again meanwhile: another record of the same user.
-  const again = known('ada', lastRequests.latest('ada', null))
+  const again = known('ada', lastRequests.latest('ada', null) ?? 0)
   t.equal(again.lastRequestAt, START + 1, 'visible while it is being written')
   lastRequests.note(identity(again), START + 9)
   gate.resolve()

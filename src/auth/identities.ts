@@ -10,7 +10,7 @@ import type { MaybePromise } from '../users/user-store.ts'
 import { type AccessTokenClaims, type AccessTokens, isInForce } from './access-tokens.ts'
 import { Forgeries } from './forgeries.ts'
 import type { Identity, KnownUser } from './identity.ts'
-import { IdentityCache } from './identity-cache.ts'
+import { IdentityCache, ownText } from './identity-cache.ts'
 import type { LastRequests } from './last-requests.ts'
 import type { FoundSession, SessionLimits, SessionStore } from './session.ts'
 
@@ -55,12 +55,12 @@ export class Identities {
     const identity = this.#cache.get(token)
     if (identity === undefined) return this.#resolve(token)
     if (!identity.known.current) {
-      this.#cache.drop(token, identity)
+      this.#cache.drop(identity)
       return this.#resolve(token)
     }
     const now = this.#parts.clock()
     if (!this.#alive(identity, now)) {
-      this.#cache.drop(token, identity)
+      this.#cache.drop(identity)
       return null
     }
     identity.used = true
@@ -121,6 +121,7 @@ export class Identities {
     const now = this.#parts.clock()
     const lastRequestAt = this.#parts.lastRequests.latestOfSession(session)
     const identity: Identity = {
+      token: ownText(token),
       known: this.#know(user, userKey),
       sessionId: session.id,
       expiresAt: Math.min(session.expiresAt, claims.expiresAt),
@@ -129,7 +130,7 @@ export class Identities {
       used: false,
     }
     if (!this.#alive(identity, now)) return null
-    this.#cache.add(token, identity)
+    this.#cache.add(identity)
     this.#parts.lastRequests.note(identity, now)
     return identity
   }
@@ -142,6 +143,14 @@ export class Identities {
     const known = this.#cache.user(user.id)
     if (known !== undefined) return known
     const lastRequestAt = this.#parts.lastRequests.latest(user.id, user.lastRequestAt)
-    return { user, key, lastRequestAt, noted: false, current: true, tokens: 0 }
+    return {
+      user,
+      key,
+      lastRequestAt: lastRequestAt ?? 0,
+      noted: false,
+      current: true,
+      tokens: 0,
+      accountText: null,
+    }
   }
 }

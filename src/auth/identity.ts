@@ -5,18 +5,25 @@ export interface KnownUser {
   readonly user: User
   /** The store's own number of the user. */
   readonly key: number
-  /** Exact; reaches the store up to a second later. */
-  lastRequestAt: number | null
+  /**
+   * Exact; reaches the store up to a second later. 0 before the first, and never `null`: V8 changes a number in its place,
+   * but makes a new one with every change of a field that is not always a number.
+   */
+  lastRequestAt: number
   /** Whether a write of `lastRequestAt` is already due. */
   noted: boolean
   /** False from the moment the user or a session of theirs changed: whoever holds this record must look again. */
   current: boolean
   /** How many remembered tokens lead to this record. */
   tokens: number
+  /** What the account's route made of the user for its answers: gone with this record. */
+  accountText: string | null
 }
 
 /** Who makes a request, and by which session. */
 export interface Identity {
+  /** The token that proves it, as it was presented. */
+  readonly token: string
   readonly known: KnownUser
   readonly sessionId: string
   /** Milliseconds since the epoch, the session's absolute end. */

@@ -59,7 +59,7 @@ export class LastRequests {
   note(identity: Identity, now: number): void {
     const { known } = identity
     // A clock that was set back moves nothing back.
-    if (now < identity.lastRequestAt || (known.lastRequestAt !== null && now < known.lastRequestAt)) return
+    if (now < identity.lastRequestAt || now < known.lastRequestAt) return
     identity.lastRequestAt = now
     known.lastRequestAt = now
     if (!known.noted) {
@@ -75,7 +75,7 @@ export class LastRequests {
   /** The last request of a user as far as this instance knows, given what the store has. */
   latest(userId: string, stored: number | null): number | null {
     const noted = (this.#users.get(userId) ?? this.#writing.get(userId))?.lastRequestAt
-    if (noted === undefined || noted === null) return stored
+    if (noted === undefined) return stored
     return stored === null ? noted : Math.max(noted, stored)
   }
 
@@ -139,7 +139,7 @@ export class LastRequests {
   }
 }
 
-const userMoment = ({ key, lastRequestAt }: KnownUser): UserMoment => ({ key, at: lastRequestAt ?? 0 })
+const userMoment = ({ key, lastRequestAt }: KnownUser): UserMoment => ({ key, at: lastRequestAt })
 
 const sessionMoment = ({ sessionId, lastRequestAt }: Identity): SessionMoment => ({
   id: sessionId,

@@ -16,8 +16,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
     { schema: { summary: 'The account of the user who asks', response: { 200: Account } } },
     // The hot path (DESIGN §6): nothing here waits, so the answer is sent without a promise.
     (request, reply) => {
-      const { known } = request.getIdentity()
-      sendAccount(reply, known.user, known.lastRequestAt)
+      sendAccount(reply, request.getIdentity().known)
     },
   )
 
