@@ -3,40 +3,10 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import { hashOfNobody } from '../src/auth/hash-parameters.ts'
-import type { Hashing } from '../src/auth/hashing.ts'
-import { WaitingLine } from '../src/auth/waiting-line.ts'
 import { build, freshEmail, logCapture, PASSWORD, signUp } from './support/build.ts'
 import { globalErrorOf } from './support/error-answer.ts'
+import { HeldHashing } from './support/held-hashing.ts'
 import { parseAnswer } from './support/process.ts'
-
-const HASH = hashOfNobody()
-
-/** Constants in place of hashes, one at a time, each when the test says so. */
-class HeldHashing implements Hashing {
-  /** Passwords whose hash has begun. */
-  readonly begun: string[] = []
-  readonly #line = new WaitingLine(1, 2)
-  #held = Promise.withResolvers<void>()
-
-  #run<T>(password: string, outcome: T, signal: AbortSignal | undefined): Promise<T> {
-    const work = async (): Promise<T> => {
-      this.begun.push(password)
-      await this.#held.promise
-      return outcome
-    }
-    return this.#line.run(work, signal)
-  }
-
-  hash = (password: string, signal?: AbortSignal) => this.#run(password, HASH, signal)
-  verify = (password: string, encoded: string | null, signal?: AbortSignal) =>
-    this.#run(password, encoded !== null, signal)
-  close = async () => this.#line.close()
-  release = () => this.#held.resolve()
-  hold = () => {
-    this.#held = Promise.withResolvers()
-  }
-}
 
 const log = logCapture()
 const hashing = new HeldHashing()

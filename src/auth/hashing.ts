@@ -2,6 +2,7 @@
 export interface Hashing {
   /**
    * @param signal aborted when nobody waits for the hash any more: it is not computed then, unless it has begun.
+   * @returns the hash in PHC form.
    * @throws {ServiceError} `overloaded`, `clientGone`
    */
   hash(password: string, signal?: AbortSignal): Promise<string>

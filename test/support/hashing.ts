@@ -1,0 +1,28 @@
+/** Hashing by itself, on real threads. */
+import { type HashingLimits, PasswordHashing } from '../../src/auth/password-hashing.ts'
+import { ServiceError } from '../../src/errors.ts'
+import type { Context } from './build.ts'
+
+/** One thread and two places to wait, unless the test says otherwise. */
+export const smallHashing = (
+  t: Context,
+  limits: Partial<HashingLimits> = {},
+  onFailure = (error: unknown): void => {
+    throw error
+  },
+): PasswordHashing => {
+  const hashing = new PasswordHashing(onFailure, { threads: 1, maxWaiting: 2, idle: 60_000, ...limits })
+  t.teardown(() => hashing.close())
+  return hashing
+}
+
+/** Starts all at once. @returns what came of them, in the order in which they ended. */
+export const outcomes = async (tasks: Promise<unknown>[]): Promise<string[]> => {
+  const ended: string[] = []
+  const note = (error: unknown): number =>
+    ended.push(error instanceof ServiceError ? error.code : `unexpected ${error}`)
+  await Promise.all(tasks.map(task => task.then(() => ended.push('done'), note)))
+  return ended
+}
+
+export const times = <T>(count: number, make: () => T): T[] => Array.from({ length: count }, make)

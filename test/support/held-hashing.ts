@@ -1,0 +1,31 @@
+import { hashOfNobody } from '../../src/auth/hash-parameters.ts'
+import type { Hashing } from '../../src/auth/hashing.ts'
+import { WaitingLine } from '../../src/auth/waiting-line.ts'
+
+const HASH = hashOfNobody()
+
+/** Constants in place of hashes, one at a time, each when the test says so. */
+export class HeldHashing implements Hashing {
+  /** Passwords whose hash has begun. */
+  readonly begun: string[] = []
+  readonly #line = new WaitingLine(1, 2)
+  #held = Promise.withResolvers<void>()
+
+  #run<T>(password: string, outcome: T, signal: AbortSignal | undefined): Promise<T> {
+    const work = async (): Promise<T> => {
+      this.begun.push(password)
+      await this.#held.promise
+      return outcome
+    }
+    return this.#line.run(work, signal)
+  }
+
+  hash = (password: string, signal?: AbortSignal) => this.#run(password, HASH, signal)
+  verify = (password: string, encoded: string | null, signal?: AbortSignal) =>
+    this.#run(password, encoded !== null, signal)
+  close = async () => this.#line.close()
+  release = () => this.#held.resolve()
+  hold = () => {
+    this.#held = Promise.withResolvers()
+  }
+}
