@@ -88,8 +88,12 @@ export const runSockets = async (load: SocketLoad): Promise<Answers> => {
       else ofStatus.push(now - due)
       if (rate === undefined && now < end && sent < requests) ask(connection, now)
       else free.push(connection)
-      if (free.length === connections && (now >= end || sent >= requests)) resolve()
+      settle()
     })
+  }
+  /** Ends the load when nothing is under way and nothing more is due. */
+  const settle = (): void => {
+    if (free.length === connections && (performance.now() >= end || sent >= requests)) resolve()
   }
 
   if (rate === undefined) {
@@ -103,6 +107,7 @@ export const runSockets = async (load: SocketLoad): Promise<Answers> => {
         if (connection === undefined) break
         ask(connection, begin + (sent / rate) * 1_000)
       }
+      settle()
     }, PACE)
     await promise.finally(() => clearInterval(pace))
   }
