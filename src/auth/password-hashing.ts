@@ -20,7 +20,7 @@ const IDLE = 30_000
 const MAX_UTF16_LENGTH = 2 * PASSWORD_MAX_LENGTH
 
 /** `nice` of the hashing threads: by Linux's weights, 110 to the event loop's 1,024 on a core that both want. */
-const NICE = 19
+const NICE = 10
 
 export interface HashingLimits {
   readonly threads: number
