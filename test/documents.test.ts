@@ -87,6 +87,17 @@ t.test('ARCHITECTURE.md: its files exist, and the order of the plugins is the li
     t.ok(loaded.includes(plugin), `${plugin} is the name of a file and of its plugin`)
 })
 
+t.test('figures: what the README says of the bench is what the bench wrote', async t => {
+  const results = read('bench/RESULTS.md')
+  const table = readme.slice(readme.indexOf('## Figures'), readme.indexOf('## Development'))
+  const rows = [...table.matchAll(/^\| `([\w-]+)` (\|.*)$/gm)]
+  t.ok(rows.length > 5)
+  for (const [, scenario = '', row = ''] of rows) {
+    const section = results.split(/^## /m).find(text => text.startsWith(`${scenario}\n`))
+    t.ok(section?.includes(`\n${row}\n`), `${scenario}: ${row}`)
+  }
+})
+
 t.test('no document has a place that is still to be filled', async t => {
   for (const text of [readme, architecture, read('CHANGELOG.md')]) t.notMatch(text, /^[A-Z]{4,}$/m)
 })
