@@ -52,7 +52,7 @@ export const soak: Scenario = {
     const store = await bench.store(USERS)
     const kinds = requestKinds(store.tokens(USERS))
     const next = (): string => kinds[randomInt(kinds.length)]?.() ?? ''
-    const start = () => startService(store, { TRUST_PROXY: '127.0.0.1', LOG_LEVEL: 'error' })
+    const start = () => startService(store, { TRUST_PROXY: '127.0.0.1' })
     return withServers([start], async server => {
       const points: { x: number; y: number }[] = []
       for (let step = 1; step <= STEPS; step += 1) {
