@@ -103,7 +103,7 @@ export class AccessTokens {
   verify(token: string): AccessTokenClaims | null {
     if (token.length > MAX_LENGTH) return null
     const { stackTraceLimit } = Error
-    // The library throws at every forgery: to note a stack that nobody reads took a third of such a request.
+    // The library throws at every forgery: to note a stack that nobody reads took a quarter of such a request.
     Error.stackTraceLimit = 0
     try {
       const verify = this.#verifiersByText.get(headerOf(token)) ?? this.#decodedVerifier(token)

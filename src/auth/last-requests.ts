@@ -8,7 +8,7 @@ import type { Session } from './session.ts'
 /** Milliseconds between two flushes. */
 const INTERVAL = 1_000
 
-/** Rows handed to the store at a time: a slice takes the event loop well under a millisecond to make, the store some 10. */
+/** Rows handed to the store at a time: few enough that neither the event loop nor the writer is held up for long by one slice. */
 const SLICE = 5_000
 
 /** A session's moment serves its idle end alone, so it is written only when it is older by this part of the idle time. */
