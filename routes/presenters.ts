@@ -32,7 +32,7 @@ export const presentAccount = (user: User, lastRequestAt = user.lastRequestAt): 
 
 /** The JSON of an account up to the moment of the last request, which stands last. */
 const textBeforeMoment = (user: User): string =>
-  JSON.stringify(presentAccount(user, null)).slice(0, -'null}'.length)
+  Buffer.from(JSON.stringify(presentAccount(user, null)).slice(0, -'null}'.length)).toString()
 
 /** Sends what {@link presentAccount} says of an identified user; its JSON is made once, but for the moment. */
 export const sendAccount = (reply: FastifyReply, known: KnownUser): void => {

@@ -4,6 +4,7 @@ import { Accounts } from './auth/accounts.ts'
 import { AdminKeys } from './auth/admin-keys.ts'
 import type { Hashing } from './auth/hashing.ts'
 import { Identities } from './auth/identities.ts'
+import { KnownUsers } from './auth/known-users.ts'
 import { LastRequests } from './auth/last-requests.ts'
 import { PasswordHashing } from './auth/password-hashing.ts'
 import { keptSecret, signingKeys } from './auth/signing-keys.ts'
@@ -15,7 +16,7 @@ export interface Services {
   readonly accounts: Accounts
   readonly users: Users
   readonly identities: Identities
-  readonly lastRequests: LastRequests
+  readonly knownUsers: KnownUsers
   readonly adminKeys: AdminKeys
   readonly storage: Storage
   /** Milliseconds since the epoch. */
@@ -40,18 +41,27 @@ export const createServices = (config: Config, parts: ServicesParts): Services =
   const tokens = new AccessTokens(signingKeys(secret, config.jwtPreviousSecret))
   const hashing =
     parts.hashing ?? new PasswordHashing(error => onFailure(error, 'a hashing thread could not start'))
+  const knownUsers = new KnownUsers()
   const lastRequests = new LastRequests({
+    knownUsers,
     store: storage.lastRequests,
     idle: config.sessionIdle,
     onFailure: error => onFailure(error, 'last requests could not be written, they are kept'),
   })
-  const identities = new Identities({ tokens, sessions: storage.sessions, lastRequests, limits, clock })
+  const identities = new Identities({
+    tokens,
+    sessions: storage.sessions,
+    knownUsers,
+    lastRequests,
+    limits,
+    clock,
+  })
   storage.onChange(userId => (userId === null ? identities.evictAll() : identities.evict(userId)))
   lastRequests.start()
 
   return {
     accounts: new Accounts({
-      lastRequests,
+      knownUsers,
       users: storage.users,
       sessions: storage.sessions,
       tokens,
@@ -61,7 +71,7 @@ export const createServices = (config: Config, parts: ServicesParts): Services =
     }),
     users: new Users({ store: storage.users, clock }),
     identities,
-    lastRequests,
+    knownUsers,
     adminKeys: new AdminKeys(config.adminKeys),
     storage,
     clock,

@@ -1,6 +1,7 @@
 /** The moment of each user's last request on its way to the store (§5.1.2, DESIGN §6). */
 import t from 'tap'
 import type { Identity, KnownUser } from '../src/auth/identity.ts'
+import { KnownUsers } from '../src/auth/known-users.ts'
 import {
   type LastRequestStore,
   LastRequests,
@@ -76,18 +77,21 @@ class TestStore implements LastRequestStore {
 const setUp = () => {
   const store = new TestStore()
   const failures: unknown[] = []
-  const lastRequests = new LastRequests({ store, idle: IDLE, onFailure: error => failures.push(error) })
-  return { store, failures, lastRequests }
+  const knownUsers = new KnownUsers()
+  const onFailure = (error: unknown) => failures.push(error)
+  const lastRequests = new LastRequests({ knownUsers, store, idle: IDLE, onFailure })
+  return { store, failures, knownUsers, lastRequests }
 }
 
 t.test('what is noted is there at once, and in the store after a flush (DESIGN §6)', async t => {
-  const { store, lastRequests } = setUp()
+  const { store, knownUsers, lastRequests } = setUp()
   const ada = known('ada', START - 5_000)
+  knownUsers.add(ada)
   lastRequests.note(identity(ada), START)
   t.equal(ada.lastRequestAt, START)
-  t.equal(lastRequests.latest('ada', START - 5_000), START, 'also for whoever asks anew')
-  t.equal(lastRequests.latest('bob', START - 5_000), START - 5_000, 'a user without a request')
-  t.equal(lastRequests.latest('bob', null), null)
+  t.equal(knownUsers.latest('ada', START - 5_000), START, 'also for whoever asks anew')
+  t.equal(knownUsers.latest('bob', START - 5_000), START - 5_000, 'a user without a request')
+  t.equal(knownUsers.latest('bob', null), null)
   t.equal(store.calls.length, 0, 'a request writes nothing')
   await lastRequests.flush()
   t.equal(store.users.get('ada'), START)
@@ -106,15 +110,16 @@ t.test('many requests of a user are one row of a batch (DESIGN §6)', async t =>
 })
 
 t.test('a moment never moves backwards when the clock does (DESIGN §6)', async t => {
-  const { store, lastRequests } = setUp()
+  const { store, knownUsers, lastRequests } = setUp()
   const ada = known('ada', START + 60_000)
+  knownUsers.add(ada)
   lastRequests.note(identity(ada), START)
   t.equal(ada.lastRequestAt, START + 60_000, 'the stored moment is later than the clock')
   lastRequests.note(identity(ada, 'one'), START + 70_000)
   lastRequests.note(identity(ada, 'two'), START + 65_000)
   t.equal(ada.lastRequestAt, START + 70_000, 'in memory')
-  t.equal(lastRequests.latest('ada', START), START + 70_000)
-  t.equal(lastRequests.latest('ada', START + 80_000), START + 80_000, 'another instance knows a later one')
+  t.equal(knownUsers.latest('ada', START), START + 70_000)
+  t.equal(knownUsers.latest('ada', START + 80_000), START + 80_000, 'another instance knows a later one')
   await lastRequests.flush()
   t.equal(store.users.get('ada'), START + 70_000, 'in the store')
 })
@@ -134,17 +139,20 @@ t.test(
 )
 
 t.test('a store that fails loses nothing and fails nobody (DESIGN §6)', async t => {
-  const { store, failures, lastRequests } = setUp()
+  const { store, failures, knownUsers, lastRequests } = setUp()
   const [ada, bob, eve] = [known('ada'), known('bob'), known('eve')]
+  knownUsers.add(ada)
   const session = identity(ada)
   store.failing = true
   lastRequests.note(session, START + IDLE / 2)
   lastRequests.note(identity(bob), START + 1)
   await lastRequests.flush()
   t.equal(failures.length, 1, 'reported once')
-  t.equal(lastRequests.latest('ada', null), START + IDLE / 2, 'still known')
+  knownUsers.evict('ada')
+  t.equal(knownUsers.latest('ada', null), START + IDLE / 2, 'still known')
   await lastRequests.flush()
   t.equal(failures.length, 2)
+  t.equal(knownUsers.latest('ada', null), START + IDLE / 2, 'as long as it is not written')
   lastRequests.note(identity(bob), START + 2)
   lastRequests.note(identity(eve), START + 3)
   store.failing = false
@@ -166,14 +174,17 @@ t.test('a store that fails loses nothing and fails nobody (DESIGN §6)', async t
 })
 
 t.test('a request during a flush that fails is not overwritten by what failed (DESIGN §6)', async t => {
-  const { store, lastRequests } = setUp()
+  const { store, knownUsers, lastRequests } = setUp()
   const gate = Promise.withResolvers<void>()
   store.gate = gate.promise
   store.failing = true
-  lastRequests.note(identity(known('ada')), START + 1)
+  const ada = known('ada')
+  knownUsers.add(ada)
+  lastRequests.note(identity(ada), START + 1)
   const flush = lastRequests.flush()
   // Evicted and looked up again meanwhile: another record of the same user.
-  const again = known('ada', lastRequests.latest('ada', null) ?? 0)
+  knownUsers.evict('ada')
+  const again = known('ada', knownUsers.latest('ada', null) ?? 0)
   t.equal(again.lastRequestAt, START + 1, 'visible while it is being written')
   lastRequests.note(identity(again), START + 9)
   gate.resolve()
@@ -181,6 +192,28 @@ t.test('a request during a flush that fails is not overwritten by what failed (D
   store.failing = false
   await lastRequests.flush()
   t.equal(store.users.get('ada'), START + 9)
+})
+
+t.test('the moment of a user who is remembered no more is known until it is written (DESIGN §6)', async t => {
+  const { store, knownUsers, lastRequests } = setUp()
+  const gate = Promise.withResolvers<void>()
+  const [ada, bob] = [known('ada'), known('bob')]
+  for (const user of [ada, bob]) {
+    knownUsers.add(user)
+    lastRequests.note(identity(user), START)
+  }
+  knownUsers.remove(ada)
+  t.equal(knownUsers.latest('ada', null), START, 'before the flush')
+  store.gate = gate.promise
+  const flush = lastRequests.flush()
+  knownUsers.evictAll()
+  t.equal(knownUsers.latest('ada', null), START, 'while it is under way')
+  gate.resolve()
+  await flush
+  t.equal(knownUsers.latest('ada', null), null, 'the store has it now')
+  t.equal(knownUsers.latest('bob', null), START, 'who went during a flush waits for the next')
+  await lastRequests.flush()
+  t.equal(knownUsers.latest('bob', null), null)
 })
 
 t.test('a flush goes in slices, and one that fails keeps the rest (DESIGN §6)', async t => {

@@ -7,7 +7,7 @@ import type { AccessTokens } from './access-tokens.ts'
 import { isWeak } from './hash-parameters.ts'
 import type { Hashing } from './hashing.ts'
 import { KeyedMutex } from './keyed-mutex.ts'
-import type { LastRequests } from './last-requests.ts'
+import type { KnownUsers } from './known-users.ts'
 import { newSession, type Session, type SessionLimits, type SessionStore } from './session.ts'
 
 export interface SignUp {
@@ -30,7 +30,7 @@ export interface AccountsParts {
   readonly sessions: SessionStore
   readonly tokens: AccessTokens
   readonly hashing: Hashing
-  readonly lastRequests: LastRequests
+  readonly knownUsers: KnownUsers
   readonly limits: SessionLimits
   readonly clock: () => number
 }
@@ -77,7 +77,7 @@ export class Accounts {
    * `clientGone`
    */
   async signIn(email: string, password: string, signal?: AbortSignal): Promise<SignedIn> {
-    const { users, sessions, hashing, lastRequests, limits, clock } = this.#parts
+    const { users, sessions, hashing, knownUsers, limits, clock } = this.#parts
     const found = await users.findByEmail(email)
     const matches = await hashing.verify(password, found?.passwordHash ?? null, signal)
     if (found === undefined || !matches) throw new ServiceError('wrongCredentials')
@@ -87,10 +87,7 @@ export class Accounts {
     // The account may have changed while the hash was computed: the store decides.
     if (!(await sessions.open(session, passwordHash))) await this.#refuseChanged(user.id)
     if (isWeak(passwordHash)) await this.#strengthen(user.id, passwordHash, password)
-    return this.#signedIn(
-      { ...user, lastRequestAt: lastRequests.latest(user.id, user.lastRequestAt) },
-      session,
-    )
+    return this.#signedIn({ ...user, lastRequestAt: knownUsers.latest(user.id, user.lastRequestAt) }, session)
   }
 
   async #refuseChanged(userId: string): Promise<never> {

@@ -11,6 +11,7 @@ import { type AccessTokenClaims, type AccessTokens, isInForce } from './access-t
 import { Forgeries } from './forgeries.ts'
 import type { Identity, KnownUser } from './identity.ts'
 import { IdentityCache, ownText } from './identity-cache.ts'
+import type { KnownUsers } from './known-users.ts'
 import type { LastRequests } from './last-requests.ts'
 import { LookUps } from './look-ups.ts'
 import type { FoundSession, SessionLimits, SessionStore } from './session.ts'
@@ -21,6 +22,7 @@ const CAPACITY = 100_000
 export interface IdentitiesParts {
   readonly tokens: AccessTokens
   readonly sessions: Pick<SessionStore, 'find'>
+  readonly knownUsers: KnownUsers
   readonly lastRequests: LastRequests
   readonly limits: SessionLimits
   readonly clock: () => number
@@ -35,7 +37,7 @@ export class Identities {
 
   constructor(parts: IdentitiesParts) {
     this.#parts = parts
-    this.#cache = new IdentityCache(parts.capacity ?? CAPACITY)
+    this.#cache = new IdentityCache(parts.capacity ?? CAPACITY, parts.knownUsers)
   }
 
   /**
@@ -63,13 +65,14 @@ export class Identities {
   /** To be called with every change of a user or of a session of theirs, before the change is acknowledged. */
   evict(userId: string): void {
     this.#lookUps.userChanged(userId)
-    this.#cache.evict(userId)
+    this.#parts.knownUsers.evict(userId)
   }
 
   /** For changes made by somebody else of whom nothing more is known. */
   evictAll(): void {
     this.#lookUps.anyoneChanged()
-    this.#cache.evictAll()
+    this.#parts.knownUsers.evictAll()
+    this.#cache.clear()
   }
 
   #resolve(token: string): MaybePromise<Identity | null> {
@@ -111,13 +114,13 @@ export class Identities {
   }
 
   #know(user: User, key: number): KnownUser {
-    const known = this.#cache.user(user.id)
+    const { knownUsers } = this.#parts
+    const known = knownUsers.get(user.id)
     if (known !== undefined) return known
-    const lastRequestAt = this.#parts.lastRequests.latest(user.id, user.lastRequestAt)
     return {
       user,
       key,
-      lastRequestAt: lastRequestAt ?? 0,
+      lastRequestAt: knownUsers.latest(user.id, user.lastRequestAt) ?? 0,
       noted: false,
       current: true,
       tokens: 0,

@@ -1,4 +1,5 @@
 import type { Identity, KnownUser } from './identity.ts'
+import type { KnownUsers } from './known-users.ts'
 
 /** A token is cut out of a header field, and V8 keeps the whole field for as long as the piece: up to 16 KB of cookies. */
 export const ownText = (token: string): string => Buffer.from(token).toString()
@@ -6,8 +7,19 @@ export const ownText = (token: string): string => Buffer.from(token).toString()
 /** Tokens that are looked at to find one to forget. */
 const MAX_CHANCES = 8
 
-/** The last part of a token, which no two of ours share. */
-const signatureOf = (token: string): string => token.slice(token.lastIndexOf('.') + 1)
+/** Characters of the signature that a token is found by: all 32 bits of a key, whatever the key's other ones were. */
+const KEY_LENGTH = 8
+
+/**
+ * The key of a token: 32 bits of its signature, which is as good as chance. Two tokens in four billion share one, and take
+ * turns then.
+ */
+const keyOf = (token: string): number => {
+  let key = 0
+  for (let index = token.length - KEY_LENGTH; index < token.length; index += 1)
+    key = (Math.imul(key, 31) + token.charCodeAt(index)) | 0
+  return key
+}
 
 /**
  * Identities by the token that proved them: bounded, and each leading to the one record of its user, so that a change of
@@ -16,52 +28,37 @@ const signatureOf = (token: string): string => token.slice(token.lastIndexOf('.'
  */
 export class IdentityCache {
   readonly #capacity: number
-  readonly #bySignature = new Map<string, Identity>()
-  /** The users of remembered tokens, no others. */
-  readonly #users = new Map<string, KnownUser>()
+  readonly #byKey = new Map<number, Identity>()
+  readonly #users: KnownUsers
 
-  constructor(capacity: number) {
+  constructor(capacity: number, users: KnownUsers) {
     this.#capacity = capacity
+    this.#users = users
   }
 
   /** @returns what is remembered, which need not be current any more. */
   get(token: string): Identity | undefined {
-    const identity = this.#bySignature.get(signatureOf(token))
+    const identity = this.#byKey.get(keyOf(token))
     return identity?.token === token ? identity : undefined
   }
 
-  /** The current record of a user, if a token of theirs is remembered. */
-  user(id: string): KnownUser | undefined {
-    return this.#users.get(id)
-  }
-
   add(identity: Identity): void {
-    const signature = signatureOf(identity.token)
-    const earlier = this.#bySignature.get(signature)
+    const key = keyOf(identity.token)
+    const earlier = this.#byKey.get(key)
     if (earlier !== undefined) this.drop(earlier)
-    else if (this.#bySignature.size >= this.#capacity) this.#makeRoom()
+    else if (this.#byKey.size >= this.#capacity) this.#makeRoom()
     identity.known.tokens += 1
-    this.#users.set(identity.known.user.id, identity.known)
-    this.#bySignature.set(signature, identity)
+    this.#users.add(identity.known)
+    this.#byKey.set(key, identity)
   }
 
   drop({ token, known }: Identity): void {
-    this.#bySignature.delete(signatureOf(token))
+    this.#byKey.delete(keyOf(token))
     this.#release(known)
   }
 
-  /** Marks the user's record as no longer current: whoever meets it asks the store again. */
-  evict(userId: string): void {
-    const known = this.#users.get(userId)
-    if (known === undefined) return
-    known.current = false
-    this.#users.delete(userId)
-  }
-
-  evictAll(): void {
-    for (const known of this.#users.values()) known.current = false
-    this.#users.clear()
-    this.#bySignature.clear()
+  clear(): void {
+    this.#byKey.clear()
   }
 
   /**
@@ -71,20 +68,20 @@ export class IdentityCache {
    */
   #makeRoom(): void {
     let chances = MAX_CHANCES
-    for (const [signature, identity] of this.#bySignature) {
-      this.#bySignature.delete(signature)
+    for (const [key, identity] of this.#byKey) {
+      this.#byKey.delete(key)
       chances -= 1
       if (!identity.used || !identity.known.current || chances === 0) {
         this.#release(identity.known)
         return
       }
       identity.used = false
-      this.#bySignature.set(signature, identity)
+      this.#byKey.set(key, identity)
     }
   }
 
   #release(known: KnownUser): void {
     known.tokens -= 1
-    if (known.tokens === 0 && known.current) this.#users.delete(known.user.id)
+    if (known.tokens === 0 && known.current) this.#users.remove(known)
   }
 }

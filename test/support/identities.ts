@@ -1,6 +1,7 @@
 /** Identities over a store of sessions that answers when a test says so. */
 import { AccessTokens } from '../../src/auth/access-tokens.ts'
 import { Identities } from '../../src/auth/identities.ts'
+import { KnownUsers } from '../../src/auth/known-users.ts'
 import { LastRequests } from '../../src/auth/last-requests.ts'
 import { newSession, type Session, type SessionStore } from '../../src/auth/session.ts'
 import { signingKeys } from '../../src/auth/signing-keys.ts'
@@ -54,14 +55,16 @@ export const setUp = (capacity?: number) => {
   const clock = manualClock()
   const store = new TestStore()
   const tokens = new AccessTokens(signingKeys(JWT_SECRET, null))
+  const knownUsers = new KnownUsers()
   const lastRequests = new LastRequests({
+    knownUsers,
     store: { noteLastRequests: async () => undefined },
     idle: LIMITS.idle,
     onFailure: error => {
       throw error
     },
   })
-  const parts = { tokens, sessions: store, lastRequests, limits: LIMITS, clock: clock.now }
+  const parts = { tokens, sessions: store, knownUsers, lastRequests, limits: LIMITS, clock: clock.now }
   const identities = new Identities(capacity === undefined ? parts : { ...parts, capacity })
   /** A session of a user, and its token. */
   const open = (userId: string): { session: Session; token: string } => {
@@ -83,7 +86,7 @@ export const setUp = (capacity?: number) => {
     store.sessions.delete(session.id)
     identities.evict(session.userId)
   }
-  return { clock, store, identities, lastRequests, open, change, revoke }
+  return { clock, store, identities, knownUsers, lastRequests, open, change, revoke }
 }
 
 /** Lets everything run that waits for nothing but its turn. */

@@ -32,8 +32,8 @@ const Changes = Strict(
 )
 
 const users: FastifyPluginAsyncTypebox = async app => {
-  const { users, lastRequests } = app.services
-  const present = (user: User) => presentAdminUser(user, lastRequests.latest(user.id, user.lastRequestAt))
+  const { users, knownUsers } = app.services
+  const present = (user: User) => presentAdminUser(user, knownUsers.latest(user.id, user.lastRequestAt))
 
   app.get(
     '',
