@@ -94,10 +94,11 @@ export interface Versus {
   readonly yardstick: Server
   readonly yardstickName: string
   readonly requests: Requests
-  readonly atLeast: number
+  /** What both ratios should be; a comparison without it is there to be read. */
+  readonly atLeast?: number
 }
 
-/** The service beside a yardstick, with the target for both ratios. */
+/** The service beside a yardstick, with the target for both ratios, if it has one. */
 export const versus = async (
   bench: Bench,
   { service, yardstick, yardstickName, requests, atLeast }: Versus,
@@ -108,10 +109,10 @@ export const versus = async (
     { name: 'service', server: service, requests },
     { name: yardstickName, server: yardstick, requests },
   )
-  const target = { atLeast }
+  const target = atLeast === undefined ? {} : { target: { atLeast } }
   return [
-    { what: `CPU, ${yardstickName} ÷ service`, value: cpuRatio, unit: '', target },
-    { what: `requests/s, service ÷ ${yardstickName}`, value: throughputRatio, unit: '', target },
+    { what: `CPU, ${yardstickName} ÷ service`, value: cpuRatio, unit: '', ...target },
+    { what: `requests/s, service ÷ ${yardstickName}`, value: throughputRatio, unit: '', ...target },
     ...findingsOf('service', sides[0]),
     ...findingsOf(yardstickName, sides[1]),
   ]
