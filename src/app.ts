@@ -9,7 +9,7 @@ import type { Config } from './config.ts'
 import { serverOptions } from './http/server-options.ts'
 import { createLogger } from './logging.ts'
 import { createServices, type Services } from './services.ts'
-import { openSqliteStorage } from './storage/sqlite/storage.ts'
+import { openStorage } from './storage/open.ts'
 import type { Storage } from './storage/storage.ts'
 
 export type Gate = 'user' | 'adminKey'
@@ -82,7 +82,7 @@ export const buildApp = async (config: Config, parts: Parts = {}): Promise<Fasti
   requireGateFile('private')
   requireGateFile('admin')
   const logger = createLogger(config, parts.logStream)
-  const storage = parts.storage ?? (await openSqliteStorage(config.databaseFile))
+  const storage = parts.storage ?? (await openStorage(config.storage))
   const app = Fastify(serverOptions(config, logger))
   let services: Services
   try {

@@ -1,6 +1,7 @@
 /** The only reader of the environment: every setting, its default and its check, in one table. */
 import { readFileSync } from 'node:fs'
 import {
+  database,
   duration,
   integer,
   networks,
@@ -9,14 +10,17 @@ import {
   type Reader,
   SettingFault,
   secret,
-  sqliteFile,
   text,
+  workers,
 } from './settings.ts'
+import type { StorageLocation } from './storage/open.ts'
 
 export const SETTINGS = {
   HOST: text('127.0.0.1'),
   PORT: integer(3000, 0, 65_535),
-  DATABASE_URL: sqliteFile('sqlite:data/gatehouse.db'),
+  DATABASE_URL: database('sqlite:data/gatehouse.db'),
+  DATABASE_CONNECTIONS: integer(10, 1, 1_000),
+  WORKERS: workers,
   ADMIN_KEY: secret(16),
   ADMIN_KEY_PREVIOUS: secret(16),
   JWT_SECRET: secret(32),
@@ -33,7 +37,13 @@ export const SETTINGS = {
 } satisfies Record<string, Reader<unknown>>
 
 /** Secrets can also be named by file, as container platforms mount them: `ADMIN_KEY_FILE=/run/secrets/admin-key`. */
-export const FILE_SETTINGS = ['ADMIN_KEY', 'ADMIN_KEY_PREVIOUS', 'JWT_SECRET', 'JWT_SECRET_PREVIOUS'] as const
+export const FILE_SETTINGS = [
+  'DATABASE_URL',
+  'ADMIN_KEY',
+  'ADMIN_KEY_PREVIOUS',
+  'JWT_SECRET',
+  'JWT_SECRET_PREVIOUS',
+] as const
 
 type Values = { [Name in keyof typeof SETTINGS]: ReturnType<(typeof SETTINGS)[Name]> }
 type Environment = Readonly<Record<string, string | undefined>>
@@ -41,12 +51,13 @@ type Environment = Readonly<Record<string, string | undefined>>
 export interface Config {
   readonly host: string
   readonly port: number
-  /** Path of the SQLite database's file. */
-  readonly databaseFile: string
+  /** Processes that share the port. */
+  readonly workers: number
+  readonly storage: StorageLocation
   /** Accepted admin keys, the current one first. Empty: every admin route answers 401. */
   readonly adminKeys: readonly string[]
-  /** The secret that signs access tokens; `null`: made once and kept beside the database. */
-  readonly jwtSecret: string | null
+  /** The secret that signs access tokens, or the file in which the service keeps one that it makes at its first start. */
+  readonly jwtSecret: { readonly value: string } | { readonly keptIn: string }
   /** A secret whose tokens are still accepted while keys rotate. */
   readonly jwtPreviousSecret: string | null
   readonly production: boolean
@@ -93,6 +104,13 @@ const attempt = (faults: string[], name: string, read: () => unknown): unknown =
   }
 }
 
+/** On the embedded store a missing secret is made once and kept beside the data; instances that share one must be given it. */
+const secretOf = ({ JWT_SECRET, DATABASE_URL }: Partial<Values>): Config['jwtSecret'] | null => {
+  if (JWT_SECRET) return { value: JWT_SECRET }
+  if (DATABASE_URL?.engine === 'postgres') return null
+  return { keptIn: `${DATABASE_URL?.file}.jwt-secret` }
+}
+
 /**
  * Reads and checks every setting.
  * @throws {ConfigError} naming every fault at once; values of secrets are never part of it.
@@ -115,14 +133,20 @@ export const loadConfig = (environment: Environment): Config => {
   if (v.ADMIN_KEY_PREVIOUS && !v.ADMIN_KEY) faults.push('ADMIN_KEY_PREVIOUS is of no use without ADMIN_KEY')
   if (v.JWT_SECRET_PREVIOUS && !v.JWT_SECRET)
     faults.push('JWT_SECRET_PREVIOUS is of no use without JWT_SECRET')
-  if (faults.length > 0) throw new ConfigError(faults)
+  if (v.DATABASE_URL?.engine === 'sqlite' && v.WORKERS > 1)
+    faults.push('WORKERS can only be 1 with SQLite: processes that share its file empty each other’s caches')
+  const jwtSecret = secretOf(v)
+  if (jwtSecret === null)
+    faults.push('JWT_SECRET is needed with PostgreSQL: every instance has to sign with the same one')
+  if (faults.length > 0 || jwtSecret === null) throw new ConfigError(faults)
 
   return Object.freeze({
     host: v.HOST,
     port: v.PORT,
-    databaseFile: v.DATABASE_URL,
+    workers: v.WORKERS,
+    storage: { ...v.DATABASE_URL, connections: v.DATABASE_CONNECTIONS },
     adminKeys: [v.ADMIN_KEY, v.ADMIN_KEY_PREVIOUS].filter(key => key !== null),
-    jwtSecret: v.JWT_SECRET,
+    jwtSecret,
     jwtPreviousSecret: v.JWT_SECRET_PREVIOUS,
     production: v.NODE_ENV === 'production',
     logLevel: v.LOG_LEVEL,

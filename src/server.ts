@@ -1,8 +1,11 @@
 /** The process edge: configuration in, signals in, exit code out. */
+import cluster from 'node:cluster'
 import { existsSync } from 'node:fs'
 import closeWithGrace from 'close-with-grace'
 import { buildApp } from './app.ts'
-import { ConfigError, loadConfig } from './config.ts'
+import { type Config, ConfigError, loadConfig } from './config.ts'
+import { createLogger } from './logging.ts'
+import { joinSupervisor, listenOptions, supervise } from './workers.ts'
 
 /** Milliseconds that requests in flight get beyond the drain's delay, and that all of the stop may take. */
 const IN_FLIGHT = 10_000
@@ -15,11 +18,15 @@ const explain = (error: unknown): string => {
   return 'code' in error ? `Gatehouse cannot start: ${error.message}` : String(error.stack)
 }
 
-const start = async (): Promise<void> => {
-  if (existsSync('.env')) process.loadEnvFile('.env')
-  const config = loadConfig(process.env)
+const serve = async (config: Config): Promise<void> => {
   const app = await buildApp(config)
-  closeWithGrace({ delay: config.drainDelay + GRACE, logger: false }, async ({ err, signal }) => {
+  const options = {
+    delay: config.drainDelay + GRACE,
+    logger: false,
+    // A terminal sends it to the workers too, which the first process tells to stop.
+    skip: cluster.isWorker ? ['SIGINT' as const] : [],
+  } as const
+  const { close } = closeWithGrace(options, async ({ err, signal = 'stop' }) => {
     if (err) app.log.fatal({ err }, 'unexpected failure, shutting down')
     else app.log.info(`${signal} received, draining`)
     await app.drain()
@@ -29,12 +36,23 @@ const start = async (): Promise<void> => {
     clearTimeout(cut)
     app.log.info('stopped')
   })
-  await app.listen({ host: config.host, port: config.port })
+  await app.listen(listenOptions(config))
+  if (cluster.isWorker) {
+    process.on('SIGINT', () => undefined)
+    let stopping = false
+    joinSupervisor(() => {
+      if (!stopping) close()
+      stopping = true
+    })
+  }
   if (config.adminKeys.length === 0) app.log.warn('ADMIN_KEY is not set: every admin route answers 401')
 }
 
 try {
-  await start()
+  if (existsSync('.env')) process.loadEnvFile('.env')
+  const config = loadConfig(process.env)
+  if (config.workers > 1 && cluster.isPrimary) supervise(config, createLogger(config))
+  else await serve(config)
 } catch (error) {
   process.stderr.write(`${explain(error)}\n`)
   process.exit(1)

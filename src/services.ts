@@ -6,7 +6,7 @@ import type { Hashing } from './auth/hashing.ts'
 import { Identities } from './auth/identities.ts'
 import { KnownUsers } from './auth/known-users.ts'
 import { LastRequests } from './auth/last-requests.ts'
-import { PasswordHashing } from './auth/password-hashing.ts'
+import { hashingLimits, PasswordHashing } from './auth/password-hashing.ts'
 import { keptSecret, signingKeys } from './auth/signing-keys.ts'
 import type { Config } from './config.ts'
 import type { Storage } from './storage/storage.ts'
@@ -37,10 +37,15 @@ export interface ServicesParts {
 export const createServices = (config: Config, parts: ServicesParts): Services => {
   const { storage, clock, onFailure } = parts
   const limits = { lifetime: config.sessionLifetime, idle: config.sessionIdle }
-  const secret = config.jwtSecret ?? keptSecret(`${config.databaseFile}.jwt-secret`)
+  const { jwtSecret } = config
+  const secret = 'value' in jwtSecret ? jwtSecret.value : keptSecret(jwtSecret.keptIn)
   const tokens = new AccessTokens(signingKeys(secret, config.jwtPreviousSecret))
   const hashing =
-    parts.hashing ?? new PasswordHashing(error => onFailure(error, 'a hashing thread could not start'))
+    parts.hashing ??
+    new PasswordHashing(
+      error => onFailure(error, 'a hashing thread could not start'),
+      hashingLimits(config.workers),
+    )
   const knownUsers = new KnownUsers()
   const lastRequests = new LastRequests({
     knownUsers,
@@ -56,7 +61,7 @@ export const createServices = (config: Config, parts: ServicesParts): Services =
     limits,
     clock,
   })
-  storage.onChange(userId => (userId === null ? identities.evictAll() : identities.evict(userId)))
+  storage.onChange(identities)
   lastRequests.start()
 
   return {

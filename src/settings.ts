@@ -1,5 +1,6 @@
 /** The readers that turn the text of an environment variable into a typed value; each throws what is wrong with it. */
 import { isIP } from 'node:net'
+import { availableParallelism } from 'node:os'
 
 export type Reader<T> = (text: string | undefined) => T
 
@@ -20,6 +21,10 @@ export const integer = (fallback: number, min: number, max: number): Reader<numb
     }
     return number
   })
+
+/** How many processes: a number, or `auto` for one for each core. */
+export const workers: Reader<number> = text =>
+  text === 'auto' ? availableParallelism() : integer(1, 1, 256)(text)
 
 export const oneOf = <const T extends string>(fallback: T, ...others: T[]): Reader<T> => {
   const allowed: readonly string[] = [fallback, ...others]
@@ -92,13 +97,20 @@ export const origins: Reader<readonly string[]> = reader<readonly string[]>([], 
   return list(value)
 })
 
-/** `sqlite:path/to/file.db`. Gives the file's path. */
-export const sqliteFile = (fallback: string): Reader<string> => {
-  const read = (value: string): string => {
+type Database =
+  | { readonly engine: 'sqlite'; readonly file: string }
+  | { readonly engine: 'postgres'; readonly url: string }
+
+/** `sqlite:path/to/file.db`, or `postgres://user:password@host/database`. */
+export const database = (fallback: string): Reader<Database> => {
+  const read = (value: string): Database => {
+    if (/^postgres(?:ql)?:\/\//.test(value) && URL.canParse(value)) return { engine: 'postgres', url: value }
     const file = /^sqlite:(?:\/\/(?=\/))?(.+)$/.exec(value)?.[1]
     if (file === undefined || file.includes(':memory:'))
-      throw new SettingFault('must be sqlite:<path of a file>')
-    return file
+      throw new SettingFault(
+        'must be sqlite:<path of a file> or postgres://<user>:<password>@<host>/<database>',
+      )
+    return { engine: 'sqlite', file }
   }
   return reader(read(fallback), read)
 }

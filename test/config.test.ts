@@ -23,7 +23,9 @@ const WRONG: [name: string, values: string[]][] = [
   ['JWT_SECRET', ['canary'.padEnd(31, 'x'), `${SECRET} canary`, `${SECRET}é`]],
   ['ADMIN_KEY', ['canary'.padEnd(15, 'x')]],
   ['JWT_SECRET_FILE', ['/nowhere/secret']],
-  ['DATABASE_URL', ['postgres://canary@127.0.0.1:1/x', 'sqlite:', 'sqlite::memory:', 'data/x.db']],
+  ['DATABASE_URL', ['mysql://canary@127.0.0.1:1/x', 'sqlite:', 'sqlite::memory:', 'data/x.db']],
+  ['DATABASE_CONNECTIONS', ['0', '1001', 'many']],
+  ['WORKERS', ['0', '257', 'all', '2']],
   ['NODE_ENV', ['prod', 'Production']],
   ['LOG_LEVEL', ['loud']],
   ['LOG_REQUESTS', ['yes']],
@@ -64,6 +66,20 @@ t.test('previous secrets need current ones, and a secret is given once (DESIGN �
   t.same(loadConfig({ ADMIN_KEY_FILE: file }).adminKeys, [SECRET])
 })
 
+t.test('PostgreSQL needs a secret that all instances share (DESIGN §5)', async t => {
+  const DATABASE_URL = 'postgres://gatehouse:canary@db.example/gatehouse'
+  const message = faultsOf({ DATABASE_URL })
+  t.match(message, /JWT_SECRET is needed with PostgreSQL/)
+  t.notMatch(message, /canary/)
+  const config = loadConfig({ DATABASE_URL, JWT_SECRET: SECRET, DATABASE_CONNECTIONS: '25', WORKERS: '4' })
+  t.match(config, {
+    storage: { engine: 'postgres', url: DATABASE_URL, connections: 25 },
+    jwtSecret: { value: SECRET },
+    workers: 4,
+  })
+  t.ok(loadConfig({ DATABASE_URL, JWT_SECRET: SECRET, WORKERS: 'auto' }).workers >= 1)
+})
+
 t.test('values are read in their units, empty ones are absent (DESIGN §8)', async t => {
   const config = loadConfig({
     PORT: '0',
@@ -78,7 +94,8 @@ t.test('values are read in their units, empty ones are absent (DESIGN §8)', asy
   t.match(config, {
     port: 0,
     adminKeys: [],
-    databaseFile: '/var/lib/gatehouse.db',
+    storage: { engine: 'sqlite', file: '/var/lib/gatehouse.db' },
+    jwtSecret: { keptIn: '/var/lib/gatehouse.db.jwt-secret' },
     sessionLifetime: 43_200_000,
     sessionIdle: 90_000,
     drainDelay: 500,

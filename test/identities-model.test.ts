@@ -97,11 +97,11 @@ for (const { later, operations, tokens, users, capacity } of RUNS) {
       else if (kind < 3) change(session.userId, { disabled: true })
       else if (kind < 5) change(session.userId, { disabled: false })
       else if (kind < 6) change(session.userId, { firstName: `version ${versions}` })
-      else if (kind < 7) identities.evict(session.userId)
+      else if (kind < 7) identities.userChanged(session.userId)
       else {
         // What no service does: the session is there again, so that the run does not end up with none.
         store.sessions.set(session.id, session)
-        identities.evict(session.userId)
+        identities.userChanged(session.userId)
       }
     }
 
@@ -143,7 +143,7 @@ t.test('short histories over few tokens, shrunk when one is wrong (DESIGN ยง5, ย
         else judge(session, answer)
       } else if (kind === 'revoke') revoke(session)
       else if (kind === 'rename') change(session.userId, { firstName: `version ${step}` })
-      else if (kind === 'evict') identities.evict(session.userId)
+      else if (kind === 'evict') identities.userChanged(session.userId)
       else {
         store.waiting.splice(at % (store.waiting.length || 1), 1)[0]?.(kind === 'answer old')
         await settle()

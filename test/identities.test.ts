@@ -61,7 +61,7 @@ t.test('evictAll during a look-up is honoured (DESIGN §7)', async t => {
   const { session, token } = open('ada')
   const answer = identities.identify(token)
   store.sessions.delete(session.id)
-  identities.evictAll()
+  identities.anyoneChanged()
   store.waiting.shift()?.(true)
   await settle()
   store.waiting.shift()?.(true)

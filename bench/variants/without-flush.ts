@@ -1,10 +1,10 @@
 /** The service with a store that is told of last requests and forgets them. */
-import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
+import { openStorage } from '../../src/storage/open.ts'
 import { listen } from './listen.ts'
 
-await listen(async ({ databaseFile }) => ({
+await listen(async ({ storage }) => ({
   storage: {
-    ...(await openSqliteStorage(databaseFile)),
+    ...(await openStorage(storage)),
     lastRequests: { noteLastRequests: async () => undefined },
   },
 }))

@@ -8,6 +8,7 @@
 import type { User } from '../users/user.ts'
 import type { MaybePromise } from '../users/user-store.ts'
 import { type AccessTokenClaims, type AccessTokens, isInForce } from './access-tokens.ts'
+import type { ChangeListener } from './change-listener.ts'
 import { Forgeries } from './forgeries.ts'
 import type { Identity, KnownUser } from './identity.ts'
 import { IdentityCache, ownText } from './identity-cache.ts'
@@ -29,11 +30,12 @@ export interface IdentitiesParts {
   readonly capacity?: number
 }
 
-export class Identities {
+export class Identities implements ChangeListener {
   readonly #parts: IdentitiesParts
   readonly #cache: IdentityCache
   readonly #forgeries = new Forgeries()
   readonly #lookUps = new LookUps()
+  #remembers = false
 
   constructor(parts: IdentitiesParts) {
     this.#parts = parts
@@ -63,16 +65,22 @@ export class Identities {
   }
 
   /** To be called with every change of a user or of a session of theirs, before the change is acknowledged. */
-  evict(userId: string): void {
+  userChanged(userId: string): void {
     this.#lookUps.userChanged(userId)
     this.#parts.knownUsers.evict(userId)
   }
 
   /** For changes made by somebody else of whom nothing more is known. */
-  evictAll(): void {
+  anyoneChanged(): void {
     this.#lookUps.anyoneChanged()
     this.#parts.knownUsers.evictAll()
     this.#cache.clear()
+  }
+
+  /** While changes that others make are not heard of, the store is asked with every request: revocation comes first. */
+  hearing(hears: boolean): void {
+    this.#remembers = hears
+    this.anyoneChanged()
   }
 
   #resolve(token: string): MaybePromise<Identity | null> {
@@ -104,9 +112,16 @@ export class Identities {
       used: false,
     }
     if (!this.#alive(identity, now)) return null
-    this.#cache.add(identity)
+    if (this.#remembers) this.#cache.add(identity)
     this.#parts.lastRequests.note(identity, now)
+    if (!this.#remembers) this.#forget(identity)
     return identity
+  }
+
+  /** No change will reach this record: a gate that meets it again, once a body has arrived, asks again too. */
+  #forget({ known }: Identity): void {
+    known.current = false
+    this.#parts.knownUsers.remove(known)
   }
 
   #alive(identity: Identity, now: number): boolean {

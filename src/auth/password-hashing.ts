@@ -29,8 +29,9 @@ export interface HashingLimits {
   readonly idle: number
 }
 
-const defaults = (): HashingLimits => {
-  const threads = availableParallelism()
+/** @param processes how many share the machine's cores. */
+export const hashingLimits = (processes: number): HashingLimits => {
+  const threads = Math.max(1, Math.floor(availableParallelism() / processes))
   return { threads, maxWaiting: threads * MAX_WAITING_PER_THREAD, idle: IDLE }
 }
 
@@ -41,10 +42,7 @@ export class PasswordHashing implements Hashing {
   readonly #nobody = hashOfNobody()
 
   /** @param onFailure told why a thread could not start. */
-  constructor(
-    onFailure: (error: unknown) => void,
-    { threads, maxWaiting, idle }: HashingLimits = defaults(),
-  ) {
+  constructor(onFailure: (error: unknown) => void, { threads, maxWaiting, idle }: HashingLimits) {
     this.#line = new WaitingLine(threads, maxWaiting)
     this.#pool = new Piscina({
       filename: fileURLToPath(new URL('./hashing-thread.ts', import.meta.url)),

@@ -1,3 +1,4 @@
+import type { ChangeListener } from '../auth/change-listener.ts'
 import type { LastRequestStore } from '../auth/last-requests.ts'
 import type { SessionStore } from '../auth/session.ts'
 import type { UserStore } from '../users/user-store.ts'
@@ -7,12 +8,8 @@ export interface Storage {
   readonly users: UserStore
   readonly sessions: SessionStore
   readonly lastRequests: LastRequestStore
-  /**
-   * Calls `listener` with the id of every user who was changed, or lost a session, before the change's own promise
-   * resolves (a new user or session changes nothing that anybody remembers); with `null` when somebody else changed
-   * something unknown. One listener; a later one takes its place.
-   */
-  onChange(listener: (userId: string | null) => void): void
+  /** One listener; a later one takes its place. It is told at once whether changes are heard of. */
+  onChange(listener: ChangeListener): void
   /** @throws when the store cannot be reached. */
   ping(): Promise<void>
   close(): Promise<void>

@@ -9,7 +9,7 @@ import { ERRORS } from '../../src/errors.ts'
 import { migrate } from '../../src/storage/sqlite/migrate.ts'
 import { Writer } from '../../src/storage/sqlite/writer.ts'
 import { temporaryFolder } from '../support/build.ts'
-import { add, NOW, newUser, sessionOf } from './contract/fixtures.ts'
+import { add, NOW, newUser, onChange, sessionOf } from './contract/fixtures.ts'
 import { connect, fileOf, open } from './sqlite-support.ts'
 
 const UNAVAILABLE = { message: ERRORS.storeUnavailable.message }
@@ -40,7 +40,7 @@ t.test('sqlite: a change by another connection is told as unknown within a secon
   const other = connect(t)
   for (const name of ['first', 'second']) {
     const { promise: told, resolve } = Promise.withResolvers<string | null>()
-    storage.onChange(resolve)
+    onChange(storage, resolve)
     other.prepare('UPDATE users SET first_name = ? WHERE id = ?').run(name, user.id)
     t.equal(await Promise.race([told, sleep(1_000, 'barrier')]), null)
     t.match(await storage.users.find(user.id), { firstName: name })
@@ -52,7 +52,7 @@ t.test('sqlite: the own writes are not taken for another connection’s', async 
   const told: unknown[] = []
   // What changed before the writer's first look is told once, to be safe.
   await storage.ping()
-  storage.onChange(userId => told.push(userId))
+  onChange(storage, userId => told.push(userId))
   const { user } = await add(storage)
   await storage.users.update(user.id, { firstName: 'New' }, NOW, { endSessions: false, onlyEnabled: false })
   await sleep(600)

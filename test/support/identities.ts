@@ -66,6 +66,7 @@ export const setUp = (capacity?: number) => {
   })
   const parts = { tokens, sessions: store, knownUsers, lastRequests, limits: LIMITS, clock: clock.now }
   const identities = new Identities(capacity === undefined ? parts : { ...parts, capacity })
+  identities.hearing(true)
   /** A session of a user, and its token. */
   const open = (userId: string): { session: Session; token: string } => {
     if (!store.users.has(userId)) {
@@ -80,11 +81,11 @@ export const setUp = (capacity?: number) => {
   const change = (userId: string, changes: Partial<User>): void => {
     const user = store.users.get(userId)
     if (user !== undefined) store.users.set(userId, { ...user, ...changes })
-    identities.evict(userId)
+    identities.userChanged(userId)
   }
   const revoke = (session: Session): void => {
     store.sessions.delete(session.id)
-    identities.evict(session.userId)
+    identities.userChanged(session.userId)
   }
   return { clock, store, identities, knownUsers, lastRequests, open, change, revoke }
 }

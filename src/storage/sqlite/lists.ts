@@ -2,11 +2,11 @@
 import { sql } from 'kysely'
 import type { User } from '../../users/user.ts'
 import type { Position, UserFilter, UserQuery } from '../../users/user-list.ts'
+import { toUser } from '../rows.ts'
 import { countQuery, onPage, pageQuery, SORT_COLUMNS, type Users } from '../user-queries.ts'
 import { covers, inOrder } from './index-covers.ts'
 import { eachSlice, type IndexPart, usersIn } from './index-parts.ts'
 import { queries, type Reader } from './reader.ts'
-import { toUser } from './rows.ts'
 import type { Task } from './turns.ts'
 
 /** By size, or by code points as SQLite does. */

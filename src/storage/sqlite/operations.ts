@@ -3,26 +3,11 @@ import type { SessionMoment } from '../../auth/last-requests.ts'
 import type { NewUser, Session } from '../../auth/session.ts'
 import { searchKey, type User, type UserChanges } from '../../users/user.ts'
 import type { UpdateOptions } from '../../users/user-store.ts'
+import { changedColumns, selectUser, toUser, type UserRow } from '../rows.ts'
 import type { Connection } from './database.ts'
-import { selectUser, toUser, type UserRow } from './rows.ts'
 
 const isEmailTaken = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'SQLITE_CONSTRAINT_UNIQUE'
-
-/** The columns that a change sets. */
-const columns = ({
-  firstName,
-  lastName,
-  email,
-  emailVerified,
-  disabled,
-}: UserChanges): Record<string, unknown> => ({
-  ...(firstName !== undefined && { first_name: firstName, first_name_key: searchKey(firstName) }),
-  ...(lastName !== undefined && { last_name: lastName, last_name_key: searchKey(lastName) }),
-  ...(email !== undefined && { email }),
-  ...(emailVerified !== undefined && { email_verified: Number(emailVerified) }),
-  ...(disabled !== undefined && { disabled: Number(disabled) }),
-})
 
 /** Prepares the operations on the writer's connection. */
 export const prepareOperations = (db: Connection) => {
@@ -86,7 +71,7 @@ export const prepareOperations = (db: Connection) => {
       at: number,
       { endSessions, onlyEnabled }: UpdateOptions,
     ): User | 'emailTaken' | undefined {
-      const set = { ...columns(changes), updated_at: at }
+      const set = { ...changedColumns(changes), updated_at: at }
       const assignments = Object.keys(set).map(column => `${column} = @${column}`)
       try {
         const where = onlyEnabled ? 'id = @id AND disabled = 0' : 'id = @id'

@@ -1,10 +1,11 @@
+import type { ChangeListener } from '../../auth/change-listener.ts'
 import type { UserMoment } from '../../auth/last-requests.ts'
 import type { Session } from '../../auth/session.ts'
+import { selectUser, toUser, type UserRow } from '../rows.ts'
 import type { Storage } from '../storage.ts'
 import { count, page } from './lists.ts'
 import { migrate } from './migrate.ts'
 import { Reader } from './reader.ts'
-import { selectUser, toUser, type UserRow } from './rows.ts'
 import { Turns } from './turns.ts'
 import { Writer } from './writer.ts'
 
@@ -50,10 +51,10 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
       code: error.code,
     })
   })
-  let changed: (userId: string | null) => void = () => undefined
+  let listener: ChangeListener | null = null
   const reader = new Reader(file)
   const turns = new Turns()
-  const writer = new Writer(file, () => changed(null))
+  const writer = new Writer(file, () => listener?.anyoneChanged())
 
   return {
     users: {
@@ -70,7 +71,7 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
           return await writer.run('updateUser', id, changes, at, options)
         } finally {
           // Also after a failure: a writer that was lost may have committed first.
-          changed(id)
+          listener?.userChanged(id)
         }
       },
       list: query => turns.run(page(reader, query)),
@@ -89,8 +90,10 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
     lastRequests: {
       noteLastRequests: (users, sessions) => writer.run('noteLastRequests', pairs(users), sessions),
     },
-    onChange(listener) {
-      changed = listener
+    onChange(newListener) {
+      listener = newListener
+      // The writer's thread tells of every other process from its start on.
+      listener.hearing(true)
     },
     async ping() {
       reader.get('SELECT 1 FROM users LIMIT 1')

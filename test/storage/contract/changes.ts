@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { v7 as uuidv7 } from 'uuid'
 import type { UserChanges } from '../../../src/users/user.ts'
 import { freshEmail } from '../../support/build.ts'
-import { add, asStored, NOW, type Part, sessionOf } from './fixtures.ts'
+import { add, asStored, NOW, onChange, type Part, sessionOf } from './fixtures.ts'
 
 const KEEP = { endSessions: false, onlyEnabled: false }
 const END = { endSessions: true, onlyEnabled: false }
@@ -112,8 +112,8 @@ export const changes: Part = async (t, open) => {
   t.test('a change is told before its promise resolves, to the last listener alone', async t => {
     const { user } = await add(storage)
     const events: unknown[] = []
-    storage.onChange(() => events.push('replaced listener'))
-    storage.onChange(userId => events.push(userId))
+    onChange(storage, () => events.push('replaced listener'))
+    onChange(storage, userId => events.push(userId))
     for (const change of [{ firstName: 'X' }, { disabled: true }]) {
       await storage.users.update(user.id, change, LATER, END).then(() => events.push('acknowledged'))
     }
@@ -123,7 +123,7 @@ export const changes: Part = async (t, open) => {
   t.test('when a change is told, reads give its outcome', async t => {
     const { user } = await add(storage)
     const seen: unknown[] = []
-    storage.onChange(userId => userId !== null && seen.push(storage.users.find(userId)))
+    onChange(storage, userId => userId !== null && seen.push(storage.users.find(userId)))
     await storage.users.update(user.id, { firstName: 'New' }, LATER, KEEP)
     t.strictSame(
       (await Promise.all(seen)).map(found => (found as { firstName: string }).firstName),
@@ -138,7 +138,7 @@ export const changes: Part = async (t, open) => {
     // What adding has told passes by first.
     await sleep(NEWS_LIMIT)
     const { promise: told, resolve } = Promise.withResolvers<string | null>()
-    here.onChange(resolve)
+    onChange(here, resolve)
     await there.users.update(user.id, { disabled: true }, LATER, END)
     const news = await Promise.race([told, sleep(NEWS_LIMIT, 'barrier')])
     t.ok(news === null || news === user.id, `told ${news}`)

@@ -67,6 +67,10 @@ export const add = async (storage: Storage, fields: Partial<NewUser> = {}): Prom
   return { user, session, userKey }
 }
 
+/** Calls `told` with the id of who changed, or `null` for something unknown. */
+export const onChange = (storage: Storage, told: (userId: string | null) => void): void =>
+  storage.onChange({ userChanged: told, anyoneChanged: () => told(null), hearing: () => undefined })
+
 /** A list's filter, sort and limit when a test is about something else. */
 export const ALL = {
   filter: {},

@@ -1,4 +1,5 @@
-import type { User } from '../../users/user.ts'
+/** Rows of users as both engines return them, and the columns that a change of one sets. */
+import { searchKey, type User, type UserChanges } from '../users/user.ts'
 
 /** A user as the engine returns one. */
 export interface UserRow {
@@ -31,4 +32,19 @@ export const toUser = (row: UserRow): User => ({
   createdAt: row.created_at,
   updatedAt: row.updated_at,
   lastRequestAt: row.last_request_at,
+})
+
+/** The columns that a change sets. */
+export const changedColumns = ({
+  firstName,
+  lastName,
+  email,
+  emailVerified,
+  disabled,
+}: UserChanges): Record<string, unknown> => ({
+  ...(firstName !== undefined && { first_name: firstName, first_name_key: searchKey(firstName) }),
+  ...(lastName !== undefined && { last_name: lastName, last_name_key: searchKey(lastName) }),
+  ...(email !== undefined && { email }),
+  ...(emailVerified !== undefined && { email_verified: Number(emailVerified) }),
+  ...(disabled !== undefined && { disabled: Number(disabled) }),
 })

@@ -1,0 +1,12 @@
+/** Who remembers what the store said, and so has to hear of what changes. */
+export interface ChangeListener {
+  /**
+   * A user was changed, or lost a session; told before the change is acknowledged where it was made through this store.
+   * A new user or session changes nothing that anybody remembers.
+   */
+  userChanged(id: string): void
+  /** Somebody else changed something unknown. */
+  anyoneChanged(): void
+  /** Whether changes that others make are heard of from now on. While they are not, nothing may be remembered. */
+  hearing(hears: boolean): void
+}

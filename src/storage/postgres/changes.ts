@@ -1,0 +1,126 @@
+/**
+ * What other instances change, as PostgreSQL tells it (`LISTEN`/`NOTIFY`): a change's own transaction notifies, so nobody
+ * hears of what did not happen, and nobody has to be told what did.
+ *
+ * An instance that might not hear must not remember. So it sends itself a notification every quarter of a second: while
+ * these come back, every change that was committed before the last of them has come too. That is also how a proxy that
+ * swallows notifications is found out.
+ */
+import { randomBytes } from 'node:crypto'
+import { Socket } from 'node:net'
+import pg from 'pg'
+import type { ChangeListener } from '../../auth/change-listener.ts'
+import { connectionOptions, type Statement } from './database.ts'
+
+const CHANNEL = 'gatehouse_changes'
+
+/** Milliseconds between two beats, and how many may be unanswered: no change is unheard of for longer than 750 ms. */
+const BEAT_INTERVAL = 250
+const MAX_UNANSWERED = 2
+
+/** Milliseconds until a lost connection is made anew, and until an attempt counts as failed. */
+const RETRY_DELAY = 250
+const CONNECT_TIMEOUT = 2_000
+
+/** Hears nothing: what the service starts with. */
+const NOBODY: ChangeListener = {
+  userChanged: () => undefined,
+  anyoneChanged: () => undefined,
+  hearing: () => undefined,
+}
+
+interface Connection {
+  readonly client: pg.Client
+  readonly socket: Socket
+  unanswered: number
+  timer: NodeJS.Timeout | null
+}
+
+export class Changes {
+  readonly #url: string
+  readonly #origin = randomBytes(8).toString('hex')
+  /** This instance's own channel, for its beats. */
+  readonly #beats = `gatehouse_beat_${this.#origin}`
+  #listener = NOBODY
+  #connection: Connection | null = null
+  #hears = false
+  #retry: NodeJS.Timeout | null = null
+  #closed = false
+
+  constructor(url: string) {
+    this.#url = url
+    this.#connect()
+  }
+
+  /** Tells `listener` from now on, and at once whether changes are heard of. */
+  tell(listener: ChangeListener): void {
+    this.#listener = listener
+    listener.hearing(this.#hears)
+  }
+
+  /** What a change's transaction runs, so that every other instance hears of it. */
+  notification(userId: string): Statement {
+    return { text: 'SELECT pg_notify($1, $2)', values: [CHANNEL, `${this.#origin} ${userId}`] }
+  }
+
+  close(): void {
+    this.#closed = true
+    if (this.#retry !== null) clearTimeout(this.#retry)
+    if (this.#connection !== null) this.#lose(this.#connection)
+  }
+
+  #connect(): void {
+    // Our own socket, so that a connection whose other end is silent can be ended without asking it.
+    const socket = new Socket()
+    const client = new pg.Client({
+      ...connectionOptions(this.#url),
+      connectionTimeoutMillis: CONNECT_TIMEOUT,
+      stream: () => socket,
+    })
+    const connection: Connection = { client, socket, unanswered: 0, timer: null }
+    this.#connection = connection
+    const lose = () => this.#lose(connection)
+    client.on('error', lose).on('end', lose)
+    client.on('notification', ({ channel, payload }) => this.#receive(connection, channel, payload ?? ''))
+    this.#listen(connection).catch(lose)
+  }
+
+  async #listen(connection: Connection): Promise<void> {
+    await connection.client.connect()
+    await connection.client.query(`LISTEN ${CHANNEL}; LISTEN ${this.#beats}`)
+    connection.timer = setInterval(() => this.#beat(connection), BEAT_INTERVAL)
+    this.#beat(connection)
+  }
+
+  #beat(connection: Connection): void {
+    if (connection.unanswered >= MAX_UNANSWERED) return this.#lose(connection)
+    connection.unanswered += 1
+    connection.client.query(`NOTIFY ${this.#beats}`).catch(() => this.#lose(connection))
+  }
+
+  #receive(connection: Connection, channel: string, payload: string): void {
+    if (connection !== this.#connection) return
+    if (channel === CHANNEL) {
+      const [origin, userId = ''] = payload.split(' ')
+      if (origin !== this.#origin) this.#listener.userChanged(userId)
+      return
+    }
+    connection.unanswered = 0
+    this.#setHearing(true)
+  }
+
+  #lose(connection: Connection): void {
+    if (connection !== this.#connection) return
+    this.#connection = null
+    if (connection.timer !== null) clearInterval(connection.timer)
+    connection.socket.destroy()
+    this.#setHearing(false)
+    if (!this.#closed) this.#retry = setTimeout(() => this.#connect(), RETRY_DELAY)
+  }
+
+  #setHearing(hears: boolean): void {
+    if (hears === this.#hears) return
+    this.#hears = hears
+    this.#listener.hearing(hears)
+  }
+}

@@ -1,0 +1,131 @@
+/** Connections to PostgreSQL: pooled, and with an end to everything that could wait. */
+import pg from 'pg'
+import { ServiceError } from '../../errors.ts'
+
+/** Milliseconds until the wait for a connection ends, until the server gives a statement up, and until we give the server up. */
+const CONNECT_TIMEOUT = 5_000
+const STATEMENT_TIMEOUT = 5_000
+const ANSWER_TIMEOUT = 6_000
+
+/** Milliseconds after which a connection that nobody needs is closed. */
+const IDLE_TIMEOUT = 30_000
+
+/** Calls that may wait for a connection; whoever comes later is told so at once. */
+const MAX_WAITING = 20_000
+
+/** `bigint` is moments, numbers of rows and counts here: all of them exact as a number. */
+const types = {
+  getTypeParser: ((oid: number, format?: 'text') =>
+    oid === pg.types.builtins.INT8
+      ? Number
+      : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
+}
+
+/** How every connection is made. */
+export const connectionOptions = (url: string): pg.ClientConfig => ({
+  connectionString: url,
+  application_name: 'gatehouse',
+  connectionTimeoutMillis: CONNECT_TIMEOUT,
+  statement_timeout: STATEMENT_TIMEOUT,
+  query_timeout: ANSWER_TIMEOUT,
+  keepAlive: true,
+  types,
+})
+
+export interface Statement {
+  /** Prepared under this name where there is one: for those that are always the same text. */
+  readonly name?: string
+  readonly text: string
+  readonly values: readonly unknown[]
+}
+
+/** Runs one statement on a connection. @throws what PostgreSQL or the connection failed with. */
+export type Run = <Row extends object>(statement: Statement) => Promise<readonly Row[]>
+
+/** PostgreSQL has answered, with an error: the connection is as good as before. */
+const isAnswer = (error: unknown): boolean => error instanceof pg.DatabaseError && error.severity === 'ERROR'
+
+const unavailable = (cause: unknown): ServiceError => new ServiceError('storeUnavailable', { cause })
+
+export class Database {
+  readonly #pool: pg.Pool
+  readonly #underWay = new Set<Promise<unknown>>()
+  #closed = false
+
+  /** @param connections how many there may be at once. */
+  constructor(url: string, connections: number) {
+    this.#pool = new pg.Pool({ ...connectionOptions(url), max: connections, idleTimeoutMillis: IDLE_TIMEOUT })
+    // A connection that breaks while nobody uses it: the pool lets go of it, and makes another when it needs one.
+    this.#pool.on('error', () => undefined)
+  }
+
+  /**
+   * Lends a connection to `work`.
+   * @throws {ServiceError} `storeUnavailable`, also where it is not known whether a write has happened; `overloaded`
+   */
+  use<Result>(work: (run: Run) => Promise<Result>): Promise<Result> {
+    if (this.#closed) return Promise.reject(unavailable(new Error('The store is closed')))
+    if (this.#pool.waitingCount >= MAX_WAITING) return Promise.reject(new ServiceError('overloaded'))
+    const result = this.#lend(work).catch(error => {
+      throw error instanceof ServiceError ? error : unavailable(error)
+    })
+    const settled = result.then(
+      () => undefined,
+      () => undefined,
+    )
+    this.#underWay.add(settled)
+    void settled.then(() => this.#underWay.delete(settled))
+    return result
+  }
+
+  /** Runs one statement, which PostgreSQL commits by itself. @throws {ServiceError} as {@link use} */
+  run<Row extends object>(statement: Statement): Promise<readonly Row[]> {
+    return this.use(run => run<Row>(statement))
+  }
+
+  /** Runs several statements as a whole. @throws {ServiceError} as {@link use} */
+  transaction<Result>(work: (run: Run) => Promise<Result>): Promise<Result> {
+    return this.use(async run => {
+      await run({ text: 'BEGIN', values: [] })
+      const result = await work(run)
+      // What `work` has caught an error in is taken back by this too.
+      await run({ text: 'COMMIT', values: [] })
+      return result
+    })
+  }
+
+  /** Waits for what is under way, then closes every connection. */
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    await Promise.all(this.#underWay)
+    await this.#pool.end()
+  }
+
+  async #lend<Result>(work: (run: Run) => Promise<Result>): Promise<Result> {
+    const client = await this.#pool.connect()
+    // Whoever breaks a connection learns it from the statement; without a listener the process would end.
+    client.on('error', ignore)
+    let inTransaction = false
+    const run = async <Row extends object>({ values, ...statement }: Statement): Promise<readonly Row[]> => {
+      if (statement.text === 'BEGIN') inTransaction = true
+      const { rows } = await client.query<Row>({ ...statement, values: [...values] })
+      if (statement.text === 'COMMIT') inTransaction = false
+      return rows
+    }
+    let reusable = false
+    try {
+      const result = await work(run)
+      reusable = true
+      return result
+    } catch (error) {
+      reusable = isAnswer(error) && !inTransaction
+      throw error
+    } finally {
+      client.off('error', ignore)
+      client.release(!reusable)
+    }
+  }
+}
+
+const ignore = (): void => undefined

@@ -1,0 +1,26 @@
+import { Kysely, PostgresDialect } from 'kysely'
+import { Migrator } from 'kysely/migration'
+import pg from 'pg'
+import { migrations } from '../migrations.ts'
+import { connectionOptions } from './database.ts'
+import { POSTGRES_SCHEMA } from './schema-words.ts'
+
+/** Milliseconds that a migration may take, another instance's included. */
+const TIMEOUT = 600_000
+
+/**
+ * Brings the schema up to date, as one transaction under a lock of the database's: instances that start at once migrate one
+ * after the other.
+ * @throws {Error} what the connection or a migration failed with.
+ */
+export const migrate = async (url: string): Promise<void> => {
+  const options = { ...connectionOptions(url), statement_timeout: TIMEOUT, query_timeout: TIMEOUT, max: 1 }
+  const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool: new pg.Pool(options) }) })
+  const provider = { getMigrations: async () => migrations(POSTGRES_SCHEMA) }
+  try {
+    const { error } = await new Migrator({ db, provider }).migrateToLatest()
+    if (error !== undefined) throw error
+  } finally {
+    await db.destroy()
+  }
+}

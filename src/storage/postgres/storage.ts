@@ -1,0 +1,129 @@
+import type { ChangeListener } from '../../auth/change-listener.ts'
+import type { FoundSession } from '../../auth/session.ts'
+import { ServiceError } from '../../errors.ts'
+import { selectUser, toUser, type UserRow } from '../rows.ts'
+import type { Storage } from '../storage.ts'
+import { Changes } from './changes.ts'
+import { Database } from './database.ts'
+import { count, page } from './lists.ts'
+import { migrate } from './migrate.ts'
+import { operations } from './operations.ts'
+
+interface FoundRow extends UserRow {
+  key: number
+  session_id: string
+  opened_at: number
+  expires_at: number
+  session_last_request_at: number
+}
+
+const SELECT_BY_ID = `${selectUser()} WHERE id = $1`
+const SELECT_BY_EMAIL = `${selectUser('password_hash')} WHERE email = $1`
+const SELECT_SESSION = `${selectUser('key', 'session.*')} JOIN (
+    SELECT id AS session_id, user_key, created_at AS opened_at, expires_at, last_request_at AS session_last_request_at
+    FROM sessions WHERE id = $1
+  ) AS session ON session.user_key = users.key`
+
+/** After a failover the address may still lead to a server that takes no writes. */
+const READ_ONLY = `SELECT current_setting('transaction_read_only') AS read_only`
+
+const toFound = (row: FoundRow): FoundSession => ({
+  session: {
+    id: row.session_id,
+    userId: row.id,
+    createdAt: row.opened_at,
+    expiresAt: row.expires_at,
+    lastRequestAt: row.session_last_request_at,
+  },
+  user: toUser(row),
+  userKey: row.key,
+})
+
+/** A connection's failure in a sentence: the one to every address of a name has none of its own. */
+const reason = (error: unknown): string => {
+  if (error instanceof AggregateError) return error.errors.map(reason).join(', ')
+  return error instanceof Error ? error.message : String(error)
+}
+
+/** An answer of 2xx to a write means that it is on disk (DESIGN §7). */
+const assertDurable = async (database: Database): Promise<void> => {
+  const text = `SELECT current_setting('synchronous_commit') AS mode`
+  const [setting] = await database.run<{ mode: string }>({ text, values: [] })
+  if (setting?.mode === 'off') {
+    const message = 'the database acknowledges what is not on disk: synchronous_commit is off'
+    throw Object.assign(new Error(message), { code: 'NOT_DURABLE' })
+  }
+}
+
+/**
+ * Opens the store in the PostgreSQL database that `url` names, which is brought up to date.
+ * @param connections how many may be used at once; one more listens for changes.
+ * @throws {Error} when the database cannot be reached or migrated, or would acknowledge what is not on disk.
+ */
+export const openPostgresStorage = async (url: string, connections: number): Promise<Storage> => {
+  await migrate(url).catch(error => {
+    throw Object.assign(new Error(`the database: ${reason(error)}`, { cause: error }), {
+      code: error.code ?? 'DATABASE',
+    })
+  })
+  const database = new Database(url, connections)
+  await assertDurable(database).catch(async error => {
+    await database.close()
+    throw error
+  })
+  const changes = new Changes(url)
+  const { addUser, openSession, rehash, updateUser, noteLastRequests } = operations(database, changes)
+  let listener: ChangeListener | null = null
+
+  return {
+    users: {
+      async find(id) {
+        const [row] = await database.run<UserRow>({ name: 'user', text: SELECT_BY_ID, values: [id] })
+        return row && toUser(row)
+      },
+      async findByEmail(email) {
+        const [row] = await database.run<UserRow & { password_hash: string }>({
+          name: 'user-by-email',
+          text: SELECT_BY_EMAIL,
+          values: [email],
+        })
+        return row && { user: toUser(row), passwordHash: row.password_hash }
+      },
+      async update(id, changes, at, options) {
+        try {
+          return await updateUser(id, changes, at, options)
+        } finally {
+          // Also after a failure: the answer to a COMMIT may be what was lost.
+          listener?.userChanged(id)
+        }
+      },
+      list: async query => (await database.run<UserRow>(page(query))).map(toUser),
+      async count(filter) {
+        const [row] = await database.run<{ total: number }>(count(filter))
+        return row?.total ?? 0
+      },
+    },
+    sessions: {
+      addUser,
+      open: openSession,
+      rehash,
+      async find(id) {
+        const [row] = await database.run<FoundRow>({ name: 'session', text: SELECT_SESSION, values: [id] })
+        return row && toFound(row)
+      },
+    },
+    lastRequests: { noteLastRequests },
+    onChange(newListener) {
+      listener = newListener
+      changes.tell(newListener)
+    },
+    async ping() {
+      const [answer] = await database.run<{ read_only: string }>({ text: READ_ONLY, values: [] })
+      if (answer?.read_only === 'on') throw new ServiceError('storeUnavailable')
+    },
+    async close() {
+      changes.close()
+      await database.close()
+    },
+  }
+}

@@ -1,0 +1,41 @@
+/** The shared engine as its tests open it. */
+import pg from 'pg'
+import type { Test } from 'tap'
+import type { Statement } from '../../src/storage/postgres/database.ts'
+import { openPostgresStorage } from '../../src/storage/postgres/storage.ts'
+import type { Storage } from '../../src/storage/storage.ts'
+import { createDatabase, query } from '../support/postgres.ts'
+
+const CONNECTIONS = 10
+
+const urls = new WeakMap<Test, Promise<string>>()
+
+/** The database of a test, which goes with it. */
+export const urlOf = (t: Test): Promise<string> => {
+  const url = urls.get(t) ?? createDatabase(t)
+  urls.set(t, url)
+  return url
+}
+
+export const open = async (t: Test): Promise<Storage> => {
+  const storage = await openPostgresStorage(await urlOf(t), CONNECTIONS)
+  t.teardown(() => storage.close())
+  return storage
+}
+
+/** Runs one statement beside the service, as an administrator's tool would. */
+export const ask = async (t: Test, text: string): Promise<Record<string, unknown>[]> =>
+  query(await urlOf(t), text)
+
+/** How PostgreSQL would run a statement on a table too large to be read from end to end. */
+export const explain = async (t: Test, { text, values }: Statement): Promise<string> => {
+  const client = new pg.Client({ connectionString: await urlOf(t) })
+  await client.connect()
+  try {
+    await client.query('ANALYZE; SET enable_seqscan = off')
+    const { rows } = await client.query({ text: `EXPLAIN ${text}`, values: [...values] })
+    return rows.map(row => row['QUERY PLAN']).join('\n')
+  } finally {
+    await client.end()
+  }
+}

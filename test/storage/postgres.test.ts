@@ -1,0 +1,129 @@
+/** The shared engine: the contract of every engine, then what is PostgreSQL's own about the database. */
+import t from 'tap'
+import { count, page } from '../../src/storage/postgres/lists.ts'
+import { migrate } from '../../src/storage/postgres/migrate.ts'
+import { openPostgresStorage } from '../../src/storage/postgres/storage.ts'
+import { SORT_COLUMNS } from '../../src/storage/user-queries.ts'
+import type { SortField } from '../../src/users/user-list.ts'
+import { add, NOW, sessionOf } from './contract/fixtures.ts'
+import { storageContract } from './contract.ts'
+import { ask, explain, open, urlOf } from './postgres-support.ts'
+
+await storageContract(t, 'postgres', open)
+
+t.test('postgres: instances that start at once on an empty database all succeed', async t => {
+  const storages = await Promise.all(Array.from({ length: 4 }, () => open(t)))
+  for (const storage of storages) t.equal(await storage.users.count({}), 0)
+})
+
+t.test('postgres: a migration is repeatable: it changes nothing the second time', async t => {
+  const storage = await open(t)
+  await add(storage)
+  const content = async () => [
+    await ask(
+      t,
+      'SELECT * FROM information_schema.columns WHERE table_schema = current_schema() ORDER BY 3, 4',
+    ),
+    await ask(t, 'SELECT indexdef FROM pg_indexes WHERE schemaname = current_schema() ORDER BY 1'),
+    await ask(t, 'SELECT * FROM users'),
+  ]
+  const before = await content()
+  await migrate(await urlOf(t))
+  t.strictSame(await content(), before)
+})
+
+t.test('postgres: a database that acknowledges what is not on disk is refused (DESIGN §7)', async t => {
+  const url = new URL(await urlOf(t))
+  url.searchParams.set('options', '-c synchronous_commit=off')
+  await t.rejects(openPostgresStorage(url.href, 1), { message: /synchronous_commit is off/ })
+})
+
+t.test('postgres: a database that is not there is named in a sentence', async t => {
+  const url = new URL(await urlOf(t))
+  url.port = '1'
+  await t.rejects(openPostgresStorage(url.href, 1), { message: /^the database: .*ECONNREFUSED/ })
+})
+
+t.test('postgres: a page is read from its index, in its order, wherever it starts (DESIGN §4)', async t => {
+  const storage = await open(t)
+  const [first] = await Promise.all(Array.from({ length: 300 }, () => add(storage)))
+  const id = first?.user.id ?? ''
+  for (const [field, column] of Object.entries(SORT_COLUMNS)) {
+    for (const descending of [false, true]) {
+      for (const after of [null, { key: field === 'createdAt' ? NOW : 'ada', id }]) {
+        const sort = { field: field as SortField, descending }
+        const plan = await explain(t, page({ filter: {}, sort, after, limit: 20 }))
+        const order = `${field}, ${descending ? 'down' : 'up'}, ${after === null ? 'first page' : 'further page'}`
+        t.match(plan, `users_by_${column}`, order)
+        t.notMatch(plan, /Sort/, `${order}: nothing is sorted`)
+        if (after !== null) t.match(plan, /Index Cond: \(ROW/, `${order}: begins where the last page ended`)
+      }
+    }
+  }
+})
+
+t.test('postgres: searches and look-ups have an index for each column (DESIGN §4)', async t => {
+  const storage = await open(t)
+  await Promise.all(Array.from({ length: 300 }, () => add(storage)))
+  const search = await explain(t, count({ search: 'zoe', searchEmail: true }))
+  for (const index of ['users_by_first_name_key', 'users_by_last_name_key', 'users_by_email']) {
+    t.match(search, `Bitmap Index Scan on ${index}`)
+  }
+  t.match(await explain(t, count({ email: 'ada@example.com' })), 'users_by_email')
+  t.match(await explain(t, count({ disabled: true })), 'users_disabled')
+})
+
+t.test('postgres: a sign-in and the disabling of its user leave no session behind (DESIGN §4)', async t => {
+  const first = await open(t)
+  const second = await open(t)
+  for (let round = 0; round < 50; round += 1) {
+    const { user } = await add(first)
+    const session = sessionOf(user.id)
+    await Promise.all([
+      first.sessions.open(session, user.passwordHash),
+      second.users.update(user.id, { disabled: true }, NOW, { endSessions: true, onlyEnabled: false }),
+    ])
+    t.equal(await first.sessions.find(session.id), undefined)
+  }
+})
+
+t.test(
+  'postgres: two instances that note the same users in any order do not lock each other out',
+  async t => {
+    const storages = [await open(t), await open(t)]
+    const [one] = storages
+    if (one === undefined) throw new Error('no storage')
+    const added = await Promise.all(Array.from({ length: 400 }, () => add(one)))
+    const users = added.map(({ userKey }) => ({ key: userKey, at: NOW + 1 }))
+    const sessions = added.map(({ session }) => ({ id: session.id, at: NOW + 1 }))
+    for (let round = 0; round < 20; round += 1) {
+      await t.resolves(
+        Promise.all([
+          storages[0]?.lastRequests.noteLastRequests(users, sessions),
+          storages[1]?.lastRequests.noteLastRequests(users.toReversed(), sessions.toReversed()),
+        ]),
+      )
+    }
+  },
+)
+
+t.test('postgres: a batch of last requests changes no index (HOT)', async t => {
+  const storage = await open(t)
+  const added = await Promise.all(Array.from({ length: 200 }, () => add(storage)))
+  for (let at = NOW; at < NOW + 10; at += 1) {
+    await storage.lastRequests.noteLastRequests(
+      added.map(({ userKey }) => ({ key: userKey, at })),
+      added.map(({ session }) => ({ id: session.id, at })),
+    )
+  }
+  await storage.close()
+  const rows = await ask(
+    t,
+    `SELECT relname, n_tup_upd::int AS updates, n_tup_hot_upd::int AS hot FROM pg_stat_user_tables
+     WHERE relname IN ('last_requests', 'sessions') ORDER BY 1`,
+  )
+  const [lastRequests, sessions] = rows.map(({ updates, hot }) => Number(hot) / Number(updates))
+  t.ok(Number(lastRequests) > 0.9, `last_requests: ${lastRequests} of all updates`)
+  // Ten updates a session without a vacuum between them; in use it is one in hours.
+  t.ok(Number(sessions) > 0.7, `sessions: ${sessions} of all updates`)
+})
