@@ -106,10 +106,7 @@ const model = (load: Load, { flushInterval, workers, connections, byToken }: Dep
 }
 
 /** Two significant digits: the model has no more. */
-const short = (value: number): string =>
-  value >= 10 && value < 100
-    ? String(Math.round(value))
-    : Number(value.toPrecision(2)).toLocaleString('en', { maximumFractionDigits: 3 })
+const short = (value: number): string => value.toLocaleString('en', { maximumSignificantDigits: 2 })
 
 const table = (rows: readonly Record<string, string>[]): string => {
   const names = Object.keys(rows[0] ?? {})
@@ -119,7 +116,10 @@ const table = (rows: readonly Record<string, string>[]): string => {
 
 const row = (users: number, deployment: Deployment): Record<string, string> => {
   const load = loadOf(users)
-  const { instances, processes, hits, connections, rows, statements, wakeUps, postgres } = model(load, deployment)
+  const { instances, processes, hits, connections, rows, statements, wakeUps, postgres } = model(
+    load,
+    deployment,
+  )
   return {
     users: users.toLocaleString('en'),
     'requests/s': short(load.requests),

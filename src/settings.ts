@@ -1,116 +1,88 @@
-/** The readers that turn the text of an environment variable into a typed value; each throws what is wrong with it. */
-import { isIP } from 'node:net'
-import { availableParallelism } from 'node:os'
+/** Every setting of the environment, its default and its check, in one table; and how the environment is read by it. */
+import { readFileSync } from 'node:fs'
+import {
+  database,
+  duration,
+  integer,
+  networks,
+  oneOf,
+  origins,
+  type Reader,
+  SettingFault,
+  secret,
+  text,
+  workers,
+} from './setting-readers.ts'
 
-export type Reader<T> = (text: string | undefined) => T
+export const SETTINGS = {
+  HOST: text('127.0.0.1'),
+  PORT: integer(3000, 0, 65_535),
+  WORKERS: workers,
+  DATABASE_URL: database('sqlite:data/gatehouse.db'),
+  DATABASE_CONNECTIONS: integer(10, 1, 1_000),
+  ADMIN_KEY: secret(16),
+  ADMIN_KEY_PREVIOUS: secret(16),
+  JWT_SECRET: secret(32),
+  JWT_SECRET_PREVIOUS: secret(32),
+  NODE_ENV: oneOf('development', 'production', 'test'),
+  LOG_LEVEL: oneOf('info', 'fatal', 'error', 'warn', 'debug', 'trace', 'silent'),
+  LOG_REQUESTS: oneOf('off', 'on'),
+  TRUST_PROXY: networks,
+  ALLOWED_ORIGINS: origins,
+  SESSION_LIFETIME: duration('30d', '1s'),
+  SESSION_IDLE: duration('10d', '1s'),
+  PASSWORD_MIN_LENGTH: integer(8, 8, 128),
+  DRAIN_DELAY: duration('1s'),
+} satisfies Record<string, Reader<unknown>>
 
-export class SettingFault extends Error {}
+/** Secrets can also be named by file, as container platforms mount them: `ADMIN_KEY_FILE=/run/secrets/admin-key`. */
+export const FILE_SETTINGS = [
+  'DATABASE_URL',
+  'ADMIN_KEY',
+  'ADMIN_KEY_PREVIOUS',
+  'JWT_SECRET',
+  'JWT_SECRET_PREVIOUS',
+] as const
 
-const reader =
-  <T>(fallback: T, read: (text: string) => T): Reader<T> =>
-  text =>
-    text === undefined ? fallback : read(text)
+export type Values = { [Name in keyof typeof SETTINGS]: ReturnType<(typeof SETTINGS)[Name]> }
+export type Environment = Readonly<Record<string, string | undefined>>
 
-export const text = (fallback: string): Reader<string> => reader(fallback, value => value)
-
-export const integer = (fallback: number, min: number, max: number): Reader<number> =>
-  reader(fallback, value => {
-    const number = Number(value)
-    if (!/^\d+$/.test(value) || number < min || number > max) {
-      throw new SettingFault(`must be a whole number from ${min} to ${max}`)
-    }
-    return number
-  })
-
-/** How many processes: a number, or `auto` for one for each core. */
-export const workers: Reader<number> = text =>
-  text === 'auto' ? availableParallelism() : integer(1, 1, 256)(text)
-
-export const oneOf = <const T extends string>(fallback: T, ...others: T[]): Reader<T> => {
-  const allowed: readonly string[] = [fallback, ...others]
-  return reader<T>(fallback, value => {
-    if (!allowed.includes(value)) throw new SettingFault(`must be one of ${allowed.join(', ')}`)
-    return value as T
-  })
+const readFile = (file: string): string => {
+  try {
+    return readFileSync(file, 'utf8').trim()
+  } catch {
+    throw new SettingFault('names a file that cannot be read')
+  }
 }
 
-const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
-const TEN_YEARS = 3_650 * 86_400_000
+/** An empty variable counts as absent: compose files and shells pass on `ADMIN_KEY=` for an unset one. */
+const given = (environment: Environment, name: string): string | undefined =>
+  environment[name]?.trim() || undefined
 
-/** A span of time such as `30d`, `12h`, `15m`, `90s` or `500ms`; a bare number is seconds. Gives milliseconds. */
-export const duration = (fallback: string, min = '0s'): Reader<number> => {
-  const read = (value: string): number => {
-    const match = /^(\d{1,12})(ms|s|m|h|d)?$/.exec(value)
-    const milliseconds =
-      match === null ? Number.NaN : Number(match[1]) * (UNITS[match[2] ?? 's'] ?? Number.NaN)
-    const least = min === value ? 0 : read(min)
-    if (!(milliseconds >= least && milliseconds <= TEN_YEARS)) {
-      throw new SettingFault(`must be a time such as 30d, 12h, 15m or 90s, from ${min} to 3650d`)
-    }
-    return milliseconds
+const attempt = (faults: string[], name: string, read: () => unknown): unknown => {
+  try {
+    return read()
+  } catch (error) {
+    if (!(error instanceof SettingFault)) throw error
+    faults.push(`${name} ${error.message}`)
+    return undefined
   }
-  return reader(read(fallback), read)
 }
 
-/** A secret of at least `min` bytes of visible ASCII (what a header can carry unchanged), or `null` when not given. */
-export const secret = (min: number): Reader<string | null> =>
-  reader<string | null>(null, value => {
-    if (!/^[\x21-\x7e]+$/.test(value))
-      throw new SettingFault('must be visible ASCII characters without spaces')
-    if (value.length < min) throw new SettingFault(`must have at least ${min} characters`)
-    return value
-  })
-
-const list = (value: string): string[] =>
-  value
-    .split(',')
-    .map(entry => entry.trim())
-    .filter(entry => entry !== '')
-
-const NAMED_RANGES = ['loopback', 'linklocal', 'uniquelocal']
-
-const isNetwork = (entry: string): boolean => {
-  if (NAMED_RANGES.includes(entry)) return true
-  const [address = '', bits, ...rest] = entry.split('/')
-  const version = isIP(address)
-  if (version === 0 || rest.length > 0) return false
-  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128))
-}
-
-/** Addresses of trusted proxies. Never `true` nor a hop count: either lets a client choose its own address. */
-export const networks: Reader<readonly string[]> = reader<readonly string[]>([], value => {
-  if (value === 'none') return []
-  const wrong = list(value).filter(entry => !isNetwork(entry))
-  if (wrong.length > 0) {
-    throw new SettingFault(`must be "none" or addresses, networks (10.0.0.0/8) or ${NAMED_RANGES.join(', ')}`)
+/** @returns the value of each setting, `undefined` where it is not valid, and what is wrong, one line a fault. */
+export const readSettings = (environment: Environment): { values: Values; faults: string[] } => {
+  const faults: string[] = []
+  const values: Record<string, unknown> = {}
+  for (const [name, read] of Object.entries(SETTINGS)) {
+    const fileName = `${name}_FILE`
+    const file = (FILE_SETTINGS as readonly string[]).includes(name)
+      ? given(environment, fileName)
+      : undefined
+    const direct = given(environment, name)
+    if (file !== undefined && direct !== undefined) faults.push(`${name} is given twice, also as ${fileName}`)
+    values[name] = attempt(faults, file === undefined ? name : fileName, () =>
+      read(file === undefined ? direct : readFile(file)),
+    )
   }
-  return list(value)
-})
-
-const isOrigin = (entry: string): boolean => URL.canParse(entry) && new URL(entry).origin === entry
-
-/** Origins of browsers' pages, `https://app.example.com`, without a path. */
-export const origins: Reader<readonly string[]> = reader<readonly string[]>([], value => {
-  if (list(value).some(entry => !isOrigin(entry))) {
-    throw new SettingFault('must be origins such as https://app.example.com, separated by commas')
-  }
-  return list(value)
-})
-
-type Database =
-  | { readonly engine: 'sqlite'; readonly file: string }
-  | { readonly engine: 'postgres'; readonly url: string }
-
-/** `sqlite:path/to/file.db`, or `postgres://user:password@host/database`. */
-export const database = (fallback: string): Reader<Database> => {
-  const read = (value: string): Database => {
-    if (/^postgres(?:ql)?:\/\//.test(value) && URL.canParse(value)) return { engine: 'postgres', url: value }
-    const file = /^sqlite:(?:\/\/(?=\/))?(.+)$/.exec(value)?.[1]
-    if (file === undefined || file.includes(':memory:'))
-      throw new SettingFault(
-        'must be sqlite:<path of a file> or postgres://<user>:<password>@<host>/<database>',
-      )
-    return { engine: 'sqlite', file }
-  }
-  return reader(read(fallback), read)
+  return { values: values as Values, faults }
 }

@@ -2,8 +2,9 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { FILE_SETTINGS, loadConfig, SETTINGS } from '../src/config.ts'
+import { loadConfig } from '../src/config.ts'
 import { ERRORS } from '../src/errors.ts'
+import { FILE_SETTINGS, SETTINGS } from '../src/settings.ts'
 import { build } from './support/build.ts'
 import { liveRoutes } from './support/routes.ts'
 
