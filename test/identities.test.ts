@@ -56,12 +56,46 @@ t.test('each of several changes during one look-up is honoured (DESIGN §7)', as
   t.equal(await answer, null)
 })
 
-t.test('evictAll during a look-up is honoured (DESIGN §7)', async t => {
+t.test('a change of nobody knows whom during a look-up is honoured (DESIGN §7)', async t => {
   const { store, identities, open } = setUp()
   const { session, token } = open('ada')
   const answer = identities.identify(token)
   store.sessions.delete(session.id)
   identities.anyoneChanged()
+  store.waiting.shift()?.(true)
+  await settle()
+  store.waiting.shift()?.(true)
+  t.equal(await answer, null)
+})
+
+t.test('nothing is remembered while changes made elsewhere are not heard of (DESIGN §7)', async t => {
+  const { store, identities, knownUsers, open, clock } = setUp()
+  store.later = false
+  const { session, token } = open('ada')
+  identities.identify(token)
+  identities.hearing(false)
+  const asked = store.asked
+  for (let request = 1; request <= 3; request += 1) {
+    const identity = await identities.identify(token)
+    t.equal(store.asked, asked + request, 'each request asks')
+    t.equal(identity?.known.current, false, 'a gate that meets it later asks again')
+  }
+  t.equal(knownUsers.latest('ada', null), clock.now(), 'the last request is known all the same')
+  store.sessions.delete(session.id)
+  t.equal(await identities.identify(token), null, 'as somebody else left it')
+  store.sessions.set(session.id, session)
+  identities.hearing(true)
+  for (let request = 1; request <= 3; request += 1) await identities.identify(token)
+  t.equal(store.asked, asked + 5, 'remembered again, from the first look-up on')
+})
+
+t.test('a look-up from before changes were heard of is made again (DESIGN §7)', async t => {
+  const { store, identities, open } = setUp()
+  identities.hearing(false)
+  const { session, token } = open('ada')
+  const answer = identities.identify(token)
+  store.sessions.delete(session.id)
+  identities.hearing(true)
   store.waiting.shift()?.(true)
   await settle()
   store.waiting.shift()?.(true)
