@@ -54,7 +54,7 @@ t.test('what waits when the service stops is refused, and starts no thread', asy
   t.strictSame(await ended, ['draining', 'draining'])
   await failed
   const before = started.length
-  t.strictSame(await outcomes([hashing.hash(PASSWORD)]), ['overloaded'])
+  t.strictSame(await outcomes([hashing.hash(PASSWORD)]), ['draining'])
   t.equal(started.length, before)
 })
 

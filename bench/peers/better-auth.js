@@ -2,8 +2,8 @@
  * The peer: better-auth's session read, `GET /api/auth/get-session`, as its documentation sets it up on node:http and
  * better-sqlite3. JavaScript, because the type checker runs where the packages of this folder are not installed.
  *
- * Environment: PORT, DATABASE (the file), USERS (how many), TOKENS and COOKIES (files to write: values of the
- * `Authorization: Bearer` and of the `Cookie` field, one user a line), COOKIE_CACHE (`1`: its cookie cache is on).
+ * Environment: PORT, DATABASE (the file), USERS (how many), TOKENS (a file to write: values of the
+ * `Authorization: Bearer` field, one user a line).
  */
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -16,8 +16,7 @@ import { toNodeHandler } from 'better-auth/node'
 import { bearer } from 'better-auth/plugins/bearer'
 import Database from 'better-sqlite3'
 
-const { PORT, DATABASE, USERS, TOKENS, COOKIES, COOKIE_CACHE } = process.env
-const cached = COOKIE_CACHE === '1'
+const { PORT, DATABASE, USERS, TOKENS } = process.env
 
 const database = new Database(DATABASE)
 database.pragma('journal_mode = WAL')
@@ -29,26 +28,15 @@ const auth = betterAuth({
   secret: randomBytes(32).toString('base64'),
   emailAndPassword: { enabled: true },
   plugins: [bearer()],
-  // Five minutes by default: shorter than the bench, which sends the same cookies to its end.
-  session: { cookieCache: { enabled: cached, maxAge: 86_400 } },
   rateLimit: { enabled: false },
   logger: { disabled: true },
   telemetry: { enabled: false },
 })
 await (await getMigrations(auth.options)).runMigrations()
-const { internalAdapter, authCookies, secret } = await auth.$context
-
-/** As a client keeps them: the session's cookie, and the copy of the session that the cookie cache adds. */
-const cookiesOf = async signed => {
-  const cookie = `${authCookies.sessionToken.name}=${encodeURIComponent(signed)}`
-  if (!cached) return cookie
-  const { headers } = await auth.api.getSession({ headers: new Headers({ cookie }), asResponse: true })
-  return [cookie, ...headers.getSetCookie().map(field => field.split(';', 1)[0])].join('; ')
-}
+const { internalAdapter, secret } = await auth.$context
 
 const tokens = []
-const cookies = []
-// Past the sign-up, which hashes a password, and in one transaction: 10,000 take 8 s, with the cookies of the cache 20 s.
+// Past the sign-up, which hashes a password, and in one transaction: 10,000 take 8 s.
 database.exec('BEGIN')
 for (let index = 0; index < Number(USERS); index += 1) {
   const name = String(index).padStart(8, '0')
@@ -59,13 +47,10 @@ for (let index = 0; index < Number(USERS); index += 1) {
   })
   const { token } = await internalAdapter.createSession(user.id)
   // Signed, as sign-in hands it out in `set-auth-token`: the bare token costs it one more HMAC a request.
-  const signed = `${token}.${await makeSignature(token, secret)}`
-  tokens.push(signed)
-  if (COOKIES) cookies.push(await cookiesOf(signed))
+  tokens.push(`${token}.${await makeSignature(token, secret)}`)
 }
 database.exec('COMMIT')
-if (TOKENS) writeFileSync(TOKENS, tokens.join('\n'))
-if (COOKIES) writeFileSync(COOKIES, cookies.join('\n'))
+writeFileSync(TOKENS, tokens.join('\n'))
 
 const server = createServer(toNodeHandler(auth)).listen(Number(PORT), '127.0.0.1')
 await once(server, 'listening')

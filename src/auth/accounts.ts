@@ -47,7 +47,7 @@ export class Accounts {
    * Opens an account with a first session. Simultaneous sign-ups of one e-mail wait for each other, so that a thousand of
    * them cost one hash; that one alone wins is the store's constraint, not this.
    * @param signal aborted when the client has gone; before the hash has begun, nothing comes of the sign-up then.
-   * @throws {ServiceError} `emailTaken`, `overloaded`, `clientGone`, `storeUnavailable`
+   * @throws {ServiceError} `emailTaken`, `overloaded`, `clientGone`, `draining`, `storeUnavailable`
    */
   async signUp(input: SignUp, signal?: AbortSignal): Promise<SignedIn> {
     return this.#signUps.runExclusive(input.email, async () => {
@@ -74,7 +74,7 @@ export class Accounts {
   /**
    * Opens a session for the right pair. An unknown e-mail, a wrong password and a disabled account cost the same hash.
    * @throws {ServiceError} `wrongCredentials`; `accountDisabled` after the right password alone; `overloaded`,
-   * `clientGone`
+   * `clientGone`, `draining`, `storeUnavailable`
    */
   async signIn(email: string, password: string, signal?: AbortSignal): Promise<SignedIn> {
     const { users, sessions, hashing, knownUsers, limits, clock } = this.#parts

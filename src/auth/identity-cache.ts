@@ -7,13 +7,9 @@ export const ownText = (token: string): string => Buffer.from(token).toString()
 /** Tokens that are looked at to find one to forget. */
 const MAX_CHANCES = 8
 
-/** Characters of the signature that a token is found by: all 32 bits of a key, whatever the key's other ones were. */
 const KEY_LENGTH = 8
 
-/**
- * The key of a token: 32 bits of its signature, which is as good as chance. Two tokens in four billion share one, and take
- * turns then.
- */
+/** The last characters of a signature, 44 bits of chance, fill a key of 32. Two given tokens share one once in four billion. */
 const keyOf = (token: string): number => {
   let key = 0
   for (let index = token.length - KEY_LENGTH; index < token.length; index += 1)
@@ -23,8 +19,8 @@ const keyOf = (token: string): number => {
 
 /**
  * Identities by the token that proved them: bounded, and each leading to the one record of its user, so that a change of
- * the user reaches all of them at once. Found by the signature, an eighth of the token, and the whole text is compared then:
- * 0.8 µs among 10,000, where a look-up by the whole text took 1.2, most of it to hash it.
+ * the user reaches all of them at once. Found by a number made of the signature, which is hashed at no cost; the whole text
+ * is compared with every hit, and of two tokens with one number the later takes the place.
  */
 export class IdentityCache {
   readonly #capacity: number

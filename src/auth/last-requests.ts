@@ -13,7 +13,7 @@ const INTERVAL = 1_000
 const SLICE = 5_000
 
 /** A session's moment serves its idle end alone, so it is written only when it is older by this part of the idle time. */
-const IDLE_PART = 100
+const IDLE_FRACTION = 1 / 100
 
 /** Milliseconds since the epoch. */
 export interface UserMoment {
@@ -54,7 +54,7 @@ export class LastRequests {
 
   constructor(parts: LastRequestsParts) {
     this.#parts = parts
-    this.#sessionStep = parts.idle / IDLE_PART
+    this.#sessionStep = parts.idle * IDLE_FRACTION
   }
 
   /** Two stores of a number for a user who is noted already, as nearly every request's is. */

@@ -1,14 +1,14 @@
 /**
- * Hashing off the event loop, behind a bounded waiting line. One hash costs about 8 ms of a core and 19 MiB, so the
- * threads run at lower priority than the event loop: when everybody signs in at once, the other routes stay fast.
+ * Hashing off the event loop, behind a bounded waiting line. One hash costs about 10 ms of a core and 19 MiB, so the
+ * threads run at lower priority than the event loop: where both want a core, a request goes before a hash.
  */
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { Piscina } from 'piscina'
+import { BoundedQueue } from './bounded-queue.ts'
 import { hashOfNobody } from './hash-parameters.ts'
 import type { Hashing } from './hashing.ts'
 import { canonicalPassword, PASSWORD_MAX_LENGTH } from './passwords.ts'
-import { WaitingLine } from './waiting-line.ts'
 
 /** About a second of work for each thread, on cores that have nothing else to do; whoever comes later is told so at once. */
 const MAX_WAITING_PER_THREAD = 100
@@ -37,13 +37,13 @@ export const hashingLimits = (processes: number): HashingLimits => {
 
 export class PasswordHashing implements Hashing {
   readonly #pool: Piscina
-  readonly #line: WaitingLine
+  readonly #queue: BoundedQueue
   /** What a password is compared with when there is no account. */
   readonly #nobody = hashOfNobody()
 
   /** @param onFailure told why a thread could not start. */
   constructor(onFailure: (error: unknown) => void, { threads, maxWaiting, idle }: HashingLimits) {
-    this.#line = new WaitingLine(threads, maxWaiting)
+    this.#queue = new BoundedQueue(threads, maxWaiting)
     this.#pool = new Piscina({
       filename: fileURLToPath(new URL('./hashing-thread.ts', import.meta.url)),
       minThreads: 0,
@@ -73,11 +73,11 @@ export class PasswordHashing implements Hashing {
   }
 
   async close(): Promise<void> {
-    this.#line.close()
+    this.#queue.close()
     await this.#pool.destroy()
   }
 
   #run(name: string, task: unknown, signal: AbortSignal | undefined): Promise<unknown> {
-    return this.#line.run(() => this.#pool.run(task, { name }), signal)
+    return this.#queue.run(() => this.#pool.run(task, { name }), signal)
   }
 }

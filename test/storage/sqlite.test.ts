@@ -1,6 +1,6 @@
 /** The embedded engine: the contract of every engine, then what is SQLite's own about the file. */
 import { randomBytes } from 'node:crypto'
-import { statSync, writeFileSync } from 'node:fs'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { migrate } from '../../src/storage/sqlite/migrate.ts'
@@ -25,6 +25,7 @@ t.test('sqlite: the file and its folder are made when missing, for the owner alo
   const file = fileOf(t)
   await open(t)
   t.equal(statSync(join(file, '..')).mode & 0o777, 0o700)
+  t.equal(statSync(file).mode & 0o777, 0o600)
 })
 
 t.test('sqlite: a migration is repeatable: it changes nothing the second time', async t => {
@@ -48,6 +49,7 @@ t.test('sqlite: a file that is no database is refused, and left as it was', asyn
     const file = join(folder, `${bytes.length}.db`)
     writeFileSync(file, bytes)
     await t.rejects(openSqliteStorage(file), { message: /not a database/ })
+    t.strictSame(readFileSync(file), bytes)
   }
 })
 

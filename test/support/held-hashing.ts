@@ -1,6 +1,6 @@
+import { BoundedQueue } from '../../src/auth/bounded-queue.ts'
 import { hashOfNobody } from '../../src/auth/hash-parameters.ts'
 import type { Hashing } from '../../src/auth/hashing.ts'
-import { WaitingLine } from '../../src/auth/waiting-line.ts'
 
 const HASH = hashOfNobody()
 
@@ -8,7 +8,7 @@ const HASH = hashOfNobody()
 export class HeldHashing implements Hashing {
   /** Passwords whose hash has begun. */
   readonly begun: string[] = []
-  readonly #line = new WaitingLine(1, 2)
+  readonly #queue = new BoundedQueue(1, 2)
   #held = Promise.withResolvers<void>()
 
   #run<T>(password: string, outcome: T, signal: AbortSignal | undefined): Promise<T> {
@@ -17,13 +17,13 @@ export class HeldHashing implements Hashing {
       await this.#held.promise
       return outcome
     }
-    return this.#line.run(work, signal)
+    return this.#queue.run(work, signal)
   }
 
   hash = (password: string, signal?: AbortSignal) => this.#run(password, HASH, signal)
   verify = (password: string, encoded: string | null, signal?: AbortSignal) =>
     this.#run(password, encoded !== null, signal)
-  close = async () => this.#line.close()
+  close = async () => this.#queue.close()
   release = () => this.#held.resolve()
   hold = () => {
     this.#held = Promise.withResolvers()

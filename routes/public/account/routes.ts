@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { departure } from '../../departure.ts'
+import { disconnectSignal } from '../../disconnect-signal.ts'
 import { presentSignedIn } from '../../presenters.ts'
 import { Email, ErrorBody, Name, NewPassword, PresentedPassword, SignedIn, Strict } from '../../schemas.ts'
 
@@ -24,7 +24,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
       },
     },
     async (request, reply) => {
-      const signedIn = await accounts.signUp(request.validatedData.body, departure(reply))
+      const signedIn = await accounts.signUp(request.validatedData.body, disconnectSignal(reply))
       reply.code(201).header('location', '/account')
       return presentSignedIn(signedIn, reply)
     },
@@ -41,7 +41,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
     },
     async (request, reply) => {
       const { email, password } = request.validatedData.body
-      return presentSignedIn(await accounts.signIn(email, password, departure(reply)), reply)
+      return presentSignedIn(await accounts.signIn(email, password, disconnectSignal(reply)), reply)
     },
   )
 }

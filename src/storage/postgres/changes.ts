@@ -1,6 +1,6 @@
 /**
- * What other instances change, as PostgreSQL tells it (`LISTEN`/`NOTIFY`): a change's own transaction notifies, so nobody
- * hears of what did not happen, and nobody has to be told what did.
+ * What other instances change, as PostgreSQL tells it (`LISTEN`/`NOTIFY`): a change's own transaction notifies, so one
+ * that rolls back notifies nobody, and one that commits cannot go untold.
  *
  * An instance that might not hear must not remember. So it sends itself a notification every quarter of a second: while
  * these come back, every change that was committed before the last of them has come too. That is also how a proxy that

@@ -5,29 +5,34 @@ interface Waiting {
   refuse(error: ServiceError): void
 }
 
+const clientGone = (): ServiceError => new ServiceError('clientGone', { quiet: true })
+
 /**
- * Lets so much work run at once; the rest waits in order, as much of it as there is room for. Piscina's own queue would
+ * Runs so many tasks at once; the rest waits in order, up to a bound. Piscina's own queue would
  * do, but for abandoned work: its `signal` also ends the thread of work that has begun, and starts no other for what waits.
  */
-export class WaitingLine {
-  #width: number
-  #room: number
+export class BoundedQueue {
+  readonly #concurrency: number
+  readonly #capacity: number
   #running = 0
+  #closed = false
   /** In order; what waits can leave from anywhere. */
   readonly #waiting = new Set<Waiting>()
 
-  constructor(width: number, room: number) {
-    this.#width = width
-    this.#room = room
+  /** @param capacity how many may wait. */
+  constructor(concurrency: number, capacity: number) {
+    this.#concurrency = concurrency
+    this.#capacity = capacity
   }
 
   /**
    * @param signal aborted when nobody waits for the outcome any more. Work that has begun goes on.
-   * @throws {ServiceError} before the work has begun: `overloaded` at once, `clientGone`, `draining`
+   * @throws {ServiceError} before the work has begun: `overloaded` at once, `clientGone`; `draining` once it is closed
    */
   async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-    if (signal?.aborted) throw new ServiceError('clientGone', { quiet: true })
-    if (this.#running < this.#width) this.#running += 1
+    if (this.#closed) throw new ServiceError('draining')
+    if (signal?.aborted) throw clientGone()
+    if (this.#running < this.#concurrency) this.#running += 1
     else await this.#turn(signal)
     try {
       return await work()
@@ -38,13 +43,12 @@ export class WaitingLine {
 
   /** Refuses what waits, and whatever comes from now on. */
   close(): void {
-    this.#width = 0
-    this.#room = 0
+    this.#closed = true
     for (const { refuse } of this.#waiting) refuse(new ServiceError('draining'))
   }
 
   #turn(signal: AbortSignal | undefined): Promise<void> {
-    if (this.#waiting.size >= this.#room) throw new ServiceError('overloaded')
+    if (this.#waiting.size >= this.#capacity) throw new ServiceError('overloaded')
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const leave = (): void => {
       this.#waiting.delete(waiting)
@@ -60,7 +64,7 @@ export class WaitingLine {
         reject(error)
       },
     }
-    const abandon = (): void => waiting.refuse(new ServiceError('clientGone', { quiet: true }))
+    const abandon = (): void => waiting.refuse(clientGone())
     signal?.addEventListener('abort', abandon)
     this.#waiting.add(waiting)
     return promise
