@@ -82,7 +82,7 @@ export const buildApp = async (config: Config, parts: Parts = {}): Promise<Fasti
   requireGateFile('private')
   requireGateFile('admin')
   const logger = createLogger(config, parts.logStream)
-  const storage = parts.storage ?? (await openStorage(config.storage))
+  const storage = parts.storage ?? (await openStorage(config.storage, config.databaseConnections))
   const app = Fastify(serverOptions(config, logger))
   let services: Services
   try {

@@ -8,6 +8,8 @@ export interface Config {
   /** Processes that share the port. */
   readonly workers: number
   readonly storage: StorageLocation
+  /** Connections to PostgreSQL at once, besides the one that listens for changes. */
+  readonly databaseConnections: number
   /** Accepted admin keys, the current one first. Empty: every admin route answers 401. */
   readonly adminKeys: readonly string[]
   /** The secret that signs access tokens, or the file in which the service keeps one that it makes at its first start. */
@@ -63,7 +65,8 @@ export const loadConfig = (environment: Environment): Config => {
     host: v.HOST,
     port: v.PORT,
     workers: v.WORKERS,
-    storage: { ...v.DATABASE_URL, connections: v.DATABASE_CONNECTIONS },
+    storage: v.DATABASE_URL,
+    databaseConnections: v.DATABASE_CONNECTIONS,
     adminKeys: [v.ADMIN_KEY, v.ADMIN_KEY_PREVIOUS].filter(key => key !== null),
     jwtSecret,
     jwtPreviousSecret: v.JWT_SECRET_PREVIOUS,

@@ -1,6 +1,7 @@
 /** The readers that turn the text of an environment variable into a typed value; each throws what is wrong with it. */
 import { isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
+import type { StorageLocation } from './storage/open.ts'
 
 export type Reader<T> = (text: string | undefined) => T
 
@@ -97,13 +98,9 @@ export const origins: Reader<readonly string[]> = reader<readonly string[]>([], 
   return list(value)
 })
 
-type Database =
-  | { readonly engine: 'sqlite'; readonly file: string }
-  | { readonly engine: 'postgres'; readonly url: string }
-
 /** `sqlite:path/to/file.db`, or `postgres://user:password@host/database`. */
-export const database = (fallback: string): Reader<Database> => {
-  const read = (value: string): Database => {
+export const database = (fallback: string): Reader<StorageLocation> => {
+  const read = (value: string): StorageLocation => {
     if (/^postgres(?:ql)?:\/\//.test(value) && URL.canParse(value)) return { engine: 'postgres', url: value }
     const file = /^sqlite:(?:\/\/(?=\/))?(.+)$/.exec(value)?.[1]
     if (file === undefined || file.includes(':memory:'))

@@ -73,7 +73,8 @@ t.test('PostgreSQL needs a secret that all instances share (DESIGN §5)', async 
   t.notMatch(message, /canary/)
   const config = loadConfig({ DATABASE_URL, JWT_SECRET: SECRET, DATABASE_CONNECTIONS: '25', WORKERS: '4' })
   t.match(config, {
-    storage: { engine: 'postgres', url: DATABASE_URL, connections: 25 },
+    storage: { engine: 'postgres', url: DATABASE_URL },
+    databaseConnections: 25,
     jwtSecret: { value: SECRET },
     workers: 4,
   })

@@ -2,9 +2,9 @@
 import { openStorage } from '../../src/storage/open.ts'
 import { listen } from './listen.ts'
 
-await listen(async ({ storage }) => ({
+await listen(async ({ storage, databaseConnections }) => ({
   storage: {
-    ...(await openStorage(storage)),
+    ...(await openStorage(storage, databaseConnections)),
     lastRequests: { noteLastRequests: async () => undefined },
   },
 }))

@@ -45,6 +45,8 @@ export type Run = <Row extends object>(statement: Statement) => Promise<readonly
 /** PostgreSQL has answered, with an error: the connection is as good as before. */
 const isAnswer = (error: unknown): boolean => error instanceof pg.DatabaseError && error.severity === 'ERROR'
 
+const ignore = (): void => undefined
+
 const unavailable = (cause: unknown): ServiceError => new ServiceError('storeUnavailable', { cause })
 
 export class Database {
@@ -56,42 +58,28 @@ export class Database {
   constructor(url: string, connections: number) {
     this.#pool = new pg.Pool({ ...connectionOptions(url), max: connections, idleTimeoutMillis: IDLE_TIMEOUT })
     // A connection that breaks while nobody uses it: the pool lets go of it, and makes another when it needs one.
-    this.#pool.on('error', () => undefined)
+    this.#pool.on('error', ignore)
   }
 
   /**
-   * Lends a connection to `work`.
+   * Runs one statement, which PostgreSQL commits by itself.
    * @throws {ServiceError} `storeUnavailable`, also where it is not known whether a write has happened; `overloaded`
    */
-  use<Result>(work: (run: Run) => Promise<Result>): Promise<Result> {
-    if (this.#closed) return Promise.reject(unavailable(new Error('The store is closed')))
-    if (this.#pool.waitingCount >= MAX_WAITING) return Promise.reject(new ServiceError('overloaded'))
-    const result = this.#lend(work).catch(error => {
-      throw error instanceof ServiceError ? error : unavailable(error)
-    })
-    const settled = result.then(
-      () => undefined,
-      () => undefined,
-    )
-    this.#underWay.add(settled)
-    void settled.then(() => this.#underWay.delete(settled))
-    return result
-  }
-
-  /** Runs one statement, which PostgreSQL commits by itself. @throws {ServiceError} as {@link use} */
   run<Row extends object>(statement: Statement): Promise<readonly Row[]> {
-    return this.use(run => run<Row>(statement))
+    return this.#use(run => run<Row>(statement), isAnswer)
   }
 
-  /** Runs several statements as a whole. @throws {ServiceError} as {@link use} */
+  /** Runs several statements as a whole. @throws {ServiceError} as {@link run} */
   transaction<Result>(work: (run: Run) => Promise<Result>): Promise<Result> {
-    return this.use(async run => {
+    const whole = async (run: Run): Promise<Result> => {
       await run({ text: 'BEGIN', values: [] })
       const result = await work(run)
-      // What `work` has caught an error in is taken back by this too.
+      // After an error that `work` has caught, this rolls back.
       await run({ text: 'COMMIT', values: [] })
       return result
-    })
+    }
+    // One that failed may still be open on its connection.
+    return this.#use(whole, () => false)
   }
 
   /** Waits for what is under way, then closes every connection. */
@@ -102,24 +90,35 @@ export class Database {
     await this.#pool.end()
   }
 
-  async #lend<Result>(work: (run: Run) => Promise<Result>): Promise<Result> {
+  /** @param survives whether the connection is of use after an error. */
+  #use<Result>(work: (run: Run) => Promise<Result>, survives: (error: unknown) => boolean): Promise<Result> {
+    if (this.#closed) return Promise.reject(unavailable(new Error('The store is closed')))
+    if (this.#pool.waitingCount >= MAX_WAITING) return Promise.reject(new ServiceError('overloaded'))
+    const result = this.#lend(work, survives).catch(error => {
+      throw error instanceof ServiceError ? error : unavailable(error)
+    })
+    const settled = result.then(ignore, ignore)
+    this.#underWay.add(settled)
+    void settled.then(() => this.#underWay.delete(settled))
+    return result
+  }
+
+  async #lend<Result>(
+    work: (run: Run) => Promise<Result>,
+    survives: (error: unknown) => boolean,
+  ): Promise<Result> {
     const client = await this.#pool.connect()
     // Whoever breaks a connection learns it from the statement; without a listener the process would end.
     client.on('error', ignore)
-    let inTransaction = false
     const run = async <Row extends object>({ values, ...statement }: Statement): Promise<readonly Row[]> => {
-      if (statement.text === 'BEGIN') inTransaction = true
       const { rows } = await client.query<Row>({ ...statement, values: [...values] })
-      if (statement.text === 'COMMIT') inTransaction = false
       return rows
     }
-    let reusable = false
+    let reusable = true
     try {
-      const result = await work(run)
-      reusable = true
-      return result
+      return await work(run)
     } catch (error) {
-      reusable = isAnswer(error) && !inTransaction
+      reusable = survives(error)
       throw error
     } finally {
       client.off('error', ignore)
@@ -127,5 +126,3 @@ export class Database {
     }
   }
 }
-
-const ignore = (): void => undefined

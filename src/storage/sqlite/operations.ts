@@ -7,7 +7,10 @@ import { changedColumns, selectUser, toUser, type UserRow } from '../rows.ts'
 import type { Connection } from './database.ts'
 
 const isEmailTaken = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && error.code === 'SQLITE_CONSTRAINT_UNIQUE'
+  error instanceof Error &&
+  'code' in error &&
+  error.code === 'SQLITE_CONSTRAINT_UNIQUE' &&
+  error.message.endsWith('users.email')
 
 /** Prepares the operations on the writer's connection. */
 export const prepareOperations = (db: Connection) => {

@@ -67,6 +67,21 @@ export const add = async (storage: Storage, fields: Partial<NewUser> = {}): Prom
   return { user, session, userKey }
 }
 
+/** Calls at once: more than these may wait longer for a connection than a store lets anybody wait. */
+const AT_ONCE = 200
+
+/** The outcomes of an operation on each item, so many at a time. */
+export const forEach = async <Item, Result>(
+  items: readonly Item[],
+  operation: (item: Item) => Result | Promise<Result>,
+): Promise<Result[]> => {
+  const results: Result[] = []
+  for (let from = 0; from < items.length; from += AT_ONCE) {
+    results.push(...(await Promise.all(items.slice(from, from + AT_ONCE).map(operation))))
+  }
+  return results
+}
+
 /** Calls `told` with the id of who changed, or `null` for something unknown. */
 export const onChange = (storage: Storage, told: (userId: string | null) => void): void =>
   storage.onChange({ userChanged: told, anyoneChanged: () => told(null), hearing: () => undefined })

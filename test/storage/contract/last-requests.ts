@@ -1,6 +1,6 @@
 /** Contract: the moments of last requests, which arrive in batches, late, twice and in any order. */
 import { v7 as uuidv7 } from 'uuid'
-import { ALL, add, asStored, NOW, type Part, sessionOf } from './fixtures.ts'
+import { ALL, add, asStored, forEach, NOW, type Part, sessionOf } from './fixtures.ts'
 
 export const lastRequests: Part = async (t, open) => {
   const storage = await open(t)
@@ -68,13 +68,13 @@ export const lastRequests: Part = async (t, open) => {
 
   t.test('a batch may be empty or six thousand long', async t => {
     await storage.lastRequests.noteLastRequests([], [])
-    const added = await Promise.all(Array.from({ length: 6_000 }, () => add(storage)))
+    const added = await forEach(Array.from({ length: 6_000 }), () => add(storage))
     const at = NOW + 7
     await storage.lastRequests.noteLastRequests(
       added.map(({ userKey }) => ({ key: userKey, at })),
       added.map(({ session }) => ({ id: session.id, at })),
     )
-    const found = await Promise.all(added.map(({ session }) => storage.sessions.find(session.id)))
+    const found = await forEach(added, ({ session }) => storage.sessions.find(session.id))
     t.ok(found.every(each => each?.user.lastRequestAt === at && each.session.lastRequestAt === at))
   })
 

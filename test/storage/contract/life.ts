@@ -39,7 +39,7 @@ export const life: Part = async (t, open) => {
 
   t.test('closing waits for the writes that were handed over', async t => {
     const before = await open(t)
-    const users = Array.from({ length: 1_200 }, () => newUser())
+    const users = Array.from({ length: 600 }, () => newUser())
     const writes = users.map(user => before.sessions.addUser(user, sessionOf(user.id)))
     await before.close()
     t.ok((await Promise.all(writes)).every(Boolean))
