@@ -30,7 +30,7 @@ const CAPACITY = 100_000
 /** Rows that one statement writes (src/auth/last-requests.ts). */
 const SLICE = 5_000
 
-/** Notifications a second that a process sends itself (src/storage/postgres/changes.ts). */
+/** Notifications a second that a process sends itself (src/storage/postgres/change-feed.ts). */
 const BEATS = 4
 
 /** Assumption: how much of a core, and of PostgreSQL, is planned to be in use at the busiest moment. */

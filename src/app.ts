@@ -91,6 +91,7 @@ export const buildApp = async (config: Config, parts: Parts = {}): Promise<Fasti
       hashing: parts.hashing,
       clock,
       onFailure: (err, message) => logger.error({ err }, message),
+      onWarning: message => logger.warn(message),
     })
   } catch (error) {
     await storage.close()

@@ -32,10 +32,12 @@ export interface ServicesParts {
   readonly clock: () => number
   /** Told of failures that no request is there to answer for. */
   readonly onFailure: (error: unknown, message: string) => void
+  /** Told of what costs speed, and passes by itself. */
+  readonly onWarning: (message: string) => void
 }
 
 export const createServices = (config: Config, parts: ServicesParts): Services => {
-  const { storage, clock, onFailure } = parts
+  const { storage, clock, onFailure, onWarning } = parts
   const limits = { lifetime: config.sessionLifetime, idle: config.sessionIdle }
   const { jwtSecret } = config
   const secret = 'value' in jwtSecret ? jwtSecret.value : keptSecret(jwtSecret.keptIn)
@@ -61,7 +63,16 @@ export const createServices = (config: Config, parts: ServicesParts): Services =
     limits,
     clock,
   })
-  storage.onChange(identities)
+  let listens = false
+  storage.onChange({
+    userChanged: id => identities.userChanged(id),
+    anyoneChanged: () => identities.anyoneChanged(),
+    listening(isListening) {
+      identities.listening(isListening)
+      if (listens && !isListening) onWarning('changes made elsewhere are not heard of: nothing is remembered')
+      listens = isListening
+    },
+  })
   lastRequests.start()
 
   return {

@@ -73,7 +73,7 @@ t.test('nothing is remembered while changes made elsewhere are not heard of (DES
   store.later = false
   const { session, token } = open('ada')
   identities.identify(token)
-  identities.hearing(false)
+  identities.listening(false)
   const asked = store.asked
   for (let request = 1; request <= 3; request += 1) {
     const identity = await identities.identify(token)
@@ -84,18 +84,18 @@ t.test('nothing is remembered while changes made elsewhere are not heard of (DES
   store.sessions.delete(session.id)
   t.equal(await identities.identify(token), null, 'as somebody else left it')
   store.sessions.set(session.id, session)
-  identities.hearing(true)
+  identities.listening(true)
   for (let request = 1; request <= 3; request += 1) await identities.identify(token)
   t.equal(store.asked, asked + 5, 'remembered again, from the first look-up on')
 })
 
 t.test('a look-up from before changes were heard of is made again (DESIGN §7)', async t => {
   const { store, identities, open } = setUp()
-  identities.hearing(false)
+  identities.listening(false)
   const { session, token } = open('ada')
   const answer = identities.identify(token)
   store.sessions.delete(session.id)
-  identities.hearing(true)
+  identities.listening(true)
   store.waiting.shift()?.(true)
   await settle()
   store.waiting.shift()?.(true)

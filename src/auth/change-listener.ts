@@ -8,5 +8,5 @@ export interface ChangeListener {
   /** Somebody else changed something unknown. */
   anyoneChanged(): void
   /** Whether changes that others make are heard of from now on. While they are not, nothing may be remembered. */
-  hearing(hears: boolean): void
+  listening(isListening: boolean): void
 }

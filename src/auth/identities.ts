@@ -78,8 +78,8 @@ export class Identities implements ChangeListener {
   }
 
   /** While changes that others make are not heard of, the store is asked with every request: revocation comes first. */
-  hearing(hears: boolean): void {
-    this.#remembers = hears
+  listening(isListening: boolean): void {
+    this.#remembers = isListening
     this.anyoneChanged()
   }
 

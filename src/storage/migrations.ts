@@ -10,18 +10,18 @@ import {
 import type { Migration } from 'kysely/migration'
 
 /** What the engines say differently. */
-export interface SchemaWords {
-  /** The type of a row's own number. */
-  readonly number: ColumnDataType
+export interface SchemaDialect {
+  /** The type of `users.key`. */
+  readonly keyType: ColumnDataType
   /** Makes a primary key count up, never giving a number twice. */
-  readonly numbered: (column: ColumnDefinitionBuilder) => ColumnDefinitionBuilder
+  readonly identity: (column: ColumnDefinitionBuilder) => ColumnDefinitionBuilder
   /** Text that is compared by code points. */
   readonly text: ColumnDataType | RawBuilder<unknown>
   /** What stands behind a table's columns. */
-  readonly sessionsEnd: RawBuilder<unknown> | null
-  readonly lastRequestsEnd: RawBuilder<unknown> | null
+  readonly sessionsOptions: RawBuilder<unknown> | null
+  readonly lastRequestsOptions: RawBuilder<unknown> | null
   /** Whether the indexes of lists also have what lists are filtered by, to be decided without the row. */
-  readonly wideIndexes: boolean
+  readonly coveringIndexes: boolean
 }
 
 const LIST_KEYS = ['created_at', 'first_name_key', 'last_name_key']
@@ -31,12 +31,12 @@ const ending = <Table extends string>(
   end: RawBuilder<unknown> | null,
 ) => (end === null ? table : table.modifyEnd(end))
 
-const accounts = (words: SchemaWords): Migration => ({
+const accounts = (dialect: SchemaDialect): Migration => ({
   async up(db: Kysely<unknown>): Promise<void> {
-    const { number, text, wideIndexes } = words
+    const { keyType, text, coveringIndexes } = dialect
     await db.schema
       .createTable('users')
-      .addColumn('key', number, column => words.numbered(column.primaryKey()))
+      .addColumn('key', keyType, column => dialect.identity(column.primaryKey()))
       .addColumn('id', text, column => column.notNull().unique())
       .addColumn('email', text, column => column.notNull())
       .addColumn('password_hash', text, column => column.notNull())
@@ -56,7 +56,7 @@ const accounts = (words: SchemaWords): Migration => ({
       await db.schema
         .createIndex(`users_by_${key}`)
         .on('users')
-        .columns(wideIndexes ? [key, 'id', 'disabled', ...others] : [key, 'id'])
+        .columns(coveringIndexes ? [key, 'id', 'disabled', ...others] : [key, 'id'])
         .execute()
     }
     // Few are disabled, and a sign-up adds nothing here.
@@ -64,29 +64,31 @@ const accounts = (words: SchemaWords): Migration => ({
       .createIndex('users_disabled')
       .on('users')
       .columns(
-        wideIndexes ? ['created_at', 'id', 'first_name_key', 'last_name_key', 'email'] : ['created_at', 'id'],
+        coveringIndexes
+          ? ['created_at', 'id', 'first_name_key', 'last_name_key', 'email']
+          : ['created_at', 'id'],
       )
       .where(sql.ref('disabled'), '=', sql.lit(1))
       .execute()
     const sessions = db.schema
       .createTable('sessions')
       .addColumn('id', text, column => column.primaryKey())
-      .addColumn('user_key', number, column => column.notNull().references('users.key').onDelete('cascade'))
+      .addColumn('user_key', keyType, column => column.notNull().references('users.key').onDelete('cascade'))
       .addColumn('created_at', 'bigint', column => column.notNull())
       .addColumn('expires_at', 'bigint', column => column.notNull())
       .addColumn('last_request_at', 'bigint', column => column.notNull())
-    await ending(sessions as never, words.sessionsEnd).execute()
+    await ending(sessions as never, dialect.sessionsOptions).execute()
     await db.schema.createIndex('sessions_by_user_key').on('sessions').column('user_key').execute()
     const lastRequests = db.schema
       .createTable('last_requests')
-      .addColumn('user_key', number, column =>
+      .addColumn('user_key', keyType, column =>
         column.primaryKey().references('users.key').onDelete('cascade'),
       )
       .addColumn('at', 'bigint', column => column.notNull())
-    await ending(lastRequests as never, words.lastRequestsEnd).execute()
+    await ending(lastRequests as never, dialect.lastRequestsOptions).execute()
   },
 })
 
-export const migrations = (words: SchemaWords): Record<string, Migration> => ({
-  '0001_accounts': accounts(words),
+export const migrations = (dialect: SchemaDialect): Record<string, Migration> => ({
+  '0001_accounts': accounts(dialect),
 })

@@ -8,7 +8,7 @@ export interface Storage {
   readonly users: UserStore
   readonly sessions: SessionStore
   readonly lastRequests: LastRequestStore
-  /** One listener; a later one takes its place. It is told at once whether changes are heard of. */
+  /** One listener; a later one takes its place. It is told at once whether changes are listened to. */
   onChange(listener: ChangeListener): void
   /** @throws when the store cannot be reached. */
   ping(): Promise<void>

@@ -66,7 +66,7 @@ export const setUp = (capacity?: number) => {
   })
   const parts = { tokens, sessions: store, knownUsers, lastRequests, limits: LIMITS, clock: clock.now }
   const identities = new Identities(capacity === undefined ? parts : { ...parts, capacity })
-  identities.hearing(true)
+  identities.listening(true)
   /** A session of a user, and its token. */
   const open = (userId: string): { session: Session; token: string } => {
     if (!store.users.has(userId)) {

@@ -5,7 +5,7 @@ import type { NewUser, Session } from '../../auth/session.ts'
 import { searchKey, type User, type UserChanges } from '../../users/user.ts'
 import type { UpdateOptions } from '../../users/user-store.ts'
 import { changedColumns, selectUser, toUser, type UserRow } from '../rows.ts'
-import type { Changes } from './changes.ts'
+import type { ChangeFeed } from './change-feed.ts'
 import type { Database, Run, Statement } from './database.ts'
 
 const isEmailTaken = (error: unknown): boolean =>
@@ -32,7 +32,7 @@ const REHASH = 'UPDATE users SET password_hash = $1 WHERE id = $2 AND password_h
 
 const END_SESSIONS = 'DELETE FROM sessions WHERE user_key = (SELECT key FROM users WHERE id = $1)'
 
-/** In the order of the rows' numbers, as every instance does: two that note the same users never wait for each other in a ring. */
+/** In the order of the rows' numbers, as every instance does: two that note the same users cannot deadlock. */
 const NOTE_USERS = `INSERT INTO last_requests (user_key, at)
   SELECT key, max(noted.at) FROM unnest($1::bigint[], $2::bigint[]) AS noted (user_key, at)
   JOIN users ON key = noted.user_key GROUP BY key ORDER BY key
@@ -63,7 +63,7 @@ const updateStatement = (
   }
 }
 
-export const operations = (database: Database, others: Changes) => ({
+export const operations = (database: Database, changeFeed: ChangeFeed) => ({
   /** @returns false when the e-mail is taken. */
   async addUser(user: NewUser, session: Session): Promise<boolean> {
     if (session.userId !== user.id) throw new Error('The session is of another user')
@@ -118,7 +118,7 @@ export const operations = (database: Database, others: Changes) => ({
       }
       // A statement of its own: it sees the sessions of those who held the user's lock until now.
       if (options.endSessions) await run({ text: END_SESSIONS, values: [id] })
-      await run(others.notification(id))
+      await run(changeFeed.notification(id))
       const [row] = await run<UserRow>({ text: `${selectUser()} WHERE id = $1`, values: [id] })
       return row && toUser(row)
     }

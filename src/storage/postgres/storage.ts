@@ -3,7 +3,7 @@ import type { FoundSession } from '../../auth/session.ts'
 import { ServiceError } from '../../errors.ts'
 import { selectUser, toUser, type UserRow } from '../rows.ts'
 import type { Storage } from '../storage.ts'
-import { Changes } from './changes.ts'
+import { ChangeFeed } from './change-feed.ts'
 import { Database } from './database.ts'
 import { count, page } from './lists.ts'
 import { migrate } from './migrate.ts'
@@ -71,8 +71,8 @@ export const openPostgresStorage = async (url: string, connections: number): Pro
     await database.close()
     throw error
   })
-  const changes = new Changes(url)
-  const { addUser, openSession, rehash, updateUser, noteLastRequests } = operations(database, changes)
+  const changeFeed = new ChangeFeed(url)
+  const { addUser, openSession, rehash, updateUser, noteLastRequests } = operations(database, changeFeed)
   let listener: ChangeListener | null = null
 
   return {
@@ -115,14 +115,14 @@ export const openPostgresStorage = async (url: string, connections: number): Pro
     lastRequests: { noteLastRequests },
     onChange(newListener) {
       listener = newListener
-      changes.tell(newListener)
+      changeFeed.subscribe(newListener)
     },
     async ping() {
       const [answer] = await database.run<{ read_only: string }>({ text: READ_ONLY, values: [] })
       if (answer?.read_only === 'on') throw new ServiceError('storeUnavailable')
     },
     async close() {
-      changes.close()
+      changeFeed.close()
       await database.close()
     },
   }

@@ -2,7 +2,7 @@ import { Kysely, SqliteDialect } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import { migrations } from '../migrations.ts'
 import { openDatabase } from './database.ts'
-import { SQLITE_SCHEMA } from './schema-words.ts'
+import { SQLITE_DIALECT } from './schema-dialect.ts'
 
 /** Milliseconds that a process waits for another one's migration. */
 const LOCK_TIMEOUT = 30_000
@@ -10,7 +10,7 @@ const LOCK_TIMEOUT = 30_000
 const run = async (file: string): Promise<void> => {
   const connection = openDatabase(file, LOCK_TIMEOUT)
   const db = new Kysely<unknown>({ dialect: new SqliteDialect({ database: connection }) })
-  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations(SQLITE_SCHEMA) } })
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations(SQLITE_DIALECT) } })
   try {
     connection.exec('BEGIN IMMEDIATE')
     const { error } = await migrator.migrateToLatest()

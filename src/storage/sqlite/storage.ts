@@ -93,7 +93,7 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
     onChange(newListener) {
       listener = newListener
       // The writer's thread tells of every other process from its start on.
-      listener.hearing(true)
+      listener.listening(true)
     },
     async ping() {
       reader.get('SELECT 1 FROM users LIMIT 1')

@@ -84,7 +84,7 @@ export const forEach = async <Item, Result>(
 
 /** Calls `told` with the id of who changed, or `null` for something unknown. */
 export const onChange = (storage: Storage, told: (userId: string | null) => void): void =>
-  storage.onChange({ userChanged: told, anyoneChanged: () => told(null), hearing: () => undefined })
+  storage.onChange({ userChanged: told, anyoneChanged: () => told(null), listening: () => undefined })
 
 /** A list's filter, sort and limit when a test is about something else. */
 export const ALL = {

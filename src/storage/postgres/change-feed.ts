@@ -14,9 +14,9 @@ import { connectionOptions, type Statement } from './database.ts'
 
 const CHANNEL = 'gatehouse_changes'
 
-/** Milliseconds between two beats, and how many may be unanswered: no change is unheard of for longer than 750 ms. */
-const BEAT_INTERVAL = 250
-const MAX_UNANSWERED = 2
+/** Milliseconds between two heartbeats, and how many may be under way: no change is unheard of for longer than 750 ms. */
+const HEARTBEAT_INTERVAL = 250
+const MAX_UNDER_WAY = 2
 
 /** Milliseconds until a lost connection is made anew, and until an attempt counts as failed. */
 const RETRY_DELAY = 250
@@ -26,24 +26,26 @@ const CONNECT_TIMEOUT = 2_000
 const NOBODY: ChangeListener = {
   userChanged: () => undefined,
   anyoneChanged: () => undefined,
-  hearing: () => undefined,
+  listening: () => undefined,
 }
 
 interface Connection {
   readonly client: pg.Client
   readonly socket: Socket
-  unanswered: number
+  /** Heartbeats, counted from 1. */
+  sent: number
+  received: number
   timer: NodeJS.Timeout | null
 }
 
-export class Changes {
+export class ChangeFeed {
   readonly #url: string
   readonly #origin = randomBytes(8).toString('hex')
-  /** This instance's own channel, for its beats. */
-  readonly #beats = `gatehouse_beat_${this.#origin}`
+  /** This instance's own channel, for its heartbeats. */
+  readonly #heartbeats = `gatehouse_heartbeat_${this.#origin}`
   #listener = NOBODY
   #connection: Connection | null = null
-  #hears = false
+  #listening = false
   #retry: NodeJS.Timeout | null = null
   #closed = false
 
@@ -53,9 +55,9 @@ export class Changes {
   }
 
   /** Tells `listener` from now on, and at once whether changes are heard of. */
-  tell(listener: ChangeListener): void {
+  subscribe(listener: ChangeListener): void {
     this.#listener = listener
-    listener.hearing(this.#hears)
+    listener.listening(this.#listening)
   }
 
   /** What a change's transaction runs, so that every other instance hears of it. */
@@ -77,7 +79,7 @@ export class Changes {
       connectionTimeoutMillis: CONNECT_TIMEOUT,
       stream: () => socket,
     })
-    const connection: Connection = { client, socket, unanswered: 0, timer: null }
+    const connection: Connection = { client, socket, sent: 0, received: 0, timer: null }
     this.#connection = connection
     const lose = () => this.#lose(connection)
     client.on('error', lose).on('end', lose)
@@ -87,15 +89,17 @@ export class Changes {
 
   async #listen(connection: Connection): Promise<void> {
     await connection.client.connect()
-    await connection.client.query(`LISTEN ${CHANNEL}; LISTEN ${this.#beats}`)
-    connection.timer = setInterval(() => this.#beat(connection), BEAT_INTERVAL)
-    this.#beat(connection)
+    await connection.client.query(`LISTEN ${CHANNEL}; LISTEN ${this.#heartbeats}`)
+    connection.timer = setInterval(() => this.#sendHeartbeat(connection), HEARTBEAT_INTERVAL)
+    this.#sendHeartbeat(connection)
   }
 
-  #beat(connection: Connection): void {
-    if (connection.unanswered >= MAX_UNANSWERED) return this.#lose(connection)
-    connection.unanswered += 1
-    connection.client.query(`NOTIFY ${this.#beats}`).catch(() => this.#lose(connection))
+  #sendHeartbeat(connection: Connection): void {
+    if (connection.sent - connection.received >= MAX_UNDER_WAY) return this.#lose(connection)
+    connection.sent += 1
+    connection.client
+      .query(`NOTIFY ${this.#heartbeats}, '${connection.sent}'`)
+      .catch(() => this.#lose(connection))
   }
 
   #receive(connection: Connection, channel: string, payload: string): void {
@@ -105,8 +109,8 @@ export class Changes {
       if (origin !== this.#origin) this.#listener.userChanged(userId)
       return
     }
-    connection.unanswered = 0
-    this.#setHearing(true)
+    connection.received = Number(payload)
+    this.#setListening(true)
   }
 
   #lose(connection: Connection): void {
@@ -114,13 +118,13 @@ export class Changes {
     this.#connection = null
     if (connection.timer !== null) clearInterval(connection.timer)
     connection.socket.destroy()
-    this.#setHearing(false)
+    this.#setListening(false)
     if (!this.#closed) this.#retry = setTimeout(() => this.#connect(), RETRY_DELAY)
   }
 
-  #setHearing(hears: boolean): void {
-    if (hears === this.#hears) return
-    this.#hears = hears
-    this.#listener.hearing(hears)
+  #setListening(listening: boolean): void {
+    if (listening === this.#listening) return
+    this.#listening = listening
+    this.#listener.listening(listening)
   }
 }

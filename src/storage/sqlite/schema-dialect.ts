@@ -1,14 +1,14 @@
 import { sql } from 'kysely'
-import type { SchemaWords } from '../migrations.ts'
+import type { SchemaDialect } from '../migrations.ts'
 
-export const SQLITE_SCHEMA: SchemaWords = {
-  number: 'integer',
-  numbered: column => column.autoIncrement(),
+export const SQLITE_DIALECT: SchemaDialect = {
+  keyType: 'integer',
+  identity: column => column.autoIncrement(),
   text: 'text',
   // The id finds the row itself, without a second tree between them.
-  sessionsEnd: sql`without rowid`,
-  lastRequestsEnd: null,
+  sessionsOptions: sql`without rowid`,
+  lastRequestsOptions: null,
   // A row of the table that is not in memory is a read of the disk each, 1,000 of them 50 to 80 ms. That costs 50 MB of 590
   // at a million users; an insert takes as long as without, within what can be measured (150 µs).
-  wideIndexes: true,
+  coveringIndexes: true,
 }
