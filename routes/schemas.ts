@@ -90,7 +90,7 @@ export const AdminUserPage = Type.Object({
 export const listProperties = {
   limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 }),
   cursor: Type.Optional(
-    Type.String({ maxLength: 2_048, description: 'The `nextCursor` of the page before' }),
+    Type.String({ maxLength: 4_096, description: 'The `nextCursor` of the page before' }),
   ),
   sort: Type.Unsafe<Sort>({ type: 'string', enum: [...SORTS], default: '-createdAt' }),
   search: Type.Optional(

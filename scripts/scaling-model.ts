@@ -31,7 +31,7 @@ const CAPACITY = 100_000
 const SLICE = 5_000
 
 /** Notifications a second that a process sends itself (src/storage/postgres/change-feed.ts). */
-const BEATS = 4
+const HEARTBEATS = 4
 
 /** Assumption: how much of a core, and of PostgreSQL, is planned to be in use at the busiest moment. */
 const UTILISATION = 0.5
@@ -92,7 +92,7 @@ const model = (load: Load, { flushInterval, workers, connections, byToken }: Dep
   const rows = rowsOfFlush / flushInterval
   const misses = requests * (1 - hitsWith(processes))
   // A look-up by e-mail and a write for each.
-  const statements = misses + flushes + 2 * (signIns + signUps) + BEATS * processes
+  const statements = misses + flushes + 2 * (signIns + signUps) + HEARTBEATS * processes
   return {
     processes,
     instances: Math.max(2, Math.ceil(processes / workers)),
@@ -100,7 +100,7 @@ const model = (load: Load, { flushInterval, workers, connections, byToken }: Dep
     connections: processes * (connections + 1),
     rows,
     statements,
-    wakeUps: BEATS * processes ** 2,
+    wakeUps: HEARTBEATS * processes ** 2,
     postgres: (rows / POSTGRES_ROWS + statements / POSTGRES_STATEMENTS) / UTILISATION,
   }
 }
@@ -131,7 +131,7 @@ const row = (users: number, deployment: Deployment): Record<string, string> => {
     connections: connections.toLocaleString('en'),
     'flush rows/s': short(rows),
     'statements/s': short(statements),
-    'wake-ups/s by beats': short(wakeUps),
+    'wake-ups/s by heartbeats': short(wakeUps),
     'PostgreSQL, in servers': short(postgres),
   }
 }

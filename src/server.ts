@@ -5,9 +5,9 @@ import closeWithGrace from 'close-with-grace'
 import { buildApp } from './app.ts'
 import { type Config, ConfigError, loadConfig } from './config.ts'
 import { createLogger } from './logging.ts'
-import { joinSupervisor, listenOptions, supervise } from './workers.ts'
+import { joinPrimary, listenOptions, runPrimary, STOP_SIGNALS } from './workers.ts'
 
-/** Milliseconds that requests in flight get beyond the drain's delay, and that all of the stop may take. */
+/** Milliseconds after the drain's delay: for requests in flight, and for the whole stop. */
 const IN_FLIGHT = 10_000
 const GRACE = 15_000
 
@@ -19,13 +19,14 @@ const explain = (error: unknown): string => {
 }
 
 const serve = async (config: Config): Promise<void> => {
+  const primary = cluster.isWorker ? joinPrimary() : null
   const app = await buildApp(config)
   const options = {
     delay: config.drainDelay + GRACE,
-    logger: false,
-    // A terminal sends it to the workers too, which the first process tells to stop.
-    skip: cluster.isWorker ? ['SIGINT' as const] : [],
-  } as const
+    logger: false as const,
+    // Taken by the worker itself: several of them, and the primary's word, are one stop.
+    skip: primary === null ? [] : [...STOP_SIGNALS],
+  }
   const { close } = closeWithGrace(options, async ({ err, signal = 'stop' }) => {
     if (err) app.log.fatal({ err }, 'unexpected failure, shutting down')
     else app.log.info(`${signal} received, draining`)
@@ -36,22 +37,16 @@ const serve = async (config: Config): Promise<void> => {
     clearTimeout(cut)
     app.log.info('stopped')
   })
+  primary?.onStop(close)
   await app.listen(listenOptions(config))
-  if (cluster.isWorker) {
-    process.on('SIGINT', () => undefined)
-    let stopping = false
-    joinSupervisor(() => {
-      if (!stopping) close()
-      stopping = true
-    })
-  }
+  primary?.listening()
   if (config.adminKeys.length === 0) app.log.warn('ADMIN_KEY is not set: every admin route answers 401')
 }
 
 try {
   if (existsSync('.env')) process.loadEnvFile('.env')
   const config = loadConfig(process.env)
-  if (config.workers > 1 && cluster.isPrimary) supervise(config, createLogger(config))
+  if (config.workers > 1 && cluster.isPrimary) runPrimary(config, createLogger(config))
   else await serve(config)
 } catch (error) {
   process.stderr.write(`${explain(error)}\n`)

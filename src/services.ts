@@ -63,14 +63,14 @@ export const createServices = (config: Config, parts: ServicesParts): Services =
     limits,
     clock,
   })
-  let listens = false
+  let warned = false
   storage.onChange({
     userChanged: id => identities.userChanged(id),
     anyoneChanged: () => identities.anyoneChanged(),
     listening(isListening) {
       identities.listening(isListening)
-      if (listens && !isListening) onWarning('changes made elsewhere are not heard of: nothing is remembered')
-      listens = isListening
+      if (!isListening && !warned) onWarning('changes made elsewhere are not heard of: nothing is remembered')
+      warned = !isListening
     },
   })
   lastRequests.start()

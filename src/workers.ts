@@ -7,8 +7,12 @@ import type { FastifyListenOptions } from 'fastify'
 import type { Logger } from 'pino'
 import type { Config } from './config.ts'
 
-/** Milliseconds until a worker that was lost is replaced. */
+/** Milliseconds until a worker that was lost is replaced, and until one that does not stop is ended. */
 const RESTART_DELAY = 500
+const STOP_LIMIT = 20_000
+
+/** What a terminal or a service manager sends to ask for an end, to the whole group of processes at once. */
+export const STOP_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT'] as const
 
 /** What the processes say to each other. */
 const LISTENING = 'listening'
@@ -23,40 +27,69 @@ export const listenOptions = ({ host, port, workers }: Config): FastifyListenOpt
   ...(workers > 1 && port !== 0 && KERNEL_SPREADS && { reusePort: true }),
 })
 
-/** In a worker: tells the first process that this one listens, and calls `stop` when that one says so or is gone. */
-export const joinSupervisor = (stop: () => void): void => {
+/**
+ * In a worker: stops once, whoever says so first: the primary, its absence, or a SIGTERM to the worker itself. The other
+ * signals reach the primary too.
+ */
+export const joinPrimary = () => {
+  // As long as nothing is served there is nothing to finish.
+  let stop = (): void => process.exit(0)
+  let stopping = false
+  const stopOnce = (): void => {
+    if (!stopping) {
+      stopping = true
+      stop()
+    }
+  }
+  for (const signal of STOP_SIGNALS) process.on(signal, signal === 'SIGTERM' ? stopOnce : () => undefined)
   process.on('message', message => {
-    if (message === STOP) stop()
+    if (message === STOP) stopOnce()
   })
-  process.on('disconnect', stop)
-  process.send?.(LISTENING)
+  const { worker } = cluster
+  worker?.once('disconnect', () => {
+    // Else Node ends a worker without its primary at once, with whatever it has not written.
+    worker.exitedAfterDisconnect = true
+    stopOnce()
+  })
+  return {
+    onStop(newStop: () => void): void {
+      stop = newStop
+    },
+    listening: (): void => void process.send?.(LISTENING),
+  }
 }
 
-/** In the first process: starts the workers, replaces those that end, and stops them all when it is told to stop. */
-export const supervise = ({ workers: count }: Config, logger: Logger): void => {
+/** In the primary: starts the workers, replaces those that end, and stops them all when it is told to stop. */
+export const runPrimary = ({ workers: count, drainDelay }: Config, logger: Logger): void => {
   const workers = new Set<Worker>()
   let listened = false
   let stopping = false
   let exitCode = 0
 
-  const stop = (): void => {
-    // The second time, whoever asks does not want to wait.
-    if (stopping) process.exit(1)
-    stopping = true
-    for (const worker of workers) if (worker.isConnected()) worker.send(STOP)
+  const kill = (): void => {
+    for (const worker of workers) worker.process.kill('SIGKILL')
+    process.exit(1)
   }
 
-  const ended = (worker: Worker, code: number | null, signal: string | null): void => {
-    workers.delete(worker)
+  const stop = (): void => {
+    // The second time, whoever asks does not want to wait.
+    if (stopping) return kill()
+    stopping = true
+    for (const worker of workers) if (worker.isConnected()) worker.send(STOP)
+    setTimeout(kill, drainDelay + STOP_LIMIT).unref()
+    if (workers.size === 0) process.exit(exitCode)
+  }
+
+  const ended = (reason: object): void => {
     if (!stopping && listened) {
-      logger.error({ worker: worker.process.pid, code, signal }, 'a worker ended, another takes its place')
+      logger.error(reason, 'a worker ended, another takes its place')
       setTimeout(start, RESTART_DELAY)
       return
     }
+    exitCode = 1
     // None could start: the reason is on standard error, and will not go by itself.
     if (!stopping) stop()
-    if (code !== 0) exitCode = 1
-    if (workers.size === 0) process.exit(exitCode)
+    else if (workers.size === 0) process.exit(exitCode)
   }
 
   const start = (): void => {
@@ -66,9 +99,16 @@ export const supervise = ({ workers: count }: Config, logger: Logger): void => {
     worker.on('message', message => {
       if (message === LISTENING) listened = true
     })
-    worker.once('exit', (code, signal) => ended(worker, code, signal))
+    const gone = (reason: object, wellDone = false): void => {
+      if (!workers.delete(worker)) return
+      if (!(stopping && wellDone)) ended({ worker: worker.process.pid, ...reason })
+      else if (workers.size === 0) process.exit(exitCode)
+    }
+    worker.once('exit', (code, signal) => gone({ code, signal }, code === 0))
+    // A process that could not be made has no exit.
+    worker.once('error', err => gone({ err }))
   }
 
-  process.on('SIGTERM', stop).on('SIGINT', stop)
+  for (const signal of STOP_SIGNALS) process.on(signal, stop)
   for (let number = 0; number < count; number += 1) start()
 }

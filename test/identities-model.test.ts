@@ -5,6 +5,9 @@ import type { Identity } from '../src/auth/identity.ts'
 import type { Session } from '../src/auth/session.ts'
 import { settle, setUp } from './support/identities.ts'
 
+// A million operations: 20 s of a core, on a busy machine several times as long.
+t.setTimeout(400_000)
+
 interface Run {
   /** Whether the store answers later, as across a network. */
   readonly later: boolean

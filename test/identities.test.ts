@@ -197,3 +197,18 @@ t.test('a session keeps its last request when the cache drops it (DESIGN §5)', 
     change('ada', { firstName: `version ${round}` })
   }
 })
+
+t.test(
+  'a session that is idle here may have been used elsewhere: the store is asked (DESIGN §5, §7)',
+  async t => {
+    const { store, identities, open, clock } = setUp()
+    store.later = false
+    const { session, token } = open('ada')
+    t.ok(identities.identify(token))
+    clock.advance(LIMITS.idle + 1)
+    store.sessions.set(session.id, { ...session, lastRequestAt: clock.now() - 1 })
+    t.ok(identities.identify(token), 'as the other instance left it')
+    clock.advance(LIMITS.idle + 1)
+    t.equal(identities.identify(token), null, 'idle everywhere')
+  },
+)

@@ -2,12 +2,8 @@
 import t from 'tap'
 import type { Identity, KnownUser } from '../src/auth/identity.ts'
 import { KnownUsers } from '../src/auth/known-users.ts'
-import {
-  type LastRequestStore,
-  LastRequests,
-  type SessionMoment,
-  type UserMoment,
-} from '../src/auth/last-requests.ts'
+import type { LastRequestStore, SessionMoment, UserMoment } from '../src/auth/last-request-store.ts'
+import { LastRequests } from '../src/auth/last-requests.ts'
 
 const IDLE = 3_600_000
 const START = Date.UTC(2026, 0, 1)
@@ -123,6 +119,20 @@ t.test('a moment never moves backwards when the clock does (DESIGN §6)', async 
   await lastRequests.flush()
   t.equal(store.users.get('ada'), START + 70_000, 'in the store')
 })
+
+t.test(
+  'a request is noted also where the session was opened by a clock that is ahead (DESIGN §5, §6)',
+  async t => {
+    const { store, lastRequests } = setUp()
+    const ada = known('ada')
+    const session = { ...identity(ada), lastRequestAt: START + 3_000 }
+    lastRequests.note(session, START)
+    t.equal(ada.lastRequestAt, START)
+    t.equal(session.lastRequestAt, START + 3_000, 'not moved back')
+    await lastRequests.flush()
+    t.equal(store.users.get('ada'), START)
+  },
+)
 
 t.test(
   'a session is written when its moment is older by a part of the idle time (DESIGN §5, §6)',

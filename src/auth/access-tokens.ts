@@ -85,7 +85,7 @@ export class AccessTokens {
     }
   }
 
-  issue(session: Session): string {
+  issue(session: Pick<Session, 'id' | 'userId' | 'createdAt' | 'expiresAt'>): string {
     return this.#sign({
       sub: session.userId,
       sid: session.id,

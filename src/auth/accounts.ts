@@ -35,6 +35,9 @@ export interface AccountsParts {
   readonly clock: () => number
 }
 
+/** How often a sign-in is tried whose account changes each time while the hash is computed. */
+const ATTEMPTS = 3
+
 export class Accounts {
   readonly #parts: AccountsParts
   readonly #signUps = new KeyedMutex()
@@ -50,9 +53,10 @@ export class Accounts {
    * @throws {ServiceError} `emailTaken`, `overloaded`, `clientGone`, `draining`, `storeUnavailable`
    */
   async signUp(input: SignUp, signal?: AbortSignal): Promise<SignedIn> {
-    return this.#signUps.runExclusive(input.email, async () => {
-      const { users, sessions, hashing, limits, clock } = this.#parts
-      if ((await users.findByEmail(input.email)) !== undefined) throw new ServiceError('emailTaken')
+    const { sessions, hashing, limits, clock } = this.#parts
+    await this.#refuseTaken(input.email)
+    return this.#signUps.runExclusive(input.email, async waited => {
+      if (waited) await this.#refuseTaken(input.email)
       const passwordHash = await hashing.hash(input.password, signal)
       const now = clock()
       const user = {
@@ -76,7 +80,7 @@ export class Accounts {
    * @throws {ServiceError} `wrongCredentials`; `accountDisabled` after the right password alone; `overloaded`,
    * `clientGone`, `draining`, `storeUnavailable`
    */
-  async signIn(email: string, password: string, signal?: AbortSignal): Promise<SignedIn> {
+  async signIn(email: string, password: string, signal?: AbortSignal, attempt = 1): Promise<SignedIn> {
     const { users, sessions, hashing, knownUsers, limits, clock } = this.#parts
     const found = await users.findByEmail(email)
     const matches = await hashing.verify(password, found?.passwordHash ?? null, signal)
@@ -85,14 +89,17 @@ export class Accounts {
     if (user.disabled) throw new ServiceError('accountDisabled')
     const session = newSession(user.id, clock(), limits)
     // The account may have changed while the hash was computed: the store decides.
-    if (!(await sessions.open(session, passwordHash))) await this.#refuseChanged(user.id)
+    if (!(await sessions.open(session, passwordHash))) {
+      // Perhaps by a sign-in beside this one, which has hashed the same password anew.
+      if (attempt < ATTEMPTS) return this.signIn(email, password, signal, attempt + 1)
+      throw new ServiceError('wrongCredentials')
+    }
     if (isWeak(passwordHash)) await this.#strengthen(user.id, passwordHash, password)
     return this.#signedIn({ ...user, lastRequestAt: knownUsers.latest(user.id, user.lastRequestAt) }, session)
   }
 
-  async #refuseChanged(userId: string): Promise<never> {
-    const now = await this.#parts.users.find(userId)
-    throw new ServiceError(now?.disabled ? 'accountDisabled' : 'wrongCredentials')
+  async #refuseTaken(email: string): Promise<void> {
+    if ((await this.#parts.users.findByEmail(email)) !== undefined) throw new ServiceError('emailTaken')
   }
 
   /** Hashes the password with today's parameters. Where there is no room for it now, the next sign-in tries again. */

@@ -56,8 +56,9 @@ export class Identities implements ChangeListener {
     }
     const now = this.#parts.clock()
     if (!this.#alive(identity, now)) {
+      // Idle here: another instance may have seen it.
       this.#cache.drop(identity)
-      return null
+      return this.#resolve(token)
     }
     identity.used = true
     this.#parts.lastRequests.note(identity, now)
@@ -79,6 +80,7 @@ export class Identities implements ChangeListener {
 
   /** While changes that others make are not heard of, the store is asked with every request: revocation comes first. */
   listening(isListening: boolean): void {
+    if (!isListening && !this.#remembers) return
     this.#remembers = isListening
     this.anyoneChanged()
   }

@@ -2,13 +2,14 @@
 export class KeyedMutex {
   readonly #last = new Map<string, Promise<void>>()
 
-  async runExclusive<T>(key: string, work: () => Promise<T>): Promise<T> {
+  /** @param work told whether it had to wait for another's. */
+  async runExclusive<T>(key: string, work: (waited: boolean) => Promise<T>): Promise<T> {
     const before = this.#last.get(key)
     const mine = Promise.withResolvers<void>()
     this.#last.set(key, mine.promise)
     if (before !== undefined) await before
     try {
-      return await work()
+      return await work(before !== undefined)
     } finally {
       if (this.#last.get(key) === mine.promise) this.#last.delete(key)
       mine.resolve()

@@ -2,8 +2,10 @@
  * The moment of each user's last request (§5.1.2, DESIGN §6): exact in memory, written in one batch a second in slices,
  * never backwards. A stop loses none, a crash at most one second's, and a store that fails is tried again.
  */
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Identity, KnownUser } from './identity.ts'
 import type { KnownUsers } from './known-users.ts'
+import type { LastRequestStore, SessionMoment, UserMoment } from './last-request-store.ts'
 import type { Session } from './session.ts'
 
 /** Milliseconds between two flushes. */
@@ -12,25 +14,11 @@ const INTERVAL = 1_000
 /** Rows handed to the store at a time: few enough that neither the event loop nor the writer is held up for long by one slice. */
 const SLICE = 5_000
 
+/** How often the last flush is tried: a stop loses nothing that a store is back for in time. */
+const LAST_ATTEMPTS = 5
+
 /** A session's moment serves its idle end alone, so it is written only when it is older by this part of the idle time. */
 const IDLE_FRACTION = 1 / 100
-
-/** Milliseconds since the epoch. */
-export interface UserMoment {
-  /** The store's own number of the user: every active user is written each second, by number at a fourth of the cost. */
-  readonly key: number
-  readonly at: number
-}
-
-export interface SessionMoment {
-  readonly id: string
-  readonly at: number
-}
-
-export interface LastRequestStore {
-  /** Raises the moments of users and sessions to the given ones, never lowers them; who is gone is passed over. */
-  noteLastRequests(users: readonly UserMoment[], sessions: readonly SessionMoment[]): Promise<void>
-}
 
 export interface LastRequestsParts {
   readonly knownUsers: KnownUsers
@@ -60,9 +48,9 @@ export class LastRequests {
   /** Two stores of a number for a user who is noted already, as nearly every request's is. */
   note(identity: Identity, now: number): void {
     const { known } = identity
-    // A clock that was set back moves nothing back.
-    if (now < identity.lastRequestAt || now < known.lastRequestAt) return
-    identity.lastRequestAt = now
+    // Each by itself: a clock that was set back, or is behind another instance's, moves nothing back.
+    if (now > identity.lastRequestAt) identity.lastRequestAt = now
+    if (now < known.lastRequestAt) return
     known.lastRequestAt = now
     if (!known.noted) {
       known.noted = true
@@ -92,11 +80,15 @@ export class LastRequests {
     return this.#flushing
   }
 
-  /** Ends the flushes with a last one that also has what came during the one under way. */
+  /** Ends the flushes with a last one that also has what came during the one under way; a store that is away is waited for. */
   async close(): Promise<void> {
     if (this.#timer !== null) clearInterval(this.#timer)
     await this.#flushing
     await this.flush()
+    for (let attempt = 1; attempt < LAST_ATTEMPTS && this.#users.length > 0; attempt += 1) {
+      await delay(INTERVAL)
+      await this.flush()
+    }
   }
 
   async #write(): Promise<void> {

@@ -2,8 +2,20 @@ import { v7 as uuidv7 } from 'uuid'
 import type { User } from '../users/user.ts'
 import type { MaybePromise } from '../users/user-store.ts'
 
+/** Where a session was opened from, as its owner is shown it. */
+export interface SessionClient {
+  readonly ip: string | null
+  readonly userAgent: string | null
+}
+
+/** Of a session that nobody's request opened. */
+const NO_CLIENT: SessionClient = { ip: null, userAgent: null }
+
+/** Characters of a user agent that are kept. */
+const USER_AGENT_LENGTH = 256
+
 /** What one sign-in opened. Moments are milliseconds since the epoch; `expiresAt` is a whole second, as a token's `exp` is. */
-export interface Session {
+export interface Session extends SessionClient {
   readonly id: string
   readonly userId: string
   readonly createdAt: number
@@ -20,12 +32,19 @@ export interface SessionLimits {
   readonly idle: number
 }
 
-export const newSession = (userId: string, now: number, { lifetime }: SessionLimits): Session => ({
+export const newSession = (
+  userId: string,
+  now: number,
+  { lifetime }: SessionLimits,
+  { ip, userAgent }: SessionClient = NO_CLIENT,
+): Session => ({
   id: uuidv7(),
   userId,
   createdAt: now,
   expiresAt: Math.ceil((now + lifetime) / 1_000) * 1_000,
   lastRequestAt: now,
+  ip,
+  userAgent: userAgent?.slice(0, USER_AGENT_LENGTH) ?? null,
 })
 
 export type NewUser = Omit<User, 'lastRequestAt'> & { readonly passwordHash: string }
@@ -41,6 +60,18 @@ export interface SessionStore {
   open(session: Session, verifiedHash: string): Promise<boolean>
   /** Replaces a password's hash by a stronger one of the same password, if it is still `from`. */
   rehash(userId: string, from: string, to: string): Promise<void>
+  /**
+   * Replaces a password's hash by another password's, ends every session of the user and opens this one, if at that very
+   * moment the user is enabled and the password is still the one that was verified.
+   * @returns the user as changed, `undefined` when it is not so.
+   */
+  changePassword(session: Session, verifiedHash: string, newHash: string): Promise<User | undefined>
+  /** Ends one session of a user. @returns false when the user has no such session. */
+  end(userId: string, id: string): Promise<boolean>
+  /** Ends every session of a user, but for one. @returns false when there is no such user. */
+  endAll(userId: string, exceptId: string | null): Promise<boolean>
+  /** The newest sessions of a user that have not reached their absolute end or been idle since `idleSince`, newest first. */
+  list(userId: string, now: number, idleSince: number, limit: number): MaybePromise<readonly Session[]>
   /** Whether what is found may still be used is the caller's to judge. */
   find(id: string): MaybePromise<FoundSession | undefined>
 }

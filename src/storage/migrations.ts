@@ -77,8 +77,15 @@ const accounts = (dialect: SchemaDialect): Migration => ({
       .addColumn('created_at', 'bigint', column => column.notNull())
       .addColumn('expires_at', 'bigint', column => column.notNull())
       .addColumn('last_request_at', 'bigint', column => column.notNull())
+      .addColumn('ip', 'text')
+      .addColumn('user_agent', 'text')
     await ending(sessions as never, dialect.sessionsOptions).execute()
-    await db.schema.createIndex('sessions_by_user_key').on('sessions').column('user_key').execute()
+    // In the order in which a user's sessions are listed.
+    await db.schema
+      .createIndex('sessions_by_user_key')
+      .on('sessions')
+      .columns(['user_key', 'created_at', 'id'])
+      .execute()
     const lastRequests = db.schema
       .createTable('last_requests')
       .addColumn('user_key', keyType, column =>

@@ -1,4 +1,5 @@
 /** Rows of users as both engines return them, and the columns that a change of one sets. */
+import type { Session } from '../auth/session.ts'
 import { searchKey, type User, type UserChanges } from '../users/user.ts'
 
 /** A user as the engine returns one. */
@@ -32,6 +33,28 @@ export const toUser = (row: UserRow): User => ({
   createdAt: row.created_at,
   updatedAt: row.updated_at,
   lastRequestAt: row.last_request_at,
+})
+
+/** A session as both engines return it. */
+export interface SessionRow {
+  id: string
+  created_at: number
+  expires_at: number
+  last_request_at: number
+  ip: string | null
+  user_agent: string | null
+}
+
+export const SESSION_COLUMNS = 'id, created_at, expires_at, last_request_at, ip, user_agent'
+
+export const toSession = (row: SessionRow, userId: string): Session => ({
+  id: row.id,
+  userId,
+  createdAt: row.created_at,
+  expiresAt: row.expires_at,
+  lastRequestAt: row.last_request_at,
+  ip: row.ip,
+  userAgent: row.user_agent,
 })
 
 /** The columns that a change sets. */

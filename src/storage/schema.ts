@@ -24,6 +24,8 @@ export interface SessionsTable {
   created_at: number
   expires_at: number
   last_request_at: number
+  ip: string | null
+  user_agent: string | null
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { ChangeListener } from '../auth/change-listener.ts'
-import type { LastRequestStore } from '../auth/last-requests.ts'
+import type { LastRequestStore } from '../auth/last-request-store.ts'
 import type { SessionStore } from '../auth/session.ts'
 import type { UserStore } from '../users/user-store.ts'
 
@@ -8,7 +8,7 @@ export interface Storage {
   readonly users: UserStore
   readonly sessions: SessionStore
   readonly lastRequests: LastRequestStore
-  /** One listener; a later one takes its place. It is told at once whether changes are listened to. */
+  /** One listener; a later one takes its place. It is told when changes are listened to, and when not. */
   onChange(listener: ChangeListener): void
   /** @throws when the store cannot be reached. */
   ping(): Promise<void>

@@ -58,12 +58,16 @@ const parseJson = (text: string): unknown => {
   }
 }
 
+/** Text that every store can compare. */
+const isText = (value: unknown): value is string =>
+  typeof value === 'string' && value.isWellFormed() && !value.includes('\0')
+
 /** @throws {ServiceError} `badCursor` for anything that is not a cursor of a list with this sort. */
 export const decodeCursor = (sort: Sort, cursor: string): Position => {
   const parts = parseJson(Buffer.from(cursor, 'base64url').toString('utf8'))
   if (!Array.isArray(parts) || parts.length !== 3) throw new ServiceError('badCursor')
   const [cursorSort, key, id] = parts as unknown[]
-  const expected = parseSort(sort).field === 'createdAt' ? Number.isSafeInteger(key) : typeof key === 'string'
-  if (cursorSort !== sort || !expected || typeof id !== 'string') throw new ServiceError('badCursor')
+  const expected = parseSort(sort).field === 'createdAt' ? Number.isSafeInteger(key) : isText(key)
+  if (cursorSort !== sort || !expected || !isText(id)) throw new ServiceError('badCursor')
   return { key: key as number | string, id }
 }

@@ -3,8 +3,8 @@
  * that rolls back notifies nobody, and one that commits cannot go untold.
  *
  * An instance that might not hear must not remember. So it sends itself a notification every quarter of a second: while
- * these come back, every change that was committed before the last of them has come too. That is also how a proxy that
- * swallows notifications is found out.
+ * these come back, every change that was committed before the last of them has come too. Through a pooler it never
+ * listens, and remembers nothing.
  */
 import { randomBytes } from 'node:crypto'
 import { Socket } from 'node:net'
@@ -29,6 +29,11 @@ const NOBODY: ChangeListener = {
   listening: () => undefined,
 }
 
+/** What pg's types leave out: the server process that the connection was told it has. */
+interface Connected extends pg.Client {
+  readonly processID: number | null
+}
+
 interface Connection {
   readonly client: pg.Client
   readonly socket: Socket
@@ -40,9 +45,8 @@ interface Connection {
 
 export class ChangeFeed {
   readonly #url: string
-  readonly #origin = randomBytes(8).toString('hex')
   /** This instance's own channel, for its heartbeats. */
-  readonly #heartbeats = `gatehouse_heartbeat_${this.#origin}`
+  readonly #heartbeats = `gatehouse_heartbeat_${randomBytes(8).toString('hex')}`
   #listener = NOBODY
   #connection: Connection | null = null
   #listening = false
@@ -54,15 +58,15 @@ export class ChangeFeed {
     this.#connect()
   }
 
-  /** Tells `listener` from now on, and at once whether changes are heard of. */
+  /** Tells `listener` from now on. */
   subscribe(listener: ChangeListener): void {
     this.#listener = listener
-    listener.listening(this.#listening)
+    if (this.#listening) listener.listening(true)
   }
 
-  /** What a change's transaction runs, so that every other instance hears of it. */
+  /** What a change's transaction runs, so that every instance hears of it. */
   notification(userId: string): Statement {
-    return { text: 'SELECT pg_notify($1, $2)', values: [CHANNEL, `${this.#origin} ${userId}`] }
+    return { text: 'SELECT pg_notify($1, $2)', values: [CHANNEL, userId] }
   }
 
   close(): void {
@@ -89,7 +93,12 @@ export class ChangeFeed {
 
   async #listen(connection: Connection): Promise<void> {
     await connection.client.connect()
+    const { rows } = await connection.client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
+    // Behind a pooler, LISTEN is another client's connection the next moment, and a heartbeat may come back all the same.
+    if (rows[0]?.pid !== (connection.client as Connected).processID) throw new Error('a pooler is between')
     await connection.client.query(`LISTEN ${CHANNEL}; LISTEN ${this.#heartbeats}`)
+    // Lost as soon as it was made.
+    if (connection !== this.#connection) return
     connection.timer = setInterval(() => this.#sendHeartbeat(connection), HEARTBEAT_INTERVAL)
     this.#sendHeartbeat(connection)
   }
@@ -105,12 +114,14 @@ export class ChangeFeed {
   #receive(connection: Connection, channel: string, payload: string): void {
     if (connection !== this.#connection) return
     if (channel === CHANNEL) {
-      const [origin, userId = ''] = payload.split(' ')
-      if (origin !== this.#origin) this.#listener.userChanged(userId)
+      // The own ones too: one whose COMMIT was given up here may still come true, and is told then.
+      this.#listener.userChanged(payload)
       return
     }
     connection.received = Number(payload)
-    this.#setListening(true)
+    if (this.#listening) return
+    this.#listening = true
+    this.#listener.listening(true)
   }
 
   #lose(connection: Connection): void {
@@ -118,13 +129,8 @@ export class ChangeFeed {
     this.#connection = null
     if (connection.timer !== null) clearInterval(connection.timer)
     connection.socket.destroy()
-    this.#setListening(false)
+    this.#listening = false
+    this.#listener.listening(false)
     if (!this.#closed) this.#retry = setTimeout(() => this.#connect(), RETRY_DELAY)
-  }
-
-  #setListening(listening: boolean): void {
-    if (listening === this.#listening) return
-    this.#listening = listening
-    this.#listener.listening(listening)
   }
 }

@@ -47,6 +47,13 @@ const isAnswer = (error: unknown): boolean => error instanceof pg.DatabaseError 
 
 const ignore = (): void => undefined
 
+/**
+ * Without a listener a connection that breaks would end the process. Whoever uses it learns it from the statement, and the
+ * pool makes another one.
+ */
+export const survive = (pool: pg.Pool): pg.Pool =>
+  pool.on('error', ignore).on('connect', client => void client.on('error', ignore))
+
 const unavailable = (cause: unknown): ServiceError => new ServiceError('storeUnavailable', { cause })
 
 export class Database {
@@ -57,8 +64,7 @@ export class Database {
   /** @param connections how many there may be at once. */
   constructor(url: string, connections: number) {
     this.#pool = new pg.Pool({ ...connectionOptions(url), max: connections, idleTimeoutMillis: IDLE_TIMEOUT })
-    // A connection that breaks while nobody uses it: the pool lets go of it, and makes another when it needs one.
-    this.#pool.on('error', ignore)
+    survive(this.#pool)
   }
 
   /**
@@ -69,10 +75,10 @@ export class Database {
     return this.#use(run => run<Row>(statement), isAnswer)
   }
 
-  /** Runs several statements as a whole. @throws {ServiceError} as {@link run} */
+  /** Runs several statements as a whole, each of which sees what was committed before it. @throws {ServiceError} as {@link run} */
   transaction<Result>(work: (run: Run) => Promise<Result>): Promise<Result> {
     const whole = async (run: Run): Promise<Result> => {
-      await run({ text: 'BEGIN', values: [] })
+      await run({ text: 'BEGIN ISOLATION LEVEL READ COMMITTED', values: [] })
       const result = await work(run)
       // After an error that `work` has caught, this rolls back.
       await run({ text: 'COMMIT', values: [] })
@@ -108,8 +114,6 @@ export class Database {
     survives: (error: unknown) => boolean,
   ): Promise<Result> {
     const client = await this.#pool.connect()
-    // Whoever breaks a connection learns it from the statement; without a listener the process would end.
-    client.on('error', ignore)
     const run = async <Row extends object>({ values, ...statement }: Statement): Promise<readonly Row[]> => {
       const { rows } = await client.query<Row>({ ...statement, values: [...values] })
       return rows
@@ -121,7 +125,6 @@ export class Database {
       reusable = survives(error)
       throw error
     } finally {
-      client.off('error', ignore)
       client.release(!reusable)
     }
   }

@@ -2,7 +2,7 @@ import { Kysely, PostgresDialect } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import pg from 'pg'
 import { migrations } from '../migrations.ts'
-import { connectionOptions } from './database.ts'
+import { connectionOptions, survive } from './database.ts'
 import { POSTGRES_DIALECT } from './schema-dialect.ts'
 
 /** Milliseconds that a migration may take, another instance's included. */
@@ -15,7 +15,7 @@ const TIMEOUT = 600_000
  */
 export const migrate = async (url: string): Promise<void> => {
   const options = { ...connectionOptions(url), statement_timeout: TIMEOUT, query_timeout: TIMEOUT, max: 1 }
-  const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool: new pg.Pool(options) }) })
+  const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool: survive(new pg.Pool(options)) }) })
   const provider = { getMigrations: async () => migrations(POSTGRES_DIALECT) }
   try {
     const { error } = await new Migrator({ db, provider }).migrateToLatest()

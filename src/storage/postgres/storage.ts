@@ -1,7 +1,7 @@
 import type { ChangeListener } from '../../auth/change-listener.ts'
 import type { FoundSession } from '../../auth/session.ts'
 import { ServiceError } from '../../errors.ts'
-import { selectUser, toUser, type UserRow } from '../rows.ts'
+import { SESSION_COLUMNS, type SessionRow, selectUser, toSession, toUser, type UserRow } from '../rows.ts'
 import type { Storage } from '../storage.ts'
 import { ChangeFeed } from './change-feed.ts'
 import { Database } from './database.ts'
@@ -15,26 +15,30 @@ interface FoundRow extends UserRow {
   opened_at: number
   expires_at: number
   session_last_request_at: number
+  ip: string | null
+  user_agent: string | null
 }
 
 const SELECT_BY_ID = `${selectUser()} WHERE id = $1`
 const SELECT_BY_EMAIL = `${selectUser('password_hash')} WHERE email = $1`
 const SELECT_SESSION = `${selectUser('key', 'session.*')} JOIN (
-    SELECT id AS session_id, user_key, created_at AS opened_at, expires_at, last_request_at AS session_last_request_at
+    SELECT id AS session_id, user_key, created_at AS opened_at, expires_at, last_request_at AS session_last_request_at,
+           ip, user_agent
     FROM sessions WHERE id = $1
   ) AS session ON session.user_key = users.key`
+
+const LIST_SESSIONS = `SELECT ${SESSION_COLUMNS} FROM sessions
+  WHERE user_key = (SELECT key FROM users WHERE id = $1) AND expires_at > $2 AND last_request_at > $3
+  ORDER BY created_at DESC, id DESC LIMIT $4`
 
 /** After a failover the address may still lead to a server that takes no writes. */
 const READ_ONLY = `SELECT current_setting('transaction_read_only') AS read_only`
 
 const toFound = (row: FoundRow): FoundSession => ({
-  session: {
-    id: row.session_id,
-    userId: row.id,
-    createdAt: row.opened_at,
-    expiresAt: row.expires_at,
-    lastRequestAt: row.session_last_request_at,
-  },
+  session: toSession(
+    { ...row, id: row.session_id, created_at: row.opened_at, last_request_at: row.session_last_request_at },
+    row.id,
+  ),
   user: toUser(row),
   userKey: row.key,
 })
@@ -72,8 +76,12 @@ export const openPostgresStorage = async (url: string, connections: number): Pro
     throw error
   })
   const changeFeed = new ChangeFeed(url)
-  const { addUser, openSession, rehash, updateUser, noteLastRequests } = operations(database, changeFeed)
+  const write = operations(database, changeFeed)
   let listener: ChangeListener | null = null
+
+  /** Also after a failure: the answer to a COMMIT may be what was lost. */
+  const told = <Result>(userId: string, written: Promise<Result>): Promise<Result> =>
+    written.finally(() => listener?.userChanged(userId))
 
   return {
     users: {
@@ -89,14 +97,7 @@ export const openPostgresStorage = async (url: string, connections: number): Pro
         })
         return row && { user: toUser(row), passwordHash: row.password_hash }
       },
-      async update(id, changes, at, options) {
-        try {
-          return await updateUser(id, changes, at, options)
-        } finally {
-          // Also after a failure: the answer to a COMMIT may be what was lost.
-          listener?.userChanged(id)
-        }
-      },
+      update: (id, changes, at, options) => told(id, write.updateUser(id, changes, at, options)),
       list: async query => (await database.run<UserRow>(page(query))).map(toUser),
       async count(filter) {
         const [row] = await database.run<{ total: number }>(count(filter))
@@ -104,15 +105,24 @@ export const openPostgresStorage = async (url: string, connections: number): Pro
       },
     },
     sessions: {
-      addUser,
-      open: openSession,
-      rehash,
+      addUser: write.addUser,
+      open: write.openSession,
+      rehash: write.rehash,
+      changePassword: (session, verifiedHash, newHash) =>
+        told(session.userId, write.changePassword(session, verifiedHash, newHash)),
+      end: (userId, id) => told(userId, write.endSession(userId, id)),
+      endAll: (userId, exceptId) => told(userId, write.endSessions(userId, exceptId)),
+      async list(userId, now, idleSince, limit) {
+        const values = [userId, now, idleSince, limit]
+        const rows = await database.run<SessionRow>({ name: 'sessions', text: LIST_SESSIONS, values })
+        return rows.map(row => toSession(row, userId))
+      },
       async find(id) {
         const [row] = await database.run<FoundRow>({ name: 'session', text: SELECT_SESSION, values: [id] })
         return row && toFound(row)
       },
     },
-    lastRequests: { noteLastRequests },
+    lastRequests: { noteLastRequests: write.noteLastRequests },
     onChange(newListener) {
       listener = newListener
       changeFeed.subscribe(newListener)

@@ -1,5 +1,5 @@
 /** Every write, as the writer thread runs it. Each runs whole or not at all, inside a transaction with others. */
-import type { SessionMoment } from '../../auth/last-requests.ts'
+import type { SessionMoment } from '../../auth/last-request-store.ts'
 import type { NewUser, Session } from '../../auth/session.ts'
 import { searchKey, type User, type UserChanges } from '../../users/user.ts'
 import type { UpdateOptions } from '../../users/user-store.ts'
@@ -20,14 +20,20 @@ export const prepareOperations = (db: Connection) => {
      VALUES (@id, @email, @passwordHash, @firstName, @lastName, @firstNameKey, @lastNameKey,
              @emailVerified, @disabled, @createdAt, @updatedAt)`,
   )
-  const insertSession = `INSERT INTO sessions (id, user_key, created_at, expires_at, last_request_at)
-     SELECT @id, key, @createdAt, @expiresAt, @lastRequestAt FROM users WHERE id = @userId`
+  const insertSession = `INSERT INTO sessions (id, user_key, created_at, expires_at, last_request_at, ip, user_agent)
+     SELECT @id, key, @createdAt, @expiresAt, @lastRequestAt, @ip, @userAgent FROM users WHERE id = @userId`
   const addSession = db.prepare(insertSession)
   const addSessionIfUnchanged = db.prepare(
     `${insertSession} AND password_hash = @verifiedHash AND disabled = 0`,
   )
   const deleteSessions = db.prepare(
-    'DELETE FROM sessions WHERE user_key = (SELECT key FROM users WHERE id = ?)',
+    'DELETE FROM sessions WHERE user_key = (SELECT key FROM users WHERE id = ?) AND id IS NOT ?',
+  )
+  const deleteSession = db.prepare(
+    'DELETE FROM sessions WHERE id = ? AND user_key = (SELECT key FROM users WHERE id = ?)',
+  )
+  const setHash = db.prepare(
+    `UPDATE users SET password_hash = ?, updated_at = ? WHERE id = ? AND password_hash = ? AND disabled = 0`,
   )
   const replaceHash = db.prepare('UPDATE users SET password_hash = ? WHERE id = ? AND password_hash = ?')
   const readUser = db.prepare<[string], UserRow>(`${selectUser()} WHERE id = ?`)
@@ -68,6 +74,22 @@ export const prepareOperations = (db: Connection) => {
       replaceHash.run(to, userId, from)
     },
 
+    changePassword(session: Session, verifiedHash: string, newHash: string): User | undefined {
+      const { userId, createdAt } = session
+      if (setHash.run(newHash, createdAt, userId, verifiedHash).changes === 0) return undefined
+      deleteSessions.run(userId, null)
+      addSession.run(session)
+      const row = readUser.get(userId)
+      return row && toUser(row)
+    },
+
+    endSession: (userId: string, id: string): boolean => deleteSession.run(id, userId).changes === 1,
+
+    endSessions(userId: string, exceptId: string | null): boolean {
+      deleteSessions.run(userId, exceptId)
+      return readUser.get(userId) !== undefined
+    },
+
     updateUser(
       id: string,
       changes: UserChanges,
@@ -86,7 +108,7 @@ export const prepareOperations = (db: Connection) => {
         if (isEmailTaken(error)) return 'emailTaken'
         throw error
       }
-      if (endSessions) deleteSessions.run(id)
+      if (endSessions) deleteSessions.run(id, null)
       const row = readUser.get(id)
       return row && toUser(row)
     },

@@ -47,9 +47,14 @@ export class Reader {
   }
 
   /** @throws {ServiceError} `storeUnavailable` */
+  rows<Row>(sql: string, ...parameters: readonly unknown[]): Row[] {
+    return this.#attempt(() => this.#statement(sql).all(...parameters)) as Row[]
+  }
+
+  /** @throws {ServiceError} `storeUnavailable` */
   all<Row>(query: Compilable<Row>): Row[] {
     const { sql, parameters } = query.compile()
-    return this.#attempt(() => this.#statement(sql).all(...parameters)) as Row[]
+    return this.rows(sql, ...parameters)
   }
 
   close(): void {

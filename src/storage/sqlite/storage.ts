@@ -1,7 +1,6 @@
 import type { ChangeListener } from '../../auth/change-listener.ts'
-import type { UserMoment } from '../../auth/last-requests.ts'
-import type { Session } from '../../auth/session.ts'
-import { selectUser, toUser, type UserRow } from '../rows.ts'
+import type { UserMoment } from '../../auth/last-request-store.ts'
+import { SESSION_COLUMNS, type SessionRow, selectUser, toSession, toUser, type UserRow } from '../rows.ts'
 import type { Storage } from '../storage.ts'
 import { count, page } from './lists.ts'
 import { migrate } from './migrate.ts'
@@ -9,27 +8,15 @@ import { Reader } from './reader.ts'
 import { Turns } from './turns.ts'
 import { Writer } from './writer.ts'
 
-interface SessionRow {
-  id: string
-  user_key: number
-  created_at: number
-  expires_at: number
-  last_request_at: number
-}
-
-const SELECT_SESSION =
-  'SELECT id, user_key, created_at, expires_at, last_request_at FROM sessions WHERE id = ?'
+const SELECT_SESSION = `SELECT user_key, ${SESSION_COLUMNS} FROM sessions WHERE id = ?`
 const SELECT_BY_KEY = `${selectUser()} WHERE key = ?`
 const SELECT_BY_ID = `${selectUser()} WHERE id = ?`
 const SELECT_BY_EMAIL = `${selectUser('password_hash')} WHERE email = ?`
 
-const toSession = (row: SessionRow, userId: string): Session => ({
-  id: row.id,
-  userId,
-  createdAt: row.created_at,
-  expiresAt: row.expires_at,
-  lastRequestAt: row.last_request_at,
-})
+/** Each step by an index, without a join (see `selectUser`). */
+const LIST_SESSIONS = `SELECT ${SESSION_COLUMNS} FROM sessions
+  WHERE user_key = (SELECT key FROM users WHERE id = ?) AND expires_at > ? AND last_request_at > ?
+  ORDER BY created_at DESC, id DESC LIMIT ?`
 
 /** Key and moment in turn: one piece of memory crosses to the writer's thread at a fraction of what as many objects cost. */
 const pairs = (moments: readonly UserMoment[]): Float64Array => {
@@ -56,6 +43,10 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
   const turns = new Turns()
   const writer = new Writer(file, () => listener?.anyoneChanged())
 
+  /** Also after a failure: a writer that was lost may have committed first. */
+  const told = <Result>(userId: string, written: Promise<Result>): Promise<Result> =>
+    written.finally(() => listener?.userChanged(userId))
+
   return {
     users: {
       find(id) {
@@ -66,14 +57,7 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
         const row = reader.get<UserRow & { password_hash: string }>(SELECT_BY_EMAIL, email)
         return row && { user: toUser(row), passwordHash: row.password_hash }
       },
-      async update(id, changes, at, options) {
-        try {
-          return await writer.run('updateUser', id, changes, at, options)
-        } finally {
-          // Also after a failure: a writer that was lost may have committed first.
-          listener?.userChanged(id)
-        }
-      },
+      update: (id, changes, at, options) => told(id, writer.run('updateUser', id, changes, at, options)),
       list: query => turns.run(page(reader, query)),
       count: filter => turns.run(count(reader, filter)),
     },
@@ -81,8 +65,16 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
       addUser: (user, session) => writer.run('addUser', user, session),
       open: (session, verifiedHash) => writer.run('openSession', session, verifiedHash),
       rehash: (userId, from, to) => writer.run('rehash', userId, from, to),
+      changePassword: (session, verifiedHash, newHash) =>
+        told(session.userId, writer.run('changePassword', session, verifiedHash, newHash)),
+      end: (userId, id) => told(userId, writer.run('endSession', userId, id)),
+      endAll: (userId, exceptId) => told(userId, writer.run('endSessions', userId, exceptId)),
+      list: (userId, now, idleSince, limit) =>
+        reader
+          .rows<SessionRow>(LIST_SESSIONS, userId, now, idleSince, limit)
+          .map(row => toSession(row, userId)),
       find(id) {
-        const row = reader.get<SessionRow>(SELECT_SESSION, id)
+        const row = reader.get<SessionRow & { user_key: number }>(SELECT_SESSION, id)
         const user = row && reader.get<UserRow>(SELECT_BY_KEY, row.user_key)
         return user && { session: toSession(row, user.id), user: toUser(user), userKey: row.user_key }
       },

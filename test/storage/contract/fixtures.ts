@@ -39,6 +39,8 @@ export const sessionOf = (userId: string, fields: Partial<Session> = {}): Sessio
   createdAt: NOW,
   expiresAt: NOW + 30 * DAY,
   lastRequestAt: NOW,
+  ip: '192.0.2.1',
+  userAgent: 'a client',
   ...fields,
 })
 

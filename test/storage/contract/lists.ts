@@ -3,7 +3,7 @@ import type { NewUser } from '../../../src/auth/session.ts'
 import type { Storage } from '../../../src/storage/storage.ts'
 import type { User } from '../../../src/users/user.ts'
 import { parseSort, SORTS, sortKey, type UserFilter } from '../../../src/users/user-list.ts'
-import { add, asStored, NOW, type Part } from './fixtures.ts'
+import { add, asStored, forEach, NOW, type Part } from './fixtures.ts'
 import { inOrder, matches, readAll } from './list-model.ts'
 
 /** With ties in every sort field, names without a value, and letters that sort otherwise in UTF-16 and in locales. */
@@ -31,7 +31,7 @@ const people = Array.from(
 )
 
 const addPeople = async (storage: Storage): Promise<User[]> => {
-  const added = await Promise.all(people.map(fields => add(storage, fields)))
+  const added = await forEach(people, fields => add(storage, fields))
   return added.map(({ user }) => asStored(user))
 }
 

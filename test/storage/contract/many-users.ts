@@ -1,7 +1,7 @@
 /** Contract: lists and counts of more users than an engine looks through at once, of random names, beside a model. */
 import fc from 'fast-check'
 import { parseSort, SORTS, sortKey, type UserFilter } from '../../../src/users/user-list.ts'
-import { add, asStored, NOW, type Part } from './fixtures.ts'
+import { add, asStored, forEach, NOW, type Part } from './fixtures.ts'
 import { inOrder, matches, readAll } from './list-model.ts'
 
 const USERS = 4_500
@@ -28,7 +28,7 @@ export const manyUsers: Part = async (t, open) => {
     createdAt: index < 1_400 ? fields.createdAt : NOW + 1_000 + index,
     ...(index < 400 && { [index % 2 ? 'firstName' : 'lastName']: `z${index}` }),
   }))
-  const added = await Promise.all(people.map(fields => add(storage, fields)))
+  const added = await forEach(people, fields => add(storage, fields))
   const users = added.map(({ user }) => asStored(user))
 
   const byId = new Map(users.map(user => [user.id, user]))
