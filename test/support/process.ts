@@ -30,13 +30,15 @@ export interface StartOptions {
 /** Processes of the service count for nothing in tap's coverage: measuring them costs half a second each. */
 const UNMEASURED = { _TAPJS_PROCESSINFO_COVERAGE_: '0' }
 
-/** Starts `src/server.ts` as `npm start` does, without waiting for it. */
-export const spawnServer = (env: Record<string, string>): ChildProcess =>
-  spawn(process.execPath, ['--import', './src/preload.js', 'src/server.ts'], {
+/** Starts a file of the project as the scripts of package.json do, without waiting for it. */
+export const spawnScript = (args: readonly string[], env: Record<string, string>): ChildProcess =>
+  spawn(process.execPath, ['--import', './src/preload.js', ...args], {
     cwd: PROJECT,
     env: { ...process.env, ...UNMEASURED, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
+
+export const spawnServer = (env: Record<string, string>): ChildProcess => spawnScript(['src/server.ts'], env)
 
 /** Starts the service and waits until it listens. It is ended with the test, whatever happens. */
 export const startServer = async (

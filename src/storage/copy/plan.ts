@@ -1,0 +1,90 @@
+/** Who wins, user by user, where both stores have one. */
+import type { UsersTable } from '../schema.ts'
+
+/** What is copied of a user as it is, the folded names too; `key` is each store's own. */
+export type UserRecord = Omit<UsersTable, 'key'>
+export type UserColumn = keyof UserRecord
+
+/** A user of the source. */
+export interface SourceUser extends UserRecord {
+  /** The source's own number. */
+  readonly key: number
+  readonly last_request_at: number | null
+}
+
+/** In the order in which statements have them. */
+export const USER_COLUMNS = [
+  'id',
+  'email',
+  'password_hash',
+  'first_name',
+  'last_name',
+  'first_name_key',
+  'last_name_key',
+  'email_verified',
+  'disabled',
+  'created_at',
+  'updated_at',
+] as const satisfies readonly UserColumn[]
+
+export interface Conflict {
+  readonly user: SourceUser
+  /** The id of the other user who has the e-mail in the target. */
+  readonly holder: string
+}
+
+export interface Plan {
+  readonly added: readonly SourceUser[]
+  /** Changed in the source since: they are made as they are there, sessions included. */
+  readonly changed: readonly SourceUser[]
+  readonly unchanged: readonly SourceUser[]
+  /** Changed in the target since: left alone. */
+  readonly kept: readonly SourceUser[]
+  readonly conflicts: readonly Conflict[]
+  /** Ids of those among `changed` who leave an e-mail behind, which another one may be about to take. */
+  readonly moving: readonly string[]
+}
+
+type Verdict = 'added' | 'changed' | 'unchanged' | 'kept'
+
+/**
+ * The later change wins; of two at the same moment the source's, so that what no moment tells of is carried over too: a
+ * password that was hashed anew.
+ */
+const judge = (user: SourceUser, theirs: UserRecord | undefined): Verdict => {
+  if (theirs === undefined) return 'added'
+  if (theirs.updated_at > user.updated_at) return 'kept'
+  return USER_COLUMNS.every(column => theirs[column] === user[column]) ? 'unchanged' : 'changed'
+}
+
+/**
+ * @param users a slice of the source.
+ * @param held every user of the target who has an id or an e-mail of theirs.
+ */
+export const plan = (users: readonly SourceUser[], held: readonly UserRecord[]): Plan => {
+  const byId = new Map(held.map(user => [user.id, user]))
+  const holders = new Map(held.map(({ id, email }) => [email, id]))
+  const verdicts = Map.groupBy(users, user => judge(user, byId.get(user.id)))
+  const leaves = ({ id, email }: SourceUser): boolean => (byId.get(id)?.email ?? email) !== email
+  const conflicts: Conflict[] = []
+
+  let added = verdicts.get('added') ?? []
+  let changed = verdicts.get('changed') ?? []
+  // Whoever cannot move keeps the e-mail that somebody else waits for: so until nobody more is held up.
+  for (;;) {
+    const moving = new Set(changed.filter(leaves).map(({ id }) => id))
+    const blocked = new Set<SourceUser>()
+    for (const user of [...added, ...changed]) {
+      const holder = holders.get(user.email)
+      if (holder === undefined || holder === user.id || moving.has(holder)) continue
+      blocked.add(user)
+      conflicts.push({ user, holder })
+    }
+    if (blocked.size === 0) {
+      const [unchanged = [], kept = []] = [verdicts.get('unchanged'), verdicts.get('kept')]
+      return { added, changed, unchanged, kept, conflicts, moving: [...moving] }
+    }
+    added = added.filter(user => !blocked.has(user))
+    changed = changed.filter(user => !blocked.has(user))
+  }
+}
