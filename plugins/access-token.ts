@@ -13,6 +13,8 @@ declare module 'fastify' {
   interface FastifyReply {
     /** Hands the token to browsers, until `expiresAt` (milliseconds since the epoch). */
     setAccessToken(token: string, expiresAt: number): FastifyReply
+    /** Takes it from browsers again. */
+    clearAccessToken(): FastifyReply
   }
 }
 
@@ -56,15 +58,14 @@ const accessToken = async (app: FastifyInstance): Promise<void> => {
   await app.register(cookie, { hook: false })
   app.decorateRequest('accessToken', null)
   app.decorateRequest('accessTokenSource', null)
+  // A browser forgets a cookie only by the attributes that it was given with.
+  const attributes = { httpOnly: true, sameSite: 'lax', path: '/', secure: app.config.production } as const
   app.decorateReply('setAccessToken', function setAccessToken(token, expiresAt) {
     const maxAge = Math.max(0, Math.floor((expiresAt - app.services.clock()) / 1_000))
-    return this.setCookie(ACCESS_TOKEN_COOKIE, token, {
-      httpOnly: true,
-      sameSite: 'lax',
-      path: '/',
-      maxAge,
-      secure: app.config.production,
-    })
+    return this.setCookie(ACCESS_TOKEN_COOKIE, token, { ...attributes, maxAge })
+  })
+  app.decorateReply('clearAccessToken', function clearAccessToken() {
+    return this.clearCookie(ACCESS_TOKEN_COOKIE, attributes)
   })
   app.addHook('onRequest', extractAccessToken)
 }

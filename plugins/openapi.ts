@@ -46,7 +46,7 @@ const CONTENT_SECURITY_POLICY =
 type Json = Record<string, unknown>
 
 /** Keywords of src/http/validation.ts, which mean something to this service alone. */
-const OWN_KEYWORDS = new Set(['normalize', 'text', 'newPassword'])
+const OWN_KEYWORDS = new Set(['normalize', 'text', 'chosenPassword'])
 
 /** Moves every schema that has a title to the components, and leaves a reference where it stood. */
 const hoist = (value: unknown, components: Json): unknown => {

@@ -3,9 +3,16 @@
 import type { Static } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { SignedIn } from '../src/auth/accounts.ts'
-import type { KnownUser } from '../src/auth/identity.ts'
+import type { Identity, KnownUser } from '../src/auth/identity.ts'
+import type { Session } from '../src/auth/session.ts'
 import type { User } from '../src/users/user.ts'
-import type { Account, AdminUser, Profile, SignedIn as SignedInSchema } from './schemas.ts'
+import type {
+  Account,
+  AdminUser,
+  Profile,
+  Session as SessionSchema,
+  SignedIn as SignedInSchema,
+} from './schemas.ts'
 
 let lastMoment = Number.NaN
 let lastText = ''
@@ -54,6 +61,20 @@ export const presentProfile = ({ id, firstName, lastName, createdAt }: User): St
   lastName,
   createdAt: new Date(createdAt).toISOString(),
 })
+
+export const presentSession = (session: Session, current: Identity): Static<typeof SessionSchema> => {
+  const isCurrent = session.id === current.sessionId
+  const lastRequestAt = isCurrent ? current.lastRequestAt : session.lastRequestAt
+  return {
+    id: session.id,
+    createdAt: new Date(session.createdAt).toISOString(),
+    lastRequestAt: new Date(lastRequestAt).toISOString(),
+    expiresAt: new Date(session.expiresAt).toISOString(),
+    ip: session.ip,
+    userAgent: session.userAgent,
+    current: isCurrent,
+  }
+}
 
 /** The answer to a sign-up or sign-in, with the token in the cookie too. */
 export const presentSignedIn = (signedIn: SignedIn, reply: FastifyReply): Static<typeof SignedInSchema> => {

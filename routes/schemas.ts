@@ -28,7 +28,7 @@ export const NewPassword = (minLength: number) =>
   Type.String({
     minLength,
     maxLength: PASSWORD_MAX_LENGTH,
-    newPassword: true,
+    chosenPassword: true,
     text: 'any',
     format: 'password',
   })
@@ -37,7 +37,7 @@ export const NewPassword = (minLength: number) =>
 export const PresentedPassword = Type.String({ text: 'any', format: 'password' })
 
 /** Ids are UUIDs, which are equal in any letter case (RFC 9562 §4). */
-export const UserParams = Strict({ id: Type.String({ normalize: 'lower', format: 'uuid' }) })
+export const IdParams = Strict({ id: Type.String({ normalize: 'lower', format: 'uuid' }) })
 
 /** The user's own view. */
 const accountProperties = {
@@ -66,6 +66,22 @@ export const Profile = Type.Object(
 export const SignedIn = Type.Object(
   { accessToken: Type.String(), expiresAt: Moment, user: Account },
   { title: 'SignedIn' },
+)
+
+export const Session = Type.Object(
+  {
+    id: Id,
+    createdAt: Moment,
+    lastRequestAt: Type.String({
+      format: 'date-time',
+      description: 'Of this session; up to a minute old, but for the current one',
+    }),
+    expiresAt: Moment,
+    ip: NullableText,
+    userAgent: NullableText,
+    current: Type.Boolean({ description: 'Whether it is the one that asks' }),
+  },
+  { title: 'Session' },
 )
 
 /** The body of every error (§7.1). */

@@ -1,4 +1,5 @@
 /** What the service is configured to be: frozen, typed, checked as a whole. */
+import { keptSecretFile } from './auth/signing-keys.ts'
 import { type Environment, readSettings, type Values } from './settings.ts'
 import type { StorageLocation } from './storage/open.ts'
 
@@ -42,7 +43,7 @@ export class ConfigError extends Error {
 const secretOf = ({ JWT_SECRET, DATABASE_URL }: Partial<Values>): Config['jwtSecret'] | null => {
   if (JWT_SECRET) return { value: JWT_SECRET }
   if (DATABASE_URL?.engine === 'postgres') return null
-  return { keptIn: `${DATABASE_URL?.file}.jwt-secret` }
+  return { keptIn: keptSecretFile(DATABASE_URL?.file ?? '') }
 }
 
 /**

@@ -25,6 +25,7 @@ export const ERRORS = {
   dangerousKey: define(400, 'global', 'The body has a property with a forbidden name'),
   notUtf8: define(400, 'global', 'The body is not valid UTF-8'),
   wrongPassword: define(400, 'currentPassword', 'is wrong'),
+  passwordIsEmail: define(400, 'newPassword', 'must differ from the e-mail'),
   badCursor: define(400, 'cursor', 'is not a cursor of this list'),
   signInRequired: define(401, 'global', 'Sign in to use this route'),
   adminKeyRequired: define(401, 'global', 'This route needs a valid admin key'),

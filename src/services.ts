@@ -6,7 +6,9 @@ import type { Hashing } from './auth/hashing.ts'
 import { Identities } from './auth/identities.ts'
 import { KnownUsers } from './auth/known-users.ts'
 import { LastRequests } from './auth/last-requests.ts'
+import { PasswordChanges } from './auth/password-changes.ts'
 import { hashingLimits, PasswordHashing } from './auth/password-hashing.ts'
+import { Sessions } from './auth/sessions.ts'
 import { keptSecret, signingKeys } from './auth/signing-keys.ts'
 import type { Config } from './config.ts'
 import type { Storage } from './storage/storage.ts'
@@ -14,6 +16,8 @@ import { Users } from './users/users.ts'
 
 export interface Services {
   readonly accounts: Accounts
+  readonly passwordChanges: PasswordChanges
+  readonly sessions: Sessions
   readonly users: Users
   readonly identities: Identities
   readonly knownUsers: KnownUsers
@@ -75,16 +79,20 @@ export const createServices = (config: Config, parts: ServicesParts): Services =
   })
   lastRequests.start()
 
+  const accountsParts = {
+    knownUsers,
+    users: storage.users,
+    sessions: storage.sessions,
+    tokens,
+    hashing,
+    limits,
+    clock,
+  }
+
   return {
-    accounts: new Accounts({
-      knownUsers,
-      users: storage.users,
-      sessions: storage.sessions,
-      tokens,
-      hashing,
-      limits,
-      clock,
-    }),
+    accounts: new Accounts(accountsParts),
+    passwordChanges: new PasswordChanges(accountsParts),
+    sessions: new Sessions({ store: storage.sessions, limits, clock }),
     users: new Users({ store: storage.users, clock }),
     identities,
     knownUsers,

@@ -156,7 +156,12 @@ for (const NODE_ENV of ['development', 'production']) {
         '/account': ['GET', 'HEAD', 'PUT'],
         '/users': ['GET', 'HEAD'],
         '/admin/users': ['GET', 'HEAD'],
-        [`/admin/users/${UNKNOWN_USER}`]: ['PUT'],
+        [`/admin/users/${UNKNOWN_USER}`]: ['GET', 'HEAD', 'PUT'],
+        [`/admin/users/${UNKNOWN_USER}/sessions`]: ['DELETE'],
+        '/account/sign-out': ['POST'],
+        '/account/password': ['PUT'],
+        '/account/sessions': ['DELETE', 'GET', 'HEAD'],
+        [`/account/sessions/${UNKNOWN_USER}`]: ['DELETE'],
       }
       const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const
       for (const [url, allow] of Object.entries(allowed))

@@ -8,14 +8,23 @@ import { isWeak } from './hash-parameters.ts'
 import type { Hashing } from './hashing.ts'
 import { KeyedMutex } from './keyed-mutex.ts'
 import type { KnownUsers } from './known-users.ts'
-import { newSession, type Session, type SessionLimits, type SessionStore } from './session.ts'
+import {
+  newSession,
+  type Session,
+  type SessionClient,
+  type SessionLimits,
+  type SessionStore,
+} from './session.ts'
 
-export interface SignUp {
+export interface SignUp extends Credentials {
+  readonly firstName?: string | null
+  readonly lastName?: string | null
+}
+
+export interface Credentials {
   /** In canonical form. */
   readonly email: string
   readonly password: string
-  readonly firstName?: string | null
-  readonly lastName?: string | null
 }
 
 export interface SignedIn {
@@ -24,6 +33,13 @@ export interface SignedIn {
   readonly expiresAt: number
   readonly user: User
 }
+
+/** What a session is handed out as. */
+export const signedIn = (tokens: AccessTokens, user: User, session: Session): SignedIn => ({
+  accessToken: tokens.issue(session),
+  expiresAt: session.expiresAt,
+  user,
+})
 
 export interface AccountsParts {
   readonly users: UserStore
@@ -52,8 +68,8 @@ export class Accounts {
    * @param signal aborted when the client has gone; before the hash has begun, nothing comes of the sign-up then.
    * @throws {ServiceError} `emailTaken`, `overloaded`, `clientGone`, `draining`, `storeUnavailable`
    */
-  async signUp(input: SignUp, signal?: AbortSignal): Promise<SignedIn> {
-    const { sessions, hashing, limits, clock } = this.#parts
+  async signUp(input: SignUp, client: SessionClient, signal?: AbortSignal): Promise<SignedIn> {
+    const { sessions, tokens, hashing, limits, clock } = this.#parts
     await this.#refuseTaken(input.email)
     return this.#signUps.runExclusive(input.email, async waited => {
       if (waited) await this.#refuseTaken(input.email)
@@ -69,9 +85,9 @@ export class Accounts {
         createdAt: now,
         updatedAt: now,
       }
-      const session = newSession(user.id, now, limits)
+      const session = newSession(user.id, now, limits, client)
       if (!(await sessions.addUser({ ...user, passwordHash }, session))) throw new ServiceError('emailTaken')
-      return this.#signedIn({ ...user, lastRequestAt: null }, session)
+      return signedIn(tokens, { ...user, lastRequestAt: null }, session)
     })
   }
 
@@ -80,22 +96,31 @@ export class Accounts {
    * @throws {ServiceError} `wrongCredentials`; `accountDisabled` after the right password alone; `overloaded`,
    * `clientGone`, `draining`, `storeUnavailable`
    */
-  async signIn(email: string, password: string, signal?: AbortSignal, attempt = 1): Promise<SignedIn> {
-    const { users, sessions, hashing, knownUsers, limits, clock } = this.#parts
+  async signIn(
+    { email, password }: Credentials,
+    client: SessionClient,
+    signal?: AbortSignal,
+    attempt = 1,
+  ): Promise<SignedIn> {
+    const { users, sessions, tokens, hashing, knownUsers, limits, clock } = this.#parts
     const found = await users.findByEmail(email)
     const matches = await hashing.verify(password, found?.passwordHash ?? null, signal)
     if (found === undefined || !matches) throw new ServiceError('wrongCredentials')
     const { user, passwordHash } = found
     if (user.disabled) throw new ServiceError('accountDisabled')
-    const session = newSession(user.id, clock(), limits)
+    const session = newSession(user.id, clock(), limits, client)
     // The account may have changed while the hash was computed: the store decides.
     if (!(await sessions.open(session, passwordHash))) {
       // Perhaps by a sign-in beside this one, which has hashed the same password anew.
-      if (attempt < ATTEMPTS) return this.signIn(email, password, signal, attempt + 1)
+      if (attempt < ATTEMPTS) return this.signIn({ email, password }, client, signal, attempt + 1)
       throw new ServiceError('wrongCredentials')
     }
     if (isWeak(passwordHash)) await this.#strengthen(user.id, passwordHash, password)
-    return this.#signedIn({ ...user, lastRequestAt: knownUsers.latest(user.id, user.lastRequestAt) }, session)
+    return signedIn(
+      tokens,
+      { ...user, lastRequestAt: knownUsers.latest(user.id, user.lastRequestAt) },
+      session,
+    )
   }
 
   async #refuseTaken(email: string): Promise<void> {
@@ -110,9 +135,5 @@ export class Accounts {
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error
     }
-  }
-
-  #signedIn(user: User, session: Session): SignedIn {
-    return { accessToken: this.#parts.tokens.issue(session), expiresAt: session.expiresAt, user }
   }
 }

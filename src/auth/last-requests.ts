@@ -17,8 +17,9 @@ const SLICE = 5_000
 /** How often the last flush is tried: a stop loses nothing that a store is back for in time. */
 const LAST_ATTEMPTS = 5
 
-/** A session's moment serves its idle end alone, so it is written only when it is older by this part of the idle time. */
+/** A session's moment is written when it is older by this part of the idle time, or by as many milliseconds. */
 const IDLE_FRACTION = 1 / 100
+const SESSION_STEP = 60_000
 
 export interface LastRequestsParts {
   readonly knownUsers: KnownUsers
@@ -42,7 +43,7 @@ export class LastRequests {
 
   constructor(parts: LastRequestsParts) {
     this.#parts = parts
-    this.#sessionStep = parts.idle * IDLE_FRACTION
+    this.#sessionStep = Math.min(parts.idle * IDLE_FRACTION, SESSION_STEP)
   }
 
   /** Two stores of a number for a user who is noted already, as nearly every request's is. */

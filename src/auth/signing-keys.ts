@@ -27,6 +27,9 @@ export const signingKeys = (secret: string, previous: string | null): SigningKey
 
 const MIN_BYTES = 32
 
+/** Where the secret is kept that the embedded store's service made for itself. */
+export const keptSecretFile = (databaseFile: string): string => `${databaseFile}.jwt-secret`
+
 const syncDirectory = (directory: string): void => {
   const handle = openSync(directory, 'r')
   fsyncSync(handle)

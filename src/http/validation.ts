@@ -39,9 +39,9 @@ const faulty = (keyword: string, validate: KeywordValidator, messages: readonly 
   return messages.length === 0
 }
 
-/** `newPassword: true`: the rules for passwords that are chosen, as opposed to presented. */
-const newPassword: KeywordValidator = (_on, text, _schema, parent) =>
-  faulty('newPassword', newPassword, passwordFaults(text, parent?.parentData.email))
+/** `chosenPassword: true`: the rules for passwords that are chosen, as opposed to presented. */
+const chosenPassword: KeywordValidator = (_on, text, _schema, parent) =>
+  faulty('chosenPassword', chosenPassword, passwordFaults(text, parent?.parentData.email))
 
 /** `text: 'any' | 'storable'`: what the store could not give back exactly is refused (DESIGN §4). */
 const text: KeywordValidator = (kind, value) => {
@@ -64,7 +64,7 @@ const createAjv = (): Ajv => {
     errors: false,
   })
   ajv.addKeyword({ keyword: 'text', type: 'string', validate: text, errors: true })
-  ajv.addKeyword({ keyword: 'newPassword', type: 'string', validate: newPassword, errors: true })
+  ajv.addKeyword({ keyword: 'chosenPassword', type: 'string', validate: chosenPassword, errors: true })
   return ajv
 }
 

@@ -31,8 +31,7 @@ export class Users {
    * @throws {ServiceError} `userNotFound`, `emailTaken`
    */
   async update(id: string, changes: UserChanges): Promise<User> {
-    const current = await this.#store.find(id)
-    if (current === undefined) throw new ServiceError('userNotFound')
+    const current = await this.get(id)
     const emailChanges = changes.email !== undefined && changes.email !== current.email
     const complete = emailChanges ? { emailVerified: false, ...changes } : changes
     const options = { endSessions: changes.disabled === true, onlyEnabled: false }
@@ -40,6 +39,13 @@ export class Users {
     if (updated === undefined) throw new ServiceError('userNotFound')
     if (updated === 'emailTaken') throw new ServiceError('emailTaken')
     return updated
+  }
+
+  /** @throws {ServiceError} `userNotFound` */
+  async get(id: string): Promise<User> {
+    const user = await this.#store.find(id)
+    if (user === undefined) throw new ServiceError('userNotFound')
+    return user
   }
 
   /**

@@ -7,10 +7,10 @@ import {
   AdminUserPage,
   Email,
   ErrorBody,
+  IdParams,
   listProperties,
   Name,
   Strict,
-  UserParams,
 } from '../../schemas.ts'
 
 const ListQuery = Strict({
@@ -32,7 +32,7 @@ const Changes = Strict(
 )
 
 const users: FastifyPluginAsyncTypebox = async app => {
-  const { users, knownUsers } = app.services
+  const { users, sessions, knownUsers } = app.services
   const present = (user: User) => presentAdminUser(user, knownUsers.latest(user.id, user.lastRequestAt))
 
   app.get(
@@ -54,12 +54,42 @@ const users: FastifyPluginAsyncTypebox = async app => {
     },
   )
 
+  app.get(
+    '/:id',
+    {
+      schema: {
+        summary: 'A user',
+        params: IdParams,
+        response: { 200: AdminUser, 404: ErrorBody, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      reply.header('cache-control', 'no-store')
+      return present(await users.get(request.validatedData.params.id))
+    },
+  )
+
+  app.delete(
+    '/:id/sessions',
+    {
+      schema: {
+        summary: 'End all sessions of a user',
+        params: IdParams,
+        response: { 204: Type.Null(), 404: ErrorBody, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      await sessions.endAll(request.validatedData.params.id)
+      return reply.code(204).send(null)
+    },
+  )
+
   app.put(
     '/:id',
     {
       schema: {
         summary: 'Change a user; disabling ends all sessions',
-        params: UserParams,
+        params: IdParams,
         body: Changes,
         response: { 200: AdminUser, 404: ErrorBody, 409: ErrorBody, 503: ErrorBody },
       },

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
+import { clientOf } from '../../client-of.ts'
 import { disconnectSignal } from '../../disconnect-signal.ts'
 import { presentSignedIn } from '../../presenters.ts'
 import { Email, ErrorBody, Name, NewPassword, PresentedPassword, SignedIn, Strict } from '../../schemas.ts'
@@ -24,7 +25,11 @@ const account: FastifyPluginAsyncTypebox = async app => {
       },
     },
     async (request, reply) => {
-      const signedIn = await accounts.signUp(request.validatedData.body, disconnectSignal(reply))
+      const signedIn = await accounts.signUp(
+        request.validatedData.body,
+        clientOf(request),
+        disconnectSignal(reply),
+      )
       reply.code(201).header('location', '/account')
       return presentSignedIn(signedIn, reply)
     },
@@ -40,8 +45,8 @@ const account: FastifyPluginAsyncTypebox = async app => {
       },
     },
     async (request, reply) => {
-      const { email, password } = request.validatedData.body
-      return presentSignedIn(await accounts.signIn(email, password, disconnectSignal(reply)), reply)
+      const { body } = request.validatedData
+      return presentSignedIn(await accounts.signIn(body, clientOf(request), disconnectSignal(reply)), reply)
     },
   )
 }

@@ -43,6 +43,12 @@ interface Connection {
   timer: NodeJS.Timeout | null
 }
 
+/** What a transaction runs that has changed these users, so that every instance hears of it. */
+export const notification = (userIds: readonly string[]): Statement => ({
+  text: 'SELECT pg_notify($1, id) FROM unnest($2::text[]) AS changed (id)',
+  values: [CHANNEL, userIds],
+})
+
 export class ChangeFeed {
   readonly #url: string
   /** This instance's own channel, for its heartbeats. */
@@ -62,11 +68,6 @@ export class ChangeFeed {
   subscribe(listener: ChangeListener): void {
     this.#listener = listener
     if (this.#listening) listener.listening(true)
-  }
-
-  /** What a change's transaction runs, so that every instance hears of it. */
-  notification(userId: string): Statement {
-    return { text: 'SELECT pg_notify($1, $2)', values: [CHANNEL, userId] }
   }
 
   close(): void {

@@ -42,6 +42,12 @@ export interface Statement {
 /** Runs one statement on a connection. @throws what PostgreSQL or the connection failed with. */
 export type Run = <Row extends object>(statement: Statement) => Promise<readonly Row[]>
 
+/** A connection's failure in a sentence: the one to every address of a name has none of its own. */
+export const reason = (error: unknown): string => {
+  if (error instanceof AggregateError) return error.errors.map(reason).join(', ')
+  return error instanceof Error ? error.message : String(error)
+}
+
 /** PostgreSQL has answered, with an error: the connection is as good as before. */
 const isAnswer = (error: unknown): boolean => error instanceof pg.DatabaseError && error.severity === 'ERROR'
 

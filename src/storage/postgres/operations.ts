@@ -4,18 +4,19 @@ import type { SessionMoment, UserMoment } from '../../auth/last-request-store.ts
 import type { NewUser, Session } from '../../auth/session.ts'
 import { searchKey, type User, type UserChanges } from '../../users/user.ts'
 import type { UpdateOptions } from '../../users/user-store.ts'
-import { changedColumns, selectUser, toUser, type UserRow } from '../rows.ts'
-import type { ChangeFeed } from './change-feed.ts'
-import type { Database, Run, Statement } from './database.ts'
+import { selectUser, toUser, type UserRow } from '../rows.ts'
+import { notification } from './change-feed.ts'
+import type { Database, Run } from './database.ts'
 import {
   ADD_USER,
   END_SESSION,
   END_SESSIONS,
   NOTE_SESSIONS,
   NOTE_USERS,
-  OPEN_SESSION,
+  openStatement,
   REHASH,
   SET_HASH,
+  updateStatement,
 } from './statements.ts'
 
 const isEmailTaken = (error: unknown): boolean =>
@@ -24,33 +25,12 @@ const isEmailTaken = (error: unknown): boolean =>
 /** An array of numbers as PostgreSQL reads it: pg's own way looks at each for quotes. */
 const numbers = (values: readonly number[]): string => `{${values.join(',')}}`
 
-const updateStatement = (
-  id: string,
-  changes: UserChanges,
-  at: number,
-  { onlyEnabled }: UpdateOptions,
-): Statement => {
-  const set = { ...changedColumns(changes), updated_at: at }
-  const assignments = Object.keys(set).map((column, index) => `${column} = $${index + 2}`)
-  const where = onlyEnabled ? 'id = $1 AND disabled = 0' : 'id = $1'
-  return {
-    text: `UPDATE users SET ${assignments.join(', ')} WHERE ${where} RETURNING id`,
-    values: [id, ...Object.values(set)],
-  }
-}
-
-const openStatement = (session: Session, verifiedHash: string): Statement => {
-  const { id, userId, createdAt, expiresAt, lastRequestAt, ip, userAgent } = session
-  const values = [userId, verifiedHash, id, createdAt, expiresAt, lastRequestAt, ip, userAgent]
-  return { name: 'open-session', text: OPEN_SESSION, values }
-}
-
 const readUser = async (run: Run, id: string): Promise<User | undefined> => {
   const [row] = await run<UserRow>({ text: `${selectUser()} WHERE id = $1`, values: [id] })
   return row && toUser(row)
 }
 
-export const operations = (database: Database, changeFeed: ChangeFeed) => ({
+export const operations = (database: Database) => ({
   /** @returns false when the e-mail is taken. */
   async addUser(user: NewUser, session: Session): Promise<boolean> {
     if (session.userId !== user.id) throw new Error('The session is of another user')
@@ -91,7 +71,7 @@ export const operations = (database: Database, changeFeed: ChangeFeed) => ({
       if (changed.length === 0) return undefined
       await run({ text: END_SESSIONS, values: [userId, null] })
       await run(openStatement(session, newHash))
-      await run(changeFeed.notification(userId))
+      await run(notification([userId]))
       return readUser(run, userId)
     })
   },
@@ -99,7 +79,7 @@ export const operations = (database: Database, changeFeed: ChangeFeed) => ({
   async endSession(userId: string, id: string): Promise<boolean> {
     return database.transaction(async run => {
       if ((await run({ text: END_SESSION, values: [userId, id] })).length === 0) return false
-      await run(changeFeed.notification(userId))
+      await run(notification([userId]))
       return true
     })
   },
@@ -113,7 +93,7 @@ export const operations = (database: Database, changeFeed: ChangeFeed) => ({
       })
       if (found.length === 0) return false
       await run({ text: END_SESSIONS, values: [userId, exceptId] })
-      await run(changeFeed.notification(userId))
+      await run(notification([userId]))
       return true
     })
   },
@@ -138,7 +118,7 @@ export const operations = (database: Database, changeFeed: ChangeFeed) => ({
       }
       // A statement of its own: it sees the sessions of those who held the user's lock until now.
       if (options.endSessions) await run({ text: END_SESSIONS, values: [id, null] })
-      await run(changeFeed.notification(id))
+      await run(notification([id]))
       return readUser(run, id)
     }
     return database.transaction(update)

@@ -1,4 +1,9 @@
-/** The texts of every write. */
+/** The statements of every write. */
+import type { Session } from '../../auth/session.ts'
+import type { UserChanges } from '../../users/user.ts'
+import type { UpdateOptions } from '../../users/user-store.ts'
+import { changedColumns } from '../rows.ts'
+import type { Statement } from './database.ts'
 
 export const ADD_USER = `WITH added AS (
     INSERT INTO users (id, email, password_hash, first_name, last_name, first_name_key, last_name_key,
@@ -11,7 +16,7 @@ export const ADD_USER = `WITH added AS (
   SELECT $12, key, $13, $14, $15, $16, $17 FROM added RETURNING user_key`
 
 /** Locks the user: whoever changes them at this moment, and ends their sessions, either comes before or sees this one. */
-export const OPEN_SESSION = `WITH found AS (
+const OPEN_SESSION = `WITH found AS (
     SELECT key FROM users WHERE id = $1 AND password_hash = $2 AND disabled = 0 FOR SHARE
   )
   INSERT INTO sessions (id, user_key, created_at, expires_at, last_request_at, ip, user_agent)
@@ -44,3 +49,24 @@ export const NOTE_SESSIONS = `WITH noted AS (
     SELECT sessions.id, noted.at FROM sessions JOIN noted USING (id) ORDER BY sessions.id FOR UPDATE OF sessions
   )
   UPDATE sessions SET last_request_at = GREATEST(last_request_at, locked.at) FROM locked WHERE sessions.id = locked.id`
+
+export const openStatement = (session: Session, verifiedHash: string): Statement => {
+  const { id, userId, createdAt, expiresAt, lastRequestAt, ip, userAgent } = session
+  const values = [userId, verifiedHash, id, createdAt, expiresAt, lastRequestAt, ip, userAgent]
+  return { name: 'open-session', text: OPEN_SESSION, values }
+}
+
+export const updateStatement = (
+  id: string,
+  changes: UserChanges,
+  at: number,
+  { onlyEnabled }: UpdateOptions,
+): Statement => {
+  const set = { ...changedColumns(changes), updated_at: at }
+  const assignments = Object.keys(set).map((column, index) => `${column} = $${index + 2}`)
+  const where = onlyEnabled ? 'id = $1 AND disabled = 0' : 'id = $1'
+  return {
+    text: `UPDATE users SET ${assignments.join(', ')} WHERE ${where} RETURNING id`,
+    values: [id, ...Object.values(set)],
+  }
+}

@@ -1,10 +1,11 @@
+import { BoundedQueue } from '../../auth/bounded-queue.ts'
 import type { ChangeListener } from '../../auth/change-listener.ts'
 import type { FoundSession } from '../../auth/session.ts'
 import { ServiceError } from '../../errors.ts'
 import { SESSION_COLUMNS, type SessionRow, selectUser, toSession, toUser, type UserRow } from '../rows.ts'
 import type { Storage } from '../storage.ts'
 import { ChangeFeed } from './change-feed.ts'
-import { Database } from './database.ts'
+import { Database, reason } from './database.ts'
 import { count, page } from './lists.ts'
 import { migrate } from './migrate.ts'
 import { operations } from './operations.ts'
@@ -31,6 +32,12 @@ const LIST_SESSIONS = `SELECT ${SESSION_COLUMNS} FROM sessions
   WHERE user_key = (SELECT key FROM users WHERE id = $1) AND expires_at > $2 AND last_request_at > $3
   ORDER BY created_at DESC, id DESC LIMIT $4`
 
+/** Of the connections, what lists and counts may use: they can take a hundred times as long as what signs in and identifies. */
+const LISTS_SHARE = 0.5
+
+/** Lists that wait; whoever comes later is told so at once. */
+const MAX_WAITING_LISTS = 200
+
 /** After a failover the address may still lead to a server that takes no writes. */
 const READ_ONLY = `SELECT current_setting('transaction_read_only') AS read_only`
 
@@ -42,12 +49,6 @@ const toFound = (row: FoundRow): FoundSession => ({
   user: toUser(row),
   userKey: row.key,
 })
-
-/** A connection's failure in a sentence: the one to every address of a name has none of its own. */
-const reason = (error: unknown): string => {
-  if (error instanceof AggregateError) return error.errors.map(reason).join(', ')
-  return error instanceof Error ? error.message : String(error)
-}
 
 /** An answer of 2xx to a write means that it is on disk (DESIGN §7). */
 const assertDurable = async (database: Database): Promise<void> => {
@@ -76,7 +77,8 @@ export const openPostgresStorage = async (url: string, connections: number): Pro
     throw error
   })
   const changeFeed = new ChangeFeed(url)
-  const write = operations(database, changeFeed)
+  const lists = new BoundedQueue(Math.ceil(connections * LISTS_SHARE), MAX_WAITING_LISTS)
+  const write = operations(database)
   let listener: ChangeListener | null = null
 
   /** Also after a failure: the answer to a COMMIT may be what was lost. */
@@ -98,11 +100,9 @@ export const openPostgresStorage = async (url: string, connections: number): Pro
         return row && { user: toUser(row), passwordHash: row.password_hash }
       },
       update: (id, changes, at, options) => told(id, write.updateUser(id, changes, at, options)),
-      list: async query => (await database.run<UserRow>(page(query))).map(toUser),
-      async count(filter) {
-        const [row] = await database.run<{ total: number }>(count(filter))
-        return row?.total ?? 0
-      },
+      list: query => lists.run(async () => (await database.run<UserRow>(page(query))).map(toUser)),
+      count: filter =>
+        lists.run(async () => (await database.run<{ total: number }>(count(filter)))[0]?.total ?? 0),
     },
     sessions: {
       addUser: write.addUser,

@@ -1,0 +1,66 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+import { presentSession } from '../../../presenters.ts'
+import { ErrorBody, IdParams, Session, Strict } from '../../../schemas.ts'
+
+const Scope = Strict({
+  scope: Type.Unsafe<'others' | 'all'>({ type: 'string', enum: ['others', 'all'], default: 'others' }),
+})
+
+const sessions: FastifyPluginAsyncTypebox = async app => {
+  const { sessions } = app.services
+
+  app.get(
+    '',
+    {
+      schema: {
+        summary: 'The sessions of the user who asks, newest first, at most 1,000',
+        response: { 200: Type.Object({ results: Type.Array(Session) }), 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      const identity = request.getIdentity()
+      const found = await sessions.list(identity.known.user.id)
+      reply.header('cache-control', 'no-store')
+      return { results: found.map(session => presentSession(session, identity)) }
+    },
+  )
+
+  app.delete(
+    '',
+    {
+      schema: {
+        summary: 'End the other sessions, or all of them',
+        querystring: Scope,
+        response: { 204: Type.Null(), 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      const { known, sessionId } = request.getIdentity()
+      const all = request.validatedData.query.scope === 'all'
+      await sessions.endAll(known.user.id, all ? null : sessionId)
+      if (all) reply.clearAccessToken()
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.delete(
+    '/:id',
+    {
+      schema: {
+        summary: 'End a session of the user who asks',
+        params: IdParams,
+        response: { 204: Type.Null(), 404: ErrorBody, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      const { known, sessionId } = request.getIdentity()
+      const { id } = request.validatedData.params
+      await sessions.end(known.user.id, id)
+      if (id === sessionId) reply.clearAccessToken()
+      return reply.code(204).send(null)
+    },
+  )
+}
+
+export default sessions

@@ -1,0 +1,19 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+import { ErrorBody } from '../../../schemas.ts'
+
+const signOut: FastifyPluginAsyncTypebox = async app => {
+  const { sessions } = app.services
+
+  app.post(
+    '',
+    { schema: { summary: 'End this session', response: { 204: Type.Null(), 503: ErrorBody } } },
+    async (request, reply) => {
+      const { known, sessionId } = request.getIdentity()
+      await sessions.end(known.user.id, sessionId)
+      return reply.clearAccessToken().code(204).send(null)
+    },
+  )
+}
+
+export default signOut
