@@ -1,6 +1,8 @@
 /** What the documents say is held to what the code is. */
+import { execFile } from 'node:child_process'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import t from 'tap'
 import { loadConfig } from '../src/config.ts'
 import { ERRORS } from '../src/errors.ts'
@@ -52,6 +54,17 @@ t.test('errors: the table in the code and the one in the README are one list (DE
     tableBelow('Errors').map(cells => cells.join(' ')),
     Object.values(ERRORS).map(({ status, field, message }) => `${status} ${field} ${message}`),
   )
+})
+
+t.test('the tables of docs/scaling.md are what the model makes of bench/RESULTS.md', async t => {
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    ['--import', './src/preload.js', 'scripts/scaling-model.ts'],
+    { cwd: PROJECT },
+  )
+  const [, tables] =
+    /<!-- scaling-model -->\n([\s\S]*?)<!-- \/scaling-model -->/.exec(read('docs/scaling.md')) ?? []
+  t.equal(tables?.trim(), stdout.trim())
 })
 
 t.test('routes: the table in the README is the live one (§4)', async t => {
