@@ -120,6 +120,27 @@ t.test('changes of others do not put a look-up off for ever (DESIGN §6, §7)', 
   t.equal((await answer)?.known.user.id, 'ada')
 })
 
+t.test('a change before the store is really asked costs no second question (DESIGN §6, §7)', async t => {
+  const { store, identities, open, change } = setUp()
+  const { token } = open('ada')
+  const answer = identities.identify(token)
+  change('ada', { firstName: 'version 1' })
+  identities.listening(false)
+  store.queued.shift()?.()
+  store.waiting.shift()?.(true)
+  t.equal(nameOf(await answer), 'version 1')
+  t.equal(store.asked, 1)
+
+  const again = identities.identify(token)
+  store.queued.shift()?.()
+  change('ada', { firstName: 'version 2' })
+  store.waiting.shift()?.(true)
+  await settle()
+  store.waiting.shift()?.(true)
+  t.equal(nameOf(await again), 'version 2', 'one after it does')
+  t.equal(store.asked, 3)
+})
+
 t.test('a user changed during one of two look-ups is the same user for both (DESIGN §6)', async t => {
   const { store, identities, open, change } = setUp()
   const [one, two] = [open('ada'), open('ada')]

@@ -14,7 +14,7 @@ import type { Identity, KnownUser } from './identity.ts'
 import { IdentityCache, ownText } from './identity-cache.ts'
 import type { KnownUsers } from './known-users.ts'
 import type { LastRequests } from './last-requests.ts'
-import { LookUps } from './look-ups.ts'
+import { LookUp, LookUps } from './look-ups.ts'
 import type { FoundSession, SessionLimits, SessionStore } from './session.ts'
 
 /** Remembered tokens; about 1.3 KB each with their user (`npm run bench -- memory`). */
@@ -93,10 +93,10 @@ export class Identities implements ChangeListener {
       return null
     }
     if (!isInForce(claims, this.#parts.clock())) return null
-    const find = () => this.#parts.sessions.find(claims.sessionId)
+    const lookUp = new LookUp(onAsk => this.#parts.sessions.find(claims.sessionId, onAsk))
     const admit = (found: FoundSession | undefined) => this.#admit(token, claims, found)
-    const found = find()
-    return found instanceof Promise ? this.#lookUps.settle(claims.userId, found, find, admit) : admit(found)
+    const found = lookUp.ask()
+    return found instanceof Promise ? this.#lookUps.settle(claims.userId, lookUp, found, admit) : admit(found)
   }
 
   #admit(token: string, claims: AccessTokenClaims, found: FoundSession | undefined): Identity | null {

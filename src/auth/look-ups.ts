@@ -1,16 +1,33 @@
 import type { MaybePromise } from '../users/user-store.ts'
 
-interface LookUp {
-  changed: boolean
+type Ask<Answer> = (onAsk: () => void) => MaybePromise<Answer>
+
+/** A question to the store, and whether something has changed since it was asked. */
+export class LookUp<Answer> {
+  changed = false
+  readonly #ask: Ask<Answer>
+  readonly #onAsk = () => {
+    this.changed = false
+  }
+
+  /** @param ask calls what it is given when the store is really asked: until then no change matters. */
+  constructor(ask: Ask<Answer>) {
+    this.#ask = ask
+  }
+
+  ask(): MaybePromise<Answer> {
+    this.changed = false
+    return this.#ask(this.#onAsk)
+  }
 }
 
-const mark = (lookUps: Iterable<LookUp> = []): void => {
+const mark = (lookUps: Iterable<LookUp<unknown>> = []): void => {
   for (const lookUp of lookUps) lookUp.changed = true
 }
 
 /** Look-ups under way in a store across a network, by user: one that meets a change has to be made again. */
 export class LookUps {
-  readonly #underWay = new Map<string, Set<LookUp>>()
+  readonly #underWay = new Map<string, Set<LookUp<unknown>>>()
 
   userChanged(userId: string): void {
     mark(this.#underWay.get(userId))
@@ -21,24 +38,23 @@ export class LookUps {
   }
 
   /**
-   * A change that arrives while the store is being asked may not be in its answer: it is asked again.
+   * A change that arrives while the store is being asked may not be in its answer: it is asked again. One that arrives
+   * while the question waits for a connection is in it: were that asked again too, then behind a long queue, with changes
+   * coming faster than it moves, nothing would ever be answered.
+   * @param asked the look-up's first answer.
    * @param use made with an answer that has every change of the user which has arrived, before another one can.
    */
   async settle<Answer, Result>(
     userId: string,
+    lookUp: LookUp<Answer>,
     asked: Promise<Answer>,
-    ask: () => MaybePromise<Answer>,
     use: (answer: Answer) => Result,
   ): Promise<Result> {
-    const lookUp = { changed: false }
     const ofUser = this.#underWay.get(userId) ?? new Set()
     this.#underWay.set(userId, ofUser.add(lookUp))
     try {
       let answer = await asked
-      while (lookUp.changed) {
-        lookUp.changed = false
-        answer = await ask()
-      }
+      while (lookUp.changed) answer = await lookUp.ask()
       return use(answer)
     } finally {
       ofUser.delete(lookUp)

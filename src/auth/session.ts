@@ -72,8 +72,11 @@ export interface SessionStore {
   endAll(userId: string, exceptId: string | null): Promise<boolean>
   /** The newest sessions of a user that have not reached their absolute end or been idle since `idleSince`, newest first. */
   list(userId: string, now: number, idleSince: number, limit: number): MaybePromise<readonly Session[]>
-  /** Whether what is found may still be used is the caller's to judge. */
-  find(id: string): MaybePromise<FoundSession | undefined>
+  /**
+   * Whether what is found may still be used is the caller's to judge.
+   * @param onAsk called when the store is really asked, which may be long after: what changed before then is in the answer.
+   */
+  find(id: string, onAsk?: () => void): MaybePromise<FoundSession | undefined>
 }
 
 /** A session with its user, as the store has them. */

@@ -1,4 +1,6 @@
 /** The shared engine: the contract of every engine, then what is PostgreSQL's own about the database. */
+import { setImmediate } from 'node:timers/promises'
+import pg from 'pg'
 import t from 'tap'
 import { count, page } from '../../src/storage/postgres/lists.ts'
 import { migrate } from '../../src/storage/postgres/migrate.ts'
@@ -102,6 +104,28 @@ t.test('postgres: two instances that note the same users in any order do not dea
       ]),
     )
   }
+})
+
+t.test('postgres: a look-up that waits for a connection has not been asked yet (DESIGN §7)', async t => {
+  const storage = await openPostgresStorage(await urlOf(t), 1)
+  t.teardown(() => storage.close())
+  const { session } = await add(storage)
+  const client = new pg.Client({ connectionString: await urlOf(t) })
+  await client.connect()
+  await client.query('BEGIN; LOCK TABLE sessions')
+  let asked = 0
+  const find = () =>
+    storage.sessions.find(session.id, () => {
+      asked += 1
+    })
+  const finds = [find(), find()]
+  while (asked === 0) await setImmediate()
+  await client.query('SELECT 1')
+  t.equal(asked, 1, 'the first one has the only connection')
+  await client.query('COMMIT')
+  await client.end()
+  for (const found of await Promise.all(finds)) t.equal(found?.session.id, session.id)
+  t.equal(asked, 2)
 })
 
 t.test('postgres: a batch of last requests changes no index (HOT)', async t => {

@@ -20,13 +20,19 @@ class TestStore {
   readonly sessions = new Map<string, Session>()
   /** Look-ups that wait; each takes whether it answers with what was true when it was asked. */
   readonly waiting: ((old: boolean) => void)[] = []
+  /** For each look-up, what lets it ask: the moment that counts for what is true. Without it, that is its beginning. */
+  readonly queued: (() => void)[] = []
   asked = 0
   later = true
 
-  find(id: string): Found | Promise<Found> {
+  find(id: string, onAsk?: () => void): Found | Promise<Found> {
     this.asked += 1
     if (!this.later) return this.#read(id)
-    const then = this.#read(id)
+    let then = this.#read(id)
+    this.queued.push(() => {
+      then = this.#read(id)
+      onAsk?.()
+    })
     return new Promise(resolve => {
       this.waiting.push(old => resolve(old ? then : this.#read(id)))
     })

@@ -75,10 +75,15 @@ export class Database {
 
   /**
    * Runs one statement, which PostgreSQL commits by itself.
+   * @param onStart called when there is a connection for it.
    * @throws {ServiceError} `storeUnavailable`, also where it is not known whether a write has happened; `overloaded`
    */
-  run<Row extends object>(statement: Statement): Promise<readonly Row[]> {
-    return this.#use(run => run<Row>(statement), isAnswer)
+  run<Row extends object>(statement: Statement, onStart?: () => void): Promise<readonly Row[]> {
+    const work = (run: Run): Promise<readonly Row[]> => {
+      onStart?.()
+      return run<Row>(statement)
+    }
+    return this.#use(work, isAnswer)
   }
 
   /** Runs several statements as a whole, each of which sees what was committed before it. @throws {ServiceError} as {@link run} */

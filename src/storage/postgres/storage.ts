@@ -117,8 +117,9 @@ export const openPostgresStorage = async (url: string, connections: number): Pro
         const rows = await database.run<SessionRow>({ name: 'sessions', text: LIST_SESSIONS, values })
         return rows.map(row => toSession(row, userId))
       },
-      async find(id) {
-        const [row] = await database.run<FoundRow>({ name: 'session', text: SELECT_SESSION, values: [id] })
+      async find(id, onAsk) {
+        const statement = { name: 'session', text: SELECT_SESSION, values: [id] }
+        const [row] = await database.run<FoundRow>(statement, onAsk)
         return row && toFound(row)
       },
     },
