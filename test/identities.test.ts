@@ -141,6 +141,24 @@ t.test('a change before the store is really asked costs no second question (DESI
   t.equal(store.asked, 3)
 })
 
+t.test('what one look-up finds revoked, an earlier one does not bring back (DESIGN §5, §7)', async t => {
+  const { store, identities, open } = setUp()
+  const { session, token } = open('ada')
+  const earlier = identities.identify(token)
+  // By another instance, of which this one has not heard yet.
+  store.sessions.delete(session.id)
+  const later = identities.identify(token)
+  store.waiting.pop()?.(true)
+  t.equal(await later, null)
+  store.waiting.pop()?.(true)
+  await settle()
+  store.waiting.pop()?.(true)
+  t.equal(await earlier, null)
+  const after = identities.identify(token)
+  store.waiting.pop()?.(true)
+  t.equal(await after, null, 'nor is it remembered')
+})
+
 t.test('a user changed during one of two look-ups is the same user for both (DESIGN §6)', async t => {
   const { store, identities, open, change } = setUp()
   const [one, two] = [open('ada'), open('ada')]

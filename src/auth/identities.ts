@@ -100,7 +100,12 @@ export class Identities implements ChangeListener {
   }
 
   #admit(token: string, claims: AccessTokenClaims, found: FoundSession | undefined): Identity | null {
-    if (found === undefined || found.user.disabled || found.session.userId !== claims.userId) return null
+    if (found === undefined || found.user.disabled || found.session.userId !== claims.userId) {
+      // Perhaps another instance's doing, of which nothing has been heard yet: an older answer that is still on its way must
+      // not bring the token back.
+      this.userChanged(claims.userId)
+      return null
+    }
     const { session, user, userKey } = found
     const now = this.#parts.clock()
     const lastRequestAt = this.#parts.lastRequests.latestOfSession(session)
