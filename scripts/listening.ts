@@ -14,12 +14,17 @@ export interface Listening {
 export const listening = (child: ChildProcess, limit: number): Promise<Listening> => {
   const { promise, resolve, reject } = Promise.withResolvers<Listening>()
   let output = ''
+  let listens = false
   const fail = (): void => reject(new Error(`the process does not listen:\n${output}`))
   const timer = setTimeout(fail, limit)
   const collect = (chunk: Buffer): void => {
     output += chunk
+    // To look through it copies all of it: a log of megabytes would cost its reader seconds.
+    if (listens) return
     const url = /listening at (http:\/\/[^"\s]+)/.exec(output)?.[1]
-    if (url !== undefined) resolve({ url, output: () => output })
+    if (url === undefined) return
+    listens = true
+    resolve({ url, output: () => output })
   }
   child.stdout?.on('data', collect)
   child.stderr?.on('data', collect)

@@ -6,13 +6,14 @@ import { chownSync, cpSync, mkdtempSync, rmSync, statSync, writeFileSync } from 
 import { createServer, Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 
 export interface PostgresServer {
   /** Of the database `postgres`, as its superuser. */
   readonly url: string
-  /** Ends it as a crash would, and starts it again on the same data and port. */
-  crash(): Promise<void>
+  /** Ends it as a crash would, and starts it again on the same data and port after `away` milliseconds. */
+  crash(away?: number): Promise<void>
   stop(): Promise<void>
 }
 
@@ -133,8 +134,9 @@ export const startPostgres = async (options: PostgresOptions = {}): Promise<Post
   return {
     url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`,
     // Immediate shutdown: nothing is finished, the log is replayed at the next start.
-    async crash() {
+    async crash(away = 0) {
       await end('SIGQUIT')
+      await sleep(away)
       await start()
     },
     // Fast shutdown: whoever is connected is cut off.

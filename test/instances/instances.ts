@@ -1,0 +1,94 @@
+/**
+ * Many instances on one PostgreSQL, as real processes on real sockets: outages, rolling restarts, revocation, workers
+ * (DESIGN §7).
+ *
+ * `npm run test:instances -- --rounds 8 --seed 1 --only rolling`
+ */
+import { parseArgs } from 'node:util'
+import { type PostgresServer, startPostgres } from '../../scripts/postgres-server.ts'
+import { createRandom } from '../crash/random.ts'
+import type { Context } from '../support/build.ts'
+import { query } from '../support/postgres.ts'
+import { runOutages } from './outages.ts'
+import type { Part } from './part.ts'
+import type { Report } from './report.ts'
+import { runRevocation } from './revocation.ts'
+import { runRevocationCut } from './revocation-cut.ts'
+import { runRolling } from './rolling.ts'
+import { runStandstill } from './standstill.ts'
+import { runWorkers } from './workers.ts'
+
+const PARTS: Readonly<Record<string, (part: Part) => Promise<Report>>> = {
+  outages: runOutages,
+  rolling: runRolling,
+  revocation: runRevocation,
+  'revocation-cut': runRevocationCut,
+  standstill: runStandstill,
+  workers: runWorkers,
+}
+
+const { values } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '8' },
+    seed: { type: 'string' },
+    only: { type: 'string', multiple: true, default: Object.keys(PARTS) },
+  },
+})
+/** Milliseconds that the whole run may take. */
+const LIMIT = { base: 240_000, round: 20_000 }
+
+const rounds = Number(values.rounds)
+const seed = values.seed === undefined ? Date.now() % 1_000_000 : Number(values.seed)
+const print = (line: string): void => void process.stdout.write(`${line}\n`)
+
+const cleanups: (() => unknown)[] = []
+const cleanUp = async (): Promise<void> => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
+}
+const context: Context = { teardown: cleanup => void cleanups.push(cleanup) }
+let postgres: PostgresServer | null = null
+
+/** Whatever happens, no process and no file stays. */
+const abandon = (reason: unknown): void => {
+  print(`\nabandoned: ${reason instanceof Error ? reason.stack : reason}`)
+  void cleanUp()
+    .then(() => postgres?.stop())
+    .finally(() => process.exit(1))
+}
+for (const event of ['SIGINT', 'SIGTERM', 'uncaughtException'] as const) process.once(event, abandon)
+setTimeout(abandon, LIMIT.base + LIMIT.round * rounds, 'it takes too long').unref()
+
+/** A database of its own for each part, so that what one leaves behind is not another one's. */
+const createDatabase = async (server: string, name: string): Promise<string> => {
+  await query(server, `CREATE DATABASE "${name}"`)
+  const url = new URL(server)
+  url.pathname = name
+  return url.href
+}
+
+const runAll = async (names: readonly string[]): Promise<string[]> => {
+  const failed: string[] = []
+  postgres = await startPostgres({ durable: true })
+  for (const name of names) {
+    const run = PARTS[name]
+    if (run === undefined) throw new Error(`there is no part ${name}, only ${Object.keys(PARTS).join(', ')}`)
+    const begin = performance.now()
+    const databaseUrl = await createDatabase(postgres.url, name)
+    const env = { DATABASE_URL: databaseUrl }
+    const report = await run({ context, random: createRandom(seed), rounds, postgres, databaseUrl, env })
+    await cleanUp()
+    report.figure('took', `${((performance.now() - begin) / 1_000).toFixed(1)} s`)
+    if (!report.print()) failed.push(name)
+  }
+  await postgres.stop()
+  return failed
+}
+
+print(`seed ${seed}`)
+try {
+  const failed = await runAll(values.only)
+  print(failed.length === 0 ? '\nall passed' : `\nfailed: ${failed.join(', ')}`)
+  process.exitCode = failed.length === 0 ? 0 : 1
+} catch (error) {
+  abandon(error)
+}

@@ -1,0 +1,62 @@
+/** What every answer has to be, whatever it was asked for. */
+import { ANSWER_LIMIT, type Answer, type Call, Lost } from './http.ts'
+
+const isMessages = (value: unknown): boolean =>
+  Array.isArray(value) && value.length > 0 && value.every(message => typeof message === 'string')
+
+/** `{"errors": {"<field>": ["message", …]}}` and nothing else (DESIGN §3). */
+const isErrorBody = (text: string): boolean => {
+  try {
+    const { errors, ...rest } = JSON.parse(text)
+    return (
+      Object.keys(rest).length === 0 &&
+      Object.values(errors).length > 0 &&
+      Object.values(errors).every(isMessages)
+    )
+  } catch {
+    return false
+  }
+}
+
+/** What is wrong with an answer by itself. */
+export const faultsOf = ({ status, headers, text, sentAt, answeredAt }: Answer): string[] => {
+  const faults: string[] = []
+  const isJson = headers['content-type']?.startsWith('application/json') ?? false
+  if (!isJson || (status >= 400 && !isErrorBody(text))) faults.push(`${status} with the body ${text}`)
+  if (status >= 500 && status !== 503) faults.push(`${status}: ${text}`)
+  if (status === 503 && !/^[1-9]\d*$/.test(headers['retry-after'] ?? ''))
+    faults.push('503 without Retry-After')
+  if (answeredAt - sentAt > ANSWER_LIMIT) faults.push(`${status} after ${Math.round(answeredAt - sentAt)} ms`)
+  return faults
+}
+
+/** Keeps account of all requests of a part. */
+export class Journal {
+  readonly faults: string[] = []
+  readonly statuses = new Map<number, number>()
+  answered = 0
+  /** Milliseconds of the slowest answer. */
+  slowest = 0
+
+  /** Notes an answer. @param where which instance gave it. */
+  answer(where: string, { method, path }: Call, answer: Answer): void {
+    this.answered += 1
+    this.statuses.set(answer.status, (this.statuses.get(answer.status) ?? 0) + 1)
+    this.slowest = Math.max(this.slowest, answer.answeredAt - answer.sentAt)
+    for (const fault of faultsOf(answer)) this.faults.push(`${where} ${method} ${path}: ${fault}`)
+  }
+
+  fault(where: string, { method, path }: Call, what: string): void {
+    this.faults.push(`${where} ${method} ${path}: ${what}`)
+  }
+
+  count(status: number): number {
+    return this.statuses.get(status) ?? 0
+  }
+}
+
+/** @returns the error, when it tells of a lost answer. @throws any other. */
+export const asLost = (error: unknown): Lost => {
+  if (error instanceof Lost) return error
+  throw error
+}

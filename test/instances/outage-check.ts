@@ -1,0 +1,87 @@
+/** What has to hold after the outages: by the service's own answers, and by the database itself. */
+import { query } from '../support/postgres.ts'
+import { bodyOf, calls } from './http.ts'
+import type { Instance } from './instance.ts'
+import { type Account, identifies } from './outage-load.ts'
+import type { PairClient } from './pair-client.ts'
+
+const CONCURRENCY = 4
+
+/** Each account signs in, and its tokens identify it on both instances. @returns what is lost. */
+export const verifyAccounts = async (
+  client: PairClient,
+  pair: readonly Instance[],
+  accounts: readonly Account[],
+): Promise<string[]> => {
+  const lost: string[] = []
+  const verifyToken = async (account: Account, token: string): Promise<void> => {
+    for (const instance of pair) {
+      const answer = await client.attempt(instance, calls.account(token))
+      if (answer === null || !identifies(answer, account))
+        lost.push(
+          `${account.email}: ${instance.name} answered its token with ${answer?.status} ${answer?.text}`,
+        )
+    }
+  }
+  const verify = async (account: Account): Promise<void> => {
+    const { answer } = await client.persist(calls.signIn(account.email, account.password))
+    if (answer?.status === 200) await verifyToken(account, bodyOf(answer).accessToken as string)
+    else lost.push(`${account.email}: sign-in answered ${answer?.status} ${answer?.text}`)
+    if (account.token !== null) await verifyToken(account, account.token)
+  }
+  // The workers share one iterator, so each account is taken once.
+  const rest = accounts.values()
+  const worker = async (): Promise<void> => {
+    for (const account of rest) await verify(account)
+  }
+  await Promise.all(Array.from({ length: CONCURRENCY }, worker))
+  return lost
+}
+
+/** Rows that only half of a write would leave behind. */
+const HALVES = {
+  'user without a session':
+    'SELECT email AS what FROM users WHERE NOT EXISTS (SELECT 1 FROM sessions WHERE user_key = users.key)',
+  'user without what sign-up writes':
+    "SELECT email AS what FROM users WHERE password_hash NOT LIKE '$argon2id$%'",
+  'session without a user':
+    'SELECT id AS what FROM sessions WHERE NOT EXISTS (SELECT 1 FROM users WHERE key = sessions.user_key)',
+  'last request without a user':
+    'SELECT user_key AS what FROM last_requests WHERE NOT EXISTS (SELECT 1 FROM users WHERE key = user_key)',
+} as const
+
+export interface DatabaseReport {
+  readonly users: number
+  readonly duplicates: readonly string[]
+  readonly halves: readonly string[]
+  /** Accounts that the database does not have, and users whom nobody asked for. */
+  readonly strays: readonly string[]
+}
+
+export const inspectDatabase = async (
+  url: string,
+  accounts: readonly Account[],
+  asked: ReadonlySet<string>,
+): Promise<DatabaseReport> => {
+  const emails = (await query(url, 'SELECT email FROM users')).map(({ email }) => String(email))
+  const stored = new Set(emails)
+  // By an expression that no index has: the one that ought to prevent it is not asked.
+  const twice = await query(
+    url,
+    'SELECT lower(trim(email)) AS what FROM users GROUP BY 1 HAVING count(*) > 1',
+  )
+  const halves: string[] = []
+  for (const [what, sql] of Object.entries(HALVES))
+    for (const row of await query(url, sql)) halves.push(`${what}: ${row.what}`)
+  return {
+    users: emails.length,
+    duplicates: twice.map(({ what }) => `${what} is there twice`),
+    halves,
+    strays: [
+      ...accounts
+        .filter(({ email }) => !stored.has(email))
+        .map(({ email }) => `${email} is not in the database`),
+      ...emails.filter(email => !asked.has(email)).map(email => `${email} is in the database, unasked`),
+    ],
+  }
+}

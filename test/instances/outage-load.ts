@@ -1,0 +1,116 @@
+/** Sign-ups, sign-ins and reads on both instances, while one of them or the database goes down. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Random } from '../crash/random.ts'
+import { type Answer, bodyOf, calls } from './http.ts'
+import type { Journal } from './judge.ts'
+import type { Definite, PairClient } from './pair-client.ts'
+
+/** Workers of each kind, and milliseconds that each rests after a call: hashing gets about a core. */
+const WORKERS = { signUp: 3, signIn: 2, read: 4 }
+const REST = { signUp: 60, signIn: 60, read: 20 }
+
+/** One sign-up in so many is made on both instances at once. */
+const CONTEST_ONE_IN = 6
+
+export interface Account {
+  readonly email: string
+  readonly password: string
+  /** The newest; `null` while the answers that had one were lost. */
+  token: string | null
+}
+
+export interface OutageLoad {
+  /** E-mails for which a sign-up was sent, acknowledged or not. */
+  readonly asked: ReadonlySet<string>
+  /** Whose sign-up was acknowledged, or found to have happened. */
+  readonly accounts: readonly Account[]
+  /** Sign-ups that were made on both instances at once. */
+  readonly contested: number
+  stop(): Promise<void>
+}
+
+/** Whether a token was answered with its own account. */
+export const identifies = (answer: Answer, { email }: Account): boolean =>
+  answer.status === 200 && bodyOf(answer).email === email
+
+export const startOutageLoad = (client: PairClient, journal: Journal, random: Random): OutageLoad => {
+  const asked = new Set<string>()
+  const accounts: Account[] = []
+  let contested = 0
+  let running = true
+
+  /** One e-mail wins once, and no answer is 409 unless there was somebody to lose to. */
+  const judgeSignUp = (email: string, outcomes: readonly Definite[]): void => {
+    const call = calls.signUp(email, '')
+    const statuses = outcomes.map(({ answer }) => answer?.status)
+    const wins = statuses.filter(status => status === 201).length
+    const unknown = outcomes.some(({ repeats }) => repeats > 0)
+    if (statuses.some(status => status !== 201 && status !== 409 && status !== undefined))
+      journal.fault('both', call, `answered ${statuses}`)
+    if (wins > 1) journal.fault('both', call, `${email} was taken twice`)
+    if (wins === 0 && !unknown) journal.fault('both', call, `${email} was new, and nobody got it`)
+  }
+
+  const signUp = async (): Promise<void> => {
+    const email = `outage-${asked.size + 1}@example.com`
+    const password = `the pass phrase of ${email}!`
+    asked.add(email)
+    const call = calls.signUp(email, password)
+    const isContest = random.integer(1, CONTEST_ONE_IN) === 1
+    if (isContest) contested += 1
+    const outcomes = await Promise.all(
+      isContest ? [client.persist(call, 0), client.persist(call, 1)] : [client.persist(call)],
+    )
+    judgeSignUp(email, outcomes)
+    const won = outcomes.find(({ answer }) => answer?.status === 201)?.answer
+    const exists = outcomes.some(({ answer }) => answer?.status === 409)
+    if (won || exists)
+      accounts.push({ email, password, token: won ? (bodyOf(won).accessToken as string) : null })
+  }
+
+  const signIn = async (): Promise<void> => {
+    const account = random.pick(accounts)
+    if (account === undefined) return
+    const call = calls.signIn(account.email, account.password)
+    const { answer } = await client.persist(call)
+    if (answer === null) return
+    if (answer.status === 200) account.token = bodyOf(answer).accessToken as string
+    else journal.fault('either', call, `${account.email}, the right pair: ${answer.status} ${answer.text}`)
+  }
+
+  const read = async (): Promise<void> => {
+    const account = random.pick(accounts)
+    if (account === undefined || account.token === null) return
+    const call = calls.account(account.token)
+    const instance = client.either()
+    const answer = await client.attempt(instance, call)
+    if (answer !== null && answer.status !== 503 && !identifies(answer, account))
+      journal.fault(instance.name, call, `${account.email}: ${answer.status} ${answer.text}`)
+  }
+
+  const work = async (step: () => Promise<void>, rest: number): Promise<void> => {
+    while (running) {
+      await step()
+      await sleep(rest)
+    }
+  }
+  const start = (count: number, step: () => Promise<void>, rest: number) =>
+    Array.from({ length: count }, () => work(step, rest))
+  const workers = [
+    ...start(WORKERS.signUp, signUp, REST.signUp),
+    ...start(WORKERS.signIn, signIn, REST.signIn),
+    ...start(WORKERS.read, read, REST.read),
+  ]
+
+  return {
+    asked,
+    accounts,
+    get contested() {
+      return contested
+    },
+    async stop() {
+      running = false
+      await Promise.all(workers)
+    },
+  }
+}

@@ -1,0 +1,111 @@
+/**
+ * One instance is killed, the database crashes, both at once, or the database stays away, under load: nothing that was
+ * acknowledged is lost, nothing is there twice or half, and whoever repeats what was not answered gets one answer.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Answer } from './http.ts'
+import { meets, type Span, startPair } from './instance.ts'
+import { Journal } from './judge.ts'
+import { inspectDatabase, verifyAccounts } from './outage-check.ts'
+import { startOutageLoad } from './outage-load.ts'
+import { PairClient } from './pair-client.ts'
+import type { Part } from './part.ts'
+import { Readiness } from './readiness.ts'
+import { milliseconds, Report } from './report.ts'
+
+/** What happens, a kind a round. */
+const KINDS = ['instance', 'database', 'both', 'database away'] as const
+
+/** Milliseconds of load before it, until a killed instance is started, and that the database stays away in its kind. */
+const LOAD = { min: 600, max: 2_000 }
+const RESTART = { min: 50, max: 500 }
+const AWAY = 2_000
+
+/** Milliseconds within which an instance is ready when all it needs is back. */
+const RECOVERY = 5_000
+
+export const runOutages = async ({
+  context,
+  random,
+  rounds,
+  postgres,
+  databaseUrl,
+  env,
+}: Part): Promise<Report> => {
+  const report = new Report('Outages: kill -9 of an instance, crash of PostgreSQL')
+  const journal = new Journal()
+  const pair = await startPair(context, env)
+  const client = new PairClient(pair, journal, random)
+  const watched = pair.map(instance => new Readiness(instance, journal))
+  const load = startOutageLoad(client, journal, random)
+  const aways: Span[] = []
+  const recoveries: number[] = []
+  const unready: string[] = []
+  let kills = 0
+
+  const killOne = async (): Promise<void> => {
+    const victim = pair[random.integer(0, 1) as 0 | 1]
+    kills += 1
+    await victim.stop('SIGKILL')
+    await sleep(random.integer(RESTART.min, RESTART.max))
+    await victim.start()
+  }
+  const crashDatabase = async (away: number): Promise<void> => {
+    const span = { from: performance.now(), to: Number.POSITIVE_INFINITY }
+    aways.push(span)
+    await postgres.crash(away)
+    span.to = performance.now()
+    for (const readiness of watched) unready.push(...readiness.faultsDuring(span, away))
+  }
+  const recover = async (readiness: Readiness): Promise<void> => {
+    const back = performance.now()
+    const ready = await readiness.since(back, RECOVERY)
+    if (ready === null) unready.push(`${readiness.instance.name} /ready: not 200 within ${RECOVERY} ms`)
+    else recoveries.push(ready - back)
+  }
+
+  for (let round = 0; round < rounds; round += 1) {
+    await sleep(random.integer(LOAD.min, LOAD.max))
+    const kind = KINDS[round % KINDS.length]
+    await Promise.all([
+      (kind === 'instance' || kind === 'both') && killOne(),
+      kind !== 'instance' && crashDatabase(kind === 'database away' ? AWAY : 0),
+    ])
+    await Promise.all(watched.map(recover))
+  }
+  await sleep(LOAD.min)
+  await load.stop()
+  const lost = await verifyAccounts(client, pair, load.accounts)
+  await Promise.all(watched.map(readiness => readiness.stop()))
+  const stopped = await Promise.all(pair.map(instance => instance.stop('SIGTERM')))
+  client.close()
+  const database = await inspectDatabase(databaseUrl, load.accounts, load.asked)
+
+  /** Nobody is told so long after the database is back. */
+  const isUnfounded = ({ sentAt, answeredAt }: Answer): boolean =>
+    !aways.some(({ from, to }) => meets({ from, to: to + RECOVERY }, sentAt, answeredAt))
+  const unfounded = client.unavailable.filter(isUnfounded)
+
+  report.figure('rounds', `${rounds}: ${kills} kills, ${aways.length} crashes of the database`)
+  report.figure('requests answered', journal.answered)
+  report.figure('503 · answers lost to kills', `${client.unavailable.length} · ${client.lost}`)
+  report.figure('slowest answer', milliseconds(journal.slowest))
+  report.figure('ready again, at most', milliseconds(Math.max(0, ...recoveries)))
+  report.figure('sign-ups sent · on both at once', `${load.asked.size} · ${load.contested}`)
+  report.figure('accounts acknowledged · in database', `${load.accounts.length} · ${database.users}`)
+  report.faults('lost', [...lost, ...database.strays])
+  report.faults('twice', database.duplicates)
+  report.faults('half', database.halves)
+  report.faults('wrong answers', journal.faults)
+  report.faults('wrong readiness', unready)
+  report.faults(
+    '503 while the database was there',
+    unfounded.map(({ text }) => text),
+  )
+  report.expect(
+    stopped.every(code => code === 0),
+    `after all that, SIGTERM ended them with ${stopped}`,
+  )
+  report.expect(load.accounts.length > rounds, 'hardly any account was acknowledged')
+  return report
+}

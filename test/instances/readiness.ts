@@ -1,0 +1,88 @@
+/** `/ready` of one instance, asked again and again. */
+import { Agent } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { calls, send } from './http.ts'
+import type { Instance, Span } from './instance.ts'
+import { asLost, type Journal } from './judge.ts'
+
+/** Milliseconds between two questions. */
+const INTERVAL = 25
+
+/** Milliseconds within which the connections of a database that goes down have ended. */
+const ENDING = 250
+
+interface Sample {
+  readonly status: number
+  readonly sentAt: number
+  readonly answeredAt: number
+}
+
+export class Readiness {
+  readonly instance: Instance
+  readonly #journal: Journal
+  readonly #agent = new Agent({ keepAlive: true })
+  readonly #samples: Sample[] = []
+  readonly #end: Promise<void>
+  #running = true
+
+  constructor(instance: Instance, journal: Journal) {
+    this.instance = instance
+    this.#journal = journal
+    this.#end = this.#watch()
+  }
+
+  /** Resolves with the moment of the first 200 that was asked for from `from` on; `null` when none comes in time. */
+  async since(from: number, limit: number): Promise<number | null> {
+    while (performance.now() < from + limit) {
+      const ready = this.#samples.find(({ sentAt, status }) => sentAt >= from && status === 200)
+      if (ready !== undefined) return ready.answeredAt
+      await sleep(INTERVAL)
+    }
+    return null
+  }
+
+  /**
+   * What was wrong while the database was away.
+   * @param span from before its end until it was back.
+   * @param surely milliseconds from the span's beginning within which it cannot have been back.
+   */
+  faultsDuring(span: Span, surely: number): string[] {
+    const { name } = this.instance
+    const seen = this.#samples.filter(
+      ({ sentAt, answeredAt }) => sentAt >= span.from && answeredAt <= span.to,
+    )
+    const first = seen.find(({ status }) => status === 503)
+    if (first === undefined) {
+      if (this.instance.wasDown(span.from, span.to)) return []
+      return [`${name} /ready: never 503 while the database was away (${seen.map(({ status }) => status)})`]
+    }
+    return seen
+      .filter(
+        ({ status, sentAt, answeredAt }) =>
+          status === 200 && sentAt > first.answeredAt + ENDING && answeredAt < span.from + surely,
+      )
+      .map(() => `${name} /ready: 200 while the database was away`)
+  }
+
+  async stop(): Promise<void> {
+    this.#running = false
+    await this.#end
+    this.#agent.destroy()
+  }
+
+  async #watch(): Promise<void> {
+    const call = calls.ready()
+    while (this.#running) {
+      try {
+        const answer = await send(this.instance.url, call, this.#agent)
+        this.#journal.answer(this.instance.name, call, answer)
+        this.#samples.push(answer)
+      } catch (error) {
+        const { message, sentAt, lostAt } = asLost(error)
+        if (!this.instance.wasDown(sentAt, lostAt))
+          this.#journal.fault(this.instance.name, call, `no answer, though it ran: ${message}`)
+      }
+      await sleep(INTERVAL)
+    }
+  }
+}

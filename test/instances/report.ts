@@ -1,0 +1,57 @@
+/** What the run found: figures as a table, faults as sentences. */
+
+/** Faults that are printed of each part. */
+const SHOWN = 15
+
+const print = (line: string): void => void process.stdout.write(`${line}\n`)
+
+export class Report {
+  readonly #title: string
+  readonly #figures: (readonly [name: string, value: string])[] = []
+  readonly #faults: string[] = []
+
+  constructor(title: string) {
+    this.#title = title
+  }
+
+  figure(name: string, value: string | number): void {
+    this.#figures.push([name, String(value)])
+  }
+
+  /** A figure that has to be 0: how many of these faults there are. */
+  faults(name: string, faults: readonly string[]): void {
+    this.figure(name, faults.length)
+    this.#faults.push(...faults)
+  }
+
+  fault(message: string): void {
+    this.#faults.push(message)
+  }
+
+  /** Notes a fault unless all is well. */
+  expect(condition: boolean, message: string): void {
+    if (!condition) this.fault(message)
+  }
+
+  /** @returns whether nothing was wrong. */
+  print(): boolean {
+    const width = Math.max(...this.#figures.map(([name]) => name.length))
+    print(`\n${this.#title}: ${this.#faults.length === 0 ? 'passed' : 'FAILED'}`)
+    for (const [name, value] of this.#figures) print(`  ${name.padEnd(width)}  ${value}`)
+    for (const fault of this.#faults.slice(0, SHOWN)) print(`  ! ${fault}`)
+    if (this.#faults.length > SHOWN) print(`  ! and ${this.#faults.length - SHOWN} more`)
+    return this.#faults.length === 0
+  }
+}
+
+/** The value below which `part` of all of them lie. */
+export const quantile = (values: readonly number[], part: number): number => {
+  const sorted = values.toSorted((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * part) - 1)] ?? Number.NaN
+}
+
+export const milliseconds = (value: number): string => `${value.toFixed(value < 10 ? 1 : 0)} ms`
+
+/** Median, 99th percentile and maximum. */
+export const spread = (values: readonly number[]): string =>
+  [quantile(values, 0.5), quantile(values, 0.99), quantile(values, 1)].map(milliseconds).join(' / ')

@@ -1,0 +1,51 @@
+/** What `WORKERS=2` cannot start with: the first process ends, and says why. */
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { ADMIN_KEY, JWT_SECRET, temporaryFolder } from '../support/build.ts'
+import { spawnServer } from '../support/process.ts'
+import { freePort } from './instance.ts'
+import type { Part } from './part.ts'
+import type { Report } from './report.ts'
+
+/** Milliseconds until a start that neither succeeds nor fails is ended. */
+const START_LIMIT = 10_000
+
+/** What an operator can mend is said without a stack. */
+const isSentence = (text: string, part: RegExp): boolean => part.test(text) && !/^\s+at /m.test(text)
+
+const refused = async (env: Record<string, string>): Promise<{ code: number | null; text: string }> => {
+  const child = spawnServer({ ADMIN_KEY, JWT_SECRET, PORT: String(await freePort()), WORKERS: '2', ...env })
+  let text = ''
+  child.stderr?.on('data', chunk => {
+    text += chunk
+  })
+  const timer = setTimeout(() => child.kill('SIGKILL'), START_LIMIT)
+  const [code] = (await once(child, 'close')) as [number | null]
+  clearTimeout(timer)
+  return { code, text }
+}
+
+export const refuse = async ({ context, databaseUrl }: Part, report: Report): Promise<void> => {
+  const sqlite = await refused({ DATABASE_URL: `sqlite:${join(temporaryFolder(context), 'workers.db')}` })
+  report.figure('with SQLite', `${sqlite.code}: ${sqlite.text.trim()}`)
+  report.expect(
+    sqlite.code === 1 && isSentence(sqlite.text, /WORKERS/),
+    'with SQLite it is not refused in a sentence',
+  )
+
+  const nobody = new URL(databaseUrl)
+  nobody.port = String(await freePort())
+  const stranger = new URL(databaseUrl)
+  stranger.password = 'wrong'
+  for (const [what, { href }] of Object.entries({
+    'no database there': nobody,
+    'a wrong password': stranger,
+  })) {
+    const { code, text } = await refused({ DATABASE_URL: href })
+    report.figure(what, `${code}: ${text.trim().split('\n')[0]}`)
+    report.expect(
+      code === 1 && isSentence(text, /Gatehouse cannot start/),
+      `${what}: ended with ${code}: ${text}`,
+    )
+  }
+}
