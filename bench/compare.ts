@@ -1,5 +1,6 @@
 /** Measures two servers in turn, round after round, under the same load. */
 import type { LoadGenerator } from './load/load.ts'
+import { sendAll } from './load/send-all.ts'
 import type { Server } from './processes.ts'
 import type { Requests } from './requests.ts'
 import { assertSameBytes } from './same-bytes.ts'
@@ -12,7 +13,7 @@ export interface Sample {
   /** Milliseconds. */
   readonly p50: number
   readonly p99: number
-  /** Microseconds of the server process, user and system, all threads. */
+  /** Microseconds of the server process and its workers, user and system, all threads. */
   readonly cpuPerRequest: number
 }
 
@@ -20,6 +21,8 @@ export interface Side {
   readonly name: string
   readonly server: Server
   readonly requests: Requests
+  /** The processors that its load is made on, if it matters. */
+  readonly cores?: readonly number[]
 }
 
 export interface Comparison {
@@ -31,17 +34,17 @@ export interface Comparison {
   readonly cpuRatio: Spread
 }
 
-/** Seconds of load before the first round, after which the code is compiled and the caches are filled. */
+/** Seconds of load before the first round, after which the code is compiled. */
 const WARM_UP = 3
 
 /** @throws {Error} when a request fails: a figure that counts refusals is worth nothing. */
 export const sample = async (
   generator: LoadGenerator,
-  { name, server, requests }: Side,
+  { name, server, requests, cores }: Side,
   seconds: number,
 ): Promise<Sample> => {
   const before = await server.ask('cpu')
-  const load = await generator.run({ url: server.url, requests, seconds })
+  const load = await generator.run({ url: server.url, requests, seconds, ...(cores && { cores }) })
   const cpu = (await server.ask('cpu')) - before
   if (load.errors > 0) throw new Error(`${name}: ${load.errors} of ${load.requests} requests failed`)
   const { p50, p99 } = load
@@ -53,7 +56,11 @@ export const compare = async (
   first: Side,
   second: Side,
 ): Promise<Comparison> => {
-  for (const side of [first, second]) await sample(generator, side, WARM_UP)
+  for (const side of [first, second]) {
+    // Fills the caches: no round has tokens to verify but those that were forgotten.
+    await sendAll(side.server.url, side.requests)
+    await sample(generator, side, WARM_UP)
+  }
   const ofFirst: Sample[] = []
   const ofSecond: Sample[] = []
   for (let round = 0; round < rounds; round += 1) {

@@ -1,7 +1,8 @@
 /**
  * What the service costs beside bare Fastify and others, in one run. It measures and gates nothing.
  *
- * `npm run bench -- [scenario …] [--rounds N] [--seconds N] [--json]`; without names all of them, into RESULTS.md.
+ * `npm run bench -- [scenario …] [--store sqlite|postgres] [--rounds N] [--seconds N] [--json]`; without names all of them,
+ * into RESULTS.md, or RESULTS-postgres.md.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,14 +11,15 @@ import { chooseGenerator } from './load/generator.ts'
 import { CONNECTIONS } from './load/load.ts'
 import { heading, type ScenarioResult, toJson, toMarkdown, toText } from './report.ts'
 import type { Bench } from './scenario.ts'
-import { SCENARIOS } from './scenarios/index.ts'
-import { createStore, type Store } from './stores.ts'
+import { reasonAgainst, SCENARIOS } from './scenarios/index.ts'
+import { createStore, type Engine, isEngine, type Store } from './stores.ts'
 
-const RESULTS = join(import.meta.dirname, 'RESULTS.md')
+const RESULTS: Record<Engine, string> = { sqlite: 'RESULTS.md', postgres: 'RESULTS-postgres.md' }
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
+    store: { type: 'string', default: 'sqlite' },
     rounds: { type: 'string', default: '7' },
     /** Seconds of load on each side of each round. */
     seconds: { type: 'string', default: '5' },
@@ -35,6 +37,9 @@ const refuse = (message: string): never => {
 const positive = (name: string, text: string): number =>
   /^[1-9]\d{0,3}$/.test(text) ? Number(text) : refuse(`--${name} must be a whole number from 1 to 9999`)
 
+const chosenEngine = (name: string): Engine =>
+  isEngine(name) ? name : refuse(`--store must be one of ${Object.keys(RESULTS).join(', ')}`)
+
 const chosen = positionals.map(
   name =>
     SCENARIOS.find(scenario => scenario.name === name) ??
@@ -46,27 +51,36 @@ const chosen = positionals.map(
 // An exit ends what was started (processes.ts) and removes what was written (workspace.ts).
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(130))
 
-const stores = new Map<number, Promise<Store>>()
+const stores = new Map<string, Promise<Store>>()
+const engine = chosenEngine(values.store)
 
 const bench: Bench = {
   generator: chooseGenerator(),
   rounds: positive('rounds', values.rounds),
   seconds: positive('seconds', values.seconds),
-  store(users) {
-    const store = stores.get(users) ?? createStore(users)
-    stores.set(users, store)
+  engine,
+  store(users, on = engine) {
+    const key = `${on} ${users}`
+    const store = stores.get(key) ?? createStore(on, users)
+    stores.set(key, store)
     return store
   },
+  emptyStore: () => createStore(engine, 0),
 }
 const { rounds, seconds } = bench
-const conditions = { generator: bench.generator.name, rounds, seconds, connections: CONNECTIONS }
+const conditions = { engine, generator: bench.generator.name, rounds, seconds, connections: CONNECTIONS }
 const results: ScenarioResult[] = []
 
 if (!values.json) print(heading(conditions))
-for (const { name, title, run } of chosen.length > 0 ? chosen : SCENARIOS.filter(each => !each.onDemand)) {
-  const result = { name, title, findings: await run(bench) }
+for (const scenario of chosen.length > 0 ? chosen : SCENARIOS.filter(each => !each.onDemand)) {
+  const { name, title } = scenario
+  const leftOut = reasonAgainst(scenario, bench)
+  const result =
+    leftOut === undefined ? { name, title, findings: await scenario.run(bench) } : { name, title, leftOut }
   results.push(result)
   if (!values.json) print(toText(result))
 }
 if (values.json) print(toJson(conditions, results))
-if (chosen.length === 0) writeFileSync(RESULTS, toMarkdown(conditions, results))
+if (chosen.length === 0) {
+  writeFileSync(join(import.meta.dirname, RESULTS[engine]), toMarkdown(conditions, results))
+}

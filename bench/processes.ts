@@ -3,7 +3,9 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { listening } from '../scripts/listening.ts'
+import { pinned } from './cores.ts'
 import type { Question } from './probe.ts'
+import type { Environment, Store } from './stores.ts'
 
 export const PROJECT = join(import.meta.dirname, '..')
 const PROBE = './bench/probe.ts'
@@ -33,13 +35,22 @@ export interface Server {
   stop(): Promise<void>
 }
 
-type Environment = Readonly<Record<string, string>>
+export interface StartOptions {
+  /** How many processes listen, which are all waited for: with `WORKERS` more than one. */
+  readonly processes?: number
+  /** The processors to run on; without it, all. */
+  readonly cores?: readonly number[]
+}
 
 /** @param entry a file in the project: the service's own entry, a variant of it, a yardstick. */
-export const startServer = async (entry: string, env: Environment = {}): Promise<Server> => {
+export const startServer = async (
+  entry: string,
+  env: Environment = {},
+  { processes, cores }: StartOptions = {},
+): Promise<Server> => {
   const args = ['--import', './src/preload.js', '--import', PROBE, entry]
   const { PATH } = process.env
-  const child = start(process.execPath, args, {
+  const child = start(...pinned(cores, process.execPath, args), {
     cwd: PROJECT,
     env: {
       ...(PATH !== undefined && { PATH }),
@@ -51,7 +62,7 @@ export const startServer = async (entry: string, env: Environment = {}): Promise
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   })
   const exited = once(child, 'exit')
-  const { url } = await listening(child, START_LIMIT)
+  const { url } = await listening(child, START_LIMIT, processes)
   return {
     url,
     async ask(question) {
@@ -67,20 +78,12 @@ export const startServer = async (entry: string, env: Environment = {}): Promise
   }
 }
 
-/** Where the service keeps its users, and what it signs their tokens with. */
-export interface Location {
-  readonly databaseFile: string
-  readonly jwtSecret: string
-}
-
-export const environmentOf = ({ databaseFile, jwtSecret }: Location): Environment => ({
-  DATABASE_URL: `sqlite:${databaseFile}`,
-  JWT_SECRET: jwtSecret,
-})
-
-/** The service as `npm start` starts it: production defaults, its own file of users. */
-export const startService = (location: Location, env: Environment = {}): Promise<Server> =>
-  startServer('src/server.ts', { ...environmentOf(location), ...env })
+/** The service as `npm start` starts it: production defaults, a store of users. */
+export const startService = (
+  { environment }: Store,
+  env: Environment = {},
+  options: StartOptions = {},
+): Promise<Server> => startServer('src/server.ts', { ...environment, ...env }, options)
 
 /** Runs `use` while the servers run, and stops them whatever happens. */
 export const withServers = async <Result>(

@@ -2,8 +2,10 @@
 import { availableParallelism, cpus, totalmem } from 'node:os'
 import { type Finding, isMet } from './scenario.ts'
 import type { Spread } from './statistics.ts'
+import type { Engine } from './stores.ts'
 
 export interface Conditions {
+  readonly engine: Engine
   readonly generator: string
   readonly rounds: number
   /** Seconds of load on each side of each round. */
@@ -11,11 +13,13 @@ export interface Conditions {
   readonly connections: number
 }
 
-export interface ScenarioResult {
-  readonly name: string
-  readonly title: string
-  readonly findings: readonly Finding[]
-}
+export type ScenarioResult = { readonly name: string; readonly title: string } & (
+  | { readonly findings: readonly Finding[] }
+  /** Why it did not run. */
+  | { readonly leftOut: string }
+)
+
+const STORE: Record<Engine, string> = { sqlite: 'SQLite', postgres: 'PostgreSQL' }
 
 const machine = () => ({
   node: process.version,
@@ -44,7 +48,7 @@ const verdict = (finding: Finding): string =>
 
 const HEAD = ['', 'measured', 'target', 'reached']
 
-const rowsOf = ({ findings }: ScenarioResult): readonly (readonly string[])[] =>
+const rowsOf = (findings: readonly Finding[]): readonly (readonly string[])[] =>
   findings.map(finding => [
     finding.what,
     measured(finding.value, finding.unit),
@@ -52,17 +56,23 @@ const rowsOf = ({ findings }: ScenarioResult): readonly (readonly string[])[] =>
     verdict(finding),
   ])
 
-export const heading = ({ generator, rounds, seconds, connections }: Conditions): string => {
+const STORES: Record<Engine, string> = {
+  sqlite: 'files of SQLite',
+  postgres: 'databases of a PostgreSQL on the same machine, with fsync, whose own CPU is in no figure',
+}
+
+export const heading = ({ engine, generator, rounds, seconds, connections }: Conditions): string => {
   const { node, platform, cpu, cores, memoryGiB } = machine()
   return (
     `Load by ${generator}, ${connections} connections, ${rounds} rounds of ${seconds} s on each side; ` +
     `Node ${node}, ${platform}, ${cores} × ${cpu}, ${memoryGiB} GiB.\n` +
-    'Figures are medians of the rounds, with the lowest and highest.\n'
+    `Stores are ${STORES[engine]}. Figures are medians of the rounds, with the lowest and highest.\n`
   )
 }
 
 export const toText = (result: ScenarioResult): string => {
-  const rows = [HEAD, ...rowsOf(result)]
+  if ('leftOut' in result) return `${result.name} is left out: ${result.leftOut}\n`
+  const rows = [HEAD, ...rowsOf(result.findings)]
   const widths = HEAD.map((_, column) => Math.max(...rows.map(row => row[column]?.length ?? 0)))
   const lines = rows.map(row =>
     `  ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ')}`.trimEnd(),
@@ -70,20 +80,22 @@ export const toText = (result: ScenarioResult): string => {
   return [`${result.name}: ${result.title}`, ...lines, ''].join('\n')
 }
 
-const markdownTable = (result: ScenarioResult): string => {
-  const rows = [HEAD, HEAD.map(() => '---'), ...rowsOf(result)]
+const markdownOf = (result: ScenarioResult): string => {
+  const head = `## ${result.name}\n\n${result.title}\n\n`
+  if ('leftOut' in result) return `${head}Left out: ${result.leftOut}.\n`
+  const rows = [HEAD, HEAD.map(() => '---'), ...rowsOf(result.findings)]
   const lines = rows.map(row => `| ${row.join(' | ')} |`.replaceAll(/ {2,}/g, ' '))
-  return `## ${result.name}\n\n${result.title}\n\n${lines.join('\n')}\n`
+  return `${head}${lines.join('\n')}\n`
 }
 
 /** The document of a run of all scenarios. */
 export const toMarkdown = (conditions: Conditions, results: readonly ScenarioResult[]): string =>
   [
-    '# What the service costs',
+    `# What the service costs on ${STORE[conditions.engine]}`,
     'Written by `npm run bench`, the whole of it: change nothing by hand. Ratios are taken within one run, between two ' +
       'processes that are loaded in turn; other figures are those of this machine.',
     heading(conditions).trim().replace('\n', ' '),
-    ...results.map(markdownTable),
+    ...results.map(markdownOf),
   ].join('\n\n')
 
 export const toJson = (conditions: Conditions, results: readonly ScenarioResult[]): string =>

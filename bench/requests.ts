@@ -7,6 +7,8 @@ export interface Requests {
   readonly headers: readonly Readonly<Record<string, string>>[]
   /** The status of every answer: any other is a failure. */
   readonly status: number
+  /** How many of them a connection sends before it waits for answers (wrk alone); those that make no whole number are left out. */
+  readonly atOnce?: number
 }
 
 export const bearer = (token: string): Readonly<Record<string, string>> => ({

@@ -1,7 +1,7 @@
 /** What a scenario is: one file in `scenarios/`, named in `scenarios/index.ts`. */
 import type { LoadGenerator } from './load/load.ts'
 import type { Spread } from './statistics.ts'
-import type { Store } from './stores.ts'
+import type { Engine, Store } from './stores.ts'
 
 /** What a scenario is run with. */
 export interface Bench {
@@ -9,8 +9,12 @@ export interface Bench {
   readonly rounds: number
   /** Seconds of load on each side of each round. */
   readonly seconds: number
+  /** What stores are made on where a scenario does not say. */
+  readonly engine: Engine
   /** A store with so many users, made once in a run. */
-  store(users: number): Promise<Store>
+  store(users: number, engine?: Engine): Promise<Store>
+  /** A store of the caller's own, without users. */
+  emptyStore(): Promise<Store>
 }
 
 /** One figure. */

@@ -9,9 +9,10 @@ export interface Listening {
 /**
  * Waits until a server says where it listens, as Fastify's log does.
  * @param limit milliseconds until a process that does not listen counts as failed.
+ * @param processes how many have to say so: with `WORKERS`, each of them does.
  * @throws {Error} with what it wrote, when it ends first or takes too long.
  */
-export const listening = (child: ChildProcess, limit: number): Promise<Listening> => {
+export const listening = (child: ChildProcess, limit: number, processes = 1): Promise<Listening> => {
   const { promise, resolve, reject } = Promise.withResolvers<Listening>()
   let output = ''
   let listens = false
@@ -21,7 +22,7 @@ export const listening = (child: ChildProcess, limit: number): Promise<Listening
     output += chunk
     // To look through it copies all of it: a log of megabytes would cost its reader seconds.
     if (listens) return
-    const url = /listening at (http:\/\/[^"\s]+)/.exec(output)?.[1]
+    const url = [...output.matchAll(/listening at (http:\/\/[^"\s]+)/g)][processes - 1]?.[1]
     if (url === undefined) return
     listens = true
     resolve({ url, output: () => output })

@@ -58,7 +58,8 @@ const binariesIn = async (folder: string): Promise<Binaries> => {
   return { initdb: join(folder, 'bin', 'initdb'), postgres: join(folder, 'bin', 'postgres') }
 }
 
-const freePort = async (): Promise<number> => {
+/** A port of the loopback that nobody listens on at this moment. */
+export const freePort = async (): Promise<number> => {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const address = server.address()

@@ -6,6 +6,8 @@ export interface LoadOptions {
   readonly url: string
   readonly requests: Requests
   readonly seconds: number
+  /** The processors to run on, each with a thread and the connections of one (wrk alone); without it one, anywhere. */
+  readonly cores?: readonly number[]
 }
 
 export interface LoadResult {
@@ -24,5 +26,5 @@ export interface LoadGenerator {
   run(options: LoadOptions): Promise<LoadResult>
 }
 
-/** Keep-alive connections of every load: enough that the server always has work. */
+/** Keep-alive connections of every thread that makes load: enough that the server always has work. */
 export const CONNECTIONS = 64

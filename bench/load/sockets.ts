@@ -14,7 +14,7 @@ export interface SocketLoad {
   readonly requests?: number
   /** Requests a second, however late the answers are; without it each connection asks again when it is answered. */
   readonly rate?: number
-  /** The next request, as it goes over the wire; answers have a Content-Length. */
+  /** The next request, as it goes over the wire; answers have a Content-Length, or come in chunks. */
   readonly next: () => string
 }
 
@@ -26,6 +26,7 @@ export interface Answers {
 }
 
 const HEAD_END = '\r\n\r\n'
+const LAST_CHUNK = '\r\n0\r\n\r\n'
 
 /** Sends one request after another and tells of each answer. */
 class Connection {
@@ -55,8 +56,10 @@ class Connection {
     this.#received += chunk
     const head = this.#received.indexOf(HEAD_END)
     if (head === -1) return
-    const length = /\r\ncontent-length: (\d+)/i.exec(this.#received.slice(0, head))?.[1] ?? 0
+    const fields = this.#received.slice(0, head)
+    const length = /\r\ncontent-length: (\d+)/i.exec(fields)?.[1] ?? 0
     if (this.#received.length < head + HEAD_END.length + Number(length)) return
+    if (/\r\ntransfer-encoding: chunked/i.test(fields) && !this.#received.endsWith(LAST_CHUNK)) return
     const status = Number(this.#received.slice(9, 12))
     this.#received = ''
     this.#answered(status)

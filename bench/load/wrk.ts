@@ -2,12 +2,16 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { pinned } from '../cores.ts'
 import { start } from '../processes.ts'
 import { lengthOf, type Requests, rawRequest, requestAt } from '../requests.ts'
 import { temporaryFolder } from '../workspace.ts'
 import { CONNECTIONS, type LoadGenerator, type LoadResult } from './load.ts'
 
 const SCRIPT = join(import.meta.dirname, 'wrk.lua')
+
+/** Seconds, as autocannon's: an answer that is late is one of the latencies, and no failure. */
+const TIMEOUT = 10
 
 interface Report extends LoadResult {
   /** Answers of 400 and above. */
@@ -16,26 +20,38 @@ interface Report extends LoadResult {
 
 const written = new WeakMap<Requests, string>()
 
-/** The requests as bytes, each after its length; written once for all rounds. */
+/** The requests as bytes, each, or as many as are sent at once, after their length; written once for all rounds. */
 const fileOf = (requests: Requests): string => {
   let file = written.get(requests)
   if (file === undefined) {
     file = join(temporaryFolder(), 'requests')
-    const all = Array.from({ length: lengthOf(requests) }, (_, index) =>
-      rawRequest(requestAt(requests, index)),
+    const { atOnce = 1 } = requests
+    const all = Array.from({ length: Math.floor(lengthOf(requests) / atOnce) }, (_, turn) =>
+      Array.from({ length: atOnce }, (_, index) =>
+        rawRequest(requestAt(requests, turn * atOnce + index)),
+      ).join(''),
     )
-    writeFileSync(file, all.map(request => `${Buffer.byteLength(request)}\n${request}`).join(''))
+    writeFileSync(file, all.map(bytes => `${Buffer.byteLength(bytes)}\n${bytes}`).join(''))
     written.set(requests, file)
   }
   return file
 }
 
-/** One thread: on a machine with two cores, the other one is the server's. */
+/** One thread by default: on a machine with two cores, the other one is the server's. */
 export const wrk: LoadGenerator = {
   name: 'wrk',
-  async run({ url, requests, seconds }) {
-    const args = ['-t1', `-c${CONNECTIONS}`, `-d${seconds}s`, '-s', SCRIPT, url]
-    const child = start('wrk', args, {
+  async run({ url, requests, seconds, cores }) {
+    const threads = cores?.length ?? 1
+    const args = [
+      `-t${threads}`,
+      `-c${CONNECTIONS * threads}`,
+      `-d${seconds}s`,
+      `--timeout=${TIMEOUT}s`,
+      '-s',
+      SCRIPT,
+      url,
+    ]
+    const child = start(...pinned(cores, 'wrk', args), {
       env: { ...process.env, REQUESTS: fileOf(requests) },
       stdio: ['ignore', 'pipe', 'inherit'],
     })

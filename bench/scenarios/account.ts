@@ -19,7 +19,7 @@ const scenario = ({ name, title, yardstick, yardstickName, headers, atLeast }: K
   title,
   run: async bench => {
     const store = await bench.store(USERS)
-    const requests = get('/account', store.tokens(USERS).map(headers))
+    const requests = get('/account', (await store.tokens(USERS)).map(headers))
     return withServers(
       [() => startService(store), () => startServer(`bench/yardsticks/${yardstick}`)],
       (service, yardstick) => versus(bench, { service, yardstick, yardstickName, requests, atLeast }),

@@ -25,14 +25,15 @@ export const betterAuth: Scenario = {
     return withServers(
       [() => startService(store), () => startServer('bench/peers/better-auth.js', peer)],
       async (service, yardstick) => {
-        const tokens = readFileSync(tokensFile, 'utf8').split('\n')
+        const tokens = await store.tokens(USERS)
+        const tokensOfPeer = readFileSync(tokensFile, 'utf8').split('\n')
         const result = await compare(
           bench,
-          { name: 'service', server: service, requests: get('/account', store.tokens(USERS).map(bearer)) },
+          { name: 'service', server: service, requests: get('/account', tokens.map(bearer)) },
           {
             name: 'better-auth',
             server: yardstick,
-            requests: get('/api/auth/get-session', tokens.map(bearer)),
+            requests: get('/api/auth/get-session', tokensOfPeer.map(bearer)),
           },
         )
         return [

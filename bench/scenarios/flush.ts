@@ -1,5 +1,5 @@
 import { compare, findingsOf, sample } from '../compare.ts'
-import { environmentOf, startServer, startService, withServers } from '../processes.ts'
+import { startServer, startService, withServers } from '../processes.ts'
 import { bearer, get } from '../requests.ts'
 import { type Scenario, single } from '../scenario.ts'
 
@@ -12,16 +12,12 @@ export const flush: Scenario = {
     const store = await bench.store(USERS)
     const other = await bench.store(USERS + 1)
     const sides = [
-      { name: 'with flush', requests: get('/account', store.tokens(USERS).map(bearer)) },
-      { name: 'without flush', requests: get('/account', other.tokens(USERS).map(bearer)) },
+      { name: 'with flush', requests: get('/account', (await store.tokens(USERS)).map(bearer)) },
+      { name: 'without flush', requests: get('/account', (await other.tokens(USERS)).map(bearer)) },
     ] as const
-    const without = () => startServer('bench/variants/without-flush.ts', environmentOf(other))
+    const without = () => startServer('bench/variants/without-flush.ts', other.environment)
     return withServers([() => startService(store), without], async (flushing, forgetting) => {
       const first = { ...sides[0], server: flushing }
-      // All of them once, so that no round has tokens to verify.
-      for (const side of [first, { ...sides[1], server: forgetting }]) {
-        await sample(bench.generator, side, FILL)
-      }
       const result = await compare(bench, { ...sides[1], server: forgetting }, first)
       await flushing.ask('watchDelay')
       await sample(bench.generator, first, bench.seconds)
@@ -45,6 +41,3 @@ export const flush: Scenario = {
     })
   },
 }
-
-/** Seconds in which all tokens have come by. */
-const FILL = 15

@@ -1,6 +1,8 @@
-import type { Scenario } from '../scenario.ts'
+import { coresToPin } from '../cores.ts'
+import type { Bench, Scenario } from '../scenario.ts'
 import { account, accountCookie } from './account.ts'
 import { betterAuth } from './better-auth.ts'
+import { engines } from './engines.ts'
 import { flush } from './flush.ts'
 import { health } from './health.ts'
 import { lists } from './lists.ts'
@@ -13,6 +15,7 @@ import { signUps } from './sign-ups.ts'
 import { soak } from './soak.ts'
 import { startUp } from './start-up.ts'
 import { forgedToken, withoutToken } from './unauthorized.ts'
+import { workers } from './workers.ts'
 
 /** All scenarios, in the order in which they run. */
 export const SCENARIOS: readonly Scenario[] = [
@@ -31,5 +34,16 @@ export const SCENARIOS: readonly Scenario[] = [
   millionUsers,
   lists,
   startUp,
+  engines,
+  workers,
   soak,
 ]
+
+/** Why a scenario is left out, where it is. */
+export const reasonAgainst = (scenario: Scenario, { engine, generator }: Bench): string | undefined => {
+  if (scenario === betterAuth && engine === 'postgres') return 'its peer is set up on SQLite'
+  if (scenario === workers && (generator.name !== 'wrk' || coresToPin().length < 2)) {
+    return 'it needs wrk, taskset (Linux) and two processors'
+  }
+  return undefined
+}

@@ -47,7 +47,7 @@ export const lists: Scenario = {
   title: 'GET /users?limit=20, 1,000,000 users, 100 a second',
   run: async bench => {
     const store = await bench.store(USERS)
-    const [token = ''] = store.tokens(1)
+    const [token = ''] = await store.tokens(1)
     return withServers([() => startService(store)], async server => {
       const queries: Record<(typeof PAGES)[number], string> = {
         'first page': '',

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { runSockets } from '../load/sockets.ts'
+import { sendAll } from '../load/send-all.ts'
 import { startService, withServers } from '../processes.ts'
-import { bearer, rawRequest } from '../requests.ts'
+import { bearer, get } from '../requests.ts'
 import { type Scenario, single } from '../scenario.ts'
 
 const IDENTITIES = 100_000
@@ -16,25 +16,12 @@ export const memory: Scenario = {
   title: 'Resident memory, idle and with 100,000 identities cached',
   run: async bench => {
     const store = await bench.store(IDENTITIES)
-    const requests = store
-      .tokens(IDENTITIES)
-      .map(token => rawRequest({ method: 'GET', path: '/account', headers: bearer(token) }))
+    const requests = get('/account', (await store.tokens(IDENTITIES)).map(bearer))
     return withServers([() => startService(store)], async server => {
       await delay(SETTLE)
       const idle = await server.ask('rss')
       const heapBefore = await server.ask('heap')
-      let sent = 0
-      const { latencies } = await runSockets({
-        url: server.url,
-        connections: 32,
-        seconds: 600,
-        requests: IDENTITIES,
-        next() {
-          sent += 1
-          return requests[sent % IDENTITIES] ?? ''
-        },
-      })
-      if (latencies.size !== 1) throw new Error(`requests were answered ${[...latencies.keys()]}`)
+      await sendAll(server.url, requests)
       await delay(SETTLE)
       const heap = (await server.ask('heap')) - heapBefore
       const full = await server.ask('rss')

@@ -14,8 +14,8 @@ export const millionUsers: Scenario = {
   title: 'GET /account, Bearer, 1,000,000 users, 250,000 in rotation: more than the caches hold',
   run: async bench => {
     const [many, few] = [await bench.store(USERS), await bench.store(WARM)]
-    const uniform = get('/account', many.tokens(UNIFORM).map(bearer))
-    const warm = get('/account', few.tokens(WARM).map(bearer))
+    const uniform = get('/account', (await many.tokens(UNIFORM)).map(bearer))
+    const warm = get('/account', (await few.tokens(WARM)).map(bearer))
     return withServers([() => startService(many), () => startService(few)], async (ofMany, ofFew) => {
       const { cpuRatio, sides } = await compare(
         bench,

@@ -10,7 +10,7 @@ export const nodeHttp: Scenario = {
   title: 'GET /account beside node:http with constant bytes',
   run: async bench => {
     const store = await bench.store(USERS)
-    const requests = get('/account', store.tokens(USERS).map(bearer))
+    const requests = get('/account', (await store.tokens(USERS)).map(bearer))
     return withServers(
       [() => startService(store), () => startServer('bench/yardsticks/node-http.ts')],
       (service, yardstick) => versus(bench, { service, yardstick, yardstickName: 'node:http', requests }),

@@ -17,9 +17,9 @@ export const signInFlood: Scenario = {
   title: 'GET /account at 2,000/s while sign-ins arrive at 2,000/s, ten times what can be hashed',
   run: async bench => {
     const store = await bench.store(USERS)
-    const requests = store
-      .tokens(USERS)
-      .map(token => rawRequest({ method: 'GET', path: '/account', headers: bearer(token) }))
+    const requests = (await store.tokens(USERS)).map(token =>
+      rawRequest({ method: 'GET', path: '/account', headers: bearer(token) }),
+    )
     return withServers([() => startService(store)], async server => {
       await signUpOne(server)
       let turn = 0

@@ -6,7 +6,6 @@ import { startService, withServers } from '../processes.ts'
 import type { Scenario } from '../scenario.ts'
 import { signInRequest, signUpOne } from '../sign-in.ts'
 import { spread } from '../statistics.ts'
-import { createWorkspace } from '../workspace.ts'
 
 const THREADS = availableParallelism()
 
@@ -28,8 +27,10 @@ const rawRate = async (pool: Piscina, seconds: number): Promise<number> => {
 export const signIns: Scenario = {
   name: 'sign-ins',
   title: `Sign-ins beside argon2id alone (${HASH_PARAMETERS.memoryCost / 1_024} MiB, t = ${HASH_PARAMETERS.timeCost}) on as many threads`,
-  run: ({ rounds, seconds }) =>
-    withServers([() => startService(createWorkspace())], async server => {
+  run: async bench => {
+    const { rounds, seconds } = bench
+    const store = await bench.emptyStore()
+    return withServers([() => startService(store)], async server => {
       const pool = new Piscina({
         filename: new URL('../yardsticks/argon2-thread.ts', import.meta.url).href,
         minThreads: THREADS,
@@ -57,5 +58,6 @@ export const signIns: Scenario = {
         { what: 'sign-ins', value: spread(samples.map(({ service }) => service)), unit: '/s' },
         { what: 'argon2 alone', value: spread(samples.map(({ raw }) => raw)), unit: '/s' },
       ]
-    }),
+    })
+  },
 }

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { runSockets } from '../load/sockets.ts'
-import { environmentOf, startServer, withServers } from '../processes.ts'
+import { startServer, withServers } from '../processes.ts'
 import { rawRequest } from '../requests.ts'
 import type { Scenario } from '../scenario.ts'
 import { quantile, spread } from '../statistics.ts'
-import { createWorkspace } from '../workspace.ts'
 
 const CONNECTIONS = 128
 
@@ -17,8 +16,10 @@ const signUp = (): string => {
 export const signUps: Scenario = {
   name: 'sign-ups',
   title: 'Sign-ups, each on disk before its answer, the hash replaced by a constant',
-  run: async ({ rounds, seconds }) => {
-    const variant = () => startServer('bench/variants/constant-hash.ts', environmentOf(createWorkspace()))
+  run: async bench => {
+    const { rounds, seconds } = bench
+    const { environment } = await bench.emptyStore()
+    const variant = () => startServer('bench/variants/constant-hash.ts', environment)
     return withServers([variant], async server => {
       const load = { url: server.url, connections: CONNECTIONS, seconds, next: signUp }
       await runSockets({ ...load, seconds: 2 })

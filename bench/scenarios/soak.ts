@@ -50,7 +50,7 @@ export const soak: Scenario = {
   onDemand: true,
   run: async bench => {
     const store = await bench.store(USERS)
-    const kinds = requestKinds(store.tokens(USERS))
+    const kinds = requestKinds(await store.tokens(USERS))
     const next = (): string => kinds[randomInt(kinds.length)]?.() ?? ''
     const start = () => startService(store, { TRUST_PROXY: '127.0.0.1' })
     return withServers([start], async server => {

@@ -5,12 +5,11 @@
  * Revocation: every change of a user or a session marks the user's record as no longer current before the change is
  * acknowledged, and every remembered token leads to its user's record. So no answer after a change is for the old state.
  */
-import type { User } from '../users/user.ts'
 import type { MaybePromise } from '../users/user-store.ts'
 import { type AccessTokenClaims, type AccessTokens, isInForce } from './access-tokens.ts'
 import type { ChangeListener } from './change-listener.ts'
 import { Forgeries } from './forgeries.ts'
-import type { Identity, KnownUser } from './identity.ts'
+import type { Identity } from './identity.ts'
 import { IdentityCache, ownText } from './identity-cache.ts'
 import type { KnownUsers } from './known-users.ts'
 import type { LastRequests } from './last-requests.ts'
@@ -111,7 +110,7 @@ export class Identities implements ChangeListener {
     const lastRequestAt = this.#parts.lastRequests.latestOfSession(session)
     const identity: Identity = {
       token: ownText(token),
-      known: this.#know(user, userKey),
+      known: this.#parts.knownUsers.recordOf(user, userKey),
       sessionId: session.id,
       expiresAt: Math.min(session.expiresAt, claims.expiresAt),
       lastRequestAt,
@@ -133,20 +132,5 @@ export class Identities implements ChangeListener {
 
   #alive(identity: Identity, now: number): boolean {
     return now < identity.expiresAt && now - identity.lastRequestAt < this.#parts.limits.idle
-  }
-
-  #know(user: User, key: number): KnownUser {
-    const { knownUsers } = this.#parts
-    const known = knownUsers.get(user.id)
-    if (known !== undefined) return known
-    return {
-      user,
-      key,
-      lastRequestAt: knownUsers.latest(user.id, user.lastRequestAt) ?? 0,
-      noted: false,
-      current: true,
-      tokens: 0,
-      accountText: null,
-    }
   }
 }

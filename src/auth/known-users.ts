@@ -1,3 +1,4 @@
+import type { User } from '../users/user.ts'
 import type { KnownUser } from './identity.ts'
 
 /**
@@ -11,8 +12,19 @@ export class KnownUsers {
   /** And of those before: the flush that has begun writes them. */
   #beingWritten = new Map<string, number>()
 
-  get(id: string): KnownUser | undefined {
-    return this.#current.get(id)
+  /** The record of a user as the store has one: the current record, else a new one, which is not remembered yet. */
+  recordOf(user: User, key: number): KnownUser {
+    return (
+      this.#current.get(user.id) ?? {
+        user,
+        key,
+        lastRequestAt: this.latest(user.id, user.lastRequestAt) ?? 0,
+        noted: false,
+        current: true,
+        tokens: 0,
+        accountText: null,
+      }
+    )
   }
 
   add(known: KnownUser): void {

@@ -1,0 +1,53 @@
+/** Users that are the same on every engine, but for ids and moments, each with a session. */
+import { v7 as uuidv7 } from 'uuid'
+import { hashOfNobody } from '../../src/auth/hash-parameters.ts'
+import { type NewUser, newSession, type Session } from '../../src/auth/session.ts'
+
+/** Milliseconds; the defaults of the configuration. */
+const LIMITS = { lifetime: 30 * 86_400_000, idle: 10 * 86_400_000 }
+
+/** Users added in one transaction. */
+const SLICE = 25_000
+
+const PASSWORD_HASH = hashOfNobody()
+
+const digits = (value: number): string => String(value).padStart(8, '0')
+
+/** A number that looks like chance and is never the same twice: a prime is prime to all counts but its multiples. */
+const scattered = (index: number, count: number): number => (index * 7_654_321) % count
+
+export interface Sample {
+  readonly user: NewUser
+  readonly session: Session
+}
+
+/** First names go in the order of sign-up, last names are scattered. All accounts have the same length. */
+const sample = (index: number, count: number): Sample => {
+  const now = Date.now()
+  const user = {
+    id: uuidv7(),
+    email: `user${digits(index)}@example.com`,
+    passwordHash: PASSWORD_HASH,
+    firstName: `First${digits(index)}`,
+    lastName: `Last${digits(scattered(index, count))}`,
+    emailVerified: true,
+    disabled: false,
+    createdAt: now,
+    updatedAt: now,
+  }
+  return { user, session: newSession(user.id, now, LIMITS) }
+}
+
+/** So many users, a transaction's at a time. */
+export const samples = function* (count: number): Generator<readonly Sample[]> {
+  for (let from = 0; from < count; from += SLICE) {
+    const length = Math.min(SLICE, count - from)
+    yield Array.from({ length }, (_, index) => sample(from + index, count))
+  }
+}
+
+/** Reads sessions as the service has them, on either engine. */
+export const selectSessions = (every: number): string =>
+  `SELECT sessions.id, users.id AS "userId", sessions.created_at AS "createdAt", expires_at AS "expiresAt",
+   last_request_at AS "lastRequestAt" FROM users JOIN sessions ON sessions.user_key = users.key
+   WHERE users.key % ${every} = 0`
