@@ -11,8 +11,18 @@ import { life } from './contract/life.ts'
 import { lists } from './contract/lists.ts'
 import { manyUsers } from './contract/many-users.ts'
 import { search } from './contract/search.ts'
+import { sessions } from './contract/sessions.ts'
 
-const PARTS: Record<string, Part> = { accounts, changes, lastRequests, lists, manyUsers, search, life }
+const PARTS: Record<string, Part> = {
+  accounts,
+  sessions,
+  changes,
+  lastRequests,
+  lists,
+  manyUsers,
+  search,
+  life,
+}
 
 /** Runs the whole contract; titles start with the engine's name. */
 export const storageContract = async (t: Test, engineName: string, open: Open): Promise<void> => {

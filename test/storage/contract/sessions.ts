@@ -1,0 +1,108 @@
+/** Contract: sessions are listed, ended one by one or together, and replaced with a password; and everybody hears of it. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { v7 as uuidv7 } from 'uuid'
+import type { Storage } from '../../../src/storage/storage.ts'
+import { add, NOW, onChange, type Part, sessionOf } from './fixtures.ts'
+
+/** DESIGN §7: milliseconds within which another instance hears of a change. */
+const NEWS_LIMIT = 1_000
+
+const LIMIT = 1_000
+
+const openMore = async (storage: Storage, userId: string, passwordHash: string, count: number) => {
+  const sessions = Array.from({ length: count }, (_, index) =>
+    sessionOf(userId, { createdAt: NOW + index + 1, lastRequestAt: NOW + index + 1 }),
+  )
+  for (const session of sessions) await storage.sessions.open(session, passwordHash)
+  return sessions
+}
+
+export const sessions: Part = async (t, open) => {
+  const storage = await open(t)
+  const idsOf = async (userId: string, now = NOW, idleSince = 0, limit = LIMIT): Promise<string[]> =>
+    (await storage.sessions.list(userId, now, idleSince, limit)).map(({ id }) => id)
+
+  t.test('a list has the living sessions of one user, newest first, as they were opened', async t => {
+    const { user, session } = await add(storage)
+    await add(storage)
+    const more = await openMore(storage, user.id, user.passwordHash, 3)
+    const all = [...more.toReversed(), session]
+    t.strictSame(await storage.sessions.list(user.id, NOW, 0, LIMIT), all)
+    t.strictSame(
+      await idsOf(user.id, NOW, 0, 2),
+      all.slice(0, 2).map(({ id }) => id),
+    )
+    t.strictSame(
+      await idsOf(user.id, NOW, NOW + 1),
+      all.slice(0, 2).map(({ id }) => id),
+      'idle since then',
+    )
+    t.strictSame(await idsOf(user.id, session.expiresAt), [], 'past their end')
+    t.strictSame(await idsOf(uuidv7()), [])
+  })
+
+  t.test('a session is ended by its user alone, once', async t => {
+    const { user, session } = await add(storage)
+    const stranger = await add(storage)
+    t.equal(await storage.sessions.end(stranger.user.id, session.id), false)
+    t.ok(await storage.sessions.find(session.id))
+    t.equal(await storage.sessions.end(user.id, session.id), true)
+    t.equal(await storage.sessions.find(session.id), undefined)
+    t.equal(await storage.sessions.end(user.id, session.id), false)
+    t.ok(await storage.sessions.find(stranger.session.id))
+  })
+
+  t.test('all sessions of a user are ended, but for one', async t => {
+    const { user, session } = await add(storage)
+    const stranger = await add(storage)
+    await openMore(storage, user.id, user.passwordHash, 5)
+    t.equal(await storage.sessions.endAll(user.id, session.id), true)
+    t.strictSame(await idsOf(user.id), [session.id])
+    t.equal(await storage.sessions.endAll(user.id, null), true)
+    t.strictSame(await idsOf(user.id), [])
+    t.equal(await storage.sessions.endAll(uuidv7(), null), false)
+    t.strictSame(await idsOf(stranger.user.id), [stranger.session.id])
+  })
+
+  t.test('another password leaves one session, and needs the verified one and an enabled user', async t => {
+    const { user, session } = await add(storage)
+    const fresh = sessionOf(user.id, { createdAt: NOW + 9 })
+    t.equal(await storage.sessions.changePassword(fresh, 'another hash', 'new hash'), undefined)
+    t.strictSame(await idsOf(user.id), [session.id], 'nothing has changed')
+    const changed = await storage.sessions.changePassword(fresh, user.passwordHash, 'new hash')
+    t.match(changed, { id: user.id, updatedAt: NOW + 9 })
+    t.strictSame(await storage.sessions.list(user.id, NOW, 0, LIMIT), [fresh])
+    t.equal((await storage.users.findByEmail(user.email))?.passwordHash, 'new hash')
+    await storage.users.update(user.id, { disabled: true }, NOW, { endSessions: true, onlyEnabled: false })
+    t.equal(await storage.sessions.changePassword(sessionOf(user.id), 'new hash', 'newer'), undefined)
+    t.strictSame(await idsOf(user.id), [])
+  })
+
+  t.test(
+    'whatever ends a session is told here before its promise resolves, and elsewhere within a second',
+    async t => {
+      const [here, there] = [await open(t), await open(t)]
+      const ends: Record<string, (userId: string, hash: string, id: string) => Promise<unknown>> = {
+        end: (userId, _hash, id) => here.sessions.end(userId, id),
+        endAll: userId => here.sessions.endAll(userId, null),
+        changePassword: (userId, hash) => here.sessions.changePassword(sessionOf(userId), hash, 'new'),
+      }
+      for (const [name, end] of Object.entries(ends)) {
+        const { user, session } = await add(here)
+        // What adding has told passes by first.
+        await sleep(NEWS_LIMIT)
+        let toldHere = false
+        onChange(here, userId => {
+          toldHere ||= userId === user.id
+        })
+        const { promise: toldThere, resolve } = Promise.withResolvers<string | null>()
+        onChange(there, resolve)
+        await end(user.id, user.passwordHash, session.id)
+        t.ok(toldHere, `${name}: here`)
+        const news = await Promise.race([toldThere, sleep(NEWS_LIMIT, 'timeout')])
+        t.ok(news === null || news === user.id, `${name}: there, told ${news}`)
+        t.equal(await there.sessions.find(session.id), undefined)
+      }
+    },
+  )
+}
