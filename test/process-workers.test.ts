@@ -72,6 +72,13 @@ for (const chosenBy of ['the system', 'us']) {
   })
 }
 
+t.test('a stop reaches a worker that is still starting', async t => {
+  // It listens with the first of the two.
+  const server = await start(t, '0')
+  t.equal(await server.stop('SIGTERM'), 0)
+  t.notOk(workersOf(server).some(isAlive), 'nobody is left')
+})
+
 t.test('workers do not outlive the first process', async t => {
   const server = await start(t, '0')
   t.ok(await until(() => workersOf(server).length === 2))

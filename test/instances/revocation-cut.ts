@@ -10,7 +10,7 @@ import { createUsers, type Revocable } from './revocable.ts'
 import { startTrouble } from './revocation-trouble.ts'
 import { startTcpProxy } from './tcp-proxy.ts'
 
-const USERS = 200
+const USERS = 160
 /** Milliseconds between two users' beginnings, and of asking before the revocation. */
 const PACE = 150
 const WARM = { min: 300, max: 900 }

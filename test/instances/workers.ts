@@ -15,7 +15,7 @@ const REPLACE_LIMIT = 10_000
 const END_LIMIT = 5_000
 
 /** Milliseconds after a kill in which its replacement is due, or starts. */
-const REPLACEMENT = { min: 100, max: 1_000 }
+const REPLACEMENT = { min: 400, max: 1_000 }
 
 /** Clients, each of which makes a new connection for each request, and rests so many milliseconds. */
 const CLIENTS = 6
