@@ -3,9 +3,11 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { AccessTokens, isInForce } from '../src/auth/access-tokens.ts'
 import { AdminKeys } from '../src/auth/admin-keys.ts'
+import { BoundedQueue } from '../src/auth/bounded-queue.ts'
 import { KeyedMutex } from '../src/auth/keyed-mutex.ts'
 import { newSession } from '../src/auth/session.ts'
 import { keptSecret, signingKeys } from '../src/auth/signing-keys.ts'
@@ -44,6 +46,25 @@ t.test('work that fails does not hold up the next, and fails for its own caller 
   t.equal(await next, 'done')
   t.equal(await mutex.runExclusive('ada', async () => 'again'), 'again')
 })
+
+t.test(
+  'whoever waits longer than the queue lets them is told so, and nobody behind them is held up',
+  async t => {
+    const queue = new BoundedQueue(1, 10, 50)
+    const first = Promise.withResolvers<string>()
+    const running = queue.run(() => first.promise)
+    await t.rejects(
+      queue.run(async () => t.fail('its turn never comes')),
+      { code: 'overloaded' },
+    )
+    const waiting = queue.run(async () => 'second')
+    first.resolve('first')
+    t.equal(await running, 'first', 'what has begun is not ended')
+    t.equal(await waiting, 'second')
+    await sleep(100)
+    t.equal(await queue.run(async () => 'third'), 'third')
+  },
+)
 
 t.test('an admin key is accepted when it is exactly one of the configured (§5.2.2, DESIGN §5)', t => {
   const keys = new AdminKeys([ADMIN_KEY, 'previous-admin-key-0123456789'])

@@ -14,20 +14,26 @@ const clientGone = (): ServiceError => new ServiceError('clientGone', { quiet: t
 export class BoundedQueue {
   readonly #concurrency: number
   readonly #capacity: number
+  readonly #patience: number | undefined
   #running = 0
   #closed = false
   /** In order; what waits can leave from anywhere. */
   readonly #waiting = new Set<Waiting>()
 
-  /** @param capacity how many may wait. */
-  constructor(concurrency: number, capacity: number) {
+  /**
+   * @param capacity how many may wait.
+   * @param patience milliseconds that each may wait; without it, as long as what is before it takes.
+   */
+  constructor(concurrency: number, capacity: number, patience?: number) {
     this.#concurrency = concurrency
     this.#capacity = capacity
+    this.#patience = patience
   }
 
   /**
    * @param signal aborted when nobody waits for the outcome any more. Work that has begun goes on.
-   * @throws {ServiceError} before the work has begun: `overloaded` at once, `clientGone`; `draining` once it is closed
+   * @throws {ServiceError} before the work has begun: `overloaded` at once or when patience ends; `clientGone`; `draining`
+   * once it is closed
    */
   async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     if (this.#closed) throw new ServiceError('draining')
@@ -52,6 +58,7 @@ export class BoundedQueue {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const leave = (): void => {
       this.#waiting.delete(waiting)
+      clearTimeout(timer)
       signal?.removeEventListener('abort', abandon)
     }
     const waiting: Waiting = {
@@ -65,6 +72,10 @@ export class BoundedQueue {
       },
     }
     const abandon = (): void => waiting.refuse(clientGone())
+    const timer =
+      this.#patience === undefined
+        ? undefined
+        : setTimeout(() => waiting.refuse(new ServiceError('overloaded')), this.#patience)
     signal?.addEventListener('abort', abandon)
     this.#waiting.add(waiting)
     return promise

@@ -95,6 +95,7 @@ export const calls = {
     headers: bearer(token),
     body: { firstName },
   }),
+  list: (): Call => ({ method: 'GET', path: '/admin/users?limit=5', headers: { 'x-admin-key': ADMIN_KEY } }),
   disable: (id: string): Call => ({
     method: 'PUT',
     path: `/admin/users/${id}`,

@@ -4,7 +4,7 @@
  */
 import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Answer, bodyOf, type Call, calls, send } from './http.ts'
+import { ANSWER_LIMIT, type Answer, bodyOf, type Call, calls, send } from './http.ts'
 import { freePort, Instance } from './instance.ts'
 import { asLost, Journal } from './judge.ts'
 import type { Part } from './part.ts'
@@ -14,12 +14,12 @@ import { startTcpProxy } from './tcp-proxy.ts'
 const EMAIL = 'standstill@example.com'
 const PASSWORD = 'a pass phrase that waits'
 
-/** Milliseconds of standstill: the service gives an answer up after 6 s. */
-const STANDSTILL = 8_000
+/** Milliseconds of standstill: longer than any request may wait. */
+const STANDSTILL = ANSWER_LIMIT + 4_000
 
 /** Rounds of requests within it, and how many of each kind a round has. */
-const WAVES = 8
-const WAVE = 6
+const WAVES = 16
+const WAVE = 4
 
 /** Milliseconds after which nothing is answered from memory any more. */
 const REMEMBERED = 1_000
@@ -63,6 +63,7 @@ export const runStandstill = async ({ context, databaseUrl, env }: Part): Promis
       ask(calls.rename(token, 'Waiting')),
       ask(calls.signIn(EMAIL, PASSWORD)),
       ask(newSignUp()),
+      ask(calls.list()),
       ask(calls.ready()),
     ]).flat()
   const health: Call = { method: 'GET', path: '/health' }

@@ -35,8 +35,9 @@ const LIST_SESSIONS = `SELECT ${SESSION_COLUMNS} FROM sessions
 /** Of the connections, what lists and counts may use: they can take a hundred times as long as what signs in and identifies. */
 const LISTS_SHARE = 0.5
 
-/** Lists that wait; whoever comes later is told so at once. */
+/** Lists that wait, and milliseconds that each may: whoever comes later is told so at once, whoever waits longer then. */
 const MAX_WAITING_LISTS = 200
+const LIST_PATIENCE = 5_000
 
 /** After a failover the address may still lead to a server that takes no writes. */
 const READ_ONLY = `SELECT current_setting('transaction_read_only') AS read_only`
@@ -77,7 +78,7 @@ export const openPostgresStorage = async (url: string, connections: number): Pro
     throw error
   })
   const changeFeed = new ChangeFeed(url)
-  const lists = new BoundedQueue(Math.ceil(connections * LISTS_SHARE), MAX_WAITING_LISTS)
+  const lists = new BoundedQueue(Math.ceil(connections * LISTS_SHARE), MAX_WAITING_LISTS, LIST_PATIENCE)
   const write = operations(database)
   let listener: ChangeListener | null = null
 
