@@ -28,6 +28,15 @@ const countHosts = (rawHeaders: readonly string[]): number => {
   return hosts
 }
 
+/**
+ * A type says nothing of a body that is not there. Fastify would wait for such a body's end, which Node does not announce
+ * (`optimizeEmptyRequests`), and refuse an empty one on routes that take none.
+ */
+const forgetTypeOfNothing = ({ headers }: IncomingMessage): void => {
+  const { 'content-length': length = '0', 'transfer-encoding': encoding } = headers
+  if (encoding === undefined && length === '0') delete headers['content-type']
+}
+
 const httpRules = async (app: FastifyInstance): Promise<void> => {
   app.server.maxHeadersCount = 0
   // The connection's own idle time serves between two requests as well: for another one Node would make a timer with each
@@ -44,6 +53,7 @@ const httpRules = async (app: FastifyInstance): Promise<void> => {
     noteResponse(reply.raw)
     ;(reply.raw as KeptResponse)._keepAliveTimeout = IDLE_TIMEOUT
     if (raw.rawHeaders.length > MAX_HEADER_FIELDS * 2) return done(new ServiceError('headersTooLarge'))
+    if (raw.headers['content-type'] !== undefined) forgetTypeOfNothing(raw)
     const hosts = countHosts(raw.rawHeaders)
     // RFC 9112 §3.2; HTTP/1.0 knows requests without Host.
     if (hosts > 1 || (hosts === 0 && raw.httpVersionMinor > 0)) return done(new ServiceError('badHost'))
