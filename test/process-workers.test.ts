@@ -1,8 +1,8 @@
 /** One machine, several processes on one PostgreSQL (`WORKERS`, DESIGN §7). */
 import { once } from 'node:events'
-import { createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { freePort } from '../scripts/postgres-server.ts'
 import { createDatabase } from './support/postgres.ts'
 import { type Running, spawnServer, startServer } from './support/process.ts'
 
@@ -43,21 +43,13 @@ const statusOf = (server: Running, path: string): Promise<number> =>
     () => 0,
   )
 
-const freePort = async (): Promise<string> => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  return String(port)
-}
-
 /** The port that the system chooses is shared by Node, a given one by the kernel. */
 const start = async (t: Test, port: string): Promise<Running> =>
   startServer(t, { env: { WORKERS: '2', PORT: port, DATABASE_URL: await createDatabase(t) } })
 
 for (const chosenBy of ['the system', 'us']) {
   t.test(`workers share a port chosen by ${chosenBy}, and one that is lost is replaced`, async t => {
-    const server = await start(t, chosenBy === 'us' ? await freePort() : '0')
+    const server = await start(t, chosenBy === 'us' ? String(await freePort()) : '0')
     t.ok(await until(() => workersOf(server).length === 2), 'both listen')
     const [lost = 0, other = 0] = workersOf(server)
     for (let request = 0; request < 20; request += 1) t.equal(await statusOf(server, '/ready'), 200)

@@ -1,5 +1,5 @@
 /**
- * Hashing off the event loop, behind a bounded waiting line. One hash costs about 10 ms of a core and 19 MiB, so the
+ * Hashing off the event loop, behind a bounded queue. One hash costs about 10 ms of a core and 19 MiB, so the
  * threads run at lower priority than the event loop: where both want a core, a request goes before a hash.
  */
 import { availableParallelism } from 'node:os'

@@ -21,7 +21,7 @@ export interface Session extends SessionClient {
   readonly createdAt: number
   /** The session's absolute end, whatever happens. */
   readonly expiresAt: number
-  /** From here the idle time counts; exact in memory, in the store at most one idle-hundredth older. */
+  /** From here the idle time counts; exact in memory, in the store up to a minute older (`last-requests.ts`). */
   readonly lastRequestAt: number
 }
 
