@@ -1,7 +1,7 @@
 /** The embedded store as a copy reads it: read-only, as it was at one moment, also while the service goes on writing. */
 import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
-import { migrations } from '../migrations.ts'
+import { migrations } from '../migrations/list.ts'
 import type { SessionsTable } from '../schema.ts'
 import { SQLITE_DIALECT } from '../sqlite/schema-dialect.ts'
 import { CopyFault } from './fault.ts'

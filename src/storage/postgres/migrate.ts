@@ -1,7 +1,7 @@
 import { Kysely, PostgresDialect } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import pg from 'pg'
-import { migrations } from '../migrations.ts'
+import { migrations } from '../migrations/list.ts'
 import { connectionOptions, survive } from './database.ts'
 import { POSTGRES_DIALECT } from './schema-dialect.ts'
 

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { SchemaDialect } from '../migrations.ts'
+import type { SchemaDialect } from '../migrations/schema-dialect.ts'
 
 /** Pages of a table are left this full (percent): an update finds room beside the row, and no index has to change (HOT). */
 const LAST_REQUESTS_FILLFACTOR = 50
@@ -12,6 +12,8 @@ export const POSTGRES_DIALECT: SchemaDialect = {
   text: sql`text collate "C"`,
   sessionsOptions: sql`with (fillfactor = ${sql.lit(SESSIONS_FILLFACTOR)})`,
   lastRequestsOptions: sql`with (fillfactor = ${sql.lit(LAST_REQUESTS_FILLFACTOR)})`,
+  eventsOptions: null,
   // A row of an index has 2,700 bytes at most: less than two long names in some scripts.
   coveringIndexes: false,
+  sharedRateLimits: true,
 }

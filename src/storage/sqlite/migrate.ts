@@ -1,6 +1,6 @@
 import { Kysely, SqliteDialect } from 'kysely'
 import { Migrator } from 'kysely/migration'
-import { migrations } from '../migrations.ts'
+import { migrations } from '../migrations/list.ts'
 import { openDatabase } from './database.ts'
 import { SQLITE_DIALECT } from './schema-dialect.ts'
 

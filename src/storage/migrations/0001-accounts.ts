@@ -1,37 +1,11 @@
-/** The one list of migrations, for every engine, in order. A migration that has been released is never changed. */
-import {
-  type ColumnDataType,
-  type ColumnDefinitionBuilder,
-  type CreateTableBuilder,
-  type Kysely,
-  type RawBuilder,
-  sql,
-} from 'kysely'
+/** Users, their sessions, and the moments of their last requests. */
+import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
-
-/** What the engines say differently. */
-export interface SchemaDialect {
-  /** The type of `users.key`. */
-  readonly keyType: ColumnDataType
-  /** Makes a primary key count up, never giving a number twice. */
-  readonly identity: (column: ColumnDefinitionBuilder) => ColumnDefinitionBuilder
-  /** Text that is compared by code points. */
-  readonly text: ColumnDataType | RawBuilder<unknown>
-  /** What stands behind a table's columns. */
-  readonly sessionsOptions: RawBuilder<unknown> | null
-  readonly lastRequestsOptions: RawBuilder<unknown> | null
-  /** Whether the indexes of lists also have what lists are filtered by, to be decided without the row. */
-  readonly coveringIndexes: boolean
-}
+import { ending, type SchemaDialect } from './schema-dialect.ts'
 
 const LIST_KEYS = ['created_at', 'first_name_key', 'last_name_key']
 
-const ending = <Table extends string>(
-  table: CreateTableBuilder<Table, never>,
-  end: RawBuilder<unknown> | null,
-) => (end === null ? table : table.modifyEnd(end))
-
-const accounts = (dialect: SchemaDialect): Migration => ({
+export const accounts = (dialect: SchemaDialect): Migration => ({
   async up(db: Kysely<unknown>): Promise<void> {
     const { keyType, text, coveringIndexes } = dialect
     await db.schema
@@ -94,8 +68,4 @@ const accounts = (dialect: SchemaDialect): Migration => ({
       .addColumn('at', 'bigint', column => column.notNull())
     await ending(lastRequests as never, dialect.lastRequestsOptions).execute()
   },
-})
-
-export const migrations = (dialect: SchemaDialect): Record<string, Migration> => ({
-  '0001_accounts': accounts(dialect),
 })

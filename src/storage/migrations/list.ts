@@ -1,0 +1,10 @@
+/** The one list of migrations, for every engine, in order. A migration that has been released is never changed. */
+import type { Migration } from 'kysely/migration'
+import { accounts } from './0001-accounts.ts'
+import { accountLife } from './0002-account-life.ts'
+import type { SchemaDialect } from './schema-dialect.ts'
+
+export const migrations = (dialect: SchemaDialect): Record<string, Migration> => ({
+  '0001_accounts': accounts(dialect),
+  '0002_account_life': accountLife(dialect),
+})
