@@ -1,3 +1,4 @@
+import type { SeedStore } from './seed.ts'
 import type { Storage } from './storage.ts'
 
 /** Where users are kept: in a file of this machine, or in a database that many instances share. */
@@ -17,4 +18,17 @@ export const openStorage = async (location: StorageLocation, connections: number
   }
   const { openPostgresStorage } = await import('./postgres/storage.ts')
   return openPostgresStorage(location.url, connections)
+}
+
+/**
+ * Opens a store to be filled, which is made and brought up to date like the service's.
+ * @throws {Error} when it cannot be.
+ */
+export const openSeedStore = async (location: StorageLocation): Promise<SeedStore> => {
+  if (location.engine === 'sqlite') {
+    const { openSqliteSeedStore } = await import('./sqlite/seed.ts')
+    return openSqliteSeedStore(location.file)
+  }
+  const { openPostgresSeedStore } = await import('./postgres/seed.ts')
+  return openPostgresSeedStore(location.url)
 }

@@ -1,6 +1,44 @@
-/** Rows of users as both engines return them, and the columns that a change of one sets. */
+/** Rows of users and sessions, the same on both engines, and the columns that a change of a user sets. */
+
+import type { NewUser } from '../accounts/account-store.ts'
 import type { Session } from '../auth/session.ts'
 import { searchKey, type User, type UserChanges } from '../users/user.ts'
+import type { Position } from '../users/user-list.ts'
+import type { SessionsTable, UsersTable } from './schema.ts'
+
+/** All that is kept of a user in one row, the folded names too; `key` is each store's own. */
+export type UserColumns = Omit<UsersTable, 'key'>
+
+/** In the order in which statements have them. */
+export const USER_COLUMNS = [
+  'id',
+  'email',
+  'password_hash',
+  'first_name',
+  'last_name',
+  'first_name_key',
+  'last_name_key',
+  'email_verified',
+  'disabled',
+  'created_at',
+  'updated_at',
+  'version',
+] as const satisfies readonly (keyof UserColumns)[]
+
+export const userColumns = (user: NewUser): UserColumns => ({
+  id: user.id,
+  email: user.email,
+  password_hash: user.passwordHash,
+  first_name: user.firstName,
+  last_name: user.lastName,
+  first_name_key: searchKey(user.firstName),
+  last_name_key: searchKey(user.lastName),
+  email_verified: Number(user.emailVerified),
+  disabled: Number(user.disabled),
+  created_at: user.createdAt,
+  updated_at: user.updatedAt,
+  version: 1,
+})
 
 /** A user as the engine returns one. */
 export interface UserRow {
@@ -12,6 +50,7 @@ export interface UserRow {
   disabled: number
   created_at: number
   updated_at: number
+  version: number
   last_request_at: number | null
 }
 
@@ -20,7 +59,7 @@ export interface UserRow {
  * (ENABLE_STAT4) plans a join anew for every value that it is asked for, which took 20 µs where this takes 4.
  */
 export const selectUser = (...columns: readonly string[]): string =>
-  `SELECT ${['id, email, first_name, last_name, email_verified, disabled, created_at, updated_at', ...columns].join(', ')},
+  `SELECT ${['id, email, first_name, last_name, email_verified, disabled, created_at, updated_at, version', ...columns].join(', ')},
   (SELECT at FROM last_requests WHERE user_key = users.key) AS last_request_at FROM users`
 
 export const toUser = (row: UserRow): User => ({
@@ -33,19 +72,35 @@ export const toUser = (row: UserRow): User => ({
   createdAt: row.created_at,
   updatedAt: row.updated_at,
   lastRequestAt: row.last_request_at,
+  version: row.version,
 })
 
-/** A session as both engines return it. */
-export interface SessionRow {
-  id: string
-  created_at: number
-  expires_at: number
-  last_request_at: number
-  ip: string | null
-  user_agent: string | null
-}
+/** Before every user in order of creation. */
+export const START: Position = { key: Number.MIN_SAFE_INTEGER, id: '' }
 
-export const SESSION_COLUMNS = 'id, created_at, expires_at, last_request_at, ip, user_agent'
+/** A session without its user, who is a number in the tables and an id elsewhere. */
+export type SessionRow = Omit<SessionsTable, 'user_key'>
+
+/** In the order in which statements have them. */
+export const SESSION_COLUMNS = [
+  'id',
+  'created_at',
+  'expires_at',
+  'last_request_at',
+  'ip',
+  'user_agent',
+  'impersonated_by',
+] as const satisfies readonly (keyof SessionRow)[]
+
+export const sessionColumns = (session: Session): SessionRow => ({
+  id: session.id,
+  created_at: session.createdAt,
+  expires_at: session.expiresAt,
+  last_request_at: session.lastRequestAt,
+  ip: session.ip,
+  user_agent: session.userAgent,
+  impersonated_by: session.impersonatedBy,
+})
 
 export const toSession = (row: SessionRow, userId: string): Session => ({
   id: row.id,
@@ -55,7 +110,12 @@ export const toSession = (row: SessionRow, userId: string): Session => ({
   lastRequestAt: row.last_request_at,
   ip: row.ip,
   userAgent: row.user_agent,
+  impersonatedBy: row.impersonated_by,
 })
+
+/** A mailed token under the names that the service knows. */
+export const selectMailedToken = `SELECT digest, purpose, email, created_at AS "createdAt", expires_at AS "expiresAt",
+  (SELECT id FROM users WHERE key = user_key) AS "userId" FROM mailed_tokens`
 
 /** The columns that a change sets. */
 export const changedColumns = ({

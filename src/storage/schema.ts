@@ -1,5 +1,6 @@
 /** The tables as Kysely sees them. Moments are milliseconds since the epoch, flags 0 or 1. */
 import type { Generated } from 'kysely'
+import type { Actor, EventType } from '../users/event.ts'
 
 export interface UsersTable {
   /** The store's own number, never given twice; what other tables refer to a user by. */
@@ -16,6 +17,7 @@ export interface UsersTable {
   disabled: number
   created_at: number
   updated_at: number
+  version: number
 }
 
 export interface SessionsTable {
@@ -26,6 +28,7 @@ export interface SessionsTable {
   last_request_at: number
   ip: string | null
   user_agent: string | null
+  impersonated_by: string | null
 }
 
 /**
@@ -37,8 +40,21 @@ export interface LastRequestsTable {
   at: number
 }
 
+export interface EventsTable {
+  id: string
+  at: number
+  type: EventType
+  actor_type: Actor['type']
+  actor_id: string | null
+  user_id: string
+  ip: string | null
+  /** JSON. */
+  details: string | null
+}
+
 export interface DatabaseSchema {
   users: UsersTable
   sessions: SessionsTable
   last_requests: LastRequestsTable
+  events: EventsTable
 }

@@ -52,11 +52,45 @@ export const startsWith =
     )
   }
 
-export const filtered = <Row>(users: Users<Row>, filter: UserFilter): Users<Row> => {
+/** Between which moments the matches of a filter were created, neither included; `null` where there is no bound. */
+export const creation = ({ createdAfter, createdBefore, lastRequestBefore }: UserFilter) => {
+  const ends = [createdBefore, lastRequestBefore].filter(moment => moment !== undefined)
+  return { after: createdAfter ?? null, before: ends.length === 0 ? null : Math.min(...ends) }
+}
+
+/**
+ * Whether a user has made a request after a moment. Without an index on moments, which each flush of them would have to keep:
+ * SQLite looks each user's up, PostgreSQL may also read them all.
+ */
+const requestedAfter = (moment: number) => (eb: ExpressionBuilder<DatabaseSchema, 'users'>) =>
+  eb.exists(
+    eb
+      .selectFrom('last_requests')
+      .select('user_key')
+      .whereRef('last_requests.user_key', '=', 'users.key')
+      .where('last_requests.at', '>', moment),
+  )
+
+/** What a filter asks for besides the moment of creation, and besides ids: each engine takes care of a look-up by itself. */
+export const filteredBesidesCreation = <Row>(users: Users<Row>, filter: UserFilter): Users<Row> => {
+  const { lastRequestAfter, lastRequestBefore } = filter
   let result = users
   if (filter.email !== undefined) result = result.where('email', '=', canonicalEmail(filter.email))
   if (filter.disabled !== undefined) result = result.where('disabled', '=', Number(filter.disabled))
   if (filter.search !== undefined) result = result.where(startsWith(filter.search, searchColumns(filter)))
+  if (lastRequestAfter !== undefined) result = result.where(requestedAfter(lastRequestAfter))
+  // At that moment is not before it.
+  if (lastRequestBefore !== undefined)
+    result = result.where(eb => eb.not(requestedAfter(lastRequestBefore - 1)(eb)))
+  return result
+}
+
+/** What a filter asks for besides ids. */
+export const filtered = <Row>(users: Users<Row>, filter: UserFilter): Users<Row> => {
+  const { after, before } = creation(filter)
+  let result = filteredBesidesCreation(users, filter)
+  if (after !== null) result = result.where('users.created_at', '>', after)
+  if (before !== null) result = result.where('users.created_at', '<', before)
   return result
 }
 
@@ -77,7 +111,16 @@ export const onPage = <Row>(users: Users<Row>, { filter, sort, after, limit }: U
 /** One page with all that is told of its users. */
 export const pageQuery = (users: Users, query: UserQuery) =>
   onPage(users.select('users.id'), query)
-    .select(['email', 'first_name', 'last_name', 'email_verified', 'disabled', 'created_at', 'updated_at'])
+    .select([
+      'email',
+      'first_name',
+      'last_name',
+      'email_verified',
+      'disabled',
+      'created_at',
+      'updated_at',
+      'version',
+    ])
     .select(eb =>
       eb
         .selectFrom('last_requests')

@@ -27,12 +27,16 @@ export const open = async (t: Test): Promise<Storage> => {
 export const ask = async (t: Test, text: string): Promise<Record<string, unknown>[]> =>
   query(await urlOf(t), text)
 
-/** How PostgreSQL would run a statement on a table too large to be read from end to end. */
-export const explain = async (t: Test, { text, values }: Statement): Promise<string> => {
+/** How PostgreSQL would run a statement; unless told otherwise, on a table too large to be read from end to end. */
+export const explain = async (
+  t: Test,
+  { text, values }: Statement,
+  { readsAll = false } = {},
+): Promise<string> => {
   const client = new pg.Client({ connectionString: await urlOf(t) })
   await client.connect()
   try {
-    await client.query('ANALYZE; SET enable_seqscan = off')
+    await client.query(`ANALYZE; SET enable_seqscan = ${readsAll ? 'on' : 'off'}`)
     const { rows } = await client.query({ text: `EXPLAIN ${text}`, values: [...values] })
     return rows.map(row => row['QUERY PLAN']).join('\n')
   } finally {

@@ -7,7 +7,7 @@ import { migrate } from '../../src/storage/postgres/migrate.ts'
 import { openPostgresStorage } from '../../src/storage/postgres/storage.ts'
 import { SORT_COLUMNS } from '../../src/storage/user-queries.ts'
 import type { SortField } from '../../src/users/user-list.ts'
-import { add, forEach, NOW, sessionOf } from './contract/fixtures.ts'
+import { add, eventOf, forEach, NOW, sessionOf } from './contract/fixtures.ts'
 import { storageContract } from './contract.ts'
 import { ask, explain, open, urlOf } from './postgres-support.ts'
 
@@ -82,8 +82,12 @@ t.test('postgres: a sign-in and the disabling of its user leave no session behin
     const { user } = await add(first)
     const session = sessionOf(user.id)
     await Promise.all([
-      first.sessions.open(session, user.passwordHash),
-      second.users.update(user.id, { disabled: true }, NOW, { endSessions: true, onlyEnabled: false }),
+      first.sessions.open(session, user.passwordHash, eventOf(session.userId)),
+      second.users.update(user.id, { disabled: true }, eventOf(user.id, NOW), {
+        endSessions: true,
+        onlyEnabled: false,
+        versions: null,
+      }),
     ])
     t.equal(await first.sessions.find(session.id), undefined)
   }

@@ -1,15 +1,11 @@
 /** How the embedded engine lists users: by which indexes, and a slice at a time, so that other requests are served. */
 import { setImmediate as nextRound } from 'node:timers/promises'
-import type { Compilable } from 'kysely'
 import t, { type Test } from 'tap'
 import { ERRORS } from '../../src/errors.ts'
-import { covers, inOrder } from '../../src/storage/sqlite/index-covers.ts'
-import { type IndexPart, sliceEnd, usersIn } from '../../src/storage/sqlite/index-parts.ts'
-import { firstOfSlice, page, usersAt } from '../../src/storage/sqlite/lists.ts'
-import { queries, Reader } from '../../src/storage/sqlite/reader.ts'
+import { page } from '../../src/storage/sqlite/lists.ts'
+import { Reader } from '../../src/storage/sqlite/reader.ts'
 import { type Task, Turns } from '../../src/storage/sqlite/turns.ts'
-import { countQuery, pageQuery } from '../../src/storage/user-queries.ts'
-import { parseSort, SORTS, type UserFilter, type UserQuery } from '../../src/users/user-list.ts'
+import { parseSort, type UserQuery } from '../../src/users/user-list.ts'
 import { add, NOW } from './contract/fixtures.ts'
 import { connect, fileOf, open } from './sqlite-support.ts'
 
@@ -126,60 +122,4 @@ t.test('sqlite: a list that is under way when its connection closes fails as una
   const list = Promise.resolve(new Turns().run(page(reader, LONG)))
   reader.close()
   await t.rejects(list, { message: ERRORS.storeUnavailable.message })
-})
-
-t.test('sqlite: every query of a list reads one slice of one index, and sorts no more than that', async t => {
-  const { storage } = await openMany(t, 100)
-  await storage.ping()
-  const db = connect(t)
-  const planOf = ({ sql, parameters }: Pick<ReturnType<Compilable['compile']>, 'sql' | 'parameters'>) => {
-    const steps = db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...parameters) as { detail: string }[]
-    return steps.map(({ detail }) => detail)
-  }
-  const slices = (part: IndexPart): IndexPart[] => {
-    const end = { key: part.column === 'created_at' ? NOW + 50 : 'p', id: 'x' }
-    return [
-      { ...part, upTo: end },
-      { ...part, after: part.after ?? end, upTo: end },
-    ]
-  }
-  const inIndex = (plan: readonly string[], { index }: IndexPart) =>
-    plan
-      .filter(step => step.includes('users '))
-      .every(step => /^SEARCH users USING (COVERING )?INDEX/.test(step)) && plan[0]?.includes(` ${index} `)
-  const filters: UserFilter[] = [{}, { disabled: false }, { disabled: true }].flatMap(filter => [
-    filter,
-    { ...filter, search: 'a' },
-    { ...filter, search: 'a', searchEmail: true },
-  ])
-  for (const filter of filters) {
-    for (const sort of SORTS.map(parseSort)) {
-      for (const after of [null, { key: sort.field === 'createdAt' ? NOW : 'a', id: 'x' }]) {
-        const query: UserQuery = { filter, sort, after, limit: 20 }
-        const title = JSON.stringify(query)
-        for (const slice of slices(inOrder(query))) {
-          const plan = planOf(pageQuery(usersIn(slice), { ...query, filter: {}, after: null }).compile())
-          t.ok(inIndex(plan, slice) && !plan.join().includes('TEMP'), `page ${title}`, { plan })
-          const end = planOf(sliceEnd(slice, 1_000))
-          t.ok(end.length === 1 && /^SEARCH users USING COVERING/.test(`${end}`), `end ${title}`, { end })
-        }
-        for (const slice of covers(filter).flat().flatMap(slices)) {
-          const table = slice.index === 'users_by_email'
-          const expected = `SEARCH users USING ${table ? '' : 'COVERING '}INDEX ${slice.index} `
-          const first = planOf(firstOfSlice(slice, query).compile())
-          t.ok(first[0]?.startsWith(expected) && first.length <= 2, `${slice.index} ${title}`, { first })
-          const total = planOf(countQuery(usersIn(slice), {}).compile())
-          t.ok(total[0]?.startsWith(expected) && total.length === 1, `count ${title}`, { total })
-        }
-      }
-    }
-  }
-  for (const sort of SORTS.map(parseSort)) {
-    const plan = planOf(usersAt([], { ...LONG, sort }).compile()).join()
-    t.match(plan, /^SEARCH users USING INDEX sqlite_autoindex_users_1 \(id=\?\)/)
-  }
-  const one = planOf(
-    pageQuery(queries.selectFrom('users'), { ...LONG, filter: { email: 'a', search: 'b' } }).compile(),
-  )
-  t.match(one[0], /^SEARCH users USING INDEX users_by_email \(email=\?\)/)
 })

@@ -9,7 +9,7 @@ import { ERRORS } from '../../src/errors.ts'
 import { migrate } from '../../src/storage/sqlite/migrate.ts'
 import { Writer } from '../../src/storage/sqlite/writer.ts'
 import { temporaryFolder } from '../support/build.ts'
-import { add, NOW, newUser, onChange, sessionOf } from './contract/fixtures.ts'
+import { add, eventOf, NOW, newUser, onChange, sessionOf } from './contract/fixtures.ts'
 import { connect, fileOf, open } from './sqlite-support.ts'
 
 const UNAVAILABLE = { message: ERRORS.storeUnavailable.message }
@@ -54,7 +54,11 @@ t.test('sqlite: the own writes are not taken for another connection’s', async 
   await storage.ping()
   onChange(storage, userId => told.push(userId))
   const { user } = await add(storage)
-  await storage.users.update(user.id, { firstName: 'New' }, NOW, { endSessions: false, onlyEnabled: false })
+  await storage.users.update(user.id, { firstName: 'New' }, eventOf(user.id, NOW), {
+    endSessions: false,
+    onlyEnabled: false,
+    versions: null,
+  })
   await sleep(600)
   t.strictSame(told, [user.id])
 })
@@ -85,10 +89,13 @@ t.test('sqlite: a lock that is held too long fails the write, and the next one s
   const other = connect(t)
   other.exec('BEGIN IMMEDIATE')
   const user = newUser()
-  await t.rejects(storage.sessions.addUser(user, sessionOf(user.id)), UNAVAILABLE)
+  await t.rejects(
+    storage.accounts.addUser(user, eventOf(user.id), { session: sessionOf(user.id) }),
+    UNAVAILABLE,
+  )
   other.exec('ROLLBACK')
   t.equal(await storage.users.find(user.id), undefined)
-  t.equal(await storage.sessions.addUser(user, sessionOf(user.id)), true)
+  t.equal(await storage.accounts.addUser(user, eventOf(user.id), { session: sessionOf(user.id) }), true)
 })
 
 t.test(
@@ -100,7 +107,7 @@ t.test(
     const writer = new Writer(file, () => undefined)
     t.teardown(() => writer.close())
     const user = newUser()
-    const write = () => writer.run('addUser', user, sessionOf(user.id))
+    const write = () => writer.run('addUser', user, eventOf(user.id), { session: sessionOf(user.id) })
     await t.rejects(write(), UNAVAILABLE)
     rmSync(file, { recursive: true })
     await migrate(file)

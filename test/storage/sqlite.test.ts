@@ -4,9 +4,10 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { migrate } from '../../src/storage/sqlite/migrate.ts'
+import { Reader } from '../../src/storage/sqlite/reader.ts'
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
 import { temporaryFolder } from '../support/build.ts'
-import { add, NOW, sessionOf } from './contract/fixtures.ts'
+import { add, eventOf, NOW, sessionOf } from './contract/fixtures.ts'
 import { storageContract } from './contract.ts'
 import { connect, fileOf, open } from './sqlite-support.ts'
 
@@ -57,13 +58,14 @@ t.test('sqlite: 2,000 mixed concurrent writes leave the file whole', async t => 
   const storage = await open(t)
   const users = await Promise.all(Array.from({ length: 500 }, () => add(storage)))
   const writes = users.flatMap(({ user, session, userKey }, index) => [
-    storage.users.update(user.id, { firstName: `${index}` }, NOW, {
+    storage.users.update(user.id, { firstName: `${index}` }, eventOf(user.id, NOW), {
       endSessions: index % 5 === 0,
       onlyEnabled: false,
+      versions: null,
     }),
-    storage.sessions.open(sessionOf(user.id), user.passwordHash),
+    storage.sessions.open(sessionOf(user.id), user.passwordHash, eventOf(sessionOf(user.id).userId)),
     storage.lastRequests.noteLastRequests([{ key: userKey, at: NOW }], [{ id: session.id, at: NOW }]),
-    storage.sessions.rehash(user.id, user.passwordHash, 'stronger'),
+    storage.accounts.rehash(user.id, user.passwordHash, 'stronger'),
   ])
   await Promise.all(writes)
   const db = connect(t)
@@ -72,4 +74,15 @@ t.test('sqlite: 2,000 mixed concurrent writes leave the file whole', async t => 
   t.equal(await storage.users.count({}), 500)
   t.equal(db.prepare('SELECT count(*) FROM sessions').pluck().get(), 900)
   t.equal(db.prepare("SELECT count(*) FROM users WHERE password_hash = 'stronger'").pluck().get(), 500)
+})
+
+t.test('sqlite: more shapes of queries than are remembered are answered all the same', async t => {
+  await open(t)
+  const reader = new Reader(fileOf(t))
+  t.teardown(() => reader.close())
+  const asked = Array.from({ length: 1_200 }, (_, number) => number)
+  for (const round of ['first', 'again']) {
+    const answers = asked.map(number => reader.get<{ n: number }>(`SELECT ${number} AS n`)?.n)
+    t.strictSame(answers, asked, round)
+  }
 })

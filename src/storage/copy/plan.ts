@@ -1,31 +1,12 @@
 /** Who wins, user by user, where both stores have one. */
-import type { UsersTable } from '../schema.ts'
-
-/** What is copied of a user as it is, the folded names too; `key` is each store's own. */
-export type UserRecord = Omit<UsersTable, 'key'>
-export type UserColumn = keyof UserRecord
+import { USER_COLUMNS, type UserColumns } from '../rows.ts'
 
 /** A user of the source. */
-export interface SourceUser extends UserRecord {
+export interface SourceUser extends UserColumns {
   /** The source's own number. */
   readonly key: number
   readonly last_request_at: number | null
 }
-
-/** In the order in which statements have them. */
-export const USER_COLUMNS = [
-  'id',
-  'email',
-  'password_hash',
-  'first_name',
-  'last_name',
-  'first_name_key',
-  'last_name_key',
-  'email_verified',
-  'disabled',
-  'created_at',
-  'updated_at',
-] as const satisfies readonly UserColumn[]
 
 export interface Conflict {
   readonly user: SourceUser
@@ -51,7 +32,7 @@ type Verdict = 'added' | 'changed' | 'unchanged' | 'kept'
  * The later change wins; of two at the same moment the source's, so that what no moment tells of is carried over too: a
  * password that was hashed anew.
  */
-const judge = (user: SourceUser, theirs: UserRecord | undefined): Verdict => {
+const judge = (user: SourceUser, theirs: UserColumns | undefined): Verdict => {
   if (theirs === undefined) return 'added'
   if (theirs.updated_at > user.updated_at) return 'kept'
   return USER_COLUMNS.every(column => theirs[column] === user[column]) ? 'unchanged' : 'changed'
@@ -61,7 +42,7 @@ const judge = (user: SourceUser, theirs: UserRecord | undefined): Verdict => {
  * @param users a slice of the source.
  * @param held every user of the target who has an id or an e-mail of theirs.
  */
-export const plan = (users: readonly SourceUser[], held: readonly UserRecord[]): Plan => {
+export const plan = (users: readonly SourceUser[], held: readonly UserColumns[]): Plan => {
   const byId = new Map(held.map(user => [user.id, user]))
   const holders = new Map(held.map(({ id, email }) => [email, id]))
   const verdicts = Map.groupBy(users, user => judge(user, byId.get(user.id)))

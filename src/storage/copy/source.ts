@@ -2,13 +2,14 @@
 import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { migrations } from '../migrations/list.ts'
+import { SESSION_COLUMNS, type SessionRow, USER_COLUMNS } from '../rows.ts'
 import type { SessionsTable } from '../schema.ts'
 import { SQLITE_DIALECT } from '../sqlite/schema-dialect.ts'
 import { CopyFault } from './fault.ts'
-import { type SourceUser, USER_COLUMNS } from './plan.ts'
+import type { SourceUser } from './plan.ts'
 
 /** A session of the source, with its user's id in place of the source's number. */
-export interface SourceSession extends Omit<SessionsTable, 'user_key'> {
+export interface SourceSession extends SessionRow {
   readonly user_id: string
 }
 
@@ -22,7 +23,7 @@ const SELECT_USERS = `SELECT key, ${USER_COLUMNS.join(', ')},
   (SELECT at FROM last_requests WHERE user_key = users.key) AS last_request_at FROM users`
 
 /** CROSS JOIN: in this order, each user's sessions from the index. */
-const SELECT_SESSIONS = `SELECT sessions.id, user_key, created_at, expires_at, last_request_at, ip, user_agent
+const SELECT_SESSIONS = `SELECT user_key, ${SESSION_COLUMNS.map(column => `sessions.${column}`).join(', ')}
   FROM json_each(?) AS given CROSS JOIN sessions ON user_key = given.value`
 
 /** It cannot be brought up to date here: that would be to write it. */

@@ -1,19 +1,14 @@
 /** What a copy asks of the shared store: a few statements for a slice, whatever its size, each prepared once. */
 import type { Statement } from '../postgres/database.ts'
-import type { SourceUser, UserColumn } from './plan.ts'
-import { USER_COLUMNS } from './plan.ts'
+import { arrays, arraysOf } from '../postgres/parameters.ts'
+import { SESSION_COLUMNS, USER_COLUMNS } from '../rows.ts'
+import type { SourceUser } from './plan.ts'
 import type { SourceSession } from './source.ts'
-
-const NUMBERS: readonly UserColumn[] = ['email_verified', 'disabled', 'created_at', 'updated_at']
 
 const columns = USER_COLUMNS.join(', ')
 
-const given = USER_COLUMNS.map(
-  (column, index) => `$${index + 1}::${NUMBERS.includes(column) ? 'bigint' : 'text'}[]`,
-).join(', ')
-
-const valuesOf = (users: readonly SourceUser[]): Statement['values'] =>
-  USER_COLUMNS.map(column => users.map(user => user[column]))
+/** A session as it is given: by its user's id. */
+const GIVEN_COLUMNS = ['user_id', ...SESSION_COLUMNS] as const
 
 const idsOf = (users: readonly SourceUser[]): string[] => users.map(({ id }) => id)
 
@@ -33,8 +28,8 @@ export const held = (users: readonly SourceUser[]): Statement => ({
 
 export const addUsers = (users: readonly SourceUser[]): Statement => ({
   name: 'copy-add-users',
-  text: `INSERT INTO users (${columns}) SELECT * FROM unnest(${given})`,
-  values: valuesOf(users),
+  text: `INSERT INTO users (${columns}) SELECT * FROM unnest(${arrays(USER_COLUMNS, 1)})`,
+  values: arraysOf(USER_COLUMNS, users),
 })
 
 /** Takes their e-mails from these users, until `changeUsers` gives them the new ones: no e-mail looks like an id. */
@@ -47,8 +42,8 @@ export const freeEmails = (ids: readonly string[]): Statement => ({
 export const changeUsers = (users: readonly SourceUser[]): Statement => ({
   name: 'copy-change-users',
   text: `UPDATE users SET ${USER_COLUMNS.map(column => `${column} = given.${column}`).join(', ')}
-    FROM unnest(${given}) AS given (${columns}) WHERE users.id = given.id`,
-  values: valuesOf(users),
+    FROM unnest(${arrays(USER_COLUMNS, 1)}) AS given (${columns}) WHERE users.id = given.id`,
+  values: arraysOf(USER_COLUMNS, users),
 })
 
 /** Disabling has ended sessions in the source, so those that it still has are added anew. */
@@ -62,24 +57,15 @@ export const endSessions = (users: readonly SourceUser[]): Statement => ({
 /** ON CONFLICT alone would lock, and so write, every row that is there already. */
 export const addSessions = (sessions: readonly SourceSession[]): Statement => ({
   name: 'copy-add-sessions',
-  text: `INSERT INTO sessions (id, user_key, created_at, expires_at, last_request_at, ip, user_agent)
-    SELECT given.id, key, given.created_at, given.expires_at, given.last_request_at, given.ip, given.user_agent
-    FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::text[])
-      AS given (id, user_id, created_at, expires_at, last_request_at, ip, user_agent)
+  text: `INSERT INTO sessions (user_key, ${SESSION_COLUMNS.join(', ')})
+    SELECT key, ${SESSION_COLUMNS.map(column => `given.${column}`).join(', ')}
+    FROM unnest(${arrays(GIVEN_COLUMNS, 1)}) AS given (${GIVEN_COLUMNS.join(', ')})
     JOIN users ON users.id = given.user_id LEFT JOIN sessions AS had ON had.id = given.id
     WHERE had.id IS NULL OR had.last_request_at < given.last_request_at ORDER BY given.id
     ON CONFLICT (id) DO UPDATE SET last_request_at = excluded.last_request_at
       WHERE sessions.last_request_at < excluded.last_request_at
     RETURNING id`,
-  values: [
-    sessions.map(({ id }) => id),
-    sessions.map(({ user_id }) => user_id),
-    sessions.map(({ created_at }) => created_at),
-    sessions.map(({ expires_at }) => expires_at),
-    sessions.map(({ last_request_at }) => last_request_at),
-    sessions.map(({ ip }) => ip),
-    sessions.map(({ user_agent }) => user_agent),
-  ],
+  values: arraysOf(GIVEN_COLUMNS, sessions),
 })
 
 /** For users whose sessions may have been ended in the target: none of them comes back. */

@@ -3,8 +3,9 @@ import pg from 'pg'
 import { notification } from '../postgres/change-feed.ts'
 import { connectionOptions, reason, type Statement } from '../postgres/database.ts'
 import { migrate } from '../postgres/migrate.ts'
+import type { UserColumns } from '../rows.ts'
 import { CopyFault } from './fault.ts'
-import { type Plan, plan, type SourceUser, type UserRecord } from './plan.ts'
+import { type Plan, plan, type SourceUser } from './plan.ts'
 import type { SourceSession } from './source.ts'
 import * as statements from './statements.ts'
 
@@ -65,7 +66,7 @@ export class Target {
   ): Promise<Written> {
     await this.#run({ text: 'BEGIN', values: [] })
     await this.#run(LOCK)
-    const planned = plan(users, await this.#run<UserRecord>(statements.held(users)))
+    const planned = plan(users, await this.#run<UserColumns>(statements.held(users)))
     const { added, changed, unchanged, kept } = planned
     // First, for it frees e-mails that those who are added may have.
     if (changed.length > 0) await this.#change(planned)

@@ -53,7 +53,7 @@ export const accounts = (dialect: SchemaDialect): Migration => ({
       .addColumn('last_request_at', 'bigint', column => column.notNull())
       .addColumn('ip', 'text')
       .addColumn('user_agent', 'text')
-    await ending(sessions as never, dialect.sessionsOptions).execute()
+    await ending(sessions, dialect.sessionsOptions).execute()
     // In the order in which a user's sessions are listed.
     await db.schema
       .createIndex('sessions_by_user_key')
@@ -66,6 +66,6 @@ export const accounts = (dialect: SchemaDialect): Migration => ({
         column.primaryKey().references('users.key').onDelete('cascade'),
       )
       .addColumn('at', 'bigint', column => column.notNull())
-    await ending(lastRequests as never, dialect.lastRequestsOptions).execute()
+    await ending(lastRequests, dialect.lastRequestsOptions).execute()
   },
 })

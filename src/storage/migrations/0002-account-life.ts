@@ -1,5 +1,5 @@
 /** What the life of an account leaves behind: versions, events, tokens that were mailed, counted requests. */
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
 import { ending, type SchemaDialect } from './schema-dialect.ts'
 
@@ -20,10 +20,10 @@ export const accountLife = (dialect: SchemaDialect): Migration => ({
       .addColumn('type', text, column => column.notNull())
       .addColumn('actor_type', 'text', column => column.notNull())
       .addColumn('actor_id', 'text')
-      .addColumn('user_id', text)
+      .addColumn('user_id', text, column => column.notNull())
       .addColumn('ip', 'text')
       .addColumn('details', 'text')
-    await ending(events as never, eventsOptions).execute()
+    await ending(events, eventsOptions).execute()
     for (const column of ['user_id', 'type']) {
       await db.schema.createIndex(`events_by_${column}`).on('events').columns([column, 'id']).execute()
     }
@@ -41,9 +41,11 @@ export const accountLife = (dialect: SchemaDialect): Migration => ({
       await db.schema.createIndex(`mailed_tokens_by_${column}`).on('mailed_tokens').column(column).execute()
     }
     if (!sharedRateLimits) return
-    // As rate-limiter-flexible wants it; `expire` in milliseconds since the epoch.
+    // As rate-limiter-flexible wants it; `expire` in milliseconds since the epoch. Unlogged: counting waits for no disk, and
+    // begins anew after a crash.
     await db.schema
       .createTable('rate_limits')
+      .modifyFront(sql`unlogged`)
       .addColumn('key', 'varchar(255)', column => column.primaryKey())
       .addColumn('points', 'integer', column => column.notNull().defaultTo(0))
       .addColumn('expire', 'bigint')

@@ -19,7 +19,7 @@ export interface SchemaDialect {
 }
 
 /** @param end what stands behind the columns, if anything does. */
-export const ending = <Table extends string>(
-  table: CreateTableBuilder<Table, never>,
+export const ending = <Table extends string, Column extends string>(
+  table: CreateTableBuilder<Table, Column>,
   end: RawBuilder<unknown> | null,
 ) => (end === null ? table : table.modifyEnd(end))

@@ -2,7 +2,7 @@
  * What other instances change, as PostgreSQL tells it (`LISTEN`/`NOTIFY`): a change's own transaction notifies, so one
  * that rolls back notifies nobody, and one that commits cannot go untold.
  *
- * An instance that might not hear must not remember. So it sends itself a notification every quarter of a second: while
+ * An instance that might not hear must not remember. So it sends itself a notification every 300 ms: while
  * these come back, every change that was committed before the last of them has come too. Through a pooler it never
  * listens, and remembers nothing.
  */
@@ -12,10 +12,11 @@ import pg from 'pg'
 import type { ChangeListener } from '../../auth/change-listener.ts'
 import { connectionOptions, type Statement } from './database.ts'
 
-const CHANNEL = 'gatehouse_changes'
+/** What every instance listens on. */
+export const CHANNEL = 'gatehouse_changes'
 
-/** Milliseconds between two heartbeats, and how many may be under way: no change is unheard of for longer than 750 ms. */
-const HEARTBEAT_INTERVAL = 250
+/** Milliseconds between two heartbeats, and how many may be under way: no change is unheard of for longer than 900 ms. */
+const HEARTBEAT_INTERVAL = 300
 const MAX_UNDER_WAY = 2
 
 /** Milliseconds until a lost connection is made anew, and until an attempt counts as failed. */
@@ -43,7 +44,7 @@ interface Connection {
   timer: NodeJS.Timeout | null
 }
 
-/** What a transaction runs that has changed these users, so that every instance hears of it. */
+/** What a transaction runs that has changed these users without an event, so that every instance hears of it. */
 export const notification = (userIds: readonly string[]): Statement => ({
   text: 'SELECT pg_notify($1, id) FROM unnest($2::text[]) AS changed (id)',
   values: [CHANNEL, userIds],

@@ -1,34 +1,24 @@
 /** Lists and counts of users (DESIGN §4): the server chooses the index; a statement that takes too long ends with 503. */
-import {
-  type Compilable,
-  DummyDriver,
-  Kysely,
-  PostgresAdapter,
-  PostgresIntrospector,
-  PostgresQueryCompiler,
-} from 'kysely'
 import type { UserFilter, UserQuery } from '../../users/user-list.ts'
-import type { DatabaseSchema } from '../schema.ts'
-import { countQuery, pageQuery } from '../user-queries.ts'
+import { countQuery, pageQuery, type Users } from '../user-queries.ts'
 import type { Statement } from './database.ts'
+import { queries, statement } from './queries.ts'
 
-/** Kysely as a writer of SQL alone: connections are the database's. */
-const queries = new Kysely<DatabaseSchema>({
-  dialect: {
-    createAdapter: () => new PostgresAdapter(),
-    createDriver: () => new DummyDriver(),
-    createIntrospector: db => new PostgresIntrospector(db),
-    createQueryCompiler: () => new PostgresQueryCompiler(),
-  },
-})
+/**
+ * The users who have some ids, found before anything else is asked of them: on its own the server would at some sizes read
+ * an index in the order of the list until it has met enough of them, 57 ms at 30,000 users.
+ */
+const withIds = (ids: readonly string[]): Users =>
+  queries
+    .with(
+      cte => cte('users').materialized(),
+      db => db.selectFrom('users').selectAll().where('id', 'in', ids),
+    )
+    .selectFrom('users')
 
-/** Without a name: a plan that is made for any search serves none. */
-const statement = (query: Compilable): Statement => {
-  const { sql, parameters } = query.compile()
-  return { text: sql, values: parameters }
-}
+const usersOf = ({ ids }: UserFilter): Users =>
+  ids === undefined ? queries.selectFrom('users') : withIds(ids)
 
-export const page = (query: UserQuery): Statement => statement(pageQuery(queries.selectFrom('users'), query))
+export const page = (query: UserQuery): Statement => statement(pageQuery(usersOf(query.filter), query))
 
-export const count = (filter: UserFilter): Statement =>
-  statement(countQuery(queries.selectFrom('users'), filter))
+export const count = (filter: UserFilter): Statement => statement(countQuery(usersOf(filter), filter))

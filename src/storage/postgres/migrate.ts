@@ -2,7 +2,7 @@ import { Kysely, PostgresDialect } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import pg from 'pg'
 import { migrations } from '../migrations/list.ts'
-import { connectionOptions, survive } from './database.ts'
+import { connectionOptions, reason, survive } from './database.ts'
 import { POSTGRES_DIALECT } from './schema-dialect.ts'
 
 /** Milliseconds that a migration may take, another instance's included. */
@@ -24,3 +24,11 @@ export const migrate = async (url: string): Promise<void> => {
     await db.destroy()
   }
 }
+
+/** What a store that is opened begins with. @throws {Error} a sentence of what the connection or a migration failed with. */
+export const bringUpToDate = (url: string): Promise<void> =>
+  migrate(url).catch(error => {
+    throw Object.assign(new Error(`the database: ${reason(error)}`, { cause: error }), {
+      code: error.code ?? 'DATABASE',
+    })
+  })

@@ -1,36 +1,29 @@
-import { BoundedQueue } from '../../auth/bounded-queue.ts'
+import type { MailedToken } from '../../accounts/mailed-token.ts'
 import type { ChangeListener } from '../../auth/change-listener.ts'
-import type { FoundSession } from '../../auth/session.ts'
+import { BoundedQueue } from '../../concurrency/bounded-queue.ts'
 import { ServiceError } from '../../errors.ts'
-import { SESSION_COLUMNS, type SessionRow, selectUser, toSession, toUser, type UserRow } from '../rows.ts'
+import { toEvent } from '../event-rows.ts'
+import { type SessionRow, toSession, toUser, type UserRow } from '../rows.ts'
+import type { EventsTable } from '../schema.ts'
 import type { Storage } from '../storage.ts'
 import { ChangeFeed } from './change-feed.ts'
-import { Database, reason } from './database.ts'
+import { Database } from './database.ts'
+import { eventPage } from './events.ts'
+import { expiredRows } from './expired-rows.ts'
+import { exporter } from './exports.ts'
 import { count, page } from './lists.ts'
-import { migrate } from './migrate.ts'
+import { bringUpToDate } from './migrate.ts'
 import { operations } from './operations.ts'
-
-interface FoundRow extends UserRow {
-  key: number
-  session_id: string
-  opened_at: number
-  expires_at: number
-  session_last_request_at: number
-  ip: string | null
-  user_agent: string | null
-}
-
-const SELECT_BY_ID = `${selectUser()} WHERE id = $1`
-const SELECT_BY_EMAIL = `${selectUser('password_hash')} WHERE email = $1`
-const SELECT_SESSION = `${selectUser('key', 'session.*')} JOIN (
-    SELECT id AS session_id, user_key, created_at AS opened_at, expires_at, last_request_at AS session_last_request_at,
-           ip, user_agent
-    FROM sessions WHERE id = $1
-  ) AS session ON session.user_key = users.key`
-
-const LIST_SESSIONS = `SELECT ${SESSION_COLUMNS} FROM sessions
-  WHERE user_key = (SELECT key FROM users WHERE id = $1) AND expires_at > $2 AND last_request_at > $3
-  ORDER BY created_at DESC, id DESC LIMIT $4`
+import { rateLimits } from './rate-limits.ts'
+import {
+  type FoundRow,
+  LIST_SESSIONS,
+  SELECT_BY_EMAIL,
+  SELECT_BY_ID,
+  SELECT_MAILED_TOKEN,
+  SELECT_SESSION,
+  toFound,
+} from './selects.ts'
 
 /** Of the connections, what lists and counts may use: they can take a hundred times as long as what signs in and identifies. */
 const LISTS_SHARE = 0.5
@@ -41,15 +34,6 @@ const LIST_PATIENCE = 5_000
 
 /** After a failover the address may still lead to a server that takes no writes. */
 const READ_ONLY = `SELECT current_setting('transaction_read_only') AS read_only`
-
-const toFound = (row: FoundRow): FoundSession => ({
-  session: toSession(
-    { ...row, id: row.session_id, created_at: row.opened_at, last_request_at: row.session_last_request_at },
-    row.id,
-  ),
-  user: toUser(row),
-  userKey: row.key,
-})
 
 /** An answer of 2xx to a write means that it is on disk (DESIGN §7). */
 const assertDurable = async (database: Database): Promise<void> => {
@@ -67,11 +51,7 @@ const assertDurable = async (database: Database): Promise<void> => {
  * @throws {Error} when the database cannot be reached or migrated, or would acknowledge what is not on disk.
  */
 export const openPostgresStorage = async (url: string, connections: number): Promise<Storage> => {
-  await migrate(url).catch(error => {
-    throw Object.assign(new Error(`the database: ${reason(error)}`, { cause: error }), {
-      code: error.code ?? 'DATABASE',
-    })
-  })
+  await bringUpToDate(url)
   const database = new Database(url, connections)
   await assertDurable(database).catch(async error => {
     await database.close()
@@ -100,19 +80,22 @@ export const openPostgresStorage = async (url: string, connections: number): Pro
         })
         return row && { user: toUser(row), passwordHash: row.password_hash }
       },
-      update: (id, changes, at, options) => told(id, write.updateUser(id, changes, at, options)),
+      update: (id, changes, event, options) => told(id, write.updateUser(id, changes, event, options)),
+      remove: (event, verifiedHash) => told(event.userId, write.removeUser(event, verifiedHash)),
       list: query => lists.run(async () => (await database.run<UserRow>(page(query))).map(toUser)),
       count: filter =>
         lists.run(async () => (await database.run<{ total: number }>(count(filter)))[0]?.total ?? 0),
     },
-    sessions: {
+    accounts: {
       addUser: write.addUser,
-      open: write.openSession,
       rehash: write.rehash,
-      changePassword: (session, verifiedHash, newHash) =>
-        told(session.userId, write.changePassword(session, verifiedHash, newHash)),
-      end: (userId, id) => told(userId, write.endSession(userId, id)),
-      endAll: (userId, exceptId) => told(userId, write.endSessions(userId, exceptId)),
+      changePassword: (session, verifiedHash, newHash, event) =>
+        told(session.userId, write.changePassword(session, verifiedHash, newHash, event)),
+    },
+    sessions: {
+      open: write.openSession,
+      end: (id, event) => told(event.userId, write.endSession(id, event)),
+      endAll: (exceptId, event) => told(event.userId, write.endSessions(exceptId, event)),
       async list(userId, now, idleSince, limit) {
         const values = [userId, now, idleSince, limit]
         const rows = await database.run<SessionRow>({ name: 'sessions', text: LIST_SESSIONS, values })
@@ -124,7 +107,25 @@ export const openPostgresStorage = async (url: string, connections: number): Pro
         return row && toFound(row)
       },
     },
+    mailedTokens: {
+      add: write.addMailedToken,
+      async find(digest, now) {
+        const statement = { name: 'mailed-token', text: SELECT_MAILED_TOKEN, values: [digest, now] }
+        const [token] = await database.run<MailedToken>(statement)
+        return token
+      },
+      confirmEmail: (token, event) => told(token.userId, write.confirmEmail(token, event)),
+      resetPassword: (token, session, newHash, event) =>
+        told(token.userId, write.resetPassword(token, session, newHash, event)),
+    },
+    events: {
+      record: write.record,
+      list: query => lists.run(async () => (await database.run<EventsTable>(eventPage(query))).map(toEvent)),
+    },
     lastRequests: { noteLastRequests: write.noteLastRequests },
+    rateLimit: rateLimits(database),
+    transfers: { importUsers: write.importUsers, exportUsers: exporter(database) },
+    expiredRows: expiredRows(database),
     onChange(newListener) {
       listener = newListener
       changeFeed.subscribe(newListener)

@@ -3,8 +3,19 @@ import { sql } from 'kysely'
 import type { Position } from '../../users/user-list.ts'
 import type { UsersTable } from '../schema.ts'
 import type { Users } from '../user-queries.ts'
-import { queries, type Reader } from './reader.ts'
+import { queries } from './queries.ts'
+import type { Reader } from './reader.ts'
 import type { Task } from './turns.ts'
+
+/** By size, or by code points as SQLite does. */
+const compare = (a: number | string, b: number | string): number =>
+  typeof a === 'number' || typeof b === 'number'
+    ? Number(a) - Number(b)
+    : Buffer.compare(Buffer.from(a), Buffer.from(b))
+
+/** As rows lie in an index that is read upwards. */
+export const comparePositions = (a: Position, b: Position): number =>
+  compare(a.key, b.key) || compare(a.id, b.id)
 
 type KeyColumn = 'created_at' | 'first_name_key' | 'last_name_key' | 'email'
 

@@ -4,22 +4,17 @@ import type { User } from '../../users/user.ts'
 import type { Position, UserFilter, UserQuery } from '../../users/user-list.ts'
 import { toUser } from '../rows.ts'
 import { countQuery, onPage, pageQuery, SORT_COLUMNS, type Users } from '../user-queries.ts'
-import { covers, inOrder } from './index-covers.ts'
-import { eachSlice, type IndexPart, usersIn } from './index-parts.ts'
-import { queries, type Reader } from './reader.ts'
+import { byCreation, covers, inOrder } from './index-covers.ts'
+import { comparePositions, eachSlice, type IndexPart, usersIn } from './index-parts.ts'
+import { queries } from './queries.ts'
+import type { Reader } from './reader.ts'
 import type { Task } from './turns.ts'
-
-/** By size, or by code points as SQLite does. */
-const compare = (a: number | string, b: number | string): number =>
-  typeof a === 'number' || typeof b === 'number'
-    ? Number(a) - Number(b)
-    : Buffer.compare(Buffer.from(a), Buffer.from(b))
 
 /** The first of some positions, each user once: between two slices a change may have moved one into the next. */
 const firstOf = (positions: readonly Position[], { sort, limit }: UserQuery): readonly Position[] => {
   const sign = sort.descending ? -1 : 1
   return [...new Map(positions.map(position => [position.id, position])).values()]
-    .sort((a, b) => sign * (compare(a.key, b.key) || compare(a.id, b.id)))
+    .sort((a, b) => sign * comparePositions(a, b))
     .slice(0, limit)
 }
 
@@ -42,14 +37,15 @@ export const firstOfSlice = (slice: IndexPart, query: UserQuery) =>
     filter: {},
   })
 
-/** The users at some positions, in the order of the list. */
-export const usersAt = (positions: readonly Position[], query: UserQuery) => {
-  const ids = JSON.stringify(positions.map(({ id }) => id))
-  const users = queries
+/** The users who have some ids: one parameter, so that one statement serves any number of them. */
+const withIds = (ids: readonly string[]): Users =>
+  queries
     .selectFrom('users')
-    .where('users.id', 'in', sql<string>`(SELECT value FROM json_each(${ids}))`)
-  return pageQuery(users, { ...query, filter: {}, after: null })
-}
+    .where('users.id', 'in', sql<string>`(SELECT value FROM json_each(${JSON.stringify(ids)}))`)
+
+/** The users at some positions, in the order of the list. */
+export const usersAt = (positions: readonly Position[], query: UserQuery) =>
+  pageQuery(withIds(positions.map(({ id }) => id)), { ...query, filter: {}, after: null })
 
 /** All the matches, keeping the first ones: short where few match. */
 function* gather(reader: Reader, query: UserQuery, cover: readonly IndexPart[]): Task<readonly User[]> {
@@ -61,16 +57,14 @@ function* gather(reader: Reader, query: UserQuery, cover: readonly IndexPart[]):
   return reader.all(usersAt(first, query)).map(toUser)
 }
 
-/**
- * One page. Which way is the short one shows in going: they take turns, so that a page costs at most as many times the
- * cheapest way as there are ways, also where all the matches are at the far end of the order.
- */
-export function* page(reader: Reader, query: UserQuery): Task<readonly User[]> {
-  // At most one user, by a unique index.
-  if (query.filter.email !== undefined) {
-    return reader.all(pageQuery(queries.selectFrom('users'), query)).map(toUser)
-  }
-  const ways = [walk(reader, query), ...covers(query.filter).map(cover => gather(reader, query, cover))]
+/** A unique index has the few who may match: what is left to ask of them. `null` when the filter names nobody. */
+export const named = ({ ids, ...filter }: UserFilter): { users: Users; filter: UserFilter } | null => {
+  if (ids !== undefined) return { users: withIds(ids), filter }
+  return filter.email === undefined ? null : { users: queries.selectFrom('users'), filter }
+}
+
+/** The outcome of whichever way is done first, a slice of each in turn. */
+function* shortest<Result>(ways: readonly Task<Result>[]): Task<Result> {
   for (;;) {
     for (const way of ways) {
       const slice = way.next()
@@ -80,17 +74,34 @@ export function* page(reader: Reader, query: UserQuery): Task<readonly User[]> {
   }
 }
 
-const BY_CREATION = { field: 'createdAt', descending: false } as const
+/**
+ * One page. Which way is the short one shows in going: they take turns, so that a page costs at most as many times the
+ * cheapest way as there are ways, also where all the matches are at the far end of the order.
+ */
+export function* page(reader: Reader, query: UserQuery): Task<readonly User[]> {
+  const few = named(query.filter)
+  if (few !== null) return reader.all(pageQuery(few.users, { ...query, filter: few.filter })).map(toUser)
+  const gathered = covers(query.filter, query.sort.field).map(cover => gather(reader, query, cover))
+  return yield* shortest([walk(reader, query), ...gathered])
+}
 
-/** How many match: counted in the smallest part of an index that has all of them. */
-export function* count(reader: Reader, filter: UserFilter): Task<number> {
-  const counted = (users: Users, rest: UserFilter) => reader.all(countQuery(users, rest))[0]?.total ?? 0
-  if (filter.email !== undefined) return counted(queries.selectFrom('users'), filter)
-  const [cover = [inOrder({ filter, sort: BY_CREATION, after: null })]] = covers(filter)
+const counted = (reader: Reader, users: Users, filter: UserFilter): number =>
+  reader.all(countQuery(users, filter))[0]?.total ?? 0
+
+function* countIn(reader: Reader, cover: readonly IndexPart[]): Task<number> {
   let total = 0
   yield* eachSlice(reader, cover, slice => {
-    total += counted(usersIn(slice), {})
+    total += counted(reader, usersIn(slice), {})
     return false
   })
   return total
+}
+
+/** How many match: counted in the smallest part of an index that has all of them, which shows in going as for a page. */
+export function* count(reader: Reader, filter: UserFilter): Task<number> {
+  const few = named(filter)
+  if (few !== null) return counted(reader, few.users, few.filter)
+  const small = covers(filter, null)
+  const ways = small.length === 0 ? [[byCreation(filter)]] : small
+  return yield* shortest(ways.map(cover => countIn(reader, cover)))
 }

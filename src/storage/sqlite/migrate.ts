@@ -35,3 +35,11 @@ export const migrate = (file: string): Promise<void> => {
   last = mine.catch(() => undefined)
   return mine
 }
+
+/** What a store that is opened begins with. @throws {Error} that names the file. */
+export const bringUpToDate = (file: string): Promise<void> =>
+  migrate(file).catch(error => {
+    throw Object.assign(new Error(`the database ${file}: ${error.message}`, { cause: error }), {
+      code: error.code,
+    })
+  })

@@ -1,28 +1,13 @@
 /** Reads, on a connection of the event loop's own: microseconds each, and in WAL mode no writer holds them up. */
-import {
-  type Compilable,
-  DummyDriver,
-  Kysely,
-  SqliteAdapter,
-  SqliteIntrospector,
-  SqliteQueryCompiler,
-} from 'kysely'
+import type { Compilable } from 'kysely'
 import { ServiceError } from '../../errors.ts'
-import type { DatabaseSchema } from '../schema.ts'
 import { type Connection, openDatabase } from './database.ts'
-
-/** Kysely as a writer of SQL alone: its own driver would prepare every query anew. */
-export const queries = new Kysely<DatabaseSchema>({
-  dialect: {
-    createAdapter: () => new SqliteAdapter(),
-    createDriver: () => new DummyDriver(),
-    createIntrospector: db => new SqliteIntrospector(db),
-    createQueryCompiler: () => new SqliteQueryCompiler(),
-  },
-})
 
 /** Milliseconds to wait for another process's lock at the start. */
 const OPEN_TIMEOUT = 5_000
+
+/** What is asked often is a dozen of statements; lists have thousands of shapes, which only administrators ask for. */
+const MAX_STATEMENTS = 500
 
 interface Statement {
   get(...parameters: readonly unknown[]): unknown
@@ -31,7 +16,7 @@ interface Statement {
 
 export class Reader {
   readonly #db: Connection
-  /** By SQL text. Values are parameters, so there are as many as query shapes: some hundreds. */
+  /** By SQL text; values are parameters. */
   readonly #statements = new Map<string, Statement>()
 
   constructor(file: string) {
@@ -64,6 +49,7 @@ export class Reader {
   #statement(sql: string): Statement {
     let statement = this.#statements.get(sql)
     if (statement === undefined) {
+      if (this.#statements.size === MAX_STATEMENTS) this.#statements.clear()
       statement = this.#db.prepare(sql) as Statement
       this.#statements.set(sql, statement)
     }

@@ -1,22 +1,24 @@
+import type { MailedToken } from '../../accounts/mailed-token.ts'
 import type { ChangeListener } from '../../auth/change-listener.ts'
 import type { UserMoment } from '../../auth/last-request-store.ts'
-import { SESSION_COLUMNS, type SessionRow, selectUser, toSession, toUser, type UserRow } from '../rows.ts'
+import { type SessionRow, toSession, toUser, type UserRow } from '../rows.ts'
 import type { Storage } from '../storage.ts'
+import { eventPage } from './events.ts'
+import { exporter } from './exports.ts'
 import { count, page } from './lists.ts'
-import { migrate } from './migrate.ts'
+import { bringUpToDate } from './migrate.ts'
+import { rateLimits } from './rate-limits.ts'
 import { Reader } from './reader.ts'
+import {
+  LIST_SESSIONS,
+  SELECT_BY_EMAIL,
+  SELECT_BY_ID,
+  SELECT_BY_KEY,
+  SELECT_MAILED_TOKEN,
+  SELECT_SESSION,
+} from './selects.ts'
 import { Turns } from './turns.ts'
 import { Writer } from './writer.ts'
-
-const SELECT_SESSION = `SELECT user_key, ${SESSION_COLUMNS} FROM sessions WHERE id = ?`
-const SELECT_BY_KEY = `${selectUser()} WHERE key = ?`
-const SELECT_BY_ID = `${selectUser()} WHERE id = ?`
-const SELECT_BY_EMAIL = `${selectUser('password_hash')} WHERE email = ?`
-
-/** Each step by an index, without a join (see `selectUser`). */
-const LIST_SESSIONS = `SELECT ${SESSION_COLUMNS} FROM sessions
-  WHERE user_key = (SELECT key FROM users WHERE id = ?) AND expires_at > ? AND last_request_at > ?
-  ORDER BY created_at DESC, id DESC LIMIT ?`
 
 /** Key and moment in turn: one piece of memory crosses to the writer's thread at a fraction of what as many objects cost. */
 const pairs = (moments: readonly UserMoment[]): Float64Array => {
@@ -33,11 +35,7 @@ const pairs = (moments: readonly UserMoment[]): Float64Array => {
  * @throws {Error} when the file cannot be opened or migrated.
  */
 export const openSqliteStorage = async (file: string): Promise<Storage> => {
-  await migrate(file).catch(error => {
-    throw Object.assign(new Error(`the database ${file}: ${error.message}`, { cause: error }), {
-      code: error.code,
-    })
-  })
+  await bringUpToDate(file)
   let listener: ChangeListener | null = null
   const reader = new Reader(file)
   const turns = new Turns()
@@ -57,18 +55,22 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
         const row = reader.get<UserRow & { password_hash: string }>(SELECT_BY_EMAIL, email)
         return row && { user: toUser(row), passwordHash: row.password_hash }
       },
-      update: (id, changes, at, options) => told(id, writer.run('updateUser', id, changes, at, options)),
+      update: (id, changes, event, options) =>
+        told(id, writer.run('updateUser', id, changes, event, options)),
+      remove: (event, verifiedHash) => told(event.userId, writer.run('removeUser', event, verifiedHash)),
       list: query => turns.run(page(reader, query)),
       count: filter => turns.run(count(reader, filter)),
     },
-    sessions: {
-      addUser: (user, session) => writer.run('addUser', user, session),
-      open: (session, verifiedHash) => writer.run('openSession', session, verifiedHash),
+    accounts: {
+      addUser: (user, event, first) => writer.run('addUser', user, event, first),
       rehash: (userId, from, to) => writer.run('rehash', userId, from, to),
-      changePassword: (session, verifiedHash, newHash) =>
-        told(session.userId, writer.run('changePassword', session, verifiedHash, newHash)),
-      end: (userId, id) => told(userId, writer.run('endSession', userId, id)),
-      endAll: (userId, exceptId) => told(userId, writer.run('endSessions', userId, exceptId)),
+      changePassword: (session, verifiedHash, newHash, event) =>
+        told(session.userId, writer.run('changePassword', session, verifiedHash, newHash, event)),
+    },
+    sessions: {
+      open: (session, verifiedHash, event) => writer.run('openSession', session, verifiedHash, event),
+      end: (id, event) => told(event.userId, writer.run('endSession', id, event)),
+      endAll: (exceptId, event) => told(event.userId, writer.run('endSessions', exceptId, event)),
       list: (userId, now, idleSince, limit) =>
         reader
           .rows<SessionRow>(LIST_SESSIONS, userId, now, idleSince, limit)
@@ -79,8 +81,31 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
         return user && { session: toSession(row, user.id), user: toUser(user), userKey: row.user_key }
       },
     },
+    mailedTokens: {
+      add: (token, event, verifiedHash) => writer.run('addMailedToken', token, event, verifiedHash),
+      find: (digest, now) => reader.get<MailedToken>(SELECT_MAILED_TOKEN, digest, now),
+      confirmEmail: (token, event) => told(token.userId, writer.run('confirmEmail', token, event)),
+      resetPassword: (token, session, newHash, event) =>
+        told(token.userId, writer.run('resetPassword', token, session, newHash, event)),
+    },
+    events: {
+      record: event => writer.run('record', event),
+      list: query => turns.run(eventPage(reader, query)),
+    },
     lastRequests: {
       noteLastRequests: (users, sessions) => writer.run('noteLastRequests', pairs(users), sessions),
+    },
+    rateLimit: rateLimits,
+    transfers: {
+      importUsers: (users, events) => writer.run('importUsers', users, events),
+      exportUsers: exporter(reader, turns),
+    },
+    expiredRows: {
+      removeSessions: (expired, after, limit) => writer.run('removeExpiredSessions', expired, after, limit),
+      removeMailedTokens: (expiredBy, limit) => writer.run('removeExpiredTokens', expiredBy, limit),
+      removeEvents: (before, limit) => writer.run('removeOldEvents', before, limit),
+      // They are in memory, and end there by themselves.
+      removeRateLimits: async () => '',
     },
     onChange(newListener) {
       listener = newListener

@@ -1,6 +1,6 @@
 /** Contract: accounts and their sessions are added whole or not at all, and come back as they were. */
 import { v7 as uuidv7 } from 'uuid'
-import { ALL, add, asStored, NOW, newUser, type Part, sessionOf } from './fixtures.ts'
+import { ALL, add, asStored, eventOf, NOW, newUser, type Part, sessionOf } from './fixtures.ts'
 
 /** Text that careless storing changes: folds, trims, normalises, cuts or takes for something else. */
 const DELICATE = [
@@ -70,7 +70,7 @@ export const accounts: Part = async (t, open) => {
     const first = await add(storage)
     const second = newUser({ email: first.user.email })
     const session = sessionOf(second.id)
-    t.equal(await storage.sessions.addUser(second, session), false)
+    t.equal(await storage.accounts.addUser(second, eventOf(second.id), { session: session }), false)
     t.equal(await storage.users.find(second.id), undefined)
     t.equal(await storage.sessions.find(session.id), undefined)
     t.strictSame((await storage.users.findByEmail(first.user.email))?.user, asStored(first.user))
@@ -84,7 +84,9 @@ export const accounts: Part = async (t, open) => {
       storage: index % 2 === 0 ? here : there,
     }))
     const outcomes = await Promise.all(
-      contenders.map(({ user, storage }) => storage.sessions.addUser(user, sessionOf(user.id))),
+      contenders.map(({ user, storage }) =>
+        storage.accounts.addUser(user, eventOf(user.id), { session: sessionOf(user.id) }),
+      ),
     )
     t.equal(outcomes.filter(Boolean).length, 1)
     const winner = contenders[outcomes.indexOf(true)]
@@ -103,7 +105,9 @@ export const accounts: Part = async (t, open) => {
       [30, { userId: uuidv7() }],
     ])
     const outcomes = await Promise.allSettled(
-      users.map((user, index) => storage.sessions.addUser(user, sessionOf(user.id, bad.get(index)))),
+      users.map((user, index) =>
+        storage.accounts.addUser(user, eventOf(user.id), { session: sessionOf(user.id, bad.get(index)) }),
+      ),
     )
     for (const [index, user] of users.entries()) {
       const expected = bad.has(index) ? [undefined, 'rejected'] : [user.id, 'fulfilled']
@@ -118,19 +122,19 @@ export const accounts: Part = async (t, open) => {
   t.test('a session is opened for the hash that was verified', async t => {
     const { user, session: first, userKey } = await add(storage)
     const session = sessionOf(user.id, { createdAt: NOW + 5, lastRequestAt: NOW + 6 })
-    t.equal(await storage.sessions.open(session, user.passwordHash), true)
+    t.equal(await storage.sessions.open(session, user.passwordHash, eventOf(session.userId)), true)
     t.strictSame(await storage.sessions.find(session.id), { session, user: asStored(user), userKey })
     t.strictSame((await storage.sessions.find(first.id))?.session, first)
   })
 
   t.test('no session is opened once the hash changed, the user is disabled or gone', async t => {
     const changed = await add(storage)
-    await storage.sessions.rehash(changed.user.id, changed.user.passwordHash, 'another')
+    await storage.accounts.rehash(changed.user.id, changed.user.passwordHash, 'another')
     const disabled = await add(storage, { disabled: true })
     const refused = [changed.user, disabled.user, newUser()]
     for (const user of refused) {
       const session = sessionOf(user.id)
-      t.equal(await storage.sessions.open(session, user.passwordHash), false)
+      t.equal(await storage.sessions.open(session, user.passwordHash, eventOf(session.userId)), false)
       t.equal(await storage.sessions.find(session.id), undefined)
     }
   })
@@ -138,13 +142,14 @@ export const accounts: Part = async (t, open) => {
   t.test('no session outlives a user who is disabled while sessions are opened', async t => {
     const { user, session } = await add(storage)
     const sessions = Array.from({ length: 40 }, () => sessionOf(user.id))
-    const opened = sessions.map(each => storage.sessions.open(each, user.passwordHash))
-    const disabled = storage.users.update(user.id, { disabled: true }, NOW, {
+    const opened = sessions.map(each => storage.sessions.open(each, user.passwordHash, eventOf(each.userId)))
+    const disabled = storage.users.update(user.id, { disabled: true }, eventOf(user.id, NOW), {
       endSessions: true,
       onlyEnabled: false,
+      versions: null,
     })
     const late = sessionOf(user.id)
-    opened.push(storage.sessions.open(late, user.passwordHash))
+    opened.push(storage.sessions.open(late, user.passwordHash, eventOf(late.userId)))
     await Promise.all([...opened, disabled])
     for (const each of [session, ...sessions, late]) {
       t.equal(await storage.sessions.find(each.id), undefined)
@@ -154,11 +159,11 @@ export const accounts: Part = async (t, open) => {
   t.test('a hash is replaced only if it is still the given one', async t => {
     const { user } = await add(storage)
     const hash = async () => (await storage.users.findByEmail(user.email))?.passwordHash
-    await storage.sessions.rehash(user.id, 'some other', 'stolen')
+    await storage.accounts.rehash(user.id, 'some other', 'stolen')
     t.equal(await hash(), user.passwordHash)
-    await storage.sessions.rehash(user.id, user.passwordHash, 'stronger')
+    await storage.accounts.rehash(user.id, user.passwordHash, 'stronger')
     t.equal(await hash(), 'stronger')
-    await storage.sessions.rehash(uuidv7(), 'stronger', 'nobody')
+    await storage.accounts.rehash(uuidv7(), 'stronger', 'nobody')
     t.equal(await hash(), 'stronger')
   })
 }

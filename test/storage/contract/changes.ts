@@ -3,10 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { v7 as uuidv7 } from 'uuid'
 import type { UserChanges } from '../../../src/users/user.ts'
 import { freshEmail } from '../../support/build.ts'
-import { add, asStored, NOW, onChange, type Part, sessionOf } from './fixtures.ts'
+import { add, asStored, eventOf, NOW, onChange, type Part, sessionOf } from './fixtures.ts'
 
-const KEEP = { endSessions: false, onlyEnabled: false }
-const END = { endSessions: true, onlyEnabled: false }
+const KEEP = { endSessions: false, onlyEnabled: false, versions: null }
+const END = { endSessions: true, onlyEnabled: false, versions: null }
 const LATER = NOW + 1_000
 
 /** DESIGN §7: milliseconds within which another instance hears of a change. */
@@ -29,8 +29,12 @@ export const changes: Part = async (t, open) => {
     ]
     for (const change of cases) {
       const { user, session, userKey } = await add(storage)
-      const expected = { ...asStored(user), ...change, updatedAt: LATER }
-      t.strictSame(await storage.users.update(user.id, change, LATER, KEEP), expected, JSON.stringify(change))
+      const expected = { ...asStored(user), ...change, updatedAt: LATER, version: 2 }
+      t.strictSame(
+        await storage.users.update(user.id, change, eventOf(user.id, LATER), KEEP),
+        expected,
+        JSON.stringify(change),
+      )
       t.strictSame(await storage.users.findByEmail(expected.email), {
         user: expected,
         passwordHash: user.passwordHash,
@@ -43,13 +47,16 @@ export const changes: Part = async (t, open) => {
     const { user } = await add(storage, { emailVerified: true, disabled: true })
     const { user: other } = await add(storage)
     const change = { emailVerified: false, disabled: false }
-    t.match(await storage.users.update(user.id, change, LATER, END), change)
+    t.match(await storage.users.update(user.id, change, eventOf(user.id, LATER), END), change)
     t.strictSame(await storage.users.find(other.id), asStored(other))
   })
 
   t.test('an unknown user is not made by a change', async t => {
     const before = await storage.users.count({})
-    t.equal(await storage.users.update(uuidv7(), { firstName: 'Nobody' }, LATER, END), undefined)
+    t.equal(
+      await storage.users.update(uuidv7(), { firstName: 'Nobody' }, eventOf(uuidv7(), LATER), END),
+      undefined,
+    )
     t.equal(await storage.users.count({}), before)
   })
 
@@ -57,15 +64,17 @@ export const changes: Part = async (t, open) => {
     const { user, session, userKey } = await add(storage)
     const { user: other } = await add(storage)
     const change = { email: other.email, firstName: 'Changed' }
-    t.equal(await storage.users.update(user.id, change, LATER, END), 'emailTaken')
+    t.equal(await storage.users.update(user.id, change, eventOf(user.id, LATER), END), 'emailTaken')
     t.strictSame(await storage.sessions.find(session.id), { session, user: asStored(user), userKey })
     t.strictSame((await storage.users.findByEmail(other.email))?.user, asStored(other))
   })
 
   t.test('a user keeps the own e-mail, and one that was given up is free', async t => {
     const { user } = await add(storage)
-    t.match(await storage.users.update(user.id, { email: user.email }, LATER, KEEP), { email: user.email })
-    await storage.users.update(user.id, { email: freshEmail() }, LATER, KEEP)
+    t.match(await storage.users.update(user.id, { email: user.email }, eventOf(user.id, LATER), KEEP), {
+      email: user.email,
+    })
+    await storage.users.update(user.id, { email: freshEmail() }, eventOf(user.id, LATER), KEEP)
     await t.resolves(add(storage, { email: user.email }))
   })
 
@@ -73,7 +82,7 @@ export const changes: Part = async (t, open) => {
     const users = await Promise.all(Array.from({ length: 50 }, () => add(storage)))
     const email = freshEmail()
     const outcomes = await Promise.all(
-      users.map(({ user }) => storage.users.update(user.id, { email }, LATER, KEEP)),
+      users.map(({ user }) => storage.users.update(user.id, { email }, eventOf(user.id, LATER), KEEP)),
     )
     t.equal(outcomes.filter(outcome => outcome === 'emailTaken').length, 49)
     t.equal(await storage.users.count({ email }), 1)
@@ -82,21 +91,28 @@ export const changes: Part = async (t, open) => {
   t.test('onlyEnabled changes nothing of a disabled user', async t => {
     const storage = await open(t)
     const { user } = await add(storage)
-    const own = { endSessions: false, onlyEnabled: true }
-    t.equal((await storage.users.update(user.id, { firstName: 'Enabled' }, NOW, own)) !== undefined, true)
-    await storage.users.update(user.id, { disabled: true }, NOW, END)
-    t.equal(await storage.users.update(user.id, { firstName: 'Disabled' }, NOW, own), undefined)
+    const own = { endSessions: false, onlyEnabled: true, versions: null }
+    t.equal(
+      (await storage.users.update(user.id, { firstName: 'Enabled' }, eventOf(user.id, NOW), own)) !==
+        undefined,
+      true,
+    )
+    await storage.users.update(user.id, { disabled: true }, eventOf(user.id, NOW), END)
+    t.equal(
+      await storage.users.update(user.id, { firstName: 'Disabled' }, eventOf(user.id, NOW), own),
+      undefined,
+    )
     t.equal((await storage.users.find(user.id))?.firstName, 'Enabled')
   })
 
   t.test('endSessions ends all sessions of that user and of nobody else', async t => {
     const { user, session } = await add(storage)
     const second = sessionOf(user.id)
-    await storage.sessions.open(second, user.passwordHash)
+    await storage.sessions.open(second, user.passwordHash, eventOf(second.userId))
     const { session: foreign } = await add(storage)
-    await storage.users.update(user.id, { firstName: 'Kept' }, LATER, KEEP)
+    await storage.users.update(user.id, { firstName: 'Kept' }, eventOf(user.id, LATER), KEEP)
     t.ok(await storage.sessions.find(session.id))
-    await storage.users.update(user.id, { disabled: true }, LATER, END)
+    await storage.users.update(user.id, { disabled: true }, eventOf(user.id, LATER), END)
     t.equal(await storage.sessions.find(session.id), undefined)
     t.equal(await storage.sessions.find(second.id), undefined)
     t.ok(await storage.sessions.find(foreign.id))
@@ -104,7 +120,7 @@ export const changes: Part = async (t, open) => {
 
   t.test('lists and searches follow a change of name', async t => {
     const { user } = await add(storage, { firstName: 'Before' })
-    await storage.users.update(user.id, { firstName: 'After' }, LATER, KEEP)
+    await storage.users.update(user.id, { firstName: 'After' }, eventOf(user.id, LATER), KEEP)
     t.equal(await storage.users.count({ search: 'before' }), 0)
     t.equal(await storage.users.count({ search: 'AFTER' }), 1)
   })
@@ -116,7 +132,9 @@ export const changes: Part = async (t, open) => {
     onChange(storage, userId => told.add(userId))
     for (const change of [{ firstName: 'X' }, { disabled: true }]) {
       told.clear()
-      await storage.users.update(user.id, change, LATER, END).then(() => t.strictSame([...told], [user.id]))
+      await storage.users
+        .update(user.id, change, eventOf(user.id, LATER), END)
+        .then(() => t.strictSame([...told], [user.id]))
     }
   })
 
@@ -124,7 +142,7 @@ export const changes: Part = async (t, open) => {
     const { user } = await add(storage)
     const seen: unknown[] = []
     onChange(storage, userId => userId !== null && seen.push(storage.users.find(userId)))
-    await storage.users.update(user.id, { firstName: 'New' }, LATER, KEEP)
+    await storage.users.update(user.id, { firstName: 'New' }, eventOf(user.id, LATER), KEEP)
     t.ok(seen.length > 0)
     for (const found of await Promise.all(seen)) t.match(found, { firstName: 'New' })
   })
@@ -137,7 +155,7 @@ export const changes: Part = async (t, open) => {
     await sleep(NEWS_LIMIT)
     const { promise: told, resolve } = Promise.withResolvers<string | null>()
     onChange(here, resolve)
-    await there.users.update(user.id, { disabled: true }, LATER, END)
+    await there.users.update(user.id, { disabled: true }, eventOf(user.id, LATER), END)
     const news = await Promise.race([told, sleep(NEWS_LIMIT, 'barrier')])
     t.ok(news === null || news === user.id, `told ${news}`)
     t.match(await here.users.find(user.id), { disabled: true })

@@ -2,8 +2,10 @@
 import { randomBytes } from 'node:crypto'
 import type { Test } from 'tap'
 import { v7 as uuidv7 } from 'uuid'
-import type { NewUser, Session } from '../../../src/auth/session.ts'
+import type { NewUser } from '../../../src/accounts/account-store.ts'
+import type { Session } from '../../../src/auth/session.ts'
 import type { Storage } from '../../../src/storage/storage.ts'
+import { type AuditEvent, type EventType, newEvent } from '../../../src/users/event.ts'
 import type { User } from '../../../src/users/user.ts'
 import { freshEmail } from '../../support/build.ts'
 
@@ -41,8 +43,13 @@ export const sessionOf = (userId: string, fields: Partial<Session> = {}): Sessio
   lastRequestAt: NOW,
   ip: '192.0.2.1',
   userAgent: 'a client',
+  impersonatedBy: null,
   ...fields,
 })
+
+/** An event of a change that a user makes of themselves. */
+export const eventOf = (userId: string, at = NOW, type: EventType = 'user.changed'): AuditEvent =>
+  newEvent(type, { type: 'user', id: userId, ip: '192.0.2.1' }, userId, at)
 
 /** The user as the store should give it back. */
 export const asStored = (
@@ -51,6 +58,7 @@ export const asStored = (
 ): User => ({
   ...user,
   lastRequestAt,
+  version: 1,
 })
 
 export interface Added {
@@ -64,7 +72,8 @@ export interface Added {
 export const add = async (storage: Storage, fields: Partial<NewUser> = {}): Promise<Added> => {
   const user = newUser(fields)
   const session = sessionOf(user.id)
-  if (!(await storage.sessions.addUser(user, session))) throw new Error(`${user.email} is taken`)
+  if (!(await storage.accounts.addUser(user, eventOf(user.id), { session: session })))
+    throw new Error(`${user.email} is taken`)
   const userKey = (await storage.sessions.find(session.id))?.userKey ?? Number.NaN
   return { user, session, userKey }
 }

@@ -1,6 +1,6 @@
 /** Contract: the moments of last requests, which arrive in batches, late, twice and in any order. */
 import { v7 as uuidv7 } from 'uuid'
-import { ALL, add, asStored, forEach, NOW, type Part, sessionOf } from './fixtures.ts'
+import { ALL, add, asStored, eventOf, forEach, NOW, type Part, sessionOf } from './fixtures.ts'
 
 export const lastRequests: Part = async (t, open) => {
   const storage = await open(t)
@@ -18,11 +18,12 @@ export const lastRequests: Part = async (t, open) => {
       user: expected,
       userKey,
     })
-    const changed = { ...expected, firstName: 'New', updatedAt: NOW + 20 }
+    const changed = { ...expected, firstName: 'New', updatedAt: NOW + 20, version: 2 }
     t.strictSame(
-      await storage.users.update(user.id, { firstName: 'New' }, NOW + 20, {
+      await storage.users.update(user.id, { firstName: 'New' }, eventOf(user.id, NOW + 20), {
         endSessions: false,
         onlyEnabled: false,
+        versions: null,
       }),
       changed,
     )
@@ -50,9 +51,10 @@ export const lastRequests: Part = async (t, open) => {
   t.test('who is gone is passed over, and the others noted', async t => {
     const { user, session, userKey } = await add(storage)
     const ended = await add(storage)
-    await storage.users.update(ended.user.id, { disabled: true }, NOW, {
+    await storage.users.update(ended.user.id, { disabled: true }, eventOf(ended.user.id, NOW), {
       endSessions: true,
       onlyEnabled: false,
+      versions: null,
     })
     const at = NOW + 5
     const users = [userKey + 1_000_000, userKey, 0].map(key => ({ key, at }))
@@ -81,7 +83,7 @@ export const lastRequests: Part = async (t, open) => {
   t.test('an old moment in a new session is kept apart from the user', async t => {
     const { user, session } = await add(storage)
     const second = sessionOf(user.id, { lastRequestAt: NOW + 90 })
-    await storage.sessions.open(second, user.passwordHash)
+    await storage.sessions.open(second, user.passwordHash, eventOf(second.userId))
     await storage.lastRequests.noteLastRequests([], [{ id: session.id, at: NOW + 30 }])
     const moments = [session, second].map(async ({ id }) => (await storage.sessions.find(id))?.session)
     t.match(await Promise.all(moments), [{ lastRequestAt: NOW + 30 }, { lastRequestAt: NOW + 90 }])

@@ -1,5 +1,5 @@
 /** Contract: a store opens, answers, closes, and opens again with everything that it acknowledged. */
-import { add, asStored, NOW, newUser, type Part, sessionOf } from './fixtures.ts'
+import { add, asStored, eventOf, NOW, newUser, type Part, sessionOf } from './fixtures.ts'
 
 export const life: Part = async (t, open) => {
   t.test('ping answers while the store is open, and not after', async t => {
@@ -12,24 +12,26 @@ export const life: Part = async (t, open) => {
   t.test('closed and opened again, everything is there', async t => {
     const before = await open(t)
     const { user, session, userKey } = await add(before)
-    await before.users.update(user.id, { firstName: 'Changed' }, NOW + 1, {
+    await before.users.update(user.id, { firstName: 'Changed' }, eventOf(user.id, NOW + 1), {
       endSessions: false,
       onlyEnabled: false,
+      versions: null,
     })
     await before.lastRequests.noteLastRequests(
       [{ key: userKey, at: NOW + 2 }],
       [{ id: session.id, at: NOW + 3 }],
     )
     const ended = await add(before)
-    await before.users.update(ended.user.id, { disabled: true }, NOW + 1, {
+    await before.users.update(ended.user.id, { disabled: true }, eventOf(ended.user.id, NOW + 1), {
       endSessions: true,
       onlyEnabled: false,
+      versions: null,
     })
     await before.close()
     const after = await open(t)
     t.strictSame(await after.sessions.find(session.id), {
       session: { ...session, lastRequestAt: NOW + 3 },
-      user: { ...asStored(user, NOW + 2), firstName: 'Changed', updatedAt: NOW + 1 },
+      user: { ...asStored(user, NOW + 2), firstName: 'Changed', updatedAt: NOW + 1, version: 2 },
       userKey,
     })
     t.equal(await after.sessions.find(ended.session.id), undefined)
@@ -40,7 +42,9 @@ export const life: Part = async (t, open) => {
   t.test('closing waits for the writes that were handed over', async t => {
     const before = await open(t)
     const users = Array.from({ length: 600 }, () => newUser())
-    const writes = users.map(user => before.sessions.addUser(user, sessionOf(user.id)))
+    const writes = users.map(user =>
+      before.accounts.addUser(user, eventOf(user.id), { session: sessionOf(user.id) }),
+    )
     await before.close()
     t.ok((await Promise.all(writes)).every(Boolean))
     const after = await open(t)
@@ -54,9 +58,10 @@ export const life: Part = async (t, open) => {
     const { user, session, userKey } = await add(first)
     t.strictSame(await second.users.find(user.id), asStored(user))
     t.strictSame(await third.sessions.find(session.id), { session, user: asStored(user), userKey })
-    await second.users.update(user.id, { firstName: 'By another' }, NOW, {
+    await second.users.update(user.id, { firstName: 'By another' }, eventOf(user.id, NOW), {
       endSessions: false,
       onlyEnabled: false,
+      versions: null,
     })
     t.match(await first.users.find(user.id), { firstName: 'By another' })
   })

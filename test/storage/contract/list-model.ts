@@ -24,12 +24,29 @@ export const inOrder = (users: readonly User[], sort: Sort): readonly string[] =
   return (descending ? ordered.reverse() : ordered).map(({ id }) => id)
 }
 
+/** Whether a user was there before a moment, and has made no request since. */
+const inactiveSince = (moment: number, { createdAt, lastRequestAt }: User): boolean =>
+  createdAt < moment && (lastRequestAt === null || lastRequestAt < moment)
+
+/** Whether the moments of a user are those that a filter asks for. */
+const matchesMoments = (filter: UserFilter, user: User): boolean => {
+  const { createdAfter, createdBefore, lastRequestAfter, lastRequestBefore } = filter
+  return (
+    (createdAfter === undefined || user.createdAt > createdAfter) &&
+    (createdBefore === undefined || user.createdAt < createdBefore) &&
+    (lastRequestAfter === undefined || (user.lastRequestAt ?? -1) > lastRequestAfter) &&
+    (lastRequestBefore === undefined || inactiveSince(lastRequestBefore, user))
+  )
+}
+
 /** Whether a filter lets a user through. */
 export const matches =
-  ({ search, searchEmail, email, disabled }: UserFilter) =>
+  ({ search, searchEmail, email, disabled, ids, ...moments }: UserFilter) =>
   (user: User): boolean => {
     const searched = [user.firstName, user.lastName, ...(searchEmail ? [user.email] : [])]
     return (
+      matchesMoments(moments, user) &&
+      (ids === undefined || ids.includes(user.id)) &&
       (disabled === undefined || user.disabled === disabled) &&
       (email === undefined || user.email === email.toLowerCase()) &&
       (search === undefined || searched.some(text => searchKey(text).startsWith(searchKey(search))))

@@ -1,5 +1,5 @@
 /** Contract: lists by keyset pagination, their filters and counts (DESIGN §4). */
-import type { NewUser } from '../../../src/auth/session.ts'
+import type { NewUser } from '../../../src/accounts/account-store.ts'
 import type { Storage } from '../../../src/storage/storage.ts'
 import type { User } from '../../../src/users/user.ts'
 import { parseSort, SORTS, sortKey, type UserFilter } from '../../../src/users/user-list.ts'

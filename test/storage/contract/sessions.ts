@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { v7 as uuidv7 } from 'uuid'
 import type { Storage } from '../../../src/storage/storage.ts'
-import { add, NOW, onChange, type Part, sessionOf } from './fixtures.ts'
+import { add, eventOf, NOW, onChange, type Part, sessionOf } from './fixtures.ts'
 
 /** DESIGN §7: milliseconds within which another instance hears of a change. */
 const NEWS_LIMIT = 1_000
@@ -13,7 +13,7 @@ const openMore = async (storage: Storage, userId: string, passwordHash: string, 
   const sessions = Array.from({ length: count }, (_, index) =>
     sessionOf(userId, { createdAt: NOW + index + 1, lastRequestAt: NOW + index + 1 }),
   )
-  for (const session of sessions) await storage.sessions.open(session, passwordHash)
+  for (const session of sessions) await storage.sessions.open(session, passwordHash, eventOf(session.userId))
   return sessions
 }
 
@@ -44,11 +44,11 @@ export const sessions: Part = async (t, open) => {
   t.test('a session is ended by its user alone, once', async t => {
     const { user, session } = await add(storage)
     const stranger = await add(storage)
-    t.equal(await storage.sessions.end(stranger.user.id, session.id), false)
+    t.equal(await storage.sessions.end(session.id, eventOf(stranger.user.id)), false)
     t.ok(await storage.sessions.find(session.id))
-    t.equal(await storage.sessions.end(user.id, session.id), true)
+    t.equal(await storage.sessions.end(session.id, eventOf(user.id)), true)
     t.equal(await storage.sessions.find(session.id), undefined)
-    t.equal(await storage.sessions.end(user.id, session.id), false)
+    t.equal(await storage.sessions.end(session.id, eventOf(user.id)), false)
     t.ok(await storage.sessions.find(stranger.session.id))
   })
 
@@ -56,25 +56,50 @@ export const sessions: Part = async (t, open) => {
     const { user, session } = await add(storage)
     const stranger = await add(storage)
     await openMore(storage, user.id, user.passwordHash, 5)
-    t.equal(await storage.sessions.endAll(user.id, session.id), true)
+    t.equal(await storage.sessions.endAll(session.id, eventOf(user.id)), true)
     t.strictSame(await idsOf(user.id), [session.id])
-    t.equal(await storage.sessions.endAll(user.id, null), true)
+    t.equal(await storage.sessions.endAll(null, eventOf(user.id)), true)
     t.strictSame(await idsOf(user.id), [])
-    t.equal(await storage.sessions.endAll(uuidv7(), null), false)
+    t.equal(await storage.sessions.endAll(null, eventOf(uuidv7())), false)
     t.strictSame(await idsOf(stranger.user.id), [stranger.session.id])
   })
 
   t.test('another password leaves one session, and needs the verified one and an enabled user', async t => {
     const { user, session } = await add(storage)
     const fresh = sessionOf(user.id, { createdAt: NOW + 9 })
-    t.equal(await storage.sessions.changePassword(fresh, 'another hash', 'new hash'), undefined)
+    t.equal(
+      await storage.accounts.changePassword(
+        fresh,
+        'another hash',
+        'new hash',
+        eventOf(fresh.userId, fresh.createdAt),
+      ),
+      undefined,
+    )
     t.strictSame(await idsOf(user.id), [session.id], 'nothing has changed')
-    const changed = await storage.sessions.changePassword(fresh, user.passwordHash, 'new hash')
+    const changed = await storage.accounts.changePassword(
+      fresh,
+      user.passwordHash,
+      'new hash',
+      eventOf(fresh.userId, fresh.createdAt),
+    )
     t.match(changed, { id: user.id, updatedAt: NOW + 9 })
     t.strictSame(await storage.sessions.list(user.id, NOW, 0, LIMIT), [fresh])
     t.equal((await storage.users.findByEmail(user.email))?.passwordHash, 'new hash')
-    await storage.users.update(user.id, { disabled: true }, NOW, { endSessions: true, onlyEnabled: false })
-    t.equal(await storage.sessions.changePassword(sessionOf(user.id), 'new hash', 'newer'), undefined)
+    await storage.users.update(user.id, { disabled: true }, eventOf(user.id, NOW), {
+      endSessions: true,
+      onlyEnabled: false,
+      versions: null,
+    })
+    t.equal(
+      await storage.accounts.changePassword(
+        sessionOf(user.id),
+        'new hash',
+        'newer',
+        eventOf(sessionOf(user.id).userId, sessionOf(user.id).createdAt),
+      ),
+      undefined,
+    )
     t.strictSame(await idsOf(user.id), [])
   })
 
@@ -83,9 +108,15 @@ export const sessions: Part = async (t, open) => {
     async t => {
       const [here, there] = [await open(t), await open(t)]
       const ends: Record<string, (userId: string, hash: string, id: string) => Promise<unknown>> = {
-        end: (userId, _hash, id) => here.sessions.end(userId, id),
-        endAll: userId => here.sessions.endAll(userId, null),
-        changePassword: (userId, hash) => here.sessions.changePassword(sessionOf(userId), hash, 'new'),
+        end: (userId, _hash, id) => here.sessions.end(id, eventOf(userId)),
+        endAll: userId => here.sessions.endAll(null, eventOf(userId)),
+        changePassword: (userId, hash) =>
+          here.accounts.changePassword(
+            sessionOf(userId),
+            hash,
+            'new',
+            eventOf(sessionOf(userId).userId, sessionOf(userId).createdAt),
+          ),
       }
       for (const [name, end] of Object.entries(ends)) {
         const { user, session } = await add(here)

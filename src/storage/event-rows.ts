@@ -1,0 +1,35 @@
+/** Rows of the audit log, the same on both engines. */
+import type { AuditEvent } from '../users/event.ts'
+import type { EventsTable } from './schema.ts'
+
+/** In the order in which statements have them. */
+export const EVENT_COLUMNS = [
+  'id',
+  'at',
+  'type',
+  'actor_type',
+  'actor_id',
+  'user_id',
+  'ip',
+  'details',
+] as const satisfies readonly (keyof EventsTable)[]
+
+export const eventColumns = ({ id, at, type, actor, userId, details }: AuditEvent): EventsTable => ({
+  id,
+  at,
+  type,
+  actor_type: actor.type,
+  actor_id: actor.id,
+  user_id: userId,
+  ip: actor.ip,
+  details: details && JSON.stringify(details),
+})
+
+export const toEvent = (row: EventsTable): AuditEvent => ({
+  id: row.id,
+  at: row.at,
+  type: row.type,
+  actor: { type: row.actor_type, id: row.actor_id, ip: row.ip },
+  userId: row.user_id,
+  details: row.details === null ? null : JSON.parse(row.details),
+})

@@ -1,0 +1,76 @@
+/** Users from elsewhere: one statement for many, whatever their number. */
+import type { Imported, PortableUser } from '../../accounts/transfer-store.ts'
+import type { AuditEvent } from '../../users/event.ts'
+import { EVENT_COLUMNS, eventColumns } from '../event-rows.ts'
+import { USER_COLUMNS, userColumns } from '../rows.ts'
+import type { Database, Statement } from './database.ts'
+import { arrays, arraysOf } from './parameters.ts'
+
+const GIVEN_COLUMNS = [...USER_COLUMNS, 'last_request_at'] as const
+
+const columns = USER_COLUMNS.join(', ')
+
+/** In the order of the e-mails, as every instance does: two that import the same users cannot deadlock. */
+const IMPORT = `WITH given AS (
+    SELECT * FROM unnest(${arrays(GIVEN_COLUMNS, 1)})
+      WITH ORDINALITY AS given (${GIVEN_COLUMNS.join(', ')}, line)
+  ), added AS (
+    INSERT INTO users (${columns}) SELECT ${columns} FROM given ORDER BY email COLLATE "C", line
+    ON CONFLICT DO NOTHING RETURNING key, id, email
+  ), noted AS (
+    INSERT INTO last_requests (user_key, at)
+    SELECT DISTINCT ON (key) key, last_request_at FROM added JOIN given USING (id, email)
+    WHERE last_request_at IS NOT NULL ORDER BY key, line
+  ), recorded AS (
+    INSERT INTO events (${EVENT_COLUMNS.join(', ')})
+    SELECT event.* FROM unnest(${arrays(EVENT_COLUMNS, GIVEN_COLUMNS.length + 1)})
+      AS event (${EVENT_COLUMNS.join(', ')}) JOIN added ON added.id = event.user_id
+  )
+  SELECT id, email FROM added`
+
+const FIND = 'SELECT id, email FROM users WHERE email = ANY($1::text[])'
+
+const importStatement = (users: readonly PortableUser[], events: readonly AuditEvent[]): Statement => ({
+  name: 'import',
+  text: IMPORT,
+  values: [
+    ...arraysOf(
+      GIVEN_COLUMNS,
+      users.map(user => ({ ...userColumns(user), last_request_at: user.lastRequestAt })),
+    ),
+    ...arraysOf(EVENT_COLUMNS, events.map(eventColumns)),
+  ],
+})
+
+interface Found {
+  readonly id: string
+  readonly email: string
+}
+
+const idsByEmail = (rows: readonly Found[]): Map<string, string> =>
+  new Map(rows.map(({ id, email }) => [email, id]))
+
+export const importOperations = (database: Database) => ({
+  async importUsers(
+    users: readonly PortableUser[],
+    events: readonly AuditEvent[],
+  ): Promise<readonly Imported[]> {
+    const added = idsByEmail(await database.run<Found>(importStatement(users, events)))
+    if (added.size === users.length) return users.map(() => ({ status: 'created' }))
+    // A statement of its own: it sees those who were being added elsewhere when the first one met them.
+    const emails = users.map(({ email }) => email).filter(email => !added.has(email))
+    const found = idsByEmail(
+      await database.run<Found>({ name: 'import-found', text: FIND, values: [emails] }),
+    )
+    return users.map(({ id, email }) => {
+      if (added.get(email) === id) {
+        // Were the same user to come twice, the second one is there already.
+        added.delete(email)
+        found.set(email, id)
+        return { status: 'created' }
+      }
+      const existing = added.get(email) ?? found.get(email)
+      return existing === undefined ? { status: 'idTaken' } : { status: 'exists', id: existing }
+    })
+  },
+})

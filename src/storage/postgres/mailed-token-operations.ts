@@ -1,0 +1,91 @@
+/** Writes of mailed tokens, and what using one up changes. */
+import { MAILED_AT_MOST, MAILED_BY, MAILED_WITHIN, type MailedToken } from '../../accounts/mailed-token.ts'
+import type { Session } from '../../auth/session.ts'
+import type { AuditEvent } from '../../users/event.ts'
+import type { User } from '../../users/user.ts'
+import { firstIdAt } from '../event-queries.ts'
+import type { Database, Run } from './database.ts'
+import { record, recordAndNotify } from './event-operations.ts'
+import { addSessionStatement, END_SESSIONS } from './session-statements.ts'
+import { DROP_TOKENS, isEmailTaken, readUser } from './user-operations.ts'
+
+/** Locks the user: of several at once, each sees the events of those before. */
+const LOCK_USER = `SELECT key FROM users
+  WHERE id = $1 AND disabled = 0 AND ($2::text IS NULL OR password_hash = $2) FOR NO KEY UPDATE`
+
+const ADD_TOKEN = `INSERT INTO mailed_tokens (user_key, digest, purpose, email, created_at, expires_at)
+  SELECT key, $2, $3, $4, $5, $6 FROM users WHERE id = $1
+    AND (SELECT count(*) FROM events WHERE user_id = $1 AND id >= $7 AND type = ANY($8)) < ${MAILED_AT_MOST}
+  RETURNING digest`
+
+const IS_USABLE = `SELECT digest FROM mailed_tokens WHERE digest = $1 AND expires_at > $2
+  AND user_key = (SELECT key FROM users WHERE id = $3)`
+
+// An address that is the user's no longer is verified by nobody.
+const VERIFY_EMAIL = `UPDATE users SET email_verified = 1, updated_at = $1, version = version + 1
+  WHERE id = $2 AND email = $3 RETURNING id`
+
+const CHANGE_EMAIL = `UPDATE users SET email = $3, email_verified = 1, updated_at = $1, version = version + 1
+  WHERE id = $2 RETURNING id`
+
+const RESET_HASH = `UPDATE users SET password_hash = $4, email_verified = 1, updated_at = $1, version = version + 1
+  WHERE id = $2 AND email = $3 RETURNING id`
+
+const DROP_TOKEN = 'DELETE FROM mailed_tokens WHERE digest = $1'
+
+const isUsable = async (run: Run, { digest, userId }: MailedToken, now: number): Promise<boolean> => {
+  const locked = await run({ text: LOCK_USER, values: [userId, null] })
+  if (locked.length === 0) return false
+  return (await run({ text: IS_USABLE, values: [digest, now, userId] })).length === 1
+}
+
+export const mailedTokenOperations = (database: Database) => ({
+  async addMailedToken(token: MailedToken, event: AuditEvent, verifiedHash: string | null): Promise<boolean> {
+    const { digest, purpose, userId, email, createdAt, expiresAt } = token
+    const since = firstIdAt(createdAt - MAILED_WITHIN + 1)
+    const values = [userId, digest, purpose, email, createdAt, expiresAt, since, MAILED_BY[purpose]]
+    return database.transaction(async run => {
+      const locked = await run({ text: LOCK_USER, values: [userId, verifiedHash] })
+      if (locked.length === 0 || (await run({ text: ADD_TOKEN, values })).length === 0) return false
+      await run(record(event))
+      return true
+    })
+  },
+
+  async confirmEmail(token: MailedToken, event: AuditEvent): Promise<User | 'emailTaken' | undefined> {
+    const { digest, purpose, userId, email } = token
+    const verifies = purpose === 'verification'
+    return database.transaction(async run => {
+      if (!(await isUsable(run, token, event.at))) return undefined
+      try {
+        const confirm = { text: verifies ? VERIFY_EMAIL : CHANGE_EMAIL, values: [event.at, userId, email] }
+        if ((await run(confirm)).length === 0) return undefined
+      } catch (error) {
+        if (isEmailTaken(error)) return 'emailTaken'
+        throw error
+      }
+      await run(verifies ? { text: DROP_TOKEN, values: [digest] } : { text: DROP_TOKENS, values: [userId] })
+      await run(recordAndNotify(event))
+      return readUser(run, userId)
+    })
+  },
+
+  async resetPassword(
+    token: MailedToken,
+    session: Session,
+    newHash: string,
+    event: AuditEvent,
+  ): Promise<User | undefined> {
+    const { userId, email } = token
+    return database.transaction(async run => {
+      if (!(await isUsable(run, token, event.at))) return undefined
+      const reset = { text: RESET_HASH, values: [event.at, userId, email, newHash] }
+      if ((await run(reset)).length === 0) return undefined
+      await run({ text: DROP_TOKENS, values: [userId] })
+      await run({ text: END_SESSIONS, values: [userId, null] })
+      await run(addSessionStatement(session))
+      await run(recordAndNotify(event))
+      return readUser(run, userId)
+    })
+  },
+})

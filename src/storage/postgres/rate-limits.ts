@@ -1,0 +1,42 @@
+/** Counting that instances share, in the table `rate_limits`. */
+import RateLimiterPostgres from 'rate-limiter-flexible/lib/RateLimiterPostgres.js'
+import RLWrapperTimeouts from 'rate-limiter-flexible/lib/RLWrapperTimeouts.js'
+import type { OpenRateLimit } from '../../auth/rate-limits.ts'
+import { memoryLimiter, rateLimit } from '../rate-limits.ts'
+import type { Database, Statement } from './database.ts'
+
+/** Milliseconds: past it this process counts by itself. A request waits for the database longer, for a limit it need not. */
+const PATIENCE = 1_000
+
+/** What the library uses of a connection. */
+const client = (database: Database) => ({
+  async query(statement: Statement) {
+    const rows = await database.run(statement)
+    return { rows, rowCount: rows.length }
+  },
+})
+
+export const rateLimits =
+  (database: Database): OpenRateLimit =>
+  options => {
+    const { name, points, seconds, final = false } = options
+    const shared = new RateLimiterPostgres({
+      storeClient: client(database),
+      storeType: 'client',
+      tableName: 'rate_limits',
+      tableCreated: true,
+      clearExpiredByTimeout: false,
+      keyPrefix: name,
+      points,
+      duration: seconds,
+      // Else a flood would be as many writes of one row.
+      inMemoryBlockOnConsumed: final ? points + 1 : 0,
+    })
+    return rateLimit(
+      new RLWrapperTimeouts({
+        limiter: shared,
+        timeoutMs: PATIENCE,
+        insuranceLimiter: memoryLimiter(options),
+      }),
+    )
+  }

@@ -1,0 +1,73 @@
+import pg from 'pg'
+import { SESSION_COLUMNS, sessionColumns, USER_COLUMNS, userColumns } from '../rows.ts'
+import type { SeedSession, SeedStore } from '../seed.ts'
+import { connectionOptions } from './database.ts'
+import { bringUpToDate } from './migrate.ts'
+import { typeOf } from './parameters.ts'
+
+/** Milliseconds that a statement of thousands of rows, or the clearing up after all of them, may take. */
+const TIMEOUT = 600_000
+
+const columns = USER_COLUMNS.join(', ')
+
+const ADD_USERS = `INSERT INTO users (${columns}) SELECT ${columns} FROM json_populate_recordset(NULL::users, $1)
+  ON CONFLICT (email) DO NOTHING`
+
+/** Of a session of `users`, by the one that is given with the moment of now. */
+const IN_FORCE = `user_key = users.key AND expires_at > given.created_at AND last_request_at > given.created_at - $2::bigint
+  AND ip IS NULL`
+
+const GIVEN = `json_to_recordset($1) AS given
+    (email text, ${SESSION_COLUMNS.map(column => `${column} ${typeOf(column)}`).join(', ')})
+  JOIN users ON users.email = given.email AND disabled = 0`
+
+const ADD_SESSIONS = `INSERT INTO sessions (user_key, ${SESSION_COLUMNS.join(', ')})
+  SELECT users.key, ${SESSION_COLUMNS.map(column => `given.${column}`).join(', ')}
+  FROM ${GIVEN} WHERE NOT EXISTS (SELECT 1 FROM sessions WHERE ${IN_FORCE})`
+
+const SELECT_SESSIONS = `SELECT session.id, users.id AS "userId", session.created_at AS "createdAt",
+    session.expires_at AS "expiresAt"
+  FROM ${GIVEN} CROSS JOIN LATERAL (
+    SELECT id, created_at, expires_at FROM sessions WHERE ${IN_FORCE} ORDER BY created_at DESC, id DESC LIMIT 1
+  ) AS session ORDER BY users.key`
+
+const connect = async (url: string): Promise<pg.Client> => {
+  const client = new pg.Client({
+    ...connectionOptions(url),
+    statement_timeout: TIMEOUT,
+    query_timeout: TIMEOUT,
+  })
+  // A connection that breaks is told by the statement that meets it.
+  client.on('error', () => undefined)
+  await client.connect()
+  return client
+}
+
+export const openPostgresSeedStore = async (url: string): Promise<SeedStore> => {
+  await bringUpToDate(url)
+  const client = await connect(url)
+  return {
+    async add(accounts, idle) {
+      await client.query('BEGIN')
+      const users = accounts.map(({ user }) => userColumns(user))
+      const added = (await client.query(ADD_USERS, [JSON.stringify(users)])).rowCount ?? 0
+      const given = accounts.flatMap(({ user, session }) =>
+        session === null ? [] : { email: user.email, session },
+      )
+      const rows = given.map(({ email, session }) => ({ email, ...sessionColumns(session) }))
+      const values = [JSON.stringify(rows), idle]
+      if (given.length > 0) await client.query(ADD_SESSIONS, values)
+      // Where all of them are new, nobody has another session than the one that was given.
+      const isGiven = given.length === 0 || added === accounts.length
+      const sessions = isGiven
+        ? given.map(({ session }) => session)
+        : (await client.query<SeedSession>(SELECT_SESSIONS, values)).rows
+      await client.query('COMMIT')
+      return { added, sessions }
+    },
+    async finish() {
+      await client.query('VACUUM (ANALYZE) users, sessions')
+    },
+    close: () => client.end(),
+  }
+}

@@ -1,0 +1,139 @@
+/** Writes of users: one statement, or a transaction where one would not see what another instance just did. */
+import pg from 'pg'
+import type { NewUser, NewUserExtras } from '../../accounts/account-store.ts'
+import type { AuditEvent } from '../../users/event.ts'
+import type { User, UserChanges } from '../../users/user.ts'
+import type { UpdateOptions } from '../../users/user-store.ts'
+import { EVENT_COLUMNS } from '../event-rows.ts'
+import {
+  changedColumns,
+  SESSION_COLUMNS,
+  selectUser,
+  sessionColumns,
+  toUser,
+  USER_COLUMNS,
+  type UserRow,
+  userColumns,
+} from '../rows.ts'
+import type { Database, Run, Statement } from './database.ts'
+import { eventValues, recordAndNotify } from './event-operations.ts'
+import { parameters, valuesOf } from './parameters.ts'
+import { END_SESSIONS } from './session-statements.ts'
+
+export const isEmailTaken = (error: unknown): boolean =>
+  error instanceof pg.DatabaseError && error.code === '23505' && error.constraint === 'users_by_email'
+
+export const readUser = async (run: Run, id: string): Promise<User | undefined> => {
+  const [row] = await run<UserRow>({ text: `${selectUser()} WHERE id = $1`, values: [id] })
+  return row && toUser(row)
+}
+
+export const DROP_TOKENS = 'DELETE FROM mailed_tokens WHERE user_key = (SELECT key FROM users WHERE id = $1)'
+
+/** The addresses of administrators are not the user's. */
+const FORGET_ADDRESSES = `UPDATE events SET ip = NULL WHERE user_id = $1 AND actor_type <> 'adminKey'`
+
+const TOKEN_COLUMNS = ['digest', 'purpose', 'email', 'created_at', 'expires_at']
+
+/** The first parameter of each. */
+const SESSION = 1 + USER_COLUMNS.length
+const TOKEN = SESSION + SESSION_COLUMNS.length
+const EVENT = TOKEN + TOKEN_COLUMNS.length
+
+const ADD_USER = `WITH added AS (
+    INSERT INTO users (${USER_COLUMNS.join(', ')}) VALUES (${parameters(USER_COLUMNS, 1)})
+    ON CONFLICT (email) DO NOTHING
+    RETURNING key
+  ), opened AS (
+    INSERT INTO sessions (user_key, ${SESSION_COLUMNS.join(', ')})
+    SELECT key, ${parameters(SESSION_COLUMNS, SESSION)} FROM added WHERE $${SESSION}::text IS NOT NULL
+  ), mailed AS (
+    INSERT INTO mailed_tokens (user_key, ${TOKEN_COLUMNS.join(', ')})
+    SELECT key, ${parameters(TOKEN_COLUMNS, TOKEN)} FROM added WHERE $${TOKEN}::text IS NOT NULL
+  ), recorded AS (
+    INSERT INTO events (${EVENT_COLUMNS.join(', ')}) SELECT ${parameters(EVENT_COLUMNS, EVENT)} FROM added
+  )
+  SELECT key FROM added`
+
+const addUserStatement = (
+  user: NewUser,
+  event: AuditEvent,
+  { session, mailedToken }: NewUserExtras,
+): Statement => ({
+  name: 'add-user',
+  text: ADD_USER,
+  values: [
+    ...valuesOf(USER_COLUMNS, userColumns(user)),
+    ...valuesOf(SESSION_COLUMNS, session && sessionColumns(session)),
+    mailedToken?.digest,
+    mailedToken?.purpose,
+    mailedToken?.email,
+    mailedToken?.createdAt,
+    mailedToken?.expiresAt,
+    ...eventValues(event),
+  ],
+})
+
+const updateStatement = (
+  id: string,
+  changes: UserChanges,
+  at: number,
+  { onlyEnabled, versions }: UpdateOptions,
+): Statement => {
+  const set = { ...changedColumns(changes), updated_at: at }
+  const assignments = Object.keys(set).map((column, index) => `${column} = $${index + 3}`)
+  const enabled = onlyEnabled ? 'AND disabled = 0' : ''
+  return {
+    text: `UPDATE users SET ${assignments.join(', ')}, version = version + 1
+      WHERE id = $1 AND ($2::bigint[] IS NULL OR version = ANY($2)) ${enabled} RETURNING id`,
+    values: [id, versions, ...Object.values(set)],
+  }
+}
+
+export const userOperations = (database: Database) => ({
+  /** @returns false when the e-mail is taken. */
+  async addUser(user: NewUser, event: AuditEvent, first: NewUserExtras): Promise<boolean> {
+    if (first.session && first.session.userId !== user.id) throw new Error('The session is of another user')
+    return (await database.run(addUserStatement(user, event, first))).length === 1
+  },
+
+  /** Tells the other instances in the same transaction. */
+  async updateUser(
+    id: string,
+    changes: UserChanges,
+    event: AuditEvent,
+    options: UpdateOptions,
+  ): Promise<User | 'emailTaken' | undefined> {
+    return database.transaction(async run => {
+      try {
+        if ((await run(updateStatement(id, changes, event.at, options))).length === 0) return undefined
+      } catch (error) {
+        if (isEmailTaken(error)) return 'emailTaken'
+        throw error
+      }
+      // A statement of its own: it sees the sessions of those who held the user's lock until now.
+      if (options.endSessions) await run({ text: END_SESSIONS, values: [id, null] })
+      if (changes.disabled || changes.email !== undefined) await run({ text: DROP_TOKENS, values: [id] })
+      await run(recordAndNotify(event))
+      return readUser(run, id)
+    })
+  },
+
+  async removeUser(event: AuditEvent, verifiedHash: string | null): Promise<boolean> {
+    const { userId } = event
+    return database.transaction(async run => {
+      const found = await run({
+        text: `SELECT key FROM users
+          WHERE id = $1 AND ($2::text IS NULL OR (password_hash = $2 AND disabled = 0)) FOR UPDATE`,
+        values: [userId, verifiedHash],
+      })
+      if (found.length === 0) return false
+      // In the order in which moments of sessions are noted: what the removal takes along has none.
+      await run({ text: END_SESSIONS, values: [userId, null] })
+      await run({ text: 'DELETE FROM users WHERE id = $1', values: [userId] })
+      await run(recordAndNotify(event))
+      await run({ text: FORGET_ADDRESSES, values: [userId] })
+      return true
+    })
+  },
+})

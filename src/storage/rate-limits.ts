@@ -1,0 +1,85 @@
+/** Counting in this process, and what every engine's limiters look like from outside. */
+import type { RateLimiterAbstract } from 'rate-limiter-flexible'
+import RateLimiterMemory from 'rate-limiter-flexible/lib/RateLimiterMemory.js'
+import RateLimiterRes from 'rate-limiter-flexible/lib/RateLimiterRes.js'
+import type { RateLimit, RateLimitOptions, Usage } from '../auth/rate-limits.ts'
+
+/** Keys come from requests. Each costs 0.5 KB with the library's timer: 25 MB for a limiter that is full. */
+const MAX_KEYS = 50_000
+
+type Key = string | number
+
+/** Lets go of whoever was not heard of for longest when there are too many. */
+class BoundedMemory extends RateLimiterMemory {
+  readonly #maxKeys: number
+  /** In the order in which they were last counted. */
+  readonly #keys = new Set<Key>()
+
+  constructor({ name, points, seconds }: RateLimitOptions, maxKeys: number) {
+    super({ keyPrefix: name, points, duration: seconds })
+    this.#maxKeys = maxKeys
+  }
+
+  override consume(key: Key, points?: number, options?: object): Promise<RateLimiterRes> {
+    this.#note(key)
+    return super.consume(key, points, options)
+  }
+
+  override reward(key: Key, points?: number, options?: object): Promise<RateLimiterRes> {
+    this.#note(key)
+    return super.reward(key, points, options)
+  }
+
+  override set(key: Key, points: number, seconds: number): Promise<RateLimiterRes> {
+    this.#note(key)
+    return super.set(key, points, seconds)
+  }
+
+  override delete(key: Key): Promise<boolean> {
+    this.#keys.delete(key)
+    return super.delete(key)
+  }
+
+  #note(key: Key): void {
+    if (!this.#keys.delete(key) && this.#keys.size >= this.#maxKeys) {
+      const [oldest] = this.#keys
+      if (oldest !== undefined) void this.delete(oldest)
+    }
+    this.#keys.add(key)
+  }
+}
+
+/** Counts in this process alone. */
+export const memoryLimiter = (options: RateLimitOptions, maxKeys = MAX_KEYS): RateLimiterAbstract =>
+  new BoundedMemory(options, maxKeys)
+
+const usage = (allowed: boolean, { remainingPoints, msBeforeNext }: RateLimiterRes): Usage => ({
+  allowed,
+  remaining: remainingPoints,
+  seconds: Math.max(1, Math.ceil(msBeforeNext / 1_000)),
+})
+
+/** The library's limiter as the service knows one. */
+export const rateLimit = (limiter: RateLimiterAbstract): RateLimit => ({
+  async consume(key, seconds) {
+    try {
+      const options = seconds === undefined ? {} : { customDuration: seconds }
+      return usage(true, await limiter.consume(key, 1, options))
+    } catch (refusal) {
+      if (!(refusal instanceof RateLimiterRes)) throw refusal
+      return usage(false, refusal)
+    }
+  },
+  async giveBack(key) {
+    await limiter.reward(key, 1)
+  },
+  async used(key) {
+    return (await limiter.get(key))?.consumedPoints ?? 0
+  },
+  async set(key, used, seconds) {
+    await limiter.set(key, used, seconds)
+  },
+  async delete(key) {
+    await limiter.delete(key)
+  },
+})

@@ -1,0 +1,69 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Session } from '../../auth/session.ts'
+import { SESSION_COLUMNS, sessionColumns, userColumns } from '../rows.ts'
+import type { SeedAccount, Seeded, SeedSession, SeedStore } from '../seed.ts'
+import { openDatabase } from './database.ts'
+import { bringUpToDate } from './migrate.ts'
+import { parameters } from './parameters.ts'
+import { INSERT_USER } from './user-operations.ts'
+
+/** Milliseconds to wait for another process's lock. */
+const LOCK_TIMEOUT = 30_000
+
+const INSERT_SESSION = `INSERT INTO sessions (user_key, ${SESSION_COLUMNS.join(', ')})
+  VALUES (@userKey, ${parameters(SESSION_COLUMNS)})`
+
+const SELECT_USER = 'SELECT key, id FROM users WHERE email = ? AND disabled = 0'
+
+const SELECT_SESSION = `SELECT id, created_at AS createdAt, expires_at AS expiresAt FROM sessions
+  WHERE user_key = ? AND expires_at > ? AND last_request_at > ? AND ip IS NULL
+  ORDER BY created_at DESC, id DESC LIMIT 1`
+
+/** In this thread, which serves nobody else. */
+export const openSqliteSeedStore = async (file: string): Promise<SeedStore> => {
+  await bringUpToDate(file)
+  const db = openDatabase(file, LOCK_TIMEOUT)
+  const insertUser = db.prepare(`${INSERT_USER} ON CONFLICT (email) DO NOTHING`)
+  const insertSession = db.prepare(INSERT_SESSION)
+  const selectUser = db.prepare<[string], { key: number; id: string }>(SELECT_USER)
+  const selectSession = db.prepare<[number, number, number], Omit<SeedSession, 'userId'>>(SELECT_SESSION)
+
+  const sessionOf = (email: string, session: Session, idle: number): SeedSession | null => {
+    const { createdAt: now } = session
+    const user = selectUser.get(email)
+    if (user === undefined) return null
+    const found = selectSession.get(user.key, now, now - idle)
+    if (found !== undefined) return { ...found, userId: user.id }
+    insertSession.run({ ...sessionColumns(session), userKey: user.key })
+    return { ...session, userId: user.id }
+  }
+
+  const add = db.transaction((accounts: readonly SeedAccount[], idle: number): Seeded => {
+    let added = 0
+    const sessions: SeedSession[] = []
+    for (const { user, session } of accounts) {
+      const { changes, lastInsertRowid: userKey } = insertUser.run(userColumns(user))
+      added += changes
+      if (session === null) continue
+      const isNew = changes === 1
+      if (isNew) insertSession.run({ ...sessionColumns(session), userKey })
+      const inForce = isNew ? session : sessionOf(user.email, session, idle)
+      if (inForce !== null) sessions.push(inForce)
+    }
+    return { added, sessions }
+  })
+
+  return {
+    async add(accounts, idle) {
+      // Between two slices signals are heard, and other processes get at their locks.
+      await nextTurn()
+      return add.immediate(accounts, idle)
+    },
+    async finish() {
+      db.pragma('wal_checkpoint(TRUNCATE)')
+    },
+    async close() {
+      db.close()
+    },
+  }
+}

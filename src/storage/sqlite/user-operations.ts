@@ -1,0 +1,84 @@
+/** Writes of users. */
+import type { NewUser, NewUserExtras } from '../../accounts/account-store.ts'
+import type { AuditEvent } from '../../users/event.ts'
+import type { User, UserChanges } from '../../users/user.ts'
+import type { UpdateOptions } from '../../users/user-store.ts'
+import { changedColumns, USER_COLUMNS, userColumns } from '../rows.ts'
+import type { Connection } from './database.ts'
+import { parameters } from './parameters.ts'
+import type { SharedStatements } from './shared-statements.ts'
+
+export const isEmailTaken = (error: unknown): boolean =>
+  error instanceof Error &&
+  'code' in error &&
+  error.code === 'SQLITE_CONSTRAINT_UNIQUE' &&
+  error.message.endsWith('users.email')
+
+export const INSERT_USER = `INSERT INTO users (${USER_COLUMNS.join(', ')}) VALUES (${parameters(USER_COLUMNS)})`
+
+export const prepareUserOperations = (db: Connection, shared: SharedStatements) => {
+  const { record, addSession, deleteSessions, deleteTokens, readUser } = shared
+  const insertUser = db.prepare(INSERT_USER)
+  const insertToken = db.prepare(
+    `INSERT INTO mailed_tokens (digest, purpose, user_key, email, created_at, expires_at)
+     SELECT @digest, @purpose, key, @email, @createdAt, @expiresAt FROM users WHERE id = @userId`,
+  )
+  const deleteUser = db.prepare('DELETE FROM users WHERE id = ?')
+  const deleteVerified = db.prepare('DELETE FROM users WHERE id = ? AND password_hash = ? AND disabled = 0')
+  const forgetAddresses = db.prepare(
+    `UPDATE events SET ip = NULL WHERE user_id = ? AND actor_type <> 'adminKey'`,
+  )
+
+  return {
+    addUser(user: NewUser, event: AuditEvent, { session, mailedToken }: NewUserExtras): boolean {
+      try {
+        insertUser.run(userColumns(user))
+      } catch (error) {
+        if (isEmailTaken(error)) return false
+        throw error
+      }
+      if (session && !addSession(session)) throw new Error('The session is of another user')
+      if (mailedToken) insertToken.run(mailedToken)
+      record(event)
+      return true
+    },
+
+    updateUser(
+      id: string,
+      changes: UserChanges,
+      event: AuditEvent,
+      { endSessions, onlyEnabled, versions }: UpdateOptions,
+    ): User | 'emailTaken' | undefined {
+      const set = { ...changedColumns(changes), updated_at: event.at }
+      const assignments = Object.keys(set).map(column => `${column} = @${column}`)
+      const conditions = [
+        'id = @id',
+        ...(onlyEnabled ? ['disabled = 0'] : []),
+        ...(versions === null ? [] : ['version IN (SELECT value FROM json_each(@versions))']),
+      ]
+      const update = `UPDATE users SET ${assignments.join(', ')}, version = version + 1
+        WHERE ${conditions.join(' AND ')}`
+      try {
+        const { changes: rows } = db.prepare(update).run({ ...set, id, versions: JSON.stringify(versions) })
+        if (rows === 0) return undefined
+      } catch (error) {
+        if (isEmailTaken(error)) return 'emailTaken'
+        throw error
+      }
+      if (endSessions) deleteSessions(id, null)
+      if (changes.disabled || changes.email !== undefined) deleteTokens(id)
+      record(event)
+      return readUser(id)
+    },
+
+    removeUser(event: AuditEvent, verifiedHash: string | null): boolean {
+      const { userId } = event
+      const { changes } =
+        verifiedHash === null ? deleteUser.run(userId) : deleteVerified.run(userId, verifiedHash)
+      if (changes === 0) return false
+      record(event)
+      forgetAddresses.run(userId)
+      return true
+    },
+  }
+}

@@ -1,0 +1,185 @@
+/** Contract: the audit log: an event is kept with its change and not without it, and read newest first (DESIGN §9). */
+import { v7 as uuidv7 } from 'uuid'
+import { newMailedToken } from '../../../src/accounts/mailed-token.ts'
+import type { Storage } from '../../../src/storage/storage.ts'
+import { type AuditEvent, newEvent } from '../../../src/users/event.ts'
+import type { EventFilter } from '../../../src/users/events.ts'
+import { freshEmail } from '../../support/build.ts'
+import { type Added, add, asStored, eventOf, NOW, newUser, type Part, sessionOf } from './fixtures.ts'
+
+const ADMIN = { type: 'adminKey', id: 'abcdef01', ip: '2001:db8::1' } as const
+const SYSTEM = { type: 'system', id: null, ip: null } as const
+const ANY = { endSessions: false, onlyEnabled: false, versions: null }
+
+const list = (storage: Storage, filter: EventFilter, beforeId: string | null = null, limit = 1_000) =>
+  storage.events.list({ filter, beforeId, limit })
+
+/** What may be done, with its event, in an order in which each changes something, and nothing the second time. */
+const changesOf = async (storage: Storage, { user, session }: Added) => {
+  const reset = newMailedToken('passwordReset', user.id, user.email, NOW).stored
+  const verification = newMailedToken('verification', user.id, user.email, NOW).stored
+  const fresh = newUser()
+  const changes: Record<string, (event: AuditEvent) => Promise<unknown>> = {
+    addUser: event => storage.accounts.addUser({ ...fresh, id: event.userId }, event, {}),
+    'update of a version': event =>
+      storage.users.update(user.id, { firstName: 'New' }, event, { ...ANY, versions: [1] }),
+    'mailedTokens.add': event => storage.mailedTokens.add(verification, event, user.passwordHash),
+    'mailedTokens.add, of a reset': event => storage.mailedTokens.add(reset, event, user.passwordHash),
+    confirmEmail: event => storage.mailedTokens.confirmEmail(verification, event),
+    'end of a session': event => storage.sessions.end(session.id, event),
+    resetPassword: event => storage.mailedTokens.resetPassword(reset, sessionOf(user.id), 'reset', event),
+    changePassword: event => storage.accounts.changePassword(sessionOf(user.id), 'reset', 'changed', event),
+    'update of an enabled user': event =>
+      storage.users.update(user.id, { disabled: true }, event, { ...ANY, onlyEnabled: true }),
+    remove: event => storage.users.remove(event, null),
+  }
+  return changes
+}
+
+export const events: Part = async (t, open) => {
+  const storage = await open(t)
+
+  t.test('an event comes back as it was recorded', async t => {
+    const userId = uuidv7()
+    const details = { fields: ['firstName', 'é😀'], session: 'one', except: 'other' }
+    const recorded = [
+      newEvent('user.signed-in', { type: 'user', id: userId, ip: '192.0.2.1' }, userId, NOW),
+      newEvent('user.changed', ADMIN, userId, NOW + 1, details),
+      newEvent('user.disabled', SYSTEM, userId, NOW + 2, {}),
+    ]
+    for (const event of recorded) await storage.events.record(event)
+    t.strictSame(await list(storage, { userId }), recorded.toReversed())
+  })
+
+  t.test('filters go together, bounds are strict, and pages follow one another', async t => {
+    const storage = await open(t)
+    const users = [uuidv7(), uuidv7()]
+    const types = ['user.changed', 'user.signed-in', 'session.ended'] as const
+    const recorded = Array.from({ length: 60 }, (_, index) =>
+      newEvent(
+        types[index % 3] ?? 'user.changed',
+        SYSTEM,
+        String(users[index % 2]),
+        NOW + Math.floor(index / 4),
+      ),
+    )
+    await Promise.all(recorded.map(event => storage.events.record(event)))
+    const newestFirst = recorded.toSorted((one, other) => (one.id < other.id ? 1 : -1))
+    t.strictSame(await list(storage, {}), newestFirst)
+    const moments = [undefined, NOW - 1, NOW, NOW + 7, NOW + 14, NOW + 15]
+    for (const userId of [undefined, users[0], uuidv7()])
+      for (const type of [undefined, ...types])
+        for (const after of moments)
+          for (const before of moments) {
+            const filter = {
+              ...(userId !== undefined && { userId }),
+              ...(type !== undefined && { type }),
+              ...(after !== undefined && { after }),
+              ...(before !== undefined && { before }),
+            }
+            const expected = newestFirst.filter(
+              event =>
+                (userId === undefined || event.userId === userId) &&
+                (type === undefined || event.type === type) &&
+                (after === undefined || event.at > after) &&
+                (before === undefined || event.at < before),
+            )
+            const first = await list(storage, filter, null, 5)
+            const rest = await list(storage, filter, first.at(-1)?.id ?? null)
+            const found = first.length < 5 ? first : [...first, ...rest]
+            t.strictSame(found, expected, JSON.stringify(filter))
+          }
+    t.strictSame(await list(storage, {}, uuidv7({ msecs: 0 })), [], 'before the first')
+  })
+
+  t.test('events of one instance at one moment are in the order in which they were made', async t => {
+    const userId = uuidv7()
+    const made = Array.from({ length: 50 }, () => newEvent('user.changed', SYSTEM, userId, NOW))
+    await Promise.all(made.map(event => storage.events.record(event)))
+    t.strictSame(await list(storage, { userId }), made.toReversed())
+  })
+
+  t.test('an event is kept with its change, and not where nothing was changed', async t => {
+    const added = await add(storage)
+    for (const [name, change] of Object.entries(await changesOf(storage, added))) {
+      const event = (at: number) =>
+        newEvent('user.changed', ADMIN, name === 'addUser' ? uuidv7() : added.user.id, at, { fields: [name] })
+      const [first, second] = [event(NOW + 1), event(NOW + 2)]
+      t.ok(await change(first), `${name}: changes`)
+      t.strictSame(
+        (await list(storage, { userId: first.userId })).filter(({ id }) => id === first.id),
+        [first],
+        `${name}: kept`,
+      )
+      // A token is kept once because none comes twice.
+      if (name.startsWith('mailedTokens.add')) continue
+      t.notOk(await change(second), `${name}: nothing is left to change`)
+      t.strictSame(
+        (await list(storage, { userId: second.userId })).filter(({ id }) => id === second.id),
+        [],
+        `${name}: not kept`,
+      )
+    }
+  })
+
+  t.test('nor where it was refused for another reason', async t => {
+    const { user, session } = await add(storage)
+    const { user: other } = await add(storage)
+    const { user: disabled } = await add(storage, { disabled: true })
+    const change = newMailedToken('emailChange', user.id, freshEmail('wanted'), NOW).stored
+    await storage.mailedTokens.add(change, eventOf(user.id), null)
+    await add(storage, { email: change.email })
+    const nobody = uuidv7()
+    const refusals: Record<string, (event: AuditEvent) => Promise<unknown>> = {
+      'a taken e-mail': event => storage.users.update(user.id, { email: other.email }, event, ANY),
+      'a taken new e-mail': event => storage.mailedTokens.confirmEmail(change, event),
+      'an unknown user': event => storage.users.update(nobody, { firstName: 'x' }, event, ANY),
+      'no version': event =>
+        storage.users.update(user.id, { firstName: 'x' }, event, { ...ANY, versions: [] }),
+      'a wrong hash': event => storage.sessions.open(sessionOf(user.id), 'wrong', event),
+      'a disabled user': event => storage.sessions.open(sessionOf(disabled.id), null, event),
+      'another user’s session': event => storage.sessions.end(session.id, { ...event, userId: other.id }),
+      'sessions of nobody': event => storage.sessions.endAll(null, { ...event, userId: nobody }),
+      'a removal with a wrong hash': event => storage.users.remove(event, 'wrong'),
+      'a disabled user’s own removal': event =>
+        storage.users.remove({ ...event, userId: disabled.id }, disabled.passwordHash),
+      'a token for nobody': event =>
+        storage.mailedTokens.add({ ...change, digest: 'x', userId: nobody }, event, null),
+    }
+    for (const [title, refusal] of Object.entries(refusals)) {
+      const event = newEvent('user.changed', ADMIN, user.id, NOW + 5)
+      const outcome = await refusal(event)
+      t.ok(outcome === false || outcome === undefined || outcome === 'emailTaken', `${title}: ${outcome}`)
+      t.notOk(
+        (await list(storage, {})).some(({ id }) => id === event.id),
+        title,
+      )
+    }
+  })
+
+  t.test('without its event there is no change either: one transaction', async t => {
+    const added = await add(storage)
+    const { user, session } = added
+    const taken = eventOf(user.id)
+    await storage.events.record(taken)
+    for (const [name, change] of Object.entries(await changesOf(storage, added))) {
+      // Of a user who is not there yet, and of tokens that were not kept, nothing can be changed.
+      if (name === 'resetPassword' || name === 'confirmEmail' || name === 'changePassword') continue
+      await t.rejects(async () => change(taken), name)
+    }
+    t.strictSame(await storage.sessions.find(session.id), {
+      session,
+      user: asStored(user),
+      userKey: added.userKey,
+    })
+    t.strictSame(await storage.sessions.list(user.id, NOW, 0, 10), [session])
+  })
+
+  t.test('every instance reads what another one has recorded', async t => {
+    const [storage, there] = [await open(t), await open(t)]
+    const { user } = await add(storage)
+    const event = eventOf(user.id, NOW + 1)
+    await storage.users.update(user.id, { firstName: 'New' }, event, ANY)
+    t.strictSame((await list(there, { userId: user.id }))[0], event)
+  })
+}

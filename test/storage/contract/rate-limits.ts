@@ -1,0 +1,72 @@
+/** Contract: what is counted by key, and for how long. What instances count together is test/rate-limits.test.ts's. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { forEach, type Part } from './fixtures.ts'
+
+const KEY = 'a key'
+
+/** Seconds of a window that no test sees the end of. */
+const LONG = 600
+
+export const rateLimits: Part = async (t, open) => {
+  t.test('so many are within a limit, also of many at once', async t => {
+    const limit = (await open(t)).rateLimit({ name: 'limit', points: 3, seconds: LONG })
+    const first = await limit.consume(KEY)
+    t.match(first, { allowed: true, remaining: 2 })
+    t.ok(first.seconds > LONG - 60 && first.seconds <= LONG)
+    const others = await forEach(Array.from({ length: 20 }), () => limit.consume(KEY))
+    t.equal(others.filter(({ allowed }) => allowed).length, 2)
+    const refused = await limit.consume(KEY)
+    t.match(refused, { allowed: false, remaining: 0 })
+    t.ok(refused.seconds > LONG - 60 && refused.seconds <= LONG)
+    t.match(await limit.consume('another key'), { allowed: true, remaining: 2 })
+  })
+
+  t.test('limits of another name count apart', async t => {
+    const storage = await open(t)
+    const [one, other] = ['one', 'other'].map(name => storage.rateLimit({ name, points: 1, seconds: LONG }))
+    t.match(await one?.consume(KEY), { allowed: true })
+    t.match(await other?.consume(KEY), { allowed: true })
+    t.match(await one?.consume(KEY), { allowed: false })
+  })
+
+  t.test('one is given back, all are deleted', async t => {
+    const limit = (await open(t)).rateLimit({ name: 'limit', points: 1, seconds: LONG })
+    t.equal(await limit.used(KEY), 0)
+    await limit.consume(KEY)
+    t.equal(await limit.used(KEY), 1)
+    await limit.giveBack(KEY)
+    t.match(await limit.consume(KEY), { allowed: true })
+    t.match(await limit.consume(KEY), { allowed: false })
+    await limit.delete(KEY)
+    t.equal(await limit.used(KEY), 0)
+    t.match(await limit.consume(KEY), { allowed: true })
+  })
+
+  t.test('a window can be begun anew, with what is counted already', async t => {
+    const limit = (await open(t)).rateLimit({ name: 'limit', points: 5, seconds: LONG })
+    for (const used of [9, 4]) {
+      await limit.set(KEY, used, 2 * LONG)
+      t.equal(await limit.used(KEY), used)
+    }
+    const last = await limit.consume(KEY)
+    t.match(last, { allowed: true, remaining: 0 })
+    t.ok(last.seconds > LONG, 'the time that was set')
+    t.match(await limit.consume(KEY), { allowed: false })
+  })
+
+  for (const final of [true, false]) {
+    t.test(`a window ends when it was said to, final: ${final}`, async t => {
+      const limit = (await open(t)).rateLimit({ name: 'limit', points: 1, seconds: LONG, final })
+      t.match(await limit.consume(KEY, 2), { allowed: true, seconds: 2 })
+      const { allowed, seconds } = await limit.consume(KEY, LONG)
+      t.strictSame(
+        { allowed, soon: seconds <= 2 },
+        { allowed: false, soon: true },
+        'the first one says how long',
+      )
+      await sleep(seconds * 1_000 + 1)
+      t.equal(await limit.used(KEY), 0)
+      t.match(await limit.consume(KEY), { allowed: true })
+    })
+  }
+}

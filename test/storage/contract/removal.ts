@@ -1,0 +1,217 @@
+/** Contract: users are removed with all that is theirs, once, and everybody hears of it; versions count changes (DESIGN §9). */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { v7 as uuidv7 } from 'uuid'
+import { newMailedToken } from '../../../src/accounts/mailed-token.ts'
+import type { Session } from '../../../src/auth/session.ts'
+import type { Storage } from '../../../src/storage/storage.ts'
+import { newEvent } from '../../../src/users/event.ts'
+import { freshEmail } from '../../support/build.ts'
+import {
+  type Added,
+  add,
+  asStored,
+  eventOf,
+  NOW,
+  newUser,
+  onChange,
+  type Part,
+  sessionOf,
+} from './fixtures.ts'
+
+const ANY = { endSessions: false, onlyEnabled: false, versions: null }
+const LATER = NOW + 1_000
+
+/** DESIGN §7: milliseconds within which another instance hears of a change. */
+const NEWS_LIMIT = 1_000
+
+const ADMIN = { type: 'adminKey', id: 'abcdef01', ip: '192.0.2.9' } as const
+
+export const removal: Part = async (t, open) => {
+  const storage = await open(t)
+  const removed = (userId: string) => newEvent('user.deleted', ADMIN, userId, LATER)
+  const addressesOf = async (userId: string, store = storage) =>
+    (await store.events.list({ filter: { userId }, beforeId: null, limit: 100 })).map(
+      ({ actor }) => `${actor.type} ${actor.ip}`,
+    )
+
+  t.test('a user goes with sessions, tokens and e-mail, once; nobody else does', async t => {
+    const { user, session } = await add(storage)
+    const other = await add(storage)
+    const token = newMailedToken('verification', user.id, user.email, NOW).stored
+    await storage.mailedTokens.add(token, eventOf(user.id), null)
+    t.equal(await storage.users.remove(removed(user.id), null), true)
+    t.equal(await storage.users.find(user.id), undefined)
+    t.equal(await storage.users.findByEmail(user.email), undefined)
+    t.equal(await storage.sessions.find(session.id), undefined)
+    t.strictSame(await storage.sessions.list(user.id, NOW, 0, 10), [])
+    t.equal(await storage.mailedTokens.find(token.digest, NOW), undefined)
+    t.equal(await storage.mailedTokens.confirmEmail(token, eventOf(user.id)), undefined)
+    t.equal(await storage.sessions.open(sessionOf(user.id), null, eventOf(user.id)), false)
+    t.equal(await storage.users.update(user.id, { firstName: 'x' }, eventOf(user.id), ANY), undefined)
+    t.equal(await storage.users.remove(removed(user.id), null), false, 'once')
+    t.equal(await storage.users.remove(removed(uuidv7()), null), false, 'nobody')
+    t.strictSame((await storage.sessions.find(other.session.id))?.user, asStored(other.user))
+    await t.resolves(add(storage, { email: user.email }), 'the e-mail is free')
+  })
+
+  t.test('with a hash it needs that one, and an enabled user; without, neither', async t => {
+    const { user, session } = await add(storage)
+    const { user: disabled } = await add(storage, { disabled: true })
+    t.equal(await storage.users.remove(eventOf(user.id), 'another hash'), false)
+    t.equal(await storage.users.remove(eventOf(disabled.id), disabled.passwordHash), false)
+    t.ok(await storage.sessions.find(session.id))
+    t.equal(await storage.users.remove(eventOf(user.id), user.passwordHash), true)
+    t.equal(await storage.users.remove(removed(disabled.id), null), true)
+  })
+
+  t.test('the addresses in their events go, but for those of administrators', async t => {
+    const { user } = await add(storage)
+    const { user: other } = await add(storage)
+    await storage.users.update(user.id, {}, newEvent('user.changed', ADMIN, user.id, NOW + 1), ANY)
+    t.strictSame(await addressesOf(user.id), ['adminKey 192.0.2.9', 'user 192.0.2.1'])
+    await storage.users.remove(eventOf(user.id, LATER, 'user.deleted'), null)
+    t.strictSame(await addressesOf(user.id), ['user null', 'adminKey 192.0.2.9', 'user null'])
+    t.strictSame(await addressesOf(other.id), ['user 192.0.2.1'])
+  })
+
+  t.test('of a hundred removals at once, on two instances, exactly one removes', async t => {
+    const [storage, there] = [await open(t), await open(t)]
+    const { user } = await add(storage)
+    const outcomes = await Promise.all(
+      Array.from({ length: 100 }, (_, index) =>
+        (index % 2 ? storage : there).users.remove(removed(user.id), index % 3 ? null : user.passwordHash),
+      ),
+    )
+    t.equal(outcomes.filter(Boolean).length, 1)
+    t.strictSame(await addressesOf(user.id, there), ['adminKey 192.0.2.9', 'user null'], 'one event')
+  })
+
+  t.test('nothing outlives a removal that it meets', async t => {
+    const [storage, there] = [await open(t), await open(t)]
+    for (let round = 0; round < 20; round += 1) {
+      const { user, session, userKey } = await add(storage)
+      const late = sessionOf(user.id)
+      const token = newMailedToken('passwordReset', user.id, user.email, NOW).stored
+      const fresh = sessionOf(user.id)
+      await storage.mailedTokens.add(token, eventOf(user.id), null)
+      await Promise.all([
+        there.sessions.open(late, user.passwordHash, eventOf(user.id)),
+        there.mailedTokens.resetPassword(token, fresh, 'new', eventOf(user.id)),
+        there.users.update(user.id, { firstName: 'x' }, eventOf(user.id), ANY),
+        storage.users.remove(removed(user.id), null),
+        storage.lastRequests.noteLastRequests([{ key: userKey, at: LATER }], [{ id: session.id, at: LATER }]),
+      ])
+      for (const { id } of [session, late, fresh]) t.equal(await storage.sessions.find(id), undefined)
+      t.equal(await storage.users.find(user.id), undefined, `round ${round}`)
+    }
+  })
+
+  t.test('the number of who is gone is given to nobody, and a late last request harms nobody', async t => {
+    const gone = await add(storage)
+    await storage.users.remove(removed(gone.user.id), null)
+    const next = await add(storage)
+    t.not(next.userKey, gone.userKey)
+    const late = [{ key: gone.userKey, at: LATER }]
+    await t.resolves(storage.lastRequests.noteLastRequests(late, [{ id: gone.session.id, at: LATER }]))
+    t.equal((await storage.users.find(next.user.id))?.lastRequestAt, null)
+  })
+
+  t.test('what is changed by a mailed token, and a removal, is told here and elsewhere', async t => {
+    const [here, there] = [await open(t), await open(t)]
+    const mailed = async ({ user }: Added, purpose: 'emailChange' | 'passwordReset' | 'verification') => {
+      const email = purpose === 'emailChange' ? freshEmail() : user.email
+      const token = newMailedToken(purpose, user.id, email, NOW).stored
+      await here.mailedTokens.add(token, eventOf(user.id), null)
+      return token
+    }
+    const deeds: Record<string, (added: Added) => Promise<() => Promise<unknown>>> = {
+      verification: async added => {
+        const token = await mailed(added, 'verification')
+        return () => here.mailedTokens.confirmEmail(token, eventOf(added.user.id))
+      },
+      emailChange: async added => {
+        const token = await mailed(added, 'emailChange')
+        return () => here.mailedTokens.confirmEmail(token, eventOf(added.user.id))
+      },
+      passwordReset: async added => {
+        const token = await mailed(added, 'passwordReset')
+        const { id } = added.user
+        return () => here.mailedTokens.resetPassword(token, sessionOf(id), 'new', eventOf(id))
+      },
+      removal: async ({ user }) => {
+        return () => here.users.remove(removed(user.id), user.passwordHash)
+      },
+    }
+    for (const [name, prepare] of Object.entries(deeds)) {
+      const added = await add(here)
+      const deed = await prepare(added)
+      // What the preparation has told passes by first.
+      await sleep(NEWS_LIMIT)
+      let toldHere = false
+      onChange(here, userId => {
+        toldHere ||= userId === added.user.id
+      })
+      const { promise: toldThere, resolve } = Promise.withResolvers<string | null>()
+      onChange(there, resolve)
+      t.ok(await deed(), name)
+      t.ok(toldHere, `${name}: here, before it is acknowledged`)
+      const news = await Promise.race([toldThere, sleep(NEWS_LIMIT, 'timeout')])
+      t.ok(news === null || news === added.user.id, `${name}: there, told ${news}`)
+    }
+  })
+
+  t.test('every change counts one version; a stronger hash, sessions and last requests none', async t => {
+    const { user, session, userKey } = await add(storage)
+    const { id, email } = user
+    const version = async () => (await storage.users.find(id))?.version
+    const token = newMailedToken('verification', id, email, NOW).stored
+    const open = (session: Session) => storage.sessions.open(session, null, eventOf(id))
+    const steps: [string, number, (store: Storage) => Promise<unknown>][] = [
+      ['a name', 1, store => store.users.update(id, { firstName: 'x' }, eventOf(id), ANY)],
+      ['the same name', 1, store => store.users.update(id, { firstName: 'x' }, eventOf(id), ANY)],
+      ['a session', 0, () => open(sessionOf(id))],
+      ['its end', 0, store => store.sessions.endAll(session.id, eventOf(id))],
+      ['a last request', 0, s => s.lastRequests.noteLastRequests([{ key: userKey, at: LATER }], [])],
+      ['a stronger hash', 0, store => store.accounts.rehash(id, user.passwordHash, 'stronger')],
+      ['a token', 0, store => store.mailedTokens.add(token, eventOf(id), null)],
+      ['its use', 1, store => store.mailedTokens.confirmEmail(token, eventOf(id))],
+      [
+        'a password',
+        1,
+        store => store.accounts.changePassword(sessionOf(id), 'stronger', 'new', eventOf(id)),
+      ],
+      ['a refusal', 0, store => store.users.update(id, {}, eventOf(id), { ...ANY, versions: [1] })],
+    ]
+    let expected = 1
+    t.equal(await version(), expected)
+    for (const [title, counts, step] of steps) {
+      await step(storage)
+      expected += counts
+      t.equal(await version(), expected, title)
+    }
+  })
+
+  t.test(
+    'only a user of one of the versions is changed; of a hundred changes of one, one is made',
+    async t => {
+      const there = await open(t)
+      const { user } = await add(storage)
+      const update = (store: Storage, versions: readonly number[] | null, firstName: string) =>
+        store.users.update(user.id, { firstName }, eventOf(user.id), { ...ANY, versions })
+      for (const versions of [[], [2], [0, 2, 3], [-1], [Number.MAX_SAFE_INTEGER]])
+        t.equal(await update(storage, versions, 'lost'), undefined, `${versions}`)
+      t.strictSame(await storage.users.find(user.id), asStored(user))
+      t.match(await update(storage, [7, 1, 3], 'second'), { version: 2, firstName: 'second' })
+      t.match(await update(storage, null, 'third'), { version: 3 })
+      const outcomes = await Promise.all(
+        Array.from({ length: 100 }, (_, index) => update(index % 2 ? storage : there, [3], `of ${index}`)),
+      )
+      t.equal(outcomes.filter(outcome => outcome !== undefined).length, 1)
+      const winner = outcomes.findIndex(outcome => outcome !== undefined)
+      t.match(await storage.users.find(user.id), { version: 4, firstName: `of ${winner}` })
+      const unknown = newUser()
+      const options = { ...ANY, versions: [1] }
+      t.equal(await storage.users.update(unknown.id, {}, eventOf(unknown.id), options), undefined)
+    },
+  )
+}

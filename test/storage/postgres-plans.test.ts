@@ -1,0 +1,94 @@
+/** How PostgreSQL plans look-ups by ids and filters by moments, among ten thousand users (DESIGN §4). */
+import t, { type Test } from 'tap'
+import { count, page } from '../../src/storage/postgres/lists.ts'
+import { parseSort, SORTS, type UserFilter } from '../../src/users/user-list.ts'
+import { NOW } from './contract/fixtures.ts'
+import { ask, explain, open } from './postgres-support.ts'
+
+const USERS = 10_000
+
+/** One user a millisecond, in other orders by name; each second one has made a request. */
+const openMany = async (t: Test): Promise<void> => {
+  await open(t)
+  await ask(
+    t,
+    `INSERT INTO users (id, email, password_hash, first_name_key, last_name_key, email_verified, disabled,
+       created_at, updated_at)
+     SELECT gen_random_uuid()::text, 'user' || i || '@example.com', '', 'first' || i * 7919 % ${USERS},
+       'last' || i * 104729 % ${USERS}, 0, (i % 100 = 0)::int, ${NOW} + i, ${NOW}
+     FROM generate_series(0, ${USERS - 1}) i`,
+  )
+  await ask(t, `INSERT INTO last_requests SELECT key, ${NOW} + key FROM users WHERE key % 2 = 0`)
+}
+
+/** Pages in each order, of a list's usual length, and the count. */
+const statementsOf = (filter: UserFilter) => [
+  { title: 'count', statement: count(filter) },
+  ...SORTS.map(sort => ({
+    title: sort,
+    statement: page({ filter, sort: parseSort(sort), after: null, limit: 21 }),
+  })),
+]
+
+t.test('postgres: look-ups and filters', async whole => {
+  await openMany(whole)
+
+  whole.test('ids are looked up by their index, whatever else is asked (DESIGN §9)', async t => {
+    const rows = await ask(whole, 'SELECT id FROM users LIMIT 100')
+    const ids = rows.map(({ id }) => String(id))
+    t.equal(ids.length, 100)
+    const everything = {
+      createdAfter: NOW,
+      lastRequestBefore: NOW + USERS,
+      search: 'first',
+      searchEmail: true,
+    }
+    for (const filter of [{ ids }, { ids, ...everything }]) {
+      for (const { title, statement } of statementsOf(filter)) {
+        const plan = await explain(whole, statement, { readsAll: true })
+        t.match(plan, /Scan (on|using) users_id_key/, `${title}, ${Object.keys(filter)}`)
+        t.notMatch(plan, /users_by_|Seq Scan on users/, `${title}, ${Object.keys(filter)}: nothing else`)
+      }
+    }
+  })
+
+  whole.test('creation bounds the index that the list is read in (DESIGN §9)', async t => {
+    const filter = { createdAfter: NOW + 100, createdBefore: NOW + USERS - 100 }
+    for (const sort of [parseSort('createdAt'), parseSort('-createdAt')]) {
+      for (const after of [null, { key: NOW + 5_000, id: 'x' }]) {
+        const plan = await explain(whole, page({ filter, sort, after, limit: 21 }), { readsAll: true })
+        t.match(plan, /users_by_created_at on users.*\n +Index Cond: .*created_at > .*created_at < /)
+        t.notMatch(plan, 'Sort')
+      }
+    }
+  })
+
+  whole.test('few of a time are found by it, however they are sorted (DESIGN §9)', async t => {
+    for (const filter of [
+      { createdAfter: NOW + USERS - 30 },
+      { createdAfter: NOW + 5_000, createdBefore: NOW + 5_030 },
+      { lastRequestBefore: NOW + 30 },
+    ]) {
+      for (const { title, statement } of statementsOf(filter)) {
+        const plan = await explain(whole, statement, { readsAll: true })
+        t.match(plan, /users_by_created_at on users/, `${title} ${JSON.stringify(filter)}`)
+        t.match(plan, /Index Cond: .*created_at/, `${title} ${JSON.stringify(filter)}`)
+      }
+    }
+  })
+
+  whole.test('few who were active are found by that, many along the list (DESIGN §9)', async t => {
+    for (const { title, statement } of statementsOf({ lastRequestAfter: NOW + USERS - 20 })) {
+      const plan = await explain(whole, statement, { readsAll: true })
+      t.match(plan, /Seq Scan on last_requests.*\n +Filter: \(at > /, title)
+      t.match(plan, /users_pkey on users/, `${title}: each of them by number`)
+    }
+    for (const filter of [{ lastRequestAfter: NOW + 100 }, { lastRequestBefore: NOW + USERS }]) {
+      for (const { title, statement } of statementsOf(filter).slice(1)) {
+        const plan = await explain(whole, statement, { readsAll: true })
+        t.match(plan, /Index Scan (Backward )?using users_by_/, `${title} ${JSON.stringify(filter)}`)
+        t.notMatch(plan, 'Sort', `${title} ${JSON.stringify(filter)}`)
+      }
+    }
+  })
+})

@@ -1,0 +1,152 @@
+/** By which indexes the embedded engine lists users: as SQLite plans every query that a list is made of (DESIGN §4). */
+import type { Compilable } from 'kysely'
+import t, { type Test } from 'tap'
+import { byCreation, covers, inOrder } from '../../src/storage/sqlite/index-covers.ts'
+import { type IndexPart, sliceEnd, usersIn } from '../../src/storage/sqlite/index-parts.ts'
+import { firstOfSlice, named, usersAt } from '../../src/storage/sqlite/lists.ts'
+import { countQuery, pageQuery } from '../../src/storage/user-queries.ts'
+import { parseSort, SORTS, type UserFilter, type UserQuery } from '../../src/users/user-list.ts'
+import { add, NOW } from './contract/fixtures.ts'
+import { connect, open } from './sqlite-support.ts'
+
+const openPlanner = async (t: Test) => {
+  const storage = await open(t)
+  await Promise.all(Array.from({ length: 100 }, (_, index) => add(storage, { createdAt: NOW + index })))
+  const db = connect(t)
+  return ({ sql, parameters }: Pick<ReturnType<Compilable['compile']>, 'sql' | 'parameters'>): string[] => {
+    const steps = db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...parameters) as { detail: string }[]
+    return steps.map(({ detail }) => detail)
+  }
+}
+
+/** A first slice and a later one. */
+const slices = (part: IndexPart): IndexPart[] => {
+  const end = { key: part.column === 'created_at' ? NOW + 50 : 'p', id: 'x' }
+  return [
+    { ...part, upTo: end },
+    { ...part, after: part.after ?? end, upTo: end },
+  ]
+}
+
+/** The steps that read users. */
+const usersOf = (plan: readonly string[]) => plan.filter(step => step.includes('users '))
+
+const PEOPLE: UserFilter[] = [{}, { disabled: false }, { disabled: true }].flatMap(filter => [
+  filter,
+  { ...filter, search: 'a' },
+  { ...filter, search: 'a', searchEmail: true },
+])
+const MOMENTS: UserFilter[] = [
+  {},
+  { createdAfter: NOW + 10 },
+  { createdBefore: NOW + 60 },
+  { createdAfter: NOW + 10, createdBefore: NOW + 60 },
+  { lastRequestAfter: NOW },
+  { lastRequestBefore: NOW + 60, createdAfter: NOW + 10 },
+]
+const FILTERS = PEOPLE.flatMap(people => MOMENTS.map(moments => ({ ...people, ...moments })))
+
+const queriesOf = (filter: UserFilter): UserQuery[] =>
+  SORTS.map(parseSort).flatMap(sort =>
+    [null, { key: sort.field === 'createdAt' ? NOW : 'a', id: 'x' }].map(after => ({
+      filter,
+      sort,
+      after,
+      limit: 20,
+    })),
+  )
+
+/** How the plan of a query over a part begins. */
+const reading = ({ index, column }: IndexPart, covering: boolean): string =>
+  `SEARCH users USING ${covering ? 'COVERING ' : ''}INDEX ${index} (${column === 'email' ? 'email' : `(${column},id)`}`
+
+t.test('sqlite: every query of a list reads one slice of one index, and sorts no more than that', async t => {
+  const planOf = await openPlanner(t)
+  for (const filter of FILTERS) {
+    const wrong: unknown[] = []
+    const expect = (good: boolean | undefined, plan: readonly string[], query: UserQuery) => {
+      if (!good || usersOf(plan).length !== 1) wrong.push({ plan, query })
+    }
+    for (const query of queriesOf(filter)) {
+      for (const slice of slices(inOrder(query))) {
+        const plan = planOf(pageQuery(usersIn(slice), { ...query, filter: {}, after: null }).compile())
+        expect(plan[0]?.startsWith(reading(slice, false)) && !plan.join().includes('TEMP'), plan, query)
+        const end = planOf(sliceEnd(slice, 1_000))
+        expect(end.length === 1 && end[0]?.startsWith(reading(slice, true)), end, query)
+      }
+      for (const slice of [...covers(filter, query.sort.field).flat(), byCreation(filter)].flatMap(slices)) {
+        // Only the index of the few who are disabled has their e-mails too.
+        const row = filter.searchEmail && slice.index === 'users_by_created_at'
+        const start = reading(slice, !row && slice.index !== 'users_by_email')
+        const first = planOf(firstOfSlice(slice, query).compile())
+        expect(first[0]?.startsWith(start), first, query)
+        const total = planOf(countQuery(usersIn(slice), {}).compile())
+        expect(total[0]?.startsWith(start) && !total.join().includes('TEMP'), total, query)
+      }
+    }
+    t.strictSame(wrong, [], JSON.stringify(filter))
+  }
+})
+
+t.test('sqlite: the moment of a last request is looked up by the number of its user', async t => {
+  const planOf = await openPlanner(t)
+  for (const filter of [{ lastRequestAfter: NOW }, { lastRequestBefore: NOW }]) {
+    const plan = planOf(countQuery(usersIn(byCreation(filter)), {}).compile())
+    t.match(plan.slice(1).join(), /SEARCH last_requests (EXISTS )?USING INTEGER PRIMARY KEY \(rowid=\?\)/)
+    t.notMatch(plan.join(), 'SCAN last_requests')
+  }
+})
+
+t.test('sqlite: creation bounds the index that is read for it, in each direction, from the cursor on', t => {
+  const filter = { createdAfter: NOW + 10, createdBefore: NOW + 60 }
+  const [low, high] = [
+    { key: NOW + 11, id: '' },
+    { key: NOW + 60, id: '' },
+  ]
+  const cursor = { key: NOW + 30, id: 'x' }
+  const part = (sort: '-createdAt' | 'createdAt' | 'firstName', after: typeof cursor | null) => {
+    const { index, after: from, upTo } = inOrder({ filter, sort: parseSort(sort), after })
+    return { index, from, upTo }
+  }
+  const index = 'users_by_created_at'
+  t.strictSame(part('createdAt', null), { index, from: low, upTo: high })
+  t.strictSame(part('createdAt', cursor), { index, from: cursor, upTo: high })
+  t.strictSame(part('createdAt', { key: NOW, id: 'x' }), { index, from: low, upTo: high })
+  t.strictSame(part('-createdAt', null), { index, from: high, upTo: low })
+  t.strictSame(part('-createdAt', cursor), { index, from: cursor, upTo: low })
+  t.strictSame(part('-createdAt', { key: NOW + 60, id: 'x' }), { index, from: high, upTo: low })
+
+  const coverOf = (filter: UserFilter, sorted: 'createdAt' | 'firstName') =>
+    covers(filter, sorted).map(([first]) => [first?.index, first?.after, first?.upTo])
+  t.strictSame(coverOf(filter, 'createdAt'), [], 'the walk itself is within them')
+  t.strictSame(coverOf(filter, 'firstName'), [[index, low, high]])
+  t.strictSame(coverOf({ ...filter, disabled: true }, 'firstName'), [['users_disabled', low, high]])
+  t.strictSame(coverOf({ lastRequestBefore: NOW }, 'firstName'), [[index, null, { key: NOW, id: '' }]])
+  t.end()
+})
+
+t.test('sqlite: whom a filter names is looked up by a unique index, whatever else is asked', async t => {
+  const planOf = await openPlanner(t)
+  const BY_ID = /^SEARCH users USING (COVERING )?INDEX sqlite_autoindex_users_1 \(id=\?\)/
+  const BY_EMAIL = /^SEARCH users USING (COVERING )?INDEX users_by_email \(email=\?\)/
+  const expect = (filter: UserFilter, step: RegExp) => {
+    const few = named(filter)
+    if (few === null) throw new Error('nobody is named')
+    const queries = [
+      countQuery(few.users, few.filter),
+      ...queriesOf(few.filter).map(query => pageQuery(few.users, query)),
+    ]
+    const plans = queries.map(query => planOf(query.compile()))
+    t.strictSame(
+      plans.filter(([first = '']) => !step.test(first)),
+      [],
+      JSON.stringify(filter),
+    )
+  }
+  for (const filter of FILTERS) {
+    expect({ ...filter, ids: ['a', 'b'] }, BY_ID)
+    expect({ ...filter, email: 'a' }, BY_EMAIL)
+    expect({ ...filter, email: 'a', ids: ['a'] }, BY_EMAIL)
+  }
+  for (const query of queriesOf({})) t.match(planOf(usersAt([], query).compile()).join(), BY_ID)
+})
