@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { ServiceError } from '../src/errors.ts'
-import { parseStrictJson } from '../src/http/strict-json.ts'
+import { parseStrictJson } from '../src/input/strict-json.ts'
 
 const jsonBody = async (app: FastifyInstance): Promise<void> => {
   // Fastify comes with a parser of text/plain, whose bodies would pass schemas by media type unchecked.

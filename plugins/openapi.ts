@@ -1,4 +1,5 @@
 /** OpenAPI 3.1, generated from the routes' own schemas, at /openapi.json, and pages to read it at /docs. */
+import { STATUS_CODES } from 'node:http'
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify'
@@ -6,6 +7,7 @@ import fp from 'fastify-plugin'
 import packageJson from '../package.json' with { type: 'json' }
 import { ADMIN_KEY_HEADER } from '../src/auth/admin-keys.ts'
 import { ACCESS_TOKEN_COOKIE } from './access-token.ts'
+import { NO_BODY } from './validation.ts'
 
 const SECURITY = {
   user: [{ bearer: [] }, { cookie: [] }],
@@ -15,27 +17,52 @@ const SECURITY = {
 const ERRORS_REFERENCE = { $ref: '#/components/schemas/Errors' }
 
 /** Statuses that a route answers because of where it stands and what it takes, not of what it does. */
-const commonStatuses = ({ config, method }: RouteOptions, schema: FastifySchema): number[] => [
+const commonStatuses = ({ config, method }: RouteOptions): number[] => [
   400,
   ...(config?.gate === undefined ? [] : [401, 503]),
-  ...(method === 'POST' || method === 'PUT' ? [403] : []),
-  ...(schema.body === undefined ? [] : [408, 413, 415]),
+  ...(method === 'GET' || method === 'HEAD' ? [] : [403, 408, 413, 415]),
+  ...(config?.rateLimit === undefined ? [] : [429]),
   500,
 ]
 
-const document = (schema: FastifySchema, route: RouteOptions): FastifySchema => {
+/** What has a default can be left out: the validator fills it in before it looks for what is required. */
+const optional = (querystring: unknown): unknown => {
+  const {
+    properties = {},
+    required = [],
+    ...others
+  } = querystring as {
+    properties?: Record<string, { default?: unknown }>
+    required?: string[]
+  }
+  return { ...others, properties, required: required.filter(name => properties[name]?.default === undefined) }
+}
+
+/** Each answer under the name that its status has. */
+const described = (declared: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(declared).map(([status, schema]) => [
+      status,
+      { description: STATUS_CODES[status], ...(schema as object) },
+    ]),
+  )
+
+const document = ({ body, ...rest }: FastifySchema, route: RouteOptions): FastifySchema => {
+  // What a route takes that declares no body is nothing to be told of.
+  const schema = body === undefined || body === NO_BODY ? rest : { ...rest, body }
   const gate = route.config?.gate
   // The last resort of plugins/error-handler.ts is no answer of its own.
   const { '5xx': _lastResort, ...declared } = schema.response as Record<string, unknown>
-  const common = commonStatuses(route, schema).map(status => [
+  const common = commonStatuses(route).map(status => [
     status,
-    { description: 'Errors', ...ERRORS_REFERENCE },
+    { description: 'Errors', content: { 'application/json': { schema: ERRORS_REFERENCE } } },
   ])
   return {
     ...schema,
+    ...(schema.querystring !== undefined && { querystring: optional(schema.querystring) }),
     tags: [gate === undefined ? 'public' : gate === 'user' ? 'private' : 'admin'],
     security: gate === undefined ? [] : SECURITY[gate],
-    response: { ...Object.fromEntries(common), ...declared },
+    response: { ...Object.fromEntries(common), ...described(declared) },
   }
 }
 
@@ -45,8 +72,8 @@ const CONTENT_SECURITY_POLICY =
 
 type Json = Record<string, unknown>
 
-/** Keywords of src/http/validation.ts, which mean something to this service alone. */
-const OWN_KEYWORDS = new Set(['normalize', 'text', 'chosenPassword'])
+/** Keywords of src/input/validation.ts, which mean something to this service alone. */
+const OWN_KEYWORDS = new Set(['normalize', 'text', 'chosenPassword', 'passwordHash', 'idList'])
 
 /** Moves every schema that has a title to the components, and leaves a reference where it stood. */
 const hoist = (value: unknown, components: Json): unknown => {

@@ -1,11 +1,11 @@
 /** Every route is validated, also where it declares nothing: then it takes nothing. */
 import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify'
 import fp from 'fastify-plugin'
-import { createSchemaCompiler } from '../src/http/validation.ts'
+import { createSchemaCompiler } from '../src/input/validation.ts'
 
 /** The schema of a part that a route does not declare: any property is one that the route does not know. */
 const NOTHING = { type: 'object', properties: {}, additionalProperties: false }
-const NO_BODY = { ...NOTHING, type: ['object', 'null'] }
+export const NO_BODY = { ...NOTHING, type: ['object', 'null'] }
 
 /** Path parameters have the names that the URL gives them; their values are at least text that a store can keep. */
 const paramsOf = (url: string): FastifySchema => {

@@ -1,5 +1,5 @@
 /** Errors in the one format where there is no request and no reply yet: written to the socket itself. */
-import { type ServerResponse, STATUS_CODES } from 'node:http'
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { ERRORS, type ErrorBody, type ErrorName, errorBody } from '../errors.ts'
 
@@ -13,7 +13,7 @@ const BY_CODE: Readonly<Record<string, ErrorName>> = {
 }
 
 /** Milliseconds a client has to read its answer before the connection is cut: cut at once, the answer would be lost. */
-const LINGER = 1_000
+export const LINGER = 1_000
 
 /** Writes the error and ends the connection. */
 export const answerSocket = (socket: Duplex, name: ErrorName): void => {
@@ -35,8 +35,12 @@ export const answerSocket = (socket: Duplex, name: ErrorName): void => {
 /** The response to the last request of a connection. A property of the socket: a look-up by socket would cost more. */
 const LAST_RESPONSE = Symbol('gatehouse.lastResponse')
 
+/** The request of a connection that may take as long as it goes on. */
+const UNHURRIED = Symbol('gatehouse.unhurried')
+
 interface AnsweringSocket extends Duplex {
   [LAST_RESPONSE]?: ServerResponse
+  [UNHURRIED]?: IncomingMessage
 }
 
 /** Remembers what a connection is being answered with, for {@link answerClientError}. */
@@ -49,8 +53,22 @@ export const noteResponse = (response: ServerResponse): void => {
 const isAnswered = ({ [LAST_RESPONSE]: last }: AnsweringSocket): boolean =>
   last?.headersSent === true && !(last.writableFinished && last.req.complete)
 
+/**
+ * Lets a request take longer than the server's time for one, as long as there is a byte in its idle time. Only for callers
+ * that have passed a gate: whoever may send slowly holds a connection.
+ */
+export const allowTime = (request: IncomingMessage): void => {
+  const socket: AnsweringSocket = request.socket
+  socket[UNHURRIED] = request
+}
+
+/** Node tells once that a request is late, and looks at that connection again with its next request. */
+const mayGoOn = (error: NodeJS.ErrnoException, { [UNHURRIED]: request }: AnsweringSocket): boolean =>
+  error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && request?.complete === false
+
 /** For the server's `clientError`. */
 export const answerClientError = (error: NodeJS.ErrnoException, socket: Duplex): void => {
+  if (mayGoOn(error, socket)) return
   if (error.code === 'ECONNRESET' || isAnswered(socket)) socket.destroy()
   else answerSocket(socket, BY_CODE[error.code ?? ''] ?? 'badRequest')
 }

@@ -1,14 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import type { Server } from 'node:http'
-import { type FastifyBaseLogger, type FastifyHttpOptions, LogController } from 'fastify'
+import type { FastifyBaseLogger, FastifyHttpOptions } from 'fastify'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
+import { BODY_LIMIT } from '../input/body-limit.ts'
 import { answerFor } from './error-answers.ts'
+import { ServiceLogController } from './error-log.ts'
 import { answerClientError, answerRaw } from './raw-answers.ts'
 import { lazyRequestLogs } from './request-log.ts'
 
-/** Bytes of a body, and of all header fields together. */
-const BODY_LIMIT = 16_384
+/** Bytes of all header fields together. */
 const HEADER_LIMIT = 16_384
 
 /** Milliseconds a client has to send its header fields, and its whole request. */
@@ -39,11 +40,11 @@ const requestIds = (): (() => string) => {
  */
 const loggerOptions = ({ logRequests }: Config, logger: Logger) =>
   logRequests
-    ? { loggerInstance: logger as FastifyBaseLogger }
+    ? { loggerInstance: logger as FastifyBaseLogger, logController: new ServiceLogController() }
     : {
         logger: false,
         childLoggerFactory: lazyRequestLogs(logger),
-        logController: new LogController({ disableRequestLogging: true }),
+        logController: new ServiceLogController({ disableRequestLogging: true }),
       }
 
 export const serverOptions = (config: Config, logger: Logger) =>

@@ -1,8 +1,10 @@
 /** Compiles schemas to validators, which report every fault, and change nothing but what a schema asks for. */
 import { Ajv, type ErrorObject } from 'ajv'
 import formats from 'ajv-formats'
+import { hashFault } from '../auth/password-hash-formats.ts'
 import { passwordFaults } from '../auth/passwords.ts'
 import { canonicalEmail } from '../users/user.ts'
+import { idListFaults, isMoment, UUID } from './formats.ts'
 
 export type HttpPart = 'body' | 'querystring' | 'params' | 'headers'
 
@@ -43,6 +45,12 @@ const faulty = (keyword: string, validate: KeywordValidator, messages: readonly 
 const chosenPassword: KeywordValidator = (_on, text, _schema, parent) =>
   faulty('chosenPassword', chosenPassword, passwordFaults(text, parent?.parentData.email))
 
+/** `passwordHash: true`: what another service has made of a password, in a form that can be verified here. */
+const passwordHash: KeywordValidator = (_on, encoded) => {
+  const fault = hashFault(encoded)
+  return faulty('passwordHash', passwordHash, fault === null ? [] : [fault])
+}
+
 /** `text: 'any' | 'storable'`: what the store could not give back exactly is refused (DESIGN §4). */
 const text: KeywordValidator = (kind, value) => {
   const faults: string[] = []
@@ -51,9 +59,14 @@ const text: KeywordValidator = (kind, value) => {
   return faulty('text', text, faults)
 }
 
+/** `idList: 100`: so many ids at most, with commas between them. */
+const idList: KeywordValidator = (limit, text) => faulty('idList', idList, idListFaults(text, Number(limit)))
+
 const createAjv = (): Ajv => {
   const ajv = new Ajv({ allErrors: true, useDefaults: true, allowUnionTypes: true, addUsedSchema: false })
   formats.default(ajv)
+  ajv.addFormat('date-time', isMoment)
+  ajv.addFormat('uuid', UUID)
   // `before` puts them ahead of the other keywords for strings.
   ajv.addKeyword({
     keyword: 'normalize',
@@ -63,8 +76,9 @@ const createAjv = (): Ajv => {
     validate: normalize,
     errors: false,
   })
-  ajv.addKeyword({ keyword: 'text', type: 'string', validate: text, errors: true })
-  ajv.addKeyword({ keyword: 'chosenPassword', type: 'string', validate: chosenPassword, errors: true })
+  const rules = { text, chosenPassword, passwordHash, idList }
+  for (const [keyword, validate] of Object.entries(rules))
+    ajv.addKeyword({ keyword, type: 'string', validate, errors: true })
   return ajv
 }
 

@@ -1,6 +1,7 @@
 /** Validation faults in the words of the error body: every failing field with each of its messages. */
 
 import { ERRORS } from '../errors.ts'
+import { NO_MOMENT } from './formats.ts'
 
 /** What is used of a fault as Ajv reports one. */
 export interface FieldFault {
@@ -14,6 +15,7 @@ export interface FieldFault {
 const FORMATS: Readonly<Record<string, string>> = {
   email: 'must be a valid e-mail address',
   uuid: 'must be a valid id',
+  'date-time': NO_MOMENT,
 }
 
 const plural = (count: unknown, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`

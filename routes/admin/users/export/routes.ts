@@ -1,0 +1,50 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+import type { PortableUser } from '../../../../src/accounts/transfer-store.ts'
+import { presentExportedUser } from '../../../../src/accounts/views.ts'
+import { AdminUser, ErrorBody, NDJSON, Strict } from '../../../schemas.ts'
+
+const Query = Strict({
+  passwordHashes: Type.Boolean({
+    default: false,
+    description: 'Also `passwordHash`, to import them elsewhere',
+  }),
+})
+
+const ExportedUser = Type.Composite(
+  [AdminUser, Type.Object({ passwordHash: Type.Optional(Type.String()) })],
+  {
+    title: 'ExportedUser',
+  },
+)
+
+const exportUsers: FastifyPluginAsyncTypebox = async app => {
+  const { exports } = app.services
+
+  app.get(
+    '',
+    {
+      schema: {
+        summary: 'Every user in order of creation, one a line',
+        querystring: Query,
+        produces: [NDJSON],
+        response: { 200: { content: { [NDJSON]: { schema: ExportedUser } } }, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      const { passwordHashes } = request.validatedData.query
+      const present = (user: PortableUser) => presentExportedUser(user, passwordHashes)
+      const pages = exports.pages()
+      // Before anything is sent: where the store is not there, the answer still says so.
+      const first = await pages.next()
+      async function* lines() {
+        if (!first.done) yield first.value.map(present)
+        for await (const users of pages) yield users.map(present)
+      }
+      reply.header('content-disposition', 'attachment; filename="users.ndjson"')
+      return reply.sendNdjson(lines())
+    },
+  )
+}
+
+export default exportUsers

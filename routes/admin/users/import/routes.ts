@@ -1,0 +1,59 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+import type { ImportResult, UserLine } from '../../../../src/accounts/imports.ts'
+import { presentImportResult } from '../../../../src/accounts/views.ts'
+import { ImportedUser } from '../../../../src/input/imported-user.ts'
+import { adminActor } from '../../../actor-of.ts'
+import { ErrorBody, NDJSON } from '../../../schemas.ts'
+
+/** The schema is that of a line, what there is to read are the lines. */
+const Lines = Type.Unsafe<AsyncIterable<readonly UserLine[]>>(ImportedUser)
+
+const ImportedLine = Type.Object(
+  {
+    line: Type.Optional(
+      Type.Integer({ description: 'From 1, blank lines included; not in the last result' }),
+    ),
+    status: Type.Unsafe<ImportResult['status']>({
+      type: 'string',
+      enum: ['created', 'exists', 'failed', 'finished', 'stopped'],
+    }),
+    id: Type.Optional(Type.String({ format: 'uuid' })),
+    errors: Type.Optional(ErrorBody.properties.errors),
+    created: Type.Optional(Type.Integer()),
+    exists: Type.Optional(Type.Integer()),
+    failed: Type.Optional(Type.Integer()),
+  },
+  { title: 'ImportedLine' },
+)
+
+const importUsers: FastifyPluginAsyncTypebox = async app => {
+  const { imports } = app.services
+  app.takeNdjson()
+
+  app.post(
+    '',
+    {
+      schema: {
+        summary: 'Import users, one a line; what came of each is answered while the lines arrive',
+        consumes: [NDJSON],
+        body: Lines,
+        produces: [NDJSON],
+        response: { 200: { content: { [NDJSON]: { schema: ImportedLine } } } },
+      },
+    },
+    async (request, reply) => {
+      const present = (result: ImportResult) => {
+        if (result.status === 'stopped') request.logFailure(result.error)
+        return presentImportResult(result)
+      }
+      const actor = adminActor(request)
+      async function* results() {
+        for await (const batch of imports.run(request.validatedData.body, actor)) yield batch.map(present)
+      }
+      return reply.sendNdjson(results())
+    },
+  )
+}
+
+export default importUsers
