@@ -57,6 +57,8 @@ export const startServer = async (
       NODE_ENV: 'production',
       HOST: '127.0.0.1',
       PORT: '0',
+      RATE_LIMIT: 'off',
+      MAIL_URL: 'off',
       ...env,
     },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],

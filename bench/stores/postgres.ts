@@ -1,13 +1,12 @@
-/** Databases of a throw-away server, filled by statements of thousands of users each. */
+/** Databases of a throw-away server. */
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import pg from 'pg'
 import type { Session } from '../../src/auth/session.ts'
 import { connectionOptions } from '../../src/storage/postgres/database.ts'
-import { migrate } from '../../src/storage/postgres/migrate.ts'
-import { searchKey } from '../../src/users/user.ts'
+import { fill } from './fill.ts'
 import type { FilledDatabase } from './filled-database.ts'
-import { type Sample, samples, selectSessions } from './sample-users.ts'
+import { selectSessions } from './sample-users.ts'
 
 const PROGRAM = join(import.meta.dirname, 'postgres-process.ts')
 
@@ -54,51 +53,11 @@ const createDatabase = async (): Promise<string> => {
   return url.href
 }
 
-const ADD_USERS = `WITH added AS (
-    INSERT INTO users (id, email, password_hash, first_name, last_name, first_name_key, last_name_key,
-                       email_verified, disabled, created_at, updated_at)
-    SELECT id, email, password_hash, first_name, last_name, first_name_key, last_name_key,
-           email_verified, disabled, created_at, updated_at
-    FROM json_populate_recordset(NULL::users, $1) RETURNING key, id
-  )
-  INSERT INTO sessions (id, user_key, created_at, expires_at, last_request_at)
-  SELECT session.id, key, session."createdAt", session."expiresAt", session."lastRequestAt"
-  FROM json_to_recordset($2) AS session
-    (id text, "userId" text, "createdAt" bigint, "expiresAt" bigint, "lastRequestAt" bigint)
-  JOIN added ON added.id = session."userId"`
-
-const toRow = ({ user }: Sample) => ({
-  id: user.id,
-  email: user.email,
-  password_hash: user.passwordHash,
-  first_name: user.firstName,
-  last_name: user.lastName,
-  first_name_key: searchKey(user.firstName),
-  last_name_key: searchKey(user.lastName),
-  email_verified: Number(user.emailVerified),
-  disabled: Number(user.disabled),
-  created_at: user.createdAt,
-  updated_at: user.updatedAt,
-})
-
-const addUsers = (url: string, count: number): Promise<void> =>
-  connected(url, async client => {
-    for (const slice of samples(count)) {
-      const values = [slice.map(toRow), slice.map(({ session }) => session)]
-      await client.query(
-        ADD_USERS,
-        values.map(value => JSON.stringify(value)),
-      )
-    }
-    // Now, so that the server does neither by itself while something is measured.
-    await client.query('VACUUM (ANALYZE)')
-    await client.query('CHECKPOINT')
-  })
-
 export const createPostgresDatabase = async (users: number): Promise<FilledDatabase> => {
   const url = await createDatabase()
-  await migrate(url)
-  await addUsers(url, users)
+  await fill({ engine: 'postgres', url }, users)
+  // Now, so that the server does not by itself while something is measured.
+  await connected(url, client => client.query('CHECKPOINT'))
   return {
     url,
     readSessions: every =>

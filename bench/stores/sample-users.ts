@@ -1,10 +1,11 @@
 /** Users that are the same on every engine, but for ids and moments, each with a session. */
 import { v7 as uuidv7 } from 'uuid'
-import { hashOfNobody } from '../../src/auth/hash-parameters.ts'
-import { type NewUser, newSession, type Session } from '../../src/auth/session.ts'
+import { hashOfNobody } from '../../src/auth/argon2-hash.ts'
+import { newSession } from '../../src/auth/session.ts'
+import type { SeedAccount } from '../../src/storage/seed.ts'
 
 /** Milliseconds; the defaults of the configuration. */
-const LIMITS = { lifetime: 30 * 86_400_000, idle: 10 * 86_400_000 }
+export const LIMITS = { lifetime: 30 * 86_400_000, idle: 10 * 86_400_000 }
 
 /** Users added in one transaction. */
 const SLICE = 25_000
@@ -16,13 +17,8 @@ const digits = (value: number): string => String(value).padStart(8, '0')
 /** A number that looks like chance and is never the same twice: a prime is prime to all counts but its multiples. */
 const scattered = (index: number, count: number): number => (index * 7_654_321) % count
 
-export interface Sample {
-  readonly user: NewUser
-  readonly session: Session
-}
-
 /** First names go in the order of sign-up, last names are scattered. All accounts have the same length. */
-const sample = (index: number, count: number): Sample => {
+const sample = (index: number, count: number): SeedAccount => {
   const now = Date.now()
   const user = {
     id: uuidv7(),
@@ -39,7 +35,7 @@ const sample = (index: number, count: number): Sample => {
 }
 
 /** So many users, a transaction's at a time. */
-export const samples = function* (count: number): Generator<readonly Sample[]> {
+export const samples = function* (count: number): Generator<readonly SeedAccount[]> {
   for (let from = 0; from < count; from += SLICE) {
     const length = Math.min(SLICE, count - from)
     yield Array.from({ length }, (_, index) => sample(from + index, count))

@@ -1,28 +1,14 @@
-/** Files that the service's own statements fill. */
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import type { Session } from '../../src/auth/session.ts'
-import { openDatabase } from '../../src/storage/sqlite/database.ts'
-import { migrate } from '../../src/storage/sqlite/migrate.ts'
-import { prepareOperations } from '../../src/storage/sqlite/operations.ts'
 import { temporaryFolder } from '../workspace.ts'
+import { fill } from './fill.ts'
 import type { FilledDatabase } from './filled-database.ts'
-import { type Sample, samples, selectSessions } from './sample-users.ts'
-
-const addUsers = (file: string, count: number): void => {
-  const db = openDatabase(file, 0)
-  const { addUser } = prepareOperations(db)
-  const addSlice = db.transaction((slice: readonly Sample[]) => {
-    for (const { user, session } of slice) addUser(user, session)
-  })
-  for (const slice of samples(count)) addSlice(slice)
-  db.close()
-}
+import { selectSessions } from './sample-users.ts'
 
 export const createSqliteDatabase = async (users: number): Promise<FilledDatabase> => {
   const file = join(temporaryFolder(), 'bench.db')
-  await migrate(file)
-  addUsers(file, users)
+  await fill({ engine: 'sqlite', file }, users)
   return {
     url: `sqlite:${file}`,
     async readSessions(every) {

@@ -1,5 +1,5 @@
 /** Sign-ups at the cost of everything but the hash. */
-import { hashOfNobody } from '../../src/auth/hash-parameters.ts'
+import { hashOfNobody } from '../../src/auth/argon2-hash.ts'
 import { listen } from './listen.ts'
 
 const HASH = hashOfNobody()

@@ -4,7 +4,7 @@ import { ACCOUNT } from './example-account.ts'
 
 await listen({
   path: '/account',
-  headers: { 'cache-control': 'no-store' },
+  headers: { 'cache-control': 'no-store', etag: '"1"' },
   schema: Account,
   body: ACCOUNT,
 })

@@ -6,6 +6,7 @@ import { ACCOUNT } from './example-account.ts'
 const BODY = Buffer.from(JSON.stringify(ACCOUNT))
 const FIELDS = {
   'cache-control': 'no-store',
+  etag: '"1"',
   'content-type': 'application/json; charset=utf-8',
   'content-length': BODY.length,
 }

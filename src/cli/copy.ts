@@ -1,0 +1,78 @@
+import { existsSync } from 'node:fs'
+import type { Command } from 'commander'
+import { keptSecretFile } from '../auth/signing-keys.ts'
+import { SETTINGS } from '../settings.ts'
+import { type CopyReport, copy } from '../storage/copy/copy.ts'
+import { CopyFault } from '../storage/copy/fault.ts'
+import { Refusal, UsageError } from './failure.ts'
+import { readOption } from './options.ts'
+import { count, print, table, tell } from './output.ts'
+import { progress, STOPPED, stopSignal } from './progress.ts'
+
+const summary = (report: CopyReport, file: string): string[] => {
+  const { total, added, changed, unchanged, kept, conflicts, sessions } = report
+  const rows: [number, string][] = [
+    [added, 'copied'],
+    [changed, 'changed since and copied again'],
+    [unchanged, 'unchanged'],
+    [kept, 'changed later in the target and left as they are there'],
+    [conflicts, 'in conflict'],
+  ]
+  const secretFile = keptSecretFile(file)
+  return [
+    `${count(total, 'user')} in the source:`,
+    ...table(rows.map(([number, what]) => [`  ${number.toLocaleString('en')}`, what])),
+    `${count(sessions, 'session')} copied or brought up to date`,
+    'Access tokens go on working where the service is given the secret that has signed them, as JWT_SECRET or JWT_SECRET_FILE',
+    ...(existsSync(secretFile)
+      ? [`The secret that the service made for itself is kept in ${secretFile}`]
+      : []),
+  ]
+}
+
+/** Copies, and says of a failure whether something had been copied before it. */
+const attempt = async (file: string, url: string): Promise<CopyReport> => {
+  const tellProgress = progress()
+  let copied = 0
+  const onProgress = (done: number, total: number): void => {
+    copied = done
+    tellProgress(done, total)
+  }
+  try {
+    return await copy(file, url, { signal: stopSignal(), onProgress })
+  } catch (error) {
+    if (!(error instanceof CopyFault)) throw error
+    throw new Refusal(`${copied === 0 ? 'Nothing was copied' : 'Nothing more is copied'}: ${error.message}`)
+  }
+}
+
+const run = async ({ from, to }: { from: string; to: string }): Promise<void> => {
+  const source = readOption('--from', SETTINGS.DATABASE_URL, from)
+  const target = readOption('--to', SETTINGS.DATABASE_URL, to)
+  if (source.engine !== 'sqlite' || target.engine !== 'postgres') {
+    throw new UsageError('Only from SQLite to PostgreSQL can be copied: --from sqlite:… --to postgres://…')
+  }
+  const report = await attempt(source.file, target.url)
+  print(false, report, summary(report, source.file))
+  for (const { user, holder } of report.told) {
+    tell(`User ${user.id} was left out: user ${holder} of the target has the same e-mail`)
+  }
+  const untold = report.conflicts - report.told.length
+  if (untold > 0) tell(`${count(untold, 'more was', 'more were')} left out for the same reason`)
+  if (!report.complete) tell(STOPPED)
+  if (!report.complete || report.conflicts > 0) process.exitCode = 1
+}
+
+export const copyCommand = (program: Command): void => {
+  program
+    .command('copy')
+    .description(
+      'Copy users and sessions from an SQLite file to a PostgreSQL database; run again, what is missing and what has changed',
+    )
+    .requiredOption('--from <url>', 'sqlite:<path of a file>, which is only read')
+    .requiredOption(
+      '--to <url>',
+      'postgres://<user>:<password>@<host>/<database>; the password is also taken from PGPASSWORD',
+    )
+    .action(run)
+}

@@ -1,0 +1,15 @@
+import { randomBytes } from 'node:crypto'
+import type { Command } from 'commander'
+import { print } from './output.ts'
+
+/** As many as a signature with HMAC-SHA256 can use (RFC 7518 §3.2). */
+const BYTES = 32
+
+export const keysCommands = (program: Command): void => {
+  program
+    .command('keys')
+    .description('Keys and secrets')
+    .command('new')
+    .description('Print a new strong key, fit for ADMIN_KEY and for JWT_SECRET; it is kept nowhere')
+    .action(() => print(false, null, [randomBytes(BYTES).toString('base64url')]))
+}

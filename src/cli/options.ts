@@ -1,0 +1,60 @@
+/** Options are read like settings, by the same readers. */
+import { type Command, Option } from 'commander'
+import { isMoment, NO_MOMENT } from '../input/formats.ts'
+import { type Reader, SettingFault } from '../setting-readers.ts'
+import { SETTINGS } from '../settings.ts'
+import { UsageError } from './failure.ts'
+
+/** Reads a value that the user gave. @throws {UsageError} naming the option, and not the value, which may be a secret. */
+export const readOption = <Value>(name: string, read: Reader<Value>, text: string): Value => {
+  try {
+    return read(text)
+  } catch (error) {
+    throw error instanceof SettingFault ? new UsageError(`${name} ${error.message}`) : error
+  }
+}
+
+/** @param flags such as `--limit <number>`. */
+export const option = (flags: string, description: string, read: Reader<unknown>): Option =>
+  new Option(flags, description).argParser(text => readOption(flags.split(' ', 1)[0] ?? '', read, text))
+
+/** Text that is not empty. */
+export const words: Reader<string> = text => {
+  const trimmed = text?.trim()
+  if (!trimmed) throw new SettingFault('must not be empty')
+  return trimmed
+}
+
+/** Gives milliseconds since the epoch. */
+export const moment: Reader<number> = (text = '') => {
+  if (!isMoment(text)) throw new SettingFault(NO_MOMENT)
+  return Date.parse(text)
+}
+
+export interface DatabaseOptions {
+  /** A `DATABASE_URL` in place of the environment's. */
+  readonly database?: string
+}
+
+export interface StoreOptions extends DatabaseOptions {
+  readonly json?: boolean
+}
+
+const databaseUrl: Reader<string | undefined> = text => {
+  SETTINGS.DATABASE_URL(text)
+  return text
+}
+
+/** A command on the store that the environment names. */
+export const databaseCommand = (parent: Command, nameAndArguments: string, description: string): Command =>
+  parent
+    .command(nameAndArguments)
+    .description(description)
+    .addOption(option('--database <url>', 'sqlite:… or postgres://…, in place of DATABASE_URL', databaseUrl))
+
+/** One whose result the HTTP API has too. */
+export const storeCommand = (parent: Command, nameAndArguments: string, description: string): Command =>
+  databaseCommand(parent, nameAndArguments, description).option(
+    '--json',
+    'write the result as one line of JSON, as the HTTP API answers it',
+  )

@@ -1,0 +1,55 @@
+import type { Command } from 'commander'
+import { presentSession } from '../accounts/views.ts'
+import type { Session } from '../auth/session.ts'
+import { OPERATOR } from '../users/event.ts'
+import { option, type StoreOptions, storeCommand, words } from './options.ts'
+import { print, table } from './output.ts'
+import { withStore } from './store.ts'
+import { findUser } from './user-argument.ts'
+
+interface RevokeOptions extends StoreOptions {
+  readonly session?: string
+}
+
+const COLUMNS = ['id', 'opened', 'last request', 'ends', 'by', 'address', 'user agent']
+
+const row = (session: Session): string[] => {
+  const { id, createdAt, lastRequestAt, expiresAt, impersonated, ip, userAgent } = presentSession(
+    session,
+    null,
+  )
+  const by = impersonated ? 'adminKey' : 'user'
+  return [id, createdAt, lastRequestAt, expiresAt, by, ip ?? '-', userAgent ?? '-']
+}
+
+const list = (idOrEmail: string, options: StoreOptions): Promise<void> =>
+  withStore(options, async ({ users, sessions }) => {
+    const found = await sessions.list((await findUser(users, idOrEmail)).id)
+    const results = found.map(session => presentSession(session, null))
+    print(options.json, { results }, table([COLUMNS, ...found.map(row)]))
+  })
+
+const revoke = (idOrEmail: string, { session, ...options }: RevokeOptions): Promise<void> =>
+  withStore(options, async ({ users, sessions }) => {
+    const { id, email } = await findUser(users, idOrEmail)
+    if (session === undefined) await sessions.endAll(id, OPERATOR)
+    else await sessions.end(id, session.toLowerCase(), OPERATOR)
+    const what = session === undefined ? 'Every session' : 'The session'
+    if (!options.json) print(false, null, [`${what} of ${email} has ended, and its token with it`])
+  })
+
+export const sessionsCommands = (program: Command): void => {
+  const sessions = program.command('sessions').description('Sessions of users')
+  storeCommand(
+    sessions,
+    'list <user>',
+    "List a user's sessions, newest first, at most 1,000; <user> is an id or an e-mail",
+  ).action(list)
+  storeCommand(
+    sessions,
+    'revoke <user>',
+    "End a user's sessions: their tokens are refused from then on; <user> is an id or an e-mail",
+  )
+    .addOption(option('--session <id>', 'this one alone', words))
+    .action(revoke)
+}

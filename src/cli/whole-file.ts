@@ -1,0 +1,39 @@
+/** A file for its owner alone, there whole or not at all. */
+import { randomUUID } from 'node:crypto'
+import { lstatSync } from 'node:fs'
+import { type FileHandle, open, rename, rm } from 'node:fs/promises'
+import { Refusal } from './failure.ts'
+
+/** What would be replaced by a file: a device, a pipe, or a link. */
+const assertPlain = (file: string): void => {
+  if (lstatSync(file, { throwIfNoEntry: false })?.isFile() === false)
+    throw new Refusal('There is something else of that name, which is no plain file')
+}
+
+const fill = async (handle: FileHandle, texts: AsyncIterable<string>, signal: AbortSignal): Promise<void> => {
+  try {
+    await handle.writeFile(texts, { signal })
+    signal.throwIfAborted()
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+/** @throws {Refusal} when it is stopped or must not be written; {Error} when it cannot be; whatever `texts` throws. */
+export const writeWhole = async (
+  file: string,
+  texts: AsyncIterable<string>,
+  signal: AbortSignal,
+): Promise<void> => {
+  assertPlain(file)
+  const partial = `${file}.${randomUUID()}.partial`
+  const handle = await open(partial, 'wx', 0o600)
+  try {
+    await fill(handle, texts, signal)
+    await rename(partial, file)
+  } catch (error) {
+    await rm(partial, { force: true })
+    throw signal.aborted ? new Refusal('Stopped before the end: nothing is written') : error
+  }
+}

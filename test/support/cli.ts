@@ -1,0 +1,59 @@
+/** The command line as its users run it: a process of its own. */
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { spawnScript } from './process.ts'
+
+/** Milliseconds until a command counts as stuck. */
+const LIMIT = 60_000
+
+export interface Ended {
+  /** The exit code, `null` after a signal. */
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface CommandLine {
+  readonly process: ChildProcess
+  readonly ended: Promise<Ended>
+  /** What has been written to it so far. */
+  stdout(): string
+  stderr(): string
+}
+
+/**
+ * Runs `npm run cli -- …`, without npm.
+ * @param stdin `pipe` for what is written to the process by and by.
+ */
+export const runCli = (
+  args: readonly string[],
+  env: Record<string, string> = {},
+  stdin: 'ignore' | 'pipe' = 'ignore',
+): CommandLine => {
+  const child = spawnScript(['src/cli.ts', ...args], env, stdin)
+  // Whoever reads the first line alone leaves the rest.
+  child.stdin?.on('error', () => undefined)
+  const output = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name]?.on('data', chunk => {
+      output[name] += chunk
+    })
+  }
+  const timer = setTimeout(() => child.kill('SIGKILL'), LIMIT)
+  const ended = once(child, 'close').then(([code]) => {
+    clearTimeout(timer)
+    return { code, ...output }
+  })
+  return { process: child, ended, stdout: () => output.stdout, stderr: () => output.stderr }
+}
+
+/** Runs it with all of its standard input. */
+export const pipeToCli = (
+  input: string | Buffer,
+  args: readonly string[],
+  env: Record<string, string> = {},
+): Promise<Ended> => {
+  const { process, ended } = runCli(args, env, 'pipe')
+  process.stdin?.end(input)
+  return ended
+}
