@@ -6,21 +6,25 @@ import fp from 'fastify-plugin'
 declare module 'fastify' {
   interface FastifyInstance {
     readonly isDraining: () => boolean
+    /** Aborted when the instance begins to stop: for what would go on for longer than a stop may take. */
+    readonly drainSignal: AbortSignal
     /** Serves on for `DRAIN_DELAY`, so that load balancers and clients that keep connections open notice. */
     readonly drain: () => Promise<void>
   }
 }
 
 const drain = async (app: FastifyInstance): Promise<void> => {
-  let draining = false
-  app.decorate('isDraining', () => draining)
+  const draining = new AbortController()
+  const { signal } = draining
+  app.decorate('isDraining', () => signal.aborted)
+  app.decorate('drainSignal', signal)
   app.decorate('drain', async () => {
-    draining = true
+    draining.abort()
     await delay(app.config.drainDelay)
   })
   // When an answer is sent, not when its request comes: those in flight when the drain begins are told too.
   app.addHook('onSend', function announceDrain(_request, reply, _payload, done) {
-    if (draining) reply.header('connection', 'close')
+    if (signal.aborted) reply.header('connection', 'close')
     done()
   })
 }

@@ -1,24 +1,9 @@
 /** Step 3 of the common processing (§1): whatever is thrown becomes the one error body, and one line of the log (§7). */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { ERRORS, ServiceError } from '../src/errors.ts'
+import { ERRORS, sentence } from '../src/errors.ts'
 import { answerFor, type ErrorAnswer } from '../src/http/error-answers.ts'
-
-/** Without bodies, headers, query or field names: they hold what a client sent. */
-const logError = (error: unknown, request: FastifyRequest, status: number): void => {
-  const context = {
-    method: request.method,
-    route: request.routeOptions.url ?? null,
-    userId: request.identity?.known.user.id ?? null,
-    ip: request.ip,
-    status,
-  }
-  if (error instanceof ServiceError) {
-    if (error.cause !== undefined) request.log.error({ ...context, err: error.cause }, error.message)
-    else request.log[error.quiet ? 'debug' : status >= 500 ? 'warn' : 'info'](context, error.message)
-  } else if (status >= 500) request.log.error({ ...context, err: error }, 'unforeseen error')
-  else request.log.info(context, 'request refused')
-}
+import { logError } from '../src/http/error-log.ts'
 
 const PLACEHOLDER = 'http://placeholder.invalid'
 
@@ -36,7 +21,10 @@ const sendRedirecting = (
   }
   // A target may be a path of this service: the origin is there for the parser, and taken off again.
   const location = new URL(target, PLACEHOLDER)
-  location.searchParams.set('error', Object.values(answer.body.errors).flat().join(', '))
+  const sentences = Object.entries(answer.body.errors).flatMap(([field, messages]) =>
+    messages.map(message => sentence(field, message)),
+  )
+  location.searchParams.set('error', sentences.join(', '))
   reply.redirect(location.href.replace(PLACEHOLDER, ''), 303)
   return true
 }

@@ -39,6 +39,9 @@ const forgetTypeOfNothing = ({ headers }: IncomingMessage): void => {
 
 const httpRules = async (app: FastifyInstance): Promise<void> => {
   app.server.maxHeadersCount = 0
+  // Node remembers the address with the first look, and cannot tell it any more once the client is gone: a change by whoever
+  // hangs up at once would stand in the audit log without one.
+  app.server.on('connection', ({ remoteAddress }) => remoteAddress)
   // The connection's own idle time serves between two requests as well: for another one Node would make a timer with each
   // request (4 % of a request to bare Fastify).
   app.server.keepAliveTimeout = 0

@@ -1,40 +1,20 @@
 /** What routes take and give, as TypeBox schemas. A `title` makes a schema a named component of the OpenAPI document. */
-import { type TProperties, Type } from '@sinclair/typebox'
-import { PASSWORD_MAX_LENGTH } from '../src/auth/passwords.ts'
+import { Type } from '@sinclair/typebox'
+import { Strict } from '../src/input/fields.ts'
 import { SORTS, type Sort } from '../src/users/user-list.ts'
 
-/** Strict: a property that is not declared is refused. */
-export const Strict = <T extends TProperties>(properties: T, options = {}) =>
-  Type.Object(properties, { additionalProperties: false, ...options })
+export { Email, Name, NewPassword, Strict } from '../src/input/fields.ts'
 
-const Moment = Type.String({ format: 'date-time', description: 'ISO 8601 in UTC, with milliseconds' })
+export const Moment = Type.String({ format: 'date-time', description: 'ISO 8601 in UTC, with milliseconds' })
 const NullableMoment = Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time' })
-const NullableText = Type.Unsafe<string | null>({ type: ['string', 'null'] })
-const Id = Type.String({ format: 'uuid' })
-
-/** RFC 5321 §4.5.3.1.3 gives a path 256 octets with its two brackets. */
-export const Email = Type.String({ normalize: 'email', format: 'email', maxLength: 254 })
-
-/** Characters are Unicode code points; `null` clears the name. */
-export const Name = Type.Unsafe<string | null>({
-  type: ['string', 'null'],
-  normalize: 'trim',
-  minLength: 1,
-  maxLength: 128,
-})
-
-/** A password that is chosen; NUL is a character like any other. */
-export const NewPassword = (minLength: number) =>
-  Type.String({
-    minLength,
-    maxLength: PASSWORD_MAX_LENGTH,
-    chosenPassword: true,
-    text: 'any',
-    format: 'password',
-  })
+export const NullableText = Type.Unsafe<string | null>({ type: ['string', 'null'] })
+export const Id = Type.String({ format: 'uuid' })
 
 /** A password that is presented: whatever it is, it is right or wrong. */
 export const PresentedPassword = Type.String({ text: 'any', format: 'password' })
+
+/** A token from a mail. */
+export const PresentedToken = Type.String({ minLength: 1, maxLength: 256 })
 
 /** Ids are UUIDs, which are equal in any letter case (RFC 9562 §4). */
 export const IdParams = Strict({ id: Type.String({ normalize: 'lower', format: 'uuid' }) })
@@ -79,10 +59,17 @@ export const Session = Type.Object(
     expiresAt: Moment,
     ip: NullableText,
     userAgent: NullableText,
+    impersonated: Type.Boolean({ description: 'Whether an administrator acts as the user by it' }),
     current: Type.Boolean({ description: 'Whether it is the one that asks' }),
   },
   { title: 'Session' },
 )
+
+/** What is done about it comes by mail. */
+export const Accepted = Type.Object({ status: Type.Literal('accepted') })
+export const ACCEPTED = { status: 'accepted' } as const
+/** Newline-delimited JSON, for bodies and answers of any length. */
+export const NDJSON = 'application/x-ndjson'
 
 /** The body of every error (§7.1). */
 export const ErrorBody = Type.Object(
@@ -90,7 +77,7 @@ export const ErrorBody = Type.Object(
   { title: 'Errors' },
 )
 
-const NextCursor = Type.Unsafe<string | null>({
+export const NextCursor = Type.Unsafe<string | null>({
   type: ['string', 'null'],
   description: '`null` on the last page',
 })
@@ -103,8 +90,12 @@ export const AdminUserPage = Type.Object({
   total: Type.Optional(Type.Integer({ description: 'Of all pages; only with `count=true`' })),
 })
 
+/** Users on one page. */
+export const DEFAULT_LIMIT = 20
+export const MAX_LIMIT = 100
+
 export const listProperties = {
-  limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 }),
+  limit: Type.Integer({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT }),
   cursor: Type.Optional(
     Type.String({ maxLength: 4_096, description: 'The `nextCursor` of the page before' }),
   ),

@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import autoload from '@fastify/autoload'
 import Fastify, { type FastifyInstance, type RouteOptions } from 'fastify'
 import type { DestinationStream } from 'pino'
+import type { RemovalPace } from './accounts/expired-row-removal.ts'
 import type { Hashing } from './auth/hashing.ts'
+import type { RateLimits } from './auth/rate-limits.ts'
 import type { Config } from './config.ts'
 import { serverOptions } from './http/server-options.ts'
 import { createLogger } from './logging.ts'
@@ -39,6 +41,8 @@ export interface Parts {
   readonly storage?: Storage
   readonly clock?: () => number
   readonly hashing?: Hashing
+  readonly rateLimits?: RateLimits
+  readonly removalPace?: RemovalPace
   /** Where log lines go instead of standard output. */
   readonly logStream?: DestinationStream
 }
@@ -67,6 +71,8 @@ const scope = (app: FastifyInstance, name: string, gate: Gate | undefined, prefi
       dir: join(PROJECT, 'routes', name),
       autoHooks: true,
       cascadeHooks: true,
+      // A folder `_id` is `/:id`.
+      routeParams: true,
       matchFilter: /[/\\]routes\.ts$/,
       options: { prefix },
     })
@@ -89,9 +95,12 @@ export const buildApp = async (config: Config, parts: Parts = {}): Promise<Fasti
     services = createServices(config, {
       storage,
       hashing: parts.hashing,
+      rateLimits: parts.rateLimits,
+      removalPace: parts.removalPace,
       clock,
       onFailure: (err, message) => logger.error({ err }, message),
       onWarning: message => logger.warn(message),
+      onNotice: message => logger.info(message),
     })
   } catch (error) {
     await storage.close()

@@ -1,5 +1,7 @@
 /** What the service is configured to be: frozen, typed, checked as a whole. */
-import { keptSecretFile } from './auth/signing-keys.ts'
+import { isIPv6 } from 'node:net'
+import { dirname, join } from 'node:path'
+import { keptSecretFile, type SecretSource } from './auth/signing-keys.ts'
 import { type Environment, readSettings, type Values } from './settings.ts'
 import type { StorageLocation } from './storage/open.ts'
 
@@ -14,7 +16,7 @@ export interface Config {
   /** Accepted admin keys, the current one first. Empty: every admin route answers 401. */
   readonly adminKeys: readonly string[]
   /** The secret that signs access tokens, or the file in which the service keeps one that it makes at its first start. */
-  readonly jwtSecret: { readonly value: string } | { readonly keptIn: string }
+  readonly jwtSecret: SecretSource
   /** A secret whose tokens are still accepted while keys rotate. */
   readonly jwtPreviousSecret: string | null
   readonly production: boolean
@@ -22,11 +24,29 @@ export interface Config {
   readonly logRequests: boolean
   readonly trustedProxies: readonly string[]
   readonly allowedOrigins: readonly string[]
+  /** Whether it is limited how often something is asked for. */
+  readonly rateLimit: boolean
   /** Milliseconds after which a session ends whatever happens. */
   readonly sessionLifetime: number
   /** Milliseconds without a request after which a session ends. */
   readonly sessionIdle: number
+  /** Milliseconds that the audit log keeps an event. */
+  readonly eventsKept: number
   readonly passwordMinLength: number
+  /** Whether nobody signs in before their e-mail is verified, and no sign-up tells which addresses have accounts. */
+  readonly requireEmailVerification: boolean
+  readonly mail: {
+    /** The SMTP server, with its credentials; `off`: nothing is sent; `null`: mails become files in `outbox`. */
+    readonly url: string | null
+    /** The sender: `Name <address>`, or the address alone. */
+    readonly from: string
+    /** A folder; made with the first mail. */
+    readonly outbox: string
+  }
+  /** Where clients reach the service: an origin, perhaps with a path, without a last slash. */
+  readonly publicUrl: string
+  /** The web application that people are sent to. */
+  readonly webUrl: string
   /** Milliseconds between the stop signal and the moment from which new connections are refused. */
   readonly drainDelay: number
 }
@@ -46,6 +66,15 @@ const secretOf = ({ JWT_SECRET, DATABASE_URL }: Partial<Values>): Config['jwtSec
   return { keptIn: keptSecretFile(DATABASE_URL?.file ?? '') }
 }
 
+/** The service as it is reached from the machine that it runs on. */
+const localUrl = (host: string, port: number): string => {
+  const everywhere = host === '0.0.0.0' || host === '::'
+  return `http://${everywhere ? 'localhost' : isIPv6(host) ? `[${host}]` : host}:${port}`
+}
+
+const outboxOf = (storage: StorageLocation): string =>
+  join(storage.engine === 'sqlite' ? dirname(storage.file) : 'data', 'outbox')
+
 /**
  * Reads and checks every setting.
  * @throws {ConfigError} naming every fault at once; values of secrets are never part of it.
@@ -55,6 +84,8 @@ export const loadConfig = (environment: Environment): Config => {
   if (v.ADMIN_KEY_PREVIOUS && !v.ADMIN_KEY) faults.push('ADMIN_KEY_PREVIOUS is of no use without ADMIN_KEY')
   if (v.JWT_SECRET_PREVIOUS && !v.JWT_SECRET)
     faults.push('JWT_SECRET_PREVIOUS is of no use without JWT_SECRET')
+  if (v.REQUIRE_EMAIL_VERIFICATION === 'true' && v.MAIL_URL === 'off')
+    faults.push('MAIL_URL cannot be off with REQUIRE_EMAIL_VERIFICATION: nobody could sign in')
   if (v.DATABASE_URL?.engine === 'sqlite' && v.WORKERS > 1)
     faults.push('WORKERS can only be 1 with SQLite: processes that share its file empty each other’s caches')
   const jwtSecret = secretOf(v)
@@ -62,6 +93,7 @@ export const loadConfig = (environment: Environment): Config => {
     faults.push('JWT_SECRET is needed with PostgreSQL: every instance has to sign with the same one')
   if (faults.length > 0 || jwtSecret === null) throw new ConfigError(faults)
 
+  const publicUrl = v.PUBLIC_URL ?? localUrl(v.HOST, v.PORT)
   return Object.freeze({
     host: v.HOST,
     port: v.PORT,
@@ -76,9 +108,15 @@ export const loadConfig = (environment: Environment): Config => {
     logRequests: v.LOG_REQUESTS === 'on',
     trustedProxies: v.TRUST_PROXY,
     allowedOrigins: v.ALLOWED_ORIGINS,
+    rateLimit: v.RATE_LIMIT === 'on',
     sessionLifetime: v.SESSION_LIFETIME,
     sessionIdle: v.SESSION_IDLE,
+    eventsKept: v.EVENTS_KEPT,
     passwordMinLength: v.PASSWORD_MIN_LENGTH,
+    requireEmailVerification: v.REQUIRE_EMAIL_VERIFICATION === 'true',
+    mail: { url: v.MAIL_URL, from: v.MAIL_FROM, outbox: outboxOf(v.DATABASE_URL) },
+    publicUrl,
+    webUrl: v.WEB_URL ?? `${publicUrl}/docs`,
     drainDelay: v.DRAIN_DELAY,
   })
 }

@@ -24,13 +24,20 @@ export const ERRORS = {
   duplicateKey: define(400, 'global', 'The body names a property twice'),
   dangerousKey: define(400, 'global', 'The body has a property with a forbidden name'),
   notUtf8: define(400, 'global', 'The body is not valid UTF-8'),
-  wrongPassword: define(400, 'currentPassword', 'is wrong'),
-  passwordIsEmail: define(400, 'newPassword', 'must differ from the e-mail'),
+  wrongPassword: define(400, 'password', 'is wrong'),
+  wrongCurrentPassword: define(400, 'currentPassword', 'is wrong'),
+  passwordLikeEmail: define(400, 'password', 'must not contain the name in the e-mail'),
+  newPasswordLikeEmail: define(400, 'newPassword', 'must not contain the name in the e-mail'),
+  passwordTwice: define(400, 'passwordHash', 'cannot be given with a password'),
+  emailIsCurrent: define(400, 'email', 'is the e-mail of this account already'),
+  badMailedToken: define(400, 'token', 'is not valid, or no longer'),
   badCursor: define(400, 'cursor', 'is not a cursor of this list'),
   signInRequired: define(401, 'global', 'Sign in to use this route'),
   adminKeyRequired: define(401, 'global', 'This route needs a valid admin key'),
   wrongCredentials: define(401, 'credentials', 'The e-mail or the password is wrong'),
+  impersonated: define(403, 'global', 'An impersonated session cannot do this'),
   forbidden: define(403, 'global', 'This is not allowed'),
+  emailNotVerified: define(403, 'global', 'The e-mail is not verified: see the mail that was sent to it'),
   accountDisabled: define(403, 'global', 'This account is disabled'),
   crossSite: define(403, 'global', 'A request from another site cannot use the cookie'),
   routeNotFound: define(404, 'global', 'There is no such route'),
@@ -39,8 +46,10 @@ export const ERRORS = {
   methodNotAllowed: define(405, 'global', 'This route does not answer this method'),
   requestTimeout: define(408, 'global', 'The request did not arrive in time'),
   emailTaken: define(409, 'email', 'is already taken'),
+  versionChanged: define(412, 'global', 'The user has changed since: read it again'),
   bodyTooLarge: define(413, 'global', 'The body is too large'),
   unsupportedMediaType: define(415, 'global', 'The body must be application/json'),
+  ndjsonRequired: define(415, 'global', 'The body must be application/x-ndjson'),
   expectationFailed: define(417, 'global', 'The expectation cannot be met'),
   tooManyRequests: define(429, 'global', 'Too many requests', 1),
   headersTooLarge: define(431, 'global', 'The header fields are too large or too many'),
@@ -90,5 +99,9 @@ export class ServiceError extends Error {
 export interface ErrorBody {
   errors: Record<string, string[]>
 }
+
+/** A message where its field does not stand beside it. */
+export const sentence = (field: string, message: string): string =>
+  field === 'global' ? message : `The ${field} ${message}`
 
 export const errorBody = (field: string, message: string): ErrorBody => ({ errors: { [field]: [message] } })

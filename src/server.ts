@@ -41,6 +41,9 @@ const serve = async (config: Config): Promise<void> => {
   await app.listen(listenOptions(config))
   primary?.listening()
   if (config.adminKeys.length === 0) app.log.warn('ADMIN_KEY is not set: every admin route answers 401')
+  if (config.mail.url === 'off') app.log.warn('MAIL_URL is off: nobody is mailed anything')
+  if (!config.rateLimit)
+    app.log.warn('RATE_LIMIT is off: anybody may try passwords and sign up without limit')
 }
 
 try {

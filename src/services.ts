@@ -1,28 +1,32 @@
 /** Puts the service's parts together: what plugins and routes find as `app.services`. */
+import { type AccountServices, createAccountServices } from './account-services.ts'
+import { ExpiredRowRemoval, type RemovalPace } from './accounts/expired-row-removal.ts'
+import { limitedMails } from './accounts/limited-mails.ts'
+import type { Mails } from './accounts/mails.ts'
+import { LimitedGuesses, unlimitedGuesses } from './accounts/password-guesses.ts'
 import { AccessTokens } from './auth/access-tokens.ts'
-import { Accounts } from './auth/accounts.ts'
 import { AdminKeys } from './auth/admin-keys.ts'
 import type { Hashing } from './auth/hashing.ts'
 import { Identities } from './auth/identities.ts'
 import { KnownUsers } from './auth/known-users.ts'
 import { LastRequests } from './auth/last-requests.ts'
-import { PasswordChanges } from './auth/password-changes.ts'
 import { hashingLimits, PasswordHashing } from './auth/password-hashing.ts'
-import { Sessions } from './auth/sessions.ts'
-import { keptSecret, signingKeys } from './auth/signing-keys.ts'
+import { RATE_LIMITS, type RateLimits } from './auth/rate-limits.ts'
+import { readSecret, signingKeys } from './auth/signing-keys.ts'
+import { DeferredWork } from './concurrency/deferred-work.ts'
 import type { Config } from './config.ts'
+import { Mailer } from './mail/mailer.ts'
+import { NO_MAILS } from './mail/no-mails.ts'
 import type { Storage } from './storage/storage.ts'
-import { Users } from './users/users.ts'
 
-export interface Services {
-  readonly accounts: Accounts
-  readonly passwordChanges: PasswordChanges
-  readonly sessions: Sessions
-  readonly users: Users
+export interface Services extends AccountServices {
   readonly identities: Identities
   readonly knownUsers: KnownUsers
   readonly adminKeys: AdminKeys
+  readonly mails: Mails
   readonly storage: Storage
+  /** `null`: nothing is limited. */
+  readonly rateLimits: RateLimits | null
   /** Milliseconds since the epoch. */
   readonly clock: () => number
   /** Writes what is due, then lets go of threads and files. */
@@ -33,19 +37,23 @@ export interface ServicesParts {
   readonly storage: Storage
   /** In place of threads that hash. */
   readonly hashing: Hashing | undefined
+  /** In place of those of production; `RATE_LIMIT=off` is stronger. */
+  readonly rateLimits: RateLimits | undefined
+  /** In place of the one at which expired rows are removed. */
+  readonly removalPace: RemovalPace | undefined
   readonly clock: () => number
   /** Told of failures that no request is there to answer for. */
   readonly onFailure: (error: unknown, message: string) => void
   /** Told of what costs speed, and passes by itself. */
   readonly onWarning: (message: string) => void
+  /** Told of what whoever runs the service may want to know. */
+  readonly onNotice: (message: string) => void
 }
 
 export const createServices = (config: Config, parts: ServicesParts): Services => {
-  const { storage, clock, onFailure, onWarning } = parts
+  const { storage, clock, onFailure, onWarning, onNotice } = parts
   const limits = { lifetime: config.sessionLifetime, idle: config.sessionIdle }
-  const { jwtSecret } = config
-  const secret = 'value' in jwtSecret ? jwtSecret.value : keptSecret(jwtSecret.keptIn)
-  const tokens = new AccessTokens(signingKeys(secret, config.jwtPreviousSecret))
+  const tokens = new AccessTokens(signingKeys(readSecret(config.jwtSecret), config.jwtPreviousSecret))
   const hashing =
     parts.hashing ??
     new PasswordHashing(
@@ -78,31 +86,58 @@ export const createServices = (config: Config, parts: ServicesParts): Services =
     },
   })
   lastRequests.start()
+  const expiredRows = new ExpiredRowRemoval({
+    store: storage.expiredRows,
+    openRateLimit: storage.rateLimit,
+    idle: config.sessionIdle,
+    eventsKept: config.eventsKept,
+    clock,
+    onFailure: error => onFailure(error, 'expired rows could not be removed, the next pass goes on'),
+    pace: parts.removalPace,
+  })
+  expiredRows.start()
 
-  const accountsParts = {
-    knownUsers,
-    users: storage.users,
-    sessions: storage.sessions,
+  const { mail, publicUrl, webUrl } = config
+  const mailer =
+    mail.url === 'off' ? null : new Mailer({ mail, publicUrl, webUrl, onFailure, onWarning, onNotice })
+  const later = new DeferredWork(error => onFailure(error, 'a mail that was asked for was given up'))
+  const rateLimits = config.rateLimit ? (parts.rateLimits ?? RATE_LIMITS) : null
+  const guesses =
+    rateLimits === null ? unlimitedGuesses : new LimitedGuesses(storage.rateLimit, rateLimits.guesses)
+  const allMails = mailer ?? NO_MAILS
+  const mails =
+    rateLimits === null
+      ? allMails
+      : limitedMails(allMails, storage.rateLimit, rateLimits.mails, () =>
+          onWarning('a mail was not sent: its address has been sent too many'),
+        )
+  const accountServices = createAccountServices({
+    storage,
     tokens,
     hashing,
+    guesses,
+    knownUsers,
     limits,
+    mails,
+    later,
+    requireEmailVerification: config.requireEmailVerification,
     clock,
-  }
+  })
 
   return {
-    accounts: new Accounts(accountsParts),
-    passwordChanges: new PasswordChanges(accountsParts),
-    sessions: new Sessions({ store: storage.sessions, limits, clock }),
-    users: new Users({ store: storage.users, clock }),
+    ...accountServices,
     identities,
     knownUsers,
     adminKeys: new AdminKeys(config.adminKeys),
+    mails,
     storage,
+    rateLimits,
     clock,
     async close() {
       // Whatever fails, what comes after it still happens: the last write before the store is closed.
       try {
-        await hashing.close()
+        await Promise.all([hashing.close(), later.close(), expiredRows.close()])
+        await mailer?.close()
       } finally {
         await lastRequests.close().finally(() => storage.close())
       }

@@ -7,7 +7,7 @@ export type Reader<T> = (text: string | undefined) => T
 
 export class SettingFault extends Error {}
 
-const reader =
+export const reader =
   <T>(fallback: T, read: (text: string) => T): Reader<T> =>
   text =>
     text === undefined ? fallback : read(text)

@@ -1,5 +1,6 @@
 /** Every setting of the environment, its default and its check, in one table; and how the environment is read by it. */
 import { readFileSync } from 'node:fs'
+import { mailbox, mailUrl, pageUrl, serviceUrl } from './mail-setting-readers.ts'
 import {
   database,
   duration,
@@ -29,9 +30,16 @@ export const SETTINGS = {
   LOG_REQUESTS: oneOf('off', 'on'),
   TRUST_PROXY: networks,
   ALLOWED_ORIGINS: origins,
+  RATE_LIMIT: oneOf('on', 'off'),
   SESSION_LIFETIME: duration('30d', '1s'),
   SESSION_IDLE: duration('10d', '1s'),
+  EVENTS_KEPT: duration('365d', '1d'),
   PASSWORD_MIN_LENGTH: integer(8, 8, 128),
+  REQUIRE_EMAIL_VERIFICATION: oneOf('false', 'true'),
+  MAIL_URL: mailUrl,
+  MAIL_FROM: mailbox('Gatehouse <no-reply@localhost>'),
+  PUBLIC_URL: serviceUrl,
+  WEB_URL: pageUrl,
   DRAIN_DELAY: duration('1s'),
 } satisfies Record<string, Reader<unknown>>
 
@@ -42,6 +50,7 @@ export const FILE_SETTINGS = [
   'ADMIN_KEY_PREVIOUS',
   'JWT_SECRET',
   'JWT_SECRET_PREVIOUS',
+  'MAIL_URL',
 ] as const
 
 export type Values = { [Name in keyof typeof SETTINGS]: ReturnType<(typeof SETTINGS)[Name]> }

@@ -1,8 +1,30 @@
-/** What the hashing threads run: argon2id, one hash at a time, blocking nobody but their own thread. */
+/** What the hashing threads run: one hash at a time, blocking nobody but their own thread. */
 import { hashSync, verifySync } from '@node-rs/argon2'
-import { HASH_PARAMETERS } from './hash-parameters.ts'
+import bcrypt from 'bcryptjs'
+import { HASH_PARAMETERS } from './argon2-hash.ts'
+import { type HashKind, hashFault, hashKind } from './password-hash-formats.ts'
+import { parseScrypt, verifyScrypt } from './scrypt-hash.ts'
 
 export const hash = (password: string): string => hashSync(password, HASH_PARAMETERS)
 
-export const verify = ({ password, encoded }: { password: string; encoded: string }): boolean =>
-  verifySync(encoded, password)
+const VERIFIERS: Readonly<Record<HashKind, (password: string, encoded: string) => boolean>> = {
+  argon2: (password, encoded) => verifySync(encoded, password),
+  // Looks at the first 72 bytes of a password alone, as every bcrypt does.
+  bcrypt: (password, encoded) => bcrypt.compareSync(password, encoded),
+  scrypt(password, encoded) {
+    const parsed = parseScrypt(encoded)
+    return parsed !== null && verifyScrypt(password, parsed)
+  },
+}
+
+export const verify = ({ password, encoded }: { password: string; encoded: string }): boolean => {
+  const kind = hashKind(encoded)
+  // One that is in the store and would not be taken today matches nothing: it must not fail a sign-in, or hold it up; nor must one
+  // that its library refuses.
+  if (kind === null || hashFault(encoded) !== null) return false
+  try {
+    return VERIFIERS[kind](password, encoded)
+  } catch {
+    return false
+  }
+}

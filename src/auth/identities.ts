@@ -14,7 +14,8 @@ import { IdentityCache, ownText } from './identity-cache.ts'
 import type { KnownUsers } from './known-users.ts'
 import type { LastRequests } from './last-requests.ts'
 import { LookUp, LookUps } from './look-ups.ts'
-import type { FoundSession, SessionLimits, SessionStore } from './session.ts'
+import type { SessionLimits } from './session.ts'
+import type { FoundSession, SessionStore } from './session-store.ts'
 
 /** Remembered tokens; about 1.3 KB each with their user (`npm run bench -- memory`). */
 const CAPACITY = 100_000
@@ -112,6 +113,7 @@ export class Identities implements ChangeListener {
       token: ownText(token),
       known: this.#parts.knownUsers.recordOf(user, userKey),
       sessionId: session.id,
+      impersonatedBy: session.impersonatedBy,
       expiresAt: Math.min(session.expiresAt, claims.expiresAt),
       lastRequestAt,
       storedRequestAt: lastRequestAt,

@@ -26,6 +26,8 @@ export interface Identity {
   readonly token: string
   readonly known: KnownUser
   readonly sessionId: string
+  /** The id of the admin key by which somebody acts as the user. */
+  readonly impersonatedBy: string | null
   /** Milliseconds since the epoch, the session's absolute end. */
   readonly expiresAt: number
   /** From here the session's idle time counts. */

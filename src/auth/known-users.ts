@@ -60,6 +60,11 @@ export class KnownUsers {
     return moment === 0 ? null : moment
   }
 
+  /** The user with the moment of the last request that is known here. */
+  withLatest<Known extends User>(user: Known): Known {
+    return { ...user, lastRequestAt: this.latest(user.id, user.lastRequestAt) }
+  }
+
   /** A flush of all that is noted begins: it settles whoever departed until now. */
   flushBegins(): void {
     for (const [id, moment] of this.#departed) this.#beingWritten.set(id, moment)

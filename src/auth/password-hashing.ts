@@ -5,8 +5,8 @@
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { Piscina } from 'piscina'
-import { BoundedQueue } from './bounded-queue.ts'
-import { hashOfNobody } from './hash-parameters.ts'
+import { BoundedQueue } from '../concurrency/bounded-queue.ts'
+import { hashOfNobody } from './argon2-hash.ts'
 import type { Hashing } from './hashing.ts'
 import { canonicalPassword, PASSWORD_MAX_LENGTH } from './passwords.ts'
 

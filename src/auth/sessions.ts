@@ -1,6 +1,8 @@
 /** What users do with their sessions, and administrators with a user's. */
 import { ServiceError } from '../errors.ts'
-import type { Session, SessionLimits, SessionStore } from './session.ts'
+import { type Actor, newEvent } from '../users/event.ts'
+import type { Session, SessionLimits } from './session.ts'
+import type { SessionStore } from './session-store.ts'
 
 /** Sessions in a list: who has more is shown the newest. */
 const LIST_LIMIT = 1_000
@@ -26,12 +28,37 @@ export class Sessions {
   }
 
   /** Ends a session of the user's own. @throws {ServiceError} `sessionNotFound`, also for another user's */
-  async end(userId: string, id: string): Promise<void> {
-    if (!(await this.#parts.store.end(userId, id))) throw new ServiceError('sessionNotFound')
+  async end(userId: string, id: string, actor: Actor): Promise<void> {
+    const { store, clock } = this.#parts
+    const event = newEvent('session.ended', actor, userId, clock(), { session: id })
+    if (!(await store.end(id, event))) throw new ServiceError('sessionNotFound')
   }
 
-  /** Ends a user's sessions, but for one where `exceptId` is given. @throws {ServiceError} `userNotFound` */
-  async endAll(userId: string, exceptId: string | null = null): Promise<void> {
-    if (!(await this.#parts.store.endAll(userId, exceptId))) throw new ServiceError('userNotFound')
+  /** Ends the session that asks; one that has ended meanwhile is what was wanted. */
+  async signOut(userId: string, id: string, actor: Actor): Promise<void> {
+    const { store, clock } = this.#parts
+    await store.end(id, newEvent('session.ended', actor, userId, clock(), { session: id }))
+  }
+
+  /** Ends a user's own sessions, but for one where `exceptId` is given. @throws {ServiceError} `signInRequired` */
+  async endOwn(userId: string, actor: Actor, exceptId: string | null): Promise<void> {
+    if (!(await this.#endAll(userId, actor, exceptId))) throw new ServiceError('signInRequired')
+  }
+
+  /** Ends a user's sessions. @throws {ServiceError} `userNotFound` */
+  async endAll(userId: string, actor: Actor): Promise<void> {
+    if (!(await this.#endAll(userId, actor, null))) throw new ServiceError('userNotFound')
+  }
+
+  #endAll(userId: string, actor: Actor, exceptId: string | null): Promise<boolean> {
+    const { store, clock } = this.#parts
+    const event = newEvent(
+      'sessions.ended',
+      actor,
+      userId,
+      clock(),
+      exceptId === null ? null : { except: exceptId },
+    )
+    return store.endAll(exceptId, event)
   }
 }

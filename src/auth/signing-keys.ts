@@ -77,3 +77,10 @@ export const keptSecret = (file: string): string => {
   }
   return secret
 }
+
+/** A secret, or the file that {@link keptSecret} keeps one in. */
+export type SecretSource = { readonly value: string } | { readonly keptIn: string }
+
+/** @throws {Error} as {@link keptSecret} */
+export const readSecret = (source: SecretSource): string =>
+  'value' in source ? source.value : keptSecret(source.keptIn)

@@ -16,7 +16,24 @@ export interface UserFilter {
   readonly searchEmail?: boolean
   readonly email?: string
   readonly disabled?: boolean
+  /** A look-up: at most {@link MAX_IDS}, as {@link parseIds} gives them. */
+  readonly ids?: readonly string[]
+  /** Strictly later and strictly earlier; milliseconds since the epoch, as all moments. */
+  readonly createdAfter?: number
+  readonly createdBefore?: number
+  readonly lastRequestAfter?: number
+  /**
+   * Who was there before this moment, and has made no request since. Also who never made one: they are inactive too. Not who
+   * signed up later: whoever disables what this finds would meet everybody who has just come.
+   */
+  readonly lastRequestBefore?: number
 }
+
+/** Ids in one look-up: as many as the longest page has users. */
+export const MAX_IDS = 100
+
+/** The ids of a list with commas between them, each once, in the one form in which they are kept (RFC 9562 §4). */
+export const parseIds = (list: string): readonly string[] => [...new Set(list.toLowerCase().split(','))]
 
 /** Where a page starts: the sort key and the id of the last row before it. */
 export interface Position {

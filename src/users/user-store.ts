@@ -1,3 +1,4 @@
+import type { AuditEvent } from './event.ts'
 import type { User, UserChanges } from './user.ts'
 import type { UserFilter, UserQuery } from './user-list.ts'
 
@@ -9,19 +10,33 @@ export interface UpdateOptions {
   readonly endSessions: boolean
   /** Change an enabled user alone: what users do themselves ends with their being disabled. */
   readonly onlyEnabled: boolean
+  /** Change a user of one of these versions alone; `null` for whatever version. */
+  readonly versions: readonly number[] | null
 }
 
-/** What the use cases need of a store. Every write is on disk before its promise resolves. */
+/**
+ * What the use cases need of a store. Every write is on disk before its promise resolves; the event that it is given is
+ * kept in the same transaction, if there was a change.
+ */
 export interface UserStore {
   find(id: string): MaybePromise<User | undefined>
   findByEmail(email: string): MaybePromise<{ user: User; passwordHash: string } | undefined>
-  /** @returns the user as changed, `undefined` when there is none, `'emailTaken'` when another has that e-mail. */
+  /**
+   * A new e-mail, and a disabling, make mailed tokens of the user invalid.
+   * @returns the user as changed, `undefined` when there is none, `'emailTaken'` when another has that e-mail.
+   */
   update(
     id: string,
     changes: UserChanges,
-    at: number,
+    event: AuditEvent,
     options: UpdateOptions,
   ): Promise<User | 'emailTaken' | undefined>
+  /**
+   * Removes a user with all that belongs to them, and the addresses in their events.
+   * @param verifiedHash where given, only while it is the hash of the user's password, and the user is enabled.
+   * @returns false when there is no such user.
+   */
+  remove(event: AuditEvent, verifiedHash: string | null): Promise<boolean>
   list(query: UserQuery): MaybePromise<readonly User[]>
   /** Costs time in proportion to the number of users: asked for by `count=true` alone. */
   count(filter: UserFilter): MaybePromise<number>

@@ -12,6 +12,8 @@ export interface User {
   readonly updatedAt: number
   /** `null` until the first identified request. */
   readonly lastRequestAt: number | null
+  /** Counts the changes of all but the last request, from 1. */
+  readonly version: number
 }
 
 /** What users can change of themselves; `null` clears. */

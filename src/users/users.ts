@@ -1,4 +1,5 @@
 import { ServiceError } from '../errors.ts'
+import { type Actor, type EventType, newEvent } from './event.ts'
 import type { OwnChanges, User, UserChanges } from './user.ts'
 import { decodeCursor, encodeCursor, type Page, parseSort, type Sort, type UserFilter } from './user-list.ts'
 import type { UserStore } from './user-store.ts'
@@ -15,6 +16,14 @@ export interface UsersParts {
   readonly clock: () => number
 }
 
+/** The versions of a user that a change is meant for (`If-Match`); `null` for whatever version there is. */
+export type Versions = readonly number[] | null
+
+const eventType = ({ disabled }: UserChanges): EventType => {
+  if (disabled === undefined) return 'user.changed'
+  return disabled ? 'user.disabled' : 'user.enabled'
+}
+
 /** The use cases that change and list users. */
 export class Users {
   readonly #store: UserStore
@@ -28,17 +37,19 @@ export class Users {
   /**
    * Changes a user. Disabling ends every session, so that enabling again does not bring old tokens back; a new e-mail
    * counts as unverified unless the change says otherwise.
-   * @throws {ServiceError} `userNotFound`, `emailTaken`
+   * @throws {ServiceError} `userNotFound`, `emailTaken`, `versionChanged`
    */
-  async update(id: string, changes: UserChanges): Promise<User> {
+  async update(id: string, changes: UserChanges, actor: Actor, versions: Versions = null): Promise<User> {
     const current = await this.get(id)
     const emailChanges = changes.email !== undefined && changes.email !== current.email
     const complete = emailChanges ? { emailVerified: false, ...changes } : changes
-    const options = { endSessions: changes.disabled === true, onlyEnabled: false }
-    const updated = await this.#store.update(id, complete, this.#clock(), options)
-    if (updated === undefined) throw new ServiceError('userNotFound')
+    const event = newEvent(eventType(changes), actor, id, this.#clock(), { fields: Object.keys(changes) })
+    const options = { endSessions: changes.disabled === true, onlyEnabled: false, versions }
+    const updated = await this.#store.update(id, complete, event, options)
     if (updated === 'emailTaken') throw new ServiceError('emailTaken')
-    return updated
+    if (updated !== undefined) return updated
+    await this.get(id)
+    throw new ServiceError('versionChanged')
   }
 
   /** @throws {ServiceError} `userNotFound` */
@@ -48,19 +59,30 @@ export class Users {
     return user
   }
 
+  /** @param email in canonical form. @throws {ServiceError} `userNotFound` */
+  async getByEmail(email: string): Promise<User> {
+    const found = await this.#store.findByEmail(email)
+    if (found === undefined) throw new ServiceError('userNotFound')
+    return found.user
+  }
+
   /**
    * Changes a user's own names.
-   * @throws {ServiceError} `signInRequired` when the user was disabled in the meantime
+   * @throws {ServiceError} `versionChanged`; `signInRequired` when the user was disabled in the meantime
    */
-  async updateOwn(id: string, { firstName, lastName }: OwnChanges): Promise<User> {
-    const changes = {
-      ...(firstName !== undefined && { firstName }),
-      ...(lastName !== undefined && { lastName }),
-    }
-    const options = { endSessions: false, onlyEnabled: true }
-    const updated = await this.#store.update(id, changes, this.#clock(), options)
-    if (updated === undefined || updated === 'emailTaken') throw new ServiceError('signInRequired')
-    return updated
+  async updateOwn(id: string, changes: OwnChanges, actor: Actor, versions: Versions): Promise<User> {
+    const event = newEvent('user.changed', actor, id, this.#clock(), { fields: Object.keys(changes) })
+    const options = { endSessions: false, onlyEnabled: true, versions }
+    const updated = await this.#store.update(id, changes, event, options)
+    if (updated !== undefined && updated !== 'emailTaken') return updated
+    const current = await this.#store.find(id)
+    throw new ServiceError(current === undefined || current.disabled ? 'signInRequired' : 'versionChanged')
+  }
+
+  /** Removes a user with all that belongs to them. @throws {ServiceError} `userNotFound` */
+  async remove(id: string, actor: Actor): Promise<void> {
+    const event = newEvent('user.deleted', actor, id, this.#clock())
+    if (!(await this.#store.remove(event, null))) throw new ServiceError('userNotFound')
   }
 
   /** @throws {ServiceError} `badCursor` */

@@ -1,39 +1,38 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
+import { NewAccount } from '../../../src/input/new-account.ts'
 import type { User } from '../../../src/users/user.ts'
+import { adminActor } from '../../actor-of.ts'
+import { disconnectSignal } from '../../disconnect-signal.ts'
+import { setETag } from '../../etags.ts'
 import { linkToNext, presentAdminUser } from '../../presenters.ts'
 import {
   AdminUser,
   AdminUserPage,
-  Email,
+  DEFAULT_LIMIT,
   ErrorBody,
-  IdParams,
   listProperties,
-  Name,
+  MAX_LIMIT,
   Strict,
 } from '../../schemas.ts'
+import { filterProperties, toFilter } from './filters.ts'
 
 const ListQuery = Strict({
   ...listProperties,
-  email: Type.Optional(Email),
-  disabled: Type.Optional(Type.Boolean()),
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: MAX_LIMIT,
+      description: `${DEFAULT_LIMIT} by default; ${MAX_LIMIT} with \`ids\`, so that one page has them all`,
+    }),
+  ),
+  ...filterProperties,
   count: Type.Optional(Type.Boolean({ description: 'Also count all matches; takes time with their number' })),
 })
 
-const Changes = Strict(
-  {
-    firstName: Type.Optional(Name),
-    lastName: Type.Optional(Name),
-    email: Type.Optional(Email),
-    disabled: Type.Optional(Type.Boolean()),
-    emailVerified: Type.Optional(Type.Boolean()),
-  },
-  { minProperties: 1 },
-)
-
 const users: FastifyPluginAsyncTypebox = async app => {
-  const { users, sessions, knownUsers } = app.services
-  const present = (user: User) => presentAdminUser(user, knownUsers.latest(user.id, user.lastRequestAt))
+  const { users, newAccounts, knownUsers } = app.services
+  const present = (user: User) => presentAdminUser(knownUsers.withLatest(user))
 
   app.get(
     '',
@@ -45,8 +44,9 @@ const users: FastifyPluginAsyncTypebox = async app => {
       },
     },
     async (request, reply) => {
-      const { limit, cursor, sort, count, ...asked } = request.validatedData.query
-      const filter = { ...asked, searchEmail: true }
+      const { cursor, sort, count, limit: asked, ...filters } = request.validatedData.query
+      const filter = toFilter(filters)
+      const limit = asked ?? (filter.ids === undefined ? DEFAULT_LIMIT : MAX_LIMIT)
       const { users: found, nextCursor } = await users.list({ filter, limit, cursor, sort })
       linkToNext(request, reply.header('cache-control', 'no-store'), nextCursor)
       const page = { results: found.map(present), nextCursor }
@@ -54,50 +54,20 @@ const users: FastifyPluginAsyncTypebox = async app => {
     },
   )
 
-  app.get(
-    '/:id',
+  app.post(
+    '',
     {
       schema: {
-        summary: 'A user',
-        params: IdParams,
-        response: { 200: AdminUser, 404: ErrorBody, 503: ErrorBody },
+        summary: 'Open an account for somebody; without a password it waits for a reset',
+        body: NewAccount(app.config.passwordMinLength),
+        response: { 201: AdminUser, 409: ErrorBody, 503: ErrorBody },
       },
     },
     async (request, reply) => {
-      reply.header('cache-control', 'no-store')
-      return present(await users.get(request.validatedData.params.id))
-    },
-  )
-
-  app.delete(
-    '/:id/sessions',
-    {
-      schema: {
-        summary: 'End all sessions of a user',
-        params: IdParams,
-        response: { 204: Type.Null(), 404: ErrorBody, 503: ErrorBody },
-      },
-    },
-    async (request, reply) => {
-      await sessions.endAll(request.validatedData.params.id)
-      return reply.code(204).send(null)
-    },
-  )
-
-  app.put(
-    '/:id',
-    {
-      schema: {
-        summary: 'Change a user; disabling ends all sessions',
-        params: IdParams,
-        body: Changes,
-        response: { 200: AdminUser, 404: ErrorBody, 409: ErrorBody, 503: ErrorBody },
-      },
-    },
-    async (request, reply) => {
-      const { params, body } = request.validatedData
-      reply.header('cache-control', 'no-store')
-      return present(await users.update(params.id, body))
+      const { body } = request.validatedData
+      const user = await newAccounts.create(body, adminActor(request), disconnectSignal(reply))
+      setETag(reply, user).header('cache-control', 'no-store').header('location', `/admin/users/${user.id}`)
+      return reply.code(201).send(present(user))
     },
   )
 }

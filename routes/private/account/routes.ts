@@ -1,7 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
+import { refuseImpersonation, userActor } from '../../actor-of.ts'
+import { disconnectSignal } from '../../disconnect-signal.ts'
+import { expectedVersions, setETag } from '../../etags.ts'
 import { presentAccount, sendAccount } from '../../presenters.ts'
-import { Account, ErrorBody, Name, Strict } from '../../schemas.ts'
+import { Account, ErrorBody, Name, PresentedPassword, Strict } from '../../schemas.ts'
 
 const Changes = Strict(
   { firstName: Type.Optional(Name), lastName: Type.Optional(Name) },
@@ -9,7 +12,7 @@ const Changes = Strict(
 )
 
 const account: FastifyPluginAsyncTypebox = async app => {
-  const { users } = app.services
+  const { users, accountRemoval } = app.services
 
   app.get(
     '',
@@ -22,12 +25,42 @@ const account: FastifyPluginAsyncTypebox = async app => {
 
   app.put(
     '',
-    { schema: { summary: 'Change the names', body: Changes, response: { 200: Account, 503: ErrorBody } } },
+    {
+      schema: {
+        summary: 'Change the names; with If-Match only what the ETag was given for',
+        body: Changes,
+        response: { 200: Account, 412: ErrorBody, 503: ErrorBody },
+      },
+    },
     async (request, reply) => {
       const { known } = request.getIdentity()
-      const updated = await users.updateOwn(known.user.id, request.validatedData.body)
-      reply.header('cache-control', 'no-store')
+      const updated = await users.updateOwn(
+        known.user.id,
+        request.validatedData.body,
+        userActor(request),
+        expectedVersions(request),
+      )
+      setETag(reply, updated).header('cache-control', 'no-store')
       return presentAccount(updated, known.lastRequestAt)
+    },
+  )
+
+  app.delete(
+    '',
+    {
+      config: { rateLimit: 'password' },
+      schema: {
+        summary: 'Close the account: all that is personal is erased',
+        body: Strict({ password: PresentedPassword }),
+        response: { 204: Type.Null(), 429: ErrorBody, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      refuseImpersonation(request)
+      const { user } = request.getIdentity().known
+      const { password } = request.validatedData.body
+      await accountRemoval.remove(user, password, userActor(request), disconnectSignal(reply))
+      return reply.clearAccessToken().code(204).send(null)
     },
   )
 }

@@ -2,11 +2,21 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { clientOf } from '../../client-of.ts'
 import { disconnectSignal } from '../../disconnect-signal.ts'
-import { presentSignedIn } from '../../presenters.ts'
-import { Email, ErrorBody, Name, NewPassword, PresentedPassword, SignedIn, Strict } from '../../schemas.ts'
+import { handOver } from '../../presenters.ts'
+import {
+  ACCEPTED,
+  Accepted,
+  Email,
+  ErrorBody,
+  Name,
+  NewPassword,
+  PresentedPassword,
+  SignedIn,
+  Strict,
+} from '../../schemas.ts'
 
 const account: FastifyPluginAsyncTypebox = async app => {
-  const { accounts } = app.services
+  const { accounts, verifiedSignUps } = app.services
   const SignUp = Strict({
     email: Email,
     password: NewPassword(app.config.passwordMinLength),
@@ -18,26 +28,29 @@ const account: FastifyPluginAsyncTypebox = async app => {
   app.post(
     '/sign-up',
     {
+      config: { rateLimit: 'sign-up' },
       schema: {
         summary: 'Open an account',
         body: SignUp,
-        response: { 201: SignedIn, 409: ErrorBody, 503: ErrorBody },
+        response: { 201: SignedIn, 202: Accepted, 409: ErrorBody, 503: ErrorBody },
       },
     },
     async (request, reply) => {
-      const signedIn = await accounts.signUp(
-        request.validatedData.body,
-        clientOf(request),
-        disconnectSignal(reply),
-      )
+      const { body } = request.validatedData
+      if (app.config.requireEmailVerification) {
+        await verifiedSignUps.register(body, request.ip, disconnectSignal(reply))
+        return reply.code(202).send(ACCEPTED)
+      }
+      const signedIn = await accounts.signUp(body, clientOf(request), disconnectSignal(reply))
       reply.code(201).header('location', '/account')
-      return presentSignedIn(signedIn, reply)
+      return handOver(signedIn, reply)
     },
   )
 
   app.post(
     '/sign-in',
     {
+      config: { rateLimit: 'sign-in' },
       schema: {
         summary: 'Open a session',
         body: SignIn,
@@ -45,8 +58,13 @@ const account: FastifyPluginAsyncTypebox = async app => {
       },
     },
     async (request, reply) => {
-      const { body } = request.validatedData
-      return presentSignedIn(await accounts.signIn(body, clientOf(request), disconnectSignal(reply)), reply)
+      const signedIn = await accounts.signIn(
+        request.validatedData.body,
+        clientOf(request),
+        request.identity?.known.user ?? null,
+        disconnectSignal(reply),
+      )
+      return handOver(signedIn, reply)
     },
   )
 }

@@ -1,7 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { refuseImpersonation, userActor } from '../../../actor-of.ts'
 import { clientOf } from '../../../client-of.ts'
 import { disconnectSignal } from '../../../disconnect-signal.ts'
-import { presentSignedIn } from '../../../presenters.ts'
+import { handOver } from '../../../presenters.ts'
 import { ErrorBody, NewPassword, PresentedPassword, SignedIn, Strict } from '../../../schemas.ts'
 
 const password: FastifyPluginAsyncTypebox = async app => {
@@ -14,17 +15,25 @@ const password: FastifyPluginAsyncTypebox = async app => {
   app.put(
     '',
     {
+      config: { rateLimit: 'password' },
       schema: {
-        summary: 'Choose another password; every other session ends',
+        summary: 'Choose another password; every session before it ends',
         body: PasswordChange,
-        response: { 200: SignedIn, 503: ErrorBody },
+        response: { 200: SignedIn, 429: ErrorBody, 503: ErrorBody },
       },
     },
     async (request, reply) => {
+      refuseImpersonation(request)
       const { user } = request.getIdentity().known
       const { body } = request.validatedData
-      const signedIn = await passwordChanges.change(user, body, clientOf(request), disconnectSignal(reply))
-      return presentSignedIn(signedIn, reply)
+      const signedIn = await passwordChanges.change(
+        user,
+        body,
+        userActor(request),
+        clientOf(request),
+        disconnectSignal(reply),
+      )
+      return handOver(signedIn, reply)
     },
   )
 }

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
+import { userActor } from '../../../actor-of.ts'
 import { presentSession } from '../../../presenters.ts'
 import { ErrorBody, IdParams, Session, Strict } from '../../../schemas.ts'
 
@@ -38,7 +39,7 @@ const sessions: FastifyPluginAsyncTypebox = async app => {
     async (request, reply) => {
       const { known, sessionId } = request.getIdentity()
       const all = request.validatedData.query.scope === 'all'
-      await sessions.endAll(known.user.id, all ? null : sessionId)
+      await sessions.endOwn(known.user.id, userActor(request), all ? null : sessionId)
       if (all) reply.clearAccessToken()
       return reply.code(204).send(null)
     },
@@ -56,7 +57,7 @@ const sessions: FastifyPluginAsyncTypebox = async app => {
     async (request, reply) => {
       const { known, sessionId } = request.getIdentity()
       const { id } = request.validatedData.params
-      await sessions.end(known.user.id, id)
+      await sessions.end(known.user.id, id, userActor(request))
       if (id === sessionId) reply.clearAccessToken()
       return reply.code(204).send(null)
     },

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
+import { userActor } from '../../../actor-of.ts'
 import { ErrorBody } from '../../../schemas.ts'
 
 const signOut: FastifyPluginAsyncTypebox = async app => {
@@ -10,7 +11,7 @@ const signOut: FastifyPluginAsyncTypebox = async app => {
     { schema: { summary: 'End this session', response: { 204: Type.Null(), 503: ErrorBody } } },
     async (request, reply) => {
       const { known, sessionId } = request.getIdentity()
-      await sessions.end(known.user.id, sessionId)
+      await sessions.signOut(known.user.id, sessionId, userActor(request))
       return reply.clearAccessToken().code(204).send(null)
     },
   )

@@ -11,7 +11,7 @@ export interface Mails {
   /** The link to choose another password. */
   passwordReset(to: string, token: string): void
   passwordChanged(to: string): void
-  /** To an address with which somebody has signed up again, or that somebody wants for another account. */
-  accountExists(to: string): void
+  /** To an address that somebody wants for another account: the link to choose another password for the one that it has. */
+  accountExists(to: string, token: string): void
   accountDeleted(to: string): void
 }

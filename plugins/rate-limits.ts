@@ -1,0 +1,49 @@
+/**
+ * Limits how often an address asks for what costs something (`config.rateLimit` of a route). Before the body is read, and
+ * behind the scope's gate: whoever that refuses has cost nothing.
+ */
+import type { FastifyInstance, onRequestAsyncHookHandler } from 'fastify'
+import fp from 'fastify-plugin'
+import type { RateLimitName } from '../src/auth/rate-limits.ts'
+import { ServiceError } from '../src/errors.ts'
+import { clientNetwork } from '../src/http/client-network.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The limit for each address that the route counts towards; without it, none. */
+    rateLimit?: RateLimitName
+  }
+}
+
+const rateLimits = async (app: FastifyInstance): Promise<void> => {
+  const { rateLimits, storage } = app.services
+  if (rateLimits === null) return
+  const { perAddress, window } = rateLimits
+
+  const limitAs = (name: RateLimitName): onRequestAsyncHookHandler => {
+    const points = perAddress[name]
+    const limit = storage.rateLimit({ name, points, seconds: window, final: true })
+    // draft-ietf-httpapi-ratelimit-headers-10
+    const policy = `"${name}";q=${points};w=${window}`
+    return async function limitAddress(request, reply) {
+      const { allowed, remaining, seconds } = await limit.consume(clientNetwork(request.ip))
+      reply.header('ratelimit-policy', policy).header('ratelimit', `"${name}";r=${remaining};t=${seconds}`)
+      if (allowed) return
+      throw new ServiceError('tooManyRequests', { headers: { 'retry-after': String(seconds) }, quiet: true })
+    }
+  }
+
+  const hooks = new Map<RateLimitName, onRequestAsyncHookHandler>()
+  const hookOf = (name: RateLimitName): onRequestAsyncHookHandler => {
+    const hook = hooks.get(name) ?? limitAs(name)
+    hooks.set(name, hook)
+    return hook
+  }
+
+  app.addHook('onRoute', route => {
+    const name = route.config?.rateLimit
+    if (name !== undefined) route.onRequest = [route.onRequest ?? [], hookOf(name)].flat()
+  })
+}
+
+export default fp(rateLimits, { name: 'rate-limits', dependencies: ['unknown-routes'] })

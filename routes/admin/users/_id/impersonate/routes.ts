@@ -1,0 +1,26 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { adminActor } from '../../../../actor-of.ts'
+import { clientOf } from '../../../../client-of.ts'
+import { presentSignedIn } from '../../../../presenters.ts'
+import { ErrorBody, IdParams, SignedIn } from '../../../../schemas.ts'
+
+const impersonate: FastifyPluginAsyncTypebox = async app => {
+  app.post(
+    '',
+    {
+      schema: {
+        summary: 'Open a session as a user, for an hour, on record; without a cookie',
+        params: IdParams,
+        response: { 201: SignedIn, 403: ErrorBody, 404: ErrorBody, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      const { id } = request.validatedData.params
+      const signedIn = await app.services.impersonation.begin(id, adminActor(request), clientOf(request))
+      reply.code(201).header('cache-control', 'no-store')
+      return presentSignedIn(signedIn)
+    },
+  )
+}
+
+export default impersonate

@@ -1,0 +1,74 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+import type { User } from '../../../../src/users/user.ts'
+import { adminActor } from '../../../actor-of.ts'
+import { expectedVersions, setETag } from '../../../etags.ts'
+import { presentAdminUser } from '../../../presenters.ts'
+import { AdminUser, Email, ErrorBody, IdParams, Name, Strict } from '../../../schemas.ts'
+
+const Changes = Strict(
+  {
+    firstName: Type.Optional(Name),
+    lastName: Type.Optional(Name),
+    email: Type.Optional(Email),
+    disabled: Type.Optional(Type.Boolean()),
+    emailVerified: Type.Optional(Type.Boolean()),
+  },
+  { minProperties: 1 },
+)
+
+const user: FastifyPluginAsyncTypebox = async app => {
+  const { users, knownUsers } = app.services
+  const present = (user: User) => presentAdminUser(knownUsers.withLatest(user))
+
+  app.get(
+    '',
+    {
+      schema: {
+        summary: 'A user; the ETag stands for all but the last request',
+        params: IdParams,
+        response: { 200: AdminUser, 404: ErrorBody, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      const user = await users.get(request.validatedData.params.id)
+      setETag(reply, user).header('cache-control', 'no-store')
+      return present(user)
+    },
+  )
+
+  app.put(
+    '',
+    {
+      schema: {
+        summary: 'Change a user; disabling ends all sessions; with If-Match only what the ETag was given for',
+        params: IdParams,
+        body: Changes,
+        response: { 200: AdminUser, 404: ErrorBody, 409: ErrorBody, 412: ErrorBody, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      const { params, body } = request.validatedData
+      const user = await users.update(params.id, body, adminActor(request), expectedVersions(request))
+      setETag(reply, user).header('cache-control', 'no-store')
+      return present(user)
+    },
+  )
+
+  app.delete(
+    '',
+    {
+      schema: {
+        summary: 'Remove a user with all that belongs to them',
+        params: IdParams,
+        response: { 204: Type.Null(), 404: ErrorBody, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      await users.remove(request.validatedData.params.id, adminActor(request))
+      return reply.code(204).send(null)
+    },
+  )
+}
+
+export default user

@@ -1,0 +1,23 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+import { adminActor } from '../../../../actor-of.ts'
+import { ErrorBody, IdParams } from '../../../../schemas.ts'
+
+const sessions: FastifyPluginAsyncTypebox = async app => {
+  app.delete(
+    '',
+    {
+      schema: {
+        summary: 'End all sessions of a user',
+        params: IdParams,
+        response: { 204: Type.Null(), 404: ErrorBody, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      await app.services.sessions.endAll(request.validatedData.params.id, adminActor(request))
+      return reply.code(204).send(null)
+    },
+  )
+}
+
+export default sessions

@@ -1,0 +1,31 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { refuseImpersonation, userActor } from '../../../actor-of.ts'
+import { disconnectSignal } from '../../../disconnect-signal.ts'
+import { ACCEPTED, Accepted, Email, ErrorBody, PresentedPassword, Strict } from '../../../schemas.ts'
+
+const EmailChange = Strict({ password: PresentedPassword, email: Email })
+
+const email: FastifyPluginAsyncTypebox = async app => {
+  const { emailAddresses } = app.services
+
+  app.put(
+    '',
+    {
+      config: { rateLimit: 'mail' },
+      schema: {
+        summary: 'Another e-mail, once the link that is mailed to it has been used',
+        body: EmailChange,
+        response: { 202: Accepted, 409: ErrorBody, 429: ErrorBody, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      refuseImpersonation(request)
+      const { user } = request.getIdentity().known
+      const { body } = request.validatedData
+      await emailAddresses.requestChange(user, body, userActor(request), disconnectSignal(reply))
+      return reply.code(202).send(ACCEPTED)
+    },
+  )
+}
+
+export default email

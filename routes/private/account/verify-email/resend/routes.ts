@@ -1,0 +1,24 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { userActor } from '../../../../actor-of.ts'
+import { ACCEPTED, Accepted, ErrorBody } from '../../../../schemas.ts'
+
+const resend: FastifyPluginAsyncTypebox = async app => {
+  const { emailAddresses } = app.services
+
+  app.post(
+    '',
+    {
+      config: { rateLimit: 'mail' },
+      schema: {
+        summary: 'Mail the link that verifies the e-mail again, unless it is verified',
+        response: { 202: Accepted, 429: ErrorBody, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      await emailAddresses.resendVerification(request.getIdentity().known.user, userActor(request))
+      return reply.code(202).send(ACCEPTED)
+    },
+  )
+}
+
+export default resend

@@ -1,0 +1,24 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { ACCEPTED, Accepted, Email, Strict } from '../../../schemas.ts'
+
+const forgotPassword: FastifyPluginAsyncTypebox = async app => {
+  const { passwordResets } = app.services
+
+  app.post(
+    '',
+    {
+      config: { rateLimit: 'mail' },
+      schema: {
+        summary: 'Mail a link to choose another password, if there is such an account',
+        body: Strict({ email: Email }),
+        response: { 202: Accepted },
+      },
+    },
+    async (request, reply) => {
+      passwordResets.request(request.validatedData.body.email, request.ip)
+      return reply.code(202).send(ACCEPTED)
+    },
+  )
+}
+
+export default forgotPassword

@@ -1,0 +1,28 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { clientOf } from '../../../client-of.ts'
+import { disconnectSignal } from '../../../disconnect-signal.ts'
+import { handOver } from '../../../presenters.ts'
+import { ErrorBody, NewPassword, PresentedToken, SignedIn, Strict } from '../../../schemas.ts'
+
+const resetPassword: FastifyPluginAsyncTypebox = async app => {
+  const { passwordResets } = app.services
+  const Reset = Strict({ token: PresentedToken, password: NewPassword(app.config.passwordMinLength) })
+
+  app.post(
+    '',
+    {
+      schema: {
+        summary: 'Choose another password by a mailed token; every session before it ends',
+        body: Reset,
+        response: { 200: SignedIn, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      const { token, password } = request.validatedData.body
+      const signal = disconnectSignal(reply)
+      return handOver(await passwordResets.reset(token, password, clientOf(request), signal), reply)
+    },
+  )
+}
+
+export default resetPassword

@@ -1,0 +1,55 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+import { ServiceError } from '../../../../src/errors.ts'
+import { presentAccount } from '../../../presenters.ts'
+import { Account, ErrorBody, PresentedToken, Strict } from '../../../schemas.ts'
+
+const Token = Strict({ token: PresentedToken })
+
+const verifyEmail: FastifyPluginAsyncTypebox = async app => {
+  const { emailAddresses, knownUsers } = app.services
+  const { webUrl } = app.config
+
+  app.post(
+    '',
+    {
+      schema: {
+        summary: 'Show by a mailed token that an e-mail is the own one',
+        body: Token,
+        response: { 200: Account, 409: ErrorBody, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      const user = await emailAddresses.verify(request.validatedData.body.token, request.ip)
+      reply.header('cache-control', 'no-store')
+      return presentAccount(knownUsers.withLatest(user))
+    },
+  )
+
+  app.get(
+    '',
+    {
+      schema: {
+        summary: 'The link in a mail: leads on to the web application, with `?error=` when it is of no use',
+        // Whatever is wrong with it, whoever follows the link is led on: so the handler judges.
+        querystring: Type.Object({ token: Type.Optional(Type.Unknown()) }),
+        response: { 303: Type.Null(), 400: ErrorBody, 409: ErrorBody, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      const { token } = request.validatedData.query
+      reply.header('cache-control', 'no-store')
+      // What only looks whether the link is there, as scanners of mails do, uses up nothing.
+      if (request.method === 'HEAD') return reply.redirect(webUrl, 303)
+      try {
+        await emailAddresses.verify(typeof token === 'string' ? token : '', request.ip)
+      } catch (error) {
+        if (!(error instanceof ServiceError)) throw error
+        throw new ServiceError(error.code, { redirectTo: webUrl, cause: error.cause })
+      }
+      return reply.redirect(webUrl, 303)
+    },
+  )
+}
+
+export default verifyEmail

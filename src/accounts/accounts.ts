@@ -1,0 +1,136 @@
+/** Sign-up and sign-in: the two ways to a session. */
+
+import type { AccessTokens } from '../auth/access-tokens.ts'
+import { isWeak } from '../auth/argon2-hash.ts'
+import type { Hashing } from '../auth/hashing.ts'
+import type { KnownUsers } from '../auth/known-users.ts'
+import { newSession, type SessionClient, type SessionLimits } from '../auth/session.ts'
+import type { SessionStore } from '../auth/session-store.ts'
+import { KeyedMutex } from '../concurrency/keyed-mutex.ts'
+import { ServiceError } from '../errors.ts'
+import { newEvent } from '../users/event.ts'
+import type { User } from '../users/user.ts'
+import type { UserStore } from '../users/user-store.ts'
+import type { AccountStore } from './account-store.ts'
+import { newMailedToken } from './mailed-token.ts'
+import type { Mails } from './mails.ts'
+import { newUser } from './new-user.ts'
+import { guessesAtSignIn, guessesOfUser, type PasswordGuesses } from './password-guesses.ts'
+import { type SignedIn, signedIn } from './signed-in.ts'
+
+export interface SignUp extends Credentials {
+  readonly firstName?: string | null
+  readonly lastName?: string | null
+}
+
+export interface Credentials {
+  /** In canonical form. */
+  readonly email: string
+  readonly password: string
+}
+
+export interface AccountsParts {
+  readonly users: UserStore
+  readonly sessions: SessionStore
+  readonly accountStore: AccountStore
+  readonly tokens: AccessTokens
+  readonly hashing: Hashing
+  readonly guesses: PasswordGuesses
+  readonly knownUsers: KnownUsers
+  readonly limits: SessionLimits
+  readonly mails: Mails
+  /** Whether nobody signs in whose e-mail is not verified. */
+  readonly requireEmailVerification: boolean
+  readonly clock: () => number
+}
+
+/** How often a sign-in is tried whose account changes each time while the hash is computed. */
+const ATTEMPTS = 3
+
+export class Accounts {
+  readonly #parts: AccountsParts
+  readonly #signUps = new KeyedMutex()
+
+  constructor(parts: AccountsParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Opens an account with a first session. Simultaneous sign-ups of one e-mail wait for each other, so that a thousand of
+   * them cost one hash; that one alone wins is the store's constraint, not this.
+   * @param signal aborted when the client has gone; before the hash has begun, nothing comes of the sign-up then.
+   * @throws {ServiceError} `emailTaken`, `overloaded`, `clientGone`, `draining`, `storeUnavailable`
+   */
+  async signUp(input: SignUp, client: SessionClient, signal?: AbortSignal): Promise<SignedIn> {
+    const { accountStore, tokens, hashing, mails, limits, clock } = this.#parts
+    await this.#refuseTaken(input.email)
+    return this.#signUps.runExclusive(input.email, async waited => {
+      if (waited) await this.#refuseTaken(input.email)
+      const passwordHash = await hashing.hash(input.password, signal)
+      const now = clock()
+      const user = newUser(input, now)
+      const session = newSession(user.id, now, limits, client)
+      const { token, stored } = newMailedToken('verification', user.id, user.email, now)
+      const event = newEvent('user.signed-up', { type: 'user', id: user.id, ip: client.ip }, user.id, now)
+      const first = { session, mailedToken: stored }
+      if (!(await accountStore.addUser({ ...user, passwordHash }, event, first)))
+        throw new ServiceError('emailTaken')
+      mails.verification(user.email, token)
+      return signedIn(tokens, user, session)
+    })
+  }
+
+  /**
+   * Opens a session for the right pair. An unknown e-mail, a wrong password and a disabled account cost the same hash.
+   * @param signedInAs who makes the request, if anybody: strangers who try passwords do not make the user wait.
+   * @throws {ServiceError} `wrongCredentials`; `accountDisabled`, `emailNotVerified` after the right password alone;
+   * `tooManyRequests`, `overloaded`, `clientGone`, `draining`, `storeUnavailable`
+   */
+  async signIn(
+    { email, password }: Credentials,
+    client: SessionClient,
+    signedInAs: User | null,
+    signal?: AbortSignal,
+    attempt = 1,
+  ): Promise<SignedIn> {
+    const { users, sessions, tokens, hashing, guesses, knownUsers, limits, requireEmailVerification, clock } =
+      this.#parts
+    const key = signedInAs?.email === email ? guessesOfUser(signedInAs.id) : guessesAtSignIn(email)
+    const found = await guesses.check(key, async () => {
+      const account = await users.findByEmail(email)
+      // Before the hash: a flush in the meantime leaves the moment to the store, which was read before it.
+      const current = account && { ...account, user: knownUsers.withLatest(account.user) }
+      return (await hashing.verify(password, account?.passwordHash ?? null, signal)) ? current : undefined
+    })
+    if (found === undefined) throw new ServiceError('wrongCredentials')
+    const { user, passwordHash } = found
+    if (user.disabled) throw new ServiceError('accountDisabled')
+    if (requireEmailVerification && !user.emailVerified) throw new ServiceError('emailNotVerified')
+    const now = clock()
+    const session = newSession(user.id, now, limits, client)
+    const actor = { type: 'user', id: user.id, ip: client.ip } as const
+    const event = newEvent('user.signed-in', actor, user.id, now, { session: session.id })
+    // The account may have changed while the hash was computed: the store decides.
+    if (!(await sessions.open(session, passwordHash, event))) {
+      // Perhaps by a sign-in beside this one, which has hashed the same password anew.
+      if (attempt < ATTEMPTS) return this.signIn({ email, password }, client, signedInAs, signal, attempt + 1)
+      throw new ServiceError('wrongCredentials')
+    }
+    if (isWeak(passwordHash)) await this.#strengthen(user.id, passwordHash, password)
+    return signedIn(tokens, knownUsers.withLatest(user), session)
+  }
+
+  async #refuseTaken(email: string): Promise<void> {
+    if ((await this.#parts.users.findByEmail(email)) !== undefined) throw new ServiceError('emailTaken')
+  }
+
+  /** Hashes the password with today's parameters. Where there is no room for it now, the next sign-in tries again. */
+  async #strengthen(userId: string, weakHash: string, password: string): Promise<void> {
+    const { accountStore, hashing } = this.#parts
+    try {
+      await accountStore.rehash(userId, weakHash, await hashing.hash(password))
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error
+    }
+  }
+}

@@ -1,0 +1,101 @@
+/** Whose an e-mail address is: shown by using a link that was mailed to it. */
+import { ServiceError } from '../errors.ts'
+import { type Actor, type EventType, newEvent } from '../users/event.ts'
+import type { User } from '../users/user.ts'
+import type { UserStore } from '../users/user-store.ts'
+import {
+  digestOf,
+  MAILED_WITHIN,
+  type MailedTokenStore,
+  type MailPurpose,
+  newMailedToken,
+} from './mailed-token.ts'
+import type { Mails } from './mails.ts'
+import type { PasswordConfirmation } from './password-confirmation.ts'
+import type { TakenEmails } from './taken-emails.ts'
+
+export interface EmailAddressesParts {
+  readonly users: UserStore
+  readonly mailedTokens: MailedTokenStore
+  readonly mails: Mails
+  readonly confirmation: PasswordConfirmation
+  readonly takenEmails: TakenEmails
+  /** Whether nobody may learn which addresses have accounts. */
+  readonly requireEmailVerification: boolean
+  readonly clock: () => number
+}
+
+export interface EmailChange {
+  /** In canonical form. */
+  readonly email: string
+  readonly password: string
+}
+
+const CONFIRMED: Partial<Record<MailPurpose, EventType>> = {
+  verification: 'email.verified',
+  emailChange: 'email.changed',
+}
+
+const tooManyMails = (): ServiceError =>
+  new ServiceError('tooManyRequests', { headers: { 'retry-after': String(MAILED_WITHIN / 1_000) } })
+
+export class EmailAddresses {
+  readonly #parts: EmailAddressesParts
+
+  constructor(parts: EmailAddressesParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Mails a link to an address that is to become the user's, and tells the one that it still is.
+   * @throws {ServiceError} `wrongPassword`, `emailIsCurrent`, `emailTaken` (unless requireEmailVerification), `tooManyRequests`, and as
+   * {@link PasswordConfirmation.confirm}
+   */
+  async requestChange(user: User, change: EmailChange, actor: Actor, signal?: AbortSignal): Promise<void> {
+    const { users, mailedTokens, mails, confirmation, takenEmails, requireEmailVerification, clock } =
+      this.#parts
+    const { email, password } = change
+    const verifiedHash = await confirmation.confirm(user, password, 'wrongPassword', signal)
+    if (email === user.email) throw new ServiceError('emailIsCurrent')
+    const holder = await users.findByEmail(email)
+    if (holder !== undefined && !requireEmailVerification) throw new ServiceError('emailTaken')
+    const now = clock()
+    const { token, stored } = newMailedToken('emailChange', user.id, email, now)
+    const event = newEvent('email.change-requested', actor, user.id, now)
+    if (!(await mailedTokens.add(stored, event, verifiedHash))) throw tooManyMails()
+    if (holder !== undefined) await takenEmails.tellHolder(email, actor.ip)
+    else mails.newEmail(email, token)
+    mails.emailChangeRequested(user.email, email)
+  }
+
+  /** Mails the link that verifies the user's address, if it is not verified. @throws {ServiceError} `tooManyRequests` */
+  async resendVerification(user: User, actor: Actor): Promise<void> {
+    if (user.emailVerified) return
+    const { mailedTokens, mails, clock } = this.#parts
+    const now = clock()
+    const { token, stored } = newMailedToken('verification', user.id, user.email, now)
+    const event = newEvent('email.verification-requested', actor, user.id, now)
+    if (!(await mailedTokens.add(stored, event, null))) throw tooManyMails()
+    mails.verification(user.email, token)
+  }
+
+  /**
+   * Uses a mailed token: its address is the user's from now on, and verified.
+   * @param ip where it comes from; who presents the token is the user, signed in or not.
+   * @throws {ServiceError} `badMailedToken`, `emailTaken`
+   */
+  async verify(token: string, ip: string): Promise<User> {
+    const { users, mailedTokens, mails, clock } = this.#parts
+    const now = clock()
+    const stored = await mailedTokens.find(digestOf(token), now)
+    const type = stored && CONFIRMED[stored.purpose]
+    if (stored === undefined || type === undefined) throw new ServiceError('badMailedToken')
+    const before = await users.find(stored.userId)
+    const event = newEvent(type, { type: 'user', id: stored.userId, ip }, stored.userId, now)
+    const user = await mailedTokens.confirmEmail(stored, event)
+    if (user === 'emailTaken') throw new ServiceError('emailTaken')
+    if (before === undefined || user === undefined) throw new ServiceError('badMailedToken')
+    if (before.email !== user.email) mails.emailChanged(before.email, user.email)
+    return user
+  }
+}

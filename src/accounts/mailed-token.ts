@@ -1,0 +1,87 @@
+/** Tokens that are mailed: whoever presents one reads the mails of its address. Each works once, and for a while. */
+import { createHash, randomBytes } from 'node:crypto'
+import type { Session } from '../auth/session.ts'
+import type { AuditEvent, EventType } from '../users/event.ts'
+import type { User } from '../users/user.ts'
+import type { MaybePromise } from '../users/user-store.ts'
+import { EMAIL_CHANGE, PASSWORD_RESET, VERIFICATION } from './mailed-token-lifetimes.ts'
+
+/** `accountExists` resets a password too; apart, so that whoever signs up with a stranger's address uses up no reset of theirs. */
+export type MailPurpose = 'verification' | 'emailChange' | 'passwordReset' | 'accountExists'
+
+const LIFETIMES: Record<MailPurpose, number> = {
+  verification: VERIFICATION,
+  emailChange: EMAIL_CHANGE,
+  passwordReset: PASSWORD_RESET,
+  accountExists: PASSWORD_RESET,
+}
+
+/** Tokens of one purpose that a user is mailed within a span (milliseconds): nobody floods a mailbox through us. */
+export const MAILED_AT_MOST = 5
+export const MAILED_WITHIN = 3_600_000
+
+/** What each of them has left in the audit log, which is what counts: tokens go when they are used or ended. */
+export const MAILED_BY: Record<MailPurpose, readonly EventType[]> = {
+  verification: ['user.signed-up', 'email.verification-requested'],
+  emailChange: ['email.change-requested'],
+  passwordReset: ['password.reset-requested'],
+  accountExists: ['user.sign-up-repeated'],
+}
+
+/** As it is stored: the token itself is in the mail alone. Moments are milliseconds since the epoch. */
+export interface MailedToken {
+  /** SHA-256 of the token, base64url. */
+  readonly digest: string
+  readonly purpose: MailPurpose
+  readonly userId: string
+  /** The address that it is mailed to. */
+  readonly email: string
+  readonly createdAt: number
+  readonly expiresAt: number
+}
+
+/** Bytes. */
+const TOKEN_LENGTH = 32
+
+export const digestOf = (token: string): string => createHash('sha256').update(token).digest('base64url')
+
+/** A token, and what is stored of it. */
+export const newMailedToken = (
+  purpose: MailPurpose,
+  userId: string,
+  email: string,
+  now: number,
+): { token: string; stored: MailedToken } => {
+  const token = randomBytes(TOKEN_LENGTH).toString('base64url')
+  const expiresAt = now + LIFETIMES[purpose]
+  return { token, stored: { digest: digestOf(token), purpose, userId, email, createdAt: now, expiresAt } }
+}
+
+/** What mailed tokens need of a store. Every write is on disk before its promise resolves, its event with it. */
+export interface MailedTokenStore {
+  /**
+   * Keeps a token, if the user is enabled and has not been mailed too many of its purpose ({@link MAILED_BY}).
+   * @param verifiedHash where given, only while it is the hash of the user's password.
+   * @returns false where it is not kept.
+   */
+  add(token: MailedToken, event: AuditEvent, verifiedHash: string | null): Promise<boolean>
+  /** What is known of a token that can be used at a moment. */
+  find(digest: string, now: number): MaybePromise<MailedToken | undefined>
+  /**
+   * Uses up a token of a verification, or of a change of the e-mail with all others of the user: its address is the user's,
+   * and verified.
+   * @returns the user as changed, `undefined` when the token cannot be used, `'emailTaken'` when another has that e-mail.
+   */
+  confirmEmail(token: MailedToken, event: AuditEvent): Promise<User | 'emailTaken' | undefined>
+  /**
+   * Uses up a token of a password reset with all others of the user: replaces the password's hash, ends every session,
+   * opens this one. The address that it was mailed to is verified by it.
+   * @returns the user as changed, `undefined` when the token cannot be used.
+   */
+  resetPassword(
+    token: MailedToken,
+    session: Session,
+    newHash: string,
+    event: AuditEvent,
+  ): Promise<User | undefined>
+}

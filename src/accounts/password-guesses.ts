@@ -1,0 +1,93 @@
+/**
+ * Passwords that are tried on an account. Counted before the hash and not after it, so that a thousand at once are not all
+ * let through; and whether there is such an account or not, so that being refused tells nothing about it.
+ */
+import { createHash } from 'node:crypto'
+import type { GuessLimits, OpenRateLimit, RateLimit } from '../auth/rate-limits.ts'
+import { ServiceError } from '../errors.ts'
+
+export interface PasswordGuesses {
+  /**
+   * @param key {@link guessesAtSignIn} or {@link guessesOfUser}.
+   * @param guess what the right password leads to, `undefined` for a wrong one. What it throws was no guess.
+   * @throws {ServiceError} `tooManyRequests` before `guess` is called, and whatever that throws.
+   */
+  check<Right>(key: string, guess: () => Promise<Right | undefined>): Promise<Right | undefined>
+}
+
+/** 128 bits: neither memory nor the table of counts holds e-mails. */
+const DIGEST_LENGTH = 22
+
+/** By whoever is not signed in. */
+export const guessesAtSignIn = (email: string): string =>
+  `email:${createHash('sha256').update(email).digest('base64url').slice(0, DIGEST_LENGTH)}`
+
+/** By whoever is signed in: strangers cannot make a user wait, and a stolen session cannot try passwords without end. */
+export const guessesOfUser = (userId: string): string => `user:${userId}`
+
+/** An attempt that was let through, and counted. */
+interface Attempt {
+  /** It was none after all. */
+  takeBack(): Promise<unknown>
+  /** It was the right one: nothing before it counts any more. */
+  forget(): Promise<unknown>
+}
+
+export class LimitedGuesses implements PasswordGuesses {
+  readonly #limits: GuessLimits
+  /** Those that wait for nothing. Counts the refused ones too, so it says only that they are used up. */
+  readonly #free: RateLimit
+  /** Lets one through, then none until the wait is over; one operation of the store, so it is one of any number. */
+  readonly #gate: RateLimit
+  /** How many went through the gate. */
+  readonly #waits: RateLimit
+
+  constructor(open: OpenRateLimit, limits: GuessLimits) {
+    const { free, memory, firstWait, longestWait } = limits
+    this.#limits = limits
+    this.#free = open({ name: 'password-guesses', points: free, seconds: memory })
+    this.#gate = open({ name: 'password-gate', points: 1, seconds: firstWait })
+    this.#waits = open({ name: 'password-waits', points: 0, seconds: memory + longestWait })
+  }
+
+  async check<Right>(key: string, guess: () => Promise<Right | undefined>): Promise<Right | undefined> {
+    const attempt = await this.#admit(key)
+    let right: Right | undefined
+    try {
+      right = await guess()
+    } catch (error) {
+      await attempt.takeBack()
+      throw error
+    }
+    if (right !== undefined) await attempt.forget()
+    return right
+  }
+
+  async #admit(key: string): Promise<Attempt> {
+    const { free, memory, firstWait, longestWait } = this.#limits
+    if ((await this.#free.consume(key)).allowed) {
+      // While there are free ones, no wait is remembered.
+      return { takeBack: () => this.#free.giveBack(key), forget: () => this.#free.delete(key) }
+    }
+    const waits = await this.#waits.used(key)
+    const wait = Math.min(firstWait * 2 ** waits, longestWait)
+    const { allowed, seconds } = await this.#gate.consume(key, wait)
+    if (!allowed) {
+      throw new ServiceError('tooManyRequests', { headers: { 'retry-after': String(seconds) }, quiet: true })
+    }
+    // Remembered from here on, and not from the first one: else there were free ones again every few minutes.
+    const remembered = wait + memory
+    await Promise.all([
+      this.#waits.set(key, waits + 1, remembered),
+      this.#free.set(key, free + 1, remembered),
+    ])
+    return {
+      // Whoever gives one up that the gate has let through could have the wait of all others begin anew.
+      takeBack: async () => undefined,
+      forget: () => Promise.all([this.#free, this.#gate, this.#waits].map(limit => limit.delete(key))),
+    }
+  }
+}
+
+/** For `RATE_LIMIT=off`. */
+export const unlimitedGuesses: PasswordGuesses = { check: (_key, guess) => guess() }

@@ -1,0 +1,17 @@
+import type { AccessTokens } from '../auth/access-tokens.ts'
+import type { Session } from '../auth/session.ts'
+import type { User } from '../users/user.ts'
+
+export interface SignedIn {
+  readonly accessToken: string
+  /** Milliseconds since the epoch. */
+  readonly expiresAt: number
+  readonly user: User
+}
+
+/** What a session is handed out as. */
+export const signedIn = (tokens: AccessTokens, user: User, session: Session): SignedIn => ({
+  accessToken: tokens.issue(session),
+  expiresAt: session.expiresAt,
+  user,
+})

@@ -1,0 +1,81 @@
+/**
+ * Which hashes of passwords are taken from elsewhere, and how much each may cost: whoever signs in has it computed once,
+ * on a thread that others wait for too.
+ */
+import { parseOptions } from '@node-rs/argon2'
+import { laneSize, parseScrypt } from './scrypt-hash.ts'
+
+/** Characters; with the longest salt and digest that anybody uses a hash has some 250. */
+const MAX_LENGTH = 512
+
+const UNKNOWN = 'must be an argon2, bcrypt or scrypt hash'
+const MALFORMED = 'is malformed'
+const TOO_COSTLY = 'costs too much to verify'
+
+/** KiB, passes and lanes: at the most about a second. */
+const ARGON2_LIMITS = { memoryCost: 262_144, timeCost: 16, parallelism: 16 }
+
+/** Each step doubles the work: 14 takes about a second. Below 4 bcrypt is not defined. */
+const BCRYPT_COSTS = { least: 4, most: 14 }
+
+/** Bytes at once and in all, and lanes: at the most about three seconds. */
+const SCRYPT_LIMITS = { lane: 268_435_456, lanes: 1_073_741_824, blockSize: 32, parallelism: 16 }
+
+const argon2Fault = (encoded: string): string | null => {
+  try {
+    const { memoryCost, timeCost, parallelism } = parseOptions(encoded)
+    const costly =
+      memoryCost > ARGON2_LIMITS.memoryCost ||
+      timeCost > ARGON2_LIMITS.timeCost ||
+      parallelism > ARGON2_LIMITS.parallelism
+    return costly ? TOO_COSTLY : null
+  } catch {
+    return MALFORMED
+  }
+}
+
+/** Sixteen bytes of salt and twenty-three of digest, in bcrypt's own base64. */
+const BCRYPT = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/
+
+const bcryptFault = (encoded: string): string | null => {
+  const cost = Number(BCRYPT.exec(encoded)?.[1] ?? 0)
+  if (cost < BCRYPT_COSTS.least) return MALFORMED
+  return cost > BCRYPT_COSTS.most ? TOO_COSTLY : null
+}
+
+const scryptFault = (encoded: string): string | null => {
+  const hash = parseScrypt(encoded)
+  // RFC 7914 §2: with small blocks the cost has an end.
+  if (hash === null || hash.logCost >= 16 * hash.blockSize) return MALFORMED
+  const lane = laneSize(hash)
+  const costly =
+    lane > SCRYPT_LIMITS.lane ||
+    lane * hash.parallelism > SCRYPT_LIMITS.lanes ||
+    hash.blockSize > SCRYPT_LIMITS.blockSize ||
+    hash.parallelism > SCRYPT_LIMITS.parallelism
+  return costly ? TOO_COSTLY : null
+}
+
+export type HashKind = 'argon2' | 'bcrypt' | 'scrypt'
+
+const KINDS: readonly (readonly [RegExp, HashKind])[] = [
+  [/^\$argon2(id|i|d)\$/, 'argon2'],
+  [/^\$2[aby]\$/, 'bcrypt'],
+  [/^\$scrypt\$/, 'scrypt'],
+]
+
+const FAULTS: Readonly<Record<HashKind, (encoded: string) => string | null>> = {
+  argon2: argon2Fault,
+  bcrypt: bcryptFault,
+  scrypt: scryptFault,
+}
+
+export const hashKind = (encoded: string): HashKind | null =>
+  KINDS.find(([start]) => start.test(encoded))?.[1] ?? null
+
+/** @returns why a hash cannot be taken, in the words of the error body; `null` when it can. */
+export const hashFault = (encoded: string): string | null => {
+  const kind = hashKind(encoded)
+  if (kind === null) return UNKNOWN
+  return encoded.length > MAX_LENGTH ? MALFORMED : FAULTS[kind](encoded)
+}

@@ -1,0 +1,36 @@
+import type { AuditEvent } from '../users/event.ts'
+import type { User } from '../users/user.ts'
+import type { MaybePromise } from '../users/user-store.ts'
+import type { Session } from './session.ts'
+
+/**
+ * What identification and sessions need of a store. Every write is on disk before its promise resolves; the event
+ * that it is given is kept in the same transaction, if there was a change.
+ */
+export interface SessionStore {
+  /**
+   * Opens a session if, at that very moment, the user is enabled and the password is still the one that was verified.
+   * @param verifiedHash `null` for a session that no password opens.
+   * @returns false when it is not so.
+   */
+  open(session: Session, verifiedHash: string | null, event: AuditEvent): Promise<boolean>
+  /** Ends one session of the event's user. @returns false when the user has no such session. */
+  end(id: string, event: AuditEvent): Promise<boolean>
+  /** Ends every session of the event's user, but for one. @returns false when there is no such user. */
+  endAll(exceptId: string | null, event: AuditEvent): Promise<boolean>
+  /** The newest sessions of a user that have not reached their absolute end or been idle since `idleSince`, newest first. */
+  list(userId: string, now: number, idleSince: number, limit: number): MaybePromise<readonly Session[]>
+  /**
+   * Whether what is found may still be used is the caller's to judge.
+   * @param onAsk called when the store is really asked, which may be long after: what changed before then is in the answer.
+   */
+  find(id: string, onAsk?: () => void): MaybePromise<FoundSession | undefined>
+}
+
+/** A session with its user, as the store has them. */
+export interface FoundSession {
+  readonly session: Session
+  readonly user: User
+  /** The store's own number of the user, never given twice: what it notes last requests by. */
+  readonly userKey: number
+}
