@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { bearer, freshEmail, PASSWORD, signIn, signUp, temporaryFolder } from './support/build.ts'
 import { onEveryEngine } from './support/engines.ts'
-import { refused } from './support/shapes.ts'
+import { errorsAt, globalErrorOf } from './support/error-answer.ts'
 
 await onEveryEngine(t, async (t, { build }) => {
   const env = { RATE_LIMIT: 'off' }
@@ -26,20 +26,20 @@ await onEveryEngine(t, async (t, { build }) => {
   const LOW = '\udc00'
 
   t.test('every failing field is reported (DESIGN §3, §7.2)', async t => {
-    refused(t, await post('/account/sign-up', {}), 400, ['email', 'password'], 'missing')
-    refused(t, await post('/account/sign-in', {}), 400, ['email', 'password'], 'missing at sign-in')
-    refused(t, await post('/account/sign-in', { email: 1, password: null }), 400, ['email', 'password'])
+    errorsAt(t, await post('/account/sign-up', {}), 400, ['email', 'password'], 'missing')
+    errorsAt(t, await post('/account/sign-in', {}), 400, ['email', 'password'], 'missing at sign-in')
+    errorsAt(t, await post('/account/sign-in', { email: 1, password: null }), 400, ['email', 'password'])
     const types = { email: 1, password: true, firstName: 5, lastName: ['x'], role: 'admin' }
-    refused(t, await post('/account/sign-up', types), 400, Object.keys(types), 'types')
+    errorsAt(t, await post('/account/sign-up', types), 400, Object.keys(types), 'types')
     const values = { email: 'nobody', password: 'x', firstName: '', lastName: 'y'.repeat(129), role: 0 }
-    refused(t, await post('/account/sign-up', values), 400, Object.keys(values), 'values')
+    errorsAt(t, await post('/account/sign-up', values), 400, Object.keys(values), 'values')
     const rules = { email: 'nobody', password: 'password123', firstName: `a${NUL}`, lastName: '   ', x: 1 }
-    refused(t, await post('/account/sign-up', rules), 400, Object.keys(rules), 'all kinds of rules')
+    errorsAt(t, await post('/account/sign-up', rules), 400, Object.keys(rules), 'all kinds of rules')
   })
 
   t.test('every message of a field is reported (DESIGN §3)', async t => {
     const response = await register({ email: 'x'.repeat(255) })
-    refused(t, response, 400, ['email'])
+    errorsAt(t, response, 400, ['email'])
     t.equal(new Set(response.json().errors.email).size, 2, 'too long, and no e-mail')
   })
 
@@ -55,12 +55,12 @@ await onEveryEngine(t, async (t, { build }) => {
       '',
     ]) {
       const response = await register({ [property]: true })
-      refused(t, response, 400, [property], `sign-up: "${property}"`)
+      errorsAt(t, response, 400, [property], `sign-up: "${property}"`)
       t.strictSame(response.json().errors[property], ['is not allowed'])
     }
     const body = { email: freshEmail(), password: PASSWORD, firstName: 'x' }
     const response = await post('/account/sign-in', body)
-    refused(t, response, 400, ['firstName'])
+    errorsAt(t, response, 400, ['firstName'])
     t.strictSame(response.json().errors.firstName, ['is not allowed'])
   })
 
@@ -68,14 +68,14 @@ await onEveryEngine(t, async (t, { build }) => {
     const { token } = await signUp(app)
     for (const value of [5, 0, true, false, [], ['x'], {}]) {
       const title = JSON.stringify(value)
-      refused(t, await register({ firstName: value }), 400, ['firstName'], title)
-      refused(t, await register({ email: value }), 400, ['email'], title)
-      refused(t, await register({ password: value }), 400, ['password'], title)
-      refused(t, await rename(token, { lastName: value }), 400, ['lastName'], title)
+      errorsAt(t, await register({ firstName: value }), 400, ['firstName'], title)
+      errorsAt(t, await register({ email: value }), 400, ['email'], title)
+      errorsAt(t, await register({ password: value }), 400, ['password'], title)
+      errorsAt(t, await rename(token, { lastName: value }), 400, ['lastName'], title)
     }
-    refused(t, await register({ email: null, password: null }), 400, ['email', 'password'], 'null')
+    errorsAt(t, await register({ email: null, password: null }), 400, ['email', 'password'], 'null')
     for (const body of [[], 'x', 5, true, null, [{ email: freshEmail(), password: PASSWORD }]])
-      refused(t, await post('/account/sign-up', body), 400, ['global'], `body ${JSON.stringify(body)}`)
+      globalErrorOf(t, await post('/account/sign-up', body), 400, `body ${JSON.stringify(body)}`)
   })
 
   t.test('an e-mail is trimmed and kept in lower case (DESIGN §4)', async t => {
@@ -90,7 +90,7 @@ await onEveryEngine(t, async (t, { build }) => {
     const ofLength = (length: number) => `${'l'.repeat(length - domain.length - 1)}@${domain}`
     t.equal((await register({ email: ofLength(254) })).statusCode, 201, '254')
     t.equal((await register({ email: `  m${ofLength(254).slice(1)}  ` })).statusCode, 201, 'measured trimmed')
-    refused(t, await register({ email: ofLength(255) }), 400, ['email'], '255')
+    errorsAt(t, await register({ email: ofLength(255) }), 400, ['email'], '255')
     for (const email of [
       '',
       '  ',
@@ -101,7 +101,7 @@ await onEveryEngine(t, async (t, { build }) => {
       'a@b@example.com',
       'a@exam ple.com',
     ])
-      refused(t, await register({ email }), 400, ['email'], JSON.stringify(email))
+      errorsAt(t, await register({ email }), 400, ['email'], JSON.stringify(email))
   })
 
   t.test('NUL and lone surrogates are refused under their field (DESIGN §4)', async t => {
@@ -109,17 +109,17 @@ await onEveryEngine(t, async (t, { build }) => {
     for (const bad of [NUL, HIGH, LOW, LOW + HIGH, `${HIGH}x`]) {
       const title = JSON.stringify(bad)
       for (const text of [bad, `a${bad}`, `${bad}b`, `a${bad}b`]) {
-        refused(t, await register({ firstName: text }), 400, ['firstName'], `firstName ${title}`)
-        refused(t, await register({ lastName: text }), 400, ['lastName'], `lastName ${title}`)
-        refused(
+        errorsAt(t, await register({ firstName: text }), 400, ['firstName'], `firstName ${title}`)
+        errorsAt(t, await register({ lastName: text }), 400, ['lastName'], `lastName ${title}`)
+        errorsAt(
           t,
           await rename(token, { firstName: text, lastName: text }),
           400,
           ['firstName', 'lastName'],
           title,
         )
-        refused(t, await register({ email: `${text}@example.com` }), 400, ['email'], `email ${title}`)
-        refused(t, await register({ email: freshEmail() + text }), 400, ['email'], `email ends ${title}`)
+        errorsAt(t, await register({ email: `${text}@example.com` }), 400, ['email'], `email ${title}`)
+        errorsAt(t, await register({ email: freshEmail() + text }), 400, ['email'], `email ends ${title}`)
       }
     }
   })
@@ -139,8 +139,8 @@ await onEveryEngine(t, async (t, { build }) => {
       t.equal((await rename(token, { lastName: given })).json().lastName, kept, `PUT /account ${kept}`)
     }
     for (const name of ['', ' ', '\t\n ', `${longest}😀`, 'x'.repeat(129)]) {
-      refused(t, await register({ firstName: name, lastName: name }), 400, ['firstName', 'lastName'], name)
-      refused(
+      errorsAt(t, await register({ firstName: name, lastName: name }), 400, ['firstName', 'lastName'], name)
+      errorsAt(
         t,
         await rename(token, { firstName: name, lastName: name }),
         400,
@@ -187,7 +187,7 @@ await onEveryEngine(t, async (t, { build }) => {
       `${'🦊🐙'.repeat(64)}🦉`,
       `${'kV7#'.repeat(32)}k`,
     ])
-      refused(t, await register({ password }), 400, ['password'], `${[...password].length} characters`)
+      errorsAt(t, await register({ password }), 400, ['password'], `${[...password].length} characters`)
   })
 
   t.test('a password is taken as it is, never trimmed or cut (DESIGN §4)', async t => {
@@ -204,13 +204,16 @@ await onEveryEngine(t, async (t, { build }) => {
       t.equal(response.statusCode, 201, `${title}: ${response.body}`)
       const { email } = response.json().user
       t.equal((await signIn(app, email, password)).statusCode, 200, title)
-      for (const other of others) refused(t, await signIn(app, email, other), 401, ['credentials'], title)
+      for (const other of others) errorsAt(t, await signIn(app, email, other), 401, ['credentials'], title)
     }
   })
 
   t.test('two passwords that differ in a lone surrogate are never taken for one (DESIGN §4)', async t => {
     const response = await register({ password: `kV7#pq2z${HIGH}` })
-    if (response.statusCode !== 201) return refused(t, response, 400, ['password'])
+    if (response.statusCode !== 201) {
+      errorsAt(t, response, 400, ['password'])
+      return
+    }
     const { email } = response.json().user
     t.not((await signIn(app, email, `kV7#pq2z${LOW}`)).statusCode, 200)
     t.not((await signIn(app, email, 'kV7#pq2z\ufffd')).statusCode, 200)
@@ -218,14 +221,14 @@ await onEveryEngine(t, async (t, { build }) => {
 
   t.test('commonly used passwords are refused (DESIGN §4)', async t => {
     for (const password of ['password', '12345678', 'qwertyuiop', 'iloveyou', 'password123', 'Password1'])
-      refused(t, await register({ password }), 400, ['password'], password)
+      errorsAt(t, await register({ password }), 400, ['password'], password)
   })
 
   t.test('a password equal to the e-mail is refused (DESIGN §4)', async t => {
     const email = freshEmail('Equal')
     for (const password of [email, email.toLowerCase(), email.toUpperCase()])
-      refused(t, await register({ email, password }), 400, ['password'], password)
-    refused(t, await register({ email: ` ${email} `, password: email }), 400, ['password'], 'trimmed')
+      errorsAt(t, await register({ email, password }), 400, ['password'], password)
+    errorsAt(t, await register({ email: ` ${email} `, password: email }), 400, ['password'], 'trimmed')
   })
 
   t.test('PASSWORD_MIN_LENGTH raises the minimum, for new passwords only (DESIGN §4, §8)', async t => {
@@ -236,7 +239,7 @@ await onEveryEngine(t, async (t, { build }) => {
     const strict = await build(t, { env: { ...env, DATABASE_URL, PASSWORD_MIN_LENGTH: '12' } })
     const attempt = (password: string) =>
       strict.inject({ method: 'POST', url: '/account/sign-up', payload: { email: freshEmail(), password } })
-    refused(t, await attempt('kV7#pq2zkV7'), 400, ['password'], '11 characters')
+    errorsAt(t, await attempt('kV7#pq2zkV7'), 400, ['password'], '11 characters')
     t.equal((await attempt('kV7#pq2zkV7#')).statusCode, 201, '12 characters')
     t.equal((await signIn(strict, email, 'kV7#pq2z')).statusCode, 200, 'the older password still opens')
   })

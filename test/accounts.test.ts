@@ -16,7 +16,8 @@ import {
   updateUser,
 } from './support/build.ts'
 import { onEveryEngine } from './support/engines.ts'
-import { ACCOUNT, hasShape, isPrivateJson, refused } from './support/shapes.ts'
+import { errorsAt, globalErrorOf } from './support/error-answer.ts'
+import { ACCOUNT, hasShape, isPrivateJson } from './support/shapes.ts'
 
 await onEveryEngine(t, async (t, { build }) => {
   const DAY = 86_400_000
@@ -85,7 +86,7 @@ await onEveryEngine(t, async (t, { build }) => {
     const { email } = await signUp(app)
     for (const taken of [email, email.toUpperCase(), `  ${email}\t`]) {
       const response = await post('/account/sign-up', { email: taken, password: PASSWORD })
-      refused(t, response, 409, ['email'], taken)
+      errorsAt(t, response, 409, ['email'], taken)
       t.notOk(response.headers['set-cookie'], 'no session comes of it')
     }
   })
@@ -110,7 +111,7 @@ await onEveryEngine(t, async (t, { build }) => {
   t.test('any wrong pair is the same 401 under `credentials` (DESIGN §4)', async t => {
     const { email } = await signUp(app)
     const wrong = await signIn(app, email, `${PASSWORD}.`)
-    refused(t, wrong, 401, ['credentials'], 'wrong password')
+    errorsAt(t, wrong, 401, ['credentials'], 'wrong password')
     t.notOk(wrong.headers['set-cookie'])
     for (const [title, address, password] of [
       ['unknown e-mail', freshEmail(), PASSWORD],
@@ -129,9 +130,9 @@ await onEveryEngine(t, async (t, { build }) => {
     const { email, id } = await signUp(app)
     t.equal((await updateUser(app, id, { disabled: true })).statusCode, 200)
     const right = await signIn(app, email)
-    refused(t, right, 403, ['global'])
+    globalErrorOf(t, right, 403)
     t.notOk(right.headers['set-cookie'])
-    refused(t, await signIn(app, email, `${PASSWORD}.`), 401, ['credentials'], 'wrong password')
+    errorsAt(t, await signIn(app, email, `${PASSWORD}.`), 401, ['credentials'], 'wrong password')
   })
 
   t.test('GET /account is the own view, by header and by cookie, HEAD too (§4, §5.1, DESIGN §4)', async t => {
@@ -145,7 +146,7 @@ await onEveryEngine(t, async (t, { build }) => {
       isPrivateJson(t, head, 200)
       t.equal(head.body, '')
     }
-    refused(t, await app.inject({ url: '/account' }), 401, ['global'], 'no token')
+    globalErrorOf(t, await app.inject({ url: '/account' }), 401, 'no token')
     t.equal((await app.inject({ method: 'HEAD', url: '/account' })).statusCode, 401)
   })
 
@@ -168,13 +169,13 @@ await onEveryEngine(t, async (t, { build }) => {
 
   t.test('PUT /account wants at least one property, and only its own (DESIGN §3, §4)', async t => {
     const { token } = await signUp(app, { firstName: 'Kept' })
-    refused(t, await put(token, {}), 400, ['global'], 'none')
+    globalErrorOf(t, await put(token, {}), 400, 'none')
     for (const property of ['email', 'password', 'disabled', 'emailVerified', 'id', 'createdAt']) {
       const response = await put(token, { firstName: 'Lost', [property]: true })
-      refused(t, response, 400, [property])
+      errorsAt(t, response, 400, [property])
       t.strictSame(response.json().errors[property], ['is not allowed'])
     }
-    refused(t, await put(token, { firstName: 1, lastName: '' }), 400, ['firstName', 'lastName'])
+    errorsAt(t, await put(token, { firstName: 1, lastName: '' }), 400, ['firstName', 'lastName'])
     t.equal((await account(token)).firstName, 'Kept', 'a refused change changes nothing')
   })
 

@@ -13,7 +13,8 @@ import {
   updateUser,
 } from './support/build.ts'
 import { onEveryEngine } from './support/engines.ts'
-import { ADMIN_USER, hasShape, isPrivateJson, refused } from './support/shapes.ts'
+import { errorsAt, globalErrorOf } from './support/error-answer.ts'
+import { ADMIN_USER, hasShape, isPrivateJson } from './support/shapes.ts'
 
 await onEveryEngine(t, async (t, { build }) => {
   const clock = manualClock()
@@ -73,14 +74,14 @@ await onEveryEngine(t, async (t, { build }) => {
   })
 
   t.test('a user who is not there is a 404, what is no id a 400 (§7.2, DESIGN §3)', async t => {
-    refused(t, await update(NOBODY, { firstName: 'x' }), 404, ['global'], 'unknown')
+    globalErrorOf(t, await update(NOBODY, { firstName: 'x' }), 404, 'unknown')
     for (const id of ['01890000-0000-7000-8000', 'x', 'a%00b', '%F0%9F%98%80'])
-      refused(t, await update(id, { firstName: 'x' }), 400, ['id'], `no id at all: ${id}`)
+      errorsAt(t, await update(id, { firstName: 'x' }), 400, ['id'], `no id at all: ${id}`)
   })
 
   t.test('at least one property is wanted (DESIGN §4)', async t => {
     const { id } = await signUp(app)
-    refused(t, await update(id, {}), 400, ['global'])
+    globalErrorOf(t, await update(id, {}), 400)
   })
 
   t.test(
@@ -111,11 +112,11 @@ await onEveryEngine(t, async (t, { build }) => {
       ] as [string, ...unknown[]][])
         for (const value of values) {
           const title = `${property}: ${JSON.stringify(value).slice(0, 30)}`
-          refused(t, await update(id, { lastName: 'Lost', [property]: value }), 400, [property], title)
+          errorsAt(t, await update(id, { lastName: 'Lost', [property]: value }), 400, [property], title)
         }
       const all = { firstName: 1, lastName: '', email: 'x', disabled: 'x', emailVerified: 0, role: 1, '': 1 }
       const response = await update(id, all)
-      refused(t, response, 400, Object.keys(all), 'all at once')
+      errorsAt(t, response, 400, Object.keys(all), 'all at once')
       t.strictSame(response.json().errors.role, ['is not allowed'])
       t.strictSame(await stored(email), before)
       t.equal(await accountStatus(app, token), 200)
@@ -141,7 +142,7 @@ await onEveryEngine(t, async (t, { build }) => {
       const before = await stored(one.email)
       for (const email of [other.email, other.email.toUpperCase(), ` ${other.email} `]) {
         const change = { firstName: 'Lost', email, disabled: true, emailVerified: true }
-        refused(t, await update(one.id, change), 409, ['email'], email)
+        errorsAt(t, await update(one.id, change), 409, ['email'], email)
       }
       t.strictSame(await stored(one.email), before)
       t.equal(await accountStatus(app, one.token), 200, 'not even disabled')
@@ -161,7 +162,7 @@ await onEveryEngine(t, async (t, { build }) => {
       const health = await app.inject({ url: '/health', headers: bearer(one) })
       t.equal(health.statusCode, 200, 'a public route is still served (§5.1.3)')
     }
-    refused(t, await signIn(app, email), 403, ['global'])
+    globalErrorOf(t, await signIn(app, email), 403)
     t.equal((await update(id, { disabled: true })).statusCode, 200, 'twice is as once')
     t.equal((await update(id, { disabled: false })).json().disabled, false)
     for (const one of [token, second]) t.equal(await accountStatus(app, one), 401, 'not back')
@@ -211,7 +212,7 @@ await onEveryEngine(t, async (t, { build }) => {
       users.map(({ id }, number) => update(id, { email: number % 2 ? email : email.toUpperCase() })),
     )
     t.strictSame(statuses(answers), [200, ...Array<number>(9).fill(409)])
-    for (const answer of answers) if (answer.statusCode === 409) refused(t, answer, 409, ['email'])
+    for (const answer of answers) if (answer.statusCode === 409) errorsAt(t, answer, 409, ['email'])
     const winner = answers.findIndex(({ statusCode }) => statusCode === 200)
     t.equal((await stored(email)).id, users[winner]?.id)
   })

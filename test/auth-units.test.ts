@@ -7,10 +7,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { AccessTokens, isInForce } from '../src/auth/access-tokens.ts'
 import { AdminKeys } from '../src/auth/admin-keys.ts'
-import { BoundedQueue } from '../src/auth/bounded-queue.ts'
-import { KeyedMutex } from '../src/auth/keyed-mutex.ts'
 import { newSession } from '../src/auth/session.ts'
 import { keptSecret, signingKeys } from '../src/auth/signing-keys.ts'
+import { BoundedQueue } from '../src/concurrency/bounded-queue.ts'
+import { KeyedMutex } from '../src/concurrency/keyed-mutex.ts'
 import { ADMIN_KEY, manualClock, temporaryFolder } from './support/build.ts'
 
 const PROJECT = join(import.meta.dirname, '..')

@@ -29,9 +29,39 @@ const WRONG: [name: string, values: string[]][] = [
   ['NODE_ENV', ['prod', 'Production']],
   ['LOG_LEVEL', ['loud']],
   ['LOG_REQUESTS', ['yes']],
+  ['RATE_LIMIT', ['yes', '0', '100']],
   ['SESSION_LIFETIME', ['0', 'forever', '1w', '-1d', '99999d', '1.5h']],
   ['SESSION_IDLE', ['0s']],
+  ['EVENTS_KEPT', ['23h', '0', 'always']],
   ['PASSWORD_MIN_LENGTH', ['7', '129']],
+  [
+    'MAIL_URL',
+    [
+      'http://canary@mail.example',
+      'smtp:canary',
+      'smtp://',
+      'smtps://u:canary@h/?logger=true',
+      'smtp://h?pool=no',
+      'smtp://h?connectionTimeout=canary',
+      'smtp://h?requireTLS=canary',
+      'smtp://u:canary%zz@h',
+    ],
+  ],
+  [
+    'MAIL_FROM',
+    [
+      'canary',
+      'Gatehouse <canary>',
+      'a@b.example, c@d.example',
+      'Ann\nBcc: <a@b.example>',
+      'A, B <a@b.example>',
+    ],
+  ],
+  [
+    'PUBLIC_URL',
+    ['accounts.example.com', 'ftp://h', 'https://u:canary@h', 'https://h/?a=b', 'https://h/#a', 'https://'],
+  ],
+  ['WEB_URL', ['/welcome', 'javascript:alert(1)', 'https://u:canary@h', 'https://h/#/app']],
   ['DRAIN_DELAY', ['soon']],
 ]
 
@@ -88,6 +118,7 @@ t.test('values are read in their units, empty ones are absent (DESIGN §8)', asy
     DATABASE_URL: 'sqlite:///var/lib/gatehouse.db',
     SESSION_LIFETIME: '12h',
     SESSION_IDLE: '90',
+    EVENTS_KEPT: '2d',
     DRAIN_DELAY: '500ms',
     TRUST_PROXY: '10.0.0.0/8, ::1, loopback',
     ALLOWED_ORIGINS: 'https://app.example.com, http://localhost:5173',
@@ -99,9 +130,45 @@ t.test('values are read in their units, empty ones are absent (DESIGN §8)', asy
     jwtSecret: { keptIn: '/var/lib/gatehouse.db.jwt-secret' },
     sessionLifetime: 43_200_000,
     sessionIdle: 90_000,
+    eventsKept: 172_800_000,
     drainDelay: 500,
     trustedProxies: ['10.0.0.0/8', '::1', 'loopback'],
     allowedOrigins: ['https://app.example.com', 'http://localhost:5173'],
   })
   t.ok(Object.isFrozen(config))
+})
+
+t.test('mails: whom they are from, where they go and where their links lead (DESIGN §8)', async t => {
+  const { mail, publicUrl, webUrl } = loadConfig({})
+  t.same(mail, { url: null, from: 'Gatehouse <no-reply@localhost>', outbox: join('data', 'outbox') })
+  t.equal(publicUrl, 'http://127.0.0.1:3000')
+  t.equal(webUrl, 'http://127.0.0.1:3000/docs')
+  for (const [HOST, host] of [
+    ['0.0.0.0', 'localhost'],
+    ['::', 'localhost'],
+    ['::1', '[::1]'],
+    ['accounts.internal', 'accounts.internal'],
+  ] as const)
+    t.equal(loadConfig({ HOST, PORT: '80' }).publicUrl, `http://${host}:80`)
+
+  const MAIL_URL = 'smtps://user%40example.com:p%2Fw@mail.example:465/?tls.rejectUnauthorized=false&name=here'
+  const given = loadConfig({
+    DATABASE_URL: 'sqlite:/var/lib/gatehouse/users.db',
+    MAIL_URL,
+    MAIL_FROM: '"Gatehouse, Inc." <no-reply@example.com>',
+    PUBLIC_URL: 'https://example.com/accounts/',
+    WEB_URL: 'https://app.example.com/start?lang=en',
+  })
+  t.same(given.mail, {
+    url: MAIL_URL,
+    from: '"Gatehouse, Inc." <no-reply@example.com>',
+    outbox: join('/var/lib/gatehouse', 'outbox'),
+  })
+  t.equal(given.publicUrl, 'https://example.com/accounts')
+  t.equal(given.webUrl, 'https://app.example.com/start?lang=en')
+  t.equal(loadConfig({ PUBLIC_URL: 'https://example.com' }).webUrl, 'https://example.com/docs')
+  t.equal(
+    loadConfig({ DATABASE_URL: 'postgres://u:p@db/gatehouse', JWT_SECRET: SECRET }).mail.outbox,
+    join('data', 'outbox'),
+  )
 })

@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { openPostgresStorage } from '../src/storage/postgres/storage.ts'
 import { openDatabase } from '../src/storage/sqlite/database.ts'
 import { openSqliteStorage } from '../src/storage/sqlite/storage.ts'
-import { type Added, add, NOW, sessionOf } from './storage/contract/fixtures.ts'
+import { type Added, add, eventOf, NOW, sessionOf } from './storage/contract/fixtures.ts'
 import { accountStatus, build, signUp, temporaryFolder, updateUser } from './support/build.ts'
 import { copyHere, makeSource, runCopy, sourceContent, targetContent } from './support/copy.ts'
 import { createDatabase } from './support/postgres.ts'
@@ -25,17 +25,27 @@ const copied = async (t: Test, users: number) => {
   return { file, url, source, target, added }
 }
 
-const KEEP = { endSessions: false, onlyEnabled: false }
-const END = { endSessions: true, onlyEnabled: false }
+const KEEP = { endSessions: false, onlyEnabled: false, versions: null }
+const END = { endSessions: true, onlyEnabled: false, versions: null }
 
 t.test('what changed in the source is carried over, with the sessions that it ended', async t => {
   const { file, url, source, added } = await copied(t, 8)
   const [renamed, disabled, active, one, other, moved, rehashed] = added
   if (!(renamed && disabled && active && one && other && moved && rehashed)) throw new Error('too few')
-  const email = (who: Added, email: string) => source.users.update(who.user.id, { email }, NOW + 1, KEEP)
-  await source.users.update(renamed.user.id, { firstName: 'Zoë', lastName: null }, NOW + 1, KEEP)
-  await source.users.update(disabled.user.id, { disabled: true }, NOW + 1, END)
-  await source.sessions.open(sessionOf(active.user.id), active.user.passwordHash)
+  const email = (who: Added, email: string) =>
+    source.users.update(who.user.id, { email }, eventOf(who.user.id, NOW + 1), KEEP)
+  await source.users.update(
+    renamed.user.id,
+    { firstName: 'Zoë', lastName: null },
+    eventOf(renamed.user.id, NOW + 1),
+    KEEP,
+  )
+  await source.users.update(disabled.user.id, { disabled: true }, eventOf(disabled.user.id, NOW + 1), END)
+  await source.sessions.open(
+    sessionOf(active.user.id),
+    active.user.passwordHash,
+    eventOf(sessionOf(active.user.id).userId),
+  )
   await source.lastRequests.noteLastRequests(
     [{ key: active.userKey, at: NOW + 2 }],
     [{ id: active.session.id, at: NOW + 2 }],
@@ -45,7 +55,7 @@ t.test('what changed in the source is carried over, with the sessions that it en
   await email(one, 'between@example.com')
   await email(other, one.user.email)
   await email(one, other.user.email)
-  await source.sessions.rehash(rehashed.user.id, rehashed.user.passwordHash, 'stronger')
+  await source.accounts.rehash(rehashed.user.id, rehashed.user.passwordHash, 'stronger')
 
   const { added: copies, changed, unchanged, conflicts } = await copyHere(file, url)
   t.strictSame(
@@ -59,11 +69,11 @@ t.test('what changed in the target is kept, and no session that was ended there 
   const { file, url, source, target, added } = await copied(t, 3)
   const [renamed, disabled, active] = added
   if (!(renamed && disabled && active)) throw new Error('too few')
-  await target.users.update(renamed.user.id, { firstName: 'Later' }, NOW + 9, KEEP)
-  await target.users.update(disabled.user.id, { disabled: true }, NOW + 9, END)
+  await target.users.update(renamed.user.id, { firstName: 'Later' }, eventOf(renamed.user.id, NOW + 9), KEEP)
+  await target.users.update(disabled.user.id, { disabled: true }, eventOf(disabled.user.id, NOW + 9), END)
   for (const { user } of [renamed, disabled]) {
-    await source.users.update(user.id, { firstName: 'Earlier' }, NOW + 8, KEEP)
-    await source.sessions.open(sessionOf(user.id), user.passwordHash)
+    await source.users.update(user.id, { firstName: 'Earlier' }, eventOf(user.id, NOW + 8), KEEP)
+    await source.sessions.open(sessionOf(user.id), user.passwordHash, eventOf(sessionOf(user.id).userId))
   }
   const [userKey, at] = [(await target.sessions.find(active.session.id))?.userKey ?? 0, NOW + 9]
   await target.lastRequests.noteLastRequests([{ key: userKey, at }], [{ id: active.session.id, at }])
@@ -87,12 +97,17 @@ t.test('an e-mail that another user of the target has is reported, and all other
   const { file, url, source, target, added } = await copied(t, 2)
   const holder = await add(target, { email: 'taken@example.com' })
   const refused = await add(source, { email: 'taken@example.com' })
-  await source.users.update(added[0]?.user.id ?? '', { email: 'free@example.com' }, NOW + 1, KEEP)
+  await source.users.update(
+    added[0]?.user.id ?? '',
+    { email: 'free@example.com' },
+    eventOf(added[0]?.user.id ?? '', NOW + 1),
+    KEEP,
+  )
   const next = await add(source)
   const { code, stdout, stderr } = await runCopy(file, url).ended
   t.equal(code, 1)
-  t.match(stdout, '4 users in the source: 1 copied, 1 changed since and copied again, 1 unchanged,')
-  t.match(stdout, '1 in conflict')
+  const lines = ['1 +copied', '1 +changed since and copied again', '1 +unchanged', '0 .*', '1 +in conflict']
+  t.match(stdout, new RegExp(`^4 users in the source:\n  ${lines.join('\n  ')}\n`))
   const { id } = holder.user
   t.match(stderr, `User ${refused.user.id} was left out: user ${id} of the target has the same e-mail\n`)
   t.equal(await target.users.find(refused.user.id), undefined)
@@ -110,7 +125,8 @@ t.test(
     db.exec(`UPDATE users SET email = 'new@example.com', updated_at = 2 WHERE email = 'user2000@example.com';
     UPDATE users SET email = 'user2000@example.com', updated_at = 2 WHERE email = 'user0@example.com';
     WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 11000)
-    INSERT INTO sessions SELECT 'session ' || i, (SELECT min(key) FROM users), i, i, i, NULL, NULL FROM n`)
+    INSERT INTO sessions (id, user_key, created_at, expires_at, last_request_at)
+    SELECT 'session ' || i, (SELECT min(key) FROM users), i, i, i FROM n`)
     db.close()
     t.match(await copyHere(file, url), { changed: 2, unchanged: 1_999, conflicts: 0, complete: true })
     t.strictSame(await targetContent(url), sourceContent(file))

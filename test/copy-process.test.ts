@@ -2,33 +2,15 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import pg from 'pg'
 import t from 'tap'
 import { migrate as migrateTarget } from '../src/storage/postgres/migrate.ts'
 import { openDatabase } from '../src/storage/sqlite/database.ts'
 import { temporaryFolder } from './support/build.ts'
-import { copyHere, makeSource, runCli, runCopy, sourceContent, targetContent } from './support/copy.ts'
-import { createDatabase, query } from './support/postgres.ts'
+import { runCli } from './support/cli.ts'
+import { copyHere, makeSource, runCopy, sourceContent, targetContent } from './support/copy.ts'
+import { createDatabase, holdAt, query } from './support/postgres.ts'
 
 t.setTimeout(120_000)
-
-/** Holds every copy that comes to one user, in the middle of a slice. */
-const holdAt = async (url: string, email: string) => {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  await client.query(`CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS
-    $$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END $$;
-    CREATE TRIGGER hold BEFORE INSERT ON users FOR EACH ROW WHEN (NEW.email = '${email}') EXECUTE FUNCTION hold()`)
-  const waiting = `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`
-  return {
-    close: () => client.query('SELECT pg_advisory_lock(1)'),
-    async arrival(): Promise<void> {
-      while ((await client.query(waiting)).rows.length === 0) await sleep(20)
-    },
-    open: () => client.query('SELECT pg_advisory_unlock(1)'),
-    end: () => client.end(),
-  }
-}
 
 t.test('after kill -9, and after Ctrl-C, another run copies what is missing', async t => {
   const file = join(temporaryFolder(t), 'test.db')
@@ -56,12 +38,12 @@ t.test('after kill -9, and after Ctrl-C, another run copies what is missing', as
   t.equal(code, 1)
   t.match(stderr, /^Stopping after .*$/m)
   t.match(stderr, /^Stopped before the end: run it again.*\n$/m)
-  t.match(stdout, '5,000 users in the source: 2,000 copied')
+  t.match(stdout, /^5,000 users in the source:\n {2}2,000 +copied\n/)
   t.equal(await copied(), 4_000, 'the slice that was under way is there')
 
   const last = await runCopy(file, url).ended
   t.equal(last.code, 0)
-  t.match(last.stdout, /5,000 users in the source: 1,000 copied, .* 4,000 unchanged/)
+  t.match(last.stdout, /^ {2}1,000 +copied\n.*\n {2}4,000 +unchanged$/m)
   t.strictSame(await targetContent(url), sourceContent(file))
 })
 
@@ -101,20 +83,20 @@ t.test('what is wrong is said in one sentence, without a password, and nothing i
   ]
   for (const [file, url, message] of refusals) await t.rejects(copyHere(file, url), { message })
 
-  const cases: [string[], RegExp][] = [
-    [pair(`sqlite:${missing}`, to), /there is no file .*gatehouse\.db/],
-    [pair(to, from), /only from SQLite to PostgreSQL/],
-    [pair('mysql://root:canary-password@localhost/x', to), /--from must be sqlite:/],
-    [pair(from, 'postgres://user:canary-password@host:port/x'), /--to must be sqlite:.* or postgres:/],
-    [pair(from, wrongPassword), /the target: password authentication failed/],
-    [[...pair(from, to), 'postgres://user:canary-password@host/x'], /too many arguments/],
-    [[...pair(from, to), '--too=postgres://user:canary-password@host/x'], /unknown option/],
-    [['copy', '--from', from], /'--to <url>' not specified/],
-    [['move'], /unknown command 'move'/],
+  const cases: [string[], number, RegExp][] = [
+    [pair(`sqlite:${missing}`, to), 1, /^Nothing was copied: .*there is no file .*gatehouse\.db/],
+    [pair(to, from), 2, /^Only from SQLite to PostgreSQL/],
+    [pair('mysql://root:canary-password@localhost/x', to), 2, /^--from must be sqlite:/],
+    [pair(from, 'postgres://user:canary-password@host:port/x'), 2, /^--to must be sqlite:.* or postgres:/],
+    [pair(from, wrongPassword), 1, /^Nothing was copied: the target: password authentication failed/],
+    [[...pair(from, to), 'postgres://user:canary-password@host/x'], 2, /too many arguments/],
+    [[...pair(from, to), '--too=postgres://user:canary-password@host/x'], 2, /unknown option/],
+    [['copy', '--from', from], 2, /'--to <url>' not specified/],
+    [['move'], 2, /unknown command 'move'/],
   ]
-  for (const [args, sentence] of cases) {
-    const { code, stdout, stderr } = await runCli(...args).ended
-    t.equal(code, 1, sentence.source)
+  for (const [args, exitCode, sentence] of cases) {
+    const { code, stdout, stderr } = await runCli(args).ended
+    t.equal(code, exitCode, sentence.source)
     t.match(stderr, sentence)
     t.match(stderr, /^[^\n]+\n$/, `one line: ${sentence.source}`)
     t.equal(stdout, '')

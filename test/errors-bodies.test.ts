@@ -2,7 +2,7 @@
 import { Type } from '@sinclair/typebox'
 import t from 'tap'
 import { bearer, build, PASSWORD, signUp } from './support/build.ts'
-import { errorsOf, globalErrorOf } from './support/error-answer.ts'
+import { errorsAt, errorsOf, globalErrorOf } from './support/error-answer.ts'
 
 const LIMIT = 16 * 1024
 
@@ -98,8 +98,13 @@ t.test('dangerous keys: 400 global, and no prototype is touched (DESIGN §3)', a
     globalErrorOf(t, await post(body, 'application/json', '/test/nested'), 400, `nested: ${body}`)
   }
   t.notOk('polluted' in {}, 'no prototype was changed')
-  const named = errorsOf(t, await post('{"toString":1,"constructor":1,"hasOwnProperty":1}'), 400)
-  t.strictSame(Object.keys(named).sort(), ['constructor', 'email', 'hasOwnProperty', 'password', 'toString'])
+  errorsAt(t, await post('{"toString":1,"constructor":1,"hasOwnProperty":1}'), 400, [
+    'constructor',
+    'email',
+    'hasOwnProperty',
+    'password',
+    'toString',
+  ])
 })
 
 t.test('not UTF-8: 400 global (RFC 8259 §8.1)', async t => {

@@ -178,7 +178,7 @@ t.test('each error is logged once with its context (§7.2, DESIGN §3)', async t
     { url: '/test/sensible/reply-not-found', status: 404, route: '/test/sensible/reply-not-found' },
     { url: '/test/quiet', status: 401, route: '/test/quiet' },
     { url: '/nope', status: 404 },
-    { method: 'DELETE', url: '/account', status: 405 },
+    { method: 'PATCH', url: '/account', status: 405 },
     { url: '/users?limit=0', status: 400, route: '/users' },
     { url: '/admin/users', status: 401, route: '/admin/users' },
     { method: 'POST', url: '/account/sign-up', payload: bad, status: 400, route: '/account/sign-up' },

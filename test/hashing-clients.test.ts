@@ -5,7 +5,7 @@ import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { build, freshEmail, logCapture, PASSWORD, signUp } from './support/build.ts'
 import { globalErrorOf } from './support/error-answer.ts'
-import { HeldHashing } from './support/held-hashing.ts'
+import { HeldHashing } from './support/fake-hashing.ts'
 import { parseAnswer } from './support/process.ts'
 
 const log = logCapture()

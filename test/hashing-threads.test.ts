@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 import t from 'tap'
-import { outcomes, smallHashing, times } from './support/hashing.ts'
+import { outcomes, smallHashing, times } from './support/hashing-threads.ts'
 
 const PASSWORD = 'a pass phrase'
 

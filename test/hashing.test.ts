@@ -2,9 +2,9 @@
 import { createRequire } from 'node:module'
 import { hashSync, parseOptions, verifySync } from '@node-rs/argon2'
 import t from 'tap'
+import { hashOfNobody, isWeak } from '../src/auth/argon2-hash.ts'
 import { isCommon } from '../src/auth/common-passwords.ts'
-import { hashOfNobody, isWeak } from '../src/auth/hash-parameters.ts'
-import { outcomes, smallHashing, times } from './support/hashing.ts'
+import { outcomes, smallHashing, times } from './support/hashing-threads.ts'
 
 const PASSWORD = 'a pass phrase'
 

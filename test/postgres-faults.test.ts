@@ -5,9 +5,10 @@ import pg from 'pg'
 import t, { type Test } from 'tap'
 import type { Parts } from '../src/app.ts'
 import { asAdmin, bearer, build, freshEmail, PASSWORD, signIn, signUp, updateUser } from './support/build.ts'
-import { HeldHashing } from './support/held-hashing.ts'
+import { HeldHashing } from './support/fake-hashing.ts'
 import { createDatabase, query } from './support/postgres.ts'
 import { createProxy } from './support/tcp-proxy.ts'
+import { until } from './support/until.ts'
 
 t.jobs = 4
 t.setTimeout(120_000)
@@ -34,17 +35,9 @@ const isUnavailable = (t: Test, response: LightMyRequestResponse, what: string):
   t.ok(Number(response.headers['retry-after']) >= 1, `${what}: Retry-After`)
 }
 
-/** Asks again until the answer is the one that is waited for; a bound and no assertion on how soon. */
-const until = async (ask: () => Promise<LightMyRequestResponse>, status: number): Promise<number> => {
-  const end = Date.now() + BOUND
-  let last = 0
-  while (Date.now() < end) {
-    last = (await ask()).statusCode
-    if (last === status) break
-    await sleep(50)
-  }
-  return last
-}
+/** The last status of those that are asked for until it is the one that is waited for: no assertion on how soon. */
+const statusOnce = async (ask: () => Promise<LightMyRequestResponse>, status: number): Promise<number> =>
+  (await until(ask, ({ statusCode }) => statusCode === status, BOUND)).statusCode
 
 t.test('a database that is away is 503 everywhere but for health, and comes back by itself', async t => {
   const { app, proxy } = await setUp(t)
@@ -56,13 +49,13 @@ t.test('a database that is away is 503 everywhere but for health, and comes back
   const payload = { email: freshEmail(), password: PASSWORD }
   isUnavailable(t, await app.inject({ method: 'POST', url: '/account/sign-up', payload }), 'a sign-up')
   isUnavailable(t, await app.inject({ url: '/admin/users', headers: asAdmin }), 'a list')
-  t.equal(await until(() => account(app, token), 503), 503, 'who was remembered is so no longer')
+  t.equal(await statusOnce(() => account(app, token), 503), 503, 'who was remembered is so no longer')
   t.equal((await app.inject('/ready')).statusCode, 503)
   t.equal((await app.inject('/health')).statusCode, 200)
   t.equal((await account(app, 'not.a.token')).statusCode, 401, 'a forgery needs no database')
   proxy.set('none')
-  t.equal(await until(() => account(app, token), 200), 200)
-  t.equal(await until(() => app.inject('/ready'), 200), 200)
+  t.equal(await statusOnce(() => account(app, token), 200), 200)
+  t.equal(await statusOnce(() => app.inject('/ready'), 200), 200)
   t.equal((await signIn(app, email)).statusCode, 200)
 })
 
@@ -72,7 +65,7 @@ t.test(
     const { app, proxy, direct } = await setUp(t)
     const other = await build(t, { env: { DATABASE_URL: direct, LOG_LEVEL: 'silent' } })
     const { id, token } = await signUp(app)
-    t.equal(await until(() => account(app, token), 200), 200)
+    t.equal(await statusOnce(() => account(app, token), 200), 200)
     proxy.set('silent')
     t.equal((await updateUser(other, id, { disabled: true })).statusCode, 200)
     await sleep(DISTRUST)
@@ -80,7 +73,11 @@ t.test(
     t.not(response.statusCode, 200, 'not from memory')
     isUnavailable(t, response, 'not for ever')
     proxy.set('none')
-    t.equal(await until(() => account(app, token), 401), 401, 'what happened meanwhile is known afterwards')
+    t.equal(
+      await statusOnce(() => account(app, token), 401),
+      401,
+      'what happened meanwhile is known afterwards',
+    )
   },
 )
 
@@ -101,7 +98,7 @@ t.test('a sign-up whose answer was lost is 503, and repeated it is one definite 
   )
   t.strictSame(rows, [{ users: 1 }], 'it was committed')
   proxy.set('none')
-  t.equal(await until(again, 409), 409)
+  t.equal(await statusOnce(again, 409), 409)
   t.equal((await signIn(app, payload.email)).statusCode, 200)
 })
 
@@ -117,7 +114,7 @@ t.test(
     for (const answer of answers) isUnavailable(t, answer, 'a sign-in')
     await locker.query('COMMIT')
     await locker.end()
-    t.equal(await until(() => signIn(app, email), 200), 200)
+    t.equal(await statusOnce(() => signIn(app, email), 200), 200)
   },
 )
 
@@ -130,8 +127,8 @@ t.test('connections that the server ends cost nobody an answer once they are kno
       direct,
       'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()',
     )
-    t.equal(await until(() => account(app, token), 200), 200)
-    t.equal(await until(() => signIn(app, email), 200), 200)
+    t.equal(await statusOnce(() => account(app, token), 200), 200)
+    t.equal(await statusOnce(() => signIn(app, email), 200), 200)
   }
 })
 
@@ -146,7 +143,7 @@ t.test(
     proxy.cut()
     await sleep(DISTRUST)
     proxy.set('none')
-    t.equal(await until(() => account(app, token), 200), 200)
+    t.equal(await statusOnce(() => account(app, token), 200), 200)
     const after = await moment()
     t.ok(after > before)
     await app.close()

@@ -6,6 +6,7 @@ import t from 'tap'
 import { ADMIN_KEY, PASSWORD, temporaryFolder } from './support/build.ts'
 import { globalErrorOf } from './support/error-answer.ts'
 import { exchange, parseAnswer, type Running, startServer } from './support/process.ts'
+import { until } from './support/until.ts'
 
 t.setTimeout(120_000)
 t.jobs = 3
@@ -23,14 +24,6 @@ const get = async (server: Running, path: string) => {
   const raw = await exchange(server.port, `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`)
   const { status, headers, body } = parseAnswer(raw)
   return { statusCode: status, headers, body }
-}
-
-/** Repeats until the answer has that status. */
-const until = async (status: number, ask: () => ReturnType<typeof get>): ReturnType<typeof get> => {
-  const end = Date.now() + DEADLINE
-  let answer = await ask()
-  while (answer.statusCode !== status && Date.now() < end) answer = await ask()
-  return answer
 }
 
 /** Starts a sign-up and keeps back the end of its body; `finish` sends it. @returns the whole answer. */
@@ -70,7 +63,11 @@ t.test('SIGTERM drains: not ready, still answering, nothing cut off (DESIGN §3,
   await Promise.race(burst)
   const stopped = server.stop('SIGTERM')
 
-  const ready = await until(503, () => get(server, '/ready'))
+  const ready = await until(
+    () => get(server, '/ready'),
+    ({ statusCode }) => statusCode === 503,
+    DEADLINE,
+  )
   globalErrorOf(t, ready, 503, 'GET /ready')
   t.match(ready.headers['retry-after'], /^[1-9]\d*$/, 'Retry-After')
   t.equal(ready.headers.connection, 'close')

@@ -1,10 +1,10 @@
 /** One machine, several processes on one PostgreSQL (`WORKERS`, DESIGN §7). */
 import { once } from 'node:events'
-import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { freePort } from '../scripts/postgres-server.ts'
 import { createDatabase } from './support/postgres.ts'
 import { type Running, spawnServer, startServer } from './support/process.ts'
+import { until } from './support/until.ts'
 
 t.setTimeout(120_000)
 t.jobs = 2
@@ -12,14 +12,7 @@ t.jobs = 2
 /** Milliseconds until a condition that does not come true counts as failed. */
 const DEADLINE = 20_000
 
-const until = async (condition: () => Promise<boolean> | boolean): Promise<boolean> => {
-  const end = Date.now() + DEADLINE
-  while (Date.now() < end) {
-    if (await condition()) return true
-    await sleep(50)
-  }
-  return condition()
-}
+const comesTrue = (condition: () => boolean): Promise<boolean> => until(condition, Boolean, DEADLINE)
 
 /** The processes that have said that they listen, in the order in which they did. */
 const workersOf = (server: Running): number[] =>
@@ -50,11 +43,11 @@ const start = async (t: Test, port: string): Promise<Running> =>
 for (const chosenBy of ['the system', 'us']) {
   t.test(`workers share a port chosen by ${chosenBy}, and one that is lost is replaced`, async t => {
     const server = await start(t, chosenBy === 'us' ? String(await freePort()) : '0')
-    t.ok(await until(() => workersOf(server).length === 2), 'both listen')
+    t.ok(await comesTrue(() => workersOf(server).length === 2), 'both listen')
     const [lost = 0, other = 0] = workersOf(server)
     for (let request = 0; request < 20; request += 1) t.equal(await statusOf(server, '/ready'), 200)
     process.kill(lost, 'SIGKILL')
-    t.ok(await until(() => workersOf(server).length === 3), 'another one listens')
+    t.ok(await comesTrue(() => workersOf(server).length === 3), 'another one listens')
     t.equal(await statusOf(server, '/ready'), 200)
     t.ok(isAlive(other), 'the other one goes on')
     t.match(server.output(), 'a worker ended, another takes its place')
@@ -73,10 +66,10 @@ t.test('a stop reaches a worker that is still starting', async t => {
 
 t.test('workers do not outlive the first process', async t => {
   const server = await start(t, '0')
-  t.ok(await until(() => workersOf(server).length === 2))
+  t.ok(await comesTrue(() => workersOf(server).length === 2))
   const workers = workersOf(server)
   await server.stop('SIGKILL')
-  t.ok(await until(() => !workers.some(isAlive)))
+  t.ok(await comesTrue(() => !workers.some(isAlive)))
 })
 
 t.test('workers that cannot start end the first process, which says why once for each', async t => {

@@ -4,8 +4,9 @@ import { once } from 'node:events'
 import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import t from 'tap'
-import { ADMIN_KEY, JWT_SECRET, PASSWORD, temporaryFolder } from './support/build.ts'
+import { ADMIN_KEY, JWT_SECRET, temporaryFolder } from './support/build.ts'
 import { type Running, spawnServer, startServer } from './support/process.ts'
+import { remoteAccountStatus, remoteSignIn, remoteSignUp } from './support/remote-account.ts'
 
 t.setTimeout(120_000)
 t.jobs = 2
@@ -29,19 +30,14 @@ const runToEnd = async (env: Record<string, string>): Promise<{ code: number | n
   return { code, output }
 }
 
-const openSession = async ({ url }: Running, route: 'sign-up' | 'sign-in'): Promise<string> => {
-  const response = await fetch(`${url}/account/${route}`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ email: EMAIL, password: PASSWORD }),
-  })
-  if (!response.ok) throw new Error(`${route} answered ${response.status}: ${await response.text()}`)
+const signUp = async (server: Running): Promise<string> => (await remoteSignUp(server, EMAIL)).token
+
+const signIn = async (server: Running): Promise<string> => {
+  const response = await remoteSignIn(server, EMAIL)
+  if (!response.ok) throw new Error(`sign-in answered ${response.status}: ${await response.text()}`)
   const { accessToken } = (await response.json()) as { accessToken: string }
   return accessToken
 }
-
-const accountStatus = async ({ url }: Running, token: string): Promise<number> =>
-  (await fetch(`${url}/account`, { headers: { authorization: `Bearer ${token}` } })).status
 
 const adminStatus = async ({ url }: Running, key: string): Promise<number> =>
   (await fetch(`${url}/admin/users`, { headers: { 'x-admin-key': key } })).status
@@ -58,6 +54,7 @@ t.test('every fault of the configuration is named at once, and nothing starts (D
     LOG_LEVEL: 'loud',
     LOG_REQUESTS: 'perhaps',
     TRUST_PROXY: 'true',
+    RATE_LIMIT: 'never',
     SESSION_LIFETIME: 'forever',
     SESSION_IDLE: '-1',
     PASSWORD_MIN_LENGTH: 'zero',
@@ -87,6 +84,21 @@ t.test('without ADMIN_KEY every admin route is 401, and the start says so (§5.2
   t.match(server.output(), /ADMIN_KEY/)
 })
 
+t.test('RATE_LIMIT=off lets all through, and the start warns of it (DESIGN §9)', async t => {
+  for (const RATE_LIMIT of ['off', '']) {
+    const server = await startServer(t, { env: { RATE_LIMIT } })
+    const statuses = new Set<number>()
+    for (let time = 0; time < 61; time += 1) {
+      const response = await fetch(`${server.url}/account/sign-up`, { method: 'POST' })
+      await response.arrayBuffer()
+      statuses.add(response.status)
+    }
+    t.strictSame([...statuses], RATE_LIMIT === 'off' ? [400] : [400, 429])
+    const warned = /"level":40,[^\n]*RATE_LIMIT is off/.test(server.output())
+    t.equal(warned, RATE_LIMIT === 'off')
+  }
+})
+
 t.test('ADMIN_KEY_PREVIOUS is accepted beside ADMIN_KEY (DESIGN §5)', async t => {
   const server = await startServer(t, { env: { ADMIN_KEY, ADMIN_KEY_PREVIOUS: OTHER_KEY } })
   t.equal(await adminStatus(server, ADMIN_KEY), 200)
@@ -105,7 +117,7 @@ t.test('secrets come from files too (DESIGN §8)', async t => {
   }
   const secrets = { JWT_SECRET: OTHER_SECRET, JWT_SECRET_PREVIOUS: JWT_SECRET }
   const plain = await startServer(t, { databaseFile, env: { JWT_SECRET } })
-  const old = await openSession(plain, 'sign-up')
+  const old = await signUp(plain)
   await plain.stop('SIGTERM')
   const values = { ADMIN_KEY, ADMIN_KEY_PREVIOUS: OTHER_KEY, ...secrets }
   const named = Object.entries(values).flatMap(([name, value]) => [
@@ -115,11 +127,11 @@ t.test('secrets come from files too (DESIGN §8)', async t => {
   const server = await startServer(t, { databaseFile, env: Object.fromEntries(named) })
   t.equal(await adminStatus(server, ADMIN_KEY), 200, 'ADMIN_KEY_FILE, its line end is not part of it')
   t.equal(await adminStatus(server, OTHER_KEY), 200, 'ADMIN_KEY_PREVIOUS_FILE')
-  t.equal(await accountStatus(server, old), 200, 'JWT_SECRET_PREVIOUS_FILE')
-  const token = await openSession(server, 'sign-in')
+  t.equal(await remoteAccountStatus(server, old), 200, 'JWT_SECRET_PREVIOUS_FILE')
+  const token = await signIn(server)
   await server.stop('SIGTERM')
   const again = await startServer(t, { databaseFile, env: { JWT_SECRET: OTHER_SECRET } })
-  t.equal(await accountStatus(again, token), 200, 'JWT_SECRET_FILE is the same as JWT_SECRET')
+  t.equal(await remoteAccountStatus(again, token), 200, 'JWT_SECRET_FILE is the same as JWT_SECRET')
 })
 
 t.test('a missing JWT_SECRET is generated once, for its owner alone (DESIGN §5)', async t => {
@@ -131,12 +143,12 @@ t.test('a missing JWT_SECRET is generated once, for its owner alone (DESIGN §5)
   t.equal(kept.length, 1, 'one file beside the data')
   const secretFile = join(folder, String(kept[0]))
   t.equal(statSync(secretFile).mode & 0o777, 0o600)
-  const token = await openSession(first, 'sign-up')
+  const token = await signUp(first)
   await first.stop('SIGTERM')
   const before = statSync(secretFile).mtimeMs
   const second = await startServer(t, { databaseFile, env })
   t.equal(statSync(secretFile).mtimeMs, before, 'not written again')
-  t.equal(await accountStatus(second, token), 200, 'tokens survive a restart')
+  t.equal(await remoteAccountStatus(second, token), 200, 'tokens survive a restart')
 })
 
 t.test('JWT_SECRET is rotated by JWT_SECRET_PREVIOUS (DESIGN §5)', async t => {
@@ -146,14 +158,14 @@ t.test('JWT_SECRET is rotated by JWT_SECRET_PREVIOUS (DESIGN §5)', async t => {
     return startServer(t, { databaseFile, env })
   }
   let server = await restart(undefined, { JWT_SECRET })
-  const old = await openSession(server, 'sign-up')
+  const old = await signUp(server)
   server = await restart(server, { JWT_SECRET: OTHER_SECRET, JWT_SECRET_PREVIOUS: JWT_SECRET })
-  t.equal(await accountStatus(server, old), 200, 'old tokens stay valid')
-  const fresh = await openSession(server, 'sign-in')
-  t.equal(await accountStatus(server, fresh), 200)
+  t.equal(await remoteAccountStatus(server, old), 200, 'old tokens stay valid')
+  const fresh = await signIn(server)
+  t.equal(await remoteAccountStatus(server, fresh), 200)
   server = await restart(server, { JWT_SECRET: OTHER_SECRET })
-  t.equal(await accountStatus(server, old), 401, 'without the old secret its tokens end')
-  t.equal(await accountStatus(server, fresh), 200)
+  t.equal(await remoteAccountStatus(server, old), 401, 'without the old secret its tokens end')
+  t.equal(await remoteAccountStatus(server, fresh), 200)
 })
 
 /** A `node` of an earlier version than the service needs, outside of the project. */

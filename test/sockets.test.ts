@@ -2,7 +2,7 @@
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { bearer, build, logCapture, signUp } from './support/build.ts'
-import { errorsOf, globalErrorOf } from './support/error-answer.ts'
+import { errorsAt, errorsOf, globalErrorOf } from './support/error-answer.ts'
 import { exchange, parseAnswer } from './support/process.ts'
 
 const log = logCapture()
@@ -106,7 +106,7 @@ t.test('a good chunked body is read (RFC 9112 §7.1)', async t => {
   const chunks = [json.slice(0, 5), json.slice(5)].map(each => `${each.length.toString(16)}\r\n${each}\r\n`)
   const head = ['POST /account/sign-in HTTP/1.1', HOST, 'Content-Type: application/json', 'Connection: close']
   const answer = await ask(`${lines(...head, 'Transfer-Encoding: chunked')}${chunks.join('')}0\r\n\r\n`, 5000)
-  t.strictSame(Object.keys(errorsOf(t, answer, 401)), ['credentials'])
+  errorsAt(t, answer, 401, ['credentials'])
   const long = `4001\r\n${' '.repeat(0x4001)}\r\n0\r\n\r\n`
   const refused = await ask(lines(...head, 'Transfer-Encoding: chunked') + long)
   globalErrorOf(t, refused, 413, 'over the limit, without a Content-Length')
@@ -226,8 +226,11 @@ t.test('errors beside Fastify are logged once too (§7.2)', async t => {
   for (const [status, request] of Object.entries(requests)) {
     const before = log.records().length
     t.equal((await ask(request)).statusCode, Number(status))
-    const records = log.records().slice(before)
-    t.match(records, [{ status: Number(status), method: 'GET', reqId: String }], `${status}: one line`)
+    const records = log
+      .records()
+      .slice(before)
+      .filter(({ reqId }) => reqId !== undefined)
+    t.match(records, [{ status: Number(status), method: 'GET' }], `${status}: one line`)
   }
 })
 

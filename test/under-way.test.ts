@@ -77,11 +77,11 @@ await onEveryEngine(t, async (t, { build }) => {
   })
 
   t.test('a password whose hash is weaker than today is hashed anew at sign-in (DESIGN §4)', async t => {
-    const { users, sessions } = app.services.storage
+    const { users, accounts } = app.services.storage
     const { id, email } = await signUp(app)
     const stored = async (): Promise<string> => (await users.findByEmail(email))?.passwordHash ?? ''
     const weak = hashSync(PASSWORD, { memoryCost: 8_192, timeCost: 1, parallelism: 1 })
-    await sessions.rehash(id, await stored(), weak)
+    await accounts.rehash(id, await stored(), weak)
     t.equal((await signIn(app, email)).statusCode, 200)
     t.match(await stored(), /^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
     t.equal((await signIn(app, email)).statusCode, 200)

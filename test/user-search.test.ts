@@ -2,7 +2,8 @@
 import t from 'tap'
 import { asAdmin, bearer, freshEmail, signUp, updateUser } from './support/build.ts'
 import { onEveryEngine } from './support/engines.ts'
-import { type Assert, refused } from './support/shapes.ts'
+import { errorsAt } from './support/error-answer.ts'
+import type { Assert } from './support/shapes.ts'
 
 await onEveryEngine(t, async (t, { build }) => {
   const app = await build(t, { env: { RATE_LIMIT: 'off' } })
@@ -121,10 +122,10 @@ await onEveryEngine(t, async (t, { build }) => {
       for (const search of ['', ' ', '\0', 'a\0', '\ufffd', 'x'.repeat(129), 'x'.repeat(5_000)]) {
         const response = await get(url, headers, { search })
         const title = `${url}?search=${JSON.stringify(search.slice(0, 9))}`
-        if (response.statusCode !== 200) refused(t, response, 400, ['search'], title)
+        if (response.statusCode !== 200) errorsAt(t, response, 400, ['search'], title)
       }
       const twice = await app.inject({ url: `${url}?search=a&search=b`, headers })
-      refused(t, twice, 400, ['search'], 'twice')
+      errorsAt(t, twice, 400, ['search'], 'twice')
     }
   })
 
@@ -176,8 +177,14 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await ids({})).length, 2, 'both without the filter')
     t.strictSame(await ids({ disabled: 'true', email: other.email }), [], 'filters add up')
     for (const disabled of ['', 'yes', 'TRUE', 'x']) {
-      refused(t, await get('/admin/users', asAdmin, { disabled }), 400, ['disabled'], `disabled=${disabled}`)
-      refused(t, await get('/admin/users', asAdmin, { count: disabled }), 400, ['count'], `count=${disabled}`)
+      errorsAt(t, await get('/admin/users', asAdmin, { disabled }), 400, ['disabled'], `disabled=${disabled}`)
+      errorsAt(
+        t,
+        await get('/admin/users', asAdmin, { count: disabled }),
+        400,
+        ['count'],
+        `count=${disabled}`,
+      )
     }
   })
 

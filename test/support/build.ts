@@ -41,9 +41,12 @@ export const build = async (
     ADMIN_KEY,
     JWT_SECRET,
     DRAIN_DELAY: '0s',
+    RATE_LIMIT: 'off',
     ...env,
   })
-  const app = await buildApp(config, parts)
+  // On PostgreSQL mails would become files below the working directory.
+  const mail = { ...config.mail, outbox: join(temporaryFolder(t), 'outbox') }
+  const app = await buildApp({ ...config, mail }, parts)
   t.teardown(() => app.close())
   extend?.(app)
   await app.ready()

@@ -1,16 +1,14 @@
 /** A copy from one store to the other, and what there is to compare afterwards. */
-import type { ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
 import Database from 'better-sqlite3'
 import { v7 as uuidv7 } from 'uuid'
 import { type CopyReport, copy } from '../../src/storage/copy/copy.ts'
 import { openDatabase } from '../../src/storage/sqlite/database.ts'
 import { migrate } from '../../src/storage/sqlite/migrate.ts'
+import { type CommandLine, runCli } from './cli.ts'
 import { query } from './postgres.ts'
-import { spawnScript } from './process.ts'
 
-/** Milliseconds until a copy counts as stuck. */
-const LIMIT = 60_000
+/** Milliseconds to wait for a lock. */
+const LOCK_TIMEOUT = 60_000
 
 /** All that is copied, in words that both engines understand. */
 const CONTENT = [
@@ -49,10 +47,12 @@ export const targetVersions = async (url: string): Promise<unknown> => {
 /** Makes a source of `count` users, `user0@example.com` and so on, each with a session and a last request. */
 export const makeSource = async (file: string, count: number): Promise<void> => {
   await migrate(file)
-  const db = openDatabase(file, LIMIT)
+  const db = openDatabase(file, LOCK_TIMEOUT)
   const addUser = db.prepare(`INSERT INTO users (id, email, password_hash, first_name_key, last_name_key,
     email_verified, disabled, created_at, updated_at) VALUES (?, ?, 'hash', '', '', 0, 0, 1, 1)`)
-  const addSession = db.prepare('INSERT INTO sessions VALUES (?, ?, 1, 2, 1, NULL, NULL)')
+  const addSession = db.prepare(
+    'INSERT INTO sessions (id, user_key, created_at, expires_at, last_request_at) VALUES (?, ?, 1, 2, 1)',
+  )
   const note = db.prepare('INSERT INTO last_requests VALUES (?, 1)')
   db.transaction(() => {
     for (let index = 0; index < count; index += 1) {
@@ -68,29 +68,5 @@ export const makeSource = async (file: string, count: number): Promise<void> => 
 export const copyHere = (file: string, url: string): Promise<CopyReport> =>
   copy(file, url, { signal: new AbortController().signal, onProgress: () => undefined })
 
-export interface CommandLine {
-  readonly process: ChildProcess
-  /** @returns the exit code, `null` after a signal, and what was written. */
-  readonly ended: Promise<{ code: number | null; stdout: string; stderr: string }>
-  stderr(): string
-}
-
-/** Runs `npm run cli -- …`, without npm. */
-export const runCli = (...args: string[]): CommandLine => {
-  const child = spawnScript(['src/cli.ts', ...args], {})
-  const output = { stdout: '', stderr: '' }
-  for (const name of ['stdout', 'stderr'] as const) {
-    child[name]?.on('data', chunk => {
-      output[name] += chunk
-    })
-  }
-  const timer = setTimeout(() => child.kill('SIGKILL'), LIMIT)
-  const ended = once(child, 'close').then(([code]) => {
-    clearTimeout(timer)
-    return { code, ...output }
-  })
-  return { process: child, ended, stderr: () => output.stderr }
-}
-
 export const runCopy = (file: string, url: string): CommandLine =>
-  runCli('copy', '--from', `sqlite:${file}`, '--to', url)
+  runCli(['copy', '--from', `sqlite:${file}`, '--to', url])

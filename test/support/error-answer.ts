@@ -33,27 +33,30 @@ const faultsOf = (answer: Answer, status: number): string[] => {
   return faults.length === 0 ? faults : [...faults, answer.body]
 }
 
+type Assert = Pick<Test, 'strictSame'>
+
 /** Passes only for {"errors": {field: [message, …], …}} and nothing else, with its status, media type and length. */
-export const errorsOf = (
-  t: Pick<Test, 'strictSame'>,
-  answer: Answer,
-  status: number,
-  title = '',
-): Record<string, string[]> => {
+export const errorsOf = (t: Assert, answer: Answer, status: number, title = ''): Record<string, string[]> => {
   const faults = faultsOf(answer, status)
   t.strictSame(faults, [], `${title}: ${status} in the error shape`)
   return faults.length === 0 ? JSON.parse(answer.body).errors : {}
 }
 
-/** The same for an error with a single message (§7.2), which stands under `global`. @returns the message. */
-export const globalErrorOf = (
-  t: Pick<Test, 'strictSame'>,
+/** The same where messages stand under exactly these fields. */
+export const errorsAt = (
+  t: Assert,
   answer: Answer,
   status: number,
-  title = '',
-): string => {
+  fields: readonly string[],
+  title = fields.join(', '),
+): Record<string, string[]> => {
   const faults = faultsOf(answer, status)
-  const keys = faults.length === 0 ? Object.keys(JSON.parse(answer.body).errors) : []
-  t.strictSame([...faults, ...keys], ['global'], `${title}: ${status} with a global message`)
-  return faults.length === 0 ? String(JSON.parse(answer.body).errors.global) : ''
+  const errors = faults.length === 0 ? JSON.parse(answer.body).errors : {}
+  const seen = [...faults, ...Object.keys(errors).sort()]
+  t.strictSame(seen, [...fields].sort(), `${title}: ${status} under ${fields.join(', ')}`)
+  return errors
 }
+
+/** The same for an error with a single message (§7.2), which stands under `global`. @returns the message. */
+export const globalErrorOf = (t: Assert, answer: Answer, status: number, title = ''): string =>
+  String(errorsAt(t, answer, status, ['global'], title).global ?? '')

@@ -3,7 +3,8 @@ import { AccessTokens } from '../../src/auth/access-tokens.ts'
 import { Identities } from '../../src/auth/identities.ts'
 import { KnownUsers } from '../../src/auth/known-users.ts'
 import { LastRequests } from '../../src/auth/last-requests.ts'
-import { newSession, type Session, type SessionStore } from '../../src/auth/session.ts'
+import { newSession, type Session } from '../../src/auth/session.ts'
+import type { SessionStore } from '../../src/auth/session-store.ts'
 import { signingKeys } from '../../src/auth/signing-keys.ts'
 import type { User } from '../../src/users/user.ts'
 import { JWT_SECRET, manualClock } from './build.ts'
@@ -54,6 +55,7 @@ const newUser = (id: string): User => ({
   disabled: false,
   createdAt: 0,
   updatedAt: 0,
+  version: 1,
   lastRequestAt: null,
 })
 

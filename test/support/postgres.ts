@@ -1,5 +1,6 @@
 /** A PostgreSQL database for each test, on the server that `npm test` started or, for a file alone, on one of its own. */
 import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { startPostgres } from '../../scripts/postgres-server.ts'
 import type { Context } from './build.ts'
@@ -44,4 +45,36 @@ export const createDatabase = async (t: Context): Promise<string> => {
   const url = new URL(server)
   url.pathname = name
   return url.href
+}
+
+/** Holds whoever adds a user with this e-mail, in the middle of a statement of many. */
+export const holdAt = async (url: string, email: string) => {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  await client.query(`CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END $$;
+    CREATE TRIGGER hold BEFORE INSERT ON users FOR EACH ROW WHEN (NEW.email = '${email}') EXECUTE FUNCTION hold()`)
+  const waiting = `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`
+  return {
+    close: () => client.query('SELECT pg_advisory_lock(1)'),
+    async arrival(): Promise<void> {
+      while ((await client.query(waiting)).rows.length === 0) await sleep(20)
+    },
+    open: () => client.query('SELECT pg_advisory_unlock(1)'),
+    end: () => client.end(),
+  }
+}
+
+/** Holds whoever reads users. */
+export const holdReaders = async (url: string) => {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  await client.query('BEGIN; LOCK TABLE users')
+  const waiting = `SELECT 1 FROM pg_locks WHERE relation = 'users'::regclass AND NOT granted`
+  return {
+    async arrival(): Promise<void> {
+      while ((await client.query(waiting)).rows.length === 0) await sleep(20)
+    },
+    end: () => client.end(),
+  }
 }

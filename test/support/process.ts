@@ -31,11 +31,15 @@ export interface StartOptions {
 const UNMEASURED = { _TAPJS_PROCESSINFO_COVERAGE_: '0' }
 
 /** Starts a file of the project as the scripts of package.json do, without waiting for it. */
-export const spawnScript = (args: readonly string[], env: Record<string, string>): ChildProcess =>
+export const spawnScript = (
+  args: readonly string[],
+  env: Record<string, string>,
+  stdin: 'ignore' | 'pipe' = 'ignore',
+): ChildProcess =>
   spawn(process.execPath, ['--import', './src/preload.js', ...args], {
     cwd: PROJECT,
     env: { ...process.env, ...UNMEASURED, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: [stdin, 'pipe', 'pipe'],
   })
 
 export const spawnServer = (env: Record<string, string>): ChildProcess => spawnScript(['src/server.ts'], env)
@@ -54,6 +58,8 @@ export const startServer = async (
     ADMIN_KEY,
     JWT_SECRET,
     DRAIN_DELAY: '0s',
+    RATE_LIMIT: 'off',
+    MAIL_URL: 'off',
     ...env,
   })
   const exited = once(child, 'exit')

@@ -35,21 +35,3 @@ export const isPrivateJson = (t: Assert, response: LightMyRequestResponse, statu
   t.match(response.headers['content-type'], /^application\/json/)
   t.equal(response.headers['cache-control'], 'no-store')
 }
-
-/** A refusal in the one error body of §7.1: these fields and no others, each with at least one message. */
-export const refused = (
-  t: Assert,
-  response: LightMyRequestResponse,
-  status: number,
-  fields: string[],
-  title = fields.join(', '),
-): void => {
-  t.equal(response.statusCode, status, `${title}: ${status}`)
-  t.match(response.headers['content-type'], /^application\/json/)
-  const body = response.json()
-  t.strictSame(Object.keys(body), ['errors'], `${title}: one property`)
-  t.strictSame(Object.keys(body.errors ?? {}).sort(), [...fields].sort(), `${title}: the fields`)
-  const isMessages = (list: unknown) =>
-    Array.isArray(list) && list.length > 0 && list.every(message => typeof message === 'string')
-  t.ok(Object.values(body.errors ?? {}).every(isMessages), `${title}: lists of messages`)
-}

@@ -1,0 +1,22 @@
+/** Whatever is stored, as text. */
+import Database from 'better-sqlite3'
+import { query } from './postgres.ts'
+
+/** @returns each row of each table, as JSON. */
+export const storedRows = async (databaseUrl: string): Promise<string> => {
+  const rows: unknown[] = []
+  if (databaseUrl.startsWith('postgres')) {
+    const tables = await query(databaseUrl, `SELECT tablename FROM pg_tables WHERE schemaname = 'public'`)
+    for (const { tablename } of tables)
+      rows.push(tablename, await query(databaseUrl, `SELECT "${tablename}"::text FROM "${tablename}"`))
+    return JSON.stringify(rows)
+  }
+  const database = new Database(databaseUrl.replace(/^sqlite:/, ''), { readonly: true })
+  try {
+    const tables = database.prepare(`SELECT name FROM sqlite_schema WHERE type = 'table'`).pluck().all()
+    for (const name of tables) rows.push(name, database.prepare(`SELECT * FROM "${name}"`).raw().all())
+    return JSON.stringify(rows)
+  } finally {
+    database.close()
+  }
+}
