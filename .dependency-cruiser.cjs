@@ -1,4 +1,4 @@
-/** Imports point one way: routes → plugins → src; inside src, app → storage → auth → users. */
+/** Imports point one way: routes → plugins → src; inside src, app → storage → accounts → auth → users. */
 const rule = (name, from, to, comment) => ({
   name,
   severity: 'error',
@@ -31,7 +31,7 @@ module.exports = {
     rule(
       'routes-know-no-engine',
       '^routes',
-      '^src/(storage|http|app|server|services|config|logging)',
+      '^src/(storage|mail|http|app|server|services|config|logging)',
       'routes translate HTTP: they call use cases',
     ),
     rule('plugins-know-no-engine', '^plugins', '^src/storage', 'the services are what plugins find'),
@@ -44,18 +44,54 @@ module.exports = {
     rule(
       'auth-knows-no-engine',
       '^src/auth',
-      '^src/(?!auth/|users/|errors\\.ts$)',
+      '^src/(?!auth/|users/|concurrency/|errors\\.ts$)',
       'who is asking does not depend on where it is kept, nor on HTTP',
+    ),
+    rule(
+      'accounts-know-no-engine',
+      '^src/accounts',
+      '^src/(?!accounts/|auth/|users/|concurrency/|errors\\.ts$)',
+      'what becomes of an account does not depend on where it is kept, nor on HTTP',
+    ),
+    rule(
+      'queues-and-locks-know-nothing',
+      '^src/concurrency',
+      '^src/(?!concurrency/|errors\\.ts$)',
+      'what waits is the business of whoever lets it wait',
+    ),
+    rule(
+      'input-knows-no-transport',
+      '^src/input',
+      '^src/(?!input/|accounts/|auth/|users/|errors\\.ts$)',
+      'what is taken from outside is read alike over HTTP and on the command line',
     ),
     rule(
       'storage-knows-no-http',
       '^src/storage',
-      '^src/(?!storage/|auth/|users/|errors\\.ts$)',
+      '^src/(?!storage/|accounts/|auth/|users/|concurrency/|errors\\.ts$)',
       'an engine keeps what it is given',
     ),
     rule(
-      'users-auth-and-storage-know-no-fastify',
-      '^src/(users|auth|storage)',
+      'mail-sends-what-it-is-told',
+      '^src/mail/',
+      '^src/(?!mail/|accounts/(mails|mailed-token-lifetimes)\\.ts$|errors\\.ts$)',
+      'use cases call the interface Mails; mails know no use case, no engine and no HTTP',
+    ),
+    rule(
+      'only-the-command-line-runs-commands',
+      '^(src/(?!cli/|cli\\.ts$)|plugins|routes|bench|scripts)',
+      '^src/cli/',
+      'what others need is no command',
+    ),
+    rule(
+      'commands-know-no-http',
+      '^src/cli',
+      '^src/(http|app|server|services|workers|logging)|node_modules/(fastify|@fastify|pino)/',
+      'they run use cases on a store, beside the service',
+    ),
+    rule(
+      'the-service-knows-no-fastify',
+      '^src/(users|auth|accounts|concurrency|storage|mail|input)/',
       'node_modules/(fastify|@fastify|pino)/',
       'they are the service, not its transport',
     ),
@@ -64,6 +100,12 @@ module.exports = {
       '^(src/(?!storage)|plugins|routes)',
       'node_modules/(better-sqlite3|kysely|pg)/',
       'the interfaces are what the rest sees',
+    ),
+    rule(
+      'nodemailer-stays-in-mail',
+      '^(src/(?!mail/)|plugins|routes)',
+      'node_modules/nodemailer/',
+      'the interface is what the rest sees',
     ),
     {
       name: 'no-dev-dependencies',

@@ -31,7 +31,7 @@ const CAPACITY = 100_000
 const SLICE = 5_000
 
 /** Notifications a second that a process sends itself (src/storage/postgres/change-feed.ts). */
-const HEARTBEATS = 4
+const HEARTBEATS = 1_000 / 300
 
 /** Assumption: how much of a core, and of PostgreSQL, is planned to be in use at the busiest moment. */
 const UTILISATION = 0.5
