@@ -9,7 +9,11 @@ const CONNECTIONS = 128
 
 const signUp = (): string => {
   const name = randomBytes(8).toString('hex')
-  const body = { email: `${name}@example.com`, password: `pass phrase ${randomBytes(8).toString('hex')}`, firstName: name }
+  const body = {
+    email: `${name}@example.com`,
+    password: `pass phrase ${randomBytes(8).toString('hex')}`,
+    firstName: name,
+  }
   return rawRequest({ method: 'POST', path: '/account/sign-up', headers: {} }, JSON.stringify(body))
 }
 
