@@ -105,12 +105,13 @@ export const createServices = (config: Config, parts: ServicesParts): Services =
   const guesses =
     rateLimits === null ? unlimitedGuesses : new LimitedGuesses(storage.rateLimit, rateLimits.guesses)
   const allMails = mailer ?? NO_MAILS
-  const mails =
+  const limited =
     rateLimits === null
-      ? allMails
+      ? null
       : limitedMails(allMails, storage.rateLimit, rateLimits.mails, () =>
           onWarning('a mail was not sent: its address has been sent too many'),
         )
+  const mails = limited ?? allMails
   const accountServices = createAccountServices({
     storage,
     tokens,
@@ -137,6 +138,7 @@ export const createServices = (config: Config, parts: ServicesParts): Services =
       // Whatever fails, what comes after it still happens: the last write before the store is closed.
       try {
         await Promise.all([hashing.close(), later.close(), expiredRows.close()])
+        await limited?.counted()
         await mailer?.close()
       } finally {
         await lastRequests.close().finally(() => storage.close())

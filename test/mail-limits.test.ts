@@ -61,4 +61,10 @@ await onEveryEngine(t, async (t, { build }) => {
       t.equal((await mails.final(victim)).length, count)
     },
   )
+
+  t.test('a stop loses no mail that is being counted', async t => {
+    const { app, mails } = await start(t)
+    const { email } = await signUp(app)
+    t.equal((await mails.final(email)).length, 1)
+  })
 })

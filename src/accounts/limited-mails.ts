@@ -13,20 +13,33 @@ const DIGEST_LENGTH = 22
 const digest = (to: string): string =>
   createHash('sha256').update(to).digest('base64url').slice(0, DIGEST_LENGTH)
 
+export interface LimitedMails extends Mails {
+  /** Waits for what is being counted: whoever closes the mails beneath would lose it. */
+  counted(): Promise<void>
+}
+
 /** @param onDropped told of a mail that is not sent. */
 export const limitedMails = (
   mails: Mails,
   open: OpenRateLimit,
   { count, within }: MailLimits,
   onDropped: () => void,
-): Mails => {
+): LimitedMails => {
+  const underWay = new Set<Promise<void>>()
   const limit = open({ name: 'mails', points: count, seconds: within, final: true })
   const limited =
     <Values extends readonly string[]>(send: (to: string, ...values: Values) => void) =>
     (to: string, ...values: Values): void => {
-      void limit.consume(digest(to)).then(({ allowed }) => (allowed ? send(to, ...values) : onDropped()))
+      const done = limit
+        .consume(digest(to))
+        .then(({ allowed }) => (allowed ? send(to, ...values) : onDropped()))
+        .finally(() => underWay.delete(done))
+      underWay.add(done)
     }
   return {
+    async counted() {
+      await Promise.all(underWay)
+    },
     verification: limited((to, token: string) => mails.verification(to, token)),
     newEmail: limited((to, token: string) => mails.newEmail(to, token)),
     emailChangeRequested: limited((to, email: string) => mails.emailChangeRequested(to, email)),
