@@ -1,4 +1,4 @@
-/** How often the routes of an account's life may be asked (DESIGN §9, Throttling; at most five mails of a kind an hour). */
+/** How often the routes of an account's life may be asked (DESIGN §9, rate limits; at most five mails of a kind an hour). */
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
 import { call, changeEmail, forgot, remove, resend, reset } from './support/account-life.ts'
@@ -24,7 +24,7 @@ const exhaust = async (attempt: () => Promise<LightMyRequestResponse>): Promise<
 }
 
 await onEveryEngine(t, async (t, { build }) => {
-  t.test('an address may ask for twenty mails a minute (DESIGN §9: Throttling)', async t => {
+  t.test('an address may ask for twenty mails a minute (DESIGN §9: rate limits)', async t => {
     const app = await build(t, limited)
     const user = await signUp(app)
     const attempts: [string, (app: FastifyInstance) => Promise<LightMyRequestResponse>][] = [

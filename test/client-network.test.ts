@@ -1,4 +1,4 @@
-/** By what an address is counted (DESIGN §9, Throttling), in every spelling. */
+/** By what an address is counted (DESIGN §9, rate limits), in every spelling. */
 import fc from 'fast-check'
 import t from 'tap'
 import { clientNetwork } from '../src/http/client-network.ts'

@@ -1,4 +1,4 @@
-/** Passwords that are tried on an account (DESIGN §9, Throttling): ever longer waits, for nobody but those who guess. */
+/** Passwords that are tried on an account (DESIGN §9, rate limits): ever longer waits, for nobody but those who guess. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t from 'tap'

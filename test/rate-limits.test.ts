@@ -1,4 +1,4 @@
-/** Limits for each address (DESIGN §9, Throttling): counted, told, and over when the answer said so. */
+/** Limits for each address (DESIGN §9, rate limits): counted, told, and over when the answer said so. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'

@@ -6,6 +6,7 @@ import { parseIds } from '../users/user-list.ts'
 const ajv = new Ajv()
 formats.default(ajv)
 const isDateTime = ajv.compile({ type: 'string', format: 'date-time' })
+
 /** Ajv's own format takes `urn:uuid:` as well, which no id has. */
 export const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 

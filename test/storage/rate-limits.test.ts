@@ -1,4 +1,4 @@
-/** What counting in memory costs at most (DESIGN §9, Throttling). */
+/** What counting in memory costs at most (DESIGN §9, rate limits). */
 import t from 'tap'
 import { memoryLimiter, rateLimit } from '../../src/storage/rate-limits.ts'
 
