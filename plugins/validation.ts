@@ -1,7 +1,7 @@
 /** Every route is validated, also where it declares nothing: then it takes nothing. */
 import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify'
 import fp from 'fastify-plugin'
-import { createSchemaCompiler } from '../src/input/validation.ts'
+import { type HttpPart, schemaValidator } from '../src/input/validation.ts'
 
 /** The schema of a part that a route does not declare: any property is one that the route does not know. */
 const NOTHING = { type: 'object', properties: {}, additionalProperties: false }
@@ -20,9 +20,8 @@ const BODY_METHODS = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 const takesBody = ({ method }: RouteOptions): boolean => [method].flat().some(name => BODY_METHODS.has(name))
 
 const validation = async (app: FastifyInstance): Promise<void> => {
-  const compile = createSchemaCompiler()
-  app.setValidatorCompiler(({ schema, httpPart }) =>
-    compile(schema, httpPart as Parameters<typeof compile>[1]),
+  app.setValidatorCompiler<object>(({ schema, httpPart }) =>
+    schemaValidator(schema, httpPart as HttpPart | undefined),
   )
 
   app.addHook('onRoute', route => {

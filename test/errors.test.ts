@@ -155,6 +155,8 @@ for (const NODE_ENV of ['development', 'production']) {
         '/account': ['DELETE', 'GET', 'HEAD', 'PUT'],
         '/users': ['GET', 'HEAD'],
         '/admin/users': ['GET', 'HEAD', 'POST'],
+        '/admin/users/import': ['POST'],
+        '/admin/users/export': ['GET', 'HEAD'],
         '/admin/events': ['GET', 'HEAD'],
         [`/admin/users/${UNKNOWN_USER}`]: ['DELETE', 'GET', 'HEAD', 'PUT'],
         [`/admin/users/${UNKNOWN_USER}/impersonate`]: ['POST'],

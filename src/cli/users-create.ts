@@ -5,7 +5,7 @@ import { PASSWORD_MAX_LENGTH } from '../auth/passwords.ts'
 import { fieldErrors } from '../input/field-errors.ts'
 import { LineSplitter } from '../input/line-splitter.ts'
 import { NewAccount } from '../input/new-account.ts'
-import { createSchemaCompiler } from '../input/validation.ts'
+import { schemaValidator } from '../input/validation.ts'
 import { OPERATOR } from '../users/event.ts'
 import { sentences, UsageError } from './failure.ts'
 import { type StoreOptions, storeCommand } from './options.ts'
@@ -37,7 +37,7 @@ const readPassword = async (): Promise<string> => {
 
 /** By the rules of the API, in its words. @throws {UsageError} */
 const validated = (account: CreatedAccount, passwordMinLength: number): CreatedAccount => {
-  const validate = createSchemaCompiler()(NewAccount(passwordMinLength), 'body')
+  const validate = schemaValidator(NewAccount(passwordMinLength), 'body')
   const copy = { ...account }
   if (!validate(copy)) throw new UsageError(sentences(fieldErrors(validate.errors ?? [])).join('\n'))
   return copy

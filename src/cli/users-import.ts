@@ -6,7 +6,7 @@ import { presentImportResult } from '../accounts/views.ts'
 import { ServiceError } from '../errors.ts'
 import { ImportedUser } from '../input/imported-user.ts'
 import { readLines, toLines, type Validate } from '../input/ndjson.ts'
-import { createSchemaCompiler } from '../input/validation.ts'
+import { schemaValidator } from '../input/validation.ts'
 import { OPERATOR } from '../users/event.ts'
 import { explain, sentences } from './failure.ts'
 import { type StoreOptions, storeCommand } from './options.ts'
@@ -27,7 +27,7 @@ async function* chunksOf(source: Readable, stop: AbortSignal): AsyncGenerator<Bu
 }
 
 const userLines = (source: Readable, stop: AbortSignal): AsyncIterable<readonly UserLine[]> => {
-  const validate = createSchemaCompiler()(ImportedUser, 'body') as Validate
+  const validate = schemaValidator(ImportedUser, 'body') as Validate
   return readLines(chunksOf(source, stop), validate) as AsyncIterable<readonly UserLine[]>
 }
 

@@ -123,20 +123,32 @@ interface Validate {
   errors?: ErrorObject[] | null
 }
 
-/** A compiler for the schemas of one app. */
-export const createSchemaCompiler = () => {
-  const ajv = createAjv()
-  return (schema: unknown, part: HttpPart | undefined): Validate => {
-    const validate = ajv.compile(withStorableText(schema) as object)
-    if (part === 'body') return validate as Validate
-    const { properties = {} } = schema as { properties?: Record<string, { type?: unknown }> }
-    const coerce = queryCoercion(properties)
-    const validateQuery: Validate = data => {
-      coerce(data)
-      const valid = validate(data)
-      validateQuery.errors = validate.errors ?? null
-      return valid
-    }
-    return validateQuery
+let ajv: Ajv | undefined
+
+const compile = (schema: object, part: HttpPart | undefined): Validate => {
+  ajv ??= createAjv()
+  const validate = ajv.compile(withStorableText(schema) as object)
+  if (part === 'body') return validate as Validate
+  const { properties = {} } = schema as { properties?: Record<string, { type?: unknown }> }
+  const coerce = queryCoercion(properties)
+  const validateQuery: Validate = data => {
+    coerce(data)
+    const valid = validate(data)
+    validateQuery.errors = validate.errors ?? null
+    return valid
   }
+  return validateQuery
+}
+
+const compiled = { body: new WeakMap<object, Validate>(), other: new WeakMap<object, Validate>() }
+
+/**
+ * The validator of a schema. Compiling is a good part of what a start costs, and routes share schemas: each schema object is
+ * compiled once in a process.
+ */
+export const schemaValidator = (schema: object, part: HttpPart | undefined): Validate => {
+  const known = compiled[part === 'body' ? 'body' : 'other']
+  const validate = known.get(schema) ?? compile(schema, part)
+  known.set(schema, validate)
+  return validate
 }
