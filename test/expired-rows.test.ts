@@ -74,12 +74,12 @@ const addExpired = async (app: FastifyInstance, count: number): Promise<string> 
   return id
 }
 
-/** @returns its digest. */
-const addMailedToken = async ({ services }: FastifyInstance, { id, email }: SignedUp, expiresAt: number) => {
+/** One that ends a day after it was made. @returns its digest. */
+const addMailedToken = async ({ services }: FastifyInstance, { id, email }: SignedUp, made: number) => {
   const { storage, clock } = services
-  const { stored } = newMailedToken('verification', id, email, clock())
+  const { stored } = newMailedToken('verification', id, email, made)
   const requested = newEvent('email.verification-requested', OPERATOR, id, clock())
-  await storage.mailedTokens.add({ ...stored, expiresAt }, requested, null)
+  await storage.mailedTokens.add(stored, requested, null)
   return stored.digest
 }
 
@@ -89,7 +89,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     const env = { SESSION_IDLE: '10d', SESSION_LIFETIME: '30d' }
     const app = await build(t, { env, clock: clock.now, removalPace: OFTEN })
     const [ann, bob] = [await signUp(app), await signUp(app)]
-    const mailed = await addMailedToken(app, bob, clock.now() + 10 * DAY)
+    const mailed = await addMailedToken(app, bob, clock.now() + 9 * DAY - 1)
     const isKept = async () => (await app.services.storage.mailedTokens.find(mailed, 0)) !== undefined
 
     clock.advance(10 * DAY - 1)

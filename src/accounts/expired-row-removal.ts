@@ -7,6 +7,7 @@ import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { OpenRateLimit, RateLimit } from '../auth/rate-limits.ts'
 import type { ExpiredRowStore } from './expired-rows.ts'
+import { LONGEST_LIFETIME } from './mailed-token-lifetimes.ts'
 
 /** Milliseconds. */
 export interface RemovalPace {
@@ -115,7 +116,7 @@ export class ExpiredRowRemoval {
         this.#afterSession = await store.removeSessions(expired, this.#afterSession, SLICE)
         return this.#afterSession !== ''
       },
-      () => store.removeMailedTokens(endedBy, SLICE),
+      () => store.removeMailedTokens(endedBy - LONGEST_LIFETIME, SLICE),
       () => store.removeEvents(now - eventsKept, SLICE),
       async () => {
         this.#afterRateLimit = await store.removeRateLimits(endedBy, this.#afterRateLimit, SLICE)

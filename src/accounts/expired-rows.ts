@@ -17,8 +17,8 @@ export interface ExpiredRowStore {
    * @returns where to go on, `''` after the last.
    */
   removeSessions(expired: ExpiredSessions, after: string, limit: number): Promise<string>
-  /** @returns whether there may be more. */
-  removeMailedTokens(expiredBy: number, limit: number): Promise<boolean>
+  /** @param before tokens made at this moment and later stay, whatever their end. @returns whether there may be more. */
+  removeMailedTokens(before: number, limit: number): Promise<boolean>
   /** @param before events of this moment and later stay. @returns whether there may be more. */
   removeEvents(before: number, limit: number): Promise<boolean>
   /** Like {@link removeSessions}, over what is counted for rate limits; nothing where no table has it. */

@@ -30,7 +30,7 @@ export const MAILED_BY: Record<MailPurpose, readonly EventType[]> = {
 
 /** As it is stored: the token itself is in the mail alone. Moments are milliseconds since the epoch. */
 export interface MailedToken {
-  /** SHA-256 of the token, base64url. */
+  /** The token's first part, and the SHA-256 of all of it in base64url: {@link digestOf}. */
   readonly digest: string
   readonly purpose: MailPurpose
   readonly userId: string
@@ -40,10 +40,21 @@ export interface MailedToken {
   readonly expiresAt: number
 }
 
-/** Bytes. */
-const TOKEN_LENGTH = 32
+/** Bytes that nobody can guess. */
+const SECRET_LENGTH = 32
 
-export const digestOf = (token: string): string => createHash('sha256').update(token).digest('base64url')
+/** Hexadecimal digits of a moment, in front of token and digest. */
+const MOMENT_LENGTH = 12
+
+/**
+ * What tokens made at a moment begin with, and their digests. In the order of time a table grows at its end: rows at random
+ * places cost a sign-up with SQLite a quarter of the writer's time, as each is a page of its own in the log.
+ */
+export const momentPrefix = (moment: number): string =>
+  Math.max(0, moment).toString(16).padStart(MOMENT_LENGTH, '0')
+
+export const digestOf = (token: string): string =>
+  token.slice(0, MOMENT_LENGTH) + createHash('sha256').update(token).digest('base64url')
 
 /** A token, and what is stored of it. */
 export const newMailedToken = (
@@ -52,7 +63,7 @@ export const newMailedToken = (
   email: string,
   now: number,
 ): { token: string; stored: MailedToken } => {
-  const token = randomBytes(TOKEN_LENGTH).toString('base64url')
+  const token = momentPrefix(now) + randomBytes(SECRET_LENGTH).toString('base64url')
   const expiresAt = now + LIFETIMES[purpose]
   return { token, stored: { digest: digestOf(token), purpose, userId, email, createdAt: now, expiresAt } }
 }

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import { keptSecretFile } from '../auth/signing-keys.ts'
 import { SETTINGS } from '../settings.ts'
-import { type CopyReport, copy } from '../storage/copy/copy.ts'
+import type { CopyReport } from '../storage/copy/copy.ts'
 import { CopyFault } from '../storage/copy/fault.ts'
 import { Refusal, UsageError } from './failure.ts'
 import { readOption } from './options.ts'
@@ -38,6 +38,8 @@ const attempt = async (file: string, url: string): Promise<CopyReport> => {
     copied = done
     tellProgress(done, total)
   }
+  // Both engines, which no other command needs.
+  const { copy } = await import('../storage/copy/copy.ts')
   try {
     return await copy(file, url, { signal: stopSignal(), onProgress })
   } catch (error) {

@@ -11,7 +11,7 @@ import { count, print, tell } from './output.ts'
 import { progress, STOPPED, stopSignal } from './progress.ts'
 import { type SeedPlan, seedAccounts } from './seed-users.ts'
 import { environment, settings } from './store.ts'
-import { createTokenFile, type TokenFile } from './token-file.ts'
+import type { TokenFile } from './token-file.ts'
 
 const MAX_USERS = 100_000_000
 const PASSWORD = 'seed password 1'
@@ -70,7 +70,10 @@ const seed = async ({ users, tokens: file, password, force, ...options }: SeedOp
   const store = await openSeedStore(DATABASE_URL)
   let tokenFile: TokenFile | null = null
   try {
-    if (file !== undefined && config !== null) tokenFile = createTokenFile(file, config)
+    if (file !== undefined && config !== null) {
+      const { createTokenFile } = await import('./token-file.ts')
+      tokenFile = createTokenFile(file, config)
+    }
     const limits = tokenFile && { lifetime: SESSION_LIFETIME, idle: SESSION_IDLE }
     const plan = { users, passwordHash: hash(canonicalPassword(password)), limits }
     const report = await fill(store, tokenFile, plan, SESSION_IDLE)

@@ -4,8 +4,6 @@ import type { CreatedAccount } from '../accounts/new-accounts.ts'
 import { PASSWORD_MAX_LENGTH } from '../auth/passwords.ts'
 import { fieldErrors } from '../input/field-errors.ts'
 import { LineSplitter } from '../input/line-splitter.ts'
-import { NewAccount } from '../input/new-account.ts'
-import { schemaValidator } from '../input/validation.ts'
 import { OPERATOR } from '../users/event.ts'
 import { sentences, UsageError } from './failure.ts'
 import { type StoreOptions, storeCommand } from './options.ts'
@@ -35,8 +33,10 @@ const readPassword = async (): Promise<string> => {
   return bytes.toString('utf8').replace(/\r$/, '')
 }
 
-/** By the rules of the API, in its words. @throws {UsageError} */
-const validated = (account: CreatedAccount, passwordMinLength: number): CreatedAccount => {
+/** By the rules of the API, in its words; they are loaded for this command alone. @throws {UsageError} */
+const validated = async (account: CreatedAccount, passwordMinLength: number): Promise<CreatedAccount> => {
+  const { NewAccount } = await import('../input/new-account.ts')
+  const { schemaValidator } = await import('../input/validation.ts')
   const validate = schemaValidator(NewAccount(passwordMinLength), 'body')
   const copy = { ...account }
   if (!validate(copy)) throw new UsageError(sentences(fieldErrors(validate.errors ?? [])).join('\n'))
@@ -53,7 +53,7 @@ const create = async (email: string, { passwordStdin, ...given }: CreateOptions)
     ...(emailVerified !== undefined && { emailVerified }),
     ...(passwordStdin && { password: await readPassword() }),
   }
-  const valid = validated(account, PASSWORD_MIN_LENGTH)
+  const valid = await validated(account, PASSWORD_MIN_LENGTH)
   await withStore(options, async ({ newAccounts }) =>
     printUser(options.json, await newAccounts.create(valid, OPERATOR)),
   )

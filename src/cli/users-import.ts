@@ -4,9 +4,7 @@ import type { Command } from 'commander'
 import type { ImportResult, UserLine } from '../accounts/imports.ts'
 import { presentImportResult } from '../accounts/views.ts'
 import { ServiceError } from '../errors.ts'
-import { ImportedUser } from '../input/imported-user.ts'
 import { readLines, toLines, type Validate } from '../input/ndjson.ts'
-import { schemaValidator } from '../input/validation.ts'
 import { OPERATOR } from '../users/event.ts'
 import { explain, sentences } from './failure.ts'
 import { type StoreOptions, storeCommand } from './options.ts'
@@ -26,7 +24,13 @@ async function* chunksOf(source: Readable, stop: AbortSignal): AsyncGenerator<Bu
   }
 }
 
-const userLines = (source: Readable, stop: AbortSignal): AsyncIterable<readonly UserLine[]> => {
+/** By the rules of the API, which are loaded for this command alone. */
+const userLines = async (
+  source: Readable,
+  stop: AbortSignal,
+): Promise<AsyncIterable<readonly UserLine[]>> => {
+  const { ImportedUser } = await import('../input/imported-user.ts')
+  const { schemaValidator } = await import('../input/validation.ts')
   const validate = schemaValidator(ImportedUser, 'body') as Validate
   return readLines(chunksOf(source, stop), validate) as AsyncIterable<readonly UserLine[]>
 }
@@ -59,7 +63,7 @@ const importUsers = (file: string | undefined, { json, ...options }: StoreOption
     const stop = stopSignal()
     const tellProgress = lineProgress()
     const tellFailure = failureTeller()
-    const lines = userLines(file === undefined ? process.stdin : createReadStream(file), stop)
+    const lines = await userLines(file === undefined ? process.stdin : createReadStream(file), stop)
     let done = 0
     for await (const results of imports.run(lines, OPERATOR)) {
       if (json) await write(toLines(results.map(presentImportResult)))

@@ -1,84 +1,17 @@
 /** Compiles schemas to validators, which report every fault, and change nothing but what a schema asks for. */
 import { Ajv, type ErrorObject } from 'ajv'
 import formats from 'ajv-formats'
-import { hashFault } from '../auth/password-hash-formats.ts'
-import { passwordFaults } from '../auth/passwords.ts'
-import { canonicalEmail } from '../users/user.ts'
-import { idListFaults, isMoment, UUID } from './formats.ts'
+import { isMoment, UUID } from './formats.ts'
+import { addKeywords } from './schema-keywords.ts'
 
 export type HttpPart = 'body' | 'querystring' | 'params' | 'headers'
-
-interface Fault {
-  keyword: string
-  message: string
-  params: Record<string, unknown>
-}
-
-interface Parent {
-  readonly parentData: Record<string | number, unknown>
-  readonly parentDataProperty: string | number
-}
-
-const NORMALIZE: Readonly<Record<string, (text: string) => string>> = {
-  trim: text => text.trim(),
-  email: canonicalEmail,
-  lower: text => text.toLowerCase(),
-}
-
-/** `normalize: 'trim'` and so on: changes the text in place, before its length and format are looked at. */
-const normalize = (name: string, text: string, _schema: unknown, parent?: Parent): boolean => {
-  if (parent !== undefined) parent.parentData[parent.parentDataProperty] = NORMALIZE[name]?.(text) ?? text
-  return true
-}
-
-interface KeywordValidator {
-  (value: unknown, text: string, schema?: unknown, parent?: Parent): boolean
-  errors?: Partial<Fault>[]
-}
-
-const faulty = (keyword: string, validate: KeywordValidator, messages: readonly string[]): boolean => {
-  validate.errors = messages.map(message => ({ keyword, message, params: {} }))
-  return messages.length === 0
-}
-
-/** `chosenPassword: true`: the rules for passwords that are chosen, as opposed to presented. */
-const chosenPassword: KeywordValidator = (_on, text, _schema, parent) =>
-  faulty('chosenPassword', chosenPassword, passwordFaults(text, parent?.parentData.email))
-
-/** `passwordHash: true`: what another service has made of a password, in a form that can be verified here. */
-const passwordHash: KeywordValidator = (_on, encoded) => {
-  const fault = hashFault(encoded)
-  return faulty('passwordHash', passwordHash, fault === null ? [] : [fault])
-}
-
-/** `text: 'any' | 'storable'`: what the store could not give back exactly is refused (DESIGN §4). */
-const text: KeywordValidator = (kind, value) => {
-  const faults: string[] = []
-  if (!value.isWellFormed()) faults.push('must be valid Unicode')
-  if (kind === 'storable' && value.includes('\0')) faults.push('must not contain NUL')
-  return faulty('text', text, faults)
-}
-
-/** `idList: 100`: so many ids at most, with commas between them. */
-const idList: KeywordValidator = (limit, text) => faulty('idList', idList, idListFaults(text, Number(limit)))
 
 const createAjv = (): Ajv => {
   const ajv = new Ajv({ allErrors: true, useDefaults: true, allowUnionTypes: true, addUsedSchema: false })
   formats.default(ajv)
   ajv.addFormat('date-time', isMoment)
   ajv.addFormat('uuid', UUID)
-  // `before` puts them ahead of the other keywords for strings.
-  ajv.addKeyword({
-    keyword: 'normalize',
-    type: 'string',
-    modifying: true,
-    before: 'maxLength',
-    validate: normalize,
-    errors: false,
-  })
-  const rules = { text, chosenPassword, passwordHash, idList }
-  for (const [keyword, validate] of Object.entries(rules))
-    ajv.addKeyword({ keyword, type: 'string', validate, errors: true })
+  addKeywords(ajv)
   return ajv
 }
 

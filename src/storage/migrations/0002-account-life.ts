@@ -5,7 +5,7 @@ import { ending, type SchemaDialect } from './schema-dialect.ts'
 
 export const accountLife = (dialect: SchemaDialect): Migration => ({
   async up(db: Kysely<unknown>): Promise<void> {
-    const { keyType, text, eventsOptions, sharedRateLimits } = dialect
+    const { keyType, text, appendedOptions, sharedRateLimits } = dialect
     // Counts the changes of a user: what an ETag stands for.
     await db.schema
       .alterTable('users')
@@ -23,12 +23,13 @@ export const accountLife = (dialect: SchemaDialect): Migration => ({
       .addColumn('user_id', text, column => column.notNull())
       .addColumn('ip', 'text')
       .addColumn('details', 'text')
-    await ending(events, eventsOptions).execute()
+    await ending(events, appendedOptions).execute()
     for (const column of ['user_id', 'type']) {
       await db.schema.createIndex(`events_by_${column}`).on('events').columns([column, 'id']).execute()
     }
-    // The token itself is in the mail alone: whoever reads this table can use none.
-    await db.schema
+    // The token itself is in the mail alone: whoever reads this table can use none. Digests begin with their moment, so that
+    // every insert is at the end, and what is old at the beginning.
+    const mailedTokens = db.schema
       .createTable('mailed_tokens')
       .addColumn('digest', text, column => column.primaryKey())
       .addColumn('purpose', 'text', column => column.notNull())
@@ -36,10 +37,8 @@ export const accountLife = (dialect: SchemaDialect): Migration => ({
       .addColumn('email', text, column => column.notNull())
       .addColumn('created_at', 'bigint', column => column.notNull())
       .addColumn('expires_at', 'bigint', column => column.notNull())
-      .execute()
-    for (const column of ['user_key', 'expires_at']) {
-      await db.schema.createIndex(`mailed_tokens_by_${column}`).on('mailed_tokens').column(column).execute()
-    }
+    await ending(mailedTokens, appendedOptions).execute()
+    await db.schema.createIndex('mailed_tokens_by_user_key').on('mailed_tokens').column('user_key').execute()
     if (!sharedRateLimits) return
     // As rate-limiter-flexible wants it; `expire` in milliseconds since the epoch. Unlogged: counting waits for no disk, and
     // begins anew after a crash.

@@ -11,7 +11,8 @@ export interface SchemaDialect {
   /** What stands behind a table's columns. */
   readonly sessionsOptions: RawBuilder<unknown> | null
   readonly lastRequestsOptions: RawBuilder<unknown> | null
-  readonly eventsOptions: RawBuilder<unknown> | null
+  /** For rows that come in the order of their primary key, and stay as they are. */
+  readonly appendedOptions: RawBuilder<unknown> | null
   /** Whether the indexes of lists also have what lists are filtered by, to be decided without the row. */
   readonly coveringIndexes: boolean
   /** Whether instances count requests together, in a table. */

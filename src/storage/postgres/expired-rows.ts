@@ -4,6 +4,7 @@
  * row, PostgreSQL judges it again as it is then.
  */
 import type { ExpiredRowStore } from '../../accounts/expired-rows.ts'
+import { momentPrefix } from '../../accounts/mailed-token.ts'
 import { firstIdAt } from '../event-queries.ts'
 import type { Database, Statement } from './database.ts'
 
@@ -29,13 +30,15 @@ const REMOVE_SESSIONS = removeNext('sessions', 'id', 'expires_at <= $3 OR last_r
 
 const REMOVE_RATE_LIMITS = removeNext('rate_limits', 'key', 'expire <= $3')
 
-const REMOVE_TOKENS = `WITH expired AS (
-    SELECT digest FROM mailed_tokens WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED
+/** Removes what is before a key. $1: which, $2: how many at most. */
+const removeBefore = (table: string, key: string): string => `WITH old AS (
+    SELECT ${key} FROM ${table} WHERE ${key} < $1 ORDER BY ${key} LIMIT $2 FOR UPDATE SKIP LOCKED
   )
-  DELETE FROM mailed_tokens USING expired WHERE mailed_tokens.digest = expired.digest RETURNING expired.digest`
+  DELETE FROM ${table} USING old WHERE ${table}.${key} = old.${key} RETURNING old.${key}`
 
-const REMOVE_EVENTS = `WITH old AS (SELECT id FROM events WHERE id < $1 ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED)
-  DELETE FROM events USING old WHERE events.id = old.id RETURNING old.id`
+const REMOVE_TOKENS = removeBefore('mailed_tokens', 'digest')
+
+const REMOVE_EVENTS = removeBefore('events', 'id')
 
 /** Nobody is told: what was remembered of an expired session is good for nothing (`Identities`). */
 export const expiredRows = (database: Database): ExpiredRowStore => {
@@ -48,8 +51,8 @@ export const expiredRows = (database: Database): ExpiredRowStore => {
     removeSessions: ({ endedBy, idleSince }, after, limit) =>
       nextOf({ name: 'remove-sessions', text: REMOVE_SESSIONS, values: [after, limit, endedBy, idleSince] }),
 
-    async removeMailedTokens(expiredBy, limit) {
-      const statement = { name: 'remove-tokens', text: REMOVE_TOKENS, values: [expiredBy, limit] }
+    async removeMailedTokens(before, limit) {
+      const statement = { name: 'remove-tokens', text: REMOVE_TOKENS, values: [momentPrefix(before), limit] }
       return (await database.run(statement)).length === limit
     },
 

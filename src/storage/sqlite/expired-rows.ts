@@ -3,6 +3,7 @@
  * is good for nothing (`Identities`).
  */
 import type { ExpiredSessions } from '../../accounts/expired-rows.ts'
+import { momentPrefix } from '../../accounts/mailed-token.ts'
 import { firstIdAt } from '../event-queries.ts'
 import type { Connection } from './database.ts'
 
@@ -26,7 +27,7 @@ export const prepareExpiredRowOperations = (db: Connection) => {
   const deleteSession = db.prepare('DELETE FROM sessions WHERE id = ?')
   const deleteTokens = db.prepare(
     `DELETE FROM mailed_tokens WHERE digest IN (
-       SELECT digest FROM mailed_tokens WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`,
+       SELECT digest FROM mailed_tokens WHERE digest < ? ORDER BY digest LIMIT ?)`,
   )
   const deleteEvents = db.prepare(
     'DELETE FROM events WHERE id IN (SELECT id FROM events WHERE id < ? ORDER BY id LIMIT ?)',
@@ -40,8 +41,8 @@ export const prepareExpiredRowOperations = (db: Connection) => {
       return ids.length < limit ? last : (ids.at(-1) ?? last)
     },
 
-    removeExpiredTokens: (expiredBy: number, limit: number): boolean =>
-      deleteTokens.run(expiredBy, limit).changes === limit,
+    removeOldTokens: (before: number, limit: number): boolean =>
+      deleteTokens.run(momentPrefix(before), limit).changes === limit,
 
     removeOldEvents: (before: number, limit: number): boolean =>
       deleteEvents.run(firstIdAt(before), limit).changes === limit,

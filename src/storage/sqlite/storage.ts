@@ -102,7 +102,7 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
     },
     expiredRows: {
       removeSessions: (expired, after, limit) => writer.run('removeExpiredSessions', expired, after, limit),
-      removeMailedTokens: (expiredBy, limit) => writer.run('removeExpiredTokens', expiredBy, limit),
+      removeMailedTokens: (before, limit) => writer.run('removeOldTokens', before, limit),
       removeEvents: (before, limit) => writer.run('removeOldEvents', before, limit),
       // They are in memory, and end there by themselves.
       removeRateLimits: async () => '',

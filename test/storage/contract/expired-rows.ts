@@ -143,23 +143,23 @@ export const expiredRows: Part = async (t, openStore) => {
     }
   })
 
-  t.test('mailed tokens past their end go, in slices', async t => {
+  t.test('mailed tokens from before a moment go, in slices, the oldest first', async t => {
     const storage = await openStore(t)
-    const ends = [NOW - HOUR, NOW - 1, NOW, NOW + 1, NOW + HOUR]
-    const tokens = await forEach(ends, async expiresAt => {
+    const moments = [NOW + HOUR, NOW - HOUR, NOW + 1, NOW - 2, NOW - 1, NOW]
+    const tokens = await forEach(moments, async moment => {
       const { user } = await add(storage)
-      const { stored } = newMailedToken('verification', user.id, user.email, NOW)
-      await storage.mailedTokens.add({ ...stored, expiresAt }, eventOf(user.id), null)
+      const { stored } = newMailedToken('verification', user.id, user.email, moment)
+      await storage.mailedTokens.add(stored, eventOf(user.id), null)
       return stored.digest
     })
     const left = async () => {
       const found = await forEach(tokens, digest => storage.mailedTokens.find(digest, 0))
-      return found.flatMap(token => (token === undefined ? [] : [token.expiresAt]))
+      return found.flatMap(token => (token === undefined ? [] : [token.createdAt - NOW]))
     }
     t.equal(await storage.expiredRows.removeMailedTokens(NOW, 2), true)
-    t.strictSame(await left(), ends.slice(2), 'the oldest first')
+    t.strictSame(await left(), [HOUR, 1, -1, 0], 'the oldest first')
     t.equal(await storage.expiredRows.removeMailedTokens(NOW, 2), false)
-    t.strictSame(await left(), ends.slice(3))
+    t.strictSame(await left(), [HOUR, 1, 0])
   })
 
   t.test('events from before a moment go, in slices, the oldest first', async t => {
