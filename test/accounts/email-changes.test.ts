@@ -1,0 +1,218 @@
+/** Another address for an account, which takes effect when that one is confirmed (DESIGN §9: PUT /account/email). */
+import t from 'tap'
+import { accountOf, call, changeEmail, forgot, resend, reset, verify } from '../support/account-life.ts'
+import {
+  accountStatus,
+  bearer,
+  cookie,
+  freshEmail,
+  manualClock,
+  PASSWORD,
+  signIn,
+  signUp,
+  updateUser,
+} from '../support/build.ts'
+import { onEveryEngine } from '../support/engines.ts'
+import { errorsAt, errorsOf, globalErrorOf } from '../support/error-answer.ts'
+import { quickHashing } from '../support/fake-hashing.ts'
+import { hasToken, mailbox, SUBJECT } from '../support/mailbox.ts'
+import { ACCOUNT, hasShape, isPrivateJson } from '../support/shapes.ts'
+
+const HOUR = 3_600_000
+const OTHER_PASSWORD = 'another long pass phrase 8'
+const HTML = { accept: 'text/html' }
+
+await onEveryEngine(t, async (t, { build }) => {
+  const app = await build(t, { hashing: quickHashing })
+  const mails = mailbox(app)
+
+  const ask = (accessToken: string, email: unknown, password: unknown = PASSWORD) =>
+    changeEmail(app, accessToken, { email, password })
+
+  /** A user who has asked for another address, and the token that was mailed there. */
+  const pending = async () => {
+    const user = await signUp(app)
+    const email = freshEmail('new')
+    t.equal((await ask(user.token, email)).statusCode, 202)
+    return { ...user, newEmail: email, change: await mails.token(email, 'newEmail') }
+  }
+
+  t.test('nothing changes before the new address is confirmed, then everything does', async t => {
+    const app = await build(t, { hashing: quickHashing })
+    const mails = mailbox(app)
+    const user = await signUp(app)
+    const email = freshEmail('new')
+    const answer = await changeEmail(app, user.token, {
+      email: ` ${email.toUpperCase()}`,
+      password: PASSWORD,
+    })
+    t.equal(answer.statusCode, 202)
+    t.strictSame(answer.json(), { status: 'accepted' })
+    const token = await mails.token(email, 'newEmail')
+    const [told] = await mails.to(user.email, 'emailChangeRequested')
+    t.match(told?.text, email, 'the old address is told at once')
+    t.notOk(told && hasToken(told), 'and cannot confirm the new one')
+    t.match(await accountOf(app, user.token), { email: user.email, emailVerified: false })
+    t.equal((await signIn(app, user.email)).statusCode, 200)
+    t.equal((await signIn(app, email)).statusCode, 401)
+
+    const confirmed = await verify(app, token)
+    isPrivateJson(t, confirmed, 200)
+    hasShape(t, confirmed.json(), ACCOUNT)
+    t.match(confirmed.json(), { id: user.id, email, emailVerified: true })
+    const signedIn = await signIn(app, email)
+    t.match(signedIn.json(), { user: { id: user.id, email, emailVerified: true } })
+    t.match(await accountOf(app, signedIn.json().accessToken), { email, emailVerified: true })
+    t.equal((await signIn(app, user.email)).statusCode, 401)
+    errorsOf(t, await verify(app, token), 400, 'a token works once')
+    const [changed] = await mails.to(user.email, 'emailChanged')
+    t.notOk(changed && hasToken(changed))
+    t.match((await signUp(app, { email: user.email })).email, user.email, 'the old address is free')
+    t.strictSame(await mails.final(email), [SUBJECT.newEmail])
+    t.strictSame(
+      (await mails.final(user.email)).sort(),
+      [SUBJECT.verification, SUBJECT.verification, SUBJECT.emailChangeRequested, SUBJECT.emailChanged].sort(),
+    )
+  })
+
+  t.test('the link in the mail does it too (DESIGN §9: GET verify-email)', async t => {
+    const user = await pending()
+    const url = `/account/verify-email?token=${user.change}`
+    t.ok((await call(app, 'HEAD', url)).statusCode < 400)
+    t.equal((await accountOf(app, user.token)).email, user.email, 'HEAD changes nothing')
+    const answer = await call(app, 'GET', url, undefined, HTML)
+    t.equal(answer.statusCode, 303)
+    t.equal(answer.headers.location, app.config.webUrl)
+    t.equal((await signIn(app, user.newEmail)).statusCode, 200)
+  })
+
+  t.test('a wrong password, and every bad input, is refused by name (400)', async t => {
+    const user = await signUp(app)
+    const email = freshEmail()
+    const refusals: [object, string[]][] = [
+      [{ email, password: 'not the pass phrase' }, ['password']],
+      [{ email, password: '' }, ['password']],
+      [{ email, password: 'x'.repeat(10_000) }, ['password']],
+      [{ email }, ['password']],
+      [{ email, password: null }, ['password']],
+      [{ password: PASSWORD }, ['email']],
+      [{ email: 'ann', password: PASSWORD }, ['email']],
+      [{ email: 7, password: PASSWORD }, ['email']],
+      [{ email: `${'x'.repeat(250)}@example.com`, password: PASSWORD }, ['email']],
+      [{ email, password: PASSWORD, id: user.id }, ['id']],
+      [{}, ['email', 'password']],
+      [{ email: user.email, password: PASSWORD }, ['email']],
+      [{ email: ` ${user.email.toUpperCase()} `, password: PASSWORD }, ['email']],
+    ]
+    for (const [payload, fields] of refusals) {
+      const answer = await changeEmail(app, user.token, payload)
+      errorsAt(t, answer, 400, fields, JSON.stringify(payload).slice(0, 60))
+    }
+    t.equal((await accountOf(app, user.token)).email, user.email)
+  })
+
+  t.test('somebody else’s address is refused (409), after the password alone', async t => {
+    const [user, other] = [await signUp(app), await signUp(app)]
+    const wrong = await ask(user.token, other.email, 'not the pass phrase')
+    errorsAt(t, wrong, 400, ['password'])
+    errorsAt(t, await ask(user.token, other.email.toUpperCase()), 409, ['email'])
+    t.match(await accountOf(app, user.token), { email: user.email })
+  })
+
+  t.test('who is not signed in, or comes from another site, is refused (401, 403)', async t => {
+    const user = await signUp(app)
+    const payload = { email: freshEmail(), password: PASSWORD }
+    globalErrorOf(t, await call(app, 'PUT', '/account/email', payload), 401)
+    const headers = { ...cookie(user.token), origin: 'https://elsewhere.example' }
+    globalErrorOf(t, await call(app, 'PUT', '/account/email', payload, headers), 403)
+    t.equal((await accountOf(app, user.token)).email, user.email)
+  })
+
+  t.test('an address that somebody took meanwhile stays theirs (409)', async t => {
+    const user = await pending()
+    const other = await signUp(app, { email: user.newEmail })
+    errorsAt(t, await verify(app, user.change), 409, ['email'])
+    t.equal((await accountOf(app, user.token)).email, user.email)
+    t.match((await accountOf(app, other.token)).emailVerified, false, 'nor is theirs verified by it')
+    const browser = await pending()
+    await signUp(app, { email: browser.newEmail })
+    const url = `/account/verify-email?token=${browser.change}`
+    const { location } = (await call(app, 'GET', url, undefined, HTML)).headers
+    t.match(new URL(String(location)).searchParams.get('error'), /taken/)
+  })
+
+  t.test('another password, by change or reset, ends the change that waits', async t => {
+    const changing = await pending()
+    const payload = { currentPassword: PASSWORD, newPassword: OTHER_PASSWORD }
+    const changed = await call(app, 'PUT', '/account/password', payload, bearer(changing.token))
+    t.equal(changed.statusCode, 200)
+    const resetting = await pending()
+    t.equal((await forgot(app, resetting.email)).statusCode, 202)
+    const token = await mails.token(resetting.email, 'passwordReset')
+    t.equal((await reset(app, token, OTHER_PASSWORD)).statusCode, 200)
+    for (const user of [changing, resetting]) {
+      errorsAt(t, await verify(app, user.change), 400, ['token'])
+      t.equal((await signIn(app, user.email, OTHER_PASSWORD)).statusCode, 200)
+    }
+  })
+
+  t.test('a change of the address, or being disabled, ends every token', async t => {
+    const user = await pending()
+    const verification = await mails.token(user.email, 'verification')
+    const second = freshEmail('second')
+    t.equal((await ask(user.token, second)).statusCode, 202)
+    t.equal((await forgot(app, user.email)).statusCode, 202)
+    const forReset = await mails.token(user.email, 'passwordReset')
+    t.equal((await verify(app, await mails.token(second, 'newEmail'))).statusCode, 200)
+    for (const token of [user.change, verification]) errorsOf(t, await verify(app, token), 400, 'changed')
+    errorsOf(t, await reset(app, forReset, OTHER_PASSWORD), 400, 'changed')
+    for (const changes of [{ disabled: true }, { email: freshEmail() }]) {
+      const user = await pending()
+      t.equal((await updateUser(app, user.id, changes)).statusCode, 200)
+      errorsOf(t, await verify(app, user.change), 400, Object.keys(changes)[0])
+      await updateUser(app, user.id, { disabled: false })
+      errorsOf(t, await verify(app, user.change), 400, 'for good')
+    }
+  })
+
+  t.test('the token lasts a day (24 h)', async t => {
+    const clock = manualClock()
+    const app = await build(t, { hashing: quickHashing, clock: clock.now })
+    const mails = mailbox(app)
+    for (const [wait, status] of [[24 * HOUR - 1, 200] as const, [24 * HOUR, 400] as const]) {
+      const user = await signUp(app)
+      const email = freshEmail()
+      await changeEmail(app, user.token, { email, password: PASSWORD })
+      const token = await mails.token(email, 'newEmail')
+      clock.advance(wait)
+      t.equal((await verify(app, token)).statusCode, status)
+    }
+  })
+
+  t.test('five such requests an hour, then 429, and nobody gets another mail', async t => {
+    const clock = manualClock()
+    const app = await build(t, { hashing: quickHashing, clock: clock.now })
+    const mails = mailbox(app)
+    const user = await signUp(app)
+    const change = (email: string) => changeEmail(app, user.token, { email, password: PASSWORD })
+    for (let asked = 0; asked < 5; asked += 1) t.equal((await change(freshEmail())).statusCode, 202)
+    const [spared, later] = [freshEmail(), freshEmail()]
+    const refused = await change(spared)
+    globalErrorOf(t, refused, 429)
+    t.ok(Number(refused.headers['retry-after']) > 0)
+    t.equal((await resend(app, user.token)).statusCode, 202, 'each kind has its own count')
+    clock.advance(HOUR)
+    t.equal((await change(later)).statusCode, 202)
+    t.strictSame(await mails.final(spared), [])
+    t.strictSame(await mails.final(later), [SUBJECT.newEmail])
+    t.equal((await mails.final(user.email)).filter(each => each === SUBJECT.emailChangeRequested).length, 6)
+  })
+
+  t.test('whoever is signed in by the token of before stays a user of the account', async t => {
+    const user = await pending()
+    t.equal((await verify(app, user.change)).statusCode, 200)
+    const status = await accountStatus(app, user.token)
+    t.ok([200, 401].includes(status), `${status}`)
+    if (status === 200) t.equal((await accountOf(app, user.token)).email, user.newEmail, 'seen at once')
+  })
+})

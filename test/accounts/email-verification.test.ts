@@ -1,0 +1,184 @@
+/** The address of an account is shown to be its user's (DESIGN §9: verify-email and resend). */
+import t from 'tap'
+import { accountOf, call, forgot, NO_TOKENS, resend, reset, verify } from '../support/account-life.ts'
+import { bearer, freshEmail, manualClock, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'
+import { onEveryEngine } from '../support/engines.ts'
+import { errorsAt, errorsOf, globalErrorOf } from '../support/error-answer.ts'
+import { quickHashing } from '../support/fake-hashing.ts'
+import { mailbox, tokenIn } from '../support/mailbox.ts'
+import { ACCOUNT, hasShape, isPrivateJson } from '../support/shapes.ts'
+
+const HOUR = 3_600_000
+const WEB_URL = 'https://app.example.com/welcome?from=mail'
+const HTML = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
+
+await onEveryEngine(t, async (t, { build }) => {
+  const app = await build(t, { hashing: quickHashing, env: { WEB_URL } })
+  const mails = mailbox(app)
+
+  const follow = (token: string, headers: Record<string, string> = HTML) =>
+    call(app, 'GET', `/account/verify-email?token=${encodeURIComponent(token)}`, undefined, headers)
+
+  t.test('sign-up mails a token, which verifies the address once (DESIGN §9: POST verify-email)', async t => {
+    const user = await signUp(app)
+    t.equal((await accountOf(app, user.token)).emailVerified, false)
+    const token = await mails.token(user.email, 'verification')
+    const answer = await verify(app, token)
+    isPrivateJson(t, answer, 200)
+    hasShape(t, answer.json(), ACCOUNT)
+    t.match(answer.json(), { id: user.id, email: user.email, emailVerified: true })
+    t.equal(answer.headers['set-cookie'], undefined, 'nobody is signed in by it')
+    t.equal((await accountOf(app, user.token)).emailVerified, true, 'seen at once')
+    errorsAt(t, await verify(app, token), 400, ['token'], 'a second time')
+    t.equal((await accountOf(app, user.token)).emailVerified, true)
+  })
+
+  t.test('the link verifies and leads to WEB_URL (DESIGN §9: GET verify-email, DESIGN §3)', async t => {
+    for (const headers of [HTML, { accept: '*/*' }]) {
+      const user = await signUp(app)
+      const token = await mails.token(user.email, 'verification')
+      const answer = await follow(token, headers)
+      t.equal(answer.statusCode, 303)
+      t.equal(answer.headers.location, WEB_URL)
+      t.equal(answer.headers['cache-control'], 'no-store')
+      t.equal(answer.headers['set-cookie'], undefined)
+      t.equal((await accountOf(app, user.token)).emailVerified, true)
+      const again = await follow(token)
+      t.equal(again.statusCode, 303, 'a browser is told on the page')
+      const target = new URL(String(again.headers.location))
+      t.match(target.searchParams.get('error'), /token/i)
+      target.searchParams.delete('error')
+      t.equal(target.href, WEB_URL)
+      const plain = await follow(token, { accept: 'application/json' })
+      errorsAt(t, plain, 400, ['token'], 'another client in the body')
+      t.equal(plain.headers.location, WEB_URL)
+    }
+  })
+
+  t.test('the link in the mail is the one that works (DESIGN §9: Mail)', async t => {
+    const user = await signUp(app)
+    const [mail] = await mails.to(user.email, 'verification')
+    const link = /https?:\/\/\S+verify-email\?token=\S+/.exec(mail?.text ?? '')?.[0] ?? ''
+    const { pathname, search } = new URL(link)
+    t.equal((await call(app, 'GET', pathname + search, undefined, HTML)).headers.location, WEB_URL)
+    t.equal((await accountOf(app, user.token)).emailVerified, true)
+  })
+
+  t.test('a client that only looks uses nothing up (HEAD)', async t => {
+    const user = await signUp(app)
+    const token = await mails.token(user.email, 'verification')
+    for (const headers of [HTML, {}]) {
+      const answer = await call(app, 'HEAD', `/account/verify-email?token=${token}`, undefined, headers)
+      t.ok(answer.statusCode < 400, `HEAD answers ${answer.statusCode}`)
+      t.equal(answer.body, '')
+      t.equal((await accountOf(app, user.token)).emailVerified, false)
+    }
+    t.equal((await follow(token)).headers.location, WEB_URL)
+  })
+
+  t.test('whatever is no token is refused under token (400)', async t => {
+    for (const token of NO_TOKENS) {
+      const answer = await verify(app, token)
+      errorsAt(t, answer, 400, ['token'], `${JSON.stringify(token)?.slice(0, 40)}`)
+    }
+    for (const query of ['', '?token=', '?token=x', '?token=x&token=y', `?token=${'x'.repeat(5_000)}`]) {
+      const url = `/account/verify-email${query}`
+      errorsAt(t, await call(app, 'GET', url), 400, ['token'], query.slice(0, 20))
+      const html = await call(app, 'GET', url, undefined, HTML)
+      t.ok([303, 400].includes(html.statusCode), `${query.slice(0, 20)}: ${html.statusCode}`)
+    }
+    const user = await signUp(app)
+    const token = await mails.token(user.email, 'verification')
+    for (const other of [token.slice(0, -1), `${token}x`, token.toUpperCase(), ` ${token}`])
+      errorsOf(t, await verify(app, other), 400)
+    const more = await call(app, 'POST', '/account/verify-email', { token, more: 1 })
+    errorsAt(t, more, 400, ['more'])
+    t.equal((await verify(app, token)).statusCode, 200, 'no refusal used it up')
+  })
+
+  t.test('a token does for what it was mailed for, and nothing else', async t => {
+    const user = await signUp(app)
+    const verification = await mails.token(user.email, 'verification')
+    t.equal((await forgot(app, user.email)).statusCode, 202)
+    const forReset = await mails.token(user.email, 'passwordReset')
+    errorsAt(t, await verify(app, forReset), 400, ['token'])
+    errorsAt(t, await reset(app, verification, `${PASSWORD}!`), 400, ['token'])
+    t.equal((await verify(app, verification)).statusCode, 200)
+    t.equal((await reset(app, forReset, `${PASSWORD}!`)).statusCode, 200)
+  })
+
+  t.test('a token lasts a day (24 h)', async t => {
+    const clock = manualClock()
+    const app = await build(t, { hashing: quickHashing, clock: clock.now })
+    const mails = mailbox(app)
+    const [inTime, tooLate] = [await signUp(app), await signUp(app)]
+    const tokens = [
+      await mails.token(inTime.email, 'verification'),
+      await mails.token(tooLate.email, 'verification'),
+    ]
+    clock.advance(24 * HOUR - 1)
+    t.equal((await verify(app, tokens[0])).statusCode, 200)
+    clock.advance(1)
+    errorsAt(t, await verify(app, tokens[1]), 400, ['token'])
+    t.equal((await accountOf(app, tooLate.token)).emailVerified, false)
+  })
+
+  t.test('resend mails another token (DESIGN §9: verify-email/resend)', async t => {
+    const user = await signUp(app)
+    globalErrorOf(t, await call(app, 'POST', '/account/verify-email/resend'), 401)
+    const answer = await resend(app, user.token)
+    t.equal(answer.statusCode, 202)
+    t.strictSame(answer.json(), { status: 'accepted' })
+    const tokens = (await mails.to(user.email, 'verification', 2)).map(tokenIn)
+    t.not(tokens[0], tokens[1])
+    t.equal((await verify(app, tokens[1])).statusCode, 200)
+  })
+
+  t.test('five such mails an hour go to one account, then 429', async t => {
+    const clock = manualClock()
+    const app = await build(t, { hashing: quickHashing, clock: clock.now })
+    const mails = mailbox(app)
+    const [user, other] = [await signUp(app), await signUp(app)]
+    for (let sent = 1; sent < 5; sent += 1) t.equal((await resend(app, user.token)).statusCode, 202)
+    const refused = await resend(app, user.token)
+    globalErrorOf(t, refused, 429)
+    t.ok(Number(refused.headers['retry-after']) > 0, 'it says when')
+    t.equal((await resend(app, other.token)).statusCode, 202, 'each account has its own count')
+    clock.advance(HOUR)
+    t.equal((await resend(app, user.token)).statusCode, 202, 'an hour later')
+    t.equal((await mails.final(user.email)).length, 6)
+  })
+
+  t.test('nothing is mailed to who is verified already', async t => {
+    const app = await build(t, { hashing: quickHashing })
+    const mails = mailbox(app)
+    const user = await signUp(app)
+    t.equal((await verify(app, await mails.token(user.email, 'verification'))).statusCode, 200)
+    t.equal((await resend(app, user.token)).statusCode, 202)
+    t.equal((await mails.final(user.email)).length, 1)
+  })
+
+  t.test('another address, or being disabled, ends every token', async t => {
+    for (const changes of [{ email: freshEmail() }, { disabled: true }]) {
+      const user = await signUp(app)
+      const token = await mails.token(user.email, 'verification')
+      t.equal((await updateUser(app, user.id, changes)).statusCode, 200)
+      errorsAt(t, await verify(app, token), 400, ['token'])
+      const enabled = await updateUser(app, user.id, { disabled: false })
+      t.match(enabled.json(), { emailVerified: false })
+      errorsAt(t, await verify(app, token), 400, ['token'], 'for good')
+      const signedIn = await signIn(app, enabled.json().email)
+      const again = await resend(app, signedIn.json().accessToken)
+      t.equal(again.statusCode, 202, 'a new one is to be had')
+    }
+  })
+
+  t.test('a verification wants nobody signed in, and signs nobody out', async t => {
+    const [user, other] = [await signUp(app), await signUp(app)]
+    const token = await mails.token(user.email, 'verification')
+    const answer = await call(app, 'POST', '/account/verify-email', { token }, bearer(other.token))
+    t.match(answer.json(), { id: user.id, emailVerified: true }, 'whoever brings it')
+    t.equal((await accountOf(app, other.token)).emailVerified, false)
+    t.equal((await accountOf(app, user.token)).id, user.id)
+  })
+})

@@ -1,0 +1,210 @@
+/** A forgotten password, and the token to choose another one (DESIGN §9: forgot-password and reset-password). */
+import t from 'tap'
+import { call, forgot, NO_TOKENS, reset, verify } from '../support/account-life.ts'
+import {
+  accountStatus,
+  bearer,
+  freshEmail,
+  logCapture,
+  manualClock,
+  PASSWORD,
+  signIn,
+  signUp,
+  updateUser,
+} from '../support/build.ts'
+import { onEveryEngine } from '../support/engines.ts'
+import { errorsAt } from '../support/error-answer.ts'
+import { quickHashing } from '../support/fake-hashing.ts'
+import { hasToken, mailbox, SUBJECT, tokenIn } from '../support/mailbox.ts'
+import { ACCOUNT, hasShape, isPrivateJson } from '../support/shapes.ts'
+
+const HOUR = 3_600_000
+const NEW = 'another long pass phrase 8'
+
+await onEveryEngine(t, async (t, { build }) => {
+  const app = await build(t, { hashing: quickHashing })
+  const mails = mailbox(app)
+
+  /** A user, and the token that a reset was mailed with. */
+  const forgetful = async (fields = {}) => {
+    const user = await signUp(app, fields)
+    t.equal((await forgot(app, user.email)).statusCode, 202)
+    return { ...user, reset: await mails.token(user.email, 'passwordReset') }
+  }
+
+  t.test('the token in the mail gives another password and signs in (DESIGN §9: reset-password)', async t => {
+    const user = await forgetful()
+    const second = (await signIn(app, user.email)).json().accessToken
+    t.equal(await accountStatus(app, second), 200, 'asking changes nothing')
+    const answer = await reset(app, user.reset, NEW)
+    isPrivateJson(t, answer, 200)
+    const { accessToken, expiresAt, user: account } = answer.json()
+    t.strictSame(Object.keys(answer.json()).sort(), ['accessToken', 'expiresAt', 'user'])
+    hasShape(t, account, ACCOUNT)
+    t.match(account, { id: user.id, emailVerified: true }, 'who reads the mail has the address')
+    const like = (await signIn(app, user.email, NEW)).headers['set-cookie']
+    const shape = (set: unknown) => String(set).replace(/=[^;]*;/, '=…;')
+    t.equal(shape(answer.headers['set-cookie']), shape(like), 'the cookie of a sign-in')
+    t.match(answer.headers['set-cookie'], `ACCESS_TOKEN=${accessToken};`)
+    t.ok(Date.parse(expiresAt) > Date.now())
+    t.equal(await accountStatus(app, accessToken), 200)
+    for (const token of [user.token, second]) t.equal(await accountStatus(app, token), 401, 'all others end')
+    t.equal((await signIn(app, user.email)).statusCode, 401)
+    t.equal((await signIn(app, user.email, NEW)).statusCode, 200)
+    errorsAt(t, await reset(app, user.reset, PASSWORD), 400, ['token'], 'once')
+    t.equal((await signIn(app, user.email, NEW)).statusCode, 200)
+    const [told] = await mails.to(user.email, 'passwordChanged')
+    t.notOk(told && hasToken(told))
+  })
+
+  t.test('forgot-password answers the same for everybody (DESIGN §9: forgot-password)', async t => {
+    const [known, disabled] = [await signUp(app), await signUp(app)]
+    await updateUser(app, disabled.id, { disabled: true })
+    const seen = []
+    for (const email of [freshEmail(), known.email, disabled.email, ` ${known.email.toUpperCase()} `]) {
+      const { statusCode, headers, body } = await forgot(app, email)
+      const { date: _, ...others } = headers
+      seen.push({ statusCode, body, headers: others })
+    }
+    for (const each of seen) t.strictSame(each, seen[0])
+    t.strictSame([seen[0]?.statusCode, seen[0]?.body], [202, '{"status":"accepted"}'])
+    t.equal((await mails.to(known.email, 'passwordReset', 2)).length, 2, 'in any letter case')
+  })
+
+  t.test('nobody but the owner of an account gets a mail', async t => {
+    const app = await build(t, { hashing: quickHashing })
+    const mails = mailbox(app)
+    const [unknown, known, disabled] = [freshEmail(), await signUp(app), await signUp(app)]
+    await updateUser(app, disabled.id, { disabled: true })
+    for (const email of [unknown, disabled.email, known.email])
+      t.equal((await forgot(app, email)).statusCode, 202)
+    await mails.to(known.email, 'passwordReset')
+    t.strictSame(await mails.final(unknown), [])
+    t.strictSame(await mails.final(disabled.email), [SUBJECT.verification])
+  })
+
+  t.test('bad input is refused by name (400), whoever it is about', async t => {
+    for (const email of [
+      '',
+      'ann',
+      null,
+      7,
+      undefined,
+      `${'x'.repeat(250)}@example.com`,
+      'a\u0000@b.example',
+    ])
+      errorsAt(t, await forgot(app, email), 400, ['email'], `${email}`.slice(0, 20))
+    const more = await call(app, 'POST', '/account/forgot-password', { email: freshEmail(), more: 1 })
+    errorsAt(t, more, 400, ['more'])
+    for (const token of NO_TOKENS) {
+      errorsAt(t, await reset(app, token, NEW), 400, ['token'], `${JSON.stringify(token)?.slice(0, 40)}`)
+    }
+  })
+
+  t.test('a password that is refused uses no token up (400)', async t => {
+    const email = freshEmail('melchior')
+    const user = await forgetful({ email })
+    const local = email.slice(0, email.indexOf('@'))
+    const refused = ['short', 'password', 'x'.repeat(129), email, `my ${local} 1!`, `X${local.toUpperCase()}`]
+    for (const password of [...refused, null, 7, undefined]) {
+      errorsAt(t, await reset(app, user.reset, password), 400, ['password'], `${password}`.slice(0, 40))
+    }
+    t.equal(await accountStatus(app, user.token), 200)
+    t.equal((await signIn(app, email)).statusCode, 200)
+    t.equal((await reset(app, user.reset, NEW)).statusCode, 200)
+  })
+
+  t.test('a local part of fewer than four characters may be in a password', async t => {
+    const email = `bob@${process.pid}-${freshEmail().replace('@', '.')}`
+    const user = await forgetful({ email, password: 'a long phrase for bob 7' })
+    t.equal((await reset(app, user.reset, 'another phrase for bob 8')).statusCode, 200)
+  })
+
+  t.test('the name in the e-mail is refused at sign-up and change too (DESIGN §9: Passwords)', async t => {
+    const email = freshEmail('balthasar')
+    const local = email.slice(0, email.indexOf('@'))
+    const payload = { email, password: `it is ${local.toUpperCase()} who came` }
+    const signedUp = await call(app, 'POST', '/account/sign-up', payload)
+    errorsAt(t, signedUp, 400, ['password'])
+    const user = await signUp(app, { email })
+    const change = { currentPassword: PASSWORD, newPassword: payload.password }
+    const changed = await call(app, 'PUT', '/account/password', change, bearer(user.token))
+    errorsAt(t, changed, 400, ['newPassword'])
+    t.equal((await signIn(app, email)).statusCode, 200)
+  })
+
+  t.test('a token lasts an hour', async t => {
+    const clock = manualClock()
+    const app = await build(t, { hashing: quickHashing, clock: clock.now })
+    const mails = mailbox(app)
+    for (const [wait, status] of [[HOUR - 1, 200] as const, [HOUR, 400] as const]) {
+      const user = await signUp(app)
+      await forgot(app, user.email)
+      const token = await mails.token(user.email, 'passwordReset')
+      clock.advance(wait)
+      t.equal((await reset(app, token, NEW)).statusCode, status)
+      t.equal((await signIn(app, user.email, NEW)).statusCode, status === 200 ? 200 : 401)
+    }
+  })
+
+  t.test('a reset, a change of the password or of the address, or being disabled ends others', async t => {
+    const twice = await forgetful()
+    await forgot(app, twice.email)
+    const [first = '', second = ''] = (await mails.to(twice.email, 'passwordReset', 2)).map(tokenIn)
+    t.equal((await reset(app, second, NEW)).statusCode, 200)
+    const changing = await forgetful()
+    const payload = { currentPassword: PASSWORD, newPassword: `${NEW}!` }
+    await call(app, 'PUT', '/account/password', payload, bearer(changing.token))
+    const [moved, disabled] = [await forgetful(), await forgetful()]
+    await updateUser(app, moved.id, { email: freshEmail() })
+    await updateUser(app, disabled.id, { disabled: true })
+    errorsAt(t, await reset(app, disabled.reset, NEW), 400, ['token'])
+    await updateUser(app, disabled.id, { disabled: false })
+    for (const token of [first, changing.reset, moved.reset, disabled.reset])
+      errorsAt(t, await reset(app, token, NEW), 400, ['token'])
+    const verification = await mails.token(changing.email, 'verification')
+    t.equal((await verify(app, verification)).statusCode, 200, 'the address is the same as before')
+  })
+
+  t.test('five such mails an hour go to one account, and the answer does not tell', async t => {
+    const clock = manualClock()
+    const app = await build(t, { hashing: quickHashing, clock: clock.now })
+    const mails = mailbox(app)
+    const user = await signUp(app)
+    for (let asked = 0; asked < 8; asked += 1)
+      t.strictSame((await forgot(app, user.email)).json(), { status: 'accepted' })
+    t.equal((await mails.final(user.email)).filter(each => each === SUBJECT.passwordReset).length, 5)
+  })
+
+  t.test('an hour later the next one goes', async t => {
+    const clock = manualClock()
+    const app = await build(t, { hashing: quickHashing, clock: clock.now })
+    const mails = mailbox(app)
+    const user = await signUp(app)
+    for (let asked = 0; asked < 5; asked += 1) await forgot(app, user.email)
+    await mails.to(user.email, 'passwordReset', 5)
+    clock.advance(HOUR)
+    await forgot(app, user.email)
+    t.equal((await mails.to(user.email, 'passwordReset', 6)).length, 6)
+  })
+
+  t.test('no log line has a token or a password (DESIGN §3)', async t => {
+    const log = logCapture()
+    const env = { LOG_LEVEL: 'trace', LOG_REQUESTS: 'on' }
+    const app = await build(t, { hashing: quickHashing, env, logStream: log.stream })
+    const mails = mailbox(app)
+    const user = await signUp(app)
+    const verification = await mails.token(user.email, 'verification')
+    await forgot(app, user.email)
+    const token = await mails.token(user.email, 'passwordReset')
+    for (const accept of ['text/html', 'application/json'])
+      for (const each of [verification, verification, token])
+        await call(app, 'GET', `/account/verify-email?token=${each}`, undefined, { accept })
+    for (const password of ['password', NEW, NEW]) await reset(app, token, password)
+    t.equal((await signIn(app, user.email, NEW)).statusCode, 200)
+    await app.close()
+    t.ok(log.records().length > 10)
+    for (const secret of [verification, token, NEW, PASSWORD, user.token, user.email])
+      t.notOk(log.text().includes(secret), secret)
+  })
+})

@@ -1,0 +1,168 @@
+/** An account that is deleted is gone, with whatever it said about its user (DESIGN §9: DELETE /account). */
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { accountOf, call, changeEmail, forgot, remove, reset, verify } from '../support/account-life.ts'
+import {
+  accountStatus,
+  asAdmin,
+  bearer,
+  cookie,
+  freshEmail,
+  logCapture,
+  PASSWORD,
+  signIn,
+  signUp,
+  updateUser,
+} from '../support/build.ts'
+import { onEveryEngine } from '../support/engines.ts'
+import { errorsAt, globalErrorOf } from '../support/error-answer.ts'
+import { quickHashing } from '../support/fake-hashing.ts'
+import { hasToken, mailbox } from '../support/mailbox.ts'
+import { storedRows } from '../support/stored-rows.ts'
+
+const NEW = 'another long pass phrase 8'
+
+await onEveryEngine(t, async (t, { build, newDatabase }) => {
+  const app = await build(t, { hashing: quickHashing })
+  const mails = mailbox(app)
+
+  const asked = (email: string) =>
+    call(app, 'GET', `/admin/users?count=true&email=${encodeURIComponent(email)}`, undefined, asAdmin)
+
+  t.test('nobody is there any more, and the e-mail is free (DESIGN §9: DELETE /account)', async t => {
+    const user = await signUp(app)
+    const second = (await signIn(app, user.email)).json().accessToken
+    for (const token of [user.token, second]) t.equal(await accountStatus(app, token), 200)
+    const answer = await remove(app, user.token, { password: PASSWORD })
+    t.strictSame([answer.statusCode, answer.body], [204, ''])
+    for (const token of [user.token, second, user.token]) t.equal(await accountStatus(app, token), 401)
+    t.equal((await remove(app, user.token, { password: PASSWORD })).statusCode, 401)
+    t.equal((await signIn(app, user.email)).statusCode, 401)
+    t.match((await asked(user.email)).json(), { results: [], total: 0 })
+    const listed = (await call(app, 'GET', '/admin/users?limit=100', undefined, asAdmin)).json().results
+    t.notOk(listed.some(({ id }: { id: string }) => id === user.id))
+    globalErrorOf(t, await call(app, 'GET', `/admin/users/${user.id}`, undefined, asAdmin), 404)
+    globalErrorOf(t, await updateUser(app, user.id, { firstName: 'Ann' }), 404)
+    const [told] = await mails.to(user.email, 'accountDeleted')
+    t.notOk(told && hasToken(told))
+
+    const anew = await signUp(app, { email: user.email, password: NEW })
+    t.not(anew.id, user.id, 'a new account is another one')
+    t.equal(await accountStatus(app, user.token), 401, 'to which old tokens are nothing')
+    t.equal((await signIn(app, user.email)).statusCode, 401, 'nor the old password')
+    t.match(await accountOf(app, anew.token), { emailVerified: false, firstName: null })
+    t.equal((await asked(user.email)).json().total, 1)
+  })
+
+  t.test('other users do not see a deleted one', async t => {
+    const [user, other] = [await signUp(app, { firstName: 'Xanthippe' }), await signUp(app)]
+    const found = () => call(app, 'GET', '/users?search=xanthippe', undefined, bearer(other.token))
+    t.equal((await found()).json().results.length, 1)
+    await remove(app, user.token, { password: PASSWORD })
+    t.equal((await found()).json().results.length, 0)
+    t.equal(await accountStatus(app, other.token), 200)
+  })
+
+  t.test('the cookie is cleared, with its own attributes (DESIGN §9: as at sign-out)', async t => {
+    for (const NODE_ENV of ['development', 'production']) {
+      const app = await build(t, { hashing: quickHashing, env: { NODE_ENV } })
+      const [user, other] = [await signUp(app), await signUp(app)]
+      const removed = await call(app, 'DELETE', '/account', { password: PASSWORD }, cookie(user.token))
+      const signedOut = await call(app, 'POST', '/account/sign-out', undefined, cookie(other.token))
+      t.equal(removed.statusCode, 204)
+      t.match(removed.headers['set-cookie'], /^ACCESS_TOKEN=;/)
+      t.strictSame(removed.headers['set-cookie'], signedOut.headers['set-cookie'], NODE_ENV)
+    }
+  })
+
+  t.test('a wrong password, and every bad input, is refused, and nothing happens', async t => {
+    const user = await signUp(app)
+    const refusals: [object, string[]][] = [
+      [{ password: 'not the pass phrase' }, ['password']],
+      [{ password: '' }, ['password']],
+      [{ password: 7 }, ['password']],
+      [{}, ['password']],
+      [{ password: PASSWORD, sure: true }, ['sure']],
+    ]
+    for (const [payload, fields] of refusals) errorsAt(t, await remove(app, user.token, payload), 400, fields)
+    globalErrorOf(t, await call(app, 'DELETE', '/account', undefined, bearer(user.token)), 400)
+    globalErrorOf(t, await call(app, 'DELETE', '/account', { password: PASSWORD }), 401)
+    const headers = { ...cookie(user.token), 'sec-fetch-site': 'cross-site' }
+    globalErrorOf(t, await call(app, 'DELETE', '/account', { password: PASSWORD }, headers), 403)
+    t.equal(await accountStatus(app, user.token), 200)
+    t.equal((await asked(user.email)).json().total, 1)
+  })
+
+  t.test('tokens that were mailed are nothing, to the old account or a new one', async t => {
+    const user = await signUp(app)
+    const newEmail = freshEmail('new')
+    await changeEmail(app, user.token, { email: newEmail, password: PASSWORD })
+    await forgot(app, user.email)
+    const verification = await mails.token(user.email, 'verification')
+    const change = await mails.token(newEmail, 'newEmail')
+    const forReset = await mails.token(user.email, 'passwordReset')
+    await remove(app, user.token, { password: PASSWORD })
+    const anew = await signUp(app, { email: user.email })
+    for (const token of [verification, change]) errorsAt(t, await verify(app, token), 400, ['token'])
+    errorsAt(t, await reset(app, forReset, NEW), 400, ['token'])
+    t.match(await accountOf(app, anew.token), { email: user.email, emailVerified: false })
+  })
+
+  t.test('personal data is erased from every table, and no table has a token or a password', async t => {
+    const DATABASE_URL = await newDatabase(t)
+    const app = await build(t, { hashing: quickHashing, env: { DATABASE_URL } })
+    const mails = mailbox(app)
+    const names = { firstName: 'Wilhelmina', lastName: 'Featherstonehaugh' }
+    const user = await signUp(app, { email: freshEmail('quetzalcoatl'), ...names })
+    const headers = { ...bearer(user.token), 'user-agent': 'Canary/7.1' }
+    await call(app, 'POST', '/account/sign-in', { email: user.email, password: PASSWORD }, headers)
+    const newEmail = freshEmail('tezcatlipoca')
+    await changeEmail(app, user.token, { email: newEmail, password: PASSWORD })
+    await forgot(app, user.email)
+    const secrets = [
+      await mails.token(user.email, 'verification'),
+      await mails.token(newEmail, 'newEmail'),
+      await mails.token(user.email, 'passwordReset'),
+      user.token,
+      PASSWORD,
+    ]
+    const before = await storedRows(DATABASE_URL)
+    t.match(before, /quetzalcoatl/)
+    for (const secret of secrets) t.notOk(before.includes(secret), 'a secret as it is')
+    t.equal((await remove(app, user.token, { password: PASSWORD })).statusCode, 204)
+    await app.close()
+    const after = await storedRows(DATABASE_URL)
+    t.notMatch(after, /quetzalcoatl|tezcatlipoca|wilhelmina|featherstonehaugh|canary/i)
+  })
+
+  t.test('another instance knows within a second (DESIGN §7)', async t => {
+    const DATABASE_URL = await newDatabase(t)
+    const options = { hashing: quickHashing, env: { DATABASE_URL } }
+    const [one, two] = [await build(t, options), await build(t, options)]
+    for (let round = 0; round < 5; round += 1) {
+      const user = await signUp(one)
+      t.equal(await accountStatus(two, user.token), 200)
+      t.equal((await remove(one, user.token, { password: PASSWORD })).statusCode, 204)
+      const removed = performance.now()
+      t.equal(await accountStatus(one, user.token), 401, 'here at once')
+      while ((await accountStatus(two, user.token)) !== 401 && performance.now() - removed < 5_000)
+        await sleep(10)
+      t.ok(performance.now() - removed < 1_500, 'there within a second')
+      t.equal((await signIn(two, user.email)).statusCode, 401)
+    }
+  })
+
+  t.test('no log line has a password, a token or an address', async t => {
+    const log = logCapture()
+    const env = { LOG_LEVEL: 'trace', LOG_REQUESTS: 'on' }
+    const app = await build(t, { hashing: quickHashing, env, logStream: log.stream })
+    const user = await signUp(app)
+    const email = freshEmail('canary')
+    for (const password of [NEW, PASSWORD]) await changeEmail(app, user.token, { email, password })
+    const change = await mailbox(app).token(email, 'newEmail')
+    for (const password of [NEW, PASSWORD]) await remove(app, user.token, { password })
+    await app.close()
+    t.ok(log.records().length > 5)
+    for (const secret of [NEW, PASSWORD, user.token, change, email]) t.notOk(log.text().includes(secret))
+  })
+})

@@ -1,0 +1,169 @@
+/** REQUIRE_EMAIL_VERIFICATION=true: nobody learns who has an account, and nobody signs in unverified (DESIGN §9). */
+import type { FastifyInstance } from 'fastify'
+import t, { type Test } from 'tap'
+import { accountOf, call, changeEmail, forgot, reset, verify } from '../support/account-life.ts'
+import { accountStatus, asAdmin, freshEmail, PASSWORD, signIn, updateUser } from '../support/build.ts'
+import { onEveryEngine } from '../support/engines.ts'
+import { errorsAt, globalErrorOf } from '../support/error-answer.ts'
+import { quickHashing } from '../support/fake-hashing.ts'
+import { mailbox, SUBJECT } from '../support/mailbox.ts'
+
+const NEW = 'another long pass phrase 8'
+
+await onEveryEngine(t, async (t, { build }) => {
+  const options = { hashing: quickHashing, env: { REQUIRE_EMAIL_VERIFICATION: 'true' } }
+  const app = await build(t, options)
+  const mails = mailbox(app)
+
+  const ask = (app: FastifyInstance, email: string, fields: object = {}) =>
+    call(app, 'POST', '/account/sign-up', { email, password: PASSWORD, ...fields })
+
+  /** Somebody who has signed up and confirmed it, and is signed in. */
+  const member = async (t: Pick<Test, 'equal'>) => {
+    const email = freshEmail()
+    t.equal((await ask(app, email)).statusCode, 202)
+    t.equal((await verify(app, await mails.token(email, 'verification'))).statusCode, 200)
+    const { accessToken, user } = (await signIn(app, email)).json()
+    return { email, id: user.id, token: accessToken }
+  }
+
+  const listed = async (app: FastifyInstance, email: string) =>
+    (await call(app, 'GET', `/admin/users?email=${email}`, undefined, asAdmin)).json().results
+
+  t.test('sign-up answers the same for new and known addresses (202)', async t => {
+    const known = await member(t)
+    const unverified = freshEmail()
+    await ask(app, unverified)
+    const seen = []
+    for (const email of [freshEmail(), known.email, unverified, ` ${known.email.toUpperCase()}`]) {
+      const { statusCode, headers, body } = await ask(app, email, { firstName: 'Eve', password: NEW })
+      const { date: _, ...others } = headers
+      seen.push({ statusCode, body, headers: others })
+    }
+    for (const each of seen) t.strictSame(each, seen[0])
+    t.strictSame([seen[0]?.statusCode, seen[0]?.body], [202, '{"status":"accepted"}'])
+    t.notOk(seen[0]?.headers['set-cookie'] ?? seen[0]?.headers.location, 'nobody is signed in')
+    const accounts = await listed(app, known.email)
+    t.match(accounts, [{ id: known.id, firstName: null, emailVerified: true }], 'nothing has changed')
+    t.equal(accounts.length, 1)
+    const token = await mails.token(known.email, 'accountExists', 2)
+    t.equal((await verify(app, token)).statusCode, 400, 'it verifies nothing')
+    t.equal((await signIn(app, known.email)).statusCode, 200, 'the password is the old one')
+    t.equal((await signIn(app, known.email, NEW)).statusCode, 401)
+    t.equal(await accountStatus(app, known.token), 200)
+    t.match(await listed(app, unverified), [{ firstName: null }])
+    t.equal((await signIn(app, unverified, NEW)).statusCode, 401)
+    t.equal(
+      (await reset(app, token, NEW)).statusCode,
+      200,
+      'the holder can choose another password by the mail',
+    )
+    t.equal((await signIn(app, known.email, NEW)).statusCode, 200)
+  })
+
+  t.test('bad input is refused as ever (400), known address or not', async t => {
+    const known = await member(t)
+    for (const email of [freshEmail(), known.email]) {
+      const local = email.slice(0, email.indexOf('@'))
+      for (const password of ['short', 'password', email, `1 ${local} 2`]) {
+        errorsAt(t, await ask(app, email, { password }), 400, ['password'], password)
+      }
+      errorsAt(t, await ask(app, email, { age: 7 }), 400, ['age'])
+    }
+  })
+
+  t.test('unverified: 403, after the right password only', async t => {
+    const email = freshEmail()
+    t.equal((await ask(app, email)).statusCode, 202)
+    const token = await mails.token(email, 'verification')
+    const refused = await signIn(app, email)
+    t.match(globalErrorOf(t, refused, 403), /verified/)
+    t.equal(refused.headers['set-cookie'], undefined)
+    const wrong = await signIn(app, email, NEW)
+    t.equal(wrong.body, (await signIn(app, freshEmail(), NEW)).body, 'who guesses learns nothing')
+    t.equal(wrong.statusCode, 401)
+    const verified = await verify(app, token)
+    t.match(verified.json(), { email, emailVerified: true })
+    t.equal(verified.headers['set-cookie'], undefined)
+    t.equal((await signIn(app, email)).statusCode, 200)
+  })
+
+  t.test('a reset by mail shows the address to be theirs as well', async t => {
+    const email = freshEmail()
+    await ask(app, email)
+    t.strictSame((await forgot(app, email)).json(), { status: 'accepted' })
+    const answer = await reset(app, await mails.token(email, 'passwordReset'), NEW)
+    t.match(answer.json(), { user: { email, emailVerified: true } })
+    t.equal(await accountStatus(app, answer.json().accessToken), 200)
+    t.equal((await signIn(app, email, NEW)).statusCode, 200)
+  })
+
+  t.test('a disabled account is told so, verified or not, after the right password only', async t => {
+    const email = freshEmail()
+    await ask(app, email)
+    const [{ id }] = await listed(app, email)
+    await updateUser(app, id, { disabled: true })
+    globalErrorOf(t, await signIn(app, email), 403)
+    t.equal((await signIn(app, email, NEW)).statusCode, 401)
+  })
+
+  t.test('somebody else’s address is answered like a free one, and its owner told', async t => {
+    const [user, other] = [await member(t), await member(t)]
+    const free = freshEmail()
+    const [taken, accepted] = [
+      await changeEmail(app, user.token, { email: other.email, password: PASSWORD }),
+      await changeEmail(app, user.token, { email: free, password: PASSWORD }),
+    ]
+    t.strictSame([taken.statusCode, taken.body], [202, '{"status":"accepted"}'])
+    t.strictSame([taken.statusCode, taken.body], [accepted.statusCode, accepted.body])
+    t.ok(await mails.token(other.email, 'accountExists'))
+    const own = await changeEmail(app, user.token, { email: user.email, password: PASSWORD })
+    errorsAt(t, own, 400, ['email'])
+    const wrong = await changeEmail(app, user.token, { email: other.email, password: NEW })
+    errorsAt(t, wrong, 400, ['password'])
+    t.match(await accountOf(app, user.token), { email: user.email })
+    t.equal((await verify(app, await mails.token(free, 'newEmail'))).statusCode, 200)
+    t.match((await signIn(app, free)).json(), { user: { id: user.id } })
+  })
+
+  t.test('a known address gets five such mails an hour, and the answer does not tell', async t => {
+    const app = await build(t, options)
+    const mails = mailbox(app)
+    const [email, other] = [freshEmail(), freshEmail()]
+    for (const each of [email, other]) {
+      await ask(app, each)
+      await verify(app, await mails.token(each, 'verification'))
+    }
+    for (let asked = 0; asked < 4; asked += 1) t.equal((await ask(app, email)).statusCode, 202)
+    const { accessToken } = (await signIn(app, other)).json()
+    for (let asked = 0; asked < 4; asked += 1)
+      t.equal((await changeEmail(app, accessToken, { email, password: PASSWORD })).statusCode, 202)
+    const kinds = await mails.final(email)
+    t.equal(kinds.filter(kind => kind === SUBJECT.accountExists).length, 5)
+  })
+
+  t.test('of many sign-ups at once with one address one makes an account', async t => {
+    const email = freshEmail()
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => ask(app, email, { password: `${PASSWORD} ${index}` })),
+    )
+    t.ok(answers.every(({ statusCode, body }) => statusCode === 202 && body === answers[0]?.body))
+    t.equal((await listed(app, email)).length, 1)
+    t.equal((await verify(app, await mails.token(email, 'verification'))).statusCode, 200)
+    let right = 0
+    for (const index of answers.keys())
+      if ((await signIn(app, email, `${PASSWORD} ${index}`)).statusCode === 200) right += 1
+    t.equal(right, 1, 'with one of the passwords')
+  })
+
+  t.test('without the setting nothing of this holds', async t => {
+    const app = await build(t, { hashing: quickHashing })
+    const email = freshEmail()
+    const signedUp = await ask(app, email)
+    t.equal(signedUp.statusCode, 201)
+    t.match(signedUp.json(), { user: { email, emailVerified: false } })
+    t.equal((await signIn(app, email)).statusCode, 200)
+    errorsAt(t, await ask(app, email), 409, ['email'])
+    t.strictSame(await mailbox(app).final(email), [SUBJECT.verification])
+  })
+})

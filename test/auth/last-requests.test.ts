@@ -1,0 +1,288 @@
+/** The moment of each user's last request on its way to the store (§5.1.2, DESIGN §6). */
+import t from 'tap'
+import type { Identity, KnownUser } from '../../src/auth/identity.ts'
+import { KnownUsers } from '../../src/auth/known-users.ts'
+import type { LastRequestStore, SessionMoment, UserMoment } from '../../src/auth/last-request-store.ts'
+import { LastRequests } from '../../src/auth/last-requests.ts'
+
+const IDLE = 3_600_000
+const START = Date.UTC(2026, 0, 1)
+
+/** The store's numbers of the users, by their ids. */
+const keys = new Map<string, number>()
+
+const keyOf = (id: string): number => {
+  const key = keys.get(id) ?? keys.size + 1
+  keys.set(id, key)
+  return key
+}
+
+const known = (id: string, lastRequestAt = 0): KnownUser => ({
+  key: keyOf(id),
+  user: {
+    id,
+    email: `${id}@example.com`,
+    firstName: null,
+    lastName: null,
+    emailVerified: false,
+    disabled: false,
+    createdAt: 0,
+    updatedAt: 0,
+    version: 1,
+    lastRequestAt,
+  },
+  lastRequestAt,
+  noted: false,
+  current: true,
+  tokens: 1,
+  accountText: null,
+})
+
+const identity = (known: KnownUser, sessionId = `session of ${known.user.id}`): Identity => ({
+  token: `token of ${sessionId}`,
+  known,
+  sessionId,
+  expiresAt: START + 10 * IDLE,
+  impersonatedBy: null,
+  lastRequestAt: START,
+  storedRequestAt: START,
+  used: false,
+})
+
+/** Keeps what it was given as a store does: the latest moment of each. Fails, or waits, when the test says so. */
+class TestStore implements LastRequestStore {
+  /** By key. */
+  readonly #users = new Map<number, number>()
+  readonly sessions = new Map<string, number>()
+  readonly calls: { users: readonly UserMoment[]; sessions: readonly SessionMoment[] }[] = []
+  failing = false
+  gate: Promise<void> = Promise.resolve()
+
+  get users(): Map<string, number> {
+    const noted = [...keys].filter(([, key]) => this.#users.has(key))
+    return new Map(noted.map(([id, key]) => [id, this.#users.get(key) ?? 0]))
+  }
+
+  async noteLastRequests(users: readonly UserMoment[], sessions: readonly SessionMoment[]): Promise<void> {
+    this.calls.push({ users, sessions })
+    await this.gate
+    if (this.failing) throw new Error('the store is away')
+    for (const { key, at } of users) this.#users.set(key, at)
+    for (const { id, at } of sessions) this.sessions.set(id, at)
+  }
+}
+
+const setUp = () => {
+  const store = new TestStore()
+  const failures: unknown[] = []
+  const knownUsers = new KnownUsers()
+  const onFailure = (error: unknown) => failures.push(error)
+  const lastRequests = new LastRequests({ knownUsers, store, idle: IDLE, onFailure })
+  return { store, failures, knownUsers, lastRequests }
+}
+
+t.test('what is noted is there at once, and in the store after a flush (DESIGN §6)', async t => {
+  const { store, knownUsers, lastRequests } = setUp()
+  const ada = known('ada', START - 5_000)
+  knownUsers.add(ada)
+  lastRequests.note(identity(ada), START)
+  t.equal(ada.lastRequestAt, START)
+  t.equal(knownUsers.latest('ada', START - 5_000), START, 'also for whoever asks anew')
+  t.equal(knownUsers.latest('bob', START - 5_000), START - 5_000, 'a user without a request')
+  t.equal(knownUsers.latest('bob', null), null)
+  t.equal(store.calls.length, 0, 'a request writes nothing')
+  await lastRequests.flush()
+  t.equal(store.users.get('ada'), START)
+  await lastRequests.flush()
+  t.equal(store.calls.length, 1, 'nothing new, nothing written')
+})
+
+t.test('many requests of a user are one row of a batch (DESIGN §6)', async t => {
+  const { store, lastRequests } = setUp()
+  const ada = known('ada')
+  const sessions = [identity(ada, 'one'), identity(ada, 'two')]
+  for (let n = 1; n <= 1_000; n += 1) for (const session of sessions) lastRequests.note(session, START + n)
+  await lastRequests.flush()
+  t.equal(store.calls.length, 1)
+  t.strictSame(store.calls[0]?.users, [{ key: keyOf('ada'), at: START + 1_000 }])
+})
+
+t.test('a moment never moves backwards when the clock does (DESIGN §6)', async t => {
+  const { store, knownUsers, lastRequests } = setUp()
+  const ada = known('ada', START + 60_000)
+  knownUsers.add(ada)
+  lastRequests.note(identity(ada), START)
+  t.equal(ada.lastRequestAt, START + 60_000, 'the stored moment is later than the clock')
+  lastRequests.note(identity(ada, 'one'), START + 70_000)
+  lastRequests.note(identity(ada, 'two'), START + 65_000)
+  t.equal(ada.lastRequestAt, START + 70_000, 'in memory')
+  t.equal(knownUsers.latest('ada', START), START + 70_000)
+  t.equal(knownUsers.latest('ada', START + 80_000), START + 80_000, 'another instance knows a later one')
+  await lastRequests.flush()
+  t.equal(store.users.get('ada'), START + 70_000, 'in the store')
+})
+
+t.test(
+  'a request is noted also where the session was opened by a clock that is ahead (DESIGN §5, §6)',
+  async t => {
+    const { store, lastRequests } = setUp()
+    const ada = known('ada')
+    const session = { ...identity(ada), lastRequestAt: START + 3_000 }
+    lastRequests.note(session, START)
+    t.equal(ada.lastRequestAt, START)
+    t.equal(session.lastRequestAt, START + 3_000, 'not moved back')
+    await lastRequests.flush()
+    t.equal(store.users.get('ada'), START)
+  },
+)
+
+t.test(
+  'a session is written when its moment is older by a part of the idle time (DESIGN §5, §6)',
+  async t => {
+    const { store, lastRequests } = setUp()
+    const session = identity(known('ada'))
+    lastRequests.note(session, START + 1)
+    await lastRequests.flush()
+    t.equal(store.sessions.size, 0, 'a moment later: nothing that matters to an idle end')
+    lastRequests.note(session, START + IDLE / 2)
+    await lastRequests.flush()
+    t.equal(store.sessions.get(session.sessionId), START + IDLE / 2)
+  },
+)
+
+t.test('a store that fails loses nothing and fails nobody (DESIGN §6)', async t => {
+  const { store, failures, knownUsers, lastRequests } = setUp()
+  const [ada, bob, eve] = [known('ada'), known('bob'), known('eve')]
+  knownUsers.add(ada)
+  const session = identity(ada)
+  store.failing = true
+  lastRequests.note(session, START + IDLE / 2)
+  lastRequests.note(identity(bob), START + 1)
+  await lastRequests.flush()
+  t.equal(failures.length, 1, 'reported once')
+  knownUsers.evict('ada')
+  t.equal(knownUsers.latest('ada', null), START + IDLE / 2, 'still known')
+  await lastRequests.flush()
+  t.equal(failures.length, 2)
+  t.equal(knownUsers.latest('ada', null), START + IDLE / 2, 'as long as it is not written')
+  lastRequests.note(identity(bob), START + 2)
+  lastRequests.note(identity(eve), START + 3)
+  store.failing = false
+  await lastRequests.flush()
+  t.strictSame(
+    [...store.users].sort(),
+    [
+      ['ada', START + IDLE / 2],
+      ['bob', START + 2],
+      ['eve', START + 3],
+    ],
+    'all of it is written later, the newest of each',
+  )
+  t.equal(store.sessions.get(session.sessionId), START + IDLE / 2, 'the session too')
+  lastRequests.note(session, START + IDLE)
+  await lastRequests.flush()
+  t.equal(store.users.get('ada'), START + IDLE, 'and it goes on')
+  t.equal(failures.length, 2)
+})
+
+t.test('a request during a flush that fails is not overwritten by what failed (DESIGN §6)', async t => {
+  const { store, knownUsers, lastRequests } = setUp()
+  const gate = Promise.withResolvers<void>()
+  store.gate = gate.promise
+  store.failing = true
+  const ada = known('ada')
+  knownUsers.add(ada)
+  lastRequests.note(identity(ada), START + 1)
+  const flush = lastRequests.flush()
+  // Evicted and looked up again meanwhile: another record of the same user.
+  knownUsers.evict('ada')
+  const again = known('ada', knownUsers.latest('ada', null) ?? 0)
+  t.equal(again.lastRequestAt, START + 1, 'visible while it is being written')
+  lastRequests.note(identity(again), START + 9)
+  gate.resolve()
+  await flush
+  store.failing = false
+  await lastRequests.flush()
+  t.equal(store.users.get('ada'), START + 9)
+})
+
+t.test('the moment of a user who is remembered no more is known until it is written (DESIGN §6)', async t => {
+  const { store, knownUsers, lastRequests } = setUp()
+  const gate = Promise.withResolvers<void>()
+  const [ada, bob] = [known('ada'), known('bob')]
+  for (const user of [ada, bob]) {
+    knownUsers.add(user)
+    lastRequests.note(identity(user), START)
+  }
+  knownUsers.remove(ada)
+  t.equal(knownUsers.latest('ada', null), START, 'before the flush')
+  store.gate = gate.promise
+  const flush = lastRequests.flush()
+  knownUsers.evictAll()
+  t.equal(knownUsers.latest('ada', null), START, 'while it is under way')
+  gate.resolve()
+  await flush
+  t.equal(knownUsers.latest('ada', null), null, 'the store has it now')
+  t.equal(knownUsers.latest('bob', null), START, 'who went during a flush waits for the next')
+  await lastRequests.flush()
+  t.equal(knownUsers.latest('bob', null), null)
+})
+
+t.test('a flush goes in slices, and one that fails keeps the rest (DESIGN §6)', async t => {
+  const { store, lastRequests } = setUp()
+  const ids = Array.from({ length: 17_500 }, (_, index) => `user ${index}`)
+  for (const id of ids) lastRequests.note(identity(known(id)), START + IDLE / 2)
+  const write = store.noteLastRequests.bind(store)
+  store.noteLastRequests = (users, sessions) => {
+    store.failing = store.calls.length === 2
+    return write(users, sessions)
+  }
+  await lastRequests.flush()
+  t.ok(store.users.size > 0 && store.users.size < ids.length, 'the slices before are written')
+  await lastRequests.flush()
+  t.equal(store.users.size, ids.length, 'all users')
+  t.equal(store.sessions.size, ids.length, 'all sessions')
+  for (const { users, sessions } of store.calls) {
+    if (users.length > 5_000 || sessions.length > 5_000) t.fail('a slice too large to be short')
+  }
+  const rows = store.calls.reduce((sum, { users }) => sum + users.length, 0)
+  const failed = store.calls[2]?.users.length ?? 0
+  t.equal(rows, ids.length + failed, 'nothing is written twice but the slice that failed')
+})
+
+t.test('one flush at a time (DESIGN §6)', async t => {
+  const { store, lastRequests } = setUp()
+  const gate = Promise.withResolvers<void>()
+  store.gate = gate.promise
+  lastRequests.note(identity(known('ada')), START)
+  const flushes = [lastRequests.flush(), lastRequests.flush(), lastRequests.flush()]
+  t.equal(store.calls.length, 1)
+  gate.resolve()
+  await Promise.all(flushes)
+  t.equal(store.calls.length, 1)
+})
+
+for (const failing of [false, true]) {
+  const how = failing ? 'fails' : 'succeeds'
+  t.test(`close() writes what came during a flush under way that ${how} (DESIGN §6)`, async t => {
+    const { store, lastRequests } = setUp()
+    const gate = Promise.withResolvers<void>()
+    store.gate = gate.promise
+    store.failing = failing
+    lastRequests.start()
+    const ada = known('ada')
+    lastRequests.note(identity(ada), START + 1)
+    lastRequests.note(identity(known('eve')), START + 1)
+    const flush = lastRequests.flush()
+    lastRequests.note(identity(ada), START + 5)
+    const closed = lastRequests.close()
+    lastRequests.note(identity(known('bob')), START + 6)
+    gate.resolve()
+    await flush
+    store.failing = false
+    await closed
+    t.equal(store.users.get('ada'), START + 5)
+    t.equal(store.users.get('eve'), START + 1)
+    t.equal(store.users.get('bob'), START + 6, 'also what came while it closed')
+  })
+}

@@ -1,0 +1,173 @@
+/** The pieces of `src/auth` by themselves, on real threads, files and processes (DESIGN §5). */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { AccessTokens, isInForce } from '../../src/auth/access-tokens.ts'
+import { AdminKeys } from '../../src/auth/admin-keys.ts'
+import { newSession } from '../../src/auth/session.ts'
+import { keptSecret, signingKeys } from '../../src/auth/signing-keys.ts'
+import { BoundedQueue } from '../../src/concurrency/bounded-queue.ts'
+import { KeyedMutex } from '../../src/concurrency/keyed-mutex.ts'
+import { ADMIN_KEY, manualClock, temporaryFolder } from '../support/build.ts'
+
+const PROJECT = join(import.meta.dirname, '..', '..')
+
+t.test('work on one key goes one after the other, in order (DESIGN §4)', async t => {
+  const mutex = new KeyedMutex()
+  const log: string[] = []
+  const gates = Array.from({ length: 3 }, () => Promise.withResolvers<void>())
+  const work = (name: string, gate: Promise<void>) => async () => {
+    log.push(`${name} begins`)
+    await gate
+    log.push(`${name} ends`)
+    return name
+  }
+  const taken = gates.map(({ promise }, index) => mutex.runExclusive('ada', work(`ada ${index}`, promise)))
+  const other = mutex.runExclusive('bob', work('bob', Promise.resolve()))
+  t.equal(await other, 'bob', 'another key does not wait')
+  for (const gate of gates.toReversed()) gate.resolve()
+  t.strictSame(await Promise.all(taken), ['ada 0', 'ada 1', 'ada 2'])
+  t.strictSame(
+    log.filter(line => line.startsWith('ada')),
+    ['ada 0 begins', 'ada 0 ends', 'ada 1 begins', 'ada 1 ends', 'ada 2 begins', 'ada 2 ends'],
+  )
+})
+
+t.test('work that fails does not hold up the next, and fails for its own caller alone', async t => {
+  const mutex = new KeyedMutex()
+  const failing = mutex.runExclusive('ada', async () => {
+    throw new Error('not this time')
+  })
+  const next = mutex.runExclusive('ada', async () => 'done')
+  await t.rejects(failing, { message: 'not this time' })
+  t.equal(await next, 'done')
+  t.equal(await mutex.runExclusive('ada', async () => 'again'), 'again')
+})
+
+t.test(
+  'whoever waits longer than the queue lets them is told so, and nobody behind them is held up',
+  async t => {
+    const queue = new BoundedQueue(1, 10, 50)
+    const first = Promise.withResolvers<string>()
+    const running = queue.run(() => first.promise)
+    await t.rejects(
+      queue.run(async () => t.fail('its turn never comes')),
+      { code: 'overloaded' },
+    )
+    const waiting = queue.run(async () => 'second')
+    first.resolve('first')
+    t.equal(await running, 'first', 'what has begun is not ended')
+    t.equal(await waiting, 'second')
+    await sleep(100)
+    t.equal(await queue.run(async () => 'third'), 'third')
+  },
+)
+
+t.test('an admin key is accepted when it is exactly one of the configured (§5.2.2, DESIGN §5)', t => {
+  const keys = new AdminKeys([ADMIN_KEY, 'previous-admin-key-0123456789'])
+  t.ok(keys.accepts(ADMIN_KEY))
+  t.ok(keys.accepts('previous-admin-key-0123456789'))
+  const wide = [...ADMIN_KEY].map(letter => String.fromCharCode(letter.charCodeAt(0) + 0x100)).join('')
+  for (const wrong of [
+    '',
+    ' ',
+    ADMIN_KEY.slice(1),
+    ADMIN_KEY.slice(0, -1),
+    `${ADMIN_KEY} `,
+    `${ADMIN_KEY}\u0000`,
+  ]) {
+    t.notOk(keys.accepts(wrong), JSON.stringify(wrong))
+  }
+  t.notOk(keys.accepts(ADMIN_KEY.toUpperCase()), 'other case')
+  t.notOk(keys.accepts(wide), 'characters that share the low byte')
+  t.notOk(new AdminKeys([]).accepts(''), 'no key at all')
+  t.notOk(new AdminKeys([]).accepts(ADMIN_KEY))
+  t.end()
+})
+
+t.test('a key is named without telling its secret, and tokens rotate by that name (DESIGN §5)', t => {
+  const clock = manualClock()
+  const [one, two] = ['1'.repeat(40), '2'.repeat(40)]
+  const before = new AccessTokens(signingKeys(one, null))
+  const during = new AccessTokens(signingKeys(two, one))
+  const after = new AccessTokens(signingKeys(two, null))
+  const session = newSession('ada', clock.now(), { lifetime: 60_000, idle: 60_000 })
+  const token = before.issue(session)
+  const expected = {
+    userId: 'ada',
+    sessionId: session.id,
+    issuedAt: Math.floor(session.createdAt / 1_000) * 1_000,
+    expiresAt: session.expiresAt,
+  }
+  t.strictSame(before.verify(token), expected)
+  t.strictSame(during.verify(token), expected)
+  t.equal(after.verify(token), null)
+  t.strictSame(after.verify(during.issue(session)), expected, 'the new key signs')
+  t.equal(before.verify(during.issue(session)), null)
+  const { current, previous } = signingKeys(two, one)
+  t.not(current.id, previous?.id)
+  t.equal(signingKeys(one, null).current.id, previous?.id, 'the same secret, the same name')
+  t.notOk(two.includes(current.id) || Buffer.from(two).toString('base64url').includes(current.id))
+  const moments = [clock.now() - 6_000, clock.now(), session.expiresAt - 1, session.expiresAt]
+  t.strictSame(
+    moments.map(now => isInForce(expected, now)),
+    [false, true, true, false],
+    'from when it was issued, within what clocks may differ, to the end of its time',
+  )
+  t.end()
+})
+
+t.test('processes that start at once keep one secret, readable by its owner alone (DESIGN §5)', async t => {
+  const folder = temporaryFolder(t)
+  const file = join(folder, 'jwt-secret')
+  const script = `import { keptSecret } from './src/auth/signing-keys.ts'
+    process.stdout.write('ready')
+    process.stdin.once('data', () => {
+      process.stdout.write(keptSecret(process.argv[1]))
+      process.stdin.destroy()
+    })`
+  const children = Array.from({ length: 3 }, () => {
+    const args = ['--input-type=module-typescript', '-e', script, file]
+    const child = spawn(process.execPath, args, { cwd: PROJECT, stdio: ['pipe', 'pipe', 'inherit'] })
+    t.teardown(() => child.kill('SIGKILL'))
+    let output = ''
+    const ready = Promise.withResolvers<void>()
+    child.stdout.on('data', chunk => {
+      output += chunk
+      if (output.startsWith('ready')) ready.resolve()
+    })
+    const ended = once(child, 'close').then(() => output.slice('ready'.length))
+    return { ready: ready.promise, ended, go: () => child.stdin.write('go') }
+  })
+  await Promise.all(children.map(({ ready }) => ready))
+  for (const { go } of children) go()
+  const secrets = await Promise.all(children.map(({ ended }) => ended))
+  t.equal(new Set(secrets).size, 1, 'one secret')
+  t.ok(Buffer.byteLength(secrets[0] ?? '') >= 32, 'of 32 bytes or more')
+  t.equal(keptSecret(file), secrets[0], 'and the next start finds it')
+  t.equal(readFileSync(file, 'utf8').trim(), secrets[0])
+  t.equal(statSync(file).mode & 0o777, 0o600)
+  t.strictSame(readdirSync(folder), ['jwt-secret'], 'no drafts are left')
+})
+
+t.test('a file that holds no secret is refused, and left as it is (DESIGN §5)', t => {
+  const folder = temporaryFolder(t)
+  const whole = keptSecret(join(folder, 'whole'))
+  for (const [name, text] of Object.entries({
+    empty: '',
+    cut: whole.slice(0, 31),
+    blank: `${' '.repeat(40)}\n`,
+  })) {
+    const file = join(folder, name)
+    writeFileSync(file, text)
+    t.throws(() => keptSecret(file), { message: name }, `${name}: the message names the file`)
+    t.equal(readFileSync(file, 'utf8'), text)
+  }
+  t.not(keptSecret(join(folder, 'another')), whole, 'every secret is new')
+  t.throws(() => keptSecret(folder), 'a folder is no secret')
+  t.throws(() => keptSecret(join(folder, 'missing', 'secret')), 'a folder that is not there')
+  t.end()
+})

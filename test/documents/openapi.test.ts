@@ -1,0 +1,175 @@
+import { existsSync } from 'node:fs'
+import { dereference, validate } from '@readme/openapi-parser'
+import type { LightMyRequestResponse } from 'fastify'
+import { chromium } from 'playwright-core'
+import t, { type Test } from 'tap'
+import { toLines } from '../../src/input/ndjson.ts'
+import { call, forgot } from '../support/account-life.ts'
+import { impersonate, postUser } from '../support/admin.ts'
+import {
+  asAdmin,
+  bearer,
+  build,
+  freshEmail,
+  PASSWORD,
+  type SignedUp,
+  signIn,
+  signUp,
+  updateUser,
+} from '../support/build.ts'
+import { quickHashing } from '../support/fake-hashing.ts'
+import { mailbox } from '../support/mailbox.ts'
+import { answersOf, type RightRequest } from '../support/route-answers.ts'
+import { type LiveRoute, liveRoutes } from '../support/routes.ts'
+import { NDJSON } from '../support/transfers.ts'
+
+const CHROMIUM = '/usr/bin/chromium'
+
+const app = await build(t, { hashing: quickHashing })
+const mails = mailbox(app)
+const routes = liveRoutes(app)
+const document = (await app.inject('/openapi.json')).json()
+
+t.test('the document is valid OpenAPI 3.1 and names every live route, no other (DESIGN §1)', async t => {
+  t.match(document.openapi, /^3\.1\./)
+  const result = await validate(structuredClone(document))
+  t.ok(result.valid, JSON.stringify(result))
+  const live = routes
+    .filter(({ documentation, method }) => !documentation && method !== 'HEAD')
+    .map(({ method, url }) => `${method.toLowerCase()} ${url.replace(/:(\w+)/g, '{$1}')}`)
+  const documented = Object.entries<object>(document.paths).flatMap(([path, operations]) =>
+    Object.keys(operations)
+      .filter(method => method !== 'head')
+      .map(method => `${method} ${path}`),
+  )
+  t.same(documented.sort(), live.sort())
+  t.notMatch(
+    JSON.stringify(document),
+    /"(normalize|chosenPassword|idList)":|"text":"/,
+    'no keyword that only this service knows',
+  )
+})
+
+const verification = async ({ email }: SignedUp) => ({ token: await mails.token(email, 'verification') })
+
+/** The bodies that routes ask for, and a query. */
+const BODIES: Record<string, (user: SignedUp) => object | string | Promise<object>> = {
+  'POST /account/sign-up': () => ({ email: freshEmail(), password: PASSWORD }),
+  'POST /account/sign-in': ({ email }) => ({ email, password: PASSWORD }),
+  'POST /account/forgot-password': ({ email }) => ({ email }),
+  'POST /account/verify-email': verification,
+  'POST /account/reset-password': async ({ email }) => {
+    await forgot(app, email)
+    return { token: await mails.token(email, 'passwordReset'), password: PASSWORD }
+  },
+  'PUT /account': () => ({ firstName: 'Ann' }),
+  'DELETE /account': () => ({ password: PASSWORD }),
+  'PUT /account/email': () => ({ email: freshEmail(), password: PASSWORD }),
+  'PUT /account/password': () => ({ currentPassword: PASSWORD, newPassword: `${PASSWORD} 2` }),
+  'POST /admin/users': () => ({ email: freshEmail() }),
+  'PUT /admin/users/:id': () => ({ firstName: 'Ann' }),
+  'POST /admin/users/import': () => toLines([{ email: freshEmail() }]),
+}
+const QUERIES: Record<string, (user: SignedUp) => Promise<Record<string, string>>> = {
+  'GET /account/verify-email': verification,
+}
+
+const rightRequest = async ({ method, url, gate }: LiveRoute): Promise<RightRequest> => {
+  const user = await signUp(app)
+  const name = `${method} ${url}`
+  const sessions = await app.inject({ url: '/account/sessions', headers: bearer(user.token) })
+  const credentials = { user: bearer(user.token), adminKey: asAdmin }
+  const payload = await BODIES[name]?.(user)
+  const query = await QUERIES[name]?.(user)
+  return {
+    headers: {
+      ...(gate && credentials[gate]),
+      ...(typeof payload === 'string' && NDJSON),
+    },
+    token: user.token,
+    impersonation: (await impersonate(app, user.id)).json().accessToken,
+    id: url.startsWith('/account/sessions') ? sessions.json().results[0].id : user.id,
+    ...(payload !== undefined && { payload }),
+    ...(query !== undefined && { query }),
+  }
+}
+
+t.test('each status that a route really answers is in the document (DESIGN §1)', async t => {
+  const { paths } = (await dereference(structuredClone(document))) as typeof document
+  const isDocumented = (
+    t: Test,
+    { method, url }: LiveRoute,
+    answer: LightMyRequestResponse,
+    what: string,
+  ) => {
+    const { statusCode, headers, body } = answer
+    const title = `${what}: ${statusCode}`
+    const response = paths[url.replace(/:(\w+)/g, '{$1}')][method.toLowerCase()].responses[statusCode]
+    if (!t.ok(response, title) || !/^application\/json/.test(String(headers['content-type']))) return
+    const content = response.content['application/json']
+    if (!t.ok(content, `${title} in application/json`)) return
+    const { properties } = content.schema
+    const others = Object.keys(JSON.parse(body)).filter(key => !(key in properties))
+    t.same(others, [], `${title}: no property besides those documented`)
+  }
+  const tried = routes.filter(({ documentation, method }) => !documentation && method !== 'HEAD')
+  for (const route of tried)
+    await t.test(`${route.method} ${route.url}`, async t => {
+      for await (const [title, answer] of answersOf(app, route, () => rightRequest(route))) {
+        if (title === 'right') t.ok(answer.statusCode < 400, `right: ${answer.body}`)
+        isDocumented(t, route, answer, title)
+      }
+    })
+  const { email } = await signUp(app)
+  const { id, email: disabled } = await signUp(app)
+  await updateUser(app, id, { disabled: true })
+  const answers = [
+    ['/account/sign-up', 409, await call(app, 'POST', '/account/sign-up', { email, password: PASSWORD })],
+    ['/account/sign-in', 401, await signIn(app, email, 'wrong')],
+    ['/account/sign-in', 403, await signIn(app, disabled)],
+    ['/admin/users', 409, await postUser(app, { email })],
+    ['/admin/users/:id', 409, await updateUser(app, id, { email })],
+    ['/admin/users', 200, await app.inject({ url: '/admin/users?count=true', headers: asAdmin })],
+  ] as const
+  for (const [url, status, answer] of answers) {
+    const route = tried.find(route => route.url === url && route.method === answer.raw.req.method)
+    t.equal(answer.statusCode, status)
+    if (t.ok(route, url)) isDocumented(t, route as LiveRoute, answer, url)
+  }
+})
+
+const skip = existsSync(CHROMIUM) ? false : "needs Debian's chromium"
+
+t.test('the pages at /docs show the routes in a browser, from this service alone', { skip }, async t => {
+  const url = await app.listen({ host: '127.0.0.1', port: 0 })
+  const browser = await chromium.launch({
+    executablePath: CHROMIUM,
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-background-networking',
+      '--disable-sync',
+      '--no-first-run',
+    ],
+  })
+  t.teardown(() => browser.close())
+  const page = await browser.newPage()
+  const elsewhere: string[] = []
+  const problems: string[] = []
+  page.on('request', request => {
+    if (!request.url().startsWith(url) && !request.url().startsWith('data:')) elsewhere.push(request.url())
+  })
+  page.on('console', message => {
+    if (message.type() === 'error') problems.push(message.text())
+  })
+  await page.goto(`${url}/docs`)
+  await page.waitForSelector('.opblock-summary-path')
+  const shown = await page.locator('.opblock-summary-path').allTextContents()
+  t.ok(
+    shown.some(path => path.replaceAll('\u200b', '').includes('/account/sign-up')),
+    shown.join(' '),
+  )
+  t.same(elsewhere, [], 'nothing is loaded from elsewhere')
+  t.same(problems, [])
+  if (process.env.SCREENSHOT) await page.screenshot({ path: process.env.SCREENSHOT, fullPage: true })
+})

@@ -1,0 +1,51 @@
+/** The README's quickstart, word for word: its commands are run in a shell, and answer what it says that they answer. */
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { temporaryFolder } from '../support/build.ts'
+import { startServer } from '../support/process.ts'
+
+const README = readFileSync(join(import.meta.dirname, '..', '..', 'README.md'), 'utf8')
+
+interface Step {
+  readonly command: string
+  readonly output: string
+}
+
+const steps: Step[] = [...README.matchAll(/```console\n([\s\S]*?)```/g)].flatMap(([, block = '']) =>
+  block
+    .split(/^\$ /m)
+    .slice(1)
+    .map(text => {
+      const [command = '', ...output] = text.split('\n')
+      return { command, output: output.join('\n').trim() }
+    }),
+)
+
+/** What differs from run to run. */
+const withoutChance = (text: string): string =>
+  text
+    .replaceAll(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, '<token>')
+    .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/g, '<id>')
+    .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, '<time>')
+    .trim()
+
+const SEPARATOR = '--- next ---'
+
+t.test('the commands of the quickstart answer as the README says (§7.1)', async t => {
+  const key = /ADMIN_KEY=(\S+) npm start/.exec(README)?.[1] ?? ''
+  const server = await startServer(t, { env: { ADMIN_KEY: key, NODE_ENV: 'development' } })
+  const script = steps
+    .map(
+      ({ command }) =>
+        `${command.replaceAll('localhost:3000', `127.0.0.1:${server.port}`)}\necho; echo '${SEPARATOR}'`,
+    )
+    .join('\n')
+  const { stdout, stderr } = spawnSync('bash', ['-c', script], { cwd: temporaryFolder(t), encoding: 'utf8' })
+  t.equal(stderr, '')
+  const outputs = stdout.split(SEPARATOR).map(withoutChance)
+  t.ok(steps.length >= 15)
+  for (const [index, { command, output }] of steps.entries()) t.equal(outputs[index], output, command)
+  t.equal(await server.stop('SIGTERM'), 0)
+})

@@ -1,0 +1,10 @@
+/** The three gates: what a caller is taken for, and who is let in. Each file runs by itself as well. */
+import './gates/access-matrix.test.ts'
+import './gates/admin-keys.test.ts'
+import './gates/canary.test.ts'
+import './gates/cross-site.test.ts'
+import './gates/etags.test.ts'
+import './gates/processing-order.test.ts'
+import './gates/scopes.test.ts'
+import './gates/token-taking.test.ts'
+import './gates/under-way.test.ts'

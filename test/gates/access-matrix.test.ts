@@ -1,0 +1,101 @@
+/** Generated from the live route table: a new route is covered the moment it exists. */
+import type { InjectOptions } from 'fastify'
+import t from 'tap'
+import { ADMIN_KEY, accountStatus, bearer, cookie, signUp, updateUser } from '../support/build.ts'
+import { onEveryEngine } from '../support/engines.ts'
+import { type LiveRoute, liveRoutes } from '../support/routes.ts'
+
+await onEveryEngine(t, async (t, { build }) => {
+  const app = await build(t)
+  const routes = liveRoutes(app)
+  let good = await signUp(app)
+  const disabled = await signUp(app)
+  await updateUser(app, disabled.id, { disabled: true })
+
+  /** Some routes end the session that they are called with: the next call has another one. */
+  const renew = async () => {
+    if ((await accountStatus(app, good.token)) !== 200) good = await signUp(app)
+  }
+
+  const CALLERS = [
+    { token: 'none', identified: false, headers: () => ({}) },
+    { token: 'bad', identified: false, headers: () => bearer('not.a.token') },
+    { token: 'bad, of another spelling', identified: false, headers: () => bearer(`${good.token}=`) },
+    { token: "a disabled user's", identified: false, headers: () => bearer(disabled.token) },
+    { token: "a disabled user's, cookie", identified: false, headers: () => cookie(disabled.token) },
+    { token: 'good', identified: true, headers: () => bearer(good.token) },
+    { token: 'good, cookie', identified: true, headers: () => cookie(good.token) },
+  ]
+
+  const KEYS = [
+    { key: 'none', accepted: false, headers: {} },
+    { key: 'bad', accepted: false, headers: { 'x-admin-key': `${ADMIN_KEY}x` } },
+    { key: 'good', accepted: true, headers: { 'x-admin-key': ADMIN_KEY } },
+  ]
+
+  const mayPass = ({ gate }: LiveRoute, identified: boolean, accepted: boolean): boolean =>
+    gate === undefined || (gate === 'user' ? identified : accepted)
+
+  t.test('the gates of the table of §4 are those of the live routes', async t => {
+    const table = routes
+      .filter(({ documentation, method }) => !documentation && method !== 'HEAD')
+      .map(({ method, url, gate }) => `${method} ${url} ${gate ?? 'public'}`)
+    t.same(table.sort(), [
+      'DELETE /account user',
+      'DELETE /account/sessions user',
+      'DELETE /account/sessions/:id user',
+      'DELETE /admin/users/:id adminKey',
+      'DELETE /admin/users/:id/sessions adminKey',
+      'GET /account user',
+      'GET /account/sessions user',
+      'GET /account/verify-email public',
+      'GET /admin/events adminKey',
+      'GET /admin/users adminKey',
+      'GET /admin/users/:id adminKey',
+      'GET /admin/users/export adminKey',
+      'GET /health public',
+      'GET /ready public',
+      'GET /users user',
+      'POST /account/forgot-password public',
+      'POST /account/reset-password public',
+      'POST /account/sign-in public',
+      'POST /account/sign-out user',
+      'POST /account/sign-up public',
+      'POST /account/verify-email public',
+      'POST /account/verify-email/resend user',
+      'POST /admin/users adminKey',
+      'POST /admin/users/:id/impersonate adminKey',
+      'POST /admin/users/import adminKey',
+      'PUT /account user',
+      'PUT /account/email user',
+      'PUT /account/password user',
+      'PUT /admin/users/:id adminKey',
+    ])
+  })
+
+  for (const route of routes) {
+    t.test(
+      `${route.method} ${route.url}: whoever the gate refuses gets 401, nobody else (§5.1.4, §5.2.3)`,
+      async t => {
+        for (const caller of CALLERS) {
+          for (const key of KEYS) {
+            await renew()
+            // Without a body and with a parameter that fits no schema: whoever passes the gate changes nothing.
+            const response = await app.inject({
+              method: route.method as InjectOptions['method'] & string,
+              url: route.url.replace(':id', 'x').replace('*', 'x'),
+              headers: { ...caller.headers(), ...key.headers },
+            })
+            const passes = mayPass(route, caller.identified, key.accepted)
+            const title = `token: ${caller.token}, key: ${key.key}`
+            if (passes) t.not(response.statusCode, 401, title)
+            else t.equal(response.statusCode, 401, title)
+            t.ok(response.statusCode < 500, `${title}: no failure of the service`)
+            if (!passes)
+              t.ok(response.headers['www-authenticate'], 'a 401 carries a challenge (RFC 9110 §15.5.2)')
+          }
+        }
+      },
+    )
+  }
+})

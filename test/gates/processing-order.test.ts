@@ -1,0 +1,109 @@
+import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import t from 'tap'
+import { ServiceError } from '../../src/errors.ts'
+import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
+import { bearer, build, signUp, temporaryFolder, updateUser } from '../support/build.ts'
+import { projectTree } from '../support/tree.ts'
+
+/** Loaded before every other plugin; watches what happens to each request from its very first hook on. */
+const PROBE = `
+import type { FastifyInstance } from 'fastify'
+import fp from 'fastify-plugin'
+
+const watch = (request, name, seen) => {
+  let current = request[name]
+  Object.defineProperty(request, name, {
+    get: () => current,
+    set(value) {
+      current = value
+      seen.push([name, JSON.stringify(request.validatedData)])
+    },
+  })
+}
+
+const probe = async (app: FastifyInstance): Promise<void> => {
+  app.addHook('onRequest', (request, reply, done) => {
+    const seen = [['error facilities', typeof app.httpErrors.forbidden + ' ' + typeof reply.notFound]]
+    globalThis.seenByProbe = seen
+    for (const name of ['validatedData', 'accessToken', 'identity']) watch(request, name, seen)
+    done()
+  })
+}
+
+export default fp(probe, { name: 'a-probe' })
+`
+
+const GATED = `
+export default async function late(app): Promise<void> {
+  app.get('', (request, reply) => {
+    globalThis.seenByProbe.push(['handler', JSON.stringify(request.validatedData)])
+    reply.send({})
+  })
+}
+`
+
+t.test('every request goes through the five steps in their order, then gate, then handler (§1)', async t => {
+  const tree = projectTree(t, { 'plugins/a-probe.ts': PROBE, 'routes/private/late/routes.ts': GATED })
+  const app = await tree.build(t)
+  const { token } = await signUp(app)
+  const seen = () => (globalThis as unknown as { seenByProbe: [string, string][] }).seenByProbe
+
+  t.equal((await app.inject({ url: '/late', headers: bearer(token) })).statusCode, 200)
+  t.same(seen(), [
+    ['error facilities', 'function function'],
+    ['validatedData', '{}'],
+    ['accessToken', '{}'],
+    ['identity', '{}'],
+    ['handler', '{"query":{},"params":{}}'],
+  ])
+
+  t.equal((await app.inject('/late')).statusCode, 401)
+  t.same(
+    seen().map(([step]) => step),
+    ['error facilities', 'validatedData'],
+    'without a token nothing is looked up, and the gate keeps the handler from running',
+  )
+})
+
+t.test(
+  'errors of the later steps are caught: a store that fails while identifying (§1.3, §5.1.3)',
+  async t => {
+    const app = await build(t)
+    const { token } = await signUp(app)
+    await app.services.storage.close()
+    const refused = await app.inject({ url: '/account', headers: bearer(token) })
+    t.equal(refused.statusCode, 503, 'not 401: nobody can say that the token is wrong')
+    t.equal(refused.headers['retry-after'], '1')
+    t.same(refused.json(), { errors: { global: ['The store is not available, try again'] } })
+    t.equal(
+      (await app.inject({ url: '/health', headers: bearer(token) })).statusCode,
+      200,
+      'public routes go on',
+    )
+    t.equal((await app.inject('/ready')).statusCode, 503)
+  },
+)
+
+t.test('a store that answers later, as one across a network does, identifies the same (§5.1.2)', async t => {
+  const store = await openSqliteStorage(join(temporaryFolder(t), 'later.db'))
+  let failing = false
+  const find = async (id: string) => {
+    await setImmediate()
+    if (failing) throw new ServiceError('storeUnavailable')
+    return store.sessions.find(id)
+  }
+  const app = await build(t, { storage: { ...store, sessions: { ...store.sessions, find } } })
+  const { id, token } = await signUp(app)
+  const first = await app.inject({ url: '/account', headers: bearer(token) })
+  t.equal(first.json().id, id)
+  t.equal((await app.inject({ url: '/account', headers: bearer('not.a.token') })).statusCode, 401)
+
+  await updateUser(app, id, { firstName: 'Later' })
+  failing = true
+  t.equal((await app.inject({ url: '/account', headers: bearer(token) })).statusCode, 503)
+  t.equal((await app.inject({ url: '/health', headers: bearer(token) })).statusCode, 200)
+  failing = false
+  const again = await app.inject({ url: '/account', headers: bearer(token) })
+  t.equal(again.json().firstName, 'Later')
+})

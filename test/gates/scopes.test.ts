@@ -1,0 +1,117 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { asAdmin, bearer, JWT_SECRET, signUp } from '../support/build.ts'
+import { projectTree } from '../support/tree.ts'
+
+const NOTES = `
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+
+const Note = Type.Object({ text: Type.String({ minLength: 1 }) }, { additionalProperties: false })
+
+const notes: FastifyPluginAsyncTypebox = async app => {
+  app.get('/:name', {}, async request => request.validatedData.params)
+  app.post('', { schema: { body: Note, response: { 201: Note } } }, async (request, reply) => {
+    reply.code(201)
+    return { text: request.validatedData.body.text + ' by ' + request.getIdentity().known.user.id }
+  })
+}
+
+export default notes
+`
+
+const USER_GATE = readFileSync(join(import.meta.dirname, '../../routes/private/autohooks.ts'), 'utf8')
+
+const UNGATED = 'export default async function hooks(): Promise<void> {}\n'
+
+t.test('a route file dropped into a scope is gated, validated, documented (DESIGN §1)', async t => {
+  const tree = projectTree(t, {
+    'routes/private/notes/routes.ts': NOTES,
+    'routes/private/notes/deep/er/routes.ts': NOTES,
+    'routes/admin/reports/routes.ts': NOTES.replace("' by ' + request.getIdentity().known.user.id", "''"),
+    'routes/private/notes/helper.ts':
+      'export default async function helper(): Promise<never> { throw new Error() }\n',
+  })
+  const app = await tree.build(t, { env: { JWT_SECRET } })
+  const { id, token } = await signUp(app)
+
+  for (const url of ['/notes', '/notes/deep/er']) {
+    const payload = { text: 'remember' }
+    const refused = await app.inject({
+      method: 'POST',
+      url,
+      payload: '{',
+      headers: { 'content-type': 'application/json' },
+    })
+    t.equal(refused.statusCode, 401, `${url} without a token, before the body is looked at`)
+    const created = await app.inject({ method: 'POST', url, payload, headers: bearer(token) })
+    t.equal(created.statusCode, 201)
+    t.same(created.json(), { text: `remember by ${id}` })
+    const invalid = await app.inject({
+      method: 'POST',
+      url,
+      payload: { text: '', x: 1 },
+      headers: bearer(token),
+    })
+    t.equal(invalid.statusCode, 400)
+    const named = (name: string) => app.inject({ url: `${url}/${name}`, headers: bearer(token) })
+    t.same((await named('caf%C3%A9')).json(), { name: 'café' }, 'a parameter without a schema is text')
+    t.same(
+      (await named('a%00b')).json(),
+      { errors: { name: ['must not contain NUL'] } },
+      'that a store can keep',
+    )
+    t.same(invalid.json(), { errors: { x: ['is not allowed'], text: ['must have at least 1 character'] } })
+  }
+
+  const admin = { method: 'POST', url: '/admin/reports', payload: { text: 'all' } } as const
+  t.equal(
+    (await app.inject({ ...admin, headers: bearer(token) })).statusCode,
+    401,
+    'a user is no administrator',
+  )
+  t.equal((await app.inject({ ...admin, headers: asAdmin })).statusCode, 201)
+
+  const { paths } = (await app.inject('/openapi.json')).json()
+  t.same(paths['/notes'].post.security, [{ bearer: [] }, { cookie: [] }])
+  t.same(Object.keys(paths['/notes'].post.responses).sort(), [
+    '201',
+    '400',
+    '401',
+    '403',
+    '408',
+    '413',
+    '415',
+    '500',
+    '503',
+  ])
+  t.same(paths['/admin/reports'].post.security, [{ adminKey: [] }])
+})
+
+t.test(
+  'the service does not start with a scope whose gate is missing or sets no gate (DESIGN §1)',
+  async t => {
+    const broken: [string, Record<string, string | null>, RegExp][] = [
+      ['missing', { 'routes/private/autohooks.ts': null }, /routes\/private\/autohooks\.ts is missing/],
+      [
+        'missing for administrators',
+        { 'routes/admin/autohooks.ts': null },
+        /routes\/admin\/autohooks\.ts is missing/,
+      ],
+      [
+        'without a gate',
+        { 'routes/private/autohooks.ts': UNGATED },
+        /routes\/private is not behind the gate/,
+      ],
+      [
+        'of the other scope',
+        { 'routes/admin/autohooks.ts': USER_GATE },
+        /routes\/admin is not behind the gate/,
+      ],
+    ]
+    for (const [name, files, expected] of broken) {
+      await t.rejects(projectTree(t, files).build(t), { message: expected }, name)
+    }
+  },
+)

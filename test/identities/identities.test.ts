@@ -1,0 +1,253 @@
+/** Who is asking, when the store answers later (§5.1.2, DESIGN §5, §6, §7): races, capacity, eviction. */
+import t from 'tap'
+import type { Identity } from '../../src/auth/identity.ts'
+import { LIMITS, settle, setUp } from '../support/identities.ts'
+
+const nameOf = (identity: Identity | null): string | null | undefined => identity?.known.user.firstName
+
+t.test('a change that arrives while the store is asked is honoured (DESIGN §5, §7)', async t => {
+  for (const old of [true, false]) {
+    const { store, identities, open, change, revoke } = setUp()
+    const { session, token } = open('ada')
+
+    const renamed = identities.identify(token)
+    change('ada', { firstName: 'version 1' })
+    store.waiting.shift()?.(old)
+    await settle()
+    store.waiting.shift()?.(old)
+    t.equal(nameOf(await renamed), 'version 1', `a change, the look-up answers ${old ? 'old' : 'new'}`)
+    t.equal(nameOf(await identities.identify(token)), 'version 1', 'and is what was remembered')
+
+    change('ada', { firstName: 'version 2' })
+    const disabled = identities.identify(token)
+    change('ada', { disabled: true })
+    store.waiting.shift()?.(old)
+    await settle()
+    store.waiting.shift()?.(old)
+    t.equal(await disabled, null, 'disabled')
+
+    change('ada', { disabled: false })
+    const revoked = identities.identify(token)
+    revoke(session)
+    store.waiting.shift()?.(old)
+    await settle()
+    store.waiting.shift()?.(old)
+    t.equal(await revoked, null, 'revoked')
+    const after = identities.identify(token)
+    store.waiting.shift()?.(old)
+    t.equal(await after, null, 'and from then on')
+    t.equal(store.waiting.length, 0, 'nobody waits')
+  }
+})
+
+t.test('each of several changes during one look-up is honoured (DESIGN §7)', async t => {
+  const { store, identities, open, change, revoke } = setUp()
+  const { session, token } = open('ada')
+  const answer = identities.identify(token)
+  for (let round = 1; round <= 5; round += 1) {
+    change('ada', { firstName: `version ${round}` })
+    store.waiting.shift()?.(true)
+    await settle()
+  }
+  revoke(session)
+  store.waiting.shift()?.(true)
+  await settle()
+  store.waiting.shift()?.(true)
+  t.equal(await answer, null)
+})
+
+t.test('a change of nobody knows whom during a look-up is honoured (DESIGN §7)', async t => {
+  const { store, identities, open } = setUp()
+  const { session, token } = open('ada')
+  const answer = identities.identify(token)
+  store.sessions.delete(session.id)
+  identities.anyoneChanged()
+  store.waiting.shift()?.(true)
+  await settle()
+  store.waiting.shift()?.(true)
+  t.equal(await answer, null)
+})
+
+t.test('nothing is remembered while changes made elsewhere are not heard of (DESIGN §7)', async t => {
+  const { store, identities, knownUsers, open, clock } = setUp()
+  store.later = false
+  const { session, token } = open('ada')
+  identities.identify(token)
+  identities.listening(false)
+  const asked = store.asked
+  for (let request = 1; request <= 3; request += 1) {
+    const identity = await identities.identify(token)
+    t.equal(store.asked, asked + request, 'each request asks')
+    t.equal(identity?.known.current, false, 'a gate that meets it later asks again')
+  }
+  t.equal(knownUsers.latest('ada', null), clock.now(), 'the last request is known all the same')
+  store.sessions.delete(session.id)
+  t.equal(await identities.identify(token), null, 'as somebody else left it')
+  store.sessions.set(session.id, session)
+  identities.listening(true)
+  for (let request = 1; request <= 3; request += 1) await identities.identify(token)
+  t.equal(store.asked, asked + 5, 'remembered again, from the first look-up on')
+})
+
+t.test('a look-up from before changes were heard of is made again (DESIGN §7)', async t => {
+  const { store, identities, open } = setUp()
+  identities.listening(false)
+  const { session, token } = open('ada')
+  const answer = identities.identify(token)
+  store.sessions.delete(session.id)
+  identities.listening(true)
+  store.waiting.shift()?.(true)
+  await settle()
+  store.waiting.shift()?.(true)
+  t.equal(await answer, null)
+})
+
+t.test('changes of others do not put a look-up off for ever (DESIGN §6, §7)', async t => {
+  const { store, identities, open, change } = setUp()
+  const { token } = open('ada')
+  open('bob')
+  let answered = false
+  const answer = Promise.resolve(identities.identify(token)).finally(() => {
+    answered = true
+  })
+  for (let round = 0; round < 100 && !answered; round += 1) {
+    change('bob', { firstName: `version ${round}` })
+    store.waiting.shift()?.(false)
+    await settle()
+  }
+  t.ok(answered, `asked ${store.asked} times while somebody else changed as often`)
+  store.waiting.shift()?.(false)
+  t.equal((await answer)?.known.user.id, 'ada')
+})
+
+t.test('a change before the store is really asked costs no second question (DESIGN §6, §7)', async t => {
+  const { store, identities, open, change } = setUp()
+  const { token } = open('ada')
+  const answer = identities.identify(token)
+  change('ada', { firstName: 'version 1' })
+  identities.listening(false)
+  store.queued.shift()?.()
+  store.waiting.shift()?.(true)
+  t.equal(nameOf(await answer), 'version 1')
+  t.equal(store.asked, 1)
+
+  const again = identities.identify(token)
+  store.queued.shift()?.()
+  change('ada', { firstName: 'version 2' })
+  store.waiting.shift()?.(true)
+  await settle()
+  store.waiting.shift()?.(true)
+  t.equal(nameOf(await again), 'version 2', 'one after it does')
+  t.equal(store.asked, 3)
+})
+
+t.test('what one look-up finds revoked, an earlier one does not bring back (DESIGN §5, §7)', async t => {
+  const { store, identities, open } = setUp()
+  const { session, token } = open('ada')
+  const earlier = identities.identify(token)
+  // By another instance, of which this one has not heard yet.
+  store.sessions.delete(session.id)
+  const later = identities.identify(token)
+  store.waiting.pop()?.(true)
+  t.equal(await later, null)
+  store.waiting.pop()?.(true)
+  await settle()
+  store.waiting.pop()?.(true)
+  t.equal(await earlier, null)
+  const after = identities.identify(token)
+  store.waiting.pop()?.(true)
+  t.equal(await after, null, 'nor is it remembered')
+})
+
+t.test('a user changed during one of two look-ups is the same user for both (DESIGN §6)', async t => {
+  const { store, identities, open, change } = setUp()
+  const [one, two] = [open('ada'), open('ada')]
+  const first = identities.identify(one.token)
+  store.waiting.shift()?.(true)
+  await first
+  const second = identities.identify(two.token)
+  change('ada', { firstName: 'version 1' })
+  const again = identities.identify(one.token)
+  while (store.waiting.length > 0) {
+    store.waiting.pop()?.(true)
+    await settle()
+  }
+  t.equal(nameOf(await second), 'version 1')
+  t.equal(nameOf(await again), 'version 1')
+})
+
+t.test('a look-up that fails is an error of its own request alone (DESIGN §6)', async t => {
+  const { store, identities, open } = setUp()
+  const { token } = open('ada')
+  const find = store.find.bind(store)
+  store.find = () => Promise.reject(new Error('connection lost'))
+  await t.rejects(Promise.resolve(identities.identify(token)), { message: 'connection lost' })
+  store.find = find
+  store.later = false
+  t.equal((await identities.identify(token))?.known.user.id, 'ada', 'nothing of the failure was remembered')
+})
+
+t.test('capacity is a bound, and costs no right answer (DESIGN §6)', async t => {
+  const { store, identities, open } = setUp(10)
+  store.later = false
+  const all = Array.from({ length: 300 }, (_, index) => open(`user ${index % 100}`))
+  for (let round = 0; round < 3; round += 1) {
+    for (const { session, token } of all) {
+      const identity = await identities.identify(token)
+      if (identity?.sessionId !== session.id || identity.known.user.id !== session.userId) t.fail('wrong')
+    }
+  }
+  t.equal(store.asked, 900, 'a round over more tokens than are remembered asks for each of them')
+  const [first] = all
+  for (let n = 0; n < 50; n += 1) await identities.identify(first?.token ?? '')
+  t.equal(store.asked, 901, 'a token in use is remembered')
+})
+
+t.test('a change reaches every token of the user, whatever the cache dropped before (DESIGN §5)', async t => {
+  const { store, identities, open, change } = setUp(4)
+  store.later = false
+  const mine = Array.from({ length: 3 }, () => open('ada'))
+  const others = Array.from({ length: 6 }, (_, index) => open(`other ${index}`))
+  const check = async (expected: string | undefined, title: string): Promise<void> => {
+    for (const { token } of mine) t.equal(nameOf(await identities.identify(token)), expected, title)
+  }
+  let version = 0
+  for (let dropped = 0; dropped <= others.length; dropped += 1) {
+    for (let learned = 0; learned <= mine.length; learned += 1) {
+      await check(`version ${version}`, 'before')
+      for (const { token } of others.slice(0, dropped)) await identities.identify(token)
+      for (const { token } of mine.slice(0, learned)) await identities.identify(token)
+      version += 1
+      change('ada', { firstName: `version ${version}` })
+      await check(`version ${version}`, `dropped by ${dropped}, learned again ${learned}`)
+    }
+  }
+  change('ada', { disabled: true })
+  await check(undefined, 'disabled')
+})
+
+t.test('a session keeps its last request when the cache drops it (DESIGN §5)', async t => {
+  const { clock, store, identities, open, change } = setUp()
+  store.later = false
+  const { token } = open('ada')
+  for (let round = 0; round < 3; round += 1) {
+    clock.advance(0.6 * LIMITS.idle)
+    t.ok(await identities.identify(token), 'within the idle time')
+    change('ada', { firstName: `version ${round}` })
+  }
+})
+
+t.test(
+  'a session that is idle here may have been used elsewhere: the store is asked (DESIGN §5, §7)',
+  async t => {
+    const { store, identities, open, clock } = setUp()
+    store.later = false
+    const { session, token } = open('ada')
+    t.ok(identities.identify(token))
+    clock.advance(LIMITS.idle + 1)
+    store.sessions.set(session.id, { ...session, lastRequestAt: clock.now() - 1 })
+    t.ok(identities.identify(token), 'as the other instance left it')
+    clock.advance(LIMITS.idle + 1)
+    t.equal(identities.identify(token), null, 'idle everywhere')
+  },
+)

@@ -1,0 +1,70 @@
+/** Nobody has a stranger's mailbox flooded, whatever they ask for and for how many accounts (DESIGN §9: mail). */
+import t from 'tap'
+import { RATE_LIMITS } from '../../src/auth/rate-limits.ts'
+import { call, changeEmail, forgot, remove } from '../support/account-life.ts'
+import { bearer, freshEmail, logCapture, PASSWORD, signUp } from '../support/build.ts'
+import { onEveryEngine } from '../support/engines.ts'
+import { quickHashing } from '../support/fake-hashing.ts'
+import { mailbox } from '../support/mailbox.ts'
+
+const rateLimits = {
+  ...RATE_LIMITS,
+  perAddress: { 'sign-up': 1_000, 'sign-in': 1_000, password: 1_000, mail: 1_000 },
+}
+const { count } = RATE_LIMITS.mails
+
+await onEveryEngine(t, async (t, { build }) => {
+  const start = async (t: Parameters<typeof build>[0]) => {
+    const log = logCapture()
+    const env = { RATE_LIMIT: 'on' }
+    const app = await build(t, { env, rateLimits, hashing: quickHashing, logStream: log.stream })
+    return { app, log, mails: mailbox(app) }
+  }
+  const dropped = ({ msg }: Record<string, unknown>) => /a mail was not sent/.test(String(msg))
+
+  t.test('changes of a password mail an address ten times an hour at most', async t => {
+    const { app, log, mails } = await start(t)
+    const { email, token } = await signUp(app)
+    let current = token
+    for (let change = 0; change < count + 3; change += 1) {
+      const passwords = {
+        currentPassword: `${PASSWORD}${change || ''}`,
+        newPassword: `${PASSWORD}${change + 1}`,
+      }
+      const answer = await call(app, 'PUT', '/account/password', passwords, bearer(current))
+      t.equal(answer.statusCode, 200, answer.body)
+      current = answer.json().accessToken
+    }
+    await forgot(app, email)
+    t.ok(
+      await mails.token(email, 'passwordReset'),
+      'no flood keeps away the mail by which somebody gets back in',
+    )
+    t.equal((await mails.final(email)).length, count + 1)
+    t.equal(log.records().filter(dropped).length, 4, 'each that is not sent is told of')
+    t.notMatch(log.text(), email)
+  })
+
+  t.test(
+    'whoever opens and closes accounts with an address, or asks for it from many, mails it no more',
+    async t => {
+      const { app, mails } = await start(t)
+      const victim = freshEmail('victim')
+      for (let round = 0; round < count; round += 1) {
+        const { token } = await signUp(app, { email: victim })
+        t.equal((await remove(app, token, { password: PASSWORD })).statusCode, 204)
+      }
+      for (let account = 0; account < 5; account += 1) {
+        const { token } = await signUp(app)
+        t.equal((await changeEmail(app, token, { email: victim, password: PASSWORD })).statusCode, 202)
+      }
+      t.equal((await mails.final(victim)).length, count)
+    },
+  )
+
+  t.test('a stop loses no mail that is being counted', async t => {
+    const { app, mails } = await start(t)
+    const { email } = await signUp(app)
+    t.equal((await mails.final(email)).length, 1)
+  })
+})

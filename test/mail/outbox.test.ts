@@ -1,0 +1,80 @@
+/** Without an SMTP server mails are files (DESIGN §9: mail). */
+import { chmodSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import t from 'tap'
+import { build, logCapture, temporaryFolder } from '../support/build.ts'
+import { createMailer } from '../support/mail.ts'
+import { readOutbox, tokenIn } from '../support/mailbox.ts'
+
+const TOKEN = 'canary-token_9f3ac1d0'
+const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8)
+
+t.test('each mail is a file for its owner alone, and a log line says where (DESIGN §9: mail)', async t => {
+  const log = logCapture()
+  const app = await build(t, { logStream: log.stream })
+  const { outbox } = app.config.mail
+  app.services.mails.verification('canary@example.com', TOKEN)
+  t.throws(() => statSync(outbox), 'nothing has happened when the caller goes on')
+  await app.close()
+
+  const [file = ''] = readdirSync(outbox)
+  t.match(file, /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z-[0-9a-f-]{36}\.eml$/)
+  t.same([modeOf(outbox), modeOf(join(outbox, file))], ['700', '600'])
+  const [mail] = await readOutbox(outbox)
+  t.match(mail, { to: [{ address: 'canary@example.com' }], from: { address: 'no-reply@localhost' } })
+  for (const part of [mail?.text, mail?.html]) t.match(part, `/account/verify-email?token=${TOKEN}`)
+
+  const lines = log.records().filter(({ msg }) => String(msg).includes(outbox))
+  t.match(lines, [{ level: 30, msg: `a mail was written to ${join(outbox, file)}` }])
+  t.notMatch(log.text(), /canary/)
+})
+
+t.test(
+  'names are in the order in which mails were asked for, and all different (DESIGN §9: mail)',
+  async t => {
+    const outbox = join(temporaryFolder(t), 'outbox')
+    const mail = { url: null, from: 'no-reply@localhost', outbox }
+    const mailers = [createMailer(t, null, { mail }).mailer, createMailer(t, null, { mail }).mailer]
+    for (let count = 0; count < 100; count += 1)
+      for (const [index, mailer] of mailers.entries())
+        mailer.passwordReset(`user-${index}@example.com`, `token-${count}`)
+    await Promise.all(mailers.map(mailer => mailer.close()))
+    const mails = await readOutbox(outbox)
+    t.equal(mails.length, 200)
+    for (const index of mailers.keys()) {
+      const own = mails.filter(({ to }) => to?.[0]?.address === `user-${index}@example.com`)
+      t.same(
+        own.map(tokenIn),
+        Array.from({ length: 100 }, (_, count) => `token-${count}`),
+      )
+    }
+  },
+)
+
+t.test('headers in a file are those of the mail, whatever the address (DESIGN §9: mail)', async t => {
+  const outbox = join(temporaryFolder(t), 'outbox')
+  const { mailer } = createMailer(t, null, { mail: { url: null, from: 'no-reply@localhost', outbox } })
+  mailer.accountExists('a@example.com\r\nBcc: b@example.com\r\nSubject: canary\r\n\r\n<p>', TOKEN)
+  await mailer.close()
+  const [mail] = await readOutbox(outbox)
+  t.equal(mail?.bcc, undefined)
+  t.equal(mail?.subject, 'You have an account already')
+  t.equal(mail?.headers.filter(({ key }) => key === 'subject').length, 1)
+  t.equal(mail?.to?.length, 1)
+})
+
+t.test('what cannot be written is tried again, and leaves no half file (DESIGN §9: mail)', async t => {
+  const outbox = join(temporaryFolder(t), 'folder', 'outbox')
+  const mail = { url: null, from: 'no-reply@localhost', outbox }
+  const { mailer, log } = createMailer(t, null, { mail, limits: { firstDelay: 1, maxDelay: 1 } })
+  writeFileSync(dirname(outbox), 'in the way')
+  mailer.passwordReset('canary@example.com', TOKEN)
+  await log.until(/^warn mails cannot be sent, they are tried again: ENOTDIR|^warn .*EEXIST/)
+  rmSync(dirname(outbox))
+  mkdirSync(dirname(outbox))
+  await log.until(/^info a mail was written/)
+  chmodSync(outbox, 0o500)
+  t.equal(readdirSync(outbox).length, 1)
+  chmodSync(outbox, 0o700)
+  t.notMatch(log.lines.join(), /canary/)
+})

@@ -1,0 +1,156 @@
+/** A database that is away, silent, slow or forgetful: 503 within a bound, nobody let in, and back by itself (DESIGN §3, §7). */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
+import pg from 'pg'
+import t, { type Test } from 'tap'
+import type { Parts } from '../../src/app.ts'
+import { asAdmin, bearer, build, freshEmail, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'
+import { HeldHashing } from '../support/fake-hashing.ts'
+import { createDatabase, query } from '../support/postgres.ts'
+import { createProxy } from '../support/tcp-proxy.ts'
+import { until } from '../support/until.ts'
+
+t.jobs = 4
+t.setTimeout(120_000)
+
+/** Milliseconds: nobody waits for the database longer than this; and what is remembered is distrusted after this. */
+const BOUND = 13_000
+const DISTRUST = 1_000
+
+const UNAVAILABLE = { errors: { global: ['The store is not available, try again'] } }
+
+const setUp = async (t: Test, env: Record<string, string> = {}, parts: Parts = {}) => {
+  const direct = await createDatabase(t)
+  const proxy = await createProxy(t, direct)
+  const app = await build(t, { ...parts, env: { DATABASE_URL: proxy.url, LOG_LEVEL: 'silent', ...env } })
+  return { app, proxy, direct }
+}
+
+const account = (app: FastifyInstance, token: string): Promise<LightMyRequestResponse> =>
+  app.inject({ url: '/account', headers: bearer(token) })
+
+const isUnavailable = (t: Test, response: LightMyRequestResponse, what: string): void => {
+  t.equal(response.statusCode, 503, what)
+  t.strictSame(response.json(), UNAVAILABLE, what)
+  t.ok(Number(response.headers['retry-after']) >= 1, `${what}: Retry-After`)
+}
+
+/** The last status of those that are asked for until it is the one that is waited for: no assertion on how soon. */
+const statusOnce = async (ask: () => Promise<LightMyRequestResponse>, status: number): Promise<number> =>
+  (await until(ask, ({ statusCode }) => statusCode === status, BOUND)).statusCode
+
+t.test('a database that is away is 503 everywhere but for health, and comes back by itself', async t => {
+  const { app, proxy } = await setUp(t)
+  const { email, token } = await signUp(app)
+  t.equal((await account(app, token)).statusCode, 200)
+  proxy.set('refuse')
+  proxy.cut()
+  isUnavailable(t, await signIn(app, email), 'a sign-in, never a wrong password')
+  const payload = { email: freshEmail(), password: PASSWORD }
+  isUnavailable(t, await app.inject({ method: 'POST', url: '/account/sign-up', payload }), 'a sign-up')
+  isUnavailable(t, await app.inject({ url: '/admin/users', headers: asAdmin }), 'a list')
+  t.equal(await statusOnce(() => account(app, token), 503), 503, 'who was remembered is so no longer')
+  t.equal((await app.inject('/ready')).statusCode, 503)
+  t.equal((await app.inject('/health')).statusCode, 200)
+  t.equal((await account(app, 'not.a.token')).statusCode, 401, 'a forgery needs no database')
+  proxy.set('none')
+  t.equal(await statusOnce(() => account(app, token), 200), 200)
+  t.equal(await statusOnce(() => app.inject('/ready'), 200), 200)
+  t.equal((await signIn(app, email)).statusCode, 200)
+})
+
+t.test(
+  'a database that is silent lets nobody in who may have been revoked, and holds nobody for long',
+  async t => {
+    const { app, proxy, direct } = await setUp(t)
+    const other = await build(t, { env: { DATABASE_URL: direct, LOG_LEVEL: 'silent' } })
+    const { id, token } = await signUp(app)
+    t.equal(await statusOnce(() => account(app, token), 200), 200)
+    proxy.set('silent')
+    t.equal((await updateUser(other, id, { disabled: true })).statusCode, 200)
+    await sleep(DISTRUST)
+    const response = await account(app, token)
+    t.not(response.statusCode, 200, 'not from memory')
+    isUnavailable(t, response, 'not for ever')
+    proxy.set('none')
+    t.equal(
+      await statusOnce(() => account(app, token), 401),
+      401,
+      'what happened meanwhile is known afterwards',
+    )
+  },
+)
+
+t.test('a sign-up whose answer was lost is 503, and repeated it is one definite answer', async t => {
+  const hashing = new HeldHashing()
+  const { app, proxy, direct } = await setUp(t, {}, { hashing })
+  const payload = { email: freshEmail(), password: PASSWORD }
+  const again = async () => app.inject({ method: 'POST', url: '/account/sign-up', payload })
+  const first = again()
+  while (hashing.begun.length === 0) await sleep(10)
+  // Nothing but the writing is left: it arrives, and is answered in vain.
+  proxy.set('no answers')
+  hashing.release()
+  isUnavailable(t, await first, 'it is not known what became of it')
+  const rows = await query(
+    direct,
+    `SELECT count(*)::int AS users FROM users WHERE email = '${payload.email}'`,
+  )
+  t.strictSame(rows, [{ users: 1 }], 'it was committed')
+  proxy.set('none')
+  t.equal(await statusOnce(again, 409), 409)
+  t.equal((await signIn(app, payload.email)).statusCode, 200)
+})
+
+t.test(
+  'a database that locks everything is given up by statement, and by whoever waits for a connection',
+  async t => {
+    const { app, direct } = await setUp(t, { DATABASE_CONNECTIONS: '1' })
+    const { email } = await signUp(app)
+    const locker = new pg.Client({ connectionString: direct })
+    await locker.connect()
+    await locker.query('BEGIN; LOCK TABLE users IN ACCESS EXCLUSIVE MODE')
+    const answers = await Promise.all([1, 2, 3].map(() => signIn(app, email)))
+    for (const answer of answers) isUnavailable(t, answer, 'a sign-in')
+    await locker.query('COMMIT')
+    await locker.end()
+    t.equal(await statusOnce(() => signIn(app, email), 200), 200)
+  },
+)
+
+t.test('connections that the server ends cost nobody an answer once they are known to be gone', async t => {
+  const { app, direct } = await setUp(t)
+  const { email, token } = await signUp(app)
+  await Promise.all([1, 2, 3, 4].map(() => signIn(app, email)))
+  for (let round = 0; round < 3; round += 1) {
+    await query(
+      direct,
+      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()',
+    )
+    t.equal(await statusOnce(() => account(app, token), 200), 200)
+    t.equal(await statusOnce(() => signIn(app, email), 200), 200)
+  }
+})
+
+t.test(
+  'last requests that could not be written are written when the database is back (DESIGN §6)',
+  async t => {
+    const { app, proxy, direct } = await setUp(t)
+    const { id, token } = await signUp(app)
+    const moment = async () => (await account(app, token)).json().lastRequestAt
+    const before = await moment()
+    proxy.set('refuse')
+    proxy.cut()
+    await sleep(DISTRUST)
+    proxy.set('none')
+    t.equal(await statusOnce(() => account(app, token), 200), 200)
+    const after = await moment()
+    t.ok(after > before)
+    await app.close()
+    const [row] = await query(
+      direct,
+      `SELECT at FROM last_requests JOIN users ON key = user_key WHERE id = '${id}'`,
+    )
+    t.equal(Number(row?.at), Date.parse(after))
+  },
+)

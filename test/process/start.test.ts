@@ -1,0 +1,196 @@
+/** The service as a process: how it starts, and what it refuses to start with (DESIGN §5, §8). */
+import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import t from 'tap'
+import { ADMIN_KEY, JWT_SECRET, temporaryFolder } from '../support/build.ts'
+import { type Running, spawnServer, startServer } from '../support/process.ts'
+import { remoteAccountStatus, remoteSignIn, remoteSignUp } from '../support/remote-account.ts'
+
+t.setTimeout(120_000)
+t.jobs = 2
+
+const OTHER_SECRET = 'another-jwt-secret-0123456789abcdef0123456789abcdef'
+const OTHER_KEY = 'another-admin-key-0123456789abcdef'
+const EMAIL = 'user@example.com'
+
+/** A process that is expected to end by itself. */
+const runToEnd = async (env: Record<string, string>): Promise<{ code: number | null; output: string }> => {
+  const child = spawnServer({ NODE_ENV: 'test', HOST: '127.0.0.1', PORT: '0', ...env })
+  let output = ''
+  const collect = (chunk: Buffer): void => {
+    output += chunk
+  }
+  child.stdout?.on('data', collect)
+  child.stderr?.on('data', collect)
+  const timer = setTimeout(() => child.kill('SIGKILL'), 20_000)
+  const [code] = await once(child, 'close')
+  clearTimeout(timer)
+  return { code, output }
+}
+
+const signUp = async (server: Running): Promise<string> => (await remoteSignUp(server, EMAIL)).token
+
+const signIn = async (server: Running): Promise<string> => {
+  const response = await remoteSignIn(server, EMAIL)
+  if (!response.ok) throw new Error(`sign-in answered ${response.status}: ${await response.text()}`)
+  const { accessToken } = (await response.json()) as { accessToken: string }
+  return accessToken
+}
+
+const adminStatus = async ({ url }: Running, key: string): Promise<number> =>
+  (await fetch(`${url}/admin/users`, { headers: { 'x-admin-key': key } })).status
+
+t.test('every fault of the configuration is named at once, and nothing starts (DESIGN §8)', async t => {
+  const faults = {
+    PORT: 'nonsense',
+    DATABASE_URL: 'mysql://root:canary-database-password@localhost/x',
+    ADMIN_KEY: 'canary-key',
+    ADMIN_KEY_PREVIOUS: 'canary-old-key',
+    JWT_SECRET: 'canary-jwt-secret',
+    JWT_SECRET_PREVIOUS: 'canary-old-secret',
+    NODE_ENV: 'prod',
+    LOG_LEVEL: 'loud',
+    LOG_REQUESTS: 'perhaps',
+    TRUST_PROXY: 'true',
+    RATE_LIMIT: 'never',
+    SESSION_LIFETIME: 'forever',
+    SESSION_IDLE: '-1',
+    PASSWORD_MIN_LENGTH: 'zero',
+  }
+  const { code, output } = await runToEnd(faults)
+  t.equal(code, 1)
+  for (const name of Object.keys(faults)) t.match(output, new RegExp(`\\b${name}\\b`), name)
+  t.notMatch(output, /canary/, 'the values of secrets are not printed')
+  t.notMatch(output, /listening/, 'nothing listens')
+  t.notMatch(output, /\n\s+at /, 'a message, not a stack trace')
+})
+
+t.test('a port in use ends the start with a message', async t => {
+  const { port } = await startServer(t)
+  const { code, output } = await runToEnd({
+    PORT: String(port),
+    DATABASE_URL: `sqlite:${join(temporaryFolder(t), 'test.db')}`,
+  })
+  t.equal(code, 1)
+  t.match(output, new RegExp(`EADDRINUSE|${port}`))
+})
+
+t.test('without ADMIN_KEY every admin route is 401, and the start says so (§5.2, DESIGN §5)', async t => {
+  const server = await startServer(t, { env: { ADMIN_KEY: '' } })
+  for (const key of ['', 'undefined', 'null', ADMIN_KEY]) t.equal(await adminStatus(server, key), 401, key)
+  t.equal((await fetch(`${server.url}/admin/users`)).status, 401, 'no header')
+  t.match(server.output(), /ADMIN_KEY/)
+})
+
+t.test('RATE_LIMIT=off lets all through, and the start warns of it (DESIGN §9)', async t => {
+  for (const RATE_LIMIT of ['off', '']) {
+    const server = await startServer(t, { env: { RATE_LIMIT } })
+    const statuses = new Set<number>()
+    for (let time = 0; time < 61; time += 1) {
+      const response = await fetch(`${server.url}/account/sign-up`, { method: 'POST' })
+      await response.arrayBuffer()
+      statuses.add(response.status)
+    }
+    t.strictSame([...statuses], RATE_LIMIT === 'off' ? [400] : [400, 429])
+    const warned = /"level":40,[^\n]*RATE_LIMIT is off/.test(server.output())
+    t.equal(warned, RATE_LIMIT === 'off')
+  }
+})
+
+t.test('ADMIN_KEY_PREVIOUS is accepted beside ADMIN_KEY (DESIGN §5)', async t => {
+  const server = await startServer(t, { env: { ADMIN_KEY, ADMIN_KEY_PREVIOUS: OTHER_KEY } })
+  t.equal(await adminStatus(server, ADMIN_KEY), 200)
+  t.equal(await adminStatus(server, OTHER_KEY), 200)
+  t.equal(await adminStatus(server, `${OTHER_KEY}x`), 401)
+  t.notMatch(server.output(), /another-admin-key|test-admin-key/)
+})
+
+t.test('secrets come from files too (DESIGN §8)', async t => {
+  const folder = temporaryFolder(t)
+  const databaseFile = join(folder, 'test.db')
+  const fileOf = (name: string, value: string): string => {
+    const path = join(folder, name)
+    writeFileSync(path, `${value}\n`, { mode: 0o600 })
+    return path
+  }
+  const secrets = { JWT_SECRET: OTHER_SECRET, JWT_SECRET_PREVIOUS: JWT_SECRET }
+  const plain = await startServer(t, { databaseFile, env: { JWT_SECRET } })
+  const old = await signUp(plain)
+  await plain.stop('SIGTERM')
+  const values = { ADMIN_KEY, ADMIN_KEY_PREVIOUS: OTHER_KEY, ...secrets }
+  const named = Object.entries(values).flatMap(([name, value]) => [
+    [name, ''],
+    [`${name}_FILE`, fileOf(name, value)],
+  ])
+  const server = await startServer(t, { databaseFile, env: Object.fromEntries(named) })
+  t.equal(await adminStatus(server, ADMIN_KEY), 200, 'ADMIN_KEY_FILE, its line end is not part of it')
+  t.equal(await adminStatus(server, OTHER_KEY), 200, 'ADMIN_KEY_PREVIOUS_FILE')
+  t.equal(await remoteAccountStatus(server, old), 200, 'JWT_SECRET_PREVIOUS_FILE')
+  const token = await signIn(server)
+  await server.stop('SIGTERM')
+  const again = await startServer(t, { databaseFile, env: { JWT_SECRET: OTHER_SECRET } })
+  t.equal(await remoteAccountStatus(again, token), 200, 'JWT_SECRET_FILE is the same as JWT_SECRET')
+})
+
+t.test('a missing JWT_SECRET is generated once, for its owner alone (DESIGN §5)', async t => {
+  const folder = temporaryFolder(t)
+  const databaseFile = join(folder, 'test.db')
+  const env = { JWT_SECRET: '' }
+  const first = await startServer(t, { databaseFile, env })
+  const kept = readdirSync(folder).filter(name => !/^test\.db(-wal|-shm)?$/.test(name))
+  t.equal(kept.length, 1, 'one file beside the data')
+  const secretFile = join(folder, String(kept[0]))
+  t.equal(statSync(secretFile).mode & 0o777, 0o600)
+  const token = await signUp(first)
+  await first.stop('SIGTERM')
+  const before = statSync(secretFile).mtimeMs
+  const second = await startServer(t, { databaseFile, env })
+  t.equal(statSync(secretFile).mtimeMs, before, 'not written again')
+  t.equal(await remoteAccountStatus(second, token), 200, 'tokens survive a restart')
+})
+
+t.test('JWT_SECRET is rotated by JWT_SECRET_PREVIOUS (DESIGN §5)', async t => {
+  const databaseFile = join(temporaryFolder(t), 'test.db')
+  const restart = async (running: Running | undefined, env: Record<string, string>): Promise<Running> => {
+    if (running !== undefined) t.equal(await running.stop('SIGTERM'), 0)
+    return startServer(t, { databaseFile, env })
+  }
+  let server = await restart(undefined, { JWT_SECRET })
+  const old = await signUp(server)
+  server = await restart(server, { JWT_SECRET: OTHER_SECRET, JWT_SECRET_PREVIOUS: JWT_SECRET })
+  t.equal(await remoteAccountStatus(server, old), 200, 'old tokens stay valid')
+  const fresh = await signIn(server)
+  t.equal(await remoteAccountStatus(server, fresh), 200)
+  server = await restart(server, { JWT_SECRET: OTHER_SECRET })
+  t.equal(await remoteAccountStatus(server, old), 401, 'without the old secret its tokens end')
+  t.equal(await remoteAccountStatus(server, fresh), 200)
+})
+
+/** A `node` of an earlier version than the service needs, outside of the project. */
+const findOldNode = (): string | undefined =>
+  ['/usr/bin', ...(process.env.PATH ?? '').split(delimiter)]
+    .filter(folder => folder !== '' && !folder.includes('node_modules'))
+    .map(folder => join(folder, 'node'))
+    .filter(existsSync)
+    .find(path => {
+      const version = spawnSync(path, ['-p', 'process.versions.node'], { encoding: 'utf8' }).stdout
+      return Number.parseInt(version, 10) < 24
+    })
+
+const oldNode = findOldNode()
+
+t.test(
+  'an older Node is refused with one sentence (FACTS, Runtime)',
+  { skip: oldNode === undefined && 'this machine has no older Node' },
+  async t => {
+    const args = ['--import', './src/preload.js', 'src/server.ts']
+    const cwd = join(import.meta.dirname, '..', '..')
+    const { status, stdout, stderr } = spawnSync(String(oldNode), args, { cwd, encoding: 'utf8' })
+    t.equal(status, 1)
+    t.equal(stdout, '')
+    t.match(stderr, /npm start/)
+    t.equal(stderr.trim().split('\n').length, 1, 'one line')
+  },
+)

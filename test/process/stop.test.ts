@@ -1,0 +1,158 @@
+/** How the process stops: it drains, answers what it has taken, and loses nothing (DESIGN §3, §6). */
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { join } from 'node:path'
+import t from 'tap'
+import { ADMIN_KEY, PASSWORD, temporaryFolder } from '../support/build.ts'
+import { globalErrorOf } from '../support/error-answer.ts'
+import { exchange, parseAnswer, type Running, startServer } from '../support/process.ts'
+import { until } from '../support/until.ts'
+
+t.setTimeout(120_000)
+t.jobs = 3
+
+const EMAIL = 'user@example.com'
+const CREDENTIALS = JSON.stringify({ email: EMAIL, password: PASSWORD })
+const JSON_TYPE = { 'content-type': 'application/json' }
+/** Milliseconds until a condition that does not come true counts as failed. */
+const DEADLINE = 10_000
+
+const post = (server: Running, path: string): Promise<Response> =>
+  fetch(`${server.url}${path}`, { method: 'POST', headers: JSON_TYPE, body: CREDENTIALS })
+
+const get = async (server: Running, path: string) => {
+  const raw = await exchange(server.port, `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`)
+  const { status, headers, body } = parseAnswer(raw)
+  return { statusCode: status, headers, body }
+}
+
+/** Starts a sign-up and keeps back the end of its body; `finish` sends it. @returns the whole answer. */
+const halfSignUp = async (port: number, email: string) => {
+  const socket: Socket = connect(port, '127.0.0.1')
+  let answer = ''
+  socket.on('data', chunk => {
+    answer += chunk
+  })
+  socket.on('error', () => undefined)
+  await once(socket, 'connect')
+  const body = JSON.stringify({ email, password: PASSWORD })
+  const head = `POST /account/sign-up HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${body.length}`
+  // 100 Continue tells that the service has taken the request.
+  socket.write(`${head}\r\nExpect: 100-continue\r\n\r\n${body.slice(0, 10)}`)
+  while (!answer.includes('100 Continue')) await once(socket, 'data')
+  answer = ''
+  return {
+    socket,
+    async finish(): Promise<string> {
+      const closed = once(socket, 'close')
+      socket.write(body.slice(10))
+      await closed
+      return answer
+    },
+  }
+}
+
+t.test('SIGTERM drains: not ready, still answering, nothing cut off (DESIGN §3, §4)', async t => {
+  const server = await startServer(t, { env: { DRAIN_DELAY: '2s' } })
+  t.equal((await post(server, '/account/sign-up')).status, 201)
+  t.equal((await get(server, '/ready')).statusCode, 200)
+  const inFlight = await halfSignUp(server.port, 'in-flight@example.com')
+  const idle = connect(server.port, '127.0.0.1')
+  await once(idle, 'connect')
+  const burst = Array.from({ length: 6 }, () => post(server, '/account/sign-in'))
+  await Promise.race(burst)
+  const stopped = server.stop('SIGTERM')
+
+  const ready = await until(
+    () => get(server, '/ready'),
+    ({ statusCode }) => statusCode === 503,
+    DEADLINE,
+  )
+  globalErrorOf(t, ready, 503, 'GET /ready')
+  t.match(ready.headers['retry-after'], /^[1-9]\d*$/, 'Retry-After')
+  t.equal(ready.headers.connection, 'close')
+  const health = await get(server, '/health')
+  t.equal(health.statusCode, 200, 'GET /health: the process lives')
+  t.equal(health.headers.connection, 'close')
+  const refused = await get(server, '/account')
+  globalErrorOf(t, refused, 401, 'other routes answer as ever')
+  t.equal(refused.headers.connection, 'close')
+
+  let kept = ''
+  idle.on('data', chunk => {
+    kept += chunk
+  })
+  idle.write('GET /health HTTP/1.1\r\nHost: a\r\n\r\n')
+  await once(idle, 'close')
+  t.match(
+    parseAnswer(kept),
+    { status: 200, headers: { connection: 'close' } },
+    'a kept connection is answered',
+  )
+
+  const statuses = (await Promise.all(burst)).map(response => response.status)
+  t.strictSame(statuses, [200, 200, 200, 200, 200, 200], 'hashes that were under way')
+  t.equal(parseAnswer(await inFlight.finish()).status, 201, 'a body that was under way')
+  t.equal(await stopped, 0, 'exit code')
+})
+
+t.test('a request in flight finishes without a drain delay too', async t => {
+  const databaseFile = join(temporaryFolder(t), 'test.db')
+  const server = await startServer(t, { databaseFile, env: { DRAIN_DELAY: '0s' } })
+  const inFlight = await halfSignUp(server.port, EMAIL)
+  const stopped = server.stop('SIGTERM')
+  t.equal(parseAnswer(await inFlight.finish()).status, 201)
+  t.equal(await stopped, 0)
+  const again = await startServer(t, { databaseFile })
+  t.equal((await post(again, '/account/sign-in')).status, 200, 'and it is on disk (DESIGN §7)')
+})
+
+t.test('a client that never ends its request does not hold the stop', async t => {
+  const server = await startServer(t)
+  const { socket } = await halfSignUp(server.port, EMAIL)
+  t.teardown(() => socket.destroy())
+  const idle = connect(server.port, '127.0.0.1')
+  idle.on('error', () => undefined)
+  t.teardown(() => idle.destroy())
+  await once(idle, 'connect')
+  t.type(await server.stop('SIGTERM'), 'number', 'it ended')
+})
+
+for (const signal of ['SIGTERM', 'SIGINT'] as const)
+  t.test(`${signal} loses no last request (§5.1.2, DESIGN §6)`, async t => {
+    const databaseFile = join(temporaryFolder(t), 'test.db')
+    const server = await startServer(t, { databaseFile })
+    const signedUp = (await (await post(server, '/account/sign-up')).json()) as { accessToken: string }
+    const headers = { authorization: `Bearer ${signedUp.accessToken}`, ...JSON_TYPE }
+    const put = { method: 'PUT', headers, body: JSON.stringify({ firstName: 'Ada' }) }
+    t.equal((await fetch(`${server.url}/account`, put)).status, 200)
+    const account = (await (await fetch(`${server.url}/account`, { headers })).json()) as Record<
+      string,
+      unknown
+    >
+    t.type(account.lastRequestAt, 'string')
+    t.equal(await server.stop(signal), 0, 'exit code')
+
+    const again = await startServer(t, { databaseFile })
+    const list = await fetch(`${again.url}/admin/users?email=${EMAIL}`, {
+      headers: { 'x-admin-key': ADMIN_KEY },
+    })
+    const { results } = (await list.json()) as { results: Record<string, unknown>[] }
+    t.match(results, [{ email: EMAIL, firstName: 'Ada', lastRequestAt: account.lastRequestAt }])
+  })
+
+t.test('who stops reading the log holds up nothing (DESIGN §8)', async t => {
+  const server = await startServer(t, { env: { LOG_REQUESTS: 'on' } })
+  server.process.stdout?.pause()
+  // More than a pipe and the reader's buffer hold: two lines a request.
+  for (let round = 0; round < 40; round += 1) {
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, () =>
+        fetch(`${server.url}/health`, { signal: AbortSignal.timeout(DEADLINE) }),
+      ),
+    )
+    t.ok(answers.every(({ status }) => status === 200))
+  }
+  server.process.stdout?.resume()
+  t.equal(await server.stop('SIGTERM'), 0)
+})

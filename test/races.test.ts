@@ -1,0 +1,3 @@
+/** What happens at once, and again and again. Each file runs by itself as well. */
+import './races/account-races.test.ts'
+import './races/password-guesses.test.ts'

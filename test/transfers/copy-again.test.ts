@@ -1,0 +1,148 @@
+/** `npm run cli -- copy`, run again: what changed since is carried over, and nothing that is later there (DESIGN §7). */
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { openPostgresStorage } from '../../src/storage/postgres/storage.ts'
+import { openDatabase } from '../../src/storage/sqlite/database.ts'
+import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
+import { type Added, add, eventOf, NOW, sessionOf } from '../storage/contract/fixtures.ts'
+import { accountStatus, build, signUp, temporaryFolder, updateUser } from '../support/build.ts'
+import { copyHere, makeSource, runCopy, sourceContent, targetContent } from '../support/copy.ts'
+import { createDatabase } from '../support/postgres.ts'
+
+t.setTimeout(120_000)
+
+/** The two stores of a test, with `users` users of the source copied. */
+const copied = async (t: Test, users: number) => {
+  const file = join(temporaryFolder(t), 'test.db')
+  const url = await createDatabase(t)
+  const source = await openSqliteStorage(file)
+  t.teardown(() => source.close())
+  const added = await Promise.all(Array.from({ length: users }, () => add(source)))
+  await copyHere(file, url)
+  const target = await openPostgresStorage(url, 2)
+  t.teardown(() => target.close())
+  return { file, url, source, target, added }
+}
+
+const KEEP = { endSessions: false, onlyEnabled: false, versions: null }
+const END = { endSessions: true, onlyEnabled: false, versions: null }
+
+t.test('what changed in the source is carried over, with the sessions that it ended', async t => {
+  const { file, url, source, added } = await copied(t, 8)
+  const [renamed, disabled, active, one, other, moved, rehashed] = added
+  if (!(renamed && disabled && active && one && other && moved && rehashed)) throw new Error('too few')
+  const email = (who: Added, email: string) =>
+    source.users.update(who.user.id, { email }, eventOf(who.user.id, NOW + 1), KEEP)
+  await source.users.update(
+    renamed.user.id,
+    { firstName: 'Zoë', lastName: null },
+    eventOf(renamed.user.id, NOW + 1),
+    KEEP,
+  )
+  await source.users.update(disabled.user.id, { disabled: true }, eventOf(disabled.user.id, NOW + 1), END)
+  await source.sessions.open(
+    sessionOf(active.user.id),
+    active.user.passwordHash,
+    eventOf(sessionOf(active.user.id).userId),
+  )
+  await source.lastRequests.noteLastRequests(
+    [{ key: active.userKey, at: NOW + 2 }],
+    [{ id: active.session.id, at: NOW + 2 }],
+  )
+  await email(moved, 'moved@example.com')
+  await add(source, { email: moved.user.email })
+  await email(one, 'between@example.com')
+  await email(other, one.user.email)
+  await email(one, other.user.email)
+  await source.accounts.rehash(rehashed.user.id, rehashed.user.passwordHash, 'stronger')
+
+  const { added: copies, changed, unchanged, conflicts } = await copyHere(file, url)
+  t.strictSame(
+    { copies, changed, unchanged, conflicts },
+    { copies: 1, changed: 6, unchanged: 2, conflicts: 0 },
+  )
+  t.strictSame(await targetContent(url), sourceContent(file))
+})
+
+t.test('what changed in the target is kept, and no session that was ended there comes back', async t => {
+  const { file, url, source, target, added } = await copied(t, 3)
+  const [renamed, disabled, active] = added
+  if (!(renamed && disabled && active)) throw new Error('too few')
+  await target.users.update(renamed.user.id, { firstName: 'Later' }, eventOf(renamed.user.id, NOW + 9), KEEP)
+  await target.users.update(disabled.user.id, { disabled: true }, eventOf(disabled.user.id, NOW + 9), END)
+  for (const { user } of [renamed, disabled]) {
+    await source.users.update(user.id, { firstName: 'Earlier' }, eventOf(user.id, NOW + 8), KEEP)
+    await source.sessions.open(sessionOf(user.id), user.passwordHash, eventOf(sessionOf(user.id).userId))
+  }
+  const [userKey, at] = [(await target.sessions.find(active.session.id))?.userKey ?? 0, NOW + 9]
+  await target.lastRequests.noteLastRequests([{ key: userKey, at }], [{ id: active.session.id, at }])
+  await source.lastRequests.noteLastRequests([{ key: active.userKey, at: NOW + 8 }], [])
+
+  const before = await targetContent(url)
+  t.match(await copyHere(file, url), { kept: 2, unchanged: 1, changed: 0, sessions: 0 })
+  t.strictSame(await targetContent(url), before)
+
+  const moment = { id: renamed.session.id, at: NOW + 5 }
+  await source.lastRequests.noteLastRequests([{ key: renamed.userKey, at: NOW + 5 }], [moment])
+  await copyHere(file, url)
+  const found = await target.sessions.find(renamed.session.id)
+  t.match(found, {
+    session: { lastRequestAt: NOW + 5 },
+    user: { lastRequestAt: NOW + 5, firstName: 'Later' },
+  })
+})
+
+t.test('an e-mail that another user of the target has is reported, and all others are copied', async t => {
+  const { file, url, source, target, added } = await copied(t, 2)
+  const holder = await add(target, { email: 'taken@example.com' })
+  const refused = await add(source, { email: 'taken@example.com' })
+  await source.users.update(
+    added[0]?.user.id ?? '',
+    { email: 'free@example.com' },
+    eventOf(added[0]?.user.id ?? '', NOW + 1),
+    KEEP,
+  )
+  const next = await add(source)
+  const { code, stdout, stderr } = await runCopy(file, url).ended
+  t.equal(code, 1)
+  const lines = ['1 +copied', '1 +changed since and copied again', '1 +unchanged', '0 .*', '1 +in conflict']
+  t.match(stdout, new RegExp(`^4 users in the source:\n  ${lines.join('\n  ')}\n`))
+  const { id } = holder.user
+  t.match(stderr, `User ${refused.user.id} was left out: user ${id} of the target has the same e-mail\n`)
+  t.equal(await target.users.find(refused.user.id), undefined)
+  t.match(await target.users.find(next.user.id), { email: next.user.email })
+})
+
+t.test(
+  'an e-mail that moves between users of different slices is no conflict; sessions may be many',
+  async t => {
+    const file = join(temporaryFolder(t), 'test.db')
+    const url = await createDatabase(t)
+    await makeSource(file, 2_001)
+    await copyHere(file, url)
+    const db = openDatabase(file, 1_000)
+    db.exec(`UPDATE users SET email = 'new@example.com', updated_at = 2 WHERE email = 'user2000@example.com';
+    UPDATE users SET email = 'user2000@example.com', updated_at = 2 WHERE email = 'user0@example.com';
+    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 11000)
+    INSERT INTO sessions (id, user_key, created_at, expires_at, last_request_at)
+    SELECT 'session ' || i, (SELECT min(key) FROM users), i, i, i FROM n`)
+    db.close()
+    t.match(await copyHere(file, url), { changed: 2, unchanged: 1_999, conflicts: 0, complete: true })
+    t.strictSame(await targetContent(url), sourceContent(file))
+  },
+)
+
+t.test('instances that serve the target hear of what a copy changes (DESIGN §7)', async t => {
+  const file = join(temporaryFolder(t), 'test.db')
+  const url = await createDatabase(t)
+  const source = await build(t, { env: { DATABASE_URL: `sqlite:${file}` } })
+  const { id, token } = await signUp(source)
+  await copyHere(file, url)
+  const target = await build(t, { env: { DATABASE_URL: url } })
+  t.equal(await accountStatus(target, token), 200)
+  await updateUser(source, id, { disabled: true })
+  await copyHere(file, url)
+  for (let tries = 0; tries < 40 && (await accountStatus(target, token)) === 200; tries += 1) await sleep(50)
+  t.equal(await accountStatus(target, token), 401)
+})
