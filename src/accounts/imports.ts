@@ -1,8 +1,9 @@
 /** Users from elsewhere, with ids, moments and hashes as they are there. */
-import { v7 as uuidv7 } from 'uuid'
+
 import { hashOfNobody } from '../auth/argon2-hash.ts'
 import { ERRORS, type ErrorBody, errorBody, ServiceError } from '../errors.ts'
 import { type Actor, newEvent } from '../users/event.ts'
+import { newId } from '../users/ids.ts'
 import type { Imported, PortableUser, TransferStore } from './transfer-store.ts'
 
 /** A user as an export writes one. Moments are ISO 8601. */
@@ -47,7 +48,7 @@ const ID_TAKEN: ErrorBody = errorBody('id', ERRORS.emailTaken.message)
 const toUser = (record: UserRecord, now: number): PortableUser => {
   const createdAt = record.createdAt === undefined ? now : Date.parse(record.createdAt)
   return {
-    id: record.id ?? uuidv7(),
+    id: record.id ?? newId(),
     email: record.email,
     passwordHash: record.passwordHash ?? hashOfNobody(),
     firstName: record.firstName ?? null,

@@ -1,5 +1,5 @@
 /** Tokens that are mailed: whoever presents one reads the mails of its address. Each works once, and for a while. */
-import { createHash, randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import type { Session } from '../auth/session.ts'
 import type { AuditEvent, EventType } from '../users/event.ts'
 import type { User } from '../users/user.ts'
@@ -54,7 +54,7 @@ export const momentPrefix = (moment: number): string =>
   Math.max(0, moment).toString(16).padStart(MOMENT_LENGTH, '0')
 
 export const digestOf = (token: string): string =>
-  token.slice(0, MOMENT_LENGTH) + createHash('sha256').update(token).digest('base64url')
+  token.slice(0, MOMENT_LENGTH) + hash('sha256', token, 'base64url')
 
 /** A token, and what is stored of it. */
 export const newMailedToken = (

@@ -1,4 +1,4 @@
-import { v7 as uuidv7 } from 'uuid'
+import { newId } from '../users/ids.ts'
 import type { User } from '../users/user.ts'
 
 export interface NewAccount {
@@ -11,7 +11,7 @@ export interface NewAccount {
 
 /** @param now milliseconds since the epoch. */
 export const newUser = (account: NewAccount, now: number): User => ({
-  id: uuidv7(),
+  id: newId(),
   email: account.email,
   firstName: account.firstName ?? null,
   lastName: account.lastName ?? null,

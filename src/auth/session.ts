@@ -1,4 +1,4 @@
-import { v7 as uuidv7 } from 'uuid'
+import { newId } from '../users/ids.ts'
 
 /** Where a session was opened from, as its owner is shown it. */
 export interface SessionClient {
@@ -38,7 +38,7 @@ export const newSession = (
   { lifetime }: SessionLimits,
   { ip, userAgent }: SessionClient = NO_CLIENT,
 ): Session => ({
-  id: uuidv7(),
+  id: newId(),
   userId,
   createdAt: now,
   expiresAt: Math.ceil((now + lifetime) / 1_000) * 1_000,

@@ -1,7 +1,8 @@
 /** Users who look like users, for load tests. */
-import { v7 as uuidv7 } from 'uuid'
+
 import { newSession, type SessionLimits } from '../auth/session.ts'
 import type { SeedAccount } from '../storage/seed.ts'
+import { newId } from '../users/ids.ts'
 
 /** Users of one transaction: some hundred milliseconds at most, for which other writers may have to wait. */
 const SLICE = 5_000
@@ -34,7 +35,7 @@ export interface SeedPlan {
 const account = (number: number, { users, passwordHash, limits }: SeedPlan, now: number): SeedAccount => {
   const createdAt = now - Math.floor((YEAR * (users - number)) / users)
   const user = {
-    id: uuidv7({ msecs: createdAt }),
+    id: newId(createdAt),
     email: `user${number}@seed.example`,
     passwordHash,
     firstName: nameOf(FIRST_NAMES, number),

@@ -1,6 +1,6 @@
 /** The mails of {@link Mails}: queued in memory, composed and sent after the caller has returned. */
-import { v7 as uuidv7 } from 'uuid'
 import type { Mails } from '../accounts/mails.ts'
+import { newId } from '../users/ids.ts'
 import { type DeliveryLimits, type DeliveryLog, DeliveryQueue } from './delivery-queue.ts'
 import type { Content, MailKind, Transport } from './message.ts'
 import { Outbox } from './outbox.ts'
@@ -84,7 +84,7 @@ export class Mailer implements Mails {
   }
 
   #send(kind: MailKind, to: string, compose: () => Content): void {
-    const message = { id: uuidv7(), date: new Date(), to }
+    const message = { id: newId(), date: new Date(), to }
     this.#queue.add(kind, () => this.#transport.send({ ...message, ...compose() }))
   }
 }

@@ -1,4 +1,4 @@
-import { v7 as uuidv7 } from 'uuid'
+import { newId } from './ids.ts'
 
 /** Who does something: a user, whoever holds an admin key, somebody who is not known, or the service's operator. */
 export interface Actor {
@@ -59,9 +59,6 @@ export interface AuditEvent {
   readonly details: EventDetails | null
 }
 
-/** Goes round: what counts is that events of one millisecond sort as they were made. */
-let sequence = 0
-
 /** @param at milliseconds since the epoch. */
 export const newEvent = (
   type: EventType,
@@ -69,7 +66,4 @@ export const newEvent = (
   userId: string,
   at: number,
   details: AuditEvent['details'] = null,
-): AuditEvent => {
-  sequence = (sequence + 1) | 0
-  return { id: uuidv7({ msecs: at, seq: sequence }), at, type, actor, userId, details }
-}
+): AuditEvent => ({ id: newId(at), at, type, actor, userId, details })

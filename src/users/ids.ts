@@ -1,0 +1,27 @@
+/** Ids of everything that has one: UUIDv7 (RFC 9562 §5.7), which sort by the moment that they were made at. */
+import { randomFillSync, randomInt } from 'node:crypto'
+import { v7 } from 'uuid'
+
+const LENGTH = 16
+
+/** Random bytes for as many ids as it has room for: asking for those of each id alone took 8 % of the time of a sign-up. */
+const pool = new Uint8Array(LENGTH * 256)
+let used = pool.length
+
+const randomPart = (): Uint8Array => {
+  if (used === pool.length) {
+    randomFillSync(pool)
+    used = 0
+  }
+  used += LENGTH
+  return pool.subarray(used - LENGTH, used)
+}
+
+/** Goes round: what counts is that the ids of one millisecond sort as they were made. */
+let sequence = randomInt(2 ** 31)
+
+/** @param moment milliseconds since the epoch. */
+export const newId = (moment = Date.now()): string => {
+  sequence = (sequence + 1) | 0
+  return v7({ msecs: moment, seq: sequence, random: randomPart() })
+}
