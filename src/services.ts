@@ -84,6 +84,7 @@ export const createServices = (config: Config, parts: ServicesParts): Services =
       if (!isListening && !warned) onWarning('changes made elsewhere are not heard of: nothing is remembered')
       warned = !isListening
     },
+    late: isLate => identities.late(isLate),
   })
   lastRequests.start()
   const expiredRows = new ExpiredRowRemoval({

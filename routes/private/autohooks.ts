@@ -20,8 +20,9 @@ const refuse = ({ identityFailure, accessToken }: FastifyRequest): Error => {
 }
 
 const requireUser = (request: FastifyRequest, _reply: FastifyReply, done: Done): void => {
-  if (request.identity?.known.current) return done()
-  if (request.identity === null) return done(refuse(request))
+  const { identity, server } = request
+  if (identity === null) return done(refuse(request))
+  if (server.services.identities.isCurrent(identity)) return done()
   // The user has changed since: a body may take seconds to arrive, and a disabled user's must not be acted upon.
   request.identify(() => (request.identity === null ? done(refuse(request)) : done()))
 }

@@ -9,4 +9,9 @@ export interface ChangeListener {
   anyoneChanged(): void
   /** Whether changes that others make are heard of from now on. While they are not, nothing may be remembered. */
   listening(isListening: boolean): void
+  /**
+   * Whether they are heard of, but perhaps too late. Then nothing that is remembered may be relied on; all of it is good again
+   * afterwards, as none was missed.
+   */
+  late(isLate: boolean): void
 }

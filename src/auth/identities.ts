@@ -20,6 +20,9 @@ import type { FoundSession, SessionStore } from './session-store.ts'
 /** Remembered tokens; about 1.3 KB each with their user (`npm run bench -- memory`). */
 const CAPACITY = 100_000
 
+/** Milliseconds for which both gates take the store's answer, where no change is heard of: the second may come much later. */
+const FRESH = 100
+
 export interface IdentitiesParts {
   readonly tokens: AccessTokens
   readonly sessions: Pick<SessionStore, 'find'>
@@ -35,7 +38,9 @@ export class Identities implements ChangeListener {
   readonly #cache: IdentityCache
   readonly #forgeries = new Forgeries()
   readonly #lookUps = new LookUps()
-  #remembers = false
+  #listening = false
+  /** Listening, and in time: what is remembered may be relied on. */
+  #relies = false
 
   constructor(parts: IdentitiesParts) {
     this.#parts = parts
@@ -48,7 +53,7 @@ export class Identities implements ChangeListener {
    * @throws {ServiceError} `storeUnavailable`
    */
   identify(token: string): MaybePromise<Identity | null> {
-    const identity = this.#cache.get(token)
+    const identity = this.#relies ? this.#cache.get(token) : undefined
     if (identity === undefined) return this.#resolve(token)
     if (!identity.known.current) {
       this.#cache.drop(identity)
@@ -80,9 +85,19 @@ export class Identities implements ChangeListener {
 
   /** While changes that others make are not heard of, the store is asked with every request: revocation comes first. */
   listening(isListening: boolean): void {
-    if (!isListening && !this.#remembers) return
-    this.#remembers = isListening
+    if (!isListening && !this.#listening) return
+    this.#listening = this.#relies = isListening
     this.anyoneChanged()
+  }
+
+  /** What is remembered stays as it is, and is kept true by what is heard: to fill the cache anew costs a busy store seconds. */
+  late(isLate: boolean): void {
+    this.#relies = this.#listening && !isLate
+  }
+
+  /** Whether an identity is what it was when it was found; where it is not, {@link identify} finds out what became of it. */
+  isCurrent({ known, askedAt }: Identity): boolean {
+    return (known.current && this.#relies) || Math.abs(this.#parts.clock() - askedAt) < FRESH
   }
 
   #resolve(token: string): MaybePromise<Identity | null> {
@@ -107,29 +122,26 @@ export class Identities implements ChangeListener {
       return null
     }
     const { session, user, userKey } = found
-    const now = this.#parts.clock()
-    const lastRequestAt = this.#parts.lastRequests.latestOfSession(session)
+    const { knownUsers, lastRequests, clock } = this.#parts
+    const now = clock()
+    const lastRequestAt = lastRequests.latestOfSession(session)
+    const relies = this.#relies
     const identity: Identity = {
       token: ownText(token),
-      known: this.#parts.knownUsers.recordOf(user, userKey),
+      known: relies ? knownUsers.recordOf(user, userKey) : knownUsers.passingRecordOf(user, userKey),
       sessionId: session.id,
       impersonatedBy: session.impersonatedBy,
       expiresAt: Math.min(session.expiresAt, claims.expiresAt),
       lastRequestAt,
       storedRequestAt: lastRequestAt,
+      askedAt: relies ? 0 : now,
       used: false,
     }
     if (!this.#alive(identity, now)) return null
-    if (this.#remembers) this.#cache.add(identity)
-    this.#parts.lastRequests.note(identity, now)
-    if (!this.#remembers) this.#forget(identity)
+    if (relies) this.#cache.add(identity)
+    lastRequests.note(identity, now)
+    if (!relies) knownUsers.depart(identity.known)
     return identity
-  }
-
-  /** No change will reach this record: a gate that meets it again, once a body has arrived, asks again too. */
-  #forget({ known }: Identity): void {
-    known.current = false
-    this.#parts.knownUsers.remove(known)
   }
 
   #alive(identity: Identity, now: number): boolean {

@@ -14,17 +14,12 @@ export class KnownUsers {
 
   /** The record of a user as the store has one: the current record, else a new one, which is not remembered yet. */
   recordOf(user: User, key: number): KnownUser {
-    return (
-      this.#current.get(user.id) ?? {
-        user,
-        key,
-        lastRequestAt: this.latest(user.id, user.lastRequestAt) ?? 0,
-        noted: false,
-        current: true,
-        tokens: 0,
-        accountText: null,
-      }
-    )
+    return this.#current.get(user.id) ?? this.#newRecord(user, key, true)
+  }
+
+  /** A record for one request, which is never remembered: no change will reach it. */
+  passingRecordOf(user: User, key: number): KnownUser {
+    return this.#newRecord(user, key, false)
   }
 
   add(known: KnownUser): void {
@@ -32,9 +27,14 @@ export class KnownUsers {
   }
 
   /** To be called when no token leads to a record any more, or it is not current. */
-  remove({ user, lastRequestAt }: KnownUser): void {
-    this.#current.delete(user.id)
-    this.#departed.set(user.id, lastRequestAt)
+  remove(known: KnownUser): void {
+    this.#current.delete(known.user.id)
+    this.depart(known)
+  }
+
+  /** To be called when a passing record has its moment. */
+  depart({ user, lastRequestAt }: KnownUser): void {
+    this.#departed.set(user.id, Math.max(lastRequestAt, this.#departed.get(user.id) ?? 0))
   }
 
   /** Marks a user's record as no longer current: whoever meets it asks the store again. */
@@ -73,5 +73,10 @@ export class KnownUsers {
 
   flushSucceeded(): void {
     this.#beingWritten.clear()
+  }
+
+  #newRecord(user: User, key: number, current: boolean): KnownUser {
+    const lastRequestAt = this.latest(user.id, user.lastRequestAt) ?? 0
+    return { user, key, lastRequestAt, noted: false, current, tokens: 0, accountText: null }
   }
 }

@@ -89,6 +89,45 @@ t.test('nothing is remembered while changes made elsewhere are not heard of (DES
   t.equal(store.asked, asked + 5, 'remembered again, from the first look-up on')
 })
 
+t.test(
+  'what is remembered is left aside while changes are heard of late, and is good again afterwards (DESIGN §7)',
+  async t => {
+    const { store, identities, knownUsers, open, clock, change, revoke } = setUp()
+    store.later = false
+    const [ada, bob, eve] = [open('ada'), open('bob'), open('eve')]
+    const found = await identities.identify(ada.token)
+    for (const { token } of [bob, eve]) identities.identify(token)
+    t.ok(found && identities.isCurrent(found))
+    identities.late(true)
+    t.notOk(found && identities.isCurrent(found), 'a gate asks again for who was found before')
+    const asked = store.asked
+    for (let request = 1; request <= 3; request += 1) {
+      const identity = await identities.identify(ada.token)
+      t.equal(store.asked, asked + request, 'each request asks')
+      t.ok(identity && identities.isCurrent(identity), 'good enough for the gate that comes at once')
+      clock.advance(1_000)
+      t.notOk(identity && identities.isCurrent(identity), 'not for one that comes when the body is there')
+    }
+    const latest = clock.now() - 1_000
+    t.equal(knownUsers.latest('ada', null), latest, 'the last request is known all the same')
+    // What another instance has done, of which nothing is heard yet.
+    store.sessions.delete(bob.session.id)
+    t.equal(await identities.identify(bob.token), null)
+    change('ada', { firstName: 'version 1' })
+    t.equal(knownUsers.latest('ada', null), latest, 'nor does it move back when the older record goes')
+    revoke(eve.session)
+    identities.late(false)
+    const before = store.asked
+    t.equal(nameOf(await identities.identify(ada.token)), 'version 1')
+    t.equal(await identities.identify(eve.token), null, 'a change that was heard of meanwhile counts')
+    t.equal(store.asked, before + 2)
+    identities.late(true)
+    identities.late(false)
+    await identities.identify(ada.token)
+    t.equal(store.asked, before + 2, 'nothing is asked for again')
+  },
+)
+
 t.test('a look-up from before changes were heard of is made again (DESIGN §7)', async t => {
   const { store, identities, open } = setUp()
   identities.listening(false)

@@ -101,6 +101,7 @@ for (const { later, operations, tokens, users, capacity } of RUNS) {
       else if (kind < 5) change(session.userId, { disabled: false })
       else if (kind < 6) change(session.userId, { firstName: `version ${versions}` })
       else if (kind < 7) identities.userChanged(session.userId)
+      else if (kind < 8) identities.late(random(4) === 0)
       else {
         // What no service does: the session is there again, so that the run does not end up with none.
         store.sessions.set(session.id, session)
@@ -126,7 +127,17 @@ for (const { later, operations, tokens, users, capacity } of RUNS) {
 
 t.test('short histories over few tokens, shrunk when one is wrong (DESIGN §5, §7)', async () => {
   const operation = fc.record({
-    kind: fc.constantFrom('identify', 'identify', 'answer old', 'answer new', 'revoke', 'rename', 'evict'),
+    kind: fc.constantFrom(
+      'identify',
+      'identify',
+      'answer old',
+      'answer new',
+      'revoke',
+      'rename',
+      'evict',
+      'late',
+      'in time',
+    ),
     at: fc.nat(5),
   })
   const property = fc.asyncProperty(fc.array(operation, { maxLength: 40 }), async history => {
@@ -147,6 +158,7 @@ t.test('short histories over few tokens, shrunk when one is wrong (DESIGN §5, �
       } else if (kind === 'revoke') revoke(session)
       else if (kind === 'rename') change(session.userId, { firstName: `version ${step}` })
       else if (kind === 'evict') identities.userChanged(session.userId)
+      else if (kind === 'late' || kind === 'in time') identities.late(kind === 'late')
       else {
         store.waiting.splice(at % (store.waiting.length || 1), 1)[0]?.(kind === 'answer old')
         await settle()

@@ -4,6 +4,8 @@ import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import type { Parts } from '../../src/app.ts'
+import { CHANNEL } from '../../src/storage/postgres/change-feed.ts'
+import { openPostgresStorage } from '../../src/storage/postgres/storage.ts'
 import { asAdmin, bearer, build, freshEmail, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'
 import { HeldHashing } from '../support/fake-hashing.ts'
 import { createDatabase, query } from '../support/postgres.ts'
@@ -80,6 +82,33 @@ t.test(
     )
   },
 )
+
+t.test('a network that is slow makes changes late, and none is missed: what is remembered stays', async t => {
+  const direct = await createDatabase(t)
+  const proxy = await createProxy(t, direct)
+  const storage = await openPostgresStorage(proxy.url, 2)
+  t.teardown(() => storage.close())
+  const told: unknown[] = []
+  storage.onChange({
+    userChanged: id => told.push(id),
+    anyoneChanged: () => undefined,
+    listening: isListening => told.push({ isListening }),
+    late: isLate => told.push({ isLate }),
+  })
+  const hasTold = (count: number) =>
+    until(
+      () => told.length,
+      length => length >= count,
+      BOUND,
+    )
+  await hasTold(1)
+  proxy.set('slow')
+  await hasTold(2)
+  await query(direct, `SELECT pg_notify('${CHANNEL}', 'ada')`)
+  proxy.set('none')
+  await hasTold(4)
+  t.strictSame(told, [{ isListening: true }, { isLate: true }, 'ada', { isLate: false }])
+})
 
 t.test('a sign-up whose answer was lost is 503, and repeated it is one definite answer', async t => {
   const hashing = new HeldHashing()

@@ -1,6 +1,7 @@
 /** A network between two programs that a test can break. */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context } from './build.ts'
 
 export type Fault =
@@ -11,6 +12,11 @@ export type Fault =
   | 'silent'
   /** What is asked arrives, what is answered does not. */
   | 'no answers'
+  /** Everything arrives, in order, and {@link SLOWNESS} later. */
+  | 'slow'
+
+/** Milliseconds. */
+const SLOWNESS = 800
 
 /** Stands between clients and the server that `url` names. */
 export const createProxy = async (t: Context, url: string) => {
@@ -22,8 +28,14 @@ export const createProxy = async (t: Context, url: string) => {
     const upstream = connect(Number(port), hostname)
     const pass = (from: Socket, to: Socket, isAnswer: boolean): void => {
       sockets.add(from)
+      let last: Promise<unknown> = Promise.resolve()
       from.on('data', chunk => {
-        if (fault === 'none' || (fault === 'no answers' && !isAnswer)) to.write(chunk)
+        if (fault === 'silent' || (fault === 'no answers' && isAnswer)) return
+        const arrival = Date.now() + (fault === 'slow' ? SLOWNESS : 0)
+        // Behind what is still on its way.
+        last = last
+          .then(() => (arrival > Date.now() ? sleep(arrival - Date.now()) : undefined))
+          .then(() => to.write(chunk))
       })
       from.on('error', () => undefined)
       from.once('close', () => {

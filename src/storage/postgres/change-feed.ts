@@ -2,22 +2,20 @@
  * What other instances change, as PostgreSQL tells it (`LISTEN`/`NOTIFY`): a change's own transaction notifies, so one
  * that rolls back notifies nobody, and one that commits cannot go untold.
  *
- * An instance that might not hear must not remember. So it sends itself a notification every 300 ms: while
- * these come back, every change that was committed before the last of them has come too. Through a pooler it never
- * listens, and remembers nothing.
+ * An instance that might not hear must not rely on what it remembers. So it sends itself a notification every 300 ms: while
+ * these come back, every change that was committed before the last of them has come too. While they come late, as where
+ * something is overloaded, what is remembered is left aside; once the connection is lost, nothing is remembered. Through a
+ * pooler it never listens.
  */
 import { randomBytes } from 'node:crypto'
 import { Socket } from 'node:net'
 import pg from 'pg'
 import type { ChangeListener } from '../../auth/change-listener.ts'
 import { connectionOptions, type Statement } from './database.ts'
+import { HEARTBEAT_INTERVAL, Heartbeats } from './heartbeats.ts'
 
 /** What every instance listens on. */
 export const CHANNEL = 'gatehouse_changes'
-
-/** Milliseconds between two heartbeats, and how many may be under way: no change is unheard of for longer than 900 ms. */
-const HEARTBEAT_INTERVAL = 300
-const MAX_UNDER_WAY = 2
 
 /** Milliseconds until a lost connection is made anew, and until an attempt counts as failed. */
 const RETRY_DELAY = 250
@@ -28,6 +26,7 @@ const NOBODY: ChangeListener = {
   userChanged: () => undefined,
   anyoneChanged: () => undefined,
   listening: () => undefined,
+  late: () => undefined,
 }
 
 /** What pg's types leave out: the server process that the connection was told it has. */
@@ -38,9 +37,7 @@ interface Connected extends pg.Client {
 interface Connection {
   readonly client: pg.Client
   readonly socket: Socket
-  /** Heartbeats, counted from 1. */
-  sent: number
-  received: number
+  heartbeats: Heartbeats | null
   timer: NodeJS.Timeout | null
 }
 
@@ -53,10 +50,11 @@ export const notification = (userIds: readonly string[]): Statement => ({
 export class ChangeFeed {
   readonly #url: string
   /** This instance's own channel, for its heartbeats. */
-  readonly #heartbeats = `gatehouse_heartbeat_${randomBytes(8).toString('hex')}`
+  readonly #channel = `gatehouse_heartbeat_${randomBytes(8).toString('hex')}`
   #listener = NOBODY
   #connection: Connection | null = null
   #listening = false
+  #late = false
   #retry: NodeJS.Timeout | null = null
   #closed = false
 
@@ -69,6 +67,7 @@ export class ChangeFeed {
   subscribe(listener: ChangeListener): void {
     this.#listener = listener
     if (this.#listening) listener.listening(true)
+    if (this.#late) listener.late(true)
   }
 
   close(): void {
@@ -85,7 +84,7 @@ export class ChangeFeed {
       connectionTimeoutMillis: CONNECT_TIMEOUT,
       stream: () => socket,
     })
-    const connection: Connection = { client, socket, sent: 0, received: 0, timer: null }
+    const connection: Connection = { client, socket, heartbeats: null, timer: null }
     this.#connection = connection
     const lose = () => this.#lose(connection)
     client.on('error', lose).on('end', lose)
@@ -98,19 +97,26 @@ export class ChangeFeed {
     const { rows } = await connection.client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
     // Behind a pooler, LISTEN is another client's connection the next moment, and a heartbeat may come back all the same.
     if (rows[0]?.pid !== (connection.client as Connected).processID) throw new Error('a pooler is between')
-    await connection.client.query(`LISTEN ${CHANNEL}; LISTEN ${this.#heartbeats}`)
+    await connection.client.query(`LISTEN ${CHANNEL}; LISTEN ${this.#channel}`)
     // Lost as soon as it was made.
     if (connection !== this.#connection) return
-    connection.timer = setInterval(() => this.#sendHeartbeat(connection), HEARTBEAT_INTERVAL)
-    this.#sendHeartbeat(connection)
+    const heartbeats = new Heartbeats()
+    connection.heartbeats = heartbeats
+    connection.timer = setInterval(() => this.#sendHeartbeat(connection, heartbeats), HEARTBEAT_INTERVAL)
+    this.#sendHeartbeat(connection, heartbeats)
   }
 
-  #sendHeartbeat(connection: Connection): void {
-    if (connection.sent - connection.received >= MAX_UNDER_WAY) return this.#lose(connection)
-    connection.sent += 1
-    connection.client
-      .query(`NOTIFY ${this.#heartbeats}, '${connection.sent}'`)
-      .catch(() => this.#lose(connection))
+  #sendHeartbeat(connection: Connection, heartbeats: Heartbeats): void {
+    const text = heartbeats.send()
+    if (heartbeats.hearing === 'lost') return this.#lose(connection)
+    if (heartbeats.hearing === 'late') this.#setLate(true)
+    connection.client.query(`NOTIFY ${this.#channel}, '${text}'`).catch(() => this.#lose(connection))
+  }
+
+  #setLate(isLate: boolean): void {
+    if (!this.#listening || this.#late === isLate) return
+    this.#late = isLate
+    this.#listener.late(isLate)
   }
 
   #receive(connection: Connection, channel: string, payload: string): void {
@@ -120,7 +126,9 @@ export class ChangeFeed {
       this.#listener.userChanged(payload)
       return
     }
-    connection.received = Number(payload)
+    connection.heartbeats?.receive(payload)
+    if (connection.heartbeats?.hearing !== 'inTime') return
+    this.#setLate(false)
     if (this.#listening) return
     this.#listening = true
     this.#listener.listening(true)
@@ -132,6 +140,7 @@ export class ChangeFeed {
     if (connection.timer !== null) clearInterval(connection.timer)
     connection.socket.destroy()
     this.#listening = false
+    this.#late = false
     this.#listener.listening(false)
     if (!this.#closed) this.#retry = setTimeout(() => this.#connect(), RETRY_DELAY)
   }

@@ -95,7 +95,12 @@ export const forEach = async <Item, Result>(
 
 /** Calls `told` with the id of who changed, or `null` for something unknown. */
 export const onChange = (storage: Storage, told: (userId: string | null) => void): void =>
-  storage.onChange({ userChanged: told, anyoneChanged: () => told(null), listening: () => undefined })
+  storage.onChange({
+    userChanged: told,
+    anyoneChanged: () => told(null),
+    listening: () => undefined,
+    late: () => undefined,
+  })
 
 /** A list's filter, sort and limit when a test is about something else. */
 export const ALL = {
