@@ -53,7 +53,7 @@ export const startOutageLoad = (client: PairClient, journal: Journal, random: Ra
 
   const signUp = async (): Promise<void> => {
     const email = `outage-${asked.size + 1}@example.com`
-    const password = `the pass phrase of ${email}!`
+    const password = `the pass phrase of number ${asked.size + 1}`
     asked.add(email)
     const call = calls.signUp(email, password)
     const isContest = random.integer(1, CONTEST_ONE_IN) === 1

@@ -64,7 +64,7 @@ const killAndStop = async ({ context, random, env }: Part, report: Report): Prom
   const { url } = workers.server
   const both = await workers.untilTwo(START_LIMIT)
   report.expect(both !== null, 'there are not two workers that answer')
-  const email = 'worker@example.com'
+  const email = 'ada@example.com'
   const signedUp = JSON.parse((await send(url, calls.signUp(email, PASSWORD), false)).text)
 
   const replaced = await killOne(
