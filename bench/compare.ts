@@ -23,8 +23,6 @@ export interface Side {
   readonly requests: Requests
   /** The processors that its load is made on, if it matters. */
   readonly cores?: readonly number[]
-  /** Before each of its rounds. */
-  readonly prepare?: () => Promise<void>
 }
 
 export interface Comparison {
@@ -42,10 +40,9 @@ const WARM_UP = 3
 /** @throws {Error} when a request fails: a figure that counts refusals is worth nothing. */
 export const sample = async (
   generator: LoadGenerator,
-  { name, server, requests, cores, prepare }: Side,
+  { name, server, requests, cores }: Side,
   seconds: number,
 ): Promise<Sample> => {
-  await prepare?.()
   const before = await server.ask('cpu')
   const load = await generator.run({ url: server.url, requests, seconds, ...(cores && { cores }) })
   const cpu = (await server.ask('cpu')) - before

@@ -11,11 +11,6 @@ export const pinned = (
   args: readonly string[],
 ): Command => (cores === undefined ? [program, args] : ['taskset', ['-c', cores.join(), program, ...args]])
 
-/** Moves running processes; one that has ended meanwhile is none. */
-export const pin = (cores: readonly number[], processes: readonly number[]): void => {
-  for (const id of processes) spawnSync('taskset', ['-a', '-c', '-p', cores.join(), String(id)])
-}
-
 /** A list as Linux writes it: `0-3,8`. */
 const expand = (list: string): readonly number[] =>
   list.split(',').flatMap(range => {

@@ -2,7 +2,6 @@
 import { randomBytes } from 'node:crypto'
 import { AccessTokens } from '../src/auth/access-tokens.ts'
 import { signingKeys } from '../src/auth/signing-keys.ts'
-import { pin } from './cores.ts'
 import { shuffled } from './statistics.ts'
 import { createPostgresDatabase } from './stores/postgres.ts'
 import { createSqliteDatabase } from './stores/sqlite.ts'
@@ -14,8 +13,6 @@ export interface Store {
   readonly environment: Environment
   /** Access tokens of so many of the users, spread over all of them, in random order. */
   tokens(count: number): Promise<readonly string[]>
-  /** Has the database's server, if it has one, do what it does now for its clients on these processors. */
-  pin(cores: readonly number[]): Promise<void>
 }
 
 const ENGINES = { sqlite: createSqliteDatabase, postgres: createPostgresDatabase }
@@ -25,7 +22,7 @@ export type Engine = keyof typeof ENGINES
 export const isEngine = (name: string): name is Engine => Object.hasOwn(ENGINES, name)
 
 export const createStore = async (engine: Engine, users: number): Promise<Store> => {
-  const { url, readSessions, processes } = await ENGINES[engine](users)
+  const { url, readSessions } = await ENGINES[engine](users)
   const secret = randomBytes(48).toString('base64url')
   const issuer = new AccessTokens(signingKeys(secret, null))
   return {
@@ -33,9 +30,6 @@ export const createStore = async (engine: Engine, users: number): Promise<Store>
     async tokens(count) {
       const sessions = await readSessions(Math.floor(users / count))
       return shuffled(sessions.map(session => issuer.issue(session)))
-    },
-    async pin(cores) {
-      if (processes !== undefined) pin(cores, await processes())
     },
   }
 }

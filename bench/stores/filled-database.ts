@@ -6,6 +6,4 @@ export interface FilledDatabase {
   readonly url: string
   /** The sessions of those users whose number is a multiple of `every`. */
   readSessions(every: number): Promise<readonly Session[]>
-  /** The ids of its server's processes, if it has any. */
-  processes?(): Promise<readonly number[]>
 }

@@ -62,9 +62,5 @@ export const createPostgresDatabase = async (users: number): Promise<FilledDatab
     url,
     readSessions: every =>
       connected(url, async client => (await client.query<Session>(selectSessions(every))).rows),
-    processes: () =>
-      connected(url, async client =>
-        (await client.query<{ pid: number }>('SELECT pid FROM pg_stat_activity')).rows.map(({ pid }) => pid),
-      ),
   }
 }
