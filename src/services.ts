@@ -13,6 +13,7 @@ import { LastRequests } from './auth/last-requests.ts'
 import { hashingLimits, PasswordHashing } from './auth/password-hashing.ts'
 import { RATE_LIMITS, type RateLimits } from './auth/rate-limits.ts'
 import { readSecret, signingKeys } from './auth/signing-keys.ts'
+import { withWarnings } from './change-warnings.ts'
 import { DeferredWork } from './concurrency/deferred-work.ts'
 import type { Config } from './config.ts'
 import { Mailer } from './mail/mailer.ts'
@@ -75,17 +76,7 @@ export const createServices = (config: Config, parts: ServicesParts): Services =
     limits,
     clock,
   })
-  let warned = false
-  storage.onChange({
-    userChanged: id => identities.userChanged(id),
-    anyoneChanged: () => identities.anyoneChanged(),
-    listening(isListening) {
-      identities.listening(isListening)
-      if (!isListening && !warned) onWarning('changes made elsewhere are not heard of: nothing is remembered')
-      warned = !isListening
-    },
-    late: isLate => identities.late(isLate),
-  })
+  storage.onChange(withWarnings(identities, onWarning, clock))
   lastRequests.start()
   const expiredRows = new ExpiredRowRemoval({
     store: storage.expiredRows,

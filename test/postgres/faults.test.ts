@@ -4,9 +4,21 @@ import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import type { Parts } from '../../src/app.ts'
+import { withWarnings } from '../../src/change-warnings.ts'
 import { CHANNEL } from '../../src/storage/postgres/change-feed.ts'
 import { openPostgresStorage } from '../../src/storage/postgres/storage.ts'
-import { asAdmin, bearer, build, freshEmail, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'
+import {
+  asAdmin,
+  bearer,
+  build,
+  freshEmail,
+  logCapture,
+  manualClock,
+  PASSWORD,
+  signIn,
+  signUp,
+  updateUser,
+} from '../support/build.ts'
 import { HeldHashing } from '../support/fake-hashing.ts'
 import { createDatabase, query } from '../support/postgres.ts'
 import { createProxy } from '../support/tcp-proxy.ts'
@@ -82,6 +94,40 @@ t.test(
     )
   },
 )
+
+t.test('changes that are late are told of in the log', async t => {
+  const log = logCapture()
+  const direct = await createDatabase(t)
+  const proxy = await createProxy(t, direct)
+  await build(t, { env: { DATABASE_URL: proxy.url }, logStream: log.stream })
+  const told = () => log.records().filter(({ msg }) => /heard of late/.test(String(msg)))
+  proxy.set('slow')
+  await until(
+    () => told().length,
+    count => count > 0,
+    BOUND,
+  )
+  t.match(told(), [{ level: 40 }])
+})
+
+t.test('changes that are late again and again are told of once a minute', async t => {
+  const clock = manualClock()
+  const told: string[] = []
+  const passed: unknown[] = []
+  const listener = { userChanged: () => undefined, anyoneChanged: () => undefined }
+  const { late, listening } = withWarnings(
+    { ...listener, late: isLate => passed.push(isLate), listening: is => passed.push({ is }) },
+    message => told.push(message),
+    clock.now,
+  )
+  for (const isLate of [true, false, true, false]) late(isLate)
+  t.match(told, [/heard of late/])
+  clock.advance(60_000)
+  late(true)
+  for (const isListening of [false, false, true, false]) listening(isListening)
+  t.match(told, [/heard of late/, /heard of late/, /not heard of/, /not heard of/])
+  t.strictSame(passed, [true, false, true, false, true, ...[false, false, true, false].map(is => ({ is }))])
+})
 
 t.test('a network that is slow makes changes late, and none is missed: what is remembered stays', async t => {
   const direct = await createDatabase(t)
