@@ -5,6 +5,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { HEARTBEAT_INTERVAL } from '../src/storage/postgres/heartbeats.ts'
 
 const RESULTS = readFileSync(join(import.meta.dirname, '..', 'bench', 'RESULTS.md'), 'utf8')
 
@@ -30,8 +31,8 @@ const CAPACITY = 100_000
 /** Rows that one statement writes (src/auth/last-requests.ts). */
 const SLICE = 5_000
 
-/** Notifications a second that a process sends itself (src/storage/postgres/change-feed.ts). */
-const HEARTBEATS = 1_000 / 300
+/** Notifications a second that a process sends itself (src/storage/postgres/heartbeats.ts). */
+const HEARTBEATS = 1_000 / HEARTBEAT_INTERVAL
 
 /** Assumption: how much of a core, and of PostgreSQL, is planned to be in use at the busiest moment. */
 const UTILISATION = 0.5

@@ -1,8 +1,9 @@
 /** Users that are the same on every engine, but for ids and moments, each with a session. */
-import { v7 as uuidv7 } from 'uuid'
+
 import { hashOfNobody } from '../../src/auth/argon2-hash.ts'
 import { newSession } from '../../src/auth/session.ts'
 import type { SeedAccount } from '../../src/storage/seed.ts'
+import { newId } from '../../src/users/ids.ts'
 
 /** Milliseconds; the defaults of the configuration. */
 export const LIMITS = { lifetime: 30 * 86_400_000, idle: 10 * 86_400_000 }
@@ -21,7 +22,7 @@ const scattered = (index: number, count: number): number => (index * 7_654_321) 
 const sample = (index: number, count: number): SeedAccount => {
   const now = Date.now()
   const user = {
-    id: uuidv7(),
+    id: newId(),
     email: `user${digits(index)}@example.com`,
     passwordHash: PASSWORD_HASH,
     firstName: `First${digits(index)}`,

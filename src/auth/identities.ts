@@ -20,8 +20,8 @@ import type { FoundSession, SessionStore } from './session-store.ts'
 /** Remembered tokens; about 1.3 KB each with their user (`npm run bench -- memory`). */
 const CAPACITY = 100_000
 
-/** Milliseconds for which both gates take the store's answer, where no change is heard of: the second may come much later. */
-const FRESH = 100
+/** Milliseconds for which the user gate, which runs twice, takes one answer of the store where no change is heard of. */
+const ANSWER_GOOD_FOR = 100
 
 export interface IdentitiesParts {
   readonly tokens: AccessTokens
@@ -95,9 +95,9 @@ export class Identities implements ChangeListener {
     this.#relies = this.#listening && !isLate
   }
 
-  /** Whether an identity is what it was when it was found; where it is not, {@link identify} finds out what became of it. */
-  isCurrent({ known, askedAt }: Identity): boolean {
-    return (known.current && this.#relies) || Math.abs(this.#parts.clock() - askedAt) < FRESH
+  /** Whether it may be acted upon without asking: nothing has changed since, or the store has answered just now. */
+  isCurrent({ known, answeredAt }: Identity): boolean {
+    return (known.current && this.#relies) || Math.abs(this.#parts.clock() - answeredAt) < ANSWER_GOOD_FOR
   }
 
   #resolve(token: string): MaybePromise<Identity | null> {
@@ -134,7 +134,7 @@ export class Identities implements ChangeListener {
       expiresAt: Math.min(session.expiresAt, claims.expiresAt),
       lastRequestAt,
       storedRequestAt: lastRequestAt,
-      askedAt: relies ? 0 : now,
+      answeredAt: relies ? 0 : now,
       used: false,
     }
     if (!this.#alive(identity, now)) return null

@@ -36,8 +36,8 @@ const readPassword = async (): Promise<string> => {
 /** By the rules of the API, in its words; they are loaded for this command alone. @throws {UsageError} */
 const validated = async (account: CreatedAccount, passwordMinLength: number): Promise<CreatedAccount> => {
   const { NewAccount } = await import('../input/new-account.ts')
-  const { schemaValidator } = await import('../input/validation.ts')
-  const validate = schemaValidator(NewAccount(passwordMinLength), 'body')
+  const { jsonValidator } = await import('../input/validation.ts')
+  const validate = jsonValidator(NewAccount(passwordMinLength))
   const copy = { ...account }
   if (!validate(copy)) throw new UsageError(sentences(fieldErrors(validate.errors ?? [])).join('\n'))
   return copy

@@ -30,8 +30,8 @@ const userLines = async (
   stop: AbortSignal,
 ): Promise<AsyncIterable<readonly UserLine[]>> => {
   const { ImportedUser } = await import('../input/imported-user.ts')
-  const { schemaValidator } = await import('../input/validation.ts')
-  const validate = schemaValidator(ImportedUser, 'body') as Validate
+  const { jsonValidator } = await import('../input/validation.ts')
+  const validate = jsonValidator(ImportedUser) as Validate
   return readLines(chunksOf(source, stop), validate) as AsyncIterable<readonly UserLine[]>
 }
 

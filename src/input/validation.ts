@@ -4,8 +4,6 @@ import formats from 'ajv-formats'
 import { isMoment, UUID } from './formats.ts'
 import { addKeywords } from './schema-keywords.ts'
 
-export type HttpPart = 'body' | 'querystring' | 'params' | 'headers'
-
 const createAjv = (): Ajv => {
   const ajv = new Ajv({ allErrors: true, useDefaults: true, allowUnionTypes: true, addUsedSchema: false })
   formats.default(ajv)
@@ -58,10 +56,13 @@ interface Validate {
 
 let ajv: Ajv | undefined
 
-const compile = (schema: object, part: HttpPart | undefined): Validate => {
+const compile = (schema: object): Validate => {
   ajv ??= createAjv()
-  const validate = ajv.compile(withStorableText(schema) as object)
-  if (part === 'body') return validate as Validate
+  return ajv.compile(withStorableText(schema) as object) as Validate
+}
+
+const compileQuery = (schema: object): Validate => {
+  const validate = compile(schema)
   const { properties = {} } = schema as { properties?: Record<string, { type?: unknown }> }
   const coerce = queryCoercion(properties)
   const validateQuery: Validate = data => {
@@ -73,15 +74,18 @@ const compile = (schema: object, part: HttpPart | undefined): Validate => {
   return validateQuery
 }
 
-const compiled = { body: new WeakMap<object, Validate>(), other: new WeakMap<object, Validate>() }
-
-/**
- * The validator of a schema. Compiling is a good part of what a start costs, and routes share schemas: each schema object is
- * compiled once in a process.
- */
-export const schemaValidator = (schema: object, part: HttpPart | undefined): Validate => {
-  const known = compiled[part === 'body' ? 'body' : 'other']
-  const validate = known.get(schema) ?? compile(schema, part)
-  known.set(schema, validate)
-  return validate
+/** Compiling is a good part of what a start costs, and routes share schemas: each is compiled once in a process. */
+const once = (compile: (schema: object) => Validate) => {
+  const compiled = new WeakMap<object, Validate>()
+  return (schema: object): Validate => {
+    const validate = compiled.get(schema) ?? compile(schema)
+    compiled.set(schema, validate)
+    return validate
+  }
 }
+
+/** The validator of JSON by a schema. */
+export const jsonValidator = once(compile)
+
+/** The validator of a query string, or of whatever else is all text. */
+export const queryValidator = once(compileQuery)

@@ -46,7 +46,7 @@ const identity = (known: KnownUser, sessionId = `session of ${known.user.id}`): 
   impersonatedBy: null,
   lastRequestAt: START,
   storedRequestAt: START,
-  askedAt: 0,
+  answeredAt: 0,
   used: false,
 })
 

@@ -13,13 +13,8 @@ import {
   signUp,
   temporaryFolder,
 } from '../support/build.ts'
-import { pipeToCli, runCli } from '../support/cli.ts'
+import { HEARD_LIMIT, pipeToCli, runCli } from '../support/cli.ts'
 import { onEveryEngine } from '../support/engines.ts'
-
-t.setTimeout(240_000)
-
-/** Milliseconds after which a change counts as not heard of. */
-const HEARD_LIMIT = 5_000
 
 /** The service in this process, and the command line on the same store. */
 const start = async (t: Test, DATABASE_URL: string) => {

@@ -5,8 +5,6 @@ import t from 'tap'
 import { temporaryFolder } from '../support/build.ts'
 import { runCli } from '../support/cli.ts'
 
-t.setTimeout(300_000)
-
 const CANARY = 'canary-password-7'
 
 t.test(

@@ -19,8 +19,6 @@ import {
 import { onEveryEngine } from '../support/engines.ts'
 import { createDatabase, query } from '../support/postgres.ts'
 
-t.setTimeout(120_000)
-
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
 

@@ -49,12 +49,13 @@ const leave = async ({ socket }: Client): Promise<void> => {
   while (gone().length === before) await setImmediate()
 }
 
-t.beforeEach(() => {
+const reset = (): void => {
   hashing.hold()
   hashing.begun.length = 0
-})
+}
 
 t.test('while the queue is full, sign-ins are refused before any hash is done (DESIGN §5)', async t => {
+  reset()
   hashing.release()
   const { email } = await signUp(app)
   hashing.hold()
@@ -74,6 +75,7 @@ t.test('while the queue is full, sign-ins are refused before any hash is done (D
 })
 
 t.test('what a client has sent who has gone before its hash is not done', async t => {
+  reset()
   const [first, second, third] = [freshEmail(), freshEmail(), freshEmail()]
   const done = await post('/account/sign-up', first, 'the first pass phrase')
   const left = await post('/account/sign-up', second, 'the second pass phrase')
@@ -100,6 +102,7 @@ t.test('what a client has sent who has gone before its hash is not done', async 
 })
 
 t.test('a sign-up goes on when the one of the same e-mail before it has gone', async t => {
+  reset()
   const email = freshEmail()
   const busy = await post('/account/sign-up', freshEmail())
   const left = await post('/account/sign-up', email, 'of who has gone')
@@ -112,6 +115,7 @@ t.test('a sign-up goes on when the one of the same e-mail before it has gone', a
 })
 
 t.test('a hash that has begun is finished, and the sign-up with it (DESIGN §7)', async t => {
+  reset()
   const email = freshEmail()
   const { socket } = await post('/account/sign-up', email)
   t.strictSame(hashing.begun, [PASSWORD])

@@ -24,8 +24,7 @@ import { createDatabase, query } from '../support/postgres.ts'
 import { createProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/until.ts'
 
-t.jobs = 4
-t.setTimeout(120_000)
+t.jobs = 3
 
 /** Milliseconds: nobody waits for the database longer than this; and what is remembered is distrusted after this. */
 const BOUND = 13_000
@@ -129,7 +128,7 @@ t.test('changes that are late again and again are told of once a minute', async 
   t.strictSame(passed, [true, false, true, false, true, ...[false, false, true, false].map(is => ({ is }))])
 })
 
-t.test('a network that is slow makes changes late, and none is missed: what is remembered stays', async t => {
+t.test('a network that is slow is told of as late, never as lost, and no change is missed', async t => {
   const direct = await createDatabase(t)
   const proxy = await createProxy(t, direct)
   const storage = await openPostgresStorage(proxy.url, 2)

@@ -6,8 +6,7 @@ import { createDatabase } from '../support/postgres.ts'
 import { type Running, spawnServer, startServer } from '../support/process.ts'
 import { until } from '../support/until.ts'
 
-t.setTimeout(120_000)
-t.jobs = 2
+t.jobs = 3
 
 /** Milliseconds until a condition that does not come true counts as failed. */
 const DEADLINE = 20_000

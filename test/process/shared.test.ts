@@ -8,8 +8,7 @@ import { type Running, startServer } from '../support/process.ts'
 import { remoteAccountStatus, remoteSignIn, remoteSignUp, send } from '../support/remote-account.ts'
 import { until } from '../support/until.ts'
 
-t.setTimeout(120_000)
-t.jobs = 2
+t.jobs = 3
 
 const EMAIL = 'user@example.com'
 /** Milliseconds until a condition that does not come true counts as failed. */

@@ -8,8 +8,7 @@ import { ADMIN_KEY, JWT_SECRET, temporaryFolder } from '../support/build.ts'
 import { type Running, spawnServer, startServer } from '../support/process.ts'
 import { remoteAccountStatus, remoteSignIn, remoteSignUp } from '../support/remote-account.ts'
 
-t.setTimeout(120_000)
-t.jobs = 2
+t.jobs = 3
 
 const OTHER_SECRET = 'another-jwt-secret-0123456789abcdef0123456789abcdef'
 const OTHER_KEY = 'another-admin-key-0123456789abcdef'

@@ -8,7 +8,6 @@ import { globalErrorOf } from '../support/error-answer.ts'
 import { exchange, parseAnswer, type Running, startServer } from '../support/process.ts'
 import { until } from '../support/until.ts'
 
-t.setTimeout(120_000)
 t.jobs = 3
 
 const EMAIL = 'user@example.com'

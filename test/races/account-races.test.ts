@@ -18,8 +18,6 @@ import { errorsOf } from '../support/error-answer.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { mailbox } from '../support/mailbox.ts'
 
-t.setTimeout(240_000)
-
 const ROUNDS = 100
 const rounds = Array.from({ length: ROUNDS }, (_, round) => round)
 

@@ -10,8 +10,6 @@ import { onEveryEngine } from '../support/engines.ts'
 import { globalErrorOf } from '../support/error-answer.ts'
 import { query } from '../support/postgres.ts'
 
-t.setTimeout(120_000)
-
 const WRONG = 'not the pass phrase'
 const NEW = 'another long pass phrase 8'
 

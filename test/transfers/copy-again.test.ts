@@ -10,8 +10,6 @@ import { accountStatus, build, signUp, temporaryFolder, updateUser } from '../su
 import { copyHere, makeSource, runCopy, sourceContent, targetContent } from '../support/copy.ts'
 import { createDatabase } from '../support/postgres.ts'
 
-t.setTimeout(120_000)
-
 /** The two stores of a test, with `users` users of the source copied. */
 const copied = async (t: Test, users: number) => {
   const file = join(temporaryFolder(t), 'test.db')

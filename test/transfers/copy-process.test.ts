@@ -10,8 +10,6 @@ import { runCli } from '../support/cli.ts'
 import { copyHere, makeSource, runCopy, sourceContent, targetContent } from '../support/copy.ts'
 import { createDatabase, holdAt, query } from '../support/postgres.ts'
 
-t.setTimeout(120_000)
-
 t.test('after kill -9, and after Ctrl-C, another run copies what is missing', async t => {
   const file = join(temporaryFolder(t), 'test.db')
   const url = await createDatabase(t)

@@ -16,8 +16,6 @@ import {
 import { runCopy, sourceContent, targetContent, targetVersions } from '../support/copy.ts'
 import { createDatabase } from '../support/postgres.ts'
 
-t.setTimeout(120_000)
-
 /** First and last names: what an array's text, a decoder or a normaliser would change. */
 const NAMES = [
   ['Zoë', 'Zoe\u0308'],

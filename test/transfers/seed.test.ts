@@ -18,8 +18,6 @@ import { runCli } from '../support/cli.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { createDatabase, holdAt, query } from '../support/postgres.ts'
 
-t.setTimeout(300_000)
-
 const tokensIn = (file: string): string[] => readFileSync(file, 'utf8').trimEnd().split('\n')
 
 t.test('users with one password and a token each; run again, what is missing', t =>

@@ -107,7 +107,7 @@ export class ChangeFeed {
   }
 
   #sendHeartbeat(connection: Connection, heartbeats: Heartbeats): void {
-    const text = heartbeats.send()
+    const text = heartbeats.next()
     if (heartbeats.hearing === 'lost') return this.#lose(connection)
     if (heartbeats.hearing === 'late') this.#setLate(true)
     connection.client.query(`NOTIFY ${this.#channel}, '${text}'`).catch(() => this.#lose(connection))

@@ -4,8 +4,7 @@
  * row, PostgreSQL judges it again as it is then.
  */
 import type { ExpiredRowStore } from '../../accounts/expired-rows.ts'
-import { momentPrefix } from '../../accounts/mailed-token.ts'
-import { firstIdAt } from '../event-queries.ts'
+import { firstIdAt, hexMoment } from '../../users/ids.ts'
 import type { Database, Statement } from './database.ts'
 
 /** Rows that are looked at in one slice. */
@@ -52,7 +51,7 @@ export const expiredRows = (database: Database): ExpiredRowStore => {
       nextOf({ name: 'remove-sessions', text: REMOVE_SESSIONS, values: [after, limit, endedBy, idleSince] }),
 
     async removeMailedTokens(before, limit) {
-      const statement = { name: 'remove-tokens', text: REMOVE_TOKENS, values: [momentPrefix(before), limit] }
+      const statement = { name: 'remove-tokens', text: REMOVE_TOKENS, values: [hexMoment(before), limit] }
       return (await database.run(statement)).length === limit
     },
 

@@ -14,21 +14,26 @@ export type Hearing = 'inTime' | 'late' | 'lost'
 
 export class Heartbeats {
   /** Until one has come back, nothing is heard in time. */
-  hearing: Hearing = 'late'
+  #hearing: Hearing = 'late'
   /** When the last one was sent that has come back. */
-  #heardOf = performance.now()
+  #sentAt = performance.now()
+
+  get hearing(): Hearing {
+    return this.#hearing
+  }
 
   /** To be called for each heartbeat. @returns what it says. */
-  send(): string {
-    const age = performance.now() - this.#heardOf
-    if (age >= LOST) this.hearing = 'lost'
-    else if (age >= LATE) this.hearing = 'late'
-    return String(Math.floor(performance.now()))
+  next(): string {
+    const now = performance.now()
+    const age = now - this.#sentAt
+    if (age >= LOST) this.#hearing = 'lost'
+    else if (age >= LATE) this.#hearing = 'late'
+    return String(Math.floor(now))
   }
 
   /** To be called with what has come back, which says what was known when it was sent. */
   receive(payload: string): void {
-    this.#heardOf = Number(payload)
-    if (performance.now() - this.#heardOf < LATE) this.hearing = 'inTime'
+    this.#sentAt = Number(payload)
+    if (performance.now() - this.#sentAt < LATE) this.#hearing = 'inTime'
   }
 }

@@ -3,8 +3,7 @@
  * is good for nothing (`Identities`).
  */
 import type { ExpiredSessions } from '../../accounts/expired-rows.ts'
-import { momentPrefix } from '../../accounts/mailed-token.ts'
-import { firstIdAt } from '../event-queries.ts'
+import { firstIdAt, hexMoment } from '../../users/ids.ts'
 import type { Connection } from './database.ts'
 
 /** Sessions that are looked at in one slice: 0.3 ms. */
@@ -42,7 +41,7 @@ export const prepareExpiredRowOperations = (db: Connection) => {
     },
 
     removeOldTokens: (before: number, limit: number): boolean =>
-      deleteTokens.run(momentPrefix(before), limit).changes === limit,
+      deleteTokens.run(hexMoment(before), limit).changes === limit,
 
     removeOldEvents: (before: number, limit: number): boolean =>
       deleteEvents.run(firstIdAt(before), limit).changes === limit,

@@ -10,8 +10,6 @@ import { onEveryEngine } from '../support/engines.ts'
 import { createDatabase, holdReaders } from '../support/postgres.ts'
 import { EXPORT, exportAll, fromLines, importAll } from '../support/transfers.ts'
 
-t.setTimeout(300_000)
-
 t.test('an export is what the API answers, and an import tells what the API tells', t =>
   onEveryEngine(t, async (t, engine) => {
     const folder = temporaryFolder(t)

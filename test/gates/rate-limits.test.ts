@@ -9,8 +9,6 @@ import { globalErrorOf } from '../support/error-answer.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { createProxy } from '../support/tcp-proxy.ts'
 
-t.setTimeout(60_000)
-
 const ON = { RATE_LIMIT: 'on' }
 
 /** Seconds. Long enough for a slow machine where a test must not see the end of it, short where it waits for it. */
