@@ -6,6 +6,7 @@ import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify'
 import fp from 'fastify-plugin'
 import packageJson from '../package.json' with { type: 'json' }
 import { ADMIN_KEY_HEADER } from '../src/auth/admin-keys.ts'
+import { requestHeaders, responseHeaders } from '../src/http/openapi-headers.ts'
 import { ACCESS_TOKEN_COOKIE } from './access-token.ts'
 import { NO_BODY } from './validation.ts'
 
@@ -38,13 +39,14 @@ const optional = (querystring: unknown): unknown => {
   return { ...others, properties, required: required.filter(name => properties[name]?.default === undefined) }
 }
 
-/** Each answer under the name that its status has. */
-const described = (declared: Record<string, unknown>): Record<string, unknown> =>
+/** Each answer under the name that its status has, with its headers. */
+const described = (answers: Record<string, object>, route: RouteOptions): Record<string, object> =>
   Object.fromEntries(
-    Object.entries(declared).map(([status, schema]) => [
-      status,
-      { description: STATUS_CODES[status], ...(schema as object) },
-    ]),
+    Object.entries(answers).map(([status, schema]) => {
+      const headers = responseHeaders(route, Number(status), schema)
+      const hasHeaders = Object.keys(headers).length > 0
+      return [status, { description: STATUS_CODES[status], ...schema, ...(hasHeaders && { headers }) }]
+    }),
   )
 
 const document = ({ body, ...rest }: FastifySchema, route: RouteOptions): FastifySchema => {
@@ -52,17 +54,18 @@ const document = ({ body, ...rest }: FastifySchema, route: RouteOptions): Fastif
   const schema = body === undefined || body === NO_BODY ? rest : { ...rest, body }
   const gate = route.config?.gate
   // The last resort of plugins/error-handler.ts is no answer of its own.
-  const { '5xx': _lastResort, ...declared } = schema.response as Record<string, unknown>
+  const { '5xx': _lastResort, ...declared } = schema.response as Record<string, object>
   const common = commonStatuses(route).map(status => [
     status,
     { description: 'Errors', content: { 'application/json': { schema: ERRORS_REFERENCE } } },
   ])
   return {
     ...schema,
+    ...requestHeaders(declared),
     ...(schema.querystring !== undefined && { querystring: optional(schema.querystring) }),
     tags: [gate === undefined ? 'public' : gate === 'user' ? 'private' : 'admin'],
     security: gate === undefined ? [] : SECURITY[gate],
-    response: { ...Object.fromEntries(common), ...described(declared) },
+    response: described({ ...Object.fromEntries(common), ...declared }, route),
   }
 }
 

@@ -3,6 +3,7 @@ import { dereference, validate } from '@readme/openapi-parser'
 import type { LightMyRequestResponse } from 'fastify'
 import { chromium } from 'playwright-core'
 import t, { type Test } from 'tap'
+import { RATE_LIMITS } from '../../src/auth/rate-limits.ts'
 import { toLines } from '../../src/input/ndjson.ts'
 import { call, forgot } from '../support/account-life.ts'
 import { impersonate, postUser } from '../support/admin.ts'
@@ -25,7 +26,13 @@ import { NDJSON } from '../support/transfers.ts'
 
 const CHROMIUM = '/usr/bin/chromium'
 
-const app = await build(t, { hashing: quickHashing })
+/** Limits that tell what is left, with room for every request of these tests. */
+const perAddress = { 'sign-up': 100_000, 'sign-in': 100_000, password: 100_000, mail: 100_000 }
+const app = await build(t, {
+  hashing: quickHashing,
+  env: { RATE_LIMIT: 'on' },
+  rateLimits: { ...RATE_LIMITS, perAddress },
+})
 const mails = mailbox(app)
 const routes = liveRoutes(app)
 const document = (await app.inject('/openapi.json')).json()
@@ -94,18 +101,41 @@ const rightRequest = async ({ method, url, gate }: LiveRoute): Promise<RightRequ
   }
 }
 
-t.test('each status that a route really answers is in the document (DESIGN §1)', async t => {
+/** Of HTTP and its caches, for every answer of any service. */
+const GENERAL_HEADERS = new Set([
+  'cache-control',
+  'connection',
+  'content-disposition',
+  'content-length',
+  'content-type',
+  'date',
+  'transfer-encoding',
+  'vary',
+])
+
+const sentHeaders = ({ headers }: LightMyRequestResponse): string[] =>
+  Object.keys(headers).filter(name => !GENERAL_HEADERS.has(name))
+
+const documentedHeaders = ({ headers = {} }: { headers?: object }): string[] =>
+  Object.keys(headers)
+    .map(name => name.toLowerCase())
+    .sort()
+
+t.test('each status and header that a route really answers is in the document (DESIGN §1)', async t => {
   const { paths } = (await dereference(structuredClone(document))) as typeof document
-  const isDocumented = (
-    t: Test,
-    { method, url }: LiveRoute,
-    answer: LightMyRequestResponse,
-    what: string,
-  ) => {
+  const operationOf = ({ method, url }: LiveRoute) =>
+    paths[url.replace(/:(\w+)/g, '{$1}')][method.toLowerCase()]
+  /** The headers that were sent, by what the document says of the answer. */
+  const sent = new Map<object, { title: string; names: Set<string> }>()
+  const isDocumented = (t: Test, route: LiveRoute, answer: LightMyRequestResponse, what: string) => {
     const { statusCode, headers, body } = answer
     const title = `${what}: ${statusCode}`
-    const response = paths[url.replace(/:(\w+)/g, '{$1}')][method.toLowerCase()].responses[statusCode]
-    if (!t.ok(response, title) || !/^application\/json/.test(String(headers['content-type']))) return
+    const response = operationOf(route).responses[statusCode]
+    if (!t.ok(response, title)) return
+    const { names } = sent.get(response) ?? { names: new Set() }
+    sent.set(response, { title: `${route.method} ${route.url}: ${statusCode}`, names })
+    for (const name of sentHeaders(answer)) names.add(name)
+    if (!/^application\/json/.test(String(headers['content-type']))) return
     const content = response.content['application/json']
     if (!t.ok(content, `${title} in application/json`)) return
     const { properties } = content.schema
@@ -118,9 +148,15 @@ t.test('each status that a route really answers is in the document (DESIGN §1)'
       for await (const [title, answer] of answersOf(app, route, () => rightRequest(route))) {
         if (title === 'right') t.ok(answer.statusCode < 400, `right: ${answer.body}`)
         isDocumented(t, route, answer, title)
+        if (title !== 'another version') continue
+        const { parameters = [] } = operationOf(route)
+        const headers = parameters.filter((parameter: { in: string }) => parameter.in === 'header')
+        const ifMatch = { name: 'If-Match', in: 'header', required: false, schema: { type: 'string' } }
+        t.equal(headers.length, answer.statusCode === 412 ? 1 : 0, 'If-Match where it is honoured alone')
+        if (answer.statusCode === 412) t.match(headers[0], ifMatch)
       }
     })
-  const { email } = await signUp(app)
+  const { email, token } = await signUp(app)
   const { id, email: disabled } = await signUp(app)
   await updateUser(app, id, { disabled: true })
   const answers = [
@@ -129,12 +165,45 @@ t.test('each status that a route really answers is in the document (DESIGN §1)'
     ['/account/sign-in', 403, await signIn(app, disabled)],
     ['/admin/users', 409, await postUser(app, { email })],
     ['/admin/users/:id', 409, await updateUser(app, id, { email })],
-    ['/admin/users', 200, await app.inject({ url: '/admin/users?count=true', headers: asAdmin })],
+    ['/admin/users', 200, await app.inject({ url: '/admin/users?count=true&limit=1', headers: asAdmin })],
+    ['/admin/events', 200, await app.inject({ url: '/admin/events?limit=1', headers: asAdmin })],
+    ['/users', 200, await app.inject({ url: '/users?limit=1', headers: bearer(token) })],
+    [
+      '/account/sessions',
+      204,
+      await call(app, 'DELETE', '/account/sessions?scope=all', undefined, bearer(token)),
+    ],
   ] as const
   for (const [url, status, answer] of answers) {
     const route = tried.find(route => route.url === url && route.method === answer.raw.req.method)
     t.equal(answer.statusCode, status)
     if (t.ok(route, url)) isDocumented(t, route as LiveRoute, answer, url)
+  }
+  for (const [response, { title, names }] of sent) {
+    // Refusals that come before anything is counted have the status of others that come after.
+    const uncounted = /: 40[13]$/.test(title) && !names.has('ratelimit')
+    const documented = documentedHeaders(response).filter(
+      name => !(uncounted && name.startsWith('ratelimit')),
+    )
+    t.same([...names].sort(), documented, `${title}: exactly the headers that are documented`)
+  }
+})
+
+t.test('an answer that asks to wait has the headers that the document says', async t => {
+  const limited = await build(t, {
+    env: { RATE_LIMIT: 'on' },
+    rateLimits: { ...RATE_LIMITS, perAddress: { ...perAddress, mail: 0 } },
+  })
+  const tooMany = await forgot(limited, freshEmail())
+  await limited.drain()
+  const draining = await limited.inject('/ready')
+  const { paths } = document
+  for (const [answer, status, operation] of [
+    [tooMany, 429, paths['/account/forgot-password'].post],
+    [draining, 503, paths['/ready'].get],
+  ] as const) {
+    t.equal(answer.statusCode, status)
+    t.same(sentHeaders(answer).sort(), documentedHeaders(operation.responses[status]))
   }
 })
 

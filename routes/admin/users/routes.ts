@@ -6,6 +6,7 @@ import { adminActor } from '../../actor-of.ts'
 import { disconnectSignal } from '../../disconnect-signal.ts'
 import { setETag } from '../../etags.ts'
 import { linkToNext, presentAdminUser } from '../../presenters.ts'
+import { withHeaders } from '../../response-headers.ts'
 import {
   AdminUser,
   AdminUserPage,
@@ -60,7 +61,7 @@ const users: FastifyPluginAsyncTypebox = async app => {
       schema: {
         summary: 'Open an account for somebody; without a password it waits for a reset',
         body: NewAccount(app.config.passwordMinLength),
-        response: { 201: AdminUser, 409: ErrorBody, 503: ErrorBody },
+        response: { 201: withHeaders(AdminUser, 'ETag', 'Location'), 409: ErrorBody, 503: ErrorBody },
       },
     },
     async (request, reply) => {

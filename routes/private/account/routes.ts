@@ -4,6 +4,7 @@ import { refuseImpersonation, userActor } from '../../actor-of.ts'
 import { disconnectSignal } from '../../disconnect-signal.ts'
 import { expectedVersions, setETag } from '../../etags.ts'
 import { presentAccount, sendAccount } from '../../presenters.ts'
+import { withHeaders } from '../../response-headers.ts'
 import { Account, ErrorBody, Name, PresentedPassword, Strict } from '../../schemas.ts'
 
 const Changes = Strict(
@@ -16,7 +17,12 @@ const account: FastifyPluginAsyncTypebox = async app => {
 
   app.get(
     '',
-    { schema: { summary: 'The account of the user who asks', response: { 200: Account } } },
+    {
+      schema: {
+        summary: 'The account of the user who asks',
+        response: { 200: withHeaders(Account, 'ETag') },
+      },
+    },
     // The hot path (DESIGN §6): nothing here waits, so the answer is sent without a promise.
     (request, reply) => {
       sendAccount(reply, request.getIdentity().known)
@@ -29,7 +35,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
       schema: {
         summary: 'Change the names; with If-Match only what the ETag was given for',
         body: Changes,
-        response: { 200: Account, 412: ErrorBody, 503: ErrorBody },
+        response: { 200: withHeaders(Account, 'ETag'), 412: ErrorBody, 503: ErrorBody },
       },
     },
     async (request, reply) => {
@@ -52,7 +58,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
       schema: {
         summary: 'Close the account: all that is personal is erased',
         body: Strict({ password: PresentedPassword }),
-        response: { 204: Type.Null(), 429: ErrorBody, 503: ErrorBody },
+        response: { 204: withHeaders(Type.Null(), 'Set-Cookie'), 429: ErrorBody, 503: ErrorBody },
       },
     },
     async (request, reply) => {

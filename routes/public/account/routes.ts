@@ -3,6 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { clientOf } from '../../client-of.ts'
 import { disconnectSignal } from '../../disconnect-signal.ts'
 import { handOver } from '../../presenters.ts'
+import { withHeaders } from '../../response-headers.ts'
 import {
   ACCEPTED,
   Accepted,
@@ -32,7 +33,12 @@ const account: FastifyPluginAsyncTypebox = async app => {
       schema: {
         summary: 'Open an account',
         body: SignUp,
-        response: { 201: SignedIn, 202: Accepted, 409: ErrorBody, 503: ErrorBody },
+        response: {
+          201: withHeaders(SignedIn, 'Location', 'Set-Cookie'),
+          202: Accepted,
+          409: ErrorBody,
+          503: ErrorBody,
+        },
       },
     },
     async (request, reply) => {
@@ -54,7 +60,12 @@ const account: FastifyPluginAsyncTypebox = async app => {
       schema: {
         summary: 'Open a session',
         body: SignIn,
-        response: { 200: SignedIn, 401: ErrorBody, 403: ErrorBody, 503: ErrorBody },
+        response: {
+          200: withHeaders(SignedIn, 'Set-Cookie'),
+          401: ErrorBody,
+          403: ErrorBody,
+          503: ErrorBody,
+        },
       },
     },
     async (request, reply) => {

@@ -4,6 +4,7 @@ import type { User } from '../../../../src/users/user.ts'
 import { adminActor } from '../../../actor-of.ts'
 import { expectedVersions, setETag } from '../../../etags.ts'
 import { presentAdminUser } from '../../../presenters.ts'
+import { withHeaders } from '../../../response-headers.ts'
 import { AdminUser, Email, ErrorBody, IdParams, Name, Strict } from '../../../schemas.ts'
 
 const Changes = Strict(
@@ -27,7 +28,7 @@ const user: FastifyPluginAsyncTypebox = async app => {
       schema: {
         summary: 'A user; the ETag stands for all but the last request',
         params: IdParams,
-        response: { 200: AdminUser, 404: ErrorBody, 503: ErrorBody },
+        response: { 200: withHeaders(AdminUser, 'ETag'), 404: ErrorBody, 503: ErrorBody },
       },
     },
     async (request, reply) => {
@@ -44,7 +45,13 @@ const user: FastifyPluginAsyncTypebox = async app => {
         summary: 'Change a user; disabling ends all sessions; with If-Match only what the ETag was given for',
         params: IdParams,
         body: Changes,
-        response: { 200: AdminUser, 404: ErrorBody, 409: ErrorBody, 412: ErrorBody, 503: ErrorBody },
+        response: {
+          200: withHeaders(AdminUser, 'ETag'),
+          404: ErrorBody,
+          409: ErrorBody,
+          412: ErrorBody,
+          503: ErrorBody,
+        },
       },
     },
     async (request, reply) => {

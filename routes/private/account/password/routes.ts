@@ -3,6 +3,7 @@ import { refuseImpersonation, userActor } from '../../../actor-of.ts'
 import { clientOf } from '../../../client-of.ts'
 import { disconnectSignal } from '../../../disconnect-signal.ts'
 import { handOver } from '../../../presenters.ts'
+import { withHeaders } from '../../../response-headers.ts'
 import { ErrorBody, NewPassword, PresentedPassword, SignedIn, Strict } from '../../../schemas.ts'
 
 const password: FastifyPluginAsyncTypebox = async app => {
@@ -19,7 +20,7 @@ const password: FastifyPluginAsyncTypebox = async app => {
       schema: {
         summary: 'Choose another password; every session before it ends',
         body: PasswordChange,
-        response: { 200: SignedIn, 429: ErrorBody, 503: ErrorBody },
+        response: { 200: withHeaders(SignedIn, 'Set-Cookie'), 429: ErrorBody, 503: ErrorBody },
       },
     },
     async (request, reply) => {

@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { userActor } from '../../../actor-of.ts'
 import { presentSession } from '../../../presenters.ts'
+import { withHeaders } from '../../../response-headers.ts'
 import { ErrorBody, IdParams, Session, Strict } from '../../../schemas.ts'
 
 const Scope = Strict({
@@ -33,7 +34,7 @@ const sessions: FastifyPluginAsyncTypebox = async app => {
       schema: {
         summary: 'End the other sessions, or all of them',
         querystring: Scope,
-        response: { 204: Type.Null(), 503: ErrorBody },
+        response: { 204: withHeaders(Type.Null(), 'Set-Cookie'), 503: ErrorBody },
       },
     },
     async (request, reply) => {
@@ -51,7 +52,7 @@ const sessions: FastifyPluginAsyncTypebox = async app => {
       schema: {
         summary: 'End a session of the user who asks',
         params: IdParams,
-        response: { 204: Type.Null(), 404: ErrorBody, 503: ErrorBody },
+        response: { 204: withHeaders(Type.Null(), 'Set-Cookie'), 404: ErrorBody, 503: ErrorBody },
       },
     },
     async (request, reply) => {

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { userActor } from '../../../actor-of.ts'
+import { withHeaders } from '../../../response-headers.ts'
 import { ErrorBody } from '../../../schemas.ts'
 
 const signOut: FastifyPluginAsyncTypebox = async app => {
@@ -8,7 +9,12 @@ const signOut: FastifyPluginAsyncTypebox = async app => {
 
   app.post(
     '',
-    { schema: { summary: 'End this session', response: { 204: Type.Null(), 503: ErrorBody } } },
+    {
+      schema: {
+        summary: 'End this session',
+        response: { 204: withHeaders(Type.Null(), 'Set-Cookie'), 503: ErrorBody },
+      },
+    },
     async (request, reply) => {
       const { known, sessionId } = request.getIdentity()
       await sessions.signOut(known.user.id, sessionId, userActor(request))

@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { clientOf } from '../../../client-of.ts'
 import { disconnectSignal } from '../../../disconnect-signal.ts'
 import { handOver } from '../../../presenters.ts'
+import { withHeaders } from '../../../response-headers.ts'
 import { ErrorBody, NewPassword, PresentedToken, SignedIn, Strict } from '../../../schemas.ts'
 
 const resetPassword: FastifyPluginAsyncTypebox = async app => {
@@ -14,7 +15,7 @@ const resetPassword: FastifyPluginAsyncTypebox = async app => {
       schema: {
         summary: 'Choose another password by a mailed token; every session before it ends',
         body: Reset,
-        response: { 200: SignedIn, 503: ErrorBody },
+        response: { 200: withHeaders(SignedIn, 'Set-Cookie'), 503: ErrorBody },
       },
     },
     async (request, reply) => {

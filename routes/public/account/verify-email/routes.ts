@@ -2,9 +2,13 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { ServiceError } from '../../../../src/errors.ts'
 import { presentAccount } from '../../../presenters.ts'
+import { withHeaders } from '../../../response-headers.ts'
 import { Account, ErrorBody, PresentedToken, Strict } from '../../../schemas.ts'
 
 const Token = Strict({ token: PresentedToken })
+
+/** To whoever is no browser: an error that says where a browser would have been sent. */
+const LedOn = withHeaders(ErrorBody, 'Location')
 
 const verifyEmail: FastifyPluginAsyncTypebox = async app => {
   const { emailAddresses, knownUsers } = app.services
@@ -33,7 +37,7 @@ const verifyEmail: FastifyPluginAsyncTypebox = async app => {
         summary: 'The link in a mail: leads on to the web application, with `?error=` when it is of no use',
         // Whatever is wrong with it, whoever follows the link is led on: so the handler judges.
         querystring: Type.Object({ token: Type.Optional(Type.Unknown()) }),
-        response: { 303: Type.Null(), 400: ErrorBody, 409: ErrorBody, 503: ErrorBody },
+        response: { 303: withHeaders(Type.Null(), 'Location'), 400: LedOn, 409: LedOn, 503: LedOn },
       },
     },
     async (request, reply) => {
