@@ -14,14 +14,12 @@ import { IdentityCache, ownText } from './identity-cache.ts'
 import type { KnownUsers } from './known-users.ts'
 import type { LastRequests } from './last-requests.ts'
 import { LookUp, LookUps } from './look-ups.ts'
+import { Reliance } from './reliance.ts'
 import type { SessionLimits } from './session.ts'
 import type { FoundSession, SessionStore } from './session-store.ts'
 
 /** Remembered tokens; about 1.3 KB each with their user (`npm run bench -- memory`). */
 const CAPACITY = 100_000
-
-/** Milliseconds for which the user gate, which runs twice, takes one answer of the store where no change is heard of. */
-const ANSWER_GOOD_FOR = 100
 
 export interface IdentitiesParts {
   readonly tokens: AccessTokens
@@ -33,14 +31,14 @@ export interface IdentitiesParts {
   readonly capacity?: number
 }
 
+type Found = FoundSession | undefined
+
 export class Identities implements ChangeListener {
   readonly #parts: IdentitiesParts
   readonly #cache: IdentityCache
   readonly #forgeries = new Forgeries()
   readonly #lookUps = new LookUps()
-  #listening = false
-  /** Listening, and in time: what is remembered may be relied on. */
-  #relies = false
+  readonly #reliance = new Reliance()
 
   constructor(parts: IdentitiesParts) {
     this.#parts = parts
@@ -53,7 +51,7 @@ export class Identities implements ChangeListener {
    * @throws {ServiceError} `storeUnavailable`
    */
   identify(token: string): MaybePromise<Identity | null> {
-    const identity = this.#relies ? this.#cache.get(token) : undefined
+    const identity = this.#reliance.isComplete ? this.#cache.get(token) : undefined
     if (identity === undefined) return this.#resolve(token)
     if (!identity.known.current) {
       this.#cache.drop(identity)
@@ -72,12 +70,14 @@ export class Identities implements ChangeListener {
 
   /** To be called with every change of a user or of a session of theirs, before the change is acknowledged. */
   userChanged(userId: string): void {
+    this.#reliance.changed()
     this.#lookUps.userChanged(userId)
     this.#parts.knownUsers.evict(userId)
   }
 
   /** For changes made by somebody else of whom nothing more is known. */
   anyoneChanged(): void {
+    this.#reliance.changed()
     this.#lookUps.anyoneChanged()
     this.#parts.knownUsers.evictAll()
     this.#cache.clear()
@@ -85,19 +85,17 @@ export class Identities implements ChangeListener {
 
   /** While changes that others make are not heard of, the store is asked with every request: revocation comes first. */
   listening(isListening: boolean): void {
-    if (!isListening && !this.#listening) return
-    this.#listening = this.#relies = isListening
-    this.anyoneChanged()
+    if (this.#reliance.listening(isListening)) this.anyoneChanged()
   }
 
   /** What is remembered stays as it is, and is kept true by what is heard: to fill the cache anew costs a busy store seconds. */
   late(isLate: boolean): void {
-    this.#relies = this.#listening && !isLate
+    this.#reliance.late(isLate)
   }
 
-  /** Whether it may be acted upon without asking: nothing has changed since, or the store has answered just now. */
-  isCurrent({ known, answeredAt }: Identity): boolean {
-    return (known.current && this.#relies) || Math.abs(this.#parts.clock() - answeredAt) < ANSWER_GOOD_FOR
+  /** Whether it may be acted upon without asking: nothing has changed since, or the store was asked just now. */
+  isCurrent({ known, askedAt }: Identity): boolean {
+    return (known.current && this.#reliance.isComplete) || this.#reliance.isGood(askedAt)
   }
 
   #resolve(token: string): MaybePromise<Identity | null> {
@@ -109,12 +107,12 @@ export class Identities implements ChangeListener {
     }
     if (!isInForce(claims, this.#parts.clock())) return null
     const lookUp = new LookUp(onAsk => this.#parts.sessions.find(claims.sessionId, onAsk))
-    const admit = (found: FoundSession | undefined) => this.#admit(token, claims, found)
+    const admit = (found: Found) => this.#admit(token, claims, found, lookUp.askedAt)
     const found = lookUp.ask()
     return found instanceof Promise ? this.#lookUps.settle(claims.userId, lookUp, found, admit) : admit(found)
   }
 
-  #admit(token: string, claims: AccessTokenClaims, found: FoundSession | undefined): Identity | null {
+  #admit(token: string, claims: AccessTokenClaims, found: Found, askedAt: number): Identity | null {
     if (found === undefined || found.user.disabled || found.session.userId !== claims.userId) {
       // Perhaps another instance's doing, of which nothing has been heard yet: an older answer that is still on its way must
       // not bring the token back.
@@ -125,7 +123,7 @@ export class Identities implements ChangeListener {
     const { knownUsers, lastRequests, clock } = this.#parts
     const now = clock()
     const lastRequestAt = lastRequests.latestOfSession(session)
-    const relies = this.#relies
+    const relies = this.#reliance.isComplete
     const identity: Identity = {
       token: ownText(token),
       known: relies ? knownUsers.recordOf(user, userKey) : knownUsers.passingRecordOf(user, userKey),
@@ -134,7 +132,7 @@ export class Identities implements ChangeListener {
       expiresAt: Math.min(session.expiresAt, claims.expiresAt),
       lastRequestAt,
       storedRequestAt: lastRequestAt,
-      answeredAt: relies ? 0 : now,
+      askedAt: relies ? Number.NEGATIVE_INFINITY : askedAt,
       used: false,
     }
     if (!this.#alive(identity, now)) return null

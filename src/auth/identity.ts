@@ -34,8 +34,8 @@ export interface Identity {
   lastRequestAt: number
   /** The session's last request as the store has it, or is about to. */
   storedRequestAt: number
-  /** When the store answered, if no change reaches {@link known}; 0 otherwise. */
-  readonly answeredAt: number
+  /** When the store was asked (milliseconds of `performance.now()`), if no change reaches {@link known}; else long ago. */
+  readonly askedAt: number
   /** Used since the cache last looked for something to forget. */
   used: boolean
 }

@@ -35,6 +35,8 @@ export class KnownUsers {
   /** To be called when a passing record has its moment. */
   depart({ user, lastRequestAt }: KnownUser): void {
     this.#departed.set(user.id, Math.max(lastRequestAt, this.#departed.get(user.id) ?? 0))
+    const current = this.#current.get(user.id)
+    if (current !== undefined) current.lastRequestAt = Math.max(lastRequestAt, current.lastRequestAt)
   }
 
   /** Marks a user's record as no longer current: whoever meets it asks the store again. */

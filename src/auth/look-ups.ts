@@ -5,9 +5,12 @@ type Ask<Answer> = (onAsk: () => void) => MaybePromise<Answer>
 /** A question to the store, and whether something has changed since it was asked. */
 export class LookUp<Answer> {
   changed = false
+  /** Milliseconds of `performance.now()`. */
+  askedAt = 0
   readonly #ask: Ask<Answer>
   readonly #onAsk = () => {
     this.changed = false
+    this.askedAt = performance.now()
   }
 
   /** @param ask calls what it is given when the store is really asked: until then no change matters. */
@@ -16,7 +19,7 @@ export class LookUp<Answer> {
   }
 
   ask(): MaybePromise<Answer> {
-    this.changed = false
+    this.#onAsk()
     return this.#ask(this.#onAsk)
   }
 }

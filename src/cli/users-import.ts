@@ -26,12 +26,13 @@ async function* chunksOf(source: Readable, stop: AbortSignal): AsyncGenerator<Bu
 
 /** By the rules of the API, which are loaded for this command alone. */
 const userLines = async (
-  source: Readable,
+  file: string | undefined,
   stop: AbortSignal,
 ): Promise<AsyncIterable<readonly UserLine[]>> => {
   const { ImportedUser } = await import('../input/imported-user.ts')
   const { jsonValidator } = await import('../input/validation.ts')
   const validate = jsonValidator(ImportedUser) as Validate
+  const source = file === undefined ? process.stdin : createReadStream(file)
   return readLines(chunksOf(source, stop), validate) as AsyncIterable<readonly UserLine[]>
 }
 
@@ -63,7 +64,7 @@ const importUsers = (file: string | undefined, { json, ...options }: StoreOption
     const stop = stopSignal()
     const tellProgress = lineProgress()
     const tellFailure = failureTeller()
-    const lines = await userLines(file === undefined ? process.stdin : createReadStream(file), stop)
+    const lines = await userLines(file, stop)
     let done = 0
     for await (const results of imports.run(lines, OPERATOR)) {
       if (json) await write(toLines(results.map(presentImportResult)))

@@ -46,7 +46,7 @@ const identity = (known: KnownUser, sessionId = `session of ${known.user.id}`): 
   impersonatedBy: null,
   lastRequestAt: START,
   storedRequestAt: START,
-  answeredAt: 0,
+  askedAt: 0,
   used: false,
 })
 

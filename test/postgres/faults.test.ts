@@ -149,6 +149,8 @@ t.test('a network that is slow is told of as late, never as lost, and no change 
   await hasTold(1)
   proxy.set('slow')
   await hasTold(2)
+  // Longer than a connection is silent until it counts as lost.
+  await sleep(7_000)
   await query(direct, `SELECT pg_notify('${CHANNEL}', 'ada')`)
   proxy.set('none')
   await hasTold(4)

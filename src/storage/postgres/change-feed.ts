@@ -12,7 +12,7 @@ import { Socket } from 'node:net'
 import pg from 'pg'
 import type { ChangeListener } from '../../auth/change-listener.ts'
 import { connectionOptions, type Statement } from './database.ts'
-import { HEARTBEAT_INTERVAL, Heartbeats } from './heartbeats.ts'
+import { type Hearing, Heartbeats } from './heartbeats.ts'
 
 /** What every instance listens on. */
 export const CHANNEL = 'gatehouse_changes'
@@ -38,7 +38,6 @@ interface Connection {
   readonly client: pg.Client
   readonly socket: Socket
   heartbeats: Heartbeats | null
-  timer: NodeJS.Timeout | null
 }
 
 /** What a transaction runs that has changed these users without an event, so that every instance hears of it. */
@@ -84,7 +83,7 @@ export class ChangeFeed {
       connectionTimeoutMillis: CONNECT_TIMEOUT,
       stream: () => socket,
     })
-    const connection: Connection = { client, socket, heartbeats: null, timer: null }
+    const connection: Connection = { client, socket, heartbeats: null }
     this.#connection = connection
     const lose = () => this.#lose(connection)
     client.on('error', lose).on('end', lose)
@@ -100,17 +99,19 @@ export class ChangeFeed {
     await connection.client.query(`LISTEN ${CHANNEL}; LISTEN ${this.#channel}`)
     // Lost as soon as it was made.
     if (connection !== this.#connection) return
-    const heartbeats = new Heartbeats()
-    connection.heartbeats = heartbeats
-    connection.timer = setInterval(() => this.#sendHeartbeat(connection, heartbeats), HEARTBEAT_INTERVAL)
-    this.#sendHeartbeat(connection, heartbeats)
+    connection.heartbeats = new Heartbeats(
+      text => connection.client.query(`NOTIFY ${this.#channel}, '${text}'`),
+      hearing => this.#hear(connection, hearing),
+    )
   }
 
-  #sendHeartbeat(connection: Connection, heartbeats: Heartbeats): void {
-    const text = heartbeats.next()
-    if (heartbeats.hearing === 'lost') return this.#lose(connection)
-    if (heartbeats.hearing === 'late') this.#setLate(true)
-    connection.client.query(`NOTIFY ${this.#channel}, '${text}'`).catch(() => this.#lose(connection))
+  #hear(connection: Connection, hearing: Hearing): void {
+    if (connection !== this.#connection) return
+    if (hearing === 'lost') return this.#lose(connection)
+    this.#setLate(hearing === 'late')
+    if (hearing === 'late' || this.#listening) return
+    this.#listening = true
+    this.#listener.listening(true)
   }
 
   #setLate(isLate: boolean): void {
@@ -127,17 +128,12 @@ export class ChangeFeed {
       return
     }
     connection.heartbeats?.receive(payload)
-    if (connection.heartbeats?.hearing !== 'inTime') return
-    this.#setLate(false)
-    if (this.#listening) return
-    this.#listening = true
-    this.#listener.listening(true)
   }
 
   #lose(connection: Connection): void {
     if (connection !== this.#connection) return
     this.#connection = null
-    if (connection.timer !== null) clearInterval(connection.timer)
+    connection.heartbeats?.stop()
     connection.socket.destroy()
     this.#listening = false
     this.#late = false

@@ -5,35 +5,66 @@ export const HEARTBEAT_INTERVAL = 300
 
 /**
  * Milliseconds from the sending of the last heartbeat that has come back: from here on it is late, from there on the
- * connection is lost. Looked at with each heartbeat, so no change is unheard of for longer than 950 ms.
+ * connection is lost. Looked at every interval, so no change is unheard of for longer than 850 ms.
  */
-const LATE = 650
-const LOST = 3_000
+const LATE = 550
+const LOST = 5_000
 
 export type Hearing = 'inTime' | 'late' | 'lost'
 
 export class Heartbeats {
-  /** Until one has come back, nothing is heard in time. */
-  #hearing: Hearing = 'late'
-  /** When the last one was sent that has come back. */
+  readonly #send: (text: string) => Promise<unknown>
+  readonly #onHearing: (hearing: Hearing) => void
+  readonly #timer: NodeJS.Timeout
+  /** When the last one was sent that has come back (milliseconds of `performance.now()`). */
   #sentAt = performance.now()
+  #isSending = false
+  /** Another one was to be sent meanwhile. */
+  #isDue = false
 
-  get hearing(): Hearing {
-    return this.#hearing
+  /**
+   * Sends the first one.
+   * @param send has the database send this text back to {@link receive}.
+   * @param onHearing told every interval, and of what comes back in time; until then nothing is heard in time.
+   */
+  constructor(send: (text: string) => Promise<unknown>, onHearing: (hearing: Hearing) => void) {
+    this.#send = send
+    this.#onHearing = onHearing
+    this.#timer = setInterval(() => this.#look(), HEARTBEAT_INTERVAL)
+    void this.#beat()
   }
 
-  /** To be called for each heartbeat. @returns what it says. */
-  next(): string {
-    const now = performance.now()
-    const age = now - this.#sentAt
-    if (age >= LOST) this.#hearing = 'lost'
-    else if (age >= LATE) this.#hearing = 'late'
-    return String(Math.floor(now))
+  /** It says what was known when it was sent. */
+  receive(text: string): void {
+    this.#sentAt = Number(text)
+    if (performance.now() - this.#sentAt < LATE) this.#onHearing('inTime')
   }
 
-  /** To be called with what has come back, which says what was known when it was sent. */
-  receive(payload: string): void {
-    this.#sentAt = Number(payload)
-    if (performance.now() - this.#sentAt < LATE) this.#hearing = 'inTime'
+  stop(): void {
+    clearInterval(this.#timer)
+    this.#isDue = false
+  }
+
+  #look(): void {
+    // One at a time: behind another one, the next would be late by as long as it waits.
+    if (this.#isSending) this.#isDue = true
+    else void this.#beat()
+    const age = performance.now() - this.#sentAt
+    if (age >= LOST) this.#onHearing('lost')
+    else if (age >= LATE) this.#onHearing('late')
+  }
+
+  async #beat(): Promise<void> {
+    this.#isSending = true
+    try {
+      do {
+        this.#isDue = false
+        await this.#send(String(Math.floor(performance.now())))
+      } while (this.#isDue)
+    } catch {
+      this.#onHearing('lost')
+    } finally {
+      this.#isSending = false
+    }
   }
 }
