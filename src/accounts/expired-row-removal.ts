@@ -25,9 +25,9 @@ const PACE: RemovalPace = { startWithin: 60_000, interval: 600_000, pause: 50 }
 const SLICE = 100
 
 /**
- * Milliseconds that everything is kept past its end at least. The store may know of a session's last request a minute late, and a
- * second more until it is written (`last-requests.ts`); clocks of instances differ; a store may have taken no writes for a
- * while. An instance that is cut off from a shared store for longer accepts no requests, so none are missing then.
+ * Milliseconds that everything is kept past its end at least. The store may know of a session's last request a minute late,
+ * and a second more until it is written (`last-requests.ts`); clocks of instances differ; a store may have taken no writes
+ * for a while. An instance that is cut off from a shared store for longer accepts no requests, so none are missing then.
  */
 const MARGIN = 3_600_000
 

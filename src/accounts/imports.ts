@@ -1,5 +1,4 @@
 /** Users from elsewhere, with ids, moments and hashes as they are there. */
-
 import { hashOfNobody } from '../auth/argon2-hash.ts'
 import { ERRORS, type ErrorBody, errorBody, ServiceError } from '../errors.ts'
 import { type Actor, newEvent } from '../users/event.ts'

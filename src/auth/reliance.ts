@@ -10,9 +10,9 @@ export class Reliance {
 
   /** @returns whether anything has to be forgotten: nobody has told of what changed meanwhile. */
   listening(isListening: boolean): boolean {
-    const hadNothing = !isListening && !this.#listening
+    const mayHaveMissed = isListening || this.#listening
     this.#listening = this.isComplete = isListening
-    return !hadNothing
+    return mayHaveMissed
   }
 
   late(isLate: boolean): void {

@@ -1,5 +1,4 @@
 /** Users who look like users, for load tests. */
-
 import { newSession, type SessionLimits } from '../auth/session.ts'
 import type { SeedAccount } from '../storage/seed.ts'
 import { newId } from '../users/ids.ts'

@@ -4,7 +4,10 @@ import { v7 } from 'uuid'
 
 const LENGTH = 16
 
-/** Random bytes for as many ids as it has room for: asking for those of each id alone took 8 % of the event loop's time for a sign-up. */
+/**
+ * Random bytes for as many ids as it has room for: to ask for those of each id alone took 8 % of the event loop's time for a
+ * sign-up.
+ */
 const pool = new Uint8Array(LENGTH * 256)
 let used = pool.length
 
