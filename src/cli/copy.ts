@@ -10,19 +10,22 @@ import { count, print, table, tell } from './output.ts'
 import { progress, STOPPED, stopSignal } from './progress.ts'
 
 const summary = (report: CopyReport, file: string): string[] => {
-  const { total, added, changed, unchanged, kept, conflicts, sessions } = report
+  const { total, added, changed, unchanged, kept, removed, deleted, conflicts, sessions, mailedTokens } =
+    report
   const rows: [number, string][] = [
     [added, 'copied'],
     [changed, 'changed since and copied again'],
     [unchanged, 'unchanged'],
     [kept, 'changed later in the target and left as they are there'],
+    [removed, 'deleted in the target since and left deleted'],
     [conflicts, 'in conflict'],
   ]
   const secretFile = keptSecretFile(file)
   return [
     `${count(total, 'user')} in the source:`,
     ...table(rows.map(([number, what]) => [`  ${number.toLocaleString('en')}`, what])),
-    `${count(sessions, 'session')} copied or brought up to date`,
+    `${count(deleted, 'user')} deleted in the source since and now deleted in the target`,
+    `${count(sessions, 'session')} copied or brought up to date, ${count(mailedTokens, 'e-mail token')} copied`,
     'Access tokens go on working where the service is given the secret that has signed them, as JWT_SECRET or JWT_SECRET_FILE',
     ...(existsSync(secretFile)
       ? [`The secret that the service made for itself is kept in ${secretFile}`]

@@ -16,6 +16,8 @@ const CONTENT = [
      created_at, updated_at, at FROM users LEFT JOIN last_requests ON user_key = key ORDER BY id`,
   `SELECT sessions.id, users.id AS user_id, sessions.created_at, expires_at, last_request_at
      FROM sessions JOIN users ON key = user_key ORDER BY sessions.id`,
+  `SELECT digest, purpose, users.id AS user_id, mailed_tokens.email, mailed_tokens.created_at, expires_at
+     FROM mailed_tokens JOIN users ON key = user_key ORDER BY digest`,
 ]
 
 /** PostgreSQL's driver gives a `bigint` as text. */
@@ -38,7 +40,7 @@ export const targetContent = async (url: string): Promise<unknown> => {
 /** Every row with the transactions that wrote and locked it. */
 export const targetVersions = async (url: string): Promise<unknown> => {
   const versions = []
-  for (const table of ['users', 'sessions', 'last_requests']) {
+  for (const table of ['users', 'sessions', 'last_requests', 'mailed_tokens', 'copied_rows']) {
     versions.push(await query(url, `SELECT xmin, xmax, ctid FROM ${table} ORDER BY ctid`))
   }
   return versions

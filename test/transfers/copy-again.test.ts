@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { newMailedToken } from '../../src/accounts/mailed-token.ts'
 import { openPostgresStorage } from '../../src/storage/postgres/storage.ts'
 import { openDatabase } from '../../src/storage/sqlite/database.ts'
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
@@ -91,6 +92,71 @@ t.test('what changed in the target is kept, and no session that was ended there 
   })
 })
 
+t.test('what was deleted or revoked in the target never comes back', async t => {
+  const { file, url, source, target, added } = await copied(t, 4)
+  const [deleted, signedOut, signedOutThenChanged, resetting] = added
+  if (!(deleted && signedOut && signedOutThenChanged && resetting)) throw new Error('too few')
+  const { stored } = newMailedToken('passwordReset', resetting.user.id, resetting.user.email, NOW)
+  await source.mailedTokens.add(stored, eventOf(resetting.user.id, NOW, 'password.reset-requested'), null)
+  t.match(await copyHere(file, url), { mailedTokens: 1, unchanged: 4 })
+  t.match(await target.mailedTokens.find(stored.digest, NOW), { userId: resetting.user.id })
+
+  await target.users.remove(eventOf(deleted.user.id, NOW + 1, 'user.deleted'), null)
+  for (const { user, session } of [signedOut, signedOutThenChanged])
+    await target.sessions.end(session.id, eventOf(user.id, NOW + 1, 'session.ended'))
+  const { id, passwordHash } = resetting.user
+  await target.users.update(id, { email: 'new@example.com' }, eventOf(id, NOW + 1), KEEP)
+  const change = { firstName: 'Later' }
+  for (const { user } of [deleted, signedOutThenChanged])
+    await source.users.update(user.id, change, eventOf(user.id, NOW + 2), KEEP)
+  await source.users.update(id, change, eventOf(id, NOW + 2), KEEP)
+  const opened = sessionOf(id)
+  await source.sessions.open(opened, passwordHash, eventOf(id))
+
+  t.match(await copyHere(file, url), { removed: 1, changed: 2, unchanged: 1, sessions: 1, mailedTokens: 0 })
+  t.equal(await target.users.find(deleted.user.id), undefined)
+  for (const { session } of [deleted, signedOut, signedOutThenChanged])
+    t.equal(await target.sessions.find(session.id), undefined)
+  t.equal(await target.mailedTokens.find(stored.digest, NOW), undefined)
+  t.match(
+    await target.sessions.find(opened.id),
+    { user: change },
+    'a session that is new in the source is copied',
+  )
+})
+
+t.test('what was deleted or revoked in the source ends in the target too', async t => {
+  const { file, url, source, target, added } = await copied(t, 5)
+  const [deleted, signedOut, allEnded, changedThere, untouched] = added
+  if (!(deleted && signedOut && allEnded && changedThere && untouched)) throw new Error('too few')
+  const openedThere = sessionOf(allEnded.user.id)
+  await target.sessions.open(openedThere, allEnded.user.passwordHash, eventOf(allEnded.user.id))
+  await target.users.update(
+    changedThere.user.id,
+    { firstName: 'There' },
+    eventOf(changedThere.user.id, NOW + 9),
+    KEEP,
+  )
+  await source.users.remove(eventOf(deleted.user.id, NOW + 1, 'user.deleted'), null)
+  await source.users.remove(eventOf(changedThere.user.id, NOW + 1, 'user.deleted'), null)
+  await source.sessions.end(signedOut.session.id, eventOf(signedOut.user.id, NOW + 1, 'session.ended'))
+  await source.sessions.endAll(null, eventOf(allEnded.user.id, NOW + 1, 'sessions.ended'))
+  const heir = await add(source, { email: deleted.user.email })
+
+  t.match(await copyHere(file, url), { deleted: 1, added: 1, unchanged: 3, conflicts: 0 })
+  t.equal(await target.users.find(deleted.user.id), undefined)
+  t.match(await target.users.find(heir.user.id), { email: deleted.user.email })
+  t.equal(await target.sessions.find(signedOut.session.id), undefined)
+  t.equal(await target.sessions.find(allEnded.session.id), undefined)
+  t.ok(await target.sessions.find(openedThere.id), 'a session that was opened in the target stays')
+  t.match(
+    await target.users.find(changedThere.user.id),
+    { firstName: 'There' },
+    'who was changed later stays',
+  )
+  t.ok(await target.sessions.find(untouched.session.id))
+})
+
 t.test('an e-mail that another user of the target has is reported, and all others are copied', async t => {
   const { file, url, source, target, added } = await copied(t, 2)
   const holder = await add(target, { email: 'taken@example.com' })
@@ -104,7 +170,7 @@ t.test('an e-mail that another user of the target has is reported, and all other
   const next = await add(source)
   const { code, stdout, stderr } = await runCopy(file, url).ended
   t.equal(code, 1)
-  const lines = ['1 +copied', '1 +changed since and copied again', '1 +unchanged', '0 .*', '1 +in conflict']
+  const lines = ['1 +copied', '1 +changed since and copied again', '1 +unchanged', '0 .*', '0 .*', '1 +in conflict']
   t.match(stdout, new RegExp(`^4 users in the source:\n  ${lines.join('\n  ')}\n`))
   const { id } = holder.user
   t.match(stderr, `User ${refused.user.id} was left out: user ${id} of the target has the same e-mail\n`)

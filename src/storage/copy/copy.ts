@@ -19,12 +19,18 @@ export interface CopyReport {
   readonly unchanged: number
   /** Users who were changed in the target since, and were left as they are. */
   readonly kept: number
+  /** Users who were deleted in the target since they were copied, and stay deleted. */
+  readonly removed: number
+  /** Users who were deleted in the source since they were copied, and now in the target too. */
+  readonly deleted: number
   /** Users left out because their e-mail belongs to another user of the target. */
   readonly conflicts: number
   /** Some of the conflicts. */
   readonly told: readonly Conflict[]
   /** Sessions that were added or have a later moment now. */
   readonly sessions: number
+  /** Links in mails that can still be used and were added. */
+  readonly mailedTokens: number
   /** Whether it came to the end. */
   readonly complete: boolean
 }
@@ -38,22 +44,32 @@ export interface CopyOptions {
 const copySlices = async (source: Source, target: Target, options: CopyOptions): Promise<CopyReport> => {
   const { signal, onProgress } = options
   const total = source.count()
-  const report = { added: 0, changed: 0, unchanged: 0, kept: 0, sessions: 0 }
+  const report = {
+    ...{ added: 0, changed: 0, unchanged: 0, kept: 0, removed: 0, deleted: 0 },
+    ...{ sessions: 0, mailedTokens: 0 },
+  }
 
   const write = async (users: readonly SourceUser[]): Promise<readonly Conflict[]> => {
-    const written = await target.write(users, some => source.sessions(some))
-    for (const name of ['added', 'changed', 'unchanged', 'kept'] as const) {
+    const written = await target.write(users, source)
+    for (const name of ['added', 'changed', 'unchanged', 'kept', 'removed'] as const) {
       report[name] += written[name].length
     }
     report.sessions += written.sessions
+    report.mailedTokens += written.mailedTokens
     return written.conflicts
   }
 
   let done = 0
   let complete = true
+  // First: it frees e-mails that others may have taken since.
+  for (const deleted of source.deletedUsers(SLICE)) {
+    complete &&= !signal.aborted
+    if (!complete) break
+    report.deleted += await target.delete(deleted)
+  }
   const waiting: number[] = []
   for (const users of source.slices(SLICE)) {
-    complete = !signal.aborted
+    complete &&= !signal.aborted
     if (!complete) break
     for (const { user } of await write(users)) waiting.push(user.key)
     done += users.length
@@ -73,8 +89,9 @@ const copySlices = async (source: Source, target: Target, options: CopyOptions):
 }
 
 /**
- * Copies users, sessions and moments from the SQLite file to the PostgreSQL database that `url` names. The file is only
- * read. Where both stores have a user, the later change wins; moments never move backwards.
+ * Copies users, sessions, e-mail tokens and moments from the SQLite file to the PostgreSQL database that `url` names. The
+ * file is only read. Where both stores have a user, the later change wins; moments never move backwards; what was copied
+ * once and then deleted or revoked on either side stays so.
  * @throws {CopyFault} what the operator can mend: slices until then stay copied.
  */
 export const copy = async (file: string, url: string, options: CopyOptions): Promise<CopyReport> => {

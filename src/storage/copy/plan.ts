@@ -21,19 +21,21 @@ export interface Plan {
   readonly unchanged: readonly SourceUser[]
   /** Changed in the target since: left alone. */
   readonly kept: readonly SourceUser[]
+  /** Copied before and deleted in the target since: they stay deleted. */
+  readonly removed: readonly SourceUser[]
   readonly conflicts: readonly Conflict[]
   /** Ids of those among `changed` who leave an e-mail behind, which another one may be about to take. */
   readonly moving: readonly string[]
 }
 
-type Verdict = 'added' | 'changed' | 'unchanged' | 'kept'
+type Verdict = 'added' | 'changed' | 'unchanged' | 'kept' | 'removed'
 
 /**
  * The later change wins; of two at the same moment the source's, so that what no moment tells of is carried over too: a
  * password that was hashed anew.
  */
-const judge = (user: SourceUser, theirs: UserColumns | undefined): Verdict => {
-  if (theirs === undefined) return 'added'
+const judge = (user: SourceUser, theirs: UserColumns | undefined, copied: boolean): Verdict => {
+  if (theirs === undefined) return copied ? 'removed' : 'added'
   if (theirs.updated_at > user.updated_at) return 'kept'
   return USER_COLUMNS.every(column => theirs[column] === user[column]) ? 'unchanged' : 'changed'
 }
@@ -41,11 +43,16 @@ const judge = (user: SourceUser, theirs: UserColumns | undefined): Verdict => {
 /**
  * @param users a slice of the source.
  * @param held every user of the target who has an id or an e-mail of theirs.
+ * @param copied ids of those among `users` who were copied before.
  */
-export const plan = (users: readonly SourceUser[], held: readonly UserColumns[]): Plan => {
+export const plan = (
+  users: readonly SourceUser[],
+  held: readonly UserColumns[],
+  copied: ReadonlySet<string>,
+): Plan => {
   const byId = new Map(held.map(user => [user.id, user]))
   const holders = new Map(held.map(({ id, email }) => [email, id]))
-  const verdicts = Map.groupBy(users, user => judge(user, byId.get(user.id)))
+  const verdicts = Map.groupBy(users, user => judge(user, byId.get(user.id), copied.has(user.id)))
   const leaves = ({ id, email }: SourceUser): boolean => (byId.get(id)?.email ?? email) !== email
   const conflicts: Conflict[] = []
 
@@ -62,8 +69,8 @@ export const plan = (users: readonly SourceUser[], held: readonly UserColumns[])
       conflicts.push({ user, holder })
     }
     if (blocked.size === 0) {
-      const [unchanged = [], kept = []] = [verdicts.get('unchanged'), verdicts.get('kept')]
-      return { added, changed, unchanged, kept, conflicts, moving: [...moving] }
+      const { unchanged = [], kept = [], removed = [] } = Object.fromEntries(verdicts)
+      return { added, changed, unchanged, kept, removed, conflicts, moving: [...moving] }
     }
     added = added.filter(user => !blocked.has(user))
     changed = changed.filter(user => !blocked.has(user))

@@ -1,6 +1,7 @@
 /** The embedded store as a copy reads it: read-only, as it was at one moment, also while the service goes on writing. */
 import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
+import type { EventType } from '../../users/event.ts'
 import { migrations } from '../migrations/list.ts'
 import { SESSION_COLUMNS, type SessionRow, USER_COLUMNS } from '../rows.ts'
 import type { SessionsTable } from '../schema.ts'
@@ -12,6 +13,30 @@ import type { SourceUser } from './plan.ts'
 export interface SourceSession extends SessionRow {
   readonly user_id: string
 }
+
+/** In the order in which statements have them. */
+export const MAILED_TOKEN_COLUMNS = ['digest', 'purpose', 'email', 'created_at', 'expires_at'] as const
+
+/** An e-mail token of the source, with its user's id in place of the source's number. */
+export type SourceMailedToken = Readonly<
+  Record<(typeof MAILED_TOKEN_COLUMNS)[number] | 'user_id', string | number>
+> & { readonly digest: string }
+
+/** A user whom the audit log of the source knows as deleted. */
+export interface DeletedUser {
+  readonly id: string
+  /** Milliseconds since the epoch. */
+  readonly at: number
+}
+
+/** Events after which sessions of a user are gone, while the user's own row may be as before. */
+const ENDS_SESSIONS: readonly EventType[] = [
+  'session.ended',
+  'sessions.ended',
+  'password.changed',
+  'password.reset',
+  'user.disabled',
+]
 
 /** Sessions that are handed over at once: a user may have any number of them. */
 const SESSIONS_AT_ONCE = 5_000
@@ -25,6 +50,14 @@ const SELECT_USERS = `SELECT key, ${USER_COLUMNS.join(', ')},
 /** CROSS JOIN: in this order, each user's sessions from the index. */
 const SELECT_SESSIONS = `SELECT user_key, ${SESSION_COLUMNS.map(column => `sessions.${column}`).join(', ')}
   FROM json_each(?) AS given CROSS JOIN sessions ON user_key = given.value`
+
+const SELECT_MAILED_TOKENS = `SELECT users.id AS user_id, ${MAILED_TOKEN_COLUMNS.map(column => `mailed_tokens.${column}`).join(', ')}
+  FROM json_each(?) AS given CROSS JOIN users ON users.key = given.value
+  CROSS JOIN mailed_tokens ON mailed_tokens.user_key = users.key`
+
+const SELECT_WITH_ENDED_SESSIONS = `SELECT DISTINCT events.user_id FROM json_each(?) AS given
+  CROSS JOIN events ON events.user_id = given.value
+  WHERE events.type IN (${ENDS_SESSIONS.map(type => `'${type}'`).join(', ')})`
 
 /** It cannot be brought up to date here: that would be to write it. */
 const assertSchema = (db: Database.Database, file: string): void => {
@@ -91,6 +124,40 @@ export class Source {
       sessions = []
     }
     if (sessions.length > 0) yield sessions
+  }
+
+  /** The ids of all sessions of these users. */
+  sessionIds(users: readonly SourceUser[]): string[] {
+    return [...this.sessions(users)].flatMap(sessions => sessions.map(({ id }) => id))
+  }
+
+  /** The e-mail tokens of these users, a few for each. */
+  mailedTokens(users: readonly SourceUser[]): readonly SourceMailedToken[] {
+    const select = this.#db.prepare<[string], SourceMailedToken>(SELECT_MAILED_TOKENS)
+    return select.all(JSON.stringify(users.map(({ key }) => key)))
+  }
+
+  mailedTokenDigests(users: readonly SourceUser[]): string[] {
+    return this.mailedTokens(users).map(({ digest }) => digest)
+  }
+
+  /** Those among these users who have had sessions ended, by the audit log. */
+  withEndedSessions(users: readonly SourceUser[]): readonly SourceUser[] {
+    const select = this.#db.prepare<[string], string>(SELECT_WITH_ENDED_SESSIONS).pluck()
+    const ids = new Set(select.all(JSON.stringify(users.map(({ id }) => id))))
+    return users.filter(({ id }) => ids.has(id))
+  }
+
+  /** Users whom the audit log knows as deleted, `size` at a time. */
+  *deletedUsers(size: number): Generator<readonly DeletedUser[]> {
+    const select = this.#db.prepare<[string, number], DeletedUser & { readonly event: string }>(
+      `SELECT user_id AS id, at, id AS event FROM events
+       WHERE type = 'user.deleted' AND id > ? ORDER BY id LIMIT ?`,
+    )
+    for (let deleted = select.all('', size); deleted.length > 0; ) {
+      yield deleted
+      deleted = select.all(deleted.at(-1)?.event ?? '', size)
+    }
   }
 
   close(): void {

@@ -3,14 +3,44 @@ import type { Statement } from '../postgres/database.ts'
 import { arrays, arraysOf } from '../postgres/parameters.ts'
 import { SESSION_COLUMNS, USER_COLUMNS } from '../rows.ts'
 import type { SourceUser } from './plan.ts'
-import type { SourceSession } from './source.ts'
+import {
+  type DeletedUser,
+  MAILED_TOKEN_COLUMNS,
+  type SourceMailedToken,
+  type SourceSession,
+} from './source.ts'
 
 const columns = USER_COLUMNS.join(', ')
 
-/** A session as it is given: by its user's id. */
-const GIVEN_COLUMNS = ['user_id', ...SESSION_COLUMNS] as const
+/** A session and a token as they are given: by their user's id. */
+const GIVEN_SESSION = ['user_id', ...SESSION_COLUMNS] as const
+const GIVEN_TOKEN = ['user_id', ...MAILED_TOKEN_COLUMNS] as const
 
-const idsOf = (users: readonly SourceUser[]): string[] => users.map(({ id }) => id)
+const idsOf = (rows: readonly { readonly id: string }[]): string[] => rows.map(({ id }) => id)
+
+/**
+ * The ids of all users, sessions and e-mail tokens that were ever copied into this database. What is in it and no longer in
+ * its own table was deleted or revoked here, so a repeated copy does not bring it back. Only copies use the table.
+ */
+export const CREATE_COPIED_ROWS: Statement = {
+  text: 'CREATE TABLE IF NOT EXISTS copied_rows (id text COLLATE "C" PRIMARY KEY)',
+  values: [],
+}
+
+/** Which of these were copied before. */
+export const copiedBefore = (users: readonly SourceUser[]): Statement => ({
+  name: 'copy-copied-before',
+  text: 'SELECT id FROM copied_rows WHERE id = ANY($1::text[])',
+  values: [idsOf(users)],
+})
+
+/** Reads first: a row that is there already is neither written nor locked. */
+export const noteCopied = (ids: readonly string[]): Statement => ({
+  name: 'copy-note-copied',
+  text: `INSERT INTO copied_rows SELECT id FROM unnest($1::text[]) AS given (id)
+    WHERE NOT EXISTS (SELECT 1 FROM copied_rows WHERE copied_rows.id = given.id)`,
+  values: [ids],
+})
 
 const HELD = ['id', 'email']
   .map(
@@ -46,34 +76,67 @@ export const changeUsers = (users: readonly SourceUser[]): Statement => ({
   values: arraysOf(USER_COLUMNS, users),
 })
 
-/** Disabling has ended sessions in the source, so those that it still has are added anew. */
-export const endSessions = (users: readonly SourceUser[]): Statement => ({
-  name: 'copy-end-sessions',
-  text: `DELETE FROM sessions USING users, unnest($1::text[]) AS given (id)
-    WHERE users.id = given.id AND sessions.user_key = users.key`,
-  values: [idsOf(users)],
+/** Deletes rows of these users that the source does not have (any more). Locks in the order of keys, as everybody does. */
+const removeMissing = (table: string, key: string, onlyCopied: boolean): string => `WITH missing AS (
+    SELECT ${table}.${key}, users.id AS user_id FROM ${table} JOIN users ON users.key = ${table}.user_key
+    WHERE users.id = ANY($1::text[])
+      AND NOT EXISTS (SELECT 1 FROM unnest($2::text[]) AS given (${key}) WHERE given.${key} = ${table}.${key})
+      ${onlyCopied ? `AND EXISTS (SELECT 1 FROM copied_rows WHERE copied_rows.id = ${table}.${key})` : ''}
+    ORDER BY ${table}.${key} FOR UPDATE OF ${table}
+  )
+  DELETE FROM ${table} USING missing WHERE ${table}.${key} = missing.${key} RETURNING missing.user_id AS id`
+
+/** Of users who were changed in the source: a disabling or a new password ends sessions that were opened in the target too. */
+export const endMissingSessions = (userIds: readonly string[], kept: readonly string[]): Statement => ({
+  name: 'copy-end-missing-sessions',
+  text: removeMissing('sessions', 'id', false),
+  values: [userIds, kept],
 })
 
-/** ON CONFLICT alone would lock, and so write, every row that is there already. */
+/** Of users whose sessions were ended in the source: a session that was opened in the target stays. */
+export const endCopiedSessions = (userIds: readonly string[], kept: readonly string[]): Statement => ({
+  name: 'copy-end-copied-sessions',
+  text: removeMissing('sessions', 'id', true),
+  values: [userIds, kept],
+})
+
+export const removeMissingTokens = (userIds: readonly string[], kept: readonly string[]): Statement => ({
+  name: 'copy-remove-missing-tokens',
+  text: removeMissing('mailed_tokens', 'digest', false),
+  values: [userIds, kept],
+})
+
+/** Those that were never copied: one that was and is not there any more was ended in the target. */
 export const addSessions = (sessions: readonly SourceSession[]): Statement => ({
   name: 'copy-add-sessions',
   text: `INSERT INTO sessions (user_key, ${SESSION_COLUMNS.join(', ')})
     SELECT key, ${SESSION_COLUMNS.map(column => `given.${column}`).join(', ')}
-    FROM unnest(${arrays(GIVEN_COLUMNS, 1)}) AS given (${GIVEN_COLUMNS.join(', ')})
-    JOIN users ON users.id = given.user_id LEFT JOIN sessions AS had ON had.id = given.id
-    WHERE had.id IS NULL OR had.last_request_at < given.last_request_at ORDER BY given.id
-    ON CONFLICT (id) DO UPDATE SET last_request_at = excluded.last_request_at
-      WHERE sessions.last_request_at < excluded.last_request_at
-    RETURNING id`,
-  values: arraysOf(GIVEN_COLUMNS, sessions),
+    FROM unnest(${arrays(GIVEN_SESSION, 1)}) AS given (${GIVEN_SESSION.join(', ')})
+    JOIN users ON users.id = given.user_id
+    WHERE NOT EXISTS (SELECT 1 FROM sessions AS had WHERE had.id = given.id)
+      AND NOT EXISTS (SELECT 1 FROM copied_rows WHERE copied_rows.id = given.id)
+    ORDER BY given.id RETURNING id`,
+  values: arraysOf(GIVEN_SESSION, sessions),
 })
 
-/** For users whose sessions may have been ended in the target: none of them comes back. */
+export const addMailedTokens = (tokens: readonly SourceMailedToken[]): Statement => ({
+  name: 'copy-add-mailed-tokens',
+  text: `INSERT INTO mailed_tokens (user_key, ${MAILED_TOKEN_COLUMNS.join(', ')})
+    SELECT key, ${MAILED_TOKEN_COLUMNS.map(column => `given.${column}`).join(', ')}
+    FROM unnest(${arrays(GIVEN_TOKEN, 1)}) AS given (${GIVEN_TOKEN.join(', ')})
+    JOIN users ON users.id = given.user_id
+    WHERE NOT EXISTS (SELECT 1 FROM mailed_tokens AS had WHERE had.digest = given.digest)
+      AND NOT EXISTS (SELECT 1 FROM copied_rows WHERE copied_rows.id = given.digest)
+    ORDER BY given.digest RETURNING digest`,
+  values: arraysOf(GIVEN_TOKEN, tokens),
+})
+
+/** An update alone: a session that is ended at this moment does not come back. */
 export const raiseSessions = (sessions: readonly SourceSession[]): Statement => ({
   name: 'copy-raise-sessions',
   text: `UPDATE sessions SET last_request_at = given.at FROM unnest($1::text[], $2::bigint[]) AS given (id, at)
     WHERE sessions.id = given.id AND sessions.last_request_at < given.at RETURNING sessions.id`,
-  values: [sessions.map(({ id }) => id), sessions.map(({ last_request_at }) => last_request_at)],
+  values: [idsOf(sessions), sessions.map(({ last_request_at }) => last_request_at)],
 })
 
 /** In the order in which instances note them, so that the two cannot deadlock. */
@@ -89,3 +152,25 @@ export const noteUsers = (users: readonly SourceUser[]): Statement => {
     values: [idsOf(noted), noted.map(({ last_request_at }) => last_request_at)],
   }
 }
+
+const DELETED = `unnest($1::text[], $2::bigint[]) AS given (id, at) JOIN users ON users.id = given.id
+    JOIN copied_rows ON copied_rows.id = given.id WHERE users.updated_at <= given.at`
+
+/** Sessions first and in the order of ids, as instances lock them. */
+export const endSessionsOfDeleted = (deleted: readonly DeletedUser[]): Statement => ({
+  name: 'copy-end-sessions-of-deleted',
+  text: `WITH ended AS (
+      SELECT sessions.id FROM sessions JOIN (SELECT users.key FROM ${DELETED}) AS deleted
+        ON sessions.user_key = deleted.key ORDER BY sessions.id FOR UPDATE OF sessions
+    )
+    DELETE FROM sessions USING ended WHERE sessions.id = ended.id`,
+  values: [idsOf(deleted), deleted.map(({ at }) => at)],
+})
+
+/** Users who were copied, deleted in the source afterwards, and not changed in the target since. */
+export const deleteUsers = (deleted: readonly DeletedUser[]): Statement => ({
+  name: 'copy-delete-users',
+  text: `WITH deleted AS (SELECT users.key FROM ${DELETED})
+    DELETE FROM users USING deleted WHERE users.key = deleted.key RETURNING users.id`,
+  values: [idsOf(deleted), deleted.map(({ at }) => at)],
+})

@@ -6,7 +6,7 @@ import { migrate } from '../postgres/migrate.ts'
 import type { UserColumns } from '../rows.ts'
 import { CopyFault } from './fault.ts'
 import { type Plan, plan, type SourceUser } from './plan.ts'
-import type { SourceSession } from './source.ts'
+import type { DeletedUser, Source } from './source.ts'
 import * as statements from './statements.ts'
 
 /** Milliseconds that a statement of some thousand rows may take, and until the server is given up. */
@@ -22,6 +22,7 @@ const LOCK = { text: 'LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE', values: [] 
 export interface Written extends Plan {
   /** Sessions that were added or have a later moment now. */
   readonly sessions: number
+  readonly mailedTokens: number
 }
 
 const attempt = async <Result>(work: () => Promise<Result>): Promise<Result> => {
@@ -31,6 +32,12 @@ const attempt = async <Result>(work: () => Promise<Result>): Promise<Result> => 
     throw new CopyFault(`the target: ${reason(error)}`, { cause: error })
   }
 }
+
+interface Identified {
+  readonly id: string
+}
+
+const idsOf = (rows: readonly Identified[]): string[] => rows.map(({ id }) => id)
 
 export class Target {
   readonly #client: pg.Client
@@ -51,49 +58,102 @@ export class Target {
       // A connection that breaks is told by the statement that meets it.
       client.on('error', () => undefined)
       await client.connect()
-      return new Target(client)
+      const target = new Target(client)
+      await target.#run(statements.CREATE_COPIED_ROWS)
+      return target
     })
   }
 
   /**
-   * Writes a slice of users, all of it or nothing.
-   * @param sessionsOf the source's sessions of some of them.
+   * Writes a slice of users with their sessions and e-mail tokens, all of it or nothing. What was copied before and is not
+   * there any more was deleted or revoked in the target: it does not come back.
    * @throws {CopyFault} after which the target is of no more use.
    */
-  async write(
-    users: readonly SourceUser[],
-    sessionsOf: (users: readonly SourceUser[]) => Iterable<readonly SourceSession[]>,
-  ): Promise<Written> {
-    await this.#run({ text: 'BEGIN', values: [] })
-    await this.#run(LOCK)
-    const planned = plan(users, await this.#run<UserColumns>(statements.held(users)))
-    const { added, changed, unchanged, kept } = planned
-    // First, for it frees e-mails that those who are added may have.
-    if (changed.length > 0) await this.#change(planned)
-    if (added.length > 0) await this.#run(statements.addUsers(added))
-    let sessions = 0
-    for (const some of sessionsOf([...added, ...changed, ...unchanged])) {
-      sessions += (await this.#run(statements.addSessions(some))).length
-    }
-    for (const some of sessionsOf(kept)) {
-      sessions += (await this.#run(statements.raiseSessions(some))).length
-    }
-    await this.#run(statements.noteUsers(users))
-    await this.#run({ text: 'COMMIT', values: [] })
-    return { ...planned, sessions }
+  write(users: readonly SourceUser[], source: Source): Promise<Written> {
+    return this.#transaction(async () => {
+      const copied = new Set(idsOf(await this.#run<Identified>(statements.copiedBefore(users))))
+      const planned = plan(users, await this.#run<UserColumns>(statements.held(users)), copied)
+      const { added, changed, unchanged, kept } = planned
+      // First, for it frees e-mails that those who are added may have.
+      if (changed.length > 0) await this.#change(planned, source)
+      if (added.length > 0) await this.#run(statements.addUsers(added))
+      await this.#endSessions([...unchanged, ...kept], source)
+      const present = [...added, ...changed, ...unchanged]
+      await this.#run(statements.noteCopied(idsOf([...present, ...kept])))
+      const sessions = await this.#writeSessions(present, kept, source)
+      const mailedTokens = await this.#addMailedTokens(present, source)
+      await this.#run(statements.noteUsers(users))
+      return { ...planned, sessions, mailedTokens }
+    })
   }
 
-  /** What was not committed is taken back. */
+  /**
+   * Deletes users who were deleted in the source after they had been copied, unless they were changed here since.
+   * @returns how many. @throws {CopyFault} as {@link write}
+   */
+  delete(deleted: readonly DeletedUser[]): Promise<number> {
+    return this.#transaction(async () => {
+      await this.#run(statements.endSessionsOfDeleted(deleted))
+      const ids = idsOf(await this.#run<Identified>(statements.deleteUsers(deleted)))
+      if (ids.length > 0) await this.#run(notification(ids))
+      return ids.length
+    })
+  }
+
+  /** What was not committed is rolled back. */
   async close(): Promise<void> {
     await this.#client.end()
   }
 
-  async #change({ changed, moving }: Plan): Promise<void> {
+  async #transaction<Result>(work: () => Promise<Result>): Promise<Result> {
+    await this.#run({ text: 'BEGIN', values: [] })
+    await this.#run(LOCK)
+    const result = await work()
+    await this.#run({ text: 'COMMIT', values: [] })
+    return result
+  }
+
+  async #change({ changed, moving }: Plan, source: Source): Promise<void> {
     if (moving.length > 0) await this.#run(statements.freeEmails(moving))
     await this.#run(statements.changeUsers(changed))
-    await this.#run(statements.endSessions(changed))
-    const ids = changed.map(({ id }) => id)
+    const ids = idsOf(changed)
+    await this.#run(statements.endMissingSessions(ids, source.sessionIds(changed)))
+    await this.#run(statements.removeMissingTokens(ids, source.mailedTokenDigests(changed)))
     await this.#run(notification(ids))
+  }
+
+  /** Sessions that the source has ended since: an end of a session does not change its user. */
+  async #endSessions(users: readonly SourceUser[], source: Source): Promise<void> {
+    const some = source.withEndedSessions(users)
+    if (some.length === 0) return
+    const statement = statements.endCopiedSessions(idsOf(some), source.sessionIds(some))
+    const ids = new Set(idsOf(await this.#run<Identified>(statement)))
+    if (ids.size > 0) await this.#run(notification([...ids]))
+  }
+
+  /** @returns how many were added or have a later moment now. */
+  async #writeSessions(
+    present: readonly SourceUser[],
+    kept: readonly SourceUser[],
+    source: Source,
+  ): Promise<number> {
+    let written = 0
+    for (const sessions of source.sessions(present)) {
+      written += (await this.#run(statements.addSessions(sessions))).length
+      await this.#run(statements.noteCopied(idsOf(sessions)))
+    }
+    for (const sessions of source.sessions([...present, ...kept])) {
+      written += (await this.#run(statements.raiseSessions(sessions))).length
+    }
+    return written
+  }
+
+  async #addMailedTokens(users: readonly SourceUser[], source: Source): Promise<number> {
+    const tokens = source.mailedTokens(users)
+    if (tokens.length === 0) return 0
+    const added = await this.#run(statements.addMailedTokens(tokens))
+    await this.#run(statements.noteCopied(tokens.map(({ digest }) => digest)))
+    return added.length
   }
 
   async #run<Row extends object>({ values, ...statement }: Statement): Promise<readonly Row[]> {
