@@ -105,3 +105,17 @@ export const relativeCost = (encoded: string): number => {
   const kind = hashKind(encoded)
   return kind === null || hashFault(encoded) !== null ? 0 : COSTS[kind](encoded) / OUR_COST[kind]
 }
+
+/** Bytes of UTF-8: what follows is not in the hash. */
+const BCRYPT_LENGTH = 72
+
+/**
+ * Whether other passwords match the same hash: bcrypt leaves out what follows 72 bytes, and repeats a password with a NUL
+ * between. Such a match must not be hashed anew: it may have been another password than the account's.
+ * @param password one that matches, in any normalisation form.
+ */
+export const isAmbiguous = (password: string, encoded: string): boolean =>
+  hashKind(encoded) === 'bcrypt' &&
+  [password, password.normalize('NFC')].some(
+    form => Buffer.byteLength(form) > BCRYPT_LENGTH || form.includes('\0'),
+  )

@@ -5,9 +5,10 @@
  */
 import { availableParallelism } from 'node:os'
 import { KeyedQueues } from '../concurrency/keyed-queues.ts'
-import { hashOfNobody } from './argon2-hash.ts'
+import { hashOfNobody, isWeak } from './argon2-hash.ts'
 import type { Hashing } from './hashing.ts'
 import { HashingLane, type LaneLimits } from './hashing-lane.ts'
+import type { Comparison } from './hashing-thread.ts'
 import { relativeCost } from './password-hash-formats.ts'
 import { canonicalPassword, PASSWORD_MAX_LENGTH } from './passwords.ts'
 
@@ -58,6 +59,16 @@ export const hashingLimits = (processes: number): HashingLimits => {
   }
 }
 
+/**
+ * The forms in which a password is compared: as it was sent, which is what other services have hashed, and composed, which
+ * is what this one hashes. Both, also where there is no account, so that the time of an answer does not tell.
+ */
+const formsOf = (password: string, encoded: string): string[] => {
+  const canonical = canonicalPassword(password)
+  if (canonical === password) return [password]
+  return isWeak(encoded) ? [password, canonical] : [canonical, password]
+}
+
 export class PasswordHashing implements Hashing {
   readonly #ordinary: HashingLane
   readonly #expensive: HashingLane
@@ -80,8 +91,9 @@ export class PasswordHashing implements Hashing {
   async verify(password: string, encoded: string | null, signal?: AbortSignal): Promise<boolean> {
     // What no password can be is not looked at: normalising takes time in the square of some texts' length.
     const possible = password.length <= MAX_UTF16_LENGTH
-    const task = { password: possible ? canonicalPassword(password) : '', encoded: encoded ?? this.#nobody }
-    const matches = await this.#verify(task, signal)
+    const hash = encoded ?? this.#nobody
+    const passwords = possible ? formsOf(password, hash) : ['']
+    const matches = await this.#verify({ passwords, encoded: hash }, signal)
     return matches && possible && encoded !== null
   }
 
@@ -90,7 +102,7 @@ export class PasswordHashing implements Hashing {
     await Promise.all([this.#ordinary.close(), this.#expensive.close()])
   }
 
-  #verify(task: { encoded: string }, signal: AbortSignal | undefined): Promise<boolean> {
+  #verify(task: Comparison, signal: AbortSignal | undefined): Promise<boolean> {
     const verifyIn = (lane: HashingLane) => lane.run('verify', task, signal) as Promise<boolean>
     if (relativeCost(task.encoded) <= 1) return verifyIn(this.#ordinary)
     // A hash has a salt of its own, so it stands for its account.
