@@ -217,7 +217,7 @@ await onEveryEngine(t, async (t, { build }) => {
     for (const [property, ...values] of [
       ['firstName', 5, '', ' ', 'x'.repeat(129), 'a\0', '\ud800', []],
       ['lastName', 5, '', ' ', '😀'.repeat(129), {}],
-      ['password', 5, null, '', 'short', 'x'.repeat(129), 'password', email, `12 kept.out 34 ${email}`],
+      ['password', 5, null, '', 'short', 'x'.repeat(129), 'password', email, '12341234'],
       ['emailVerified', 'true', 1, null, ''],
       ['email', null, 5, '', 'x', `a\0${email}`, `${'x'.repeat(250)}@example.com`],
       ['disabled', true],

@@ -122,7 +122,11 @@ t.test('at the bounds they are taken', async t => {
     `$scrypt$ln=1,r=1,p=1${TAIL}`,
   ]
   for (const encoded of taken) t.equal(hashFault(encoded), null, encoded)
-  t.equal(verify({ passwords: ['x'], encoded: `$scrypt$ln=18,r=8,p=1${TAIL}` }), false, 'its memory is allowed')
+  t.equal(
+    verify({ passwords: ['x'], encoded: `$scrypt$ln=18,r=8,p=1${TAIL}` }),
+    false,
+    'its memory is allowed',
+  )
   const widest = scryptPhc('password', Buffer.alloc(16, 7), 2, 32, 16)
   t.equal(verify({ passwords: ['password'], encoded: widest }), true)
 })
