@@ -19,10 +19,10 @@ const PATTERN = 'must not be a sequence or a row of keys, as abcdefgh and qwerty
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]/gu
 
 /** Passwords that look alike are equal in this form. */
-const visible = (text: string): string => text.normalize('NFKC').replaceAll(INVISIBLE, '').trim()
+const visible = (text: string): string => text.normalize('NFKC').replaceAll(INVISIBLE, '')
 
 /** In this one in any letter case too: so whole passwords are compared (NIST SP 800-63B-4 §3.1.1.2). */
-const folded = (text: string): string => visible(text).toLowerCase()
+const folded = (text: string): string => visible(text).trim().toLowerCase()
 
 /** The shortest part that makes up all of it when it is repeated, `null` when there is none. */
 const repeatedPart = (characters: readonly string[]): readonly string[] | null => {
@@ -56,7 +56,7 @@ const visibleFault = (
   minLength: number,
   emailForms: readonly string[],
 ): string | undefined => {
-  if (password === '') return BLANK
+  if (password.trim() === '') return BLANK
   const lower = password.toLowerCase()
   if (emailForms.includes(lower)) return ERRORS.passwordIsEmail.message
   if (isCommon(lower)) return COMMON
@@ -96,6 +96,7 @@ export const passwordFaults = (password: string, minLength: number, email: unkno
   if (password.length > 2 * PASSWORD_MAX_LENGTH) return []
   const length = [...password].length
   if (length < minLength || length > PASSWORD_MAX_LENGTH) return []
-  const fault = visibleFault(visible(password), minLength, emailForms(email))
+  const [whole, forms] = [visible(password), emailForms(email)]
+  const fault = visibleFault(whole, minLength, forms) ?? visibleFault(whole.trim(), minLength, forms)
   return fault === undefined ? [] : [fault]
 }
