@@ -15,6 +15,8 @@ export interface ErrorDefinition {
 const define = (status: number, field: string, message: string, retryAfter?: number): ErrorDefinition =>
   retryAfter === undefined ? { status, field, message } : { status, field, message, retryAfter }
 
+const PASSWORD_IS_EMAIL = 'must not be the e-mail or the part of it before the @: choose another'
+
 export const ERRORS = {
   badRequest: define(400, 'global', 'The request is not valid HTTP'),
   badHost: define(400, 'global', 'The request needs exactly one Host header'),
@@ -26,8 +28,9 @@ export const ERRORS = {
   notUtf8: define(400, 'global', 'The body is not valid UTF-8'),
   wrongPassword: define(400, 'password', 'is wrong'),
   wrongCurrentPassword: define(400, 'currentPassword', 'is wrong'),
-  passwordLikeEmail: define(400, 'password', 'must not contain the name in the e-mail'),
-  newPasswordLikeEmail: define(400, 'newPassword', 'must not contain the name in the e-mail'),
+  passwordIsEmail: define(400, 'password', PASSWORD_IS_EMAIL),
+  newPasswordIsEmail: define(400, 'newPassword', PASSWORD_IS_EMAIL),
+  newPasswordIsCurrent: define(400, 'newPassword', 'must differ from the current password: choose another'),
   passwordTwice: define(400, 'passwordHash', 'cannot be given with a password'),
   emailIsCurrent: define(400, 'email', 'is the e-mail of this account already'),
   badMailedToken: define(400, 'token', 'is not valid, or no longer'),

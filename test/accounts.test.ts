@@ -1,4 +1,5 @@
 /** The life of an account, by its user. Each file runs by itself as well. */
+import './accounts/chosen-passwords.test.ts'
 import './accounts/email-changes.test.ts'
 import './accounts/email-verification.test.ts'
 import './accounts/impersonation.test.ts'

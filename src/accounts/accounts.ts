@@ -4,6 +4,7 @@ import type { AccessTokens } from '../auth/access-tokens.ts'
 import { isWeak } from '../auth/argon2-hash.ts'
 import type { Hashing } from '../auth/hashing.ts'
 import type { KnownUsers } from '../auth/known-users.ts'
+import { isAmbiguous } from '../auth/password-hash-formats.ts'
 import { newSession, type SessionClient, type SessionLimits } from '../auth/session.ts'
 import type { SessionStore } from '../auth/session-store.ts'
 import { KeyedMutex } from '../concurrency/keyed-mutex.ts'
@@ -116,7 +117,8 @@ export class Accounts {
       if (attempt < ATTEMPTS) return this.signIn({ email, password }, client, signedInAs, signal, attempt + 1)
       throw new ServiceError('wrongCredentials')
     }
-    if (isWeak(passwordHash)) await this.#strengthen(user.id, passwordHash, password)
+    if (isWeak(passwordHash) && !isAmbiguous(password, passwordHash))
+      await this.#strengthen(user.id, passwordHash, password)
     return signedIn(tokens, knownUsers.withLatest(user), session)
   }
 

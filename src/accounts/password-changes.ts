@@ -1,6 +1,6 @@
 /** Another password for a user who is signed in. */
 
-import { isLikeEmail } from '../auth/passwords.ts'
+import { canonicalPassword, isOwnEmail } from '../auth/passwords.ts'
 import { newSession, type SessionClient } from '../auth/session.ts'
 import { ServiceError } from '../errors.ts'
 import { type Actor, newEvent } from '../users/event.ts'
@@ -29,7 +29,7 @@ export class PasswordChanges {
 
   /**
    * Gives a user another password, and a fresh session in place of all that there are.
-   * @throws {ServiceError} `wrongCurrentPassword`, `newPasswordLikeEmail`, and as {@link PasswordConfirmation.confirm}
+   * @throws {ServiceError} `wrongCurrentPassword`, `newPasswordIsEmail`, `newPasswordIsCurrent`, and as {@link PasswordConfirmation.confirm}
    */
   async change(
     user: User,
@@ -39,9 +39,11 @@ export class PasswordChanges {
     signal?: AbortSignal,
   ): Promise<SignedIn> {
     const { id, email } = user
-    if (isLikeEmail(newPassword, email)) throw new ServiceError('newPasswordLikeEmail')
+    if (isOwnEmail(newPassword, email)) throw new ServiceError('newPasswordIsEmail')
     const { accountStore, tokens, hashing, confirmation, mails, knownUsers, limits, clock } = this.#parts
     const verifiedHash = await confirmation.confirm(user, currentPassword, 'wrongCurrentPassword', signal)
+    if (canonicalPassword(newPassword) === canonicalPassword(currentPassword))
+      throw new ServiceError('newPasswordIsCurrent')
     const newHash = await hashing.hash(newPassword, signal)
     const now = clock()
     const session = newSession(id, now, limits, client)

@@ -1,6 +1,6 @@
 /** Another password for a user who has forgotten theirs, by way of their mailbox. */
 
-import { isLikeEmail } from '../auth/passwords.ts'
+import { isOwnEmail } from '../auth/passwords.ts'
 import { newSession, type SessionClient } from '../auth/session.ts'
 import type { DeferredWork } from '../concurrency/deferred-work.ts'
 import { ServiceError } from '../errors.ts'
@@ -36,7 +36,7 @@ export class PasswordResets {
 
   /**
    * Gives the user of a mailed token another password, and a fresh session in place of all that there are.
-   * @throws {ServiceError} `badMailedToken`, `passwordLikeEmail`, `overloaded`, `clientGone`, `draining`, `storeUnavailable`
+   * @throws {ServiceError} `badMailedToken`, `passwordIsEmail`, `overloaded`, `clientGone`, `draining`, `storeUnavailable`
    */
   async reset(
     token: string,
@@ -49,7 +49,7 @@ export class PasswordResets {
     // Before the hash: what costs 10 ms is for those who hold a token.
     if (stored === undefined || !RESETS.includes(stored.purpose)) throw new ServiceError('badMailedToken')
     const { userId, email } = stored
-    if (isLikeEmail(password, email)) throw new ServiceError('passwordLikeEmail')
+    if (isOwnEmail(password, email)) throw new ServiceError('passwordIsEmail')
     const newHash = await hashing.hash(password, signal)
     const now = clock()
     const session = newSession(userId, now, limits, client)

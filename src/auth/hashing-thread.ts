@@ -17,13 +17,19 @@ const VERIFIERS: Readonly<Record<HashKind, (password: string, encoded: string) =
   },
 }
 
-export const verify = ({ password, encoded }: { password: string; encoded: string }): boolean => {
+/** What a password is compared with, and the forms of it that are tried, in this order. */
+export interface Comparison {
+  readonly passwords: readonly string[]
+  readonly encoded: string
+}
+
+export const verify = ({ passwords, encoded }: Comparison): boolean => {
   const kind = hashKind(encoded)
   // One that is in the store and would not be taken today matches nothing: it must not fail a sign-in, or hold it up; nor must one
   // that its library refuses.
   if (kind === null || hashFault(encoded) !== null) return false
   try {
-    return VERIFIERS[kind](password, encoded)
+    return passwords.some(password => VERIFIERS[kind](password, encoded))
   } catch {
     return false
   }

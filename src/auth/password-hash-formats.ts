@@ -1,9 +1,7 @@
-/**
- * Which hashes of passwords are taken from elsewhere, and how much each may cost: whoever signs in has it computed once,
- * on a thread that others wait for too.
- */
+/** Which hashes of passwords are taken from elsewhere, how much each may cost, and what each costs beside one of ours. */
 import { parseOptions } from '@node-rs/argon2'
-import { laneSize, parseScrypt } from './scrypt-hash.ts'
+import { HASH_PARAMETERS } from './argon2-hash.ts'
+import { laneSize, parseScrypt, type ScryptHash } from './scrypt-hash.ts'
 
 /** Characters; with the longest salt and digest that anybody uses a hash has some 250. */
 const MAX_LENGTH = 512
@@ -18,7 +16,7 @@ const ARGON2_LIMITS = { memoryCost: 262_144, timeCost: 16, parallelism: 16 }
 /** Each step doubles the work: 14 takes about a second. Below 4 bcrypt is not defined. */
 const BCRYPT_COSTS = { least: 4, most: 14 }
 
-/** Bytes at once and in all, and lanes: at the most about three seconds. */
+/** Bytes at once and in all, and lanes: at the most two to three seconds. */
 const SCRYPT_LIMITS = { lane: 268_435_456, lanes: 1_073_741_824, blockSize: 32, parallelism: 16 }
 
 const argon2Fault = (encoded: string): string | null => {
@@ -43,6 +41,9 @@ const bcryptFault = (encoded: string): string | null => {
   return cost > BCRYPT_COSTS.most ? TOO_COSTLY : null
 }
 
+/** Bytes that all lanes fill, one after the other: its cost in time. */
+const scryptSize = (hash: ScryptHash): number => laneSize(hash) * hash.parallelism
+
 const scryptFault = (encoded: string): string | null => {
   const hash = parseScrypt(encoded)
   // RFC 7914 §2: with small blocks the cost has an end.
@@ -50,7 +51,7 @@ const scryptFault = (encoded: string): string | null => {
   const lane = laneSize(hash)
   const costly =
     lane > SCRYPT_LIMITS.lane ||
-    lane * hash.parallelism > SCRYPT_LIMITS.lanes ||
+    scryptSize(hash) > SCRYPT_LIMITS.lanes ||
     hash.blockSize > SCRYPT_LIMITS.blockSize ||
     hash.parallelism > SCRYPT_LIMITS.parallelism
   return costly ? TOO_COSTLY : null
@@ -79,3 +80,42 @@ export const hashFault = (encoded: string): string | null => {
   if (kind === null) return UNKNOWN
   return encoded.length > MAX_LENGTH ? MALFORMED : FAULTS[kind](encoded)
 }
+
+/** What takes each algorithm as long as one of our hashes (5 ms where it was measured), in its own measure of work. */
+const OUR_COST = {
+  /** KiB times passes; lanes share them. */
+  argon2: HASH_PARAMETERS.memoryCost * HASH_PARAMETERS.timeCost,
+  /** Rounds: a cost of 6 takes 4 ms, 7 takes 8 ms. */
+  bcrypt: 80,
+  /** Bytes. */
+  scrypt: 4_194_304,
+}
+
+const COSTS: Readonly<Record<HashKind, (encoded: string) => number>> = {
+  argon2(encoded) {
+    const { memoryCost, timeCost } = parseOptions(encoded)
+    return memoryCost * timeCost
+  },
+  bcrypt: encoded => 2 ** Number(BCRYPT.exec(encoded)?.[1]),
+  scrypt: encoded => scryptSize(parseScrypt(encoded) as ScryptHash),
+}
+
+/** @returns how long it takes to compare a password with a hash, estimated, in units of one of ours; 0 for what matches nothing. */
+export const relativeCost = (encoded: string): number => {
+  const kind = hashKind(encoded)
+  return kind === null || hashFault(encoded) !== null ? 0 : COSTS[kind](encoded) / OUR_COST[kind]
+}
+
+/** Bytes of UTF-8: what follows is not in the hash. */
+const BCRYPT_LENGTH = 72
+
+/**
+ * Whether other passwords match the same hash: bcrypt leaves out what follows 72 bytes, and repeats a password with a NUL
+ * between. Such a match must not be hashed anew: it may have been another password than the account's.
+ * @param password one that matches, in any normalisation form.
+ */
+export const isAmbiguous = (password: string, encoded: string): boolean =>
+  hashKind(encoded) === 'bcrypt' &&
+  [password, password.normalize('NFC')].some(
+    form => Buffer.byteLength(form) > BCRYPT_LENGTH || form.includes('\0'),
+  )

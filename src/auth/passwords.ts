@@ -2,31 +2,101 @@
 
 import { ERRORS } from '../errors.ts'
 import { canonicalEmail } from '../users/user.ts'
-import { isCommon } from './common-passwords.ts'
+import { isCommon, isKeyboardPath } from './common-passwords.ts'
 
+/** Characters, as code points. */
 export const PASSWORD_MAX_LENGTH = 128
 
 /** The same password typed on another keyboard can arrive composed otherwise ("é" as one code point or two). */
 export const canonicalPassword = (password: string): string => password.normalize('NFC')
 
-/** Characters of a local part from which on it counts: a shorter one is in too many words. */
-const MIN_LOCAL_PART = 4
+const COMMON = 'is too commonly used: choose another'
+const BLANK = 'must have visible characters'
+const REPEATED = 'must not repeat a part that is short or easy to guess: add something else'
+const PATTERN = 'must not be a sequence or a row of keys, as abcdefgh and qwertyui are: choose another'
 
-/** Whether a password holds the part of the e-mail before the `@`, in any letter case: the first thing that is guessed. */
-export const isLikeEmail = (password: string, email: string): boolean => {
-  const canonical = canonicalEmail(email)
-  const localPart = canonical.slice(0, canonical.lastIndexOf('@'))
-  return localPart.length >= MIN_LOCAL_PART && password.toLowerCase().includes(localPart)
+/** What one does not see, and no blank between words either. */
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]/gu
+
+/** Passwords that look alike are equal in this form. */
+const visible = (text: string): string => text.normalize('NFKC').replaceAll(INVISIBLE, '')
+
+/** In this one in any letter case too: so whole passwords are compared (NIST SP 800-63B-4 §3.1.1.2). */
+const folded = (text: string): string => visible(text).trim().toLowerCase()
+
+/** The shortest part that makes up all of it when it is repeated, `null` when there is none. */
+const repeatedPart = (characters: readonly string[]): readonly string[] | null => {
+  const { length } = characters
+  for (let part = 1; part <= length / 2; part += 1) {
+    if (length % part !== 0) continue
+    if (characters.every((character, index) => character === characters[index % part]))
+      return characters.slice(0, part)
+  }
+  return null
+}
+
+/** Steps between code points in a sequence: those of zxcvbn, which finds `13579` as well. */
+const MAX_STEP = 5
+
+const isSequence = (characters: readonly string[]): boolean => {
+  const points = characters.map(character => character.codePointAt(0) ?? 0)
+  const [first = 0, second = 0] = points
+  const step = second - first
+  return (
+    step !== 0 && Math.abs(step) <= MAX_STEP && points.every((point, index) => point === first + index * step)
+  )
 }
 
 /**
- * What is wrong with a new password beyond its length.
+ * What is wrong with a password in visible form. Of patterns, what zxcvbn's matchers find in all of it: its own package costs
+ * up to 20 ms for 128 characters, and tells only of the matches that it ranks best.
+ */
+const visibleFault = (
+  password: string,
+  minLength: number,
+  emailForms: readonly string[],
+): string | undefined => {
+  if (password.trim() === '') return BLANK
+  const lower = password.toLowerCase()
+  if (emailForms.includes(lower)) return ERRORS.passwordIsEmail.message
+  if (isCommon(lower)) return COMMON
+  const characters = [...lower]
+  const part = repeatedPart(characters)
+  if (part !== null) {
+    // As hard to guess as the part.
+    const weak = part.length < minLength || visibleFault(part.join(''), minLength, emailForms) !== undefined
+    return weak ? REPEATED : undefined
+  }
+  // Symbols stand between capitals and small letters, so a sequence may need either.
+  return isSequence([...password]) || isSequence(characters) || isKeyboardPath(characters)
+    ? PATTERN
+    : undefined
+}
+
+/** RFC 5321 §4.5.3.1.3; of a longer one its own field is told. */
+const EMAIL_MAX_LENGTH = 254
+
+const emailForms = (email: unknown): string[] => {
+  if (typeof email !== 'string') return []
+  const canonical = canonicalEmail(email)
+  if (canonical.length > EMAIL_MAX_LENGTH) return []
+  return [canonical, canonical.slice(0, canonical.lastIndexOf('@'))].map(folded)
+}
+
+/** Whether a password is the e-mail or the part of it before the `@`, in any letter case: the first thing that is guessed. */
+export const isOwnEmail = (password: string, email: string): boolean =>
+  emailForms(email).includes(folded(password))
+
+/**
+ * What is wrong with a new password beyond its length. One of an unaccepted length is not looked at: the schema tells of that.
+ * @param minLength characters that a password has at least.
  * @param email the account's e-mail as it was entered, if it was entered beside the password.
  */
-export const passwordFaults = (password: string, email: unknown): string[] => {
-  const faults: string[] = []
-  const lower = password.toLowerCase()
-  if (isCommon(lower.trim())) faults.push('is too commonly used')
-  if (typeof email === 'string' && isLikeEmail(password, email)) faults.push(ERRORS.passwordLikeEmail.message)
-  return faults
+export const passwordFaults = (password: string, minLength: number, email: unknown): string[] => {
+  if (password.length > 2 * PASSWORD_MAX_LENGTH) return []
+  const length = [...password].length
+  if (length < minLength || length > PASSWORD_MAX_LENGTH) return []
+  const [whole, forms] = [visible(password), emailForms(email)]
+  const fault = visibleFault(whole, minLength, forms) ?? visibleFault(whole.trim(), minLength, forms)
+  return fault === undefined ? [] : [fault]
 }

@@ -29,7 +29,12 @@ const normalize = (name: string, text: string, _schema: unknown, parent?: Parent
 }
 
 interface KeywordValidator {
-  (value: unknown, text: string, schema?: unknown, parent?: Parent): boolean
+  (
+    value: unknown,
+    text: string,
+    schema?: { readonly minLength?: number; readonly [keyword: string]: unknown },
+    parent?: Parent,
+  ): boolean
   errors?: Partial<Fault>[]
 }
 
@@ -39,8 +44,12 @@ const faulty = (keyword: string, validate: KeywordValidator, messages: readonly 
 }
 
 /** `chosenPassword: true`: the rules for passwords that are chosen, as opposed to presented. */
-const chosenPassword: KeywordValidator = (_on, text, _schema, parent) =>
-  faulty('chosenPassword', chosenPassword, passwordFaults(text, parent?.parentData.email))
+const chosenPassword: KeywordValidator = (_on, text, schema, parent) =>
+  faulty(
+    'chosenPassword',
+    chosenPassword,
+    passwordFaults(text, schema?.minLength ?? 0, parent?.parentData.email),
+  )
 
 /** `passwordHash: true`: what another service has made of a password, in a form that can be verified here. */
 const passwordHash: KeywordValidator = (_on, encoded) => {

@@ -65,7 +65,7 @@ await onEveryEngine(t, async (t, { build }) => {
     const known = await member(t)
     for (const email of [freshEmail(), known.email]) {
       const local = email.slice(0, email.indexOf('@'))
-      for (const password of ['short', 'password', email, `1 ${local} 2`]) {
+      for (const password of ['short', 'password', email, local]) {
         errorsAt(t, await ask(app, email, { password }), 400, ['password'], password)
       }
       errorsAt(t, await ask(app, email, { age: 7 }), 400, ['age'])

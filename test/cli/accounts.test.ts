@@ -72,7 +72,10 @@ t.test('what is no account is refused as POST /admin/users refuses it, and not r
     { email: 'eve@example.com', password: '' },
     { email: 'eve@example.com', password: '9_letters' },
     { email: 'eve@example.com', password: 'Password12' },
-    { email: 'evelina@example.com', password: 'long Evelina word' },
+    { email: 'evelina.long@example.com', password: 'Evelina.Long' },
+    { email: 'eve@example.com', password: '87654321' },
+    { email: 'eve@example.com', password: '12341234' },
+    { email: 'eve@example.com', password: '         ' },
     { email: 'eve@example.com', password: 'x'.repeat(129), firstName: 'x'.repeat(129) },
   ]
   const create = ({ email = '', password = '', firstName }: Record<string, string>) =>

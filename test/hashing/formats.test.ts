@@ -109,7 +109,7 @@ const REFUSED: readonly (readonly [string, string])[] = [
 t.test('whatever is of another format, malformed or too costly is refused, and matches nothing', async t => {
   for (const [encoded, fault] of REFUSED) {
     t.equal(hashFault(encoded), fault, encoded.slice(0, 40))
-    t.equal(verify({ password: 'password', encoded }), false, `${encoded.slice(0, 40)} in the store`)
+    t.equal(verify({ passwords: ['password'], encoded }), false, `${encoded.slice(0, 40)} in the store`)
   }
 })
 
@@ -122,16 +122,20 @@ t.test('at the bounds they are taken', async t => {
     `$scrypt$ln=1,r=1,p=1${TAIL}`,
   ]
   for (const encoded of taken) t.equal(hashFault(encoded), null, encoded)
-  t.equal(verify({ password: 'x', encoded: `$scrypt$ln=18,r=8,p=1${TAIL}` }), false, 'its memory is allowed')
+  t.equal(
+    verify({ passwords: ['x'], encoded: `$scrypt$ln=18,r=8,p=1${TAIL}` }),
+    false,
+    'its memory is allowed',
+  )
   const widest = scryptPhc('password', Buffer.alloc(16, 7), 2, 32, 16)
-  t.equal(verify({ password: 'password', encoded: widest }), true)
+  t.equal(verify({ passwords: ['password'], encoded: widest }), true)
 })
 
 t.test('bcrypt takes any password: NUL, and more than 72 bytes', async t => {
   const encoded = bcrypt.hashSync('a\0b', 4)
-  t.equal(verify({ password: 'a\0b', encoded }), true)
+  t.equal(verify({ passwords: ['a\0b'], encoded }), true)
   for (const password of ['a', 'a\0', '\0', 'x'.repeat(128), '\u{1f600}'.repeat(128), '\ud800']) {
-    t.equal(verify({ password, encoded }), false)
+    t.equal(verify({ passwords: [password], encoded }), false)
   }
 })
 
@@ -155,7 +159,7 @@ t.test('nothing that looks like a hash makes the comparison throw', async t => {
         const fault = hashFault(encoded)
         // What is costly and allowed takes its time: that it does not throw is shown above.
         const costly = /m=\d{4,}|\$(0[6-9]|1\d)\$|ln=(1[2-9]|[2-9]\d)/.test(encoded)
-        return costly || verify({ password, encoded }) === false || fault === null
+        return costly || verify({ passwords: [password], encoded }) === false || fault === null
       }),
       { numRuns: 500 },
     )

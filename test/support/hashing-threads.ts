@@ -3,7 +3,7 @@ import { type HashingLimits, PasswordHashing } from '../../src/auth/password-has
 import { ServiceError } from '../../src/errors.ts'
 import type { Context } from './build.ts'
 
-/** One thread and two places to wait, unless the test says otherwise. */
+/** One thread and two places to wait for either kind of hash, unless the test says otherwise. */
 export const smallHashing = (
   t: Context,
   limits: Partial<HashingLimits> = {},
@@ -11,7 +11,13 @@ export const smallHashing = (
     throw error
   },
 ): PasswordHashing => {
-  const hashing = new PasswordHashing(onFailure, { threads: 1, maxWaiting: 2, idle: 60_000, ...limits })
+  const lane = { threads: 1, maxWaiting: 2 }
+  const hashing = new PasswordHashing(onFailure, {
+    ...lane,
+    expensive: { ...lane, maxWaitingPerAccount: 2 },
+    idle: 60_000,
+    ...limits,
+  })
   t.teardown(() => hashing.close())
   return hashing
 }

@@ -1,0 +1,35 @@
+import { BoundedQueue } from './bounded-queue.ts'
+
+interface Entry {
+  readonly queue: BoundedQueue
+  callers: number
+}
+
+/** A {@link BoundedQueue} for each key, which runs one task at a time. Keeps the queues that are in use, no others. */
+export class KeyedQueues {
+  readonly #capacity: number
+  readonly #entries = new Map<string, Entry>()
+
+  /** @param capacity how many tasks of one key may wait. */
+  constructor(capacity: number) {
+    this.#capacity = capacity
+  }
+
+  /** @throws {ServiceError} as {@link BoundedQueue.run} */
+  async run<T>(key: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const entry = this.#entries.get(key) ?? { queue: new BoundedQueue(1, this.#capacity), callers: 0 }
+    this.#entries.set(key, entry)
+    entry.callers += 1
+    try {
+      return await entry.queue.run(work, signal)
+    } finally {
+      entry.callers -= 1
+      if (entry.callers === 0) this.#entries.delete(key)
+    }
+  }
+
+  /** Refuses what waits. */
+  close(): void {
+    for (const { queue } of this.#entries.values()) queue.close()
+  }
+}
