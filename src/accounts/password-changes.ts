@@ -29,7 +29,7 @@ export class PasswordChanges {
 
   /**
    * Gives a user another password, and a fresh session in place of all that there are.
-   * @throws {ServiceError} `wrongCurrentPassword`, `newPasswordLikeEmail`, and as {@link PasswordConfirmation.confirm}
+   * @throws {ServiceError} `wrongCurrentPassword`, `newPasswordLikeEmail`, and as {@link PasswordConfirmation.confirmed}
    */
   async change(
     user: User,
@@ -41,14 +41,23 @@ export class PasswordChanges {
     const { id, email } = user
     if (isLikeEmail(newPassword, email)) throw new ServiceError('newPasswordLikeEmail')
     const { accountStore, tokens, hashing, confirmation, mails, knownUsers, limits, clock } = this.#parts
-    const verifiedHash = await confirmation.confirm(user, currentPassword, 'wrongCurrentPassword', signal)
-    const newHash = await hashing.hash(newPassword, signal)
-    const now = clock()
-    const session = newSession(id, now, limits, client)
-    const event = newEvent('password.changed', actor, id, now)
-    const changed = await accountStore.changePassword(session, verifiedHash, newHash, event)
-    if (changed === undefined) throw new ServiceError('signInRequired')
-    mails.passwordChanged(email)
+    let newHash: string | undefined
+    const change = async (verifiedHash: string) => {
+      newHash ??= await hashing.hash(newPassword, signal)
+      const now = clock()
+      const session = newSession(id, now, limits, client)
+      const event = newEvent('password.changed', actor, id, now)
+      const changed = await accountStore.changePassword(session, verifiedHash, newHash, event)
+      return typeof changed === 'string' ? changed : { changed, session }
+    }
+    const { changed, session } = await confirmation.confirmed(
+      user,
+      currentPassword,
+      'wrongCurrentPassword',
+      signal,
+      change,
+    )
+    mails.passwordChanged(changed.email)
     return signedIn(tokens, knownUsers.withLatest(changed), session)
   }
 }

@@ -19,7 +19,7 @@ export interface EventQuery {
 }
 
 export interface EventStore {
-  /** Adds an event that comes with no other change. */
+  /** Adds an event that comes with no other change, unless its user is gone: nothing comes after a removal. */
   record(event: AuditEvent): Promise<void>
   /** Newest first. */
   list(query: EventQuery): MaybePromise<readonly AuditEvent[]>

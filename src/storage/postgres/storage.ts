@@ -95,7 +95,8 @@ export const openPostgresStorage = async (url: string, connections: number): Pro
     sessions: {
       open: write.openSession,
       end: (id, event) => told(event.userId, write.endSession(id, event)),
-      endAll: (exceptId, event) => told(event.userId, write.endSessions(exceptId, event)),
+      endAll: (exceptId, event, onlyEnabled) =>
+        told(event.userId, write.endSessions(exceptId, event, onlyEnabled)),
       async list(userId, now, idleSince, limit) {
         const values = [userId, now, idleSince, limit]
         const rows = await database.run<SessionRow>({ name: 'sessions', text: LIST_SESSIONS, values })

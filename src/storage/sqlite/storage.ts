@@ -70,7 +70,8 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
     sessions: {
       open: (session, verifiedHash, event) => writer.run('openSession', session, verifiedHash, event),
       end: (id, event) => told(event.userId, writer.run('endSession', id, event)),
-      endAll: (exceptId, event) => told(event.userId, writer.run('endSessions', exceptId, event)),
+      endAll: (exceptId, event, onlyEnabled) =>
+        told(event.userId, writer.run('endSessions', exceptId, event, onlyEnabled)),
       list: (userId, now, idleSince, limit) =>
         reader
           .rows<SessionRow>(LIST_SESSIONS, userId, now, idleSince, limit)
