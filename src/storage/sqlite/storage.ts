@@ -3,7 +3,7 @@ import type { ChangeListener } from '../../auth/change-listener.ts'
 import type { UserMoment } from '../../auth/last-request-store.ts'
 import { type SessionRow, toSession, toUser, type UserRow } from '../rows.ts'
 import type { Storage } from '../storage.ts'
-import { eventPage } from './events.ts'
+import { eventPage, follow, logEnd } from './events.ts'
 import { exporter } from './exports.ts'
 import { count, page } from './lists.ts'
 import { bringUpToDate } from './migrate.ts'
@@ -92,6 +92,9 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
     events: {
       record: event => writer.run('record', event),
       list: query => turns.run(eventPage(reader, query)),
+      positions: 'counted',
+      follow: query => turns.run(follow(reader, query)),
+      end: () => logEnd(reader),
     },
     lastRequests: {
       noteLastRequests: (users, sessions) => writer.run('noteLastRequests', pairs(users), sessions),
