@@ -1,6 +1,7 @@
 /** The audit log, and how what is old goes. Each file runs by itself as well. */
 import './events/events.test.ts'
 import './events/expired-rows.test.ts'
+import './events/follow.test.ts'
 import './events/hang-up.test.ts'
 import './events/pages.test.ts'
 import './events/refusals.test.ts'

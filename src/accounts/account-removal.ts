@@ -1,5 +1,4 @@
 /** The end of an account by its owner's will. */
-import { ServiceError } from '../errors.ts'
 import { type Actor, newEvent } from '../users/event.ts'
 import type { User } from '../users/user.ts'
 import type { UserStore } from '../users/user-store.ts'
@@ -22,13 +21,13 @@ export class AccountRemoval {
 
   /**
    * Removes the user with all that belongs to them: sessions end, the e-mail is free again.
-   * @throws {ServiceError} `wrongPassword`, and as {@link PasswordConfirmation.confirm}
+   * @throws {ServiceError} `wrongPassword`, and as {@link PasswordConfirmation.confirmed}
    */
   async remove(user: User, password: string, actor: Actor, signal?: AbortSignal): Promise<void> {
     const { users, confirmation, mails, clock } = this.#parts
-    const verifiedHash = await confirmation.confirm(user, password, 'wrongPassword', signal)
-    const event = newEvent('user.deleted', actor, user.id, clock())
-    if (!(await users.remove(event, verifiedHash))) throw new ServiceError('signInRequired')
+    await confirmation.confirmed(user, password, 'wrongPassword', signal, verifiedHash =>
+      users.remove(newEvent('user.deleted', actor, user.id, clock()), verifiedHash),
+    )
     mails.accountDeleted(user.email)
   }
 }

@@ -1,6 +1,7 @@
 import type { Session } from '../auth/session.ts'
 import type { AuditEvent } from '../users/event.ts'
 import type { User } from '../users/user.ts'
+import type { UserRefusal } from '../users/user-store.ts'
 import type { MailedToken } from './mailed-token.ts'
 
 export type NewUser = Omit<User, 'lastRequestAt' | 'version'> & { readonly passwordHash: string }
@@ -24,12 +25,12 @@ export interface AccountStore {
    * Replaces a password's hash by another password's, ends every session of the user and opens this one, if at that very
    * moment the user is enabled and the password is still the one that was verified. What was mailed to reset the password,
    * or to change the e-mail, is of no use any more.
-   * @returns the user as changed, `undefined` when it is not so.
+   * @returns the user as changed, or why it was not.
    */
   changePassword(
     session: Session,
     verifiedHash: string,
     newHash: string,
     event: AuditEvent,
-  ): Promise<User | undefined>
+  ): Promise<User | UserRefusal>
 }

@@ -112,7 +112,9 @@ export class Accounts {
     const actor = { type: 'user', id: user.id, ip: client.ip } as const
     const event = newEvent('user.signed-in', actor, user.id, now, { session: session.id })
     // The account may have changed while the hash was computed: the store decides.
-    if (!(await sessions.open(session, passwordHash, event))) {
+    const outcome = await sessions.open(session, passwordHash, event)
+    if (outcome === 'accountDisabled') throw new ServiceError('accountDisabled')
+    if (outcome !== 'opened') {
       // Perhaps by a sign-in beside this one, which has hashed the same password anew.
       if (attempt < ATTEMPTS) return this.signIn({ email, password }, client, signedInAs, signal, attempt + 1)
       throw new ServiceError('wrongCredentials')

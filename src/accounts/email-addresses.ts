@@ -48,34 +48,43 @@ export class EmailAddresses {
 
   /**
    * Mails a link to an address that is to become the user's, and tells the one that it still is.
-   * @throws {ServiceError} `wrongPassword`, `emailIsCurrent`, `emailTaken` (unless requireEmailVerification), `tooManyRequests`, and as
-   * {@link PasswordConfirmation.confirm}
+   * @throws {ServiceError} `wrongPassword`, `emailIsCurrent`, `emailTaken` (unless requireEmailVerification),
+   * `tooManyRequests`, and as {@link PasswordConfirmation.confirmed}
    */
   async requestChange(user: User, change: EmailChange, actor: Actor, signal?: AbortSignal): Promise<void> {
     const { users, mailedTokens, mails, confirmation, takenEmails, requireEmailVerification, clock } =
       this.#parts
     const { email, password } = change
-    const verifiedHash = await confirmation.confirm(user, password, 'wrongPassword', signal)
-    if (email === user.email) throw new ServiceError('emailIsCurrent')
-    const holder = await users.findByEmail(email)
-    if (holder !== undefined && !requireEmailVerification) throw new ServiceError('emailTaken')
-    const now = clock()
-    const { token, stored } = newMailedToken('emailChange', user.id, email, now)
-    const event = newEvent('email.change-requested', actor, user.id, now)
-    if (!(await mailedTokens.add(stored, event, verifiedHash))) throw tooManyMails()
-    if (holder !== undefined) await takenEmails.tellHolder(email, actor.ip)
-    else mails.newEmail(email, token)
+    const add = async (verifiedHash: string) => {
+      if (email === user.email) throw new ServiceError('emailIsCurrent')
+      const holder = await users.findByEmail(email)
+      if (holder !== undefined && !requireEmailVerification) throw new ServiceError('emailTaken')
+      const now = clock()
+      const { token, stored } = newMailedToken('emailChange', user.id, email, now)
+      const event = newEvent('email.change-requested', actor, user.id, now)
+      const outcome = await mailedTokens.add(stored, event, verifiedHash)
+      return outcome === 'added' ? { token, isTaken: holder !== undefined } : outcome
+    }
+    const added = await confirmation.confirmed(user, password, 'wrongPassword', signal, add)
+    if (added === 'tooManyMails') throw tooManyMails()
+    if (added.isTaken) await takenEmails.tellHolder(email, actor.ip)
+    else mails.newEmail(email, added.token)
     mails.emailChangeRequested(user.email, email)
   }
 
-  /** Mails the link that verifies the user's address, if it is not verified. @throws {ServiceError} `tooManyRequests` */
+  /**
+   * Mails the link that verifies the user's address, if it is not verified.
+   * @throws {ServiceError} `tooManyRequests`; `signInRequired` when the user was disabled or removed in the meantime
+   */
   async resendVerification(user: User, actor: Actor): Promise<void> {
     if (user.emailVerified) return
     const { mailedTokens, mails, clock } = this.#parts
     const now = clock()
     const { token, stored } = newMailedToken('verification', user.id, user.email, now)
     const event = newEvent('email.verification-requested', actor, user.id, now)
-    if (!(await mailedTokens.add(stored, event, null))) throw tooManyMails()
+    const outcome = await mailedTokens.add(stored, event, null)
+    if (outcome === 'tooManyMails') throw tooManyMails()
+    if (outcome !== 'added') throw new ServiceError('signInRequired')
     mails.verification(user.email, token)
   }
 

@@ -27,7 +27,9 @@ export class Impersonation {
       impersonatedBy: actor.id,
     }
     const event = newEvent('user.impersonated', actor, userId, now, { session: session.id })
-    if (!(await sessions.open(session, null, event))) throw new ServiceError('accountDisabled')
+    const outcome = await sessions.open(session, null, event)
+    if (outcome !== 'opened')
+      throw new ServiceError(outcome === 'accountDisabled' ? 'accountDisabled' : 'userNotFound')
     return signedIn(tokens, knownUsers.withLatest(user), session)
   }
 }

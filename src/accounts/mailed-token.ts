@@ -4,7 +4,7 @@ import type { Session } from '../auth/session.ts'
 import type { AuditEvent, EventType } from '../users/event.ts'
 import { hexMoment } from '../users/ids.ts'
 import type { User } from '../users/user.ts'
-import type { MaybePromise } from '../users/user-store.ts'
+import type { MaybePromise, UserRefusal } from '../users/user-store.ts'
 import { EMAIL_CHANGE, PASSWORD_RESET, VERIFICATION } from './mailed-token-lifetimes.ts'
 
 /** `accountExists` resets a password too; apart, so that whoever signs up with a stranger's address uses up no reset of theirs. */
@@ -71,9 +71,12 @@ export interface MailedTokenStore {
   /**
    * Keeps a token, if the user is enabled and has not been mailed too many of its purpose ({@link MAILED_BY}).
    * @param verifiedHash where given, only while it is the hash of the user's password.
-   * @returns false where it is not kept.
    */
-  add(token: MailedToken, event: AuditEvent, verifiedHash: string | null): Promise<boolean>
+  add(
+    token: MailedToken,
+    event: AuditEvent,
+    verifiedHash: string | null,
+  ): Promise<'added' | 'tooManyMails' | UserRefusal>
   /** What is known of a token that can be used at a moment. */
   find(digest: string, now: number): MaybePromise<MailedToken | undefined>
   /**

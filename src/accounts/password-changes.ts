@@ -29,7 +29,7 @@ export class PasswordChanges {
 
   /**
    * Gives a user another password, and a fresh session in place of all that there are.
-   * @throws {ServiceError} `wrongCurrentPassword`, `newPasswordIsEmail`, `newPasswordIsCurrent`, and as {@link PasswordConfirmation.confirm}
+   * @throws {ServiceError} `wrongCurrentPassword`, `newPasswordIsEmail`, `newPasswordIsCurrent`, and as {@link PasswordConfirmation.confirmed}
    */
   async change(
     user: User,
@@ -41,16 +41,25 @@ export class PasswordChanges {
     const { id, email } = user
     if (isOwnEmail(newPassword, email)) throw new ServiceError('newPasswordIsEmail')
     const { accountStore, tokens, hashing, confirmation, mails, knownUsers, limits, clock } = this.#parts
-    const verifiedHash = await confirmation.confirm(user, currentPassword, 'wrongCurrentPassword', signal)
-    if (canonicalPassword(newPassword) === canonicalPassword(currentPassword))
-      throw new ServiceError('newPasswordIsCurrent')
-    const newHash = await hashing.hash(newPassword, signal)
-    const now = clock()
-    const session = newSession(id, now, limits, client)
-    const event = newEvent('password.changed', actor, id, now)
-    const changed = await accountStore.changePassword(session, verifiedHash, newHash, event)
-    if (changed === undefined) throw new ServiceError('signInRequired')
-    mails.passwordChanged(email)
+    let newHash: string | undefined
+    const change = async (verifiedHash: string) => {
+      if (canonicalPassword(newPassword) === canonicalPassword(currentPassword))
+        throw new ServiceError('newPasswordIsCurrent')
+      newHash ??= await hashing.hash(newPassword, signal)
+      const now = clock()
+      const session = newSession(id, now, limits, client)
+      const event = newEvent('password.changed', actor, id, now)
+      const changed = await accountStore.changePassword(session, verifiedHash, newHash, event)
+      return typeof changed === 'string' ? changed : { changed, session }
+    }
+    const { changed, session } = await confirmation.confirmed(
+      user,
+      currentPassword,
+      'wrongCurrentPassword',
+      signal,
+      change,
+    )
+    mails.passwordChanged(changed.email)
     return signedIn(tokens, knownUsers.withLatest(changed), session)
   }
 }

@@ -3,7 +3,7 @@
 import type { Hashing } from '../auth/hashing.ts'
 import { type ErrorName, ServiceError } from '../errors.ts'
 import type { User } from '../users/user.ts'
-import type { UserStore } from '../users/user-store.ts'
+import type { UserRefusal, UserStore } from '../users/user-store.ts'
 import { guessesOfUser, type PasswordGuesses } from './password-guesses.ts'
 
 export interface PasswordConfirmationParts {
@@ -11,6 +11,9 @@ export interface PasswordConfirmationParts {
   readonly hashing: Hashing
   readonly guesses: PasswordGuesses
 }
+
+/** How often something is tried whose account changes each time in the meantime. */
+const ATTEMPTS = 3
 
 export class PasswordConfirmation {
   readonly #parts: PasswordConfirmationParts
@@ -20,25 +23,51 @@ export class PasswordConfirmation {
   }
 
   /**
+   * Does what the right password alone allows. Where the store meets another hash, a sign-in has perhaps hashed the same
+   * password anew: then it is compared and tried again.
    * @param wrong the error for a wrong password: it names the field in which the password was sent.
-   * @returns the hash that the password was compared with; whoever acts upon it lets the store compare it again.
-   * @throws {ServiceError} `wrong`; `signInRequired` when the user has changed meanwhile; `tooManyRequests`, `overloaded`,
-   * `clientGone`, `draining`, `storeUnavailable`
+   * @param act gets the hash that the password was compared with, for the store to compare it once more.
+   * @throws {ServiceError} `wrong`; `signInRequired` when the user was disabled or removed meanwhile, or has another
+   * password; `tooManyRequests`, `overloaded`, `clientGone`, `draining`, `storeUnavailable`; what `act` throws
    */
-  async confirm(
-    { id, email }: User,
+  async confirmed<Outcome>(
+    user: User,
     password: string,
     wrong: ErrorName,
-    signal?: AbortSignal,
-  ): Promise<string> {
-    const { users, hashing, guesses } = this.#parts
-    const found = await users.findByEmail(email)
-    if (found === undefined || found.user.id !== id) throw new ServiceError('signInRequired')
-    const { passwordHash } = found
-    const hash = await guesses.check(guessesOfUser(id), async () =>
+    signal: AbortSignal | undefined,
+    act: (verifiedHash: string) => Promise<Outcome | UserRefusal>,
+  ): Promise<Exclude<Outcome, UserRefusal>> {
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+      const verifiedHash = await this.#verify(user, password, signal)
+      // Another password ends every session, this one too.
+      if (verifiedHash === undefined) throw new ServiceError(attempt === 1 ? wrong : 'signInRequired')
+      const outcome = await act(verifiedHash)
+      if (outcome === 'userNotFound' || outcome === 'accountDisabled') break
+      if (outcome !== 'passwordChanged') return outcome as Exclude<Outcome, UserRefusal>
+    }
+    throw new ServiceError('signInRequired')
+  }
+
+  /** @returns the hash of the user's password, `undefined` when the password is wrong. */
+  async #verify(user: User, password: string, signal: AbortSignal | undefined): Promise<string | undefined> {
+    const { hashing, guesses } = this.#parts
+    const passwordHash = await this.#passwordHash(user)
+    return guesses.check(guessesOfUser(user.id), async () =>
       (await hashing.verify(password, passwordHash, signal)) ? passwordHash : undefined,
     )
-    if (hash === undefined) throw new ServiceError(wrong)
-    return hash
+  }
+
+  /** The user may have another e-mail by now, which ends no session. @throws {ServiceError} `signInRequired` */
+  async #passwordHash({ id, email }: User): Promise<string> {
+    const { users } = this.#parts
+    let current = email
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+      const found = await users.findByEmail(current)
+      if (found?.user.id === id) return found.passwordHash
+      const user = await users.find(id)
+      if (user === undefined) break
+      current = user.email
+    }
+    throw new ServiceError('signInRequired')
   }
 }

@@ -68,6 +68,6 @@ export class PasswordResets {
     const now = clock()
     const { token, stored } = newMailedToken('passwordReset', id, email, now)
     const event = newEvent('password.reset-requested', anonymous(ip), id, now)
-    if (await mailedTokens.add(stored, event, null)) mails.passwordReset(email, token)
+    if ((await mailedTokens.add(stored, event, null)) === 'added') mails.passwordReset(email, token)
   }
 }

@@ -24,15 +24,19 @@ export class TakenEmails {
    * Tells the holder, unless too often, that somebody wants the address. Costs a write in any case, as an address does that
    * is free.
    * @param ip of whoever wants it.
+   * @returns false when the address is free by now.
    */
-  async tellHolder(email: string, ip: string | null): Promise<void> {
+  async tellHolder(email: string, ip: string | null): Promise<boolean> {
     const { users, mailedTokens, events, mails, clock } = this.#parts
     const holder = (await users.findByEmail(email))?.user
-    if (holder === undefined) return
+    if (holder === undefined) return false
     const now = clock()
     const { token, stored } = newMailedToken('accountExists', holder.id, email, now)
     const event = newEvent('user.sign-up-repeated', anonymous(ip), holder.id, now)
-    if (await mailedTokens.add(stored, event, null)) mails.accountExists(email, token)
+    const outcome = await mailedTokens.add(stored, event, null)
+    if (outcome === 'userNotFound') return false
+    if (outcome === 'added') mails.accountExists(email, token)
     else await events.record(event)
+    return true
   }
 }

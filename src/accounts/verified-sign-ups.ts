@@ -1,4 +1,5 @@
 /** Sign-ups whose e-mail has to be verified before a session is opened. */
+import { ServiceError } from '../errors.ts'
 import { newEvent } from '../users/event.ts'
 import type { SignUp } from './accounts.ts'
 import { newMailedToken } from './mailed-token.ts'
@@ -11,6 +12,9 @@ export interface VerifiedSignUpsParts extends NewAccountsParts {
   readonly mails: Mails
   readonly takenEmails: TakenEmails
 }
+
+/** How often a sign-up is tried whose e-mail is taken, and free again the next moment. */
+const ATTEMPTS = 3
 
 export class VerifiedSignUps {
   readonly #parts: VerifiedSignUpsParts
@@ -25,15 +29,25 @@ export class VerifiedSignUps {
    * @throws {ServiceError} `overloaded`, `clientGone`, `draining`, `storeUnavailable`
    */
   async register(input: SignUp, ip: string | null, signal?: AbortSignal): Promise<void> {
-    const { accountStore, hashing, mails, takenEmails, clock } = this.#parts
-    const { email } = input
+    const { hashing, takenEmails } = this.#parts
     const passwordHash = await hashing.hash(input.password, signal)
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+      if (await this.#add(input, passwordHash, ip)) return
+      if (await takenEmails.tellHolder(input.email, ip)) return
+      // Its holder has closed the account between the two.
+    }
+    throw new ServiceError('overloaded')
+  }
+
+  /** @returns false when the e-mail is taken. */
+  async #add(input: SignUp, passwordHash: string, ip: string | null): Promise<boolean> {
+    const { accountStore, mails, clock } = this.#parts
     const now = clock()
     const user = newUser(input, now)
-    const { token, stored } = newMailedToken('verification', user.id, email, now)
+    const { token, stored } = newMailedToken('verification', user.id, input.email, now)
     const event = newEvent('user.signed-up', { type: 'user', id: user.id, ip }, user.id, now)
-    if (await accountStore.addUser({ ...user, passwordHash }, event, { mailedToken: stored }))
-      mails.verification(email, token)
-    else await takenEmails.tellHolder(email, ip)
+    const added = await accountStore.addUser({ ...user, passwordHash }, event, { mailedToken: stored })
+    if (added) mails.verification(input.email, token)
+    return added
   }
 }

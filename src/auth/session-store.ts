@@ -1,6 +1,6 @@
 import type { AuditEvent } from '../users/event.ts'
 import type { User } from '../users/user.ts'
-import type { MaybePromise } from '../users/user-store.ts'
+import type { MaybePromise, UserRefusal } from '../users/user-store.ts'
 import type { Session } from './session.ts'
 
 /**
@@ -11,13 +11,15 @@ export interface SessionStore {
   /**
    * Opens a session if, at that very moment, the user is enabled and the password is still the one that was verified.
    * @param verifiedHash `null` for a session that no password opens.
-   * @returns false when it is not so.
    */
-  open(session: Session, verifiedHash: string | null, event: AuditEvent): Promise<boolean>
-  /** Ends one session of the event's user. @returns false when the user has no such session. */
-  end(id: string, event: AuditEvent): Promise<boolean>
-  /** Ends every session of the event's user, but for one. @returns false when there is no such user. */
-  endAll(exceptId: string | null, event: AuditEvent): Promise<boolean>
+  open(session: Session, verifiedHash: string | null, event: AuditEvent): Promise<'opened' | UserRefusal>
+  /** Ends one session of the event's user, who is enabled. */
+  end(id: string, event: AuditEvent): Promise<'ended' | 'sessionNotFound' | UserRefusal>
+  /**
+   * Ends every session of the event's user, but for one.
+   * @param onlyEnabled what users do themselves ends with their being disabled.
+   */
+  endAll(exceptId: string | null, event: AuditEvent, onlyEnabled: boolean): Promise<'ended' | UserRefusal>
   /** The newest sessions of a user that have not reached their absolute end or been idle since `idleSince`, newest first. */
   list(userId: string, now: number, idleSince: number, limit: number): MaybePromise<readonly Session[]>
   /**

@@ -27,11 +27,17 @@ export class Sessions {
     return store.list(userId, now, now - limits.idle, LIST_LIMIT)
   }
 
-  /** Ends a session of the user's own. @throws {ServiceError} `sessionNotFound`, also for another user's */
+  /**
+   * Ends a session of the user's own.
+   * @throws {ServiceError} `sessionNotFound`, also for another user's; `signInRequired` when the user was disabled or removed
+   * in the meantime
+   */
   async end(userId: string, id: string, actor: Actor): Promise<void> {
     const { store, clock } = this.#parts
     const event = newEvent('session.ended', actor, userId, clock(), { session: id })
-    if (!(await store.end(id, event))) throw new ServiceError('sessionNotFound')
+    const outcome = await store.end(id, event)
+    if (outcome === 'ended') return
+    throw new ServiceError(outcome === 'sessionNotFound' ? outcome : 'signInRequired')
   }
 
   /** Ends the session that asks; one that has ended meanwhile is what was wanted. */
@@ -42,23 +48,20 @@ export class Sessions {
 
   /** Ends a user's own sessions, but for one where `exceptId` is given. @throws {ServiceError} `signInRequired` */
   async endOwn(userId: string, actor: Actor, exceptId: string | null): Promise<void> {
-    if (!(await this.#endAll(userId, actor, exceptId))) throw new ServiceError('signInRequired')
+    const outcome = await this.#endAll(userId, actor, exceptId, true)
+    if (outcome !== 'ended') throw new ServiceError('signInRequired')
   }
 
   /** Ends a user's sessions. @throws {ServiceError} `userNotFound` */
   async endAll(userId: string, actor: Actor): Promise<void> {
-    if (!(await this.#endAll(userId, actor, null))) throw new ServiceError('userNotFound')
+    const outcome = await this.#endAll(userId, actor, null, false)
+    if (outcome !== 'ended') throw new ServiceError('userNotFound')
   }
 
-  #endAll(userId: string, actor: Actor, exceptId: string | null): Promise<boolean> {
+  #endAll(userId: string, actor: Actor, exceptId: string | null, onlyEnabled: boolean) {
     const { store, clock } = this.#parts
-    const event = newEvent(
-      'sessions.ended',
-      actor,
-      userId,
-      clock(),
-      exceptId === null ? null : { except: exceptId },
-    )
-    return store.endAll(exceptId, event)
+    const details = exceptId === null ? null : { except: exceptId }
+    const event = newEvent('sessions.ended', actor, userId, clock(), details)
+    return store.endAll(exceptId, event, onlyEnabled)
   }
 }

@@ -1,10 +1,13 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
-import { integer, type Reader, SettingFault } from '../setting-readers.ts'
+import { integer, oneOf, type Reader, SettingFault } from '../setting-readers.ts'
 import { type AuditEvent, EVENT_TYPES, type EventType } from '../users/event.ts'
+import { EVENT_SORTS, type EventFilter, type EventSort, type Events } from '../users/events.ts'
 import type { Users } from '../users/users.ts'
 import { presentEvent } from '../users/views.ts'
 import { moment, option, type StoreOptions, storeCommand, words } from './options.ts'
-import { print, table, tell } from './output.ts'
+import { print, table, tell, write } from './output.ts'
+import { stopSignal } from './progress.ts'
 import { withStore } from './store.ts'
 import { findUser } from './user-argument.ts'
 
@@ -15,6 +18,8 @@ interface EventsOptions extends StoreOptions {
   readonly before?: number
   readonly limit: number
   readonly cursor?: string
+  readonly sort: EventSort
+  readonly follow?: boolean
 }
 
 const isEventType = (text: string): text is EventType => (EVENT_TYPES as readonly string[]).includes(text)
@@ -36,28 +41,65 @@ const row = (event: AuditEvent): string[] => {
   return [at, type, userId, by, ip ?? '-', details === null ? '' : JSON.stringify(details)]
 }
 
-const list = ({ user, type, after, before, limit, cursor, ...options }: EventsOptions): Promise<void> =>
+const filterOf = async (
+  users: Users,
+  { user, type, after, before }: EventsOptions,
+): Promise<EventFilter> => ({
+  ...(user !== undefined && { userId: await userIdOf(users, user) }),
+  ...(type !== undefined && { type }),
+  ...(after !== undefined && { after }),
+  ...(before !== undefined && { before }),
+})
+
+/** Milliseconds from one look for new events to the next, and how many are read at once. */
+const POLL_INTERVAL = 1_000
+const PAGE = 100
+
+/** Writes events as they become visible, each in a line of its own, from `cursor` or else from now on, until Ctrl-C. */
+const follow = async (
+  events: Events,
+  filter: EventFilter,
+  { cursor, json }: EventsOptions,
+): Promise<void> => {
+  const signal = stopSignal('Stopping')
+  let next = cursor ?? (await events.end())
+  while (!signal.aborted) {
+    const page = await events.list({ filter, sort: 'at', limit: PAGE, cursor: next })
+    for (const event of page.events)
+      await write(`${json ? JSON.stringify(presentEvent(event)) : table([row(event)])}\n`)
+    next = page.nextCursor ?? next
+    if (page.events.length < PAGE) await sleep(POLL_INTERVAL, undefined, { signal }).catch(() => undefined)
+  }
+  tell(`To go on from here: --cursor ${next}`)
+}
+
+const list = (options: EventsOptions): Promise<void> =>
   withStore(options, async ({ users, events }) => {
-    const filter = {
-      ...(user !== undefined && { userId: await userIdOf(users, user) }),
-      ...(type !== undefined && { type }),
-      ...(after !== undefined && { after }),
-      ...(before !== undefined && { before }),
-    }
-    const page = await events.list(filter, limit, cursor)
+    const filter = await filterOf(users, options)
+    if (options.follow) return follow(events, filter, options)
+    const { limit, cursor, sort, json } = options
+    const page = await events.list({ filter, limit, cursor, sort })
     const { nextCursor } = page
     const body = { results: page.events.map(presentEvent), nextCursor }
-    print(options.json, body, table([COLUMNS, ...page.events.map(row)]))
-    if (!options.json && nextCursor !== null) tell(`The next page: --cursor ${nextCursor}`)
+    print(json, body, table([COLUMNS, ...page.events.map(row)]))
+    if (!json && nextCursor !== null) tell(`The next page: --cursor ${nextCursor}`)
   })
 
 export const eventsCommand = (program: Command): void => {
-  storeCommand(program, 'events', 'Show the audit log, newest first, page by page')
+  storeCommand(program, 'events', 'Show the audit log, newest first, page by page, or follow it')
     .addOption(option('--user <user>', 'of this user: an id, or an e-mail of one who is still there', words))
     .addOption(option('--type <type>', EVENT_TYPES.join(', '), eventType))
     .addOption(option('--after <moment>', 'later than this, such as 2026-01-31T09:30:00Z', moment))
     .addOption(option('--before <moment>', 'earlier than this', moment))
     .addOption(option('--limit <number>', 'events of a page, 1 to 100', integer(20, 1, 100)).default(20))
     .addOption(option('--cursor <cursor>', 'where the page before ended', words))
+    .addOption(
+      option(
+        '--sort <order>',
+        `${EVENT_SORTS.join(', ')}: newest first, or as the log grows`,
+        oneOf(...EVENT_SORTS),
+      ).default('-at'),
+    )
+    .option('--follow', 'write events as they come, from now or from --cursor on, until Ctrl-C')
     .action(list)
 }

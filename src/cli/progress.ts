@@ -26,10 +26,10 @@ export const lineProgress = () => {
 }
 
 /** A terminal's Ctrl-C arrives twice under npm, which passes it on: so the second one ends nothing either. */
-export const stopSignal = (): AbortSignal => {
+export const stopSignal = (message = 'Stopping after the users that are being written'): AbortSignal => {
   const stop = new AbortController()
   const onSignal = (): void => {
-    if (!stop.signal.aborted) tell('Stopping after the users that are being written')
+    if (!stop.signal.aborted) tell(message)
     stop.abort()
   }
   process.on('SIGINT', onSignal).on('SIGTERM', onSignal)

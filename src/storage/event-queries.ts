@@ -1,4 +1,4 @@
-/** The audit log's list, written once for every engine. */
+/** What the audit log's lists have in common on every engine. */
 import type { SelectQueryBuilder } from 'kysely'
 import type { EventFilter, EventQuery } from '../users/events.ts'
 import { firstIdAt } from '../users/ids.ts'
@@ -6,7 +6,10 @@ import type { DatabaseSchema } from './schema.ts'
 
 export type EventsQuery = SelectQueryBuilder<DatabaseSchema, 'events', object>
 
-const filtered = (events: EventsQuery, { userId, type, after, before }: EventFilter): EventsQuery => {
+export const filteredEvents = (
+  events: EventsQuery,
+  { userId, type, after, before }: EventFilter,
+): EventsQuery => {
   let result = events
   if (userId !== undefined) result = result.where('user_id', '=', userId)
   if (type !== undefined) result = result.where('type', '=', type)
@@ -17,7 +20,7 @@ const filtered = (events: EventsQuery, { userId, type, after, before }: EventFil
 
 /** One page, newest first: in the order of the primary key, or of an index by user or type that ends in it. */
 export const eventsQuery = (events: EventsQuery, { filter, beforeId, limit }: EventQuery) => {
-  const rows = filtered(events, filter)
+  const rows = filteredEvents(events, filter)
   return (beforeId === null ? rows : rows.where('id', '<', beforeId))
     .selectAll('events')
     .orderBy('id', 'desc')

@@ -2,6 +2,12 @@
 import type { AuditEvent } from '../users/event.ts'
 import type { EventsTable } from './schema.ts'
 
+/** An event without its position, which the store gives. */
+export type EventColumns = Omit<EventsTable, 'position'>
+
+/** An event as the engine returns one. */
+export type EventRow = EventColumns & { readonly position: number }
+
 /** In the order in which statements have them. */
 export const EVENT_COLUMNS = [
   'id',
@@ -12,9 +18,9 @@ export const EVENT_COLUMNS = [
   'user_id',
   'ip',
   'details',
-] as const satisfies readonly (keyof EventsTable)[]
+] as const satisfies readonly (keyof EventColumns)[]
 
-export const eventColumns = ({ id, at, type, actor, userId, details }: AuditEvent): EventsTable => ({
+export const eventColumns = ({ id, at, type, actor, userId, details }: AuditEvent): EventColumns => ({
   id,
   at,
   type,
@@ -25,7 +31,7 @@ export const eventColumns = ({ id, at, type, actor, userId, details }: AuditEven
   details: details && JSON.stringify(details),
 })
 
-export const toEvent = (row: EventsTable): AuditEvent => ({
+export const toEvent = (row: EventColumns): AuditEvent => ({
   id: row.id,
   at: row.at,
   type: row.type,

@@ -41,6 +41,8 @@ export interface LastRequestsTable {
 }
 
 export interface EventsTable {
+  /** See `0003-event-positions.ts`; given by the store. */
+  position: Generated<number>
   id: string
   at: number
   type: EventType

@@ -59,6 +59,16 @@ export interface AuditEvent {
   readonly details: EventDetails | null
 }
 
+/** The event, a millisecond after `last` where it would not be newer than that one. */
+export const eventAfter = (
+  event: AuditEvent,
+  last: Pick<AuditEvent, 'id' | 'at'> | undefined,
+): AuditEvent => {
+  if (last === undefined || last.id <= event.id) return event
+  const at = last.at + 1
+  return { ...event, id: newId(at), at }
+}
+
 /** @param at milliseconds since the epoch. */
 export const newEvent = (
   type: EventType,

@@ -14,6 +14,12 @@ export interface UpdateOptions {
   readonly versions: readonly number[] | null
 }
 
+/** Why nothing was done to a user: there is none, or no longer; it is disabled; its password is not the verified one any more. */
+export type UserRefusal = 'userNotFound' | 'accountDisabled' | 'passwordChanged'
+
+/** Why a user was not changed: disabled only where enabled users alone are changed. */
+export type UpdateRefusal = 'userNotFound' | 'accountDisabled' | 'versionChanged' | 'emailTaken'
+
 /**
  * What the use cases need of a store. Every write is on disk before its promise resolves; the event that it is given is
  * kept in the same transaction, if there was a change.
@@ -23,20 +29,20 @@ export interface UserStore {
   findByEmail(email: string): MaybePromise<{ user: User; passwordHash: string } | undefined>
   /**
    * A new e-mail, and a disabling, make mailed tokens of the user invalid.
-   * @returns the user as changed, `undefined` when there is none, `'emailTaken'` when another has that e-mail.
+   * @returns the user as changed, or why it was not.
    */
   update(
     id: string,
     changes: UserChanges,
     event: AuditEvent,
     options: UpdateOptions,
-  ): Promise<User | 'emailTaken' | undefined>
+  ): Promise<User | UpdateRefusal>
   /**
-   * Removes a user with all that belongs to them, and the addresses in their events.
+   * Removes a user with all that belongs to them, and the addresses in their events. The event becomes the newest of the
+   * user's: its moment is later than given where another one has a later one.
    * @param verifiedHash where given, only while it is the hash of the user's password, and the user is enabled.
-   * @returns false when there is no such user.
    */
-  remove(event: AuditEvent, verifiedHash: string | null): Promise<boolean>
+  remove(event: AuditEvent, verifiedHash: string | null): Promise<'removed' | UserRefusal>
   list(query: UserQuery): MaybePromise<readonly User[]>
   /** Costs time in proportion to the number of users: asked for by `count=true` alone. */
   count(filter: UserFilter): MaybePromise<number>

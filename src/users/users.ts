@@ -46,10 +46,8 @@ export class Users {
     const event = newEvent(eventType(changes), actor, id, this.#clock(), { fields: Object.keys(changes) })
     const options = { endSessions: changes.disabled === true, onlyEnabled: false, versions }
     const updated = await this.#store.update(id, complete, event, options)
-    if (updated === 'emailTaken') throw new ServiceError('emailTaken')
-    if (updated !== undefined) return updated
-    await this.get(id)
-    throw new ServiceError('versionChanged')
+    if (typeof updated === 'string') throw new ServiceError(updated)
+    return updated
   }
 
   /** @throws {ServiceError} `userNotFound` */
@@ -68,21 +66,21 @@ export class Users {
 
   /**
    * Changes a user's own names.
-   * @throws {ServiceError} `versionChanged`; `signInRequired` when the user was disabled in the meantime
+   * @throws {ServiceError} `versionChanged`; `signInRequired` when the user was disabled or removed in the meantime
    */
   async updateOwn(id: string, changes: OwnChanges, actor: Actor, versions: Versions): Promise<User> {
     const event = newEvent('user.changed', actor, id, this.#clock(), { fields: Object.keys(changes) })
     const options = { endSessions: false, onlyEnabled: true, versions }
     const updated = await this.#store.update(id, changes, event, options)
-    if (updated !== undefined && updated !== 'emailTaken') return updated
-    const current = await this.#store.find(id)
-    throw new ServiceError(current === undefined || current.disabled ? 'signInRequired' : 'versionChanged')
+    if (updated === 'userNotFound' || updated === 'accountDisabled') throw new ServiceError('signInRequired')
+    if (typeof updated === 'string') throw new ServiceError(updated)
+    return updated
   }
 
   /** Removes a user with all that belongs to them. @throws {ServiceError} `userNotFound` */
   async remove(id: string, actor: Actor): Promise<void> {
     const event = newEvent('user.deleted', actor, id, this.#clock())
-    if (!(await this.#store.remove(event, null))) throw new ServiceError('userNotFound')
+    if ((await this.#store.remove(event, null)) !== 'removed') throw new ServiceError('userNotFound')
   }
 
   /** @throws {ServiceError} `badCursor` */

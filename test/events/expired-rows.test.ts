@@ -5,6 +5,7 @@ import t from 'tap'
 import { newMailedToken } from '../../src/accounts/mailed-token.ts'
 import { newSession } from '../../src/auth/session.ts'
 import { newEvent, OPERATOR } from '../../src/users/event.ts'
+import { newUser } from '../storage/contract/fixtures.ts'
 import { connect, fileOf } from '../storage/sqlite-support.ts'
 import {
   accountStatus,
@@ -25,9 +26,6 @@ const DAY = 24 * HOUR
 /** A pass a second: instances take turns by whole ones. */
 const OFTEN = { startWithin: 1, interval: 10, pause: 1 }
 
-/** An event of the removal's own would be told from others by its user. */
-const NOBODY = 'nobody'
-
 const until = async (isSo: () => Promise<boolean> | boolean): Promise<void> => {
   while (!(await isSo())) await sleep(10)
 }
@@ -38,8 +36,9 @@ const allEvents = ({ services }: FastifyInstance) =>
 /** Leaves an event that is just too old, and waits for it to go: whatever comes before events in a pass has gone too. */
 const pass = async (app: FastifyInstance): Promise<void> => {
   const { storage, clock } = app.services
-  const old = newEvent('user.changed', OPERATOR, NOBODY, clock() - app.config.eventsKept - 1)
-  await storage.events.record(old)
+  const user = newUser()
+  const old = newEvent('user.created', OPERATOR, user.id, clock() - app.config.eventsKept - 1)
+  await storage.accounts.addUser(user, old, {})
   await until(async () => (await allEvents(app)).every(({ id }) => id !== old.id))
 }
 

@@ -2,9 +2,10 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { earlierThan, laterThan } from '../../../src/input/formats.ts'
 import { EVENT_TYPES, type EventType } from '../../../src/users/event.ts'
+import { EVENT_SORTS, type EventSort } from '../../../src/users/events.ts'
 import { AuditEvent } from '../../event-schema.ts'
 import { linkToNext, presentEvent } from '../../presenters.ts'
-import { ErrorBody, listProperties, NextCursor, Strict } from '../../schemas.ts'
+import { ErrorBody, listProperties, Strict } from '../../schemas.ts'
 
 const QueriedMoment = (description: string) =>
   Type.Optional(Type.String({ format: 'date-time', description }))
@@ -12,32 +13,45 @@ const QueriedMoment = (description: string) =>
 const EventsQuery = Strict({
   limit: listProperties.limit,
   cursor: listProperties.cursor,
+  sort: Type.Unsafe<EventSort>({
+    type: 'string',
+    enum: [...EVENT_SORTS],
+    default: '-at',
+    description:
+      'Newest first, or with `at` in the order in which events became visible, for consumers: then `nextCursor` is never `null`, and nothing is skipped',
+  }),
   userId: Type.Optional(Type.String({ normalize: 'lower', format: 'uuid' })),
   type: Type.Optional(Type.Unsafe<EventType>({ type: 'string', enum: [...EVENT_TYPES] })),
   after: QueriedMoment('Later than this'),
   before: QueriedMoment('Earlier than this'),
 })
 
-const EventPage = Type.Object({ results: Type.Array(AuditEvent), nextCursor: NextCursor })
+const NextEventCursor = Type.Unsafe<string | null>({
+  type: ['string', 'null'],
+  description:
+    '`null` on the last page of those that are newest first; with `sort=at` where to go on, also later',
+})
+
+const EventPage = Type.Object({ results: Type.Array(AuditEvent), nextCursor: NextEventCursor })
 
 const events: FastifyPluginAsyncTypebox = async app => {
   app.get(
     '',
     {
       schema: {
-        summary: 'The audit log, newest first',
+        summary: 'The audit log, newest first, or to be followed',
         querystring: EventsQuery,
         response: { 200: EventPage, 503: ErrorBody },
       },
     },
     async (request, reply) => {
-      const { limit, cursor, after, before, ...asked } = request.validatedData.query
+      const { limit, cursor, sort, after, before, ...asked } = request.validatedData.query
       const filter = {
         ...asked,
         ...(after !== undefined && { after: laterThan(after) }),
         ...(before !== undefined && { before: earlierThan(before) }),
       }
-      const { events, nextCursor } = await app.services.events.list(filter, limit, cursor)
+      const { events, nextCursor } = await app.services.events.list({ filter, limit, cursor, sort })
       linkToNext(request, reply.header('cache-control', 'no-store'), nextCursor)
       return { results: events.map(presentEvent), nextCursor }
     },

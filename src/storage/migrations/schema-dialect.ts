@@ -15,6 +15,8 @@ export interface SchemaDialect {
   readonly appendedOptions: RawBuilder<unknown> | null
   /** Whether the indexes of lists also have what lists are filtered by, to be decided without the row. */
   readonly coveringIndexes: boolean
+  /** Whether one transaction writes at a time. */
+  readonly oneWriter: boolean
   /** Whether instances count requests together, in a table. */
   readonly sharedRateLimits: boolean
 }

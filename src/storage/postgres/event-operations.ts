@@ -1,8 +1,8 @@
 /** The audit log's writes: each in the transaction of the change that it tells of. */
-import type { AuditEvent } from '../../users/event.ts'
+import { type AuditEvent, eventAfter } from '../../users/event.ts'
 import { EVENT_COLUMNS, eventColumns } from '../event-rows.ts'
 import { CHANNEL } from './change-feed.ts'
-import type { Statement } from './database.ts'
+import type { Run, Statement } from './database.ts'
 import { parameters, valuesOf } from './parameters.ts'
 
 /** In the order of {@link EVENT_COLUMNS}. */
@@ -11,10 +11,18 @@ export const eventValues = (event: AuditEvent): readonly unknown[] =>
 
 const INSERT_EVENT = `INSERT INTO events (${EVENT_COLUMNS.join(', ')}) VALUES (${parameters(EVENT_COLUMNS, 1)})`
 
-/** An event that changes nothing that anybody remembers. */
+/** An event that changes nothing that anybody remembers, in a transaction that has locked the user. */
 export const record = (event: AuditEvent): Statement => ({
   name: 'record',
   text: INSERT_EVENT,
+  values: eventValues(event),
+})
+
+/** An event that comes with no change, unless its user is gone: the lock is the one that a removal waits for. */
+export const recordOfUser = (event: AuditEvent): Statement => ({
+  name: 'record-of-user',
+  text: `WITH found AS (SELECT key FROM users WHERE id = $${EVENT_COLUMNS.indexOf('user_id') + 1} FOR KEY SHARE)
+    INSERT INTO events (${EVENT_COLUMNS.join(', ')}) SELECT ${parameters(EVENT_COLUMNS, 1)} FROM found`,
   values: eventValues(event),
 })
 
@@ -25,3 +33,12 @@ export const recordAndNotify = (event: AuditEvent): Statement => ({
     SELECT pg_notify($${EVENT_COLUMNS.length + 1}, user_id) FROM recorded`,
   values: [...eventValues(event), CHANNEL],
 })
+
+/** Keeps a removal's event as the newest of its user's, and tells every instance. The user has to be locked by then. */
+export const recordRemoval = async (run: Run, event: AuditEvent): Promise<void> => {
+  const [newest] = await run<Pick<AuditEvent, 'id' | 'at'>>({
+    text: 'SELECT id, at FROM events WHERE user_id = $1 ORDER BY id DESC LIMIT 1',
+    values: [event.userId],
+  })
+  await run(recordAndNotify(eventAfter(event, newest)))
+}

@@ -1,8 +1,66 @@
-/** The audit log's list. */
-import type { EventQuery } from '../../users/events.ts'
-import { eventsQuery } from '../event-queries.ts'
-import type { Statement } from './database.ts'
+/** The audit log's lists. */
+import { sql } from 'kysely'
+import {
+  type EventFilter,
+  type EventQuery,
+  type Followed,
+  type FollowQuery,
+  isLater,
+  LOG_START,
+  type LogPlace,
+} from '../../users/events.ts'
+import { eventsQuery, filteredEvents } from '../event-queries.ts'
+import { type EventRow, toEvent } from '../event-rows.ts'
+import type { Database, Statement } from './database.ts'
 import { queries, statement } from './queries.ts'
 
 export const eventPage = (query: EventQuery): Statement =>
   statement(eventsQuery(queries.selectFrom('events'), query))
+
+interface LogPart {
+  readonly filter: EventFilter
+  readonly after: LogPlace
+  /** Included. */
+  readonly upTo: LogPlace
+  readonly limit: number
+}
+
+/** In the order of an index by position, by user or by type. */
+export const logPart = ({ filter, after, upTo, limit }: LogPart): Statement =>
+  statement(
+    filteredEvents(queries.selectFrom('events'), filter)
+      .where(sql<boolean>`(position, id) > (${after.position}, ${after.id})`)
+      .where(sql<boolean>`(position, id) <= (${upTo.position}, ${upTo.id})`)
+      .selectAll('events')
+      .orderBy('position')
+      .orderBy('id')
+      .limit(limit),
+  )
+
+/**
+ * The last event before which nothing can appear any more: every transaction with a number below the snapshot's `xmin` has
+ * ended. One that stays open, in any database of the server, holds back all that came after it.
+ */
+export const LOG_END: Statement = {
+  name: 'log-end',
+  text: `SELECT position, id FROM events
+    WHERE position < (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint + event_shift())
+    ORDER BY position DESC, id DESC LIMIT 1`,
+  values: [],
+}
+
+export const logEnd = async (database: Database): Promise<LogPlace> => {
+  const [last] = await database.run<LogPlace>(LOG_END)
+  return last ?? LOG_START
+}
+
+export const follow = async (database: Database, query: FollowQuery): Promise<Followed> => {
+  const { filter, limit } = query
+  const after = query.after ?? LOG_START
+  const upTo = await logEnd(database)
+  if (!isLater(upTo, after)) return { events: [], next: after }
+  const rows = await database.run<EventRow>(logPart({ filter, after, upTo, limit }))
+  const last = rows.at(-1)
+  const next = rows.length === limit && last ? { position: last.position, id: last.id } : upTo
+  return { events: rows.map(toEvent), next }
+}

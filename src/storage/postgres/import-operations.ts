@@ -1,5 +1,6 @@
 /** Users from elsewhere: one statement for many, whatever their number. */
 import type { Imported, PortableUser } from '../../accounts/transfer-store.ts'
+import { ServiceError } from '../../errors.ts'
 import type { AuditEvent } from '../../users/event.ts'
 import { EVENT_COLUMNS, eventColumns } from '../event-rows.ts'
 import { USER_COLUMNS, userColumns } from '../rows.ts'
@@ -28,7 +29,10 @@ const IMPORT = `WITH given AS (
   )
   SELECT id, email FROM added`
 
-const FIND = 'SELECT id, email FROM users WHERE email = ANY($1::text[])'
+const FIND = 'SELECT id, email FROM users WHERE email = ANY($1::text[]) OR id = ANY($2::text[])'
+
+/** How often users are imported whose e-mail or id somebody has, and nobody the next moment. */
+const ATTEMPTS = 3
 
 const importStatement = (users: readonly PortableUser[], events: readonly AuditEvent[]): Statement => ({
   name: 'import',
@@ -50,18 +54,20 @@ interface Found {
 const idsByEmail = (rows: readonly Found[]): Map<string, string> =>
   new Map(rows.map(({ id, email }) => [email, id]))
 
-export const importOperations = (database: Database) => ({
-  async importUsers(
+export const importOperations = (database: Database) => {
+  /** @returns `null` for whom nothing is in the way any more. */
+  const attempt = async (
     users: readonly PortableUser[],
     events: readonly AuditEvent[],
-  ): Promise<readonly Imported[]> {
+  ): Promise<readonly (Imported | null)[]> => {
     const added = idsByEmail(await database.run<Found>(importStatement(users, events)))
     if (added.size === users.length) return users.map(() => ({ status: 'created' }))
     // A statement of its own: it sees those who were being added elsewhere when the first one met them.
-    const emails = users.map(({ email }) => email).filter(email => !added.has(email))
-    const found = idsByEmail(
-      await database.run<Found>({ name: 'import-found', text: FIND, values: [emails] }),
-    )
+    const others = users.filter(({ email }) => !added.has(email))
+    const values = [others.map(({ email }) => email), others.map(({ id }) => id)]
+    const there = await database.run<Found>({ name: 'import-found', text: FIND, values })
+    const found = idsByEmail(there)
+    const ids = new Set([...there.map(({ id }) => id), ...added.values()])
     return users.map(({ id, email }) => {
       if (added.get(email) === id) {
         // Were the same user to come twice, the second one is there already.
@@ -70,7 +76,31 @@ export const importOperations = (database: Database) => ({
         return { status: 'created' }
       }
       const existing = added.get(email) ?? found.get(email)
-      return existing === undefined ? { status: 'idTaken' } : { status: 'exists', id: existing }
+      if (existing !== undefined) return { status: 'exists', id: existing }
+      return ids.has(id) ? { status: 'idTaken' } : null
     })
-  },
-})
+  }
+
+  return {
+    async importUsers(
+      users: readonly PortableUser[],
+      events: readonly AuditEvent[],
+    ): Promise<readonly Imported[]> {
+      const outcomes = [...(await attempt(users, events))]
+      for (let attempts = 1; attempts < ATTEMPTS; attempts += 1) {
+        // Who was in the way has been removed since.
+        const open = users.flatMap((_, index) => (outcomes[index] === null ? [index] : []))
+        if (open.length === 0) break
+        const again = await attempt(
+          open.map(index => users[index] as PortableUser),
+          open.map(index => events[index] as AuditEvent),
+        )
+        for (const [position, index] of open.entries()) outcomes[index] = again[position] ?? null
+      }
+      return outcomes.map(outcome => {
+        if (outcome === null) throw new ServiceError('overloaded')
+        return outcome
+      })
+    },
+  }
+}

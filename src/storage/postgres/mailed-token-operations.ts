@@ -4,14 +4,12 @@ import type { Session } from '../../auth/session.ts'
 import type { AuditEvent } from '../../users/event.ts'
 import { firstIdAt } from '../../users/ids.ts'
 import type { User } from '../../users/user.ts'
+import type { UserRefusal } from '../../users/user-store.ts'
 import type { Database, Run } from './database.ts'
 import { record, recordAndNotify } from './event-operations.ts'
 import { addSessionStatement, END_SESSIONS } from './session-statements.ts'
-import { DROP_TOKENS, isEmailTaken, readUser } from './user-operations.ts'
-
-/** Locks the user: of several at once, each sees the events of those before. */
-const LOCK_USER = `SELECT key FROM users
-  WHERE id = $1 AND disabled = 0 AND ($2::text IS NULL OR password_hash = $2) FOR NO KEY UPDATE`
+import { lockUser, refusalOf } from './user-locks.ts'
+import { DROP_TOKENS, isEmailTaken, readChanged } from './user-operations.ts'
 
 const ADD_TOKEN = `INSERT INTO mailed_tokens (user_key, digest, purpose, email, created_at, expires_at)
   SELECT key, $2, $3, $4, $5, $6 FROM users WHERE id = $1
@@ -34,21 +32,26 @@ const RESET_HASH = `UPDATE users SET password_hash = $4, email_verified = 1, upd
 const DROP_TOKEN = 'DELETE FROM mailed_tokens WHERE digest = $1'
 
 const isUsable = async (run: Run, { digest, userId }: MailedToken, now: number): Promise<boolean> => {
-  const locked = await run({ text: LOCK_USER, values: [userId, null] })
-  if (locked.length === 0) return false
+  if (refusalOf(await lockUser(run, userId)) !== null) return false
   return (await run({ text: IS_USABLE, values: [digest, now, userId] })).length === 1
 }
 
 export const mailedTokenOperations = (database: Database) => ({
-  async addMailedToken(token: MailedToken, event: AuditEvent, verifiedHash: string | null): Promise<boolean> {
+  async addMailedToken(
+    token: MailedToken,
+    event: AuditEvent,
+    verifiedHash: string | null,
+  ): Promise<'added' | 'tooManyMails' | UserRefusal> {
     const { digest, purpose, userId, email, createdAt, expiresAt } = token
     const since = firstIdAt(createdAt - MAILED_WITHIN + 1)
     const values = [userId, digest, purpose, email, createdAt, expiresAt, since, MAILED_BY[purpose]]
     return database.transaction(async run => {
-      const locked = await run({ text: LOCK_USER, values: [userId, verifiedHash] })
-      if (locked.length === 0 || (await run({ text: ADD_TOKEN, values })).length === 0) return false
+      // Of several at once, each sees the events of those before.
+      const refused = refusalOf(await lockUser(run, userId, verifiedHash))
+      if (refused !== null) return refused
+      if ((await run({ text: ADD_TOKEN, values })).length === 0) return 'tooManyMails'
       await run(record(event))
-      return true
+      return 'added'
     })
   },
 
@@ -66,7 +69,7 @@ export const mailedTokenOperations = (database: Database) => ({
       }
       await run(verifies ? { text: DROP_TOKEN, values: [digest] } : { text: DROP_TOKENS, values: [userId] })
       await run(recordAndNotify(event))
-      return readUser(run, userId)
+      return readChanged(run, userId)
     })
   },
 
@@ -85,7 +88,7 @@ export const mailedTokenOperations = (database: Database) => ({
       await run({ text: END_SESSIONS, values: [userId, null] })
       await run(addSessionStatement(session))
       await run(recordAndNotify(event))
-      return readUser(run, userId)
+      return readChanged(run, userId)
     })
   },
 })

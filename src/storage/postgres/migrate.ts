@@ -3,6 +3,7 @@ import { Migrator } from 'kysely/migration'
 import pg from 'pg'
 import { migrations } from '../migrations/list.ts'
 import { connectionOptions, reason, survive } from './database.ts'
+import { raisePositions } from './event-positions.ts'
 import { POSTGRES_DIALECT } from './schema-dialect.ts'
 
 /** Milliseconds that a migration may take, another instance's included. */
@@ -20,6 +21,7 @@ export const migrate = async (url: string): Promise<void> => {
   try {
     const { error } = await new Migrator({ db, provider }).migrateToLatest()
     if (error !== undefined) throw error
+    await raisePositions(db)
   } finally {
     await db.destroy()
   }

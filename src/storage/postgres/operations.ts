@@ -1,7 +1,7 @@
 /** Every write. */
 import type { AuditEvent } from '../../users/event.ts'
 import type { Database } from './database.ts'
-import { record } from './event-operations.ts'
+import { recordOfUser } from './event-operations.ts'
 import { importOperations } from './import-operations.ts'
 import { lastRequestOperations } from './last-request-operations.ts'
 import { mailedTokenOperations } from './mailed-token-operations.ts'
@@ -16,6 +16,6 @@ export const operations = (database: Database) => ({
   ...importOperations(database),
 
   async record(event: AuditEvent): Promise<void> {
-    await database.run(record(event))
+    await database.run(recordOfUser(event))
   },
 })

@@ -15,5 +15,6 @@ export const POSTGRES_DIALECT: SchemaDialect = {
   appendedOptions: null,
   // A row of an index has 2,700 bytes at most: less than two long names in some scripts.
   coveringIndexes: false,
+  oneWriter: false,
   sharedRateLimits: true,
 }

@@ -2,13 +2,12 @@ import type { MailedToken } from '../../accounts/mailed-token.ts'
 import type { ChangeListener } from '../../auth/change-listener.ts'
 import { BoundedQueue } from '../../concurrency/bounded-queue.ts'
 import { ServiceError } from '../../errors.ts'
-import { toEvent } from '../event-rows.ts'
+import { type EventRow, toEvent } from '../event-rows.ts'
 import { type SessionRow, toSession, toUser, type UserRow } from '../rows.ts'
-import type { EventsTable } from '../schema.ts'
 import type { Storage } from '../storage.ts'
 import { ChangeFeed } from './change-feed.ts'
 import { Database } from './database.ts'
-import { eventPage } from './events.ts'
+import { eventPage, follow, logEnd } from './events.ts'
 import { expiredRows } from './expired-rows.ts'
 import { exporter } from './exports.ts'
 import { count, page } from './lists.ts'
@@ -95,7 +94,8 @@ export const openPostgresStorage = async (url: string, connections: number): Pro
     sessions: {
       open: write.openSession,
       end: (id, event) => told(event.userId, write.endSession(id, event)),
-      endAll: (exceptId, event) => told(event.userId, write.endSessions(exceptId, event)),
+      endAll: (exceptId, event, onlyEnabled) =>
+        told(event.userId, write.endSessions(exceptId, event, onlyEnabled)),
       async list(userId, now, idleSince, limit) {
         const values = [userId, now, idleSince, limit]
         const rows = await database.run<SessionRow>({ name: 'sessions', text: LIST_SESSIONS, values })
@@ -120,7 +120,10 @@ export const openPostgresStorage = async (url: string, connections: number): Pro
     },
     events: {
       record: write.record,
-      list: query => lists.run(async () => (await database.run<EventsTable>(eventPage(query))).map(toEvent)),
+      list: query => lists.run(async () => (await database.run<EventRow>(eventPage(query))).map(toEvent)),
+      positions: 'transactions',
+      follow: query => lists.run(() => follow(database, query)),
+      end: () => lists.run(() => logEnd(database)),
     },
     lastRequests: { noteLastRequests: write.noteLastRequests },
     rateLimit: rateLimits(database),

@@ -3,7 +3,7 @@ import pg from 'pg'
 import type { NewUser, NewUserExtras } from '../../accounts/account-store.ts'
 import type { AuditEvent } from '../../users/event.ts'
 import type { User, UserChanges } from '../../users/user.ts'
-import type { UpdateOptions } from '../../users/user-store.ts'
+import type { UpdateOptions, UpdateRefusal, UserRefusal } from '../../users/user-store.ts'
 import { EVENT_COLUMNS } from '../event-rows.ts'
 import {
   changedColumns,
@@ -16,16 +16,18 @@ import {
   userColumns,
 } from '../rows.ts'
 import type { Database, Run, Statement } from './database.ts'
-import { eventValues, recordAndNotify } from './event-operations.ts'
+import { eventValues, recordAndNotify, recordRemoval } from './event-operations.ts'
 import { parameters, valuesOf } from './parameters.ts'
 import { END_SESSIONS } from './session-statements.ts'
+import { lockUser, refusalOf } from './user-locks.ts'
 
 export const isEmailTaken = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && error.code === '23505' && error.constraint === 'users_by_email'
 
-export const readUser = async (run: Run, id: string): Promise<User | undefined> => {
+/** A user who was changed in the same transaction. */
+export const readChanged = async (run: Run, id: string): Promise<User> => {
   const [row] = await run<UserRow>({ text: `${selectUser()} WHERE id = $1`, values: [id] })
-  return row && toUser(row)
+  return toUser(row as UserRow)
 }
 
 export const DROP_TOKENS = 'DELETE FROM mailed_tokens WHERE user_key = (SELECT key FROM users WHERE id = $1)'
@@ -74,6 +76,13 @@ const addUserStatement = (
   ],
 })
 
+/** A user as an update meets one, locked. */
+interface UpdatedUser {
+  readonly disabled: number
+  readonly changed: boolean
+}
+
+/** Gives the {@link UpdatedUser}, if there is one. */
 const updateStatement = (
   id: string,
   changes: UserChanges,
@@ -82,10 +91,15 @@ const updateStatement = (
 ): Statement => {
   const set = { ...changedColumns(changes), updated_at: at }
   const assignments = Object.keys(set).map((column, index) => `${column} = $${index + 3}`)
-  const enabled = onlyEnabled ? 'AND disabled = 0' : ''
+  const enabled = onlyEnabled ? 'AND found.disabled = 0' : ''
   return {
-    text: `UPDATE users SET ${assignments.join(', ')}, version = version + 1
-      WHERE id = $1 AND ($2::bigint[] IS NULL OR version = ANY($2)) ${enabled} RETURNING id`,
+    text: `WITH found AS (
+        SELECT key, disabled, version FROM users WHERE id = $1 FOR NO KEY UPDATE
+      ), changed AS (
+        UPDATE users SET ${assignments.join(', ')}, version = users.version + 1 FROM found
+        WHERE users.key = found.key AND ($2::bigint[] IS NULL OR found.version = ANY($2)) ${enabled} RETURNING id
+      )
+      SELECT disabled, EXISTS (SELECT FROM changed) AS changed FROM found`,
     values: [id, versions, ...Object.values(set)],
   }
 }
@@ -103,10 +117,13 @@ export const userOperations = (database: Database) => ({
     changes: UserChanges,
     event: AuditEvent,
     options: UpdateOptions,
-  ): Promise<User | 'emailTaken' | undefined> {
+  ): Promise<User | UpdateRefusal> {
     return database.transaction(async run => {
       try {
-        if ((await run(updateStatement(id, changes, event.at, options))).length === 0) return undefined
+        const [user] = await run<UpdatedUser>(updateStatement(id, changes, event.at, options))
+        if (user === undefined) return 'userNotFound'
+        if (options.onlyEnabled && user.disabled === 1) return 'accountDisabled'
+        if (!user.changed) return 'versionChanged'
       } catch (error) {
         if (isEmailTaken(error)) return 'emailTaken'
         throw error
@@ -115,25 +132,21 @@ export const userOperations = (database: Database) => ({
       if (options.endSessions) await run({ text: END_SESSIONS, values: [id, null] })
       if (changes.disabled || changes.email !== undefined) await run({ text: DROP_TOKENS, values: [id] })
       await run(recordAndNotify(event))
-      return readUser(run, id)
+      return readChanged(run, id)
     })
   },
 
-  async removeUser(event: AuditEvent, verifiedHash: string | null): Promise<boolean> {
+  async removeUser(event: AuditEvent, verifiedHash: string | null): Promise<'removed' | UserRefusal> {
     const { userId } = event
     return database.transaction(async run => {
-      const found = await run({
-        text: `SELECT key FROM users
-          WHERE id = $1 AND ($2::text IS NULL OR (password_hash = $2 AND disabled = 0)) FOR UPDATE`,
-        values: [userId, verifiedHash],
-      })
-      if (found.length === 0) return false
+      const refused = refusalOf(await lockUser(run, userId, verifiedHash, 'UPDATE'), verifiedHash !== null)
+      if (refused !== null) return refused
       // In the order in which moments of sessions are noted: what the removal takes along has none.
       await run({ text: END_SESSIONS, values: [userId, null] })
       await run({ text: 'DELETE FROM users WHERE id = $1', values: [userId] })
-      await run(recordAndNotify(event))
+      await recordRemoval(run, event)
       await run({ text: FORGET_ADDRESSES, values: [userId] })
-      return true
+      return 'removed'
     })
   },
 })

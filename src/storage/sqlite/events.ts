@@ -1,8 +1,16 @@
-/** The audit log's list, which never holds the event loop for long. */
+/** The audit log's lists, which never hold the event loop for long. */
 import type { AuditEvent } from '../../users/event.ts'
-import type { EventQuery } from '../../users/events.ts'
-import { eventsQuery } from '../event-queries.ts'
-import { toEvent } from '../event-rows.ts'
+import {
+  type EventFilter,
+  type EventQuery,
+  type Followed,
+  type FollowQuery,
+  isLater,
+  LOG_START,
+  type LogPlace,
+} from '../../users/events.ts'
+import { eventsQuery, filteredEvents } from '../event-queries.ts'
+import { type EventRow, toEvent } from '../event-rows.ts'
 import { queries } from './queries.ts'
 import type { Reader } from './reader.ts'
 import type { Task } from './turns.ts'
@@ -22,6 +30,54 @@ export function* eventPage(reader: Reader, query: EventQuery): Task<readonly Aud
     page.push(...slice.filter(event => event.type === type))
     beforeId = slice.at(-1)?.id ?? null
     if (slice.length < SLICE || page.length >= query.limit) return page.slice(0, query.limit)
+    yield
+  }
+}
+
+export const FIRST = 'SELECT position, id FROM events ORDER BY position LIMIT 1'
+export const LAST = 'SELECT position, id FROM events ORDER BY position DESC LIMIT 1'
+
+interface LogPart {
+  readonly filter: EventFilter
+  /** Positions; the second one is included. */
+  readonly after: number
+  readonly upTo: number
+  readonly limit: number
+}
+
+/** In the order of the table, or of an index by user or type, which ends in positions. */
+export const logPart = ({ filter, after, upTo, limit }: LogPart) =>
+  filteredEvents(queries.selectFrom('events'), filter)
+    .where('position', '>', after)
+    .where('position', '<=', upTo)
+    .selectAll('events')
+    .orderBy('position')
+    .limit(limit)
+
+/** Positions are given while nobody else writes: what is visible is complete up to the last event. */
+export const logEnd = (reader: Reader): LogPlace => reader.get<LogPlace>(LAST) ?? LOG_START
+
+/** Positions that are looked through at a time for what no index leads to: one to two milliseconds where all have events. */
+const POSITIONS = 5_000
+
+/** Whether an index by position, by user or by type has nothing but what a filter asks for. */
+const isIndexed = ({ userId, type, after, before }: FollowQuery['filter']): boolean =>
+  after === undefined && before === undefined && (userId === undefined || type === undefined)
+
+export function* follow(reader: Reader, { filter, after, limit }: FollowQuery): Task<Followed> {
+  const end = logEnd(reader)
+  if (after !== null && !isLater(end, after)) return { events: [], next: after }
+  const first = reader.get<LogPlace>(FIRST)?.position ?? 0
+  const rows: EventRow[] = []
+  let from = Math.max(after?.position ?? LOG_START.position, first - 1)
+  for (;;) {
+    const upTo = isIndexed(filter) ? end.position : Math.min(end.position, from + POSITIONS)
+    rows.push(...reader.all(logPart({ filter, after: from, upTo, limit: limit - rows.length })))
+    const last = rows.at(-1)
+    if (rows.length === limit && last)
+      return { events: rows.map(toEvent), next: { position: last.position, id: last.id } }
+    if (upTo === end.position) return { events: rows.map(toEvent), next: end }
+    from = upTo
     yield
   }
 }

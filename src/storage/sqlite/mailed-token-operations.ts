@@ -4,19 +4,20 @@ import type { Session } from '../../auth/session.ts'
 import type { AuditEvent } from '../../users/event.ts'
 import { firstIdAt } from '../../users/ids.ts'
 import type { User } from '../../users/user.ts'
+import type { UserRefusal } from '../../users/user-store.ts'
 import type { Connection } from './database.ts'
 import type { SharedStatements } from './shared-statements.ts'
 import { isEmailTaken } from './user-operations.ts'
 
 const ADD_TOKEN = `INSERT INTO mailed_tokens (digest, purpose, user_key, email, created_at, expires_at)
   SELECT @digest, @purpose, key, @email, @createdAt, @expiresAt FROM users
-  WHERE id = @userId AND disabled = 0 AND (@verifiedHash IS NULL OR password_hash = @verifiedHash)
+  WHERE id = @userId
     AND (SELECT count(*) FROM events
          WHERE user_id = @userId AND id >= @since AND type IN (SELECT value FROM json_each(@mailedBy))
         ) < ${MAILED_AT_MOST}`
 
 export const prepareMailedTokenOperations = (db: Connection, shared: SharedStatements) => {
-  const { record, addSession, deleteSessions, deleteTokens, readUser } = shared
+  const { record, refusal, addSession, deleteSessions, deleteTokens, readChanged } = shared
   const addToken = db.prepare(ADD_TOKEN)
   const isUsable = db.prepare(
     `SELECT 1 FROM mailed_tokens WHERE digest = ? AND expires_at > ?
@@ -36,18 +37,24 @@ export const prepareMailedTokenOperations = (db: Connection, shared: SharedState
      WHERE id = @userId AND email = @email`,
   )
 
-  const changed = (event: AuditEvent): User | undefined => {
+  const changed = (event: AuditEvent): User => {
     record(event)
-    return readUser(event.userId)
+    return readChanged(event.userId)
   }
 
   return {
-    addMailedToken(token: MailedToken, event: AuditEvent, verifiedHash: string | null): boolean {
+    addMailedToken(
+      token: MailedToken,
+      event: AuditEvent,
+      verifiedHash: string | null,
+    ): 'added' | 'tooManyMails' | UserRefusal {
+      const refused = refusal(token.userId, verifiedHash)
+      if (refused !== null) return refused
       const since = firstIdAt(token.createdAt - MAILED_WITHIN + 1)
       const mailedBy = JSON.stringify(MAILED_BY[token.purpose])
-      if (addToken.run({ ...token, verifiedHash, since, mailedBy }).changes === 0) return false
+      if (addToken.run({ ...token, since, mailedBy }).changes === 0) return 'tooManyMails'
       record(event)
-      return true
+      return 'added'
     },
 
     confirmEmail(token: MailedToken, event: AuditEvent): User | 'emailTaken' | undefined {

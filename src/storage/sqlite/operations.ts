@@ -19,7 +19,7 @@ export const prepareOperations = (db: Connection) => {
     ...prepareLastRequestOperations(db),
     ...prepareImportOperations(db, shared),
     ...prepareExpiredRowOperations(db),
-    record: shared.record,
+    record: shared.recordOfUser,
 
     /** Does nothing; who waits for it has waited for everything before it. */
     barrier(): void {},

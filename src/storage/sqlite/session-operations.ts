@@ -2,20 +2,17 @@
 import type { Session } from '../../auth/session.ts'
 import type { AuditEvent } from '../../users/event.ts'
 import type { User } from '../../users/user.ts'
+import type { UserRefusal } from '../../users/user-store.ts'
 import type { Connection } from './database.ts'
-import { INSERT_SESSION, type SharedStatements, sessionParameters } from './shared-statements.ts'
+import type { SharedStatements } from './shared-statements.ts'
 
 export const prepareSessionOperations = (db: Connection, shared: SharedStatements) => {
-  const { record, addSession, deleteSessions, readUser } = shared
-  const addSessionIfUnchanged = db.prepare(
-    `${INSERT_SESSION} AND disabled = 0 AND (@verifiedHash IS NULL OR password_hash = @verifiedHash)`,
-  )
+  const { record, refusal, addSession, deleteSessions, readChanged } = shared
   const deleteSession = db.prepare(
     'DELETE FROM sessions WHERE id = ? AND user_key = (SELECT key FROM users WHERE id = ?)',
   )
   const setHash = db.prepare(
-    `UPDATE users SET password_hash = ?, updated_at = ?, version = version + 1
-     WHERE id = ? AND password_hash = ? AND disabled = 0`,
+    'UPDATE users SET password_hash = ?, updated_at = ?, version = version + 1 WHERE id = ?',
   )
   // What was mailed to reset the password or to change the e-mail: a verification stays good.
   const deleteResetTokens = db.prepare(
@@ -25,11 +22,12 @@ export const prepareSessionOperations = (db: Connection, shared: SharedStatement
   const replaceHash = db.prepare('UPDATE users SET password_hash = ? WHERE id = ? AND password_hash = ?')
 
   return {
-    openSession(session: Session, verifiedHash: string | null, event: AuditEvent): boolean {
-      if (addSessionIfUnchanged.run({ ...sessionParameters(session), verifiedHash }).changes === 0)
-        return false
+    openSession(session: Session, verifiedHash: string | null, event: AuditEvent): 'opened' | UserRefusal {
+      const refused = refusal(session.userId, verifiedHash)
+      if (refused !== null) return refused
+      addSession(session)
       record(event)
-      return true
+      return 'opened'
     },
 
     rehash(userId: string, from: string, to: string): void {
@@ -41,27 +39,32 @@ export const prepareSessionOperations = (db: Connection, shared: SharedStatement
       verifiedHash: string,
       newHash: string,
       event: AuditEvent,
-    ): User | undefined {
+    ): User | UserRefusal {
       const { userId } = session
-      if (setHash.run(newHash, event.at, userId, verifiedHash).changes === 0) return undefined
+      const refused = refusal(userId, verifiedHash)
+      if (refused !== null) return refused
+      setHash.run(newHash, event.at, userId)
       deleteResetTokens.run(userId)
       deleteSessions(userId, null)
       addSession(session)
       record(event)
-      return readUser(userId)
+      return readChanged(userId)
     },
 
-    endSession(id: string, event: AuditEvent): boolean {
-      if (deleteSession.run(id, event.userId).changes === 0) return false
+    endSession(id: string, event: AuditEvent): 'ended' | 'sessionNotFound' | UserRefusal {
+      const refused = refusal(event.userId, null)
+      if (refused !== null) return refused
+      if (deleteSession.run(id, event.userId).changes === 0) return 'sessionNotFound'
       record(event)
-      return true
+      return 'ended'
     },
 
-    endSessions(exceptId: string | null, event: AuditEvent): boolean {
-      if (readUser(event.userId) === undefined) return false
+    endSessions(exceptId: string | null, event: AuditEvent, onlyEnabled: boolean): 'ended' | UserRefusal {
+      const refused = refusal(event.userId, null, onlyEnabled)
+      if (refused !== null) return refused
       deleteSessions(event.userId, exceptId)
       record(event)
-      return true
+      return 'ended'
     },
   }
 }

@@ -3,7 +3,7 @@ import type { ChangeListener } from '../../auth/change-listener.ts'
 import type { UserMoment } from '../../auth/last-request-store.ts'
 import { type SessionRow, toSession, toUser, type UserRow } from '../rows.ts'
 import type { Storage } from '../storage.ts'
-import { eventPage } from './events.ts'
+import { eventPage, follow, logEnd } from './events.ts'
 import { exporter } from './exports.ts'
 import { count, page } from './lists.ts'
 import { bringUpToDate } from './migrate.ts'
@@ -70,7 +70,8 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
     sessions: {
       open: (session, verifiedHash, event) => writer.run('openSession', session, verifiedHash, event),
       end: (id, event) => told(event.userId, writer.run('endSession', id, event)),
-      endAll: (exceptId, event) => told(event.userId, writer.run('endSessions', exceptId, event)),
+      endAll: (exceptId, event, onlyEnabled) =>
+        told(event.userId, writer.run('endSessions', exceptId, event, onlyEnabled)),
       list: (userId, now, idleSince, limit) =>
         reader
           .rows<SessionRow>(LIST_SESSIONS, userId, now, idleSince, limit)
@@ -91,6 +92,9 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
     events: {
       record: event => writer.run('record', event),
       list: query => turns.run(eventPage(reader, query)),
+      positions: 'counted',
+      follow: query => turns.run(follow(reader, query)),
+      end: () => logEnd(reader),
     },
     lastRequests: {
       noteLastRequests: (users, sessions) => writer.run('noteLastRequests', pairs(users), sessions),

@@ -2,7 +2,7 @@
 import type { NewUser, NewUserExtras } from '../../accounts/account-store.ts'
 import type { AuditEvent } from '../../users/event.ts'
 import type { User, UserChanges } from '../../users/user.ts'
-import type { UpdateOptions } from '../../users/user-store.ts'
+import type { UpdateOptions, UpdateRefusal, UserRefusal } from '../../users/user-store.ts'
 import { changedColumns, USER_COLUMNS, userColumns } from '../rows.ts'
 import type { Connection } from './database.ts'
 import { parameters } from './parameters.ts'
@@ -17,14 +17,14 @@ export const isEmailTaken = (error: unknown): boolean =>
 export const INSERT_USER = `INSERT INTO users (${USER_COLUMNS.join(', ')}) VALUES (${parameters(USER_COLUMNS)})`
 
 export const prepareUserOperations = (db: Connection, shared: SharedStatements) => {
-  const { record, addSession, deleteSessions, deleteTokens, readUser } = shared
+  const { record, recordRemoval, refusal, addSession, deleteSessions, deleteTokens, readChanged } = shared
   const insertUser = db.prepare(INSERT_USER)
   const insertToken = db.prepare(
     `INSERT INTO mailed_tokens (digest, purpose, user_key, email, created_at, expires_at)
      SELECT @digest, @purpose, key, @email, @createdAt, @expiresAt FROM users WHERE id = @userId`,
   )
   const deleteUser = db.prepare('DELETE FROM users WHERE id = ?')
-  const deleteVerified = db.prepare('DELETE FROM users WHERE id = ? AND password_hash = ? AND disabled = 0')
+  const selectVersion = db.prepare<[string], number>('SELECT version FROM users WHERE id = ?').pluck()
   const forgetAddresses = db.prepare(
     `UPDATE events SET ip = NULL WHERE user_id = ? AND actor_type <> 'adminKey'`,
   )
@@ -48,19 +48,15 @@ export const prepareUserOperations = (db: Connection, shared: SharedStatements) 
       changes: UserChanges,
       event: AuditEvent,
       { endSessions, onlyEnabled, versions }: UpdateOptions,
-    ): User | 'emailTaken' | undefined {
+    ): User | UpdateRefusal {
+      const refused = refusal(id, null, onlyEnabled)
+      if (refused === 'userNotFound' || refused === 'accountDisabled') return refused
+      if (versions !== null && !versions.includes(selectVersion.get(id) ?? 0)) return 'versionChanged'
       const set = { ...changedColumns(changes), updated_at: event.at }
       const assignments = Object.keys(set).map(column => `${column} = @${column}`)
-      const conditions = [
-        'id = @id',
-        ...(onlyEnabled ? ['disabled = 0'] : []),
-        ...(versions === null ? [] : ['version IN (SELECT value FROM json_each(@versions))']),
-      ]
-      const update = `UPDATE users SET ${assignments.join(', ')}, version = version + 1
-        WHERE ${conditions.join(' AND ')}`
+      const update = `UPDATE users SET ${assignments.join(', ')}, version = version + 1 WHERE id = @id`
       try {
-        const { changes: rows } = db.prepare(update).run({ ...set, id, versions: JSON.stringify(versions) })
-        if (rows === 0) return undefined
+        db.prepare(update).run({ ...set, id })
       } catch (error) {
         if (isEmailTaken(error)) return 'emailTaken'
         throw error
@@ -68,17 +64,17 @@ export const prepareUserOperations = (db: Connection, shared: SharedStatements) 
       if (endSessions) deleteSessions(id, null)
       if (changes.disabled || changes.email !== undefined) deleteTokens(id)
       record(event)
-      return readUser(id)
+      return readChanged(id)
     },
 
-    removeUser(event: AuditEvent, verifiedHash: string | null): boolean {
+    removeUser(event: AuditEvent, verifiedHash: string | null): 'removed' | UserRefusal {
       const { userId } = event
-      const { changes } =
-        verifiedHash === null ? deleteUser.run(userId) : deleteVerified.run(userId, verifiedHash)
-      if (changes === 0) return false
-      record(event)
+      const refused = refusal(userId, verifiedHash, verifiedHash !== null)
+      if (refused !== null) return refused
+      deleteUser.run(userId)
+      recordRemoval(event)
       forgetAddresses.run(userId)
-      return true
+      return 'removed'
     },
   }
 }

@@ -122,7 +122,7 @@ export const accounts: Part = async (t, open) => {
   t.test('a session is opened for the hash that was verified', async t => {
     const { user, session: first, userKey } = await add(storage)
     const session = sessionOf(user.id, { createdAt: NOW + 5, lastRequestAt: NOW + 6 })
-    t.equal(await storage.sessions.open(session, user.passwordHash, eventOf(session.userId)), true)
+    t.equal(await storage.sessions.open(session, user.passwordHash, eventOf(session.userId)), 'opened')
     t.strictSame(await storage.sessions.find(session.id), { session, user: asStored(user), userKey })
     t.strictSame((await storage.sessions.find(first.id))?.session, first)
   })
@@ -131,10 +131,14 @@ export const accounts: Part = async (t, open) => {
     const changed = await add(storage)
     await storage.accounts.rehash(changed.user.id, changed.user.passwordHash, 'another')
     const disabled = await add(storage, { disabled: true })
-    const refused = [changed.user, disabled.user, newUser()]
-    for (const user of refused) {
+    const refused = [
+      [changed.user, 'passwordChanged'],
+      [disabled.user, 'accountDisabled'],
+      [newUser(), 'userNotFound'],
+    ] as const
+    for (const [user, reason] of refused) {
       const session = sessionOf(user.id)
-      t.equal(await storage.sessions.open(session, user.passwordHash, eventOf(session.userId)), false)
+      t.equal(await storage.sessions.open(session, user.passwordHash, eventOf(session.userId)), reason)
       t.equal(await storage.sessions.find(session.id), undefined)
     }
   })

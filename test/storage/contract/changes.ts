@@ -55,7 +55,7 @@ export const changes: Part = async (t, open) => {
     const before = await storage.users.count({})
     t.equal(
       await storage.users.update(uuidv7(), { firstName: 'Nobody' }, eventOf(uuidv7(), LATER), END),
-      undefined,
+      'userNotFound',
     )
     t.equal(await storage.users.count({}), before)
   })
@@ -92,15 +92,13 @@ export const changes: Part = async (t, open) => {
     const storage = await open(t)
     const { user } = await add(storage)
     const own = { endSessions: false, onlyEnabled: true, versions: null }
-    t.equal(
-      (await storage.users.update(user.id, { firstName: 'Enabled' }, eventOf(user.id, NOW), own)) !==
-        undefined,
-      true,
-    )
+    t.match(await storage.users.update(user.id, { firstName: 'Enabled' }, eventOf(user.id, NOW), own), {
+      firstName: 'Enabled',
+    })
     await storage.users.update(user.id, { disabled: true }, eventOf(user.id, NOW), END)
     t.equal(
       await storage.users.update(user.id, { firstName: 'Disabled' }, eventOf(user.id, NOW), own),
-      undefined,
+      'accountDisabled',
     )
     t.equal((await storage.users.find(user.id))?.firstName, 'Enabled')
   })

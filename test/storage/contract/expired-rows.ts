@@ -134,7 +134,7 @@ export const expiredRows: Part = async (t, openStore) => {
           removeAll(other, 100),
           one.lastRequests.noteLastRequests([], moments.toReversed()),
           other.lastRequests.noteLastRequests([], moments),
-          other.sessions.endAll(null, eventOf(ending)),
+          other.sessions.endAll(null, eventOf(ending), true),
         ]),
       )
       await removeAll(one, 100)

@@ -33,7 +33,7 @@ export const mailedTokens: Part = async (t, open) => {
     const [verification, emailChange, passwordReset] = PURPOSES.map(purpose => tokenOf(purpose, added.user))
     if (!(verification && emailChange && passwordReset)) throw new Error('no tokens')
     const tokens = { verification, emailChange, passwordReset }
-    for (const token of Object.values(tokens)) t.equal(await keep(token), true)
+    for (const token of Object.values(tokens)) t.equal(await keep(token), 'added')
     return { ...added, tokens }
   }
   const usable = async (tokens: Record<string, MailedToken>) => {
@@ -53,7 +53,7 @@ export const mailedTokens: Part = async (t, open) => {
     for (const purpose of PURPOSES) {
       const { user } = await add(storage)
       const token = tokenOf(purpose, user)
-      t.equal(await keep(token), true)
+      t.equal(await keep(token), 'added')
       t.strictSame(await storage.mailedTokens.find(token.digest, NOW), token)
       t.strictSame(await storage.mailedTokens.find(token.digest, token.expiresAt - 1), token)
       t.equal(await storage.mailedTokens.find(token.digest, token.expiresAt), undefined, 'at its end')
@@ -78,27 +78,27 @@ export const mailedTokens: Part = async (t, open) => {
     const { user } = await add(storage)
     const { user: disabled } = await add(storage, { disabled: true })
     const refused = [
-      { token: tokenOf('verification', newUser()), hash: null },
-      { token: tokenOf('passwordReset', disabled), hash: null },
-      { token: tokenOf('emailChange', disabled), hash: disabled.passwordHash },
-      { token: tokenOf('emailChange', user), hash: 'another hash' },
+      { token: tokenOf('verification', newUser()), hash: null, reason: 'userNotFound' },
+      { token: tokenOf('passwordReset', disabled), hash: null, reason: 'accountDisabled' },
+      { token: tokenOf('emailChange', disabled), hash: disabled.passwordHash, reason: 'accountDisabled' },
+      { token: tokenOf('emailChange', user), hash: 'another hash', reason: 'passwordChanged' },
     ]
-    for (const { token, hash } of refused) {
-      t.equal(await keep(token, hash), false)
+    for (const { token, hash, reason } of refused) {
+      t.equal(await keep(token, hash), reason)
       t.equal(await storage.mailedTokens.find(token.digest, NOW), undefined)
     }
-    t.equal(await keep(tokenOf('emailChange', user), user.passwordHash), true)
+    t.equal(await keep(tokenOf('emailChange', user), user.passwordHash), 'added')
   })
 
   t.test('so many of a purpose are kept within an hour, for each user apart', async t => {
     const { user } = await add(storage)
     const { user: other } = await add(storage)
     for (let number = 0; number < MAILED_AT_MOST; number += 1)
-      t.equal(await keep(tokenOf('passwordReset', user, NOW + number)), true, `number ${number + 1}`)
-    t.equal(await keep(tokenOf('passwordReset', user, NOW + MAILED_WITHIN - 1)), false)
-    t.equal(await keep(tokenOf('verification', user)), true, 'of another purpose')
-    t.equal(await keep(tokenOf('passwordReset', other)), true, "another user's")
-    t.equal(await keep(tokenOf('passwordReset', user, NOW + MAILED_WITHIN + 1)), true, 'an hour later')
+      t.equal(await keep(tokenOf('passwordReset', user, NOW + number)), 'added', `number ${number + 1}`)
+    t.equal(await keep(tokenOf('passwordReset', user, NOW + MAILED_WITHIN - 1)), 'tooManyMails')
+    t.equal(await keep(tokenOf('verification', user)), 'added', 'of another purpose')
+    t.equal(await keep(tokenOf('passwordReset', other)), 'added', "another user's")
+    t.equal(await keep(tokenOf('passwordReset', user, NOW + MAILED_WITHIN + 1)), 'added', 'an hour later')
   })
 
   t.test('also of a hundred at once, on two instances', async t => {
@@ -110,7 +110,7 @@ export const mailedTokens: Part = async (t, open) => {
         return (index % 2 ? here : there).mailedTokens.add(token, requestOf(token), null)
       }),
     )
-    t.equal(kept.filter(Boolean).length, MAILED_AT_MOST)
+    t.equal(kept.filter(outcome => outcome === 'added').length, MAILED_AT_MOST)
   })
 
   t.test('a verification verifies, and uses up itself alone', async t => {
@@ -208,7 +208,7 @@ export const mailedTokens: Part = async (t, open) => {
     const addWithToken = async (purpose: MailPurpose) => {
       const { user } = await add(storage)
       const token = tokenOf(purpose, user)
-      t.equal(await storage.mailedTokens.add(token, eventOf(user.id), null), true)
+      t.equal(await storage.mailedTokens.add(token, eventOf(user.id), null), 'added')
       return { user, token }
     }
     for (const purpose of ['verification', 'emailChange'] as const) {

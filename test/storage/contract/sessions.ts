@@ -44,11 +44,11 @@ export const sessions: Part = async (t, open) => {
   t.test('a session is ended by its user alone, once', async t => {
     const { user, session } = await add(storage)
     const stranger = await add(storage)
-    t.equal(await storage.sessions.end(session.id, eventOf(stranger.user.id)), false)
+    t.equal(await storage.sessions.end(session.id, eventOf(stranger.user.id)), 'sessionNotFound')
     t.ok(await storage.sessions.find(session.id))
-    t.equal(await storage.sessions.end(session.id, eventOf(user.id)), true)
+    t.equal(await storage.sessions.end(session.id, eventOf(user.id)), 'ended')
     t.equal(await storage.sessions.find(session.id), undefined)
-    t.equal(await storage.sessions.end(session.id, eventOf(user.id)), false)
+    t.equal(await storage.sessions.end(session.id, eventOf(user.id)), 'sessionNotFound')
     t.ok(await storage.sessions.find(stranger.session.id))
   })
 
@@ -56,11 +56,17 @@ export const sessions: Part = async (t, open) => {
     const { user, session } = await add(storage)
     const stranger = await add(storage)
     await openMore(storage, user.id, user.passwordHash, 5)
-    t.equal(await storage.sessions.endAll(session.id, eventOf(user.id)), true)
+    t.equal(await storage.sessions.endAll(session.id, eventOf(user.id), true), 'ended')
     t.strictSame(await idsOf(user.id), [session.id])
-    t.equal(await storage.sessions.endAll(null, eventOf(user.id)), true)
+    t.equal(await storage.sessions.endAll(null, eventOf(user.id), true), 'ended')
     t.strictSame(await idsOf(user.id), [])
-    t.equal(await storage.sessions.endAll(null, eventOf(uuidv7())), false)
+    t.equal(await storage.sessions.endAll(null, eventOf(uuidv7()), false), 'userNotFound')
+    const disabled = await add(storage, { disabled: true })
+    t.equal(await storage.sessions.endAll(null, eventOf(disabled.user.id), true), 'accountDisabled')
+    t.equal(await storage.sessions.end(disabled.session.id, eventOf(disabled.user.id)), 'accountDisabled')
+    t.equal(await storage.sessions.end(uuidv7(), eventOf(uuidv7())), 'userNotFound')
+    t.strictSame(await idsOf(disabled.user.id), [disabled.session.id])
+    t.equal(await storage.sessions.endAll(null, eventOf(disabled.user.id), false), 'ended')
     t.strictSame(await idsOf(stranger.user.id), [stranger.session.id])
   })
 
@@ -74,7 +80,7 @@ export const sessions: Part = async (t, open) => {
         'new hash',
         eventOf(fresh.userId, fresh.createdAt),
       ),
-      undefined,
+      'passwordChanged',
     )
     t.strictSame(await idsOf(user.id), [session.id], 'nothing has changed')
     const changed = await storage.accounts.changePassword(
@@ -98,7 +104,7 @@ export const sessions: Part = async (t, open) => {
         'newer',
         eventOf(sessionOf(user.id).userId, sessionOf(user.id).createdAt),
       ),
-      undefined,
+      'accountDisabled',
     )
     t.strictSame(await idsOf(user.id), [])
   })
@@ -109,7 +115,7 @@ export const sessions: Part = async (t, open) => {
       const [here, there] = [await open(t), await open(t)]
       const ends: Record<string, (userId: string, hash: string, id: string) => Promise<unknown>> = {
         end: (userId, _hash, id) => here.sessions.end(id, eventOf(userId)),
-        endAll: userId => here.sessions.endAll(null, eventOf(userId)),
+        endAll: userId => here.sessions.endAll(null, eventOf(userId), true),
         changePassword: (userId, hash) =>
           here.accounts.changePassword(
             sessionOf(userId),

@@ -86,7 +86,7 @@ export const transfers: Part = async (t, open) => {
     const user = portable({ lastRequestAt: NOW })
     await importUsers(storage, [user])
     const session = sessionOf(user.id)
-    t.ok(await storage.sessions.open(session, user.passwordHash, eventOf(user.id)))
+    t.equal(await storage.sessions.open(session, user.passwordHash, eventOf(user.id)), 'opened')
     const found = await storage.sessions.find(session.id)
     t.equal(found?.user.lastRequestAt, NOW)
     await storage.lastRequests.noteLastRequests([{ key: found?.userKey ?? Number.NaN, at: NOW + 1 }], [])
