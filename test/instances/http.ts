@@ -95,6 +95,7 @@ export const calls = {
     headers: bearer(token),
     body: { firstName },
   }),
+  signOut: (token: string): Call => ({ method: 'POST', path: '/account/sign-out', headers: bearer(token) }),
   list: (): Call => ({ method: 'GET', path: '/admin/users?limit=5', headers: { 'x-admin-key': ADMIN_KEY } }),
   disable: (id: string): Call => ({
     method: 'PUT',
