@@ -2,18 +2,38 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { chownSync, cpSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chownSync,
+  copyFileSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer, Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import pg from 'pg'
 
 export interface PostgresServer {
   /** Of the database `postgres`, as its superuser. */
   readonly url: string
   /** Ends it as a crash would, and starts it again on the same data and port after `away` milliseconds. */
   crash(away?: number): Promise<void>
+  /** Stops all of its processes where they are: connections stay open, and nobody answers. Ends with {@link kill}. */
+  freeze(): void
+  /** Kills all of its processes at once. */
+  kill(): Promise<void>
+  /** Starts it again, as what its data says. */
+  start(): Promise<void>
+  /** Makes a standby of this server, which must not run: on a copy of the primary's data, which goes on meanwhile. */
+  follow(primary: PostgresServer): Promise<void>
   stop(): Promise<void>
 }
 
@@ -23,6 +43,9 @@ export interface PostgresOptions {
   /** Settings for the server's command line. */
   readonly settings?: Readonly<Record<string, string>>
 }
+
+/** Settings of servers that follow each other: log for a standby that starts, and no 5 s of rest after a lost primary. */
+export const REPLICATION = { wal_keep_size: '512MB', wal_retrieve_retry_interval: '100ms' } as const
 
 interface Binaries {
   readonly initdb: string
@@ -73,21 +96,191 @@ const settingsOf = ({ durable = false, settings = {} }: PostgresOptions): string
     ([name, value]) => ['-c', `${name}=${value}`],
   )
 
+/** What is not copied: a standby has its own, or fetches it. */
+const OWN_FILES = [
+  'postmaster.pid',
+  'postmaster.opts',
+  'postgresql.auto.conf',
+  'backup_label',
+  'standby.signal',
+]
+const OWN_FOLDERS = ['pg_wal', 'pg_replslot', 'pg_stat_tmp', 'pg_dynshmem', 'pg_notify']
+
+const ours = (path: string): void => {
+  if (isRoot) chownSync(path, NOBODY, NOBODY)
+}
+
+const write = (path: string, text: string): void => {
+  writeFileSync(path, text, { mode: 0o600 })
+  ours(path)
+}
+
+const isGone = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT'
+
+/** Copies a folder whose files come and go meanwhile. */
+const copyFolder = (from: string, to: string, skipped: readonly string[] = []): void => {
+  for (const entry of readdirSync(from, { withFileTypes: true })) {
+    if (skipped.includes(entry.name)) continue
+    const [source, target] = [join(from, entry.name), join(to, entry.name)]
+    try {
+      if (entry.isDirectory()) {
+        mkdirSync(target, { mode: 0o700 })
+        ours(target)
+        copyFolder(source, target, OWN_FOLDERS.includes(entry.name) ? readdirSync(source) : [])
+      } else {
+        copyFileSync(source, target)
+        ours(target)
+      }
+    } catch (error) {
+      if (!isGone(error)) throw error
+    }
+  }
+}
+
+/** Copies the data of a server that runs, without `pg_basebackup`, which the packages leave out. */
+const backUp = async (url: string, to: string): Promise<void> => {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    const { rows } = await client.query<{
+      folder: string
+    }>(`SELECT current_setting('data_directory') AS folder,
+      pg_backup_start('standby', fast => true)`)
+    copyFolder(rows[0]?.folder ?? '', to, OWN_FILES)
+    const stopped = await client.query<{ labelfile: string }>(
+      'SELECT labelfile FROM pg_backup_stop(wait_for_archive => false)',
+    )
+    write(join(to, 'backup_label'), stopped.rows[0]?.labelfile ?? '')
+  } finally {
+    await client.end()
+  }
+}
+
+const childrenOf = (pid: number): number[] => {
+  try {
+    const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+    return text.split(' ').filter(Boolean).map(Number)
+  } catch {
+    return []
+  }
+}
+
+const signal = (pid: number, name: NodeJS.Signals): void => {
+  try {
+    process.kill(pid, name)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+  }
+}
+
+/** A server in a temporary folder, which has no data yet, on a port of the loopback that was free. */
+const createServerIn = async (
+  folder: string,
+  { postgres }: Binaries,
+  password: string,
+  options: PostgresOptions,
+): Promise<PostgresServer> => {
+  const data = join(folder, 'data')
+  const port = await freePort()
+  const args = ['-D', data, '-p', String(port), '-h', '127.0.0.1', '-k', folder, ...settingsOf(options)]
+  let server: ChildProcess
+
+  const start = async (): Promise<void> => {
+    server = spawn(postgres, args, { ...user, cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] })
+    const { promise: ready, resolve, reject } = Promise.withResolvers<void>()
+    let output = ''
+    server.stderr?.on('data', chunk => {
+      output += chunk
+      if (/ready to accept (read-only )?connections/.test(output)) resolve()
+    })
+    server.once('exit', () => reject(new Error(`PostgreSQL did not start:\n${output}`)))
+    await ready
+    // It keeps nobody waiting who has nothing else to do.
+    server.unref()
+    if (server.stderr instanceof Socket) server.stderr.unref()
+  }
+
+  const isRunning = (): boolean => server.exitCode === null && server.signalCode === null
+
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    if (!isRunning()) return
+    server.ref()
+    const exited = once(server, 'exit')
+    server.kill(signal)
+    await exited
+  }
+
+  /** The first process before its children, so that it makes no other ones. */
+  const processes = (): number[] => {
+    const pid = server.pid ?? 0
+    signal(pid, 'SIGSTOP')
+    return [pid, ...childrenOf(pid)]
+  }
+
+  const endAtExit = (): void => {
+    if (isRunning()) for (const pid of processes()) signal(pid, 'SIGKILL')
+  }
+  process.once('exit', endAtExit)
+
+  return {
+    url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`,
+    // Immediate shutdown: nothing is finished, the log is replayed at the next start.
+    async crash(away = 0) {
+      await end('SIGQUIT')
+      await sleep(away)
+      await start()
+    },
+    freeze() {
+      for (const pid of processes()) signal(pid, 'SIGSTOP')
+    },
+    async kill() {
+      if (!isRunning()) return
+      server.ref()
+      const exited = once(server, 'exit')
+      for (const pid of processes().reverse()) signal(pid, 'SIGKILL')
+      await exited
+    },
+    start,
+    async follow(primary) {
+      // The folder itself stays: by it PostgreSQL finds the shared memory that a killed server has left behind.
+      mkdirSync(data, { recursive: true, mode: 0o700 })
+      ours(data)
+      for (const name of readdirSync(data)) rmSync(join(data, name), { recursive: true })
+      await backUp(primary.url, data)
+      const { hostname, port: primaryPort, username } = new URL(primary.url)
+      write(
+        join(data, 'postgresql.auto.conf'),
+        `primary_conninfo = 'host=${hostname} port=${primaryPort} user=${username} password=${password}'\n`,
+      )
+      write(join(data, 'standby.signal'), '')
+      await start()
+    },
+    // Fast shutdown: whoever is connected is cut off.
+    async stop() {
+      process.off('exit', endAtExit)
+      await end('SIGINT')
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+const prepareFolder = async (): Promise<{ folder: string; binaries: Binaries }> => {
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-postgres-'))
+  ours(folder)
+  return { folder, binaries: await binariesIn(join(folder, 'native')) }
+}
+
 /** Makes a database cluster in a temporary folder and starts it on a port of the loopback that was free. */
 export const startPostgres = async (options: PostgresOptions = {}): Promise<PostgresServer> => {
-  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-postgres-'))
-  const data = join(folder, 'data')
-  if (isRoot) chownSync(folder, NOBODY, NOBODY)
-  const { initdb, postgres } = await binariesIn(join(folder, 'native'))
+  const { folder, binaries } = await prepareFolder()
   const password = randomBytes(16).toString('hex')
   const passwordFile = join(folder, 'password')
-  writeFileSync(passwordFile, password)
-  if (isRoot) chownSync(passwordFile, NOBODY, NOBODY)
+  write(passwordFile, password)
   await promisify(execFile)(
-    initdb,
+    binaries.initdb,
     [
       '-D',
-      data,
+      join(folder, 'data'),
       '-U',
       'postgres',
       '-A',
@@ -101,50 +294,18 @@ export const startPostgres = async (options: PostgresOptions = {}): Promise<Post
     ],
     { ...user, cwd: folder },
   )
-  const port = await freePort()
-  const args = ['-D', data, '-p', String(port), '-h', '127.0.0.1', '-k', folder, ...settingsOf(options)]
-  let server: ChildProcess
+  const server = await createServerIn(folder, binaries, password, options)
+  await server.start()
+  return server
+}
 
-  const start = async (): Promise<void> => {
-    server = spawn(postgres, args, { ...user, cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] })
-    const { promise: ready, resolve, reject } = Promise.withResolvers<void>()
-    let output = ''
-    server.stderr?.on('data', chunk => {
-      output += chunk
-      if (output.includes('ready to accept connections')) resolve()
-    })
-    server.once('exit', () => reject(new Error(`PostgreSQL did not start:\n${output}`)))
-    await ready
-    // It keeps nobody waiting who has nothing else to do.
-    server.unref()
-    if (server.stderr instanceof Socket) server.stderr.unref()
-  }
-
-  const end = async (signal: NodeJS.Signals): Promise<void> => {
-    if (server.exitCode !== null || server.signalCode !== null) return
-    server.ref()
-    const exited = once(server, 'exit')
-    server.kill(signal)
-    await exited
-  }
-
-  await start()
-  const endAtExit = (): void => void server.kill('SIGQUIT')
-  process.once('exit', endAtExit)
-
-  return {
-    url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`,
-    // Immediate shutdown: nothing is finished, the log is replayed at the next start.
-    async crash(away = 0) {
-      await end('SIGQUIT')
-      await sleep(away)
-      await start()
-    },
-    // Fast shutdown: whoever is connected is cut off.
-    async stop() {
-      process.off('exit', endAtExit)
-      await end('SIGINT')
-      rmSync(folder, { recursive: true, force: true })
-    },
-  }
+/** Starts a standby of a server that runs: it has the same data, users and passwords, on a port of its own. */
+export const startStandby = async (
+  primary: PostgresServer,
+  options: PostgresOptions = {},
+): Promise<PostgresServer> => {
+  const { folder, binaries } = await prepareFolder()
+  const server = await createServerIn(folder, binaries, new URL(primary.url).password, options)
+  await server.follow(primary)
+  return server
 }

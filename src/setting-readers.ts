@@ -2,6 +2,7 @@
 import { isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
 import type { StorageLocation } from './storage/open.ts'
+import { FORM, parseServers, UrlError } from './storage/postgres/connection-url.ts'
 
 export type Reader<T> = (text: string | undefined) => T
 
@@ -98,15 +99,22 @@ export const origins: Reader<readonly string[]> = reader<readonly string[]>([], 
   return list(value)
 })
 
-/** `sqlite:path/to/file.db`, or `postgres://user:password@host/database`. */
+const postgresUrl = (value: string): string => {
+  try {
+    parseServers(value)
+    return value
+  } catch (error) {
+    if (error instanceof UrlError) throw new SettingFault(error.message)
+    throw error
+  }
+}
+
+/** `sqlite:path/to/file.db`, or `postgres://user:password@host/database`, also with several hosts. */
 export const database = (fallback: string): Reader<StorageLocation> => {
   const read = (value: string): StorageLocation => {
-    if (/^postgres(?:ql)?:\/\//.test(value) && URL.canParse(value)) return { engine: 'postgres', url: value }
+    if (/^postgres(?:ql)?:\/\//.test(value)) return { engine: 'postgres', url: postgresUrl(value) }
     const file = /^sqlite:(?:\/\/(?=\/))?(.+)$/.exec(value)?.[1]
-    if (file === undefined || file.includes(':memory:'))
-      throw new SettingFault(
-        'must be sqlite:<path of a file> or postgres://<user>:<password>@<host>/<database>',
-      )
+    if (file === undefined || file.includes(':memory:')) throw new SettingFault(FORM)
     return { engine: 'sqlite', file }
   }
   return reader(read(fallback), read)

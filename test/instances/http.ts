@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers'
 import { ADMIN_KEY } from '../support/build.ts'
 
 export interface Call {
-  readonly method: 'GET' | 'POST' | 'PUT'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: object
@@ -94,6 +94,13 @@ export const calls = {
     path: '/account',
     headers: bearer(token),
     body: { firstName },
+  }),
+  signOut: (token: string): Call => ({ method: 'POST', path: '/account/sign-out', headers: bearer(token) }),
+  removeAccount: (token: string, password: string): Call => ({
+    method: 'DELETE',
+    path: '/account',
+    headers: bearer(token),
+    body: { password },
   }),
   list: (): Call => ({ method: 'GET', path: '/admin/users?limit=5', headers: { 'x-admin-key': ADMIN_KEY } }),
   disable: (id: string): Call => ({

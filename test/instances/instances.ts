@@ -1,6 +1,6 @@
 /**
- * Many instances on one PostgreSQL, as real processes on real sockets: outages, rolling restarts, revocation, workers
- * (DESIGN §7).
+ * Many instances on one PostgreSQL, as real processes on real sockets: outages, failovers, rolling restarts, revocation,
+ * workers (DESIGN §7).
  *
  * `npm run test:instances -- --rounds 8 --seed 1 --only rolling`
  */
@@ -9,6 +9,7 @@ import { type PostgresServer, startPostgres } from '../../scripts/postgres-serve
 import { createRandom } from '../crash/random.ts'
 import type { Context } from '../support/build.ts'
 import { query } from '../support/postgres.ts'
+import { runFailover } from './failover.ts'
 import { runOutages } from './outages.ts'
 import type { Part } from './part.ts'
 import type { Report } from './report.ts'
@@ -20,6 +21,7 @@ import { runWorkers } from './workers.ts'
 
 const PARTS: Readonly<Record<string, (part: Part) => Promise<Report>>> = {
   outages: runOutages,
+  failover: runFailover,
   rolling: runRolling,
   revocation: runRevocation,
   'revocation-cut': runRevocationCut,
@@ -35,7 +37,7 @@ const { values } = parseArgs({
   },
 })
 /** Milliseconds that the whole run may take. */
-const LIMIT = { base: 240_000, round: 20_000 }
+const LIMIT = { base: 240_000, round: 50_000 }
 
 const rounds = Number(values.rounds)
 const seed = values.seed === undefined ? Date.now() % 1_000_000 : Number(values.seed)

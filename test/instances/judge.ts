@@ -22,7 +22,8 @@ const isErrorBody = (text: string): boolean => {
 export const faultsOf = ({ status, headers, text, sentAt, answeredAt }: Answer): string[] => {
   const faults: string[] = []
   const isJson = headers['content-type']?.startsWith('application/json') ?? false
-  if (!isJson || (status >= 400 && !isErrorBody(text))) faults.push(`${status} with the body ${text}`)
+  const isWhole = status === 204 ? text === '' : isJson
+  if (!isWhole || (status >= 400 && !isErrorBody(text))) faults.push(`${status} with the body ${text}`)
   if (status >= 500 && status !== 503) faults.push(`${status}: ${text}`)
   if (status === 503 && !/^[1-9]\d*$/.test(headers['retry-after'] ?? ''))
     faults.push('503 without Retry-After')

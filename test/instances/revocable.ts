@@ -1,7 +1,7 @@
 import { bodyOf, calls, send } from './http.ts'
 import type { Instance } from './instance.ts'
 
-const PASSWORD = 'a pass phrase for a short while'
+export const PASSWORD = 'a pass phrase for a short while'
 
 /** Sign-ups under way at once. */
 const CONCURRENCY = 4

@@ -1,7 +1,7 @@
 /** Clients that keep connections open to both instances, and leave one when it says so. */
 import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Call, calls, send } from './http.ts'
+import { type Answer, type Call, calls, send } from './http.ts'
 import type { Instance } from './instance.ts'
 import { asLost, type Journal } from './judge.ts'
 
@@ -9,8 +9,11 @@ import { asLost, type Journal } from './judge.ts'
 const PROBE_INTERVAL = 100
 const WAIT = 10
 
+/** Where an instance is found. */
+type Address = Pick<Instance, 'name' | 'url'>
+
 interface Target {
-  readonly instance: Instance
+  readonly instance: Address
   /** No new connection is made to it; those that it has not closed yet are used until it does. */
   leaving: boolean
 }
@@ -19,6 +22,8 @@ interface Target {
 export interface Connections {
   /** Sends it to the instance whose turn it is; whatever comes but the expected status is a failure. */
   send(call: Call, expected: number): Promise<void>
+  /** The same for a caller who judges the answer. @returns the instance's name with it. @throws {Lost} */
+  ask(call: Call): Promise<readonly [name: string, answer: Answer]>
   close(): void
 }
 
@@ -33,7 +38,7 @@ export class Balancer {
   readonly #probes: Promise<void>[]
   #running = true
 
-  constructor(instances: readonly Instance[], journal: Journal) {
+  constructor(instances: readonly Address[], journal: Journal) {
     this.#journal = journal
     this.#targets = instances.map(instance => ({ instance, leaving: false }))
     this.#probes = this.#targets.map(target => this.#probe(target))
@@ -59,6 +64,10 @@ export class Balancer {
         const { target, agent } = await next()
         await this.#send(target, agent, call, expected)
       },
+      ask: async call => {
+        const { target, agent } = await next()
+        return [target.instance.name, await this.#ask(target, agent, call)]
+      },
       close: () => {
         for (const { agent } of lines) agent.destroy()
       },
@@ -66,7 +75,7 @@ export class Balancer {
   }
 
   /** Whether an instance that was left is used again within so many milliseconds. */
-  async uses(instance: Instance, limit: number): Promise<boolean> {
+  async uses(instance: Address, limit: number): Promise<boolean> {
     const end = performance.now() + limit
     const target = this.#targets.find(candidate => candidate.instance === instance)
     while (target?.leaving && performance.now() < end) await sleep(WAIT)
@@ -78,17 +87,23 @@ export class Balancer {
     await Promise.all(this.#probes)
   }
 
-  async #send(target: Target, agent: Agent, call: Call, expected: number): Promise<void> {
+  async #ask(target: Target, agent: Agent, call: Call): Promise<Answer> {
     const { name, url } = target.instance
     if (!isConnected(agent)) this.opened += 1
+    const answer = await send(url, call, agent)
+    this.#journal.answer(name, call, answer)
+    if (answer.headers.connection === 'close') {
+      this.told += 1
+      target.leaving = true
+    }
+    return answer
+  }
+
+  async #send(target: Target, agent: Agent, call: Call, expected: number): Promise<void> {
+    const { name } = target.instance
     try {
-      const answer = await send(url, call, agent)
-      this.#journal.answer(name, call, answer)
+      const answer = await this.#ask(target, agent, call)
       if (answer.status !== expected) this.#journal.fault(name, call, `${answer.status} ${answer.text}`)
-      if (answer.headers.connection === 'close') {
-        this.told += 1
-        target.leaving = true
-      }
     } catch (error) {
       const { message, sent } = asLost(error)
       this.#journal.fault(name, call, `${sent ? 'sent and not answered' : 'refused'}: ${message}`)

@@ -2,6 +2,7 @@
 import pg from 'pg'
 import { notification } from '../postgres/change-feed.ts'
 import { connectionOptions, reason, type Statement } from '../postgres/database.ts'
+import { Hosts } from '../postgres/hosts.ts'
 import { migrate } from '../postgres/migrate.ts'
 import type { UserColumns } from '../rows.ts'
 import { CopyFault } from './fault.ts'
@@ -49,9 +50,10 @@ export class Target {
   /** Connects to the database that `url` names, which is brought up to date. @throws {CopyFault} */
   static open(url: string): Promise<Target> {
     return attempt(async () => {
-      await migrate(url)
+      const hosts = await Hosts.open(url)
+      await migrate(hosts.url)
       const client = new pg.Client({
-        ...connectionOptions(url),
+        ...connectionOptions(hosts.url),
         statement_timeout: STATEMENT_TIMEOUT,
         query_timeout: ANSWER_TIMEOUT,
       })

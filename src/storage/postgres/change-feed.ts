@@ -6,12 +6,15 @@
  * these come back, every change that was committed before the last of them has come too. While they come late, as where
  * something is overloaded, what is remembered is left aside; once the connection is lost, nothing is remembered. Through a
  * pooler it never listens.
+ *
+ * It listens to the server that takes the writes. Once another one does, the connection is lost, and nothing is remembered
+ * until it has been made anew.
  */
 import { randomBytes } from 'node:crypto'
 import { Socket } from 'node:net'
 import pg from 'pg'
 import type { ChangeListener } from '../../auth/change-listener.ts'
-import { connectionOptions, type Statement } from './database.ts'
+import { connectionOptions, type ServerSource, type Statement } from './database.ts'
 import { type Hearing, Heartbeats } from './heartbeats.ts'
 
 /** What every instance listens on. */
@@ -47,7 +50,7 @@ export const notification = (userIds: readonly string[]): Statement => ({
 })
 
 export class ChangeFeed {
-  readonly #url: string
+  readonly #servers: ServerSource
   /** This instance's own channel, for its heartbeats. */
   readonly #channel = `gatehouse_heartbeat_${randomBytes(8).toString('hex')}`
   #listener = NOBODY
@@ -57,8 +60,11 @@ export class ChangeFeed {
   #retry: NodeJS.Timeout | null = null
   #closed = false
 
-  constructor(url: string) {
-    this.#url = url
+  constructor(servers: ServerSource) {
+    this.#servers = servers
+    servers.onSwitch(() => {
+      if (this.#connection !== null) this.#lose(this.#connection)
+    })
     this.#connect()
   }
 
@@ -79,7 +85,7 @@ export class ChangeFeed {
     // Our own socket, so that a connection whose other end is silent can be ended without asking it.
     const socket = new Socket()
     const client = new pg.Client({
-      ...connectionOptions(this.#url),
+      ...connectionOptions(this.#servers.url),
       connectionTimeoutMillis: CONNECT_TIMEOUT,
       stream: () => socket,
     })
@@ -93,6 +99,7 @@ export class ChangeFeed {
 
   async #listen(connection: Connection): Promise<void> {
     await connection.client.connect()
+    await this.#servers.check?.(connection.client)
     const { rows } = await connection.client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
     // Behind a pooler, LISTEN is another client's connection the next moment, and a heartbeat may come back all the same.
     if (rows[0]?.pid !== (connection.client as Connected).processID) throw new Error('a pooler is between')
@@ -109,6 +116,8 @@ export class ChangeFeed {
     if (connection !== this.#connection) return
     if (hearing === 'lost') return this.#lose(connection)
     this.#setLate(hearing === 'late')
+    // A primary without power is silent: that it is lost would be known in seconds.
+    if (hearing === 'late') this.#servers.suspect()
     if (hearing === 'late' || this.#listening) return
     this.#listening = true
     this.#listener.listening(true)
@@ -138,6 +147,8 @@ export class ChangeFeed {
     this.#listening = false
     this.#late = false
     this.#listener.listening(false)
-    if (!this.#closed) this.#retry = setTimeout(() => this.#connect(), RETRY_DELAY)
+    if (this.#closed) return
+    this.#servers.suspect()
+    this.#retry = setTimeout(() => this.#connect(), RETRY_DELAY)
   }
 }

@@ -1,4 +1,5 @@
 /** Connections to PostgreSQL: pooled, and with an end to everything that could wait. */
+import { Socket } from 'node:net'
 import pg from 'pg'
 import { ServiceError } from '../../errors.ts'
 
@@ -49,7 +50,29 @@ export const reason = (error: unknown): string => {
 }
 
 /** PostgreSQL has answered, with an error: the connection is as good as before. */
-const isAnswer = (error: unknown): boolean => error instanceof pg.DatabaseError && error.severity === 'ERROR'
+export const isAnswer = (error: unknown): boolean =>
+  error instanceof pg.DatabaseError && error.severity === 'ERROR'
+
+/** `read_only_sql_transaction`: a standby, or a server that is to take no more writes. */
+const READ_ONLY = '25006'
+
+/** Whether the reason may be that another server has become the primary. */
+const isTrouble = (error: unknown): boolean =>
+  error instanceof pg.DatabaseError
+    ? error.severity !== 'ERROR' || error.code === READ_ONLY
+    : !(error instanceof ServiceError)
+
+/** Says which server connections lead to. */
+export interface ServerSource {
+  /** Of the server to connect to at this moment. */
+  readonly url: string
+  /** What a new connection is asked before its first use; throws when it must not be used. `null`: nothing. */
+  readonly check: ((client: pg.ClientBase) => Promise<void>) | null
+  /** Is told of what may mean that another server has to be used. */
+  suspect(): void
+  /** Calls `listener` when `url` has changed: connections to the former server are closed at once. */
+  onSwitch(listener: () => void): void
+}
 
 const ignore = (): void => undefined
 
@@ -63,14 +86,37 @@ export const survive = (pool: pg.Pool): pg.Pool =>
 const unavailable = (cause: unknown): ServiceError => new ServiceError('storeUnavailable', { cause })
 
 export class Database {
+  readonly #servers: ServerSource
   readonly #pool: pg.Pool
+  /** Of every connection, so that those to a former primary, which may be silent, can be ended without asking it. */
+  readonly #sockets = new Set<Socket>()
   readonly #underWay = new Set<Promise<unknown>>()
   #closed = false
 
-  /** @param connections how many there may be at once. */
-  constructor(url: string, connections: number) {
-    this.#pool = new pg.Pool({ ...connectionOptions(url), max: connections, idleTimeoutMillis: IDLE_TIMEOUT })
+  /**
+   * @param servers where connections lead to.
+   * @param connections how many there may be at once.
+   */
+  constructor(servers: ServerSource, connections: number) {
+    this.#servers = servers
+    const stream = (): Socket => this.#newSocket()
+    // The pool makes each connection anew of these: so one pool follows the server.
+    class Client extends pg.Client {
+      constructor() {
+        super({ ...connectionOptions(servers.url), stream })
+      }
+    }
+    this.#pool = new pg.Pool({
+      connectionTimeoutMillis: CONNECT_TIMEOUT,
+      max: connections,
+      idleTimeoutMillis: IDLE_TIMEOUT,
+      Client,
+      ...(servers.check !== null && { onConnect: servers.check }),
+    })
     survive(this.#pool)
+    servers.onSwitch(() => {
+      for (const socket of this.#sockets) socket.destroy()
+    })
   }
 
   /**
@@ -112,6 +158,7 @@ export class Database {
     if (this.#closed) return Promise.reject(unavailable(new Error('The store is closed')))
     if (this.#pool.waitingCount >= MAX_WAITING) return Promise.reject(new ServiceError('overloaded'))
     const result = this.#lend(work, survives).catch(error => {
+      if (isTrouble(error)) this.#servers.suspect()
       throw error instanceof ServiceError ? error : unavailable(error)
     })
     const settled = result.then(ignore, ignore)
@@ -120,11 +167,28 @@ export class Database {
     return result
   }
 
+  #newSocket(): Socket {
+    const socket = new Socket()
+    this.#sockets.add(socket)
+    return socket.once('close', () => this.#sockets.delete(socket))
+  }
+
+  async #connect(): Promise<pg.PoolClient> {
+    const { url } = this.#servers
+    try {
+      return await this.#pool.connect()
+    } catch (error) {
+      // Nothing has been asked yet of the server that another one has replaced meanwhile.
+      if (this.#servers.url !== url) return this.#pool.connect()
+      throw error
+    }
+  }
+
   async #lend<Result>(
     work: (run: Run) => Promise<Result>,
     survives: (error: unknown) => boolean,
   ): Promise<Result> {
-    const client = await this.#pool.connect()
+    const client = await this.#connect()
     const run = async <Row extends object>({ values, ...statement }: Statement): Promise<readonly Row[]> => {
       const { rows } = await client.query<Row>({ ...statement, values: [...values] })
       return rows
@@ -133,7 +197,7 @@ export class Database {
     try {
       return await work(run)
     } catch (error) {
-      reusable = survives(error)
+      reusable = survives(error) && !isTrouble(error)
       throw error
     } finally {
       client.release(!reusable)

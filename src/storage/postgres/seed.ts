@@ -44,8 +44,8 @@ const connect = async (url: string): Promise<pg.Client> => {
 }
 
 export const openPostgresSeedStore = async (url: string): Promise<SeedStore> => {
-  await bringUpToDate(url)
-  const client = await connect(url)
+  const hosts = await bringUpToDate(url)
+  const client = await connect(hosts.url)
   return {
     async add(accounts, idle) {
       await client.query('BEGIN')

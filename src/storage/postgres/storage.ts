@@ -45,18 +45,20 @@ const assertDurable = async (database: Database): Promise<void> => {
 }
 
 /**
- * Opens the store in the PostgreSQL database that `url` names, which is brought up to date.
+ * Opens the store in the PostgreSQL database that `url` names, which is brought up to date. Of several servers the one that
+ * takes writes is used, whichever that is at the moment.
  * @param connections how many may be used at once; one more listens for changes.
  * @throws {Error} when the database cannot be reached or migrated, or would acknowledge what is not on disk.
  */
 export const openPostgresStorage = async (url: string, connections: number): Promise<Storage> => {
-  await bringUpToDate(url)
-  const database = new Database(url, connections)
+  const hosts = await bringUpToDate(url)
+  const database = new Database(hosts, connections)
   await assertDurable(database).catch(async error => {
+    hosts.close()
     await database.close()
     throw error
   })
-  const changeFeed = new ChangeFeed(url)
+  const changeFeed = new ChangeFeed(hosts)
   const lists = new BoundedQueue(Math.ceil(connections * LISTS_SHARE), MAX_WAITING_LISTS, LIST_PATIENCE)
   const write = operations(database)
   let listener: ChangeListener | null = null
@@ -135,9 +137,12 @@ export const openPostgresStorage = async (url: string, connections: number): Pro
     },
     async ping() {
       const [answer] = await database.run<{ read_only: string }>({ text: READ_ONLY, values: [] })
-      if (answer?.read_only === 'on') throw new ServiceError('storeUnavailable')
+      if (answer?.read_only !== 'on') return
+      hosts.suspect()
+      throw new ServiceError('storeUnavailable')
     },
     async close() {
+      hosts.close()
       changeFeed.close()
       await database.close()
     },

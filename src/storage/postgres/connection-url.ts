@@ -1,0 +1,82 @@
+/** Several servers in one URL, in the syntax of libpq: `postgres://user@a:5432,b:5432/db?target_session_attrs=read-write`. */
+
+const DEFAULT_PORT = '5432'
+
+/** The parameter that chooses among the servers; node-postgres does not know it. */
+const ATTRIBUTES = 'target_session_attrs'
+
+export interface Server {
+  /** `host:port`, for messages. */
+  readonly name: string
+  /** The URL of this server alone, with every other parameter of the given one. */
+  readonly url: string
+}
+
+export interface Servers {
+  /** At least one, in the given order. */
+  readonly servers: readonly [Server, ...Server[]]
+  /** Whether only a server that takes writes will do. */
+  readonly readWrite: boolean
+}
+
+/** What is wrong with a URL; never quotes it, as a password with a delimiter in it can end up anywhere. */
+export class UrlError extends Error {}
+
+/** What a database's URL has to look like. */
+export const FORM =
+  'must be sqlite:<path of a file> or postgres://<user>:<password>@<host>[:<port>][,<host>[:<port>]…]/<database>'
+
+const parametersOf = (rest: string): string[] => {
+  const query = /\?([^#]*)/.exec(rest)?.[1] ?? ''
+  return query.split('&').filter(parameter => parameter !== '')
+}
+
+const has = (parameter: string, name: string): boolean => new URLSearchParams(parameter).has(name)
+
+/** @returns `null` where the parameter is not given. */
+const readWriteOf = (parameters: readonly string[]): boolean | null => {
+  const given = parameters.filter(parameter => has(parameter, ATTRIBUTES)).at(-1)
+  if (given === undefined) return null
+  const value = new URLSearchParams(given).get(ATTRIBUTES)
+  if (value !== 'any' && value !== 'read-write') throw new UrlError(`${ATTRIBUTES} must be any or read-write`)
+  return value === 'read-write'
+}
+
+const serverOf = (host: string, before: string, after: string): Server => {
+  const [, name = '', port = ''] = /^(\[[^\]]+\]|[^:[\]]+)(?::(\d*))?$/.exec(host) ?? []
+  if (host === '' || host.startsWith(':')) throw new UrlError('must name a host before and after each comma')
+  if (name === '') throw new UrlError('each host must be <name>, <name>:<port> or [<IPv6>]:<port>')
+  if (port !== '' && (Number(port) < 1 || Number(port) > 65_535))
+    throw new UrlError('each port must be a number from 1 to 65535')
+  const address = `${name}:${port || DEFAULT_PORT}`
+  const url = `${before}${address}${after}`
+  if (!URL.canParse(url)) throw new UrlError(FORM)
+  return { name: address, url }
+}
+
+/**
+ * The servers that a URL names. One server is taken as it is; of several, the one that takes writes is wanted unless
+ * `target_session_attrs=any` says otherwise.
+ * @throws {UrlError}
+ */
+export const parseServers = (url: string): Servers => {
+  const [, scheme, authority = '', rest = ''] = /^(postgres(?:ql)?:\/\/)([^/?#]*)(.*)$/s.exec(url) ?? []
+  if (scheme === undefined) throw new UrlError(FORM)
+  // As in any URL, the last @ ends the credentials.
+  const credentials = authority.slice(0, authority.lastIndexOf('@') + 1)
+  const hosts = authority.slice(credentials.length).split(',')
+  const parameters = parametersOf(rest)
+  const readWrite = readWriteOf(parameters)
+  if (hosts.length === 1) {
+    if (!URL.canParse(url)) throw new UrlError(FORM)
+    return { servers: [{ name: hosts[0] ?? '', url }], readWrite: readWrite ?? false }
+  }
+  if (parameters.some(parameter => has(parameter, 'host') || has(parameter, 'port')))
+    throw new UrlError('must not have the parameters host and port beside several hosts')
+  const kept = parameters.filter(parameter => !has(parameter, ATTRIBUTES)).join('&')
+  const path = /^[^?#]*/.exec(rest)?.[0] ?? ''
+  const after = kept === '' ? path : `${path}?${kept}`
+  const [first = '', ...others] = hosts
+  const toServer = (host: string): Server => serverOf(host, scheme + credentials, after)
+  return { servers: [toServer(first), ...others.map(toServer)], readWrite: readWrite ?? true }
+}

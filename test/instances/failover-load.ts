@@ -1,0 +1,155 @@
+/** Sign-ups, profile changes, sign-outs and disables on both instances, and what was acknowledged of them. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Random } from '../crash/random.ts'
+import { type Answer, bodyOf, calls } from './http.ts'
+import type { Instance } from './instance.ts'
+import type { Journal } from './judge.ts'
+import type { PairClient } from './pair-client.ts'
+
+/** Workers of each kind, and milliseconds that each rests after a call. */
+const WORKERS = { signUp: 3, rename: 3, revoke: 1, watch: 3 }
+const REST = { signUp: 40, rename: 40, revoke: 250, watch: 15 }
+
+/** Of the tokens that were revoked, how many of the latest are watched most. */
+const LATEST = 10
+
+/** Milliseconds after the acknowledgement from which another instance must refuse a token. */
+const BOUND = 1_000
+
+export interface Holder {
+  readonly id: string
+  readonly email: string
+  readonly token: string
+  /** The first name that was acknowledged last. */
+  name: string | null
+  /** First names that were sent since, without a definite answer. */
+  readonly unsure: Set<string>
+  /** When the answer came that ended the token, and who gave it; `null` while it is good. */
+  revoked: { readonly at: number; readonly by: Instance | null; readonly disabled: boolean } | null
+  /** A revocation is under way. */
+  isLeaving: boolean
+}
+
+export interface FailoverLoad {
+  readonly holders: readonly Holder[]
+  readonly renames: number
+  /** Answers to revoked tokens. */
+  readonly watched: number
+  /** Tokens that were taken when they must not be. */
+  readonly taken: readonly string[]
+  stop(): Promise<void>
+}
+
+export const startFailoverLoad = (
+  client: PairClient,
+  pair: readonly [Instance, Instance],
+  journal: Journal,
+  random: Random,
+): FailoverLoad => {
+  const holders: Holder[] = []
+  const revoked: Holder[] = []
+  const taken: string[] = []
+  let asked = 0
+  let renames = 0
+  let watched = 0
+  let running = true
+
+  const signUp = async (): Promise<void> => {
+    asked += 1
+    const email = `failover-${asked}@example.com`
+    const { answer } = await client.persist(calls.signUp(email, `the pass phrase of number ${asked}`))
+    // 409: it was repeated, and had happened; nobody has that token.
+    if (answer === null || answer.status === 409) return
+    if (answer.status !== 201) return journal.fault('either', calls.signUp(email, ''), `${answer.status}`)
+    const { user, accessToken } = bodyOf(answer) as { user: { id: string }; accessToken: string }
+    const holder = { id: user.id, email, token: accessToken, name: null, unsure: new Set<string>() }
+    holders.push({ ...holder, revoked: null, isLeaving: false })
+  }
+
+  /** One that has a good token, for one worker alone: `share` of all. */
+  const pick = (worker: number, workers: number): Holder | undefined => {
+    const good = holders.filter(
+      (holder, index) => index % workers === worker && holder.revoked === null && !holder.isLeaving,
+    )
+    return random.pick(good)
+  }
+
+  const rename = async (worker: number): Promise<void> => {
+    const holder = pick(worker, WORKERS.rename)
+    if (holder === undefined) return
+    renames += 1
+    const name = `Name ${renames}`
+    const call = calls.rename(holder.token, name)
+    holder.unsure.add(name)
+    const answer = await client.attempt(client.either(), call)
+    if (answer?.status === 200) {
+      holder.name = name
+      holder.unsure.clear()
+    } else if (answer !== null && answer.status !== 503 && !(answer.status === 401 && holder.isLeaving))
+      journal.fault('either', call, `${holder.email}: ${answer.status} ${answer.text}`)
+  }
+
+  const revoke = async (): Promise<void> => {
+    const holder = pick(0, 1)
+    if (holder === undefined || holders.length < WORKERS.rename) return
+    holder.isLeaving = true
+    const disabled = random.integer(1, 2) === 1
+    const call = disabled ? calls.disable(holder.id) : calls.signOut(holder.token)
+    const first = random.integer(0, 1)
+    const { answer, repeats } = await client.persist(call, first)
+    if (answer === null) return
+    // 401 to a sign-out that is repeated: the first one has happened.
+    const isDone = answer.status === (disabled ? 200 : 204) || (answer.status === 401 && repeats > 0)
+    if (!isDone) return journal.fault('either', call, `${holder.email}: ${answer.status} ${answer.text}`)
+    const by = pair[((first + repeats) % 2) as 0 | 1]
+    holder.revoked = { at: answer.answeredAt, by, disabled }
+    revoked.push(holder)
+  }
+
+  const judge = (instance: Instance, { email, revoked }: Holder, { status, sentAt }: Answer): void => {
+    const since = sentAt - (revoked?.at ?? Number.POSITIVE_INFINITY)
+    if (status === 200 && since > (revoked?.by === instance ? 0 : BOUND))
+      taken.push(`${email}: ${instance.name} took the token ${Math.round(since)} ms after its revocation`)
+  }
+
+  const watch = async (): Promise<void> => {
+    const latest = random.integer(1, 3) > 1 ? revoked.slice(-LATEST) : revoked
+    const holder = random.pick(latest)
+    if (holder === undefined) return
+    const instance = client.either()
+    const answer = await client.attempt(instance, calls.account(holder.token))
+    if (answer === null) return
+    watched += 1
+    judge(instance, holder, answer)
+  }
+
+  const work = async (step: () => Promise<void>, rest: number): Promise<void> => {
+    while (running) {
+      await step()
+      await sleep(rest)
+    }
+  }
+  const start = (count: number, step: (worker: number) => Promise<void>, rest: number) =>
+    Array.from({ length: count }, (_, worker) => work(() => step(worker), rest))
+  const workers = [
+    ...start(WORKERS.signUp, signUp, REST.signUp),
+    ...start(WORKERS.rename, rename, REST.rename),
+    ...start(WORKERS.revoke, revoke, REST.revoke),
+    ...start(WORKERS.watch, watch, REST.watch),
+  ]
+
+  return {
+    holders,
+    get renames() {
+      return renames
+    },
+    get watched() {
+      return watched
+    },
+    taken,
+    async stop() {
+      running = false
+      await Promise.all(workers)
+    },
+  }
+}

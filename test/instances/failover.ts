@@ -1,0 +1,128 @@
+/**
+ * The primary is lost under load and its synchronous standby promoted, again and again: the instances find it without a
+ * restart, nothing that was acknowledged is lost, and no token is taken after its revocation was acknowledged.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { query } from '../support/postgres.ts'
+import { type Holder, startFailoverLoad } from './failover-load.ts'
+import { type Answer, calls } from './http.ts'
+import { type Instance, meets, type Span, startPair } from './instance.ts'
+import { Journal } from './judge.ts'
+import { PairClient } from './pair-client.ts'
+import type { Part } from './part.ts'
+import { type Loss, Replicated } from './replicated.ts'
+import { milliseconds, Report, spread } from './report.ts'
+import { createUsers } from './revocable.ts'
+
+/** Failovers for each round that the run has: 20 for its 8. */
+const FAILOVERS = 2.5
+
+const LOSSES: readonly Loss[] = ['killed', 'silent']
+
+/** Milliseconds of load before each. */
+const LOAD = { min: 600, max: 2_000 }
+
+/** Milliseconds after the promotion within which each instance acknowledges a write, and until that is given up. */
+const RESTORED = 5_000
+const GIVE_UP = 30_000
+
+const PROBE_INTERVAL = 20
+
+export const runFailover = async ({ context, random, rounds, env }: Part): Promise<Report> => {
+  const report = new Report('Failover: the primary is killed or falls silent, its standby is promoted')
+  const journal = new Journal()
+  const servers = await Replicated.start(context)
+  const pair = await startPair(context, { ...env, DATABASE_URL: servers.url })
+  const client = new PairClient(pair, journal, random)
+  const [probe] = await createUsers(pair[0], 1, 'probe')
+  if (probe === undefined) throw new Error('there is no user to probe with')
+  const load = startFailoverLoad(client, pair, journal, random)
+  const failovers = Math.ceil(rounds * FAILOVERS)
+  const restored: number[] = []
+  const late: string[] = []
+  const troubles: Span[] = []
+
+  /** Milliseconds from the promotion until an instance acknowledges a write. */
+  const restore = async (instance: Instance, promotedAt: number): Promise<number> => {
+    while (performance.now() < promotedAt + GIVE_UP) {
+      const answer = await client.attempt(instance, calls.rename(probe.token, 'Probe'))
+      if (answer?.status === 200) return answer.answeredAt - promotedAt
+      await sleep(PROBE_INTERVAL)
+    }
+    return Number.POSITIVE_INFINITY
+  }
+
+  for (let number = 0; number < failovers; number += 1) {
+    await sleep(random.integer(LOAD.min, LOAD.max))
+    const loss = LOSSES[number % LOSSES.length] as Loss
+    const from = performance.now()
+    const promotedAt = await servers.failOver(loss)
+    const times = await Promise.all(pair.map(instance => restore(instance, promotedAt)))
+    troubles.push({ from, to: performance.now() })
+    restored.push(...times)
+    for (const [index, time] of times.entries())
+      if (time > RESTORED)
+        late.push(
+          `failover ${number + 1} (${loss}): ${pair[index]?.name} takes writes after ${milliseconds(time)}`,
+        )
+    await servers.rebuild()
+  }
+  await sleep(LOAD.min)
+  await load.stop()
+
+  const stored = new Map(
+    (await query(servers.primaryUrl, 'SELECT email, first_name, disabled FROM users')).map(row => [
+      String(row.email),
+      row,
+    ]),
+  )
+  const lost = load.holders.flatMap(holder => lossesOf(holder, stored.get(holder.email)))
+  for (const holder of load.holders) {
+    const expected = holder.revoked === null && !holder.isLeaving ? 200 : 401
+    for (const instance of pair) {
+      const answer = await client.attempt(instance, calls.account(holder.token))
+      if (answer?.status !== expected && (holder.revoked !== null || expected === 200))
+        lost.push(`${holder.email}: ${instance.name} answered its token ${answer?.status}, not ${expected}`)
+    }
+  }
+  const stopped = await Promise.all(pair.map(instance => instance.stop('SIGTERM')))
+  client.close()
+
+  const isUnfounded = ({ sentAt, answeredAt }: Answer): boolean =>
+    !troubles.some(({ from, to }) => meets({ from, to: to + RESTORED }, sentAt, answeredAt))
+  const unfounded = client.unavailable.filter(isUnfounded)
+  report.figure('failovers', failovers)
+  report.figure('requests answered · of them 503', `${journal.answered} · ${client.unavailable.length}`)
+  report.figure(
+    'acknowledged: sign-ups · renames sent · revocations',
+    `${load.holders.length} · ${load.renames} · ${load.holders.filter(({ revoked }) => revoked !== null).length}`,
+  )
+  report.figure('answers to revoked tokens', load.watched)
+  report.figure('slowest answer', milliseconds(journal.slowest))
+  report.figure('writes again after the promotion: p50 / p99 / max', spread(restored))
+  report.faults('acknowledged writes lost', lost)
+  report.faults('revoked tokens taken', load.taken)
+  report.faults(`not restored within ${milliseconds(RESTORED)}`, late)
+  report.faults('wrong answers', journal.faults)
+  report.faults(
+    '503 long after a failover',
+    unfounded.map(({ text }) => text),
+  )
+  report.expect(
+    stopped.every(code => code === 0),
+    `after all that, SIGTERM ended them with ${stopped}`,
+  )
+  report.expect(load.holders.length > failovers, 'hardly any account was acknowledged')
+  return report
+}
+
+/** What the database does not have of what was acknowledged. */
+const lossesOf = (holder: Holder, row: Record<string, unknown> | undefined): string[] => {
+  const { email, name, unsure, revoked } = holder
+  if (row === undefined) return [`${email} is not in the database`]
+  const losses: string[] = []
+  const stored = row.first_name as string | null
+  if (stored !== name && !unsure.has(stored ?? '')) losses.push(`${email} is named ${stored}, not ${name}`)
+  if (revoked?.disabled && Number(row.disabled) !== 1) losses.push(`${email} is not disabled`)
+  return losses
+}

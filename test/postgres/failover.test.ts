@@ -1,0 +1,242 @@
+/** Several servers in `DATABASE_URL`: the one that takes writes is found, also after a failover (DESIGN §7). */
+import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
+import t, { type Test } from 'tap'
+import {
+  type PostgresServer,
+  REPLICATION,
+  startPostgres,
+  startStandby,
+} from '../../scripts/postgres-server.ts'
+import { ConfigError, loadConfig } from '../../src/config.ts'
+import { parseServers } from '../../src/storage/postgres/connection-url.ts'
+import { migrate } from '../../src/storage/postgres/migrate.ts'
+import {
+  accountStatus,
+  bearer,
+  build,
+  freshEmail,
+  JWT_SECRET,
+  PASSWORD,
+  signUp,
+  updateUser,
+} from '../support/build.ts'
+import { runCli } from '../support/cli.ts'
+import { query } from '../support/postgres.ts'
+import { createProxy } from '../support/tcp-proxy.ts'
+import { until } from '../support/until.ts'
+
+/** Milliseconds: a generous bound for what is polled. */
+const BOUND = 30_000
+
+const settings = REPLICATION
+
+/** The URL of several servers that have the same user, password and database. */
+const urlOf = (first: string, ...others: string[]): string => {
+  const { host } = new URL(first)
+  return first.replace(host, [host, ...others.map(other => new URL(other).host)].join(','))
+}
+
+const start = async (t: Test): Promise<PostgresServer> => {
+  const server = await startPostgres({ settings })
+  t.teardown(() => server.stop())
+  return server
+}
+
+/** The same server, whose superuser has this password from now on. */
+const withPassword = async (server: PostgresServer, password: string): Promise<PostgresServer> => {
+  await query(server.url, `ALTER ROLE postgres PASSWORD '${password}'`)
+  return { ...server, url: server.url.replace(new URL(server.url).password, password) }
+}
+
+const startPair = async (t: Test): Promise<readonly [PostgresServer, PostgresServer]> => {
+  const primary = await start(t)
+  const standby = await startStandby(primary, { settings })
+  t.teardown(() => standby.stop())
+  return [primary, standby]
+}
+
+const setReadOnly = async ({ url }: PostgresServer, readOnly: boolean): Promise<void> => {
+  await query(url, `ALTER SYSTEM SET default_transaction_read_only = ${readOnly ? 'on' : 'off'}`)
+  await query(url, 'SELECT pg_reload_conf()')
+  const text = `SELECT current_setting('default_transaction_read_only') AS setting`
+  const isIt = async () => (await query(url, text))[0]?.setting === (readOnly ? 'on' : 'off')
+  await until(isIt, Boolean, BOUND)
+}
+
+const connectionsTo = async ({ url }: PostgresServer): Promise<number> => {
+  const text = `SELECT 1 FROM pg_stat_activity WHERE application_name = 'gatehouse'`
+  return (await query(url, text)).length
+}
+
+const rename = (app: FastifyInstance, token: string): Promise<LightMyRequestResponse> =>
+  app.inject({ method: 'PUT', url: '/account', headers: bearer(token), payload: { firstName: 'Ada' } })
+
+const statusOnce = async (ask: () => Promise<number>, status: number): Promise<number> =>
+  until(ask, current => current === status, BOUND)
+
+const signUpStatus = async (app: FastifyInstance): Promise<number> => {
+  const payload = { email: freshEmail(), password: PASSWORD }
+  return (await app.inject({ method: 'POST', url: '/account/sign-up', payload })).statusCode
+}
+
+const serversOf = (url: string) => {
+  const { servers, readWrite } = parseServers(url)
+  return { readWrite, urls: servers.map(server => server.url) }
+}
+
+t.test('a URL may name several servers, in the syntax of libpq', async t => {
+  t.strictSame(serversOf('postgres://u:p%40s@a:5433,b,[::1]:1,[fe80::2]/db?sslmode=disable'), {
+    readWrite: true,
+    urls: [
+      'postgres://u:p%40s@a:5433/db?sslmode=disable',
+      'postgres://u:p%40s@b:5432/db?sslmode=disable',
+      'postgres://u:p%40s@[::1]:1/db?sslmode=disable',
+      'postgres://u:p%40s@[fe80::2]:5432/db?sslmode=disable',
+    ],
+  })
+  t.strictSame(
+    serversOf('postgresql://u,v@a,b/db?x=1&target_session_attrs=any&y=2'),
+    { readWrite: false, urls: ['postgresql://u,v@a:5432/db?x=1&y=2', 'postgresql://u,v@b:5432/db?x=1&y=2'] },
+    'a comma in the credentials is none of the list',
+  )
+  t.strictSame(serversOf('postgres://a,b'), {
+    readWrite: true,
+    urls: ['postgres://a:5432', 'postgres://b:5432'],
+  })
+  for (const url of [
+    'postgres://a/db',
+    'postgres:///db?host=/run/postgresql',
+    'postgres://u:p,q@[::1]:5/db#x',
+  ])
+    t.strictSame(serversOf(url), { readWrite: false, urls: [url] }, 'one server is taken as it is')
+  t.equal(parseServers('postgres://a/db?target_session_attrs=read-write').readWrite, true)
+})
+
+t.test('what is wrong with such a URL is said without quoting it', async t => {
+  const wrong: [url: string, message: RegExp][] = [
+    ['postgres://u:canary@a,,b/db', /must name a host before and after each comma/],
+    ['postgres://u:canary@a,:5432/db', /must name a host before and after each comma/],
+    ['postgres://u:canary@a,b:0/db', /each port must be a number from 1 to 65535/],
+    ['postgres://u:canary@a,b:65536/db', /each port must be a number from 1 to 65535/],
+    ['postgres://u:canary@a,b:x/db', /each host must be <name>, <name>:<port> or \[<IPv6>\]:<port>/],
+    ['postgres://u:canary@a,::1/db', /must name a host before|each host must be/],
+    ['postgres://u:canary@a,[1::2::3]/db', /must be sqlite:.* or postgres:\/\/<user>/],
+    ['postgres://u:can/ary@a,b/db', /must be sqlite:.* or postgres:\/\/<user>/],
+    [
+      'postgres://u:canary@a,b/db?target_session_attrs=standby',
+      /target_session_attrs must be any or read-write/,
+    ],
+    ['postgres://u:canary@a/db?target_session_attrs=', /target_session_attrs must be any or read-write/],
+    ['postgres://u:canary@a,b/db?host=c', /must not have the parameters host and port/],
+  ]
+  for (const [DATABASE_URL, message] of wrong) {
+    try {
+      loadConfig({ DATABASE_URL, JWT_SECRET })
+      t.fail(`${DATABASE_URL} was taken`)
+    } catch (error) {
+      t.ok(error instanceof ConfigError)
+      t.match((error as Error).message, message, DATABASE_URL)
+      t.notMatch((error as Error).message, /canary|can\/ary/)
+    }
+  }
+})
+
+t.test('the server that takes writes is used, and another one once that takes none', async t => {
+  const one = await start(t)
+  const other = await withPassword(await start(t), new URL(one.url).password)
+  await migrate(one.url)
+  await setReadOnly(one, true)
+  const app = await build(t, { env: { DATABASE_URL: urlOf(one.url, other.url) } })
+  const { token } = await signUp(app)
+  t.equal((await rename(app, token)).statusCode, 200)
+  t.equal(await accountStatus(app, token), 200)
+  t.equal(await connectionsTo(one), 0, 'the other one has no connection')
+
+  // These two share no data, so it shows which one says who somebody is.
+  await setReadOnly(one, false)
+  await setReadOnly(other, true)
+  t.equal(
+    await statusOnce(() => accountStatus(app, token), 401),
+    401,
+    'nothing is remembered of the former server',
+  )
+  t.equal(await statusOnce(() => signUpStatus(app), 201), 201)
+  t.equal(await connectionsTo(other), 0, 'every connection to it is closed')
+  t.equal((await app.inject('/ready')).statusCode, 200)
+
+  const second = await build(t, { env: { DATABASE_URL: urlOf(other.url, one.url) } })
+  const user = await signUp(second)
+  t.equal(await statusOnce(() => accountStatus(app, user.token), 200), 200)
+  t.equal((await updateUser(second, user.id, { disabled: true })).statusCode, 200)
+  t.equal(
+    await statusOnce(() => accountStatus(app, user.token), 401),
+    401,
+    'changes are heard from the new server',
+  )
+})
+
+t.test('with one server in the URL it is not asked what it is, unless the URL wants it', async t => {
+  const server = await start(t)
+  await build(t, { env: { DATABASE_URL: server.url } })
+  await setReadOnly(server, true)
+  const DATABASE_URL = `${server.url}?target_session_attrs=read-write`
+  await t.rejects(
+    build(t, { env: { DATABASE_URL } }),
+    /the database: no server can be used: .*it takes no writes/,
+  )
+})
+
+t.test(
+  'no server that takes writes: the start fails with what each of them said, and no password',
+  async t => {
+    const server = await start(t)
+    await setReadOnly(server, true)
+    const { password } = new URL(server.url)
+    const DATABASE_URL = urlOf(server.url, 'postgres://127.0.0.1:1')
+    const { stderr, code } = await runCli(['users', 'list'], { DATABASE_URL }).ended
+    t.equal(code, 1)
+    t.match(stderr, /127\.0\.0\.1:\d+: it takes no writes; 127\.0\.0\.1:1: connect ECONNREFUSED/)
+    t.notMatch(stderr, password)
+  },
+)
+
+t.test(
+  'a primary that falls silent is left for the promoted standby, with all that was acknowledged',
+  async t => {
+    const [primary, standby] = await startPair(t)
+    const proxy = await createProxy(t, primary.url)
+    const app = await build(t, { env: { DATABASE_URL: urlOf(proxy.url, standby.url) } })
+    const { token } = await signUp(app)
+    const isThere = async () => (await query(standby.url, 'SELECT 1 FROM users').catch(() => [])).length === 1
+    t.ok(await until(isThere, Boolean, BOUND), 'replicated')
+    proxy.set('silent')
+    await query(standby.url, 'SELECT pg_promote()')
+    t.equal(await statusOnce(async () => (await rename(app, token)).statusCode, 200), 200)
+    t.equal(await statusOnce(async () => (await app.inject('/ready')).statusCode, 200), 200)
+  },
+)
+
+t.test('a former primary that comes back is not used again, also where it takes writes', async t => {
+  const [primary, standby] = await startPair(t)
+  const app = await build(t, { env: { DATABASE_URL: urlOf(primary.url, standby.url) } })
+  await primary.kill()
+  await query(standby.url, 'SELECT pg_promote()')
+  t.equal(await statusOnce(() => signUpStatus(app), 201), 201)
+  await primary.start()
+  const { token } = await signUp(app)
+  await standby.kill()
+  t.equal(await statusOnce(() => signUpStatus(app), 503), 503)
+  const statuses: number[] = []
+  const isDone = async (): Promise<boolean> => statuses.push(await signUpStatus(app)) > 30
+  await until(isDone, Boolean, BOUND)
+  t.ok(
+    statuses.every(status => status === 503),
+    'nothing is written that the present primary would not have',
+  )
+  t.equal(await connectionsTo(primary), 0)
+  // A process that starts meets both, and takes the later primary as well.
+  await standby.start()
+  const other = await build(t, { env: { DATABASE_URL: urlOf(primary.url, standby.url) } })
+  t.equal(await accountStatus(other, token), 200)
+  t.equal(await statusOnce(() => accountStatus(app, token), 200), 200)
+})

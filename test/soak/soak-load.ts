@@ -1,0 +1,135 @@
+/** Mixed load whose population stays the same: who signs in signs out, and who signs up removes the account again. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Random } from '../crash/random.ts'
+import { bodyOf, type Call, calls } from '../instances/http.ts'
+import type { Span } from '../instances/instance.ts'
+import { meets } from '../instances/instance.ts'
+import { asLost, type Journal } from '../instances/judge.ts'
+import { PASSWORD as REVOCABLE_PASSWORD, type Revocable } from '../instances/revocable.ts'
+import type { Balancer, Connections } from '../instances/rolling-client.ts'
+
+/** Clients, and milliseconds that each rests between two requests. */
+const CLIENTS = 24
+const REST = 8
+
+/** Shares of the requests, in thousandths; the others read an account. A sign-in and a sign-up are two requests each. */
+const SHARES = { list: 25, rename: 45, signIn: 10, signUp: 5 }
+
+/** Milliseconds between two attempts at a call, and until a call that nobody answers counts as failed. */
+const RETRY = 100
+const PATIENCE = 20_000
+
+const PASSWORD = 'a pass phrase for a long soak'
+
+export interface SoakLoad {
+  /** Requests that each instance has answered, by its name. */
+  readonly answered: ReadonlyMap<string, number>
+  /** Calls that were asked again, as the primary was lost or an instance had closed the connection. */
+  readonly repeats: () => { readonly unavailable: number; readonly refused: number }
+  stop(): Promise<void>
+}
+
+/**
+ * @param users there to be read and renamed, each with a token.
+ * @param troubles while the database has no primary: 503 is no failure then, and is asked again.
+ */
+export const startSoakLoad = (
+  balancer: Balancer,
+  users: readonly Revocable[],
+  troubles: readonly Span[],
+  journal: Journal,
+  random: Random,
+): SoakLoad => {
+  const answered = new Map<string, number>()
+  let unavailable = 0
+  let refused = 0
+  let signUps = 0
+  let renames = 0
+  let running = true
+
+  const isTroubled = (from: number, to: number): boolean => troubles.some(span => meets(span, from, to))
+
+  /** Asks until there is a definite answer. @returns its body; `null` where it is not as expected. */
+  const persist = async (
+    connections: Connections,
+    call: Call,
+    expected: number,
+    repeated = expected,
+  ): Promise<Record<string, unknown> | null> => {
+    const end = performance.now() + PATIENCE
+    for (let attempts = 0; performance.now() < end; attempts += 1) {
+      try {
+        const [name, answer] = await connections.ask(call)
+        answered.set(name, (answered.get(name) ?? 0) + 1)
+        if (answer.status === expected) return answer.text === '' ? {} : bodyOf(answer)
+        // The attempt before may have happened, though nobody was told.
+        if (attempts > 0 && answer.status === repeated) return null
+        if (answer.status !== 503 || !isTroubled(answer.sentAt, answer.answeredAt)) {
+          journal.fault(name, call, `${answer.status} ${answer.text}`)
+          return null
+        }
+        unavailable += 1
+      } catch (error) {
+        const { message, sent } = asLost(error)
+        // Refused: nobody has seen it, so another instance is asked. All others are failures: nobody was killed.
+        if (sent) {
+          journal.fault('?', call, `sent and not answered: ${message}`)
+          return null
+        }
+        refused += 1
+      }
+      await sleep(RETRY)
+    }
+    journal.fault('?', call, `no definite answer within ${PATIENCE} ms`)
+    return null
+  }
+
+  const signInAndOut = async (connections: Connections, { email }: Revocable): Promise<void> => {
+    const body = await persist(connections, calls.signIn(email, REVOCABLE_PASSWORD), 200)
+    if (body === null) return
+    const token = body.accessToken as string
+    await persist(connections, calls.account(token), 200)
+    await persist(connections, calls.signOut(token), 204, 401)
+  }
+  const signUpAndGo = async (connections: Connections): Promise<void> => {
+    signUps += 1
+    const call = calls.signUp(`soak-new-${signUps}@example.com`, PASSWORD)
+    const body = await persist(connections, call, 201, 409)
+    if (body === null) return
+    await persist(connections, calls.removeAccount(body.accessToken as string, PASSWORD), 204, 401)
+  }
+  const step = async (connections: Connections): Promise<void> => {
+    const user = random.pick(users) as Revocable
+    let draw = random.integer(1, 1_000)
+    const falls = (share: number): boolean => {
+      draw -= share
+      return draw <= 0
+    }
+    if (falls(SHARES.list)) return void (await persist(connections, calls.list(), 200))
+    if (falls(SHARES.rename)) {
+      renames += 1
+      return void (await persist(connections, calls.rename(user.token, `Name ${renames}`), 200))
+    }
+    if (falls(SHARES.signIn)) return signInAndOut(connections, user)
+    if (falls(SHARES.signUp)) return signUpAndGo(connections)
+    await persist(connections, calls.account(user.token), 200)
+  }
+  const work = async (): Promise<void> => {
+    const connections = balancer.connect()
+    while (running) {
+      await step(connections)
+      await sleep(REST)
+    }
+    connections.close()
+  }
+  const clients = Array.from({ length: CLIENTS }, work)
+
+  return {
+    answered,
+    repeats: () => ({ unavailable, refused }),
+    async stop() {
+      running = false
+      await Promise.all(clients)
+    },
+  }
+}

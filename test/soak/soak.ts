@@ -1,0 +1,142 @@
+/**
+ * Mixed load for a long time on three instances on a replicated PostgreSQL: two of them are restarted in turn every minute,
+ * and the primary is lost in the middle. No request fails, and no memory is lost.
+ *
+ * A restart empties the heap, so that of the third instance is measured, which is never restarted and has the same load.
+ *
+ * `npm run test:soak -- --minutes 20 --seed 1`
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { startServer } from '../../bench/processes.ts'
+import { slope } from '../../bench/statistics.ts'
+import { createRandom } from '../crash/random.ts'
+import { type Span, startPair } from '../instances/instance.ts'
+import { Journal } from '../instances/judge.ts'
+import { Replicated } from '../instances/replicated.ts'
+import { milliseconds, Report } from '../instances/report.ts'
+import { createUsers } from '../instances/revocable.ts'
+import { Balancer } from '../instances/rolling-client.ts'
+import { ADMIN_KEY, type Context, JWT_SECRET } from '../support/build.ts'
+import { startSoakLoad } from './soak-load.ts'
+
+const MINUTE = 60_000
+
+const USERS = 300
+
+/** Milliseconds between two looks at the heap, and the part of them, until all is warm, that is left out. */
+const LOOK = 5_000
+const WARMING = 1 / 3
+
+/** MiB that each million requests may leave behind. */
+const LEAK = 1
+
+const MIB = 1_048_576
+
+/** Milliseconds: until a started instance has to be used again; and after a promotion until the service is back. */
+const USED_AGAIN = 10_000
+const RESTORED = 5_000
+
+const { values } = parseArgs({
+  options: { minutes: { type: 'string', default: '20' }, seed: { type: 'string' } },
+})
+const minutes = Number(values.minutes)
+const seed = values.seed === undefined ? Date.now() % 1_000_000 : Number(values.seed)
+const print = (line: string): void => void process.stdout.write(`${line}\n`)
+
+const cleanups: (() => unknown)[] = []
+const cleanUp = async (): Promise<void> => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
+}
+const context: Context = { teardown: cleanup => void cleanups.push(cleanup) }
+
+/** Whatever happens, no process and no file stays. */
+const abandon = (reason: unknown): void => {
+  print(`\nabandoned: ${reason instanceof Error ? reason.stack : reason}`)
+  void cleanUp().finally(() => process.exit(1))
+}
+for (const event of ['SIGINT', 'SIGTERM', 'uncaughtException'] as const) process.once(event, abandon)
+setTimeout(abandon, (minutes + 5) * MINUTE, 'it takes too long').unref()
+
+const soak = async (): Promise<Report> => {
+  const report = new Report('Soak: mixed load, rolling restarts, one failover')
+  const journal = new Journal()
+  const servers = await Replicated.start(context)
+  const env = { DATABASE_URL: servers.url, DRAIN_DELAY: '1s' }
+  const pair = await startPair(context, env)
+  const measured = { name: 'C', ...(await startServer('src/server.ts', { ...env, ADMIN_KEY, JWT_SECRET })) }
+  context.teardown(() => measured.stop())
+  const users = await createUsers(pair[0], USERS, 'soak')
+  const balancer = new Balancer([...pair, measured], journal)
+  const troubles: Span[] = []
+  const load = startSoakLoad(balancer, users, troubles, journal, createRandom(seed))
+  const begin = performance.now()
+  const end = begin + minutes * MINUTE
+  const codes: (number | null)[] = []
+  const points: { x: number; y: number }[] = []
+
+  const note = (what: string): void => print(`${Math.round((performance.now() - begin) / 1_000)} s: ${what}`)
+  const restartEveryMinute = async (): Promise<void> => {
+    for (let next = begin + MINUTE; next < end; next += MINUTE) {
+      await sleep(Math.max(0, next - performance.now()))
+      for (const instance of pair) {
+        codes.push(await instance.stop('SIGTERM'))
+        await instance.start()
+        if (!(await balancer.uses(instance, USED_AGAIN))) report.fault(`${instance.name} is not used again`)
+      }
+      note(`restarted; ${journal.answered} answered; heap of C ${format(points.at(-1)?.y)}`)
+    }
+  }
+  /** Half a minute from the restarts, so that either is the only trouble. */
+  const failOver = async (): Promise<void> => {
+    await sleep((Math.floor(minutes / 2) + 0.5) * MINUTE)
+    const span = { from: performance.now(), to: Number.POSITIVE_INFINITY }
+    troubles.push(span)
+    span.to = (await servers.failOver('killed')) + RESTORED
+    note('failed over')
+    await servers.rebuild()
+  }
+  const measure = async (): Promise<void> => {
+    while (performance.now() < end) {
+      await sleep(LOOK)
+      const y = (await measured.ask('heap')) / MIB
+      points.push({ x: (load.answered.get(measured.name) ?? 0) / 1e6, y })
+    }
+  }
+  await Promise.all([restartEveryMinute(), failOver(), measure()])
+  await load.stop()
+  await balancer.close()
+  codes.push(...(await Promise.all(pair.map(instance => instance.stop('SIGTERM')))))
+
+  const steady = points.slice(Math.ceil(points.length * WARMING))
+  const leak = slope(steady)
+  const { unavailable, refused } = load.repeats()
+  const by = [...load.answered].sort().map(([name, count]) => `${name} ${count}`)
+  report.figure('minutes · restarts · failovers', `${minutes} · ${codes.length - 2} · ${troubles.length}`)
+  report.figure('requests answered', `${journal.answered} (${by.join(', ')})`)
+  report.figure('slowest answer', milliseconds(journal.slowest))
+  report.figure('asked again: 503 amid the failover · refused', `${unavailable} · ${refused}`)
+  report.figure(
+    'heap of C, first and last after warming',
+    `${format(steady.at(0)?.y)} · ${format(steady.at(-1)?.y)}`,
+  )
+  report.figure('slope of it', `${leak.toFixed(2)} MiB per million requests`)
+  report.faults('failed requests', journal.faults)
+  report.expect(leak <= LEAK, `the heap grows by ${leak.toFixed(2)} MiB per million requests`)
+  report.faults(
+    'exit codes other than 0',
+    codes.filter(code => code !== 0).map(code => `an instance ended with ${code}`),
+  )
+  return report
+}
+
+const format = (mebibytes = Number.NaN): string => `${mebibytes.toFixed(2)} MiB`
+
+print(`seed ${seed}`)
+try {
+  const report = await soak()
+  await cleanUp()
+  process.exitCode = report.print() ? 0 : 1
+} catch (error) {
+  abandon(error)
+}
