@@ -6,7 +6,7 @@
  * acknowledged, and every remembered token leads to its user's record. So no answer after a change is for the old state.
  */
 import type { MaybePromise } from '../users/user-store.ts'
-import { type AccessTokenClaims, type AccessTokens, isInForce } from './access-tokens.ts'
+import { type AccessTokenClaims, type AccessTokens, isTokenOf } from './access-tokens.ts'
 import type { ChangeListener } from './change-listener.ts'
 import { Forgeries } from './forgeries.ts'
 import type { Identity } from './identity.ts'
@@ -105,7 +105,7 @@ export class Identities implements ChangeListener {
       this.#forgeries.add(token)
       return null
     }
-    if (!isInForce(claims, this.#parts.clock())) return null
+    if (this.#parts.clock() >= claims.expiresAt) return null
     const lookUp = new LookUp(onAsk => this.#parts.sessions.find(claims.sessionId, onAsk))
     const admit = (found: Found) => this.#admit(token, claims, found, lookUp.askedAt)
     const found = lookUp.ask()
@@ -113,7 +113,7 @@ export class Identities implements ChangeListener {
   }
 
   #admit(token: string, claims: AccessTokenClaims, found: Found, askedAt: number): Identity | null {
-    if (found === undefined || found.user.disabled || found.session.userId !== claims.userId) {
+    if (found === undefined || found.user.disabled || !isTokenOf(claims, found.session)) {
       // Perhaps another instance's doing, of which nothing has been heard yet: an older answer that is still on its way must
       // not bring the token back.
       this.userChanged(claims.userId)

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { AccessTokens, isInForce } from '../../src/auth/access-tokens.ts'
+import { AccessTokens, isTokenOf } from '../../src/auth/access-tokens.ts'
 import { AdminKeys } from '../../src/auth/admin-keys.ts'
 import { newSession } from '../../src/auth/session.ts'
 import { keptSecret, signingKeys } from '../../src/auth/signing-keys.ts'
@@ -111,11 +111,16 @@ t.test('a key is named without telling its secret, and tokens rotate by that nam
   t.not(current.id, previous?.id)
   t.equal(signingKeys(one, null).current.id, previous?.id, 'the same secret, the same name')
   t.notOk(two.includes(current.id) || Buffer.from(two).toString('base64url').includes(current.id))
-  const moments = [clock.now() - 6_000, clock.now(), session.expiresAt - 1, session.expiresAt]
+  const others = [
+    { ...session, createdAt: session.createdAt + 1_000 },
+    { ...session, createdAt: session.createdAt - 1_000 },
+    { ...session, userId: 'bob' },
+  ]
+  t.ok(isTokenOf(expected, session))
   t.strictSame(
-    moments.map(now => isInForce(expected, now)),
-    [false, true, true, false],
-    'from when it was issued, within what clocks may differ, to the end of its time',
+    others.map(other => isTokenOf(expected, other)),
+    [false, false, false],
+    'a token belongs to the session that it was issued for',
   )
   t.end()
 })
