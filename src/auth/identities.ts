@@ -7,6 +7,7 @@
  */
 import type { MaybePromise } from '../users/user-store.ts'
 import { type AccessTokenClaims, type AccessTokens, isTokenOf } from './access-tokens.ts'
+import { tokenCapacity } from './cache-capacity.ts'
 import type { ChangeListener } from './change-listener.ts'
 import { Forgeries } from './forgeries.ts'
 import type { Identity } from './identity.ts'
@@ -18,8 +19,8 @@ import { Reliance } from './reliance.ts'
 import type { SessionLimits } from './session.ts'
 import type { FoundSession, SessionStore } from './session-store.ts'
 
-/** Remembered tokens; about 1.3 KB each with their user (`npm run bench -- memory`). */
-const CAPACITY = 100_000
+/** How many forgeries are remembered for each token that may be: they take a tenth of its memory at most. */
+const FORGERIES = 1 / 5
 
 export interface IdentitiesParts {
   readonly tokens: AccessTokens
@@ -28,6 +29,7 @@ export interface IdentitiesParts {
   readonly lastRequests: LastRequests
   readonly limits: SessionLimits
   readonly clock: () => number
+  /** How many tokens to remember; by default as many as the heap has room for. */
   readonly capacity?: number
 }
 
@@ -36,13 +38,15 @@ type Found = FoundSession | undefined
 export class Identities implements ChangeListener {
   readonly #parts: IdentitiesParts
   readonly #cache: IdentityCache
-  readonly #forgeries = new Forgeries()
+  readonly #forgeries: Forgeries
   readonly #lookUps = new LookUps()
   readonly #reliance = new Reliance()
 
   constructor(parts: IdentitiesParts) {
     this.#parts = parts
-    this.#cache = new IdentityCache(parts.capacity ?? CAPACITY, parts.knownUsers)
+    const capacity = parts.capacity ?? tokenCapacity()
+    this.#cache = new IdentityCache(capacity, parts.knownUsers)
+    this.#forgeries = new Forgeries(capacity * FORGERIES)
   }
 
   /**

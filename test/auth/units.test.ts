@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { AccessTokens, isTokenOf } from '../../src/auth/access-tokens.ts'
 import { AdminKeys } from '../../src/auth/admin-keys.ts'
+import { tokenCapacity } from '../../src/auth/cache-capacity.ts'
 import { newSession } from '../../src/auth/session.ts'
 import { keptSecret, signingKeys } from '../../src/auth/signing-keys.ts'
 import { BoundedQueue } from '../../src/concurrency/bounded-queue.ts'
@@ -122,6 +123,15 @@ t.test('a key is named without telling its secret, and tokens rotate by that nam
     [false, false, false],
     'a token belongs to the session that it was issued for',
   )
+  t.end()
+})
+
+t.test('the cache of tokens takes a part of the heap alone (DESIGN §6)', t => {
+  // What V8 says of `--max-old-space-size=64` and so on: its young generation is counted in.
+  const limits = [64, 96, 128, 256, 4_096].map(size => (size + 192) * 2 ** 20)
+  const capacities = limits.map(limit => tokenCapacity(limit))
+  t.strictSame(capacities, [6_452, 19_358, 32_263, 83_886, 100_000])
+  t.equal(tokenCapacity(32 * 2 ** 20), 1_000, 'some are always remembered')
   t.end()
 })
 
