@@ -1,4 +1,5 @@
 /** Tokens, sessions, and the moment of the last request. Each file runs by itself as well. */
+import './auth/clock.test.ts'
 import './auth/last-requests.test.ts'
 import './auth/session-ends.test.ts'
 import './auth/session-restarts.test.ts'

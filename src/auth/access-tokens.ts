@@ -8,9 +8,6 @@ const TYPE = 'at+jwt'
 const ISSUER = 'gatehouse'
 const AUDIENCE = 'gatehouse'
 
-/** Milliseconds by which another instance's clock may be ahead of this one's. */
-const CLOCK_TOLERANCE = 5_000
-
 /** Longer than any token of ours: what exceeds it is not worth a look. */
 const MAX_LENGTH = 1_024
 
@@ -32,7 +29,7 @@ const verifierFor = (key: SigningKey): Verify =>
     allowedIss: ISSUER,
     allowedAud: AUDIENCE,
     requiredClaims: ['sub', 'sid', 'iat', 'exp', 'iss', 'aud'],
-    // Time is checked below: the library takes times that are not finite numbers, and ignores an `iat` in the future.
+    // Time is checked by claimsOf and Identities: the library takes times that are not finite numbers.
     ignoreExpiration: true,
     cache: false,
   })
@@ -64,9 +61,17 @@ const signerFor = (key: SigningKey) =>
 
 const headerOf = (token: string): string => token.slice(0, token.indexOf('.'))
 
-/** Whether a token that verifies is in force at a moment (milliseconds since the epoch). */
-export const isInForce = ({ issuedAt, expiresAt }: AccessTokenClaims, now: number): boolean =>
-  now < expiresAt && issuedAt <= now + CLOCK_TOLERANCE
+/** A session's beginning as its token has it, in seconds. */
+const issuedAtOf = (createdAt: number): number => Math.floor(createdAt / 1_000)
+
+/**
+ * Whether verified claims are those of the token that was issued for a session. Its `iat` is compared with the session and
+ * not with the clock: a clock that was set back, or is behind another instance's, makes no token invalid.
+ */
+export const isTokenOf = (
+  { userId, issuedAt }: AccessTokenClaims,
+  session: Pick<Session, 'userId' | 'createdAt'>,
+): boolean => userId === session.userId && issuedAt === issuedAtOf(session.createdAt) * 1_000
 
 /** Issues and verifies tokens. One token belongs to one session and ends no later than it. */
 export class AccessTokens {
@@ -89,7 +94,7 @@ export class AccessTokens {
     return this.#sign({
       sub: session.userId,
       sid: session.id,
-      iat: Math.floor(session.createdAt / 1_000),
+      iat: issuedAtOf(session.createdAt),
       exp: session.expiresAt / 1_000,
       iss: ISSUER,
       aud: AUDIENCE,
@@ -98,7 +103,7 @@ export class AccessTokens {
 
   /**
    * Never throws.
-   * @returns the claims of a token that is exactly of this service's form, which may be in force or not, else `null`.
+   * @returns the claims of a token that is exactly of this service's form, which may have expired, else `null`.
    */
   verify(token: string): AccessTokenClaims | null {
     if (token.length > MAX_LENGTH) return null

@@ -1,7 +1,6 @@
 import { ownText } from './identity-cache.ts'
 
-/** How many are remembered, and how long (UTF-16 units) one of them may be: some 10 MB at most. */
-const CAPACITY = 20_000
+/** How long (UTF-16 units) one may be that is remembered: 20,000 of them are some 10 MB at most. */
 const MAX_LENGTH = 500
 
 /**
@@ -9,7 +8,13 @@ const MAX_LENGTH = 500
  * after the secret was changed. What is remembered costs no signature (6 µs) and no error of the library's.
  */
 export class Forgeries {
+  readonly #capacity: number
   readonly #tokens = new Set<string>()
+
+  /** @param capacity how many are remembered. */
+  constructor(capacity: number) {
+    this.#capacity = capacity
+  }
 
   has(token: string): boolean {
     return this.#tokens.has(token)
@@ -17,7 +22,7 @@ export class Forgeries {
 
   add(token: string): void {
     if (token.length > MAX_LENGTH) return
-    if (this.#tokens.size >= CAPACITY) this.#tokens.clear()
+    if (this.#tokens.size >= this.#capacity) this.#tokens.clear()
     this.#tokens.add(ownText(token))
   }
 }

@@ -6,7 +6,8 @@
  * acknowledged, and every remembered token leads to its user's record. So no answer after a change is for the old state.
  */
 import type { MaybePromise } from '../users/user-store.ts'
-import { type AccessTokenClaims, type AccessTokens, isInForce } from './access-tokens.ts'
+import { type AccessTokenClaims, type AccessTokens, isTokenOf } from './access-tokens.ts'
+import { tokenCapacity } from './cache-capacity.ts'
 import type { ChangeListener } from './change-listener.ts'
 import { Forgeries } from './forgeries.ts'
 import type { Identity } from './identity.ts'
@@ -18,8 +19,8 @@ import { Reliance } from './reliance.ts'
 import type { SessionLimits } from './session.ts'
 import type { FoundSession, SessionStore } from './session-store.ts'
 
-/** Remembered tokens; about 1.3 KB each with their user (`npm run bench -- memory`). */
-const CAPACITY = 100_000
+/** How many forgeries are remembered for each token that may be: they take a tenth of its memory at most. */
+const FORGERIES = 1 / 5
 
 export interface IdentitiesParts {
   readonly tokens: AccessTokens
@@ -28,6 +29,7 @@ export interface IdentitiesParts {
   readonly lastRequests: LastRequests
   readonly limits: SessionLimits
   readonly clock: () => number
+  /** How many tokens to remember; by default as many as the heap has room for. */
   readonly capacity?: number
 }
 
@@ -36,13 +38,15 @@ type Found = FoundSession | undefined
 export class Identities implements ChangeListener {
   readonly #parts: IdentitiesParts
   readonly #cache: IdentityCache
-  readonly #forgeries = new Forgeries()
+  readonly #forgeries: Forgeries
   readonly #lookUps = new LookUps()
   readonly #reliance = new Reliance()
 
   constructor(parts: IdentitiesParts) {
     this.#parts = parts
-    this.#cache = new IdentityCache(parts.capacity ?? CAPACITY, parts.knownUsers)
+    const capacity = parts.capacity ?? tokenCapacity()
+    this.#cache = new IdentityCache(capacity, parts.knownUsers)
+    this.#forgeries = new Forgeries(capacity * FORGERIES)
   }
 
   /**
@@ -105,7 +109,7 @@ export class Identities implements ChangeListener {
       this.#forgeries.add(token)
       return null
     }
-    if (!isInForce(claims, this.#parts.clock())) return null
+    if (this.#parts.clock() >= claims.expiresAt) return null
     const lookUp = new LookUp(onAsk => this.#parts.sessions.find(claims.sessionId, onAsk))
     const admit = (found: Found) => this.#admit(token, claims, found, lookUp.askedAt)
     const found = lookUp.ask()
@@ -113,7 +117,7 @@ export class Identities implements ChangeListener {
   }
 
   #admit(token: string, claims: AccessTokenClaims, found: Found, askedAt: number): Identity | null {
-    if (found === undefined || found.user.disabled || found.session.userId !== claims.userId) {
+    if (found === undefined || found.user.disabled || !isTokenOf(claims, found.session)) {
       // Perhaps another instance's doing, of which nothing has been heard yet: an older answer that is still on its way must
       // not bring the token back.
       this.userChanged(claims.userId)

@@ -3,6 +3,7 @@
  * never backwards. A stop loses none, a crash at most one second's, and a store that fails is tried again.
  */
 import { setTimeout as delay } from 'node:timers/promises'
+import { tokenCapacity } from './cache-capacity.ts'
 import type { Identity, KnownUser } from './identity.ts'
 import type { KnownUsers } from './known-users.ts'
 import type { LastRequestStore, SessionMoment, UserMoment } from './last-request-store.ts'
@@ -28,11 +29,16 @@ export interface LastRequestsParts {
   readonly idle: number
   /** Told of a flush that failed; what it held is kept for the next. */
   readonly onFailure: (error: unknown) => void
+  /** How many users may be due before a flush begins early; by default as many as tokens are remembered. */
+  readonly flushAt?: number
 }
 
 export class LastRequests {
   readonly #parts: LastRequestsParts
   readonly #sessionStep: number
+  readonly #flushAt: number
+  /** Whether the last flush failed: the next one is the timer's. */
+  #failing = false
   /** Whose moment is due. A list: to fill a map anew each second took 3 % of a request more, with 10,000 users in turn. */
   #users: KnownUser[] = []
   #sessions = new Map<string, Identity>()
@@ -44,6 +50,7 @@ export class LastRequests {
   constructor(parts: LastRequestsParts) {
     this.#parts = parts
     this.#sessionStep = Math.min(parts.idle * IDLE_FRACTION, SESSION_STEP)
+    this.#flushAt = parts.flushAt ?? tokenCapacity()
   }
 
   /** Two stores of a number for a user who is noted already, as nearly every request's is. */
@@ -55,7 +62,8 @@ export class LastRequests {
     known.lastRequestAt = now
     if (!known.noted) {
       known.noted = true
-      this.#users.push(known)
+      // Users that wait for the flush are not bounded by the cache: in a small heap a second of them may be too many.
+      if (this.#users.push(known) >= this.#flushAt && !this.#failing) void this.flush()
     }
     if (now - identity.storedRequestAt >= this.#sessionStep) {
       identity.storedRequestAt = now
@@ -110,7 +118,9 @@ export class LastRequests {
         for (const identity of sessionSlice) sessions.delete(identity.sessionId)
       }
       knownUsers.flushSucceeded()
+      this.#failing = false
     } catch (error) {
+      this.#failing = true
       this.#keep(users.slice(from))
       onFailure(error)
     }

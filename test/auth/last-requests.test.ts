@@ -73,12 +73,13 @@ class TestStore implements LastRequestStore {
   }
 }
 
-const setUp = () => {
+const setUp = (flushAt?: number) => {
   const store = new TestStore()
   const failures: unknown[] = []
   const knownUsers = new KnownUsers()
   const onFailure = (error: unknown) => failures.push(error)
-  const lastRequests = new LastRequests({ knownUsers, store, idle: IDLE, onFailure })
+  const parts = { knownUsers, store, idle: IDLE, onFailure }
+  const lastRequests = new LastRequests(flushAt === undefined ? parts : { ...parts, flushAt })
   return { store, failures, knownUsers, lastRequests }
 }
 
@@ -107,6 +108,36 @@ t.test('many requests of a user are one row of a batch (DESIGN §6)', async t =>
   t.equal(store.calls.length, 1)
   t.strictSame(store.calls[0]?.users, [{ key: keyOf('ada'), at: START + 1_000 }])
 })
+
+t.test(
+  'a flush begins early when too many users are due, unless the last one failed (DESIGN §6)',
+  async t => {
+    const { store, failures, lastRequests } = setUp(3)
+    const note = (...ids: string[]) => {
+      for (const id of ids) lastRequests.note(identity(known(id)), START)
+    }
+    note('ada', 'bob')
+    t.equal(store.calls.length, 0)
+    note('eve')
+    t.equal(store.calls.length, 1)
+    await lastRequests.flush()
+    t.strictSame([...store.users.keys()].sort(), ['ada', 'bob', 'eve'])
+    store.failing = true
+    note('fay', 'gus', 'hal')
+    await lastRequests.flush()
+    t.equal(failures.length, 1)
+    const calls = store.calls.length
+    note('kay', 'leo', 'mia')
+    t.equal(store.calls.length, calls, "the next one is the timer's")
+    store.failing = false
+    await lastRequests.flush()
+    t.equal(store.users.size, 9, 'none is lost')
+    note('ned', 'oda', 'pam')
+    t.equal(store.calls.length, calls + 2)
+    await lastRequests.flush()
+    t.equal(store.users.size, 12)
+  },
+)
 
 t.test('a moment never moves backwards when the clock does (DESIGN §6)', async t => {
   const { store, knownUsers, lastRequests } = setUp()

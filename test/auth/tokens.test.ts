@@ -144,6 +144,8 @@ t.test('claims that are not exactly those of a session make the request anonymou
     "sid of another user's session": forged.withClaims({ sid: theirs.sid }),
     'sid unknown': forged.withClaims({ sid: user.id }),
     'iat an hour ahead': forged.withClaims({ iat: now + 3_600 }),
+    'iat a second late': forged.withClaims({ iat: Number(forged.payload.iat) + 1 }),
+    'iat a second early': forged.withClaims({ iat: Number(forged.payload.iat) - 1 }),
     'nbf an hour ahead': forged.withClaims({ nbf: now + 3_600 }),
     'exp past': forged.withClaims({ exp: now - 1 }),
     'exp a fraction': forged.withExpText(`${exp}.5`),

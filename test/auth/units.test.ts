@@ -5,8 +5,9 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { AccessTokens, isInForce } from '../../src/auth/access-tokens.ts'
+import { AccessTokens, isTokenOf } from '../../src/auth/access-tokens.ts'
 import { AdminKeys } from '../../src/auth/admin-keys.ts'
+import { tokenCapacity } from '../../src/auth/cache-capacity.ts'
 import { newSession } from '../../src/auth/session.ts'
 import { keptSecret, signingKeys } from '../../src/auth/signing-keys.ts'
 import { BoundedQueue } from '../../src/concurrency/bounded-queue.ts'
@@ -111,12 +112,26 @@ t.test('a key is named without telling its secret, and tokens rotate by that nam
   t.not(current.id, previous?.id)
   t.equal(signingKeys(one, null).current.id, previous?.id, 'the same secret, the same name')
   t.notOk(two.includes(current.id) || Buffer.from(two).toString('base64url').includes(current.id))
-  const moments = [clock.now() - 6_000, clock.now(), session.expiresAt - 1, session.expiresAt]
+  const others = [
+    { ...session, createdAt: session.createdAt + 1_000 },
+    { ...session, createdAt: session.createdAt - 1_000 },
+    { ...session, userId: 'bob' },
+  ]
+  t.ok(isTokenOf(expected, session))
   t.strictSame(
-    moments.map(now => isInForce(expected, now)),
-    [false, true, true, false],
-    'from when it was issued, within what clocks may differ, to the end of its time',
+    others.map(other => isTokenOf(expected, other)),
+    [false, false, false],
+    'a token belongs to the session that it was issued for',
   )
+  t.end()
+})
+
+t.test('the cache of tokens takes a part of the heap alone (DESIGN §6)', t => {
+  // What V8 says of `--max-old-space-size=64` and so on: its young generation is counted in.
+  const limits = [64, 96, 128, 256, 4_096].map(size => (size + 192) * 2 ** 20)
+  const capacities = limits.map(limit => tokenCapacity(limit))
+  t.strictSame(capacities, [6_452, 19_358, 32_263, 83_886, 100_000])
+  t.equal(tokenCapacity(32 * 2 ** 20), 1_000, 'some are always remembered')
   t.end()
 })
 

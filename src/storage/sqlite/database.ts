@@ -1,11 +1,23 @@
 import { closeSync, mkdirSync, openSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import Database from 'better-sqlite3'
+import { syncDirectory } from '../../auth/signing-keys.ts'
 
 export type Connection = Database.Database
 
 /** What a value of the setting `synchronous` means to SQLite: an acknowledged commit is on disk. */
 const SYNCHRONOUS_FULL = 2
+
+/**
+ * Creates a folder, accessible to its owner only. Its entry in the parent folder is synced, since SQLite syncs only the
+ * entries inside: without that, a power cut could remove the folder with every acknowledged write.
+ */
+const makeFolder = (path: string): void => {
+  const folder = resolve(path)
+  const first = mkdirSync(folder, { recursive: true, mode: 0o700 })
+  if (first === undefined) return
+  for (let made = folder; made !== dirname(first); made = dirname(made)) syncDirectory(dirname(made))
+}
 
 /**
  * Opens the database's file, which is created with its folder when missing, both for their owner alone.
@@ -14,7 +26,7 @@ const SYNCHRONOUS_FULL = 2
  * `synchronous=NORMAL` on a file that is already in WAL mode, which may lose the last commits at a power cut.
  */
 export const openDatabase = (file: string, lockTimeout: number): Connection => {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  makeFolder(dirname(file))
   // SQLite would make it readable by everybody, and gives its WAL the mode that it finds.
   closeSync(openSync(file, 'a', 0o600))
   const db = new Database(file, { timeout: lockTimeout })

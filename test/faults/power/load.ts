@@ -1,0 +1,187 @@
+/** Writes by many clients at once, and what each of them was told: which state a power cut may leave behind. */
+import { Agent, request } from 'node:http'
+import { text } from 'node:stream/consumers'
+import type { Random } from '../../crash/random.ts'
+import { ADMIN_KEY, PASSWORD } from '../../support/build.ts'
+
+const CLIENTS = 12
+
+/** Users that one client has at once. */
+const USERS = 15
+
+/** Milliseconds until a request counts as never answered. */
+const LIMIT = 20_000
+
+/** The response of one connection of one process: which record it is, recording and load agree upon. */
+export interface Acknowledgement {
+  readonly run: number
+  readonly port: number
+  /** Of the responses on that connection, from 0. */
+  readonly index: number
+}
+
+export interface Write {
+  /** Bytes of the log when it was sent. */
+  readonly sentAt: number
+  acknowledgement: Acknowledgement | null
+}
+
+/** The nth of them gives its user the last name n, but for a removal. */
+interface UserWrite extends Write {
+  readonly kind: 'set' | 'disable' | 'remove'
+}
+
+export interface WrittenSession {
+  readonly id: string
+  readonly token: string
+  readonly opened: Write
+  ended: Write | null
+}
+
+export interface WrittenUser {
+  readonly email: string
+  id: string | null
+  readonly writes: UserWrite[]
+  readonly sessions: WrittenSession[]
+}
+
+interface Call {
+  readonly method: string
+  readonly path: string
+  readonly body?: object
+  readonly token?: string
+}
+
+interface Answer {
+  readonly status: number
+  readonly body: string
+  readonly port: number
+}
+
+const send = (url: string, { method, path, body, token }: Call, agent: Agent): Promise<Answer> => {
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+  const outgoing = request(url + path, {
+    method,
+    agent,
+    signal: AbortSignal.timeout(LIMIT),
+    headers: {
+      ...(token === undefined ? { 'x-admin-key': ADMIN_KEY } : { authorization: `Bearer ${token}` }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+    },
+  })
+  outgoing.once('error', reject)
+  outgoing.once('response', response => {
+    const { localPort: port = 0 } = response.socket
+    text(response).then(body => resolve({ status: response.statusCode ?? 0, body, port }), reject)
+  })
+  outgoing.end(body === undefined ? undefined : JSON.stringify(body))
+  return promise
+}
+
+const sessionId = (token: string): string =>
+  JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()).sid
+
+export class Load {
+  readonly users: WrittenUser[] = []
+  readonly unexpected: string[] = []
+  readonly #random: Random
+  readonly #logSize: () => number
+  /** Counts the processes that were asked. */
+  #run = -1
+
+  /** @param logSize bytes of the log now. */
+  constructor(random: Random, logSize: () => number) {
+    this.#random = random
+    this.#logSize = logSize
+  }
+
+  /** Writes until each client has made so many requests, or the process has gone. */
+  async run(url: string, requests: number): Promise<void> {
+    this.#run += 1
+    await Promise.all(Array.from({ length: CLIENTS }, () => this.#client(url, requests)))
+  }
+
+  async #client(url: string, requests: number): Promise<void> {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    const responses = new Map<number, number>()
+    const own: WrittenUser[] = []
+    /** @returns the body of a response that acknowledges the write. */
+    const call = async (write: Write, status: number, call: Call): Promise<string | null> => {
+      const answer = await send(url, call, agent)
+      const index = responses.get(answer.port) ?? 0
+      responses.set(answer.port, index + 1)
+      if (answer.status === status) {
+        write.acknowledgement = { run: this.#run, port: answer.port, index }
+        return answer.body
+      }
+      this.unexpected.push(`${call.method} ${call.path}: ${answer.status} ${answer.body}`)
+      return null
+    }
+    try {
+      for (let count = 0; count < requests; count += 1) await this.#write(own, call)
+    } catch {
+      // The process is gone: what was under way is neither acknowledged nor excluded.
+    } finally {
+      agent.destroy()
+    }
+  }
+
+  async #write(
+    own: WrittenUser[],
+    call: (write: Write, status: number, call: Call) => Promise<string | null>,
+  ): Promise<void> {
+    const random = this.#random
+    const begin = (): Write => ({ sentAt: this.#logSize(), acknowledgement: null })
+    const user = own.length < USERS && random.integer(1, 10) === 1 ? undefined : random.pick(own)
+    if (user === undefined) {
+      const email = `power-${this.users.length + 1}@example.com`
+      const created: WrittenUser = { email, id: null, writes: [], sessions: [] }
+      this.users.push(created)
+      const write = this.#userWrite(created, 'set')
+      const withPassword = random.integer(1, 8) === 1
+      const path = withPassword ? '/account/sign-up' : '/admin/users'
+      const body = { email, lastName: '1', ...(withPassword && { password: PASSWORD }) }
+      const answer = await call(write, 201, { method: 'POST', path, body })
+      if (answer === null) return
+      const parsed = JSON.parse(answer)
+      created.id = withPassword ? parsed.user.id : parsed.id
+      if (withPassword) this.#addSession(created, parsed.accessToken, write)
+      own.push(created)
+      return
+    }
+    const lastName = String(user.writes.length + 1)
+    const path = `/admin/users/${user.id}`
+    const session = user.sessions.findLast(({ ended }) => ended === null)
+    const choice = random.integer(1, 100)
+    if (choice <= 3) {
+      own.splice(own.indexOf(user), 1)
+      await call(this.#userWrite(user, 'remove'), 204, { method: 'DELETE', path })
+    } else if (choice <= 7) {
+      own.splice(own.indexOf(user), 1)
+      const body = { lastName, disabled: true }
+      await call(this.#userWrite(user, 'disable'), 200, { method: 'PUT', path, body })
+    } else if (session === undefined && choice <= 40) {
+      const opened = begin()
+      const answer = await call(opened, 201, { method: 'POST', path: `${path}/impersonate` })
+      if (answer !== null) this.#addSession(user, JSON.parse(answer).accessToken, opened)
+    } else if (session !== undefined && choice <= 20) {
+      session.ended = begin()
+      await call(session.ended, 204, { method: 'POST', path: '/account/sign-out', token: session.token })
+    } else if (session !== undefined) {
+      const write = this.#userWrite(user, 'set')
+      await call(write, 200, { method: 'PUT', path: '/account', body: { lastName }, token: session.token })
+    } else {
+      await call(this.#userWrite(user, 'set'), 200, { method: 'PUT', path, body: { lastName } })
+    }
+  }
+
+  #userWrite(user: WrittenUser, kind: UserWrite['kind']): Write {
+    const write = { kind, sentAt: this.#logSize(), acknowledgement: null }
+    user.writes.push(write)
+    return write
+  }
+
+  #addSession(user: WrittenUser, token: string, opened: Write): void {
+    user.sessions.push({ id: sessionId(token), token, opened, ended: null })
+  }
+}
