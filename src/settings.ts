@@ -78,10 +78,19 @@ const attempt = (faults: string[], name: string, read: () => unknown): unknown =
   }
 }
 
-/** @returns the value of each setting, `undefined` where it is not valid, and what is wrong, one line a fault. */
-export const readSettings = (environment: Environment): { values: Values; faults: string[] } => {
+export interface Settings {
+  /** The value of each setting, `undefined` where it is not valid. */
+  readonly values: Values
+  /** The variable that each setting is read from: its own name, or that with `_FILE`. */
+  readonly variables: Readonly<Record<keyof Values, string>>
+  /** What is wrong, one line a fault. */
+  readonly faults: string[]
+}
+
+export const readSettings = (environment: Environment): Settings => {
   const faults: string[] = []
   const values: Record<string, unknown> = {}
+  const variables: Record<string, string> = {}
   for (const [name, read] of Object.entries(SETTINGS)) {
     const fileName = `${name}_FILE`
     const file = (FILE_SETTINGS as readonly string[]).includes(name)
@@ -89,9 +98,9 @@ export const readSettings = (environment: Environment): { values: Values; faults
       : undefined
     const direct = given(environment, name)
     if (file !== undefined && direct !== undefined) faults.push(`${name} is given twice, also as ${fileName}`)
-    values[name] = attempt(faults, file === undefined ? name : fileName, () =>
-      read(file === undefined ? direct : readFile(file)),
-    )
+    const variable = file === undefined ? name : fileName
+    variables[name] = variable
+    values[name] = attempt(faults, variable, () => read(file === undefined ? direct : readFile(file)))
   }
-  return { values: values as Values, faults }
+  return { values: values as Values, variables: variables as Settings['variables'], faults }
 }
