@@ -2,6 +2,7 @@
 import { isIPv6 } from 'node:net'
 import { dirname, join } from 'node:path'
 import { keptSecretFile, type SecretSource } from './auth/signing-keys.ts'
+import { misspelledSettings } from './misspelled-settings.ts'
 import { weakness } from './secret-strength.ts'
 import { type Environment, readSettings, type Settings, type Values } from './settings.ts'
 import type { StorageLocation } from './storage/open.ts'
@@ -106,7 +107,7 @@ const outboxOf = (storage: StorageLocation): string =>
  */
 export const loadConfig = (environment: Environment): Config => {
   const settings = readSettings(environment)
-  const { values: v, faults } = settings
+  const { values: v, variables, faults } = settings
   const weak = weakSecrets(settings)
   if (v.NODE_ENV === 'production') faults.push(...weak)
   if (v.ADMIN_KEY_PREVIOUS && !v.ADMIN_KEY) faults.push('ADMIN_KEY_PREVIOUS is of no use without ADMIN_KEY')
@@ -116,6 +117,10 @@ export const loadConfig = (environment: Environment): Config => {
     faults.push('MAIL_URL cannot be off with REQUIRE_EMAIL_VERIFICATION: nobody could sign in')
   if (v.DATABASE_URL?.engine === 'sqlite' && v.WORKERS > 1)
     faults.push('WORKERS can only be 1 with SQLite: processes that share its file empty each other’s caches')
+  // The default gives way to a shorter lifetime.
+  const sessionIdle = variables.SESSION_IDLE ? v.SESSION_IDLE : Math.min(v.SESSION_IDLE, v.SESSION_LIFETIME)
+  if (sessionIdle > v.SESSION_LIFETIME)
+    faults.push('SESSION_IDLE must not be longer than SESSION_LIFETIME, at which every session ends')
   const jwtSecret = secretOf(v)
   if (jwtSecret === null)
     faults.push('JWT_SECRET is needed with PostgreSQL: every instance has to sign with the same one')
@@ -138,7 +143,7 @@ export const loadConfig = (environment: Environment): Config => {
     allowedOrigins: v.ALLOWED_ORIGINS,
     rateLimit: v.RATE_LIMIT === 'on',
     sessionLifetime: v.SESSION_LIFETIME,
-    sessionIdle: v.SESSION_IDLE,
+    sessionIdle,
     eventsKept: v.EVENTS_KEPT,
     passwordMinLength: v.PASSWORD_MIN_LENGTH,
     requireEmailVerification: v.REQUIRE_EMAIL_VERIFICATION === 'true',
@@ -146,6 +151,6 @@ export const loadConfig = (environment: Environment): Config => {
     publicUrl,
     webUrl: v.WEB_URL ?? `${publicUrl}/docs`,
     drainDelay: v.DRAIN_DELAY,
-    warnings: [...weak, ...warningsOf(v, publicUrl)],
+    warnings: [...weak, ...misspelledSettings(environment), ...warningsOf(v, publicUrl)],
   })
 }
