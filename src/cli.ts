@@ -25,6 +25,6 @@ try {
   if (existsSync('.env')) process.loadEnvFile('.env')
   await program.parseAsync()
 } catch (error) {
-  if (!(error instanceof CommanderError)) tell(withoutArguments(explain(error)))
+  if (!(error instanceof CommanderError)) tell(explain(error))
   process.exitCode = exitCode(error)
 }

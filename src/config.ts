@@ -2,7 +2,9 @@
 import { isIPv6 } from 'node:net'
 import { dirname, join } from 'node:path'
 import { keptSecretFile, type SecretSource } from './auth/signing-keys.ts'
-import { type Environment, readSettings, type Values } from './settings.ts'
+import { misspelledSettings } from './misspelled-settings.ts'
+import { weakness } from './secret-strength.ts'
+import { type Environment, readSettings, type Settings, type Values } from './settings.ts'
 import type { StorageLocation } from './storage/open.ts'
 
 export interface Config {
@@ -49,6 +51,8 @@ export interface Config {
   readonly webUrl: string
   /** Milliseconds between the stop signal and the moment from which new connections are refused. */
   readonly drainDelay: number
+  /** What the operator should know of the settings although they are valid: a sentence each. */
+  readonly warnings: readonly string[]
 }
 
 /** All that is wrong with the environment, one line a fault. */
@@ -66,6 +70,28 @@ const secretOf = ({ JWT_SECRET, DATABASE_URL }: Partial<Values>): Config['jwtSec
   return { keptIn: keptSecretFile(DATABASE_URL?.file ?? '') }
 }
 
+const SECRETS = ['ADMIN_KEY', 'ADMIN_KEY_PREVIOUS', 'JWT_SECRET', 'JWT_SECRET_PREVIOUS'] as const
+
+/** A sentence for each secret that can be guessed, without the secret. */
+const weakSecrets = ({ values, variables }: Settings): string[] =>
+  SECRETS.flatMap(name => {
+    const secret = values[name]
+    const reason = secret ? weakness(secret) : null
+    return reason === null ? [] : [`${variables[name]} ${reason}: make a key with npm run cli -- keys new`]
+  })
+
+/** What is allowed, and is seldom what the operator wants. */
+const warningsOf = (v: Values, publicUrl: string): string[] => [
+  ...(v.ADMIN_KEY === null ? ['ADMIN_KEY is not set: every admin route answers 401'] : []),
+  ...(v.MAIL_URL === 'off' ? ['MAIL_URL is off: nobody is mailed anything'] : []),
+  ...(v.RATE_LIMIT === 'off'
+    ? ['RATE_LIMIT is off: anybody may try passwords and sign up without limit']
+    : []),
+  ...(v.NODE_ENV === 'production' && v.PUBLIC_URL === null
+    ? [`PUBLIC_URL is not set: links in mails lead to ${publicUrl}`]
+    : []),
+]
+
 /** The service as it is reached from the machine that it runs on. */
 const localUrl = (host: string, port: number): string => {
   const everywhere = host === '0.0.0.0' || host === '::'
@@ -80,7 +106,10 @@ const outboxOf = (storage: StorageLocation): string =>
  * @throws {ConfigError} naming every fault at once; values of secrets are never part of it.
  */
 export const loadConfig = (environment: Environment): Config => {
-  const { values: v, faults } = readSettings(environment)
+  const settings = readSettings(environment)
+  const { values: v, variables, faults } = settings
+  const weak = weakSecrets(settings)
+  if (v.NODE_ENV === 'production') faults.push(...weak)
   if (v.ADMIN_KEY_PREVIOUS && !v.ADMIN_KEY) faults.push('ADMIN_KEY_PREVIOUS is of no use without ADMIN_KEY')
   if (v.JWT_SECRET_PREVIOUS && !v.JWT_SECRET)
     faults.push('JWT_SECRET_PREVIOUS is of no use without JWT_SECRET')
@@ -88,6 +117,10 @@ export const loadConfig = (environment: Environment): Config => {
     faults.push('MAIL_URL cannot be off with REQUIRE_EMAIL_VERIFICATION: nobody could sign in')
   if (v.DATABASE_URL?.engine === 'sqlite' && v.WORKERS > 1)
     faults.push('WORKERS can only be 1 with SQLite: processes that share its file empty each other’s caches')
+  // The default gives way to a shorter lifetime.
+  const sessionIdle = variables.SESSION_IDLE ? v.SESSION_IDLE : Math.min(v.SESSION_IDLE, v.SESSION_LIFETIME)
+  if (sessionIdle > v.SESSION_LIFETIME)
+    faults.push('SESSION_IDLE must not be longer than SESSION_LIFETIME, at which every session ends')
   const jwtSecret = secretOf(v)
   if (jwtSecret === null)
     faults.push('JWT_SECRET is needed with PostgreSQL: every instance has to sign with the same one')
@@ -110,7 +143,7 @@ export const loadConfig = (environment: Environment): Config => {
     allowedOrigins: v.ALLOWED_ORIGINS,
     rateLimit: v.RATE_LIMIT === 'on',
     sessionLifetime: v.SESSION_LIFETIME,
-    sessionIdle: v.SESSION_IDLE,
+    sessionIdle,
     eventsKept: v.EVENTS_KEPT,
     passwordMinLength: v.PASSWORD_MIN_LENGTH,
     requireEmailVerification: v.REQUIRE_EMAIL_VERIFICATION === 'true',
@@ -118,5 +151,6 @@ export const loadConfig = (environment: Environment): Config => {
     publicUrl,
     webUrl: v.WEB_URL ?? `${publicUrl}/docs`,
     drainDelay: v.DRAIN_DELAY,
+    warnings: [...weak, ...misspelledSettings(environment), ...warningsOf(v, publicUrl)],
   })
 }

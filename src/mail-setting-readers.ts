@@ -1,5 +1,5 @@
 /** The readers of settings that mails need: where they go, whom they are from, and where their links lead. */
-import { type Reader, reader, SettingFault } from './setting-readers.ts'
+import { type Reader, reader, SettingFault, withoutUser } from './setting-readers.ts'
 
 /** Options of nodemailer that a URL can carry. Not its logging, which would show credentials and tokens. */
 const OPTIONS = [
@@ -50,21 +50,24 @@ const MAILBOX = new RegExp(`^(?:${ADDRESS}|${NAME}\\s*<${ADDRESS}>)$`, 'u')
 export const mailbox = (fallback: string): Reader<string> =>
   reader(fallback, value => {
     if (!MAILBOX.test(value))
-      throw new SettingFault('must be one line such as Gatehouse <no-reply@example.com>')
+      throw new SettingFault('must be one line such as Gatehouse <no-reply@example.com>', value)
     return value
   })
 
 const httpUrl = (value: string): URL => {
   const url = /^https?:\/\//i.test(value) && URL.canParse(value) ? new URL(value) : null
   if (url === null || url.username !== '' || url.password !== '' || value.includes('#'))
-    throw new SettingFault('must be a URL such as https://app.example.com, without user and fragment')
+    throw new SettingFault(
+      'must be a URL such as https://app.example.com, without user and fragment',
+      withoutUser(value),
+    )
   return url
 }
 
 /** Where a service is: an origin, with a path when it shares it. Given without the last slash; `null` when not given. */
 export const serviceUrl: Reader<string | null> = reader<string | null>(null, value => {
   const { origin, pathname, search } = httpUrl(value)
-  if (search !== '') throw new SettingFault('must be a URL without a query')
+  if (search !== '') throw new SettingFault('must be a URL without a query', value)
   return origin + pathname.replace(/\/+$/, '')
 })
 

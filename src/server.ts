@@ -2,6 +2,7 @@
 import cluster from 'node:cluster'
 import { existsSync } from 'node:fs'
 import closeWithGrace from 'close-with-grace'
+import type { Logger } from 'pino'
 import { buildApp } from './app.ts'
 import { type Config, ConfigError, loadConfig } from './config.ts'
 import { createLogger } from './logging.ts'
@@ -16,6 +17,10 @@ const explain = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)
   if (error instanceof ConfigError) return error.message
   return 'code' in error ? `Gatehouse cannot start: ${error.message}` : String(error.stack)
+}
+
+const warn = ({ warnings }: Config, logger: Pick<Logger, 'warn'>): void => {
+  for (const warning of warnings) logger.warn(warning)
 }
 
 const serve = async (config: Config): Promise<void> => {
@@ -40,17 +45,18 @@ const serve = async (config: Config): Promise<void> => {
   primary?.onStop(close)
   await app.listen(listenOptions(config))
   primary?.listening()
-  if (config.adminKeys.length === 0) app.log.warn('ADMIN_KEY is not set: every admin route answers 401')
-  if (config.mail.url === 'off') app.log.warn('MAIL_URL is off: nobody is mailed anything')
-  if (!config.rateLimit)
-    app.log.warn('RATE_LIMIT is off: anybody may try passwords and sign up without limit')
+  // With several processes the first one says it, once.
+  if (primary === null) warn(config, app.log)
 }
 
 try {
   if (existsSync('.env')) process.loadEnvFile('.env')
   const config = loadConfig(process.env)
-  if (config.workers > 1 && cluster.isPrimary) runPrimary(config, createLogger(config))
-  else await serve(config)
+  if (config.workers > 1 && cluster.isPrimary) {
+    const logger = createLogger(config)
+    warn(config, logger)
+    runPrimary(config, logger)
+  } else await serve(config)
 } catch (error) {
   process.stderr.write(`${explain(error)}\n`)
   process.exit(1)

@@ -6,7 +6,15 @@ import { FORM, parseServers, UrlError } from './storage/postgres/connection-url.
 
 export type Reader<T> = (text: string | undefined) => T
 
-export class SettingFault extends Error {}
+export class SettingFault extends Error {
+  /** What was given, to be quoted where the configuration is read; absent where it is a secret or may hold one. */
+  readonly value: string | undefined
+
+  constructor(message: string, value?: string) {
+    super(message)
+    this.value = value
+  }
+}
 
 export const reader =
   <T>(fallback: T, read: (text: string) => T): Reader<T> =>
@@ -19,7 +27,7 @@ export const integer = (fallback: number, min: number, max: number): Reader<numb
   reader(fallback, value => {
     const number = Number(value)
     if (!/^\d+$/.test(value) || number < min || number > max) {
-      throw new SettingFault(`must be a whole number from ${min} to ${max}`)
+      throw new SettingFault(`must be an integer from ${min} to ${max}`, value)
     }
     return number
   })
@@ -29,9 +37,9 @@ export const workers: Reader<number> = text =>
   text === 'auto' ? availableParallelism() : integer(1, 1, 256)(text)
 
 export const oneOf = <const T extends string>(fallback: T, ...others: T[]): Reader<T> => {
-  const allowed: readonly string[] = [fallback, ...others]
+  const allowed: ReadonlySet<string> = new Set([fallback, ...others])
   return reader<T>(fallback, value => {
-    if (!allowed.includes(value)) throw new SettingFault(`must be one of ${allowed.join(', ')}`)
+    if (!allowed.has(value)) throw new SettingFault(`must be one of ${[...allowed].join(', ')}`, value)
     return value as T
   })
 }
@@ -47,7 +55,7 @@ export const duration = (fallback: string, min = '0s'): Reader<number> => {
       match === null ? Number.NaN : Number(match[1]) * (UNITS[match[2] ?? 's'] ?? Number.NaN)
     const least = min === value ? 0 : read(min)
     if (!(milliseconds >= least && milliseconds <= TEN_YEARS)) {
-      throw new SettingFault(`must be a time such as 30d, 12h, 15m or 90s, from ${min} to 3650d`)
+      throw new SettingFault(`must be a time such as 30d, 12h, 15m or 90s, from ${min} to 3650d`, value)
     }
     return milliseconds
   }
@@ -84,22 +92,46 @@ export const networks: Reader<readonly string[]> = reader<readonly string[]>([],
   if (value === 'none') return []
   const wrong = list(value).filter(entry => !isNetwork(entry))
   if (wrong.length > 0) {
-    throw new SettingFault(`must be "none" or addresses, networks (10.0.0.0/8) or ${NAMED_RANGES.join(', ')}`)
+    throw new SettingFault(
+      `must be "none" or addresses, networks (10.0.0.0/8) or ${NAMED_RANGES.join(', ')}`,
+      wrong.join(', '),
+    )
   }
   return list(value)
 })
+
+/** A URL that may be quoted: one with a user may have a password too. */
+export const withoutUser = (url: string): string | undefined => (url.includes('@') ? undefined : url)
 
 const isOrigin = (entry: string): boolean => URL.canParse(entry) && new URL(entry).origin === entry
 
 /** Origins of browsers' pages, `https://app.example.com`, without a path. */
 export const origins: Reader<readonly string[]> = reader<readonly string[]>([], value => {
-  if (list(value).some(entry => !isOrigin(entry))) {
-    throw new SettingFault('must be origins such as https://app.example.com, separated by commas')
+  const wrong = list(value).filter(entry => !isOrigin(entry))
+  if (wrong.length > 0) {
+    throw new SettingFault(
+      'must be origins such as https://app.example.com, separated by commas',
+      withoutUser(wrong.join(', ')),
+    )
   }
   return list(value)
 })
 
+/** What a user or a password can have only percent-encoded (RFC 3986 §3.2.1); the others end the part before the host. */
+const ENCODED = 'in its user and password, write # as %23, / as %2F, ? as %3F, @ as %40 and % as %25'
+
+/** A `#`, `/`, `?` or `%` in a password makes another URL, which may be a valid one: its host is the user, its port the password. */
+const hasUnencodedUser = (value: string): boolean => {
+  const rest = value.replace(/^\w+:\/\//, '')
+  const [authority = ''] = /^[^/?#]*/.exec(rest) ?? []
+  const [path = ''] = /^[^?]*/.exec(rest.slice(authority.length)) ?? []
+  const isEndedEarly = path.includes('@') || (path === '' && rest.includes('@') && !authority.includes('@'))
+  return isEndedEarly || rest.includes('#') || /%(?![0-9a-f]{2})/i.test(authority)
+}
+
 const postgresUrl = (value: string): string => {
+  if (hasUnencodedUser(value))
+    throw new SettingFault(`must be a valid URL postgres://<user>:<password>@<host>/<database>; ${ENCODED}`)
   try {
     parseServers(value)
     return value

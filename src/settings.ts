@@ -56,11 +56,18 @@ export const FILE_SETTINGS = [
 export type Values = { [Name in keyof typeof SETTINGS]: ReturnType<(typeof SETTINGS)[Name]> }
 export type Environment = Readonly<Record<string, string | undefined>>
 
+/**
+ * What is surely a path, and not a secret or a URL that was given where a file is to be named: it starts as paths do, or has
+ * a folder or an extension in lower case, where a random key would have other letters.
+ */
+const PATH = /^(?:(?:~|\.{1,2}|[A-Za-z]:)?[/\\].*|[a-z0-9._/-]*(?:\/[a-z0-9._-]+|\.[a-z]{1,5}))$/
+
 const readFile = (file: string): string => {
   try {
     return readFileSync(file, 'utf8').trim()
-  } catch {
-    throw new SettingFault('names a file that cannot be read')
+  } catch (error) {
+    const { code = 'unknown error' } = error as NodeJS.ErrnoException
+    throw new SettingFault(`names a file that cannot be read${PATH.test(file) ? `: ${file}` : ''} (${code})`)
   }
 }
 
@@ -68,20 +75,35 @@ const readFile = (file: string): string => {
 const given = (environment: Environment, name: string): string | undefined =>
   environment[name]?.trim() || undefined
 
+const MAX_QUOTED = 80
+
+/** A value as it was given, on one line. */
+const quoted = (value: string): string =>
+  JSON.stringify(value.length > MAX_QUOTED ? `${value.slice(0, MAX_QUOTED)}…` : value)
+
 const attempt = (faults: string[], name: string, read: () => unknown): unknown => {
   try {
     return read()
   } catch (error) {
     if (!(error instanceof SettingFault)) throw error
-    faults.push(`${name} ${error.message}`)
+    faults.push(`${name} ${error.message}${error.value === undefined ? '' : `, not ${quoted(error.value)}`}`)
     return undefined
   }
 }
 
-/** @returns the value of each setting, `undefined` where it is not valid, and what is wrong, one line a fault. */
-export const readSettings = (environment: Environment): { values: Values; faults: string[] } => {
+export interface Settings {
+  /** The value of each setting, `undefined` where it is not valid. */
+  readonly values: Values
+  /** The variable that each setting is given by: its own name, or that with `_FILE`. Without those that are not given. */
+  readonly variables: Readonly<Partial<Record<keyof Values, string>>>
+  /** What is wrong, one line a fault. */
+  readonly faults: string[]
+}
+
+export const readSettings = (environment: Environment): Settings => {
   const faults: string[] = []
   const values: Record<string, unknown> = {}
+  const variables: Record<string, string> = {}
   for (const [name, read] of Object.entries(SETTINGS)) {
     const fileName = `${name}_FILE`
     const file = (FILE_SETTINGS as readonly string[]).includes(name)
@@ -89,9 +111,9 @@ export const readSettings = (environment: Environment): { values: Values; faults
       : undefined
     const direct = given(environment, name)
     if (file !== undefined && direct !== undefined) faults.push(`${name} is given twice, also as ${fileName}`)
-    values[name] = attempt(faults, file === undefined ? name : fileName, () =>
-      read(file === undefined ? direct : readFile(file)),
-    )
+    const variable = file === undefined ? name : fileName
+    if (file !== undefined || direct !== undefined) variables[name] = variable
+    values[name] = attempt(faults, variable, () => read(file === undefined ? direct : readFile(file)))
   }
-  return { values: values as Values, faults }
+  return { values: values as Values, variables: variables as Settings['variables'], faults }
 }

@@ -11,5 +11,9 @@ export const keysCommands = (program: Command): void => {
     .description('Keys and secrets')
     .command('new')
     .description('Print a new strong key, fit for ADMIN_KEY and for JWT_SECRET; it is kept nowhere')
-    .action(() => print(false, null, [randomBytes(BYTES).toString('base64url')]))
+    .option('--json', 'write it as one line of JSON, {"key":"…"}')
+    .action(({ json }: { json?: boolean }) => {
+      const key = randomBytes(BYTES).toString('base64url')
+      print(json, { key }, [key])
+    })
 }

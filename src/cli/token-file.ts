@@ -4,6 +4,7 @@ import { AccessTokens } from '../auth/access-tokens.ts'
 import { readSecret, signingKeys } from '../auth/signing-keys.ts'
 import type { Config } from '../config.ts'
 import type { SeedSession } from '../storage/seed.ts'
+import { withFile } from './failure.ts'
 
 export interface TokenFile {
   /** Signs with the service's own secret. */
@@ -11,10 +12,18 @@ export interface TokenFile {
   close(): void
 }
 
+const openFile = (file: string): number => {
+  try {
+    return openSync(file, 'w', 0o600)
+  } catch (error) {
+    throw withFile(file, error)
+  }
+}
+
 /** @throws {Error} when the file cannot be written, or the service's secret cannot be read. */
 export const createTokenFile = (file: string, config: Config): TokenFile => {
   const tokens = new AccessTokens(signingKeys(readSecret(config.jwtSecret), config.jwtPreviousSecret))
-  const handle = openSync(file, 'w', 0o600)
+  const handle = openFile(file)
   // One that was there keeps its mode.
   fchmodSync(handle, 0o600)
   return {

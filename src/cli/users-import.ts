@@ -6,7 +6,7 @@ import { presentImportResult } from '../accounts/views.ts'
 import { ServiceError } from '../errors.ts'
 import { readLines, toLines, type Validate } from '../input/ndjson.ts'
 import { OPERATOR } from '../users/event.ts'
-import { explain, sentences } from './failure.ts'
+import { explain, sentences, withFile } from './failure.ts'
 import { type StoreOptions, storeCommand } from './options.ts'
 import { count, print, tell, write } from './output.ts'
 import { lineProgress, STOPPED, stopSignal } from './progress.ts'
@@ -16,11 +16,12 @@ import { withStore } from './store.ts'
 const TOLD = 20
 
 /** What is read, until `stop`: also a pipe that stands still ends then. */
-async function* chunksOf(source: Readable, stop: AbortSignal): AsyncGenerator<Buffer> {
+async function* chunksOf(file: string | undefined, stop: AbortSignal): AsyncGenerator<Buffer> {
+  const source: Readable = file === undefined ? process.stdin : createReadStream(file)
   try {
     yield* addAbortSignal(stop, source)
   } catch (error) {
-    throw stop.aborted ? new ServiceError('draining') : error
+    throw stop.aborted ? new ServiceError('draining') : withFile(file ?? 'standard input', error)
   }
 }
 
@@ -32,8 +33,7 @@ const userLines = async (
   const { ImportedUser } = await import('../input/imported-user.ts')
   const { jsonValidator } = await import('../input/validation.ts')
   const validate = jsonValidator(ImportedUser) as Validate
-  const source = file === undefined ? process.stdin : createReadStream(file)
-  return readLines(chunksOf(source, stop), validate) as AsyncIterable<readonly UserLine[]>
+  return readLines(chunksOf(file, stop), validate) as AsyncIterable<readonly UserLine[]>
 }
 
 /** Tells people of the first lines that failed. */

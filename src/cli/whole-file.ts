@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { lstatSync } from 'node:fs'
 import { type FileHandle, open, rename, rm } from 'node:fs/promises'
-import { Refusal } from './failure.ts'
+import { Refusal, withFile } from './failure.ts'
 
 /** What would be replaced by a file: a device, a pipe, or a link. */
 const assertPlain = (file: string): void => {
@@ -20,12 +20,7 @@ const fill = async (handle: FileHandle, texts: AsyncIterable<string>, signal: Ab
   }
 }
 
-/** @throws {Refusal} when it is stopped or must not be written; {Error} when it cannot be; whatever `texts` throws. */
-export const writeWhole = async (
-  file: string,
-  texts: AsyncIterable<string>,
-  signal: AbortSignal,
-): Promise<void> => {
+const write = async (file: string, texts: AsyncIterable<string>, signal: AbortSignal): Promise<void> => {
   assertPlain(file)
   const partial = `${file}.${randomUUID()}.partial`
   const handle = await open(partial, 'wx', 0o600)
@@ -35,5 +30,18 @@ export const writeWhole = async (
   } catch (error) {
     await rm(partial, { force: true })
     throw signal.aborted ? new Refusal('Stopped before the end: nothing is written') : error
+  }
+}
+
+/** @throws {Refusal} when it is stopped, must not be written or cannot be; whatever `texts` throws. */
+export const writeWhole = async (
+  file: string,
+  texts: AsyncIterable<string>,
+  signal: AbortSignal,
+): Promise<void> => {
+  try {
+    await write(file, texts, signal)
+  } catch (error) {
+    throw withFile(file, error)
   }
 }

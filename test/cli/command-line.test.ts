@@ -38,6 +38,9 @@ t.test('keys new prints a key that ADMIN_KEY and JWT_SECRET take, another one ea
   const keys = await Promise.all([runCli(['keys', 'new']).ended, runCli(['keys', 'new']).ended])
   for (const key of keys) t.match(key, { code: 0, stderr: '', stdout: /^[\w-]{43}\n$/ })
   t.not(keys[0]?.stdout, keys[1]?.stdout)
+  const { code, stdout } = await runCli(['keys', 'new', '--json']).ended
+  t.equal(code, 0)
+  t.match(stdout, /^\{"key":"[\w-]{43}"\}\n$/)
 })
 
 t.test('what is wrong is said in a sentence; nothing is repeated, nothing is created', async t => {
@@ -50,10 +53,10 @@ t.test('what is wrong is said in a sentence; nothing is repeated, nothing is cre
     [['users', 'list'], 1, /^There is no file .*missing\.db/],
     [['users', 'list', '--database', remote], 2, /^--database must be sqlite:/],
     [['users', 'list', `--database=${remote}`], 2, /^--database must be sqlite:/],
-    [['users', 'list', '--limit', '101'], 2, /^--limit must be a whole number from 1 to 100$/m],
+    [['users', 'list', '--limit', '101'], 2, /^--limit must be an integer from 1 to 100$/m],
     [['users', 'list', `--pasword=${CANARY}`], 2, /unknown option/],
     [['users', 'get', 'a', CANARY], 2, /too many arguments/],
-    [['seed', '--users', '0'], 2, /^--users must be a whole number from 1 to /],
+    [['seed', '--users', '0'], 2, /^--users must be an integer from 1 to /],
     [['seed', '--users', '1', '--password', 'x7'], 2, /^--password must have 8 to 128 characters/],
     [['seed', '--users', '1'], 1, /^NODE_ENV is production/, { NODE_ENV: 'production' }],
     [
@@ -73,4 +76,37 @@ t.test('what is wrong is said in a sentence; nothing is repeated, nothing is cre
     t.notMatch(ended[index]?.stderr, /\n {4}at /, 'no stack')
   }
   t.notOk(existsSync(missing))
+})
+
+t.test('a file that cannot be used is named as it was asked for, a URL in its place is not', async t => {
+  const folder = temporaryFolder(t)
+  const env = { DATABASE_URL: `sqlite:${join(folder, 'test.db')}`, JWT_SECRET: '', NODE_ENV: 'test' }
+  t.equal((await runCli(['seed', '--users', '1'], env).ended).code, 0)
+  const missing = join(folder, 'missing', 'file')
+  const cases: [args: string[], sentence: string][] = [
+    [['users', 'import', missing], `ENOENT: no such file or directory: ${missing}\n`],
+    [['users', 'import', folder], `EISDIR: illegal operation on a directory: ${folder}\n`],
+    [['users', 'export', '--file', missing], `ENOENT: no such file or directory: ${missing}\n`],
+    [['seed', '--users', '1', '--tokens', missing], `ENOENT: no such file or directory: ${missing}\n`],
+    [['copy', '--from', `sqlite:${missing}`, '--to', 'postgres://h/d'], `there is no file ${missing}\n`],
+    [['users', 'list', '--database', `sqlite:${missing}`], `There is no file ${missing}`],
+    [
+      ['users', 'import', `postgres://u:${CANARY}@h/d`],
+      'ENOENT: no such file or directory: the file that is named\n',
+    ],
+  ]
+  const ended = await Promise.all(cases.map(([args]) => runCli(args, env).ended))
+  for (const [index, [args, sentence]] of cases.entries()) {
+    t.match(ended[index], { code: 1, stdout: '', stderr: sentence }, args.join(' '))
+    t.notMatch(ended[index]?.stderr, CANARY)
+    t.notMatch(ended[index]?.stderr, /partial|\n {4}at /)
+  }
+})
+
+t.test('a choice is listed once', async t => {
+  const choices = 'createdAt, -createdAt, firstName, -firstName, lastName, -lastName'
+  const help = await runCli(['users', 'list', '--help']).ended
+  t.equal(help.stdout.replaceAll(/\s+/g, ' ').split(choices).length, 2)
+  const { stderr } = await runCli(['users', 'list', '--sort', 'email']).ended
+  t.equal(stderr, '--sort must be one of -createdAt, createdAt, firstName, -firstName, lastName, -lastName\n')
 })

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { ConfigError, loadConfig } from '../../src/config.ts'
+import { FILE_SETTINGS, SETTINGS } from '../../src/settings.ts'
 import { temporaryFolder } from '../support/build.ts'
 
 const SECRET = 'a-secret-of-enough-characters-0123456789'
@@ -50,8 +51,8 @@ const WRONG: [name: string, values: string[]][] = [
   [
     'MAIL_FROM',
     [
-      'canary',
-      'Gatehouse <canary>',
+      'somebody',
+      'Gatehouse <somebody>',
       'a@b.example, c@d.example',
       'Ann\nBcc: <a@b.example>',
       'A, B <a@b.example>',
@@ -65,18 +66,129 @@ const WRONG: [name: string, values: string[]][] = [
   ['DRAIN_DELAY', ['soon']],
 ]
 
-t.test('a setting that is not valid is named, its value is not (DESIGN §8)', async t => {
-  for (const [name, values] of WRONG) {
-    for (const value of values) {
-      const message = faultsOf({ [name]: value })
+/** Secrets, and what may hold one. */
+const UNQUOTED = /SECRET|KEY|_URL$/
+
+t.test(
+  'a setting that is not valid is named, and quoted unless it may hold a secret (DESIGN §8)',
+  async t => {
+    for (const [name, values] of WRONG) {
+      for (const value of values) {
+        const message = faultsOf({ [name]: value })
+        t.match(
+          message,
+          new RegExp(`^The configuration is not valid:\\n {2}${name} [^\\n]+$`),
+          `${name}=${value}`,
+        )
+        t.notMatch(message, /canary/)
+        if (name !== 'WORKERS' && !UNQUOTED.test(name)) {
+          const [, quoted = '""'] = /, not ("[^\n]*")$/.exec(message) ?? []
+          t.ok(value.includes(JSON.parse(quoted)) && quoted !== '""', message)
+        }
+      }
+    }
+    t.match(faultsOf({ PORT: '80x' }), /^ {2}PORT must be an integer from 0 to 65535, not "80x"$/m)
+    t.match(faultsOf({ PUBLIC_URL: 'https://h/?a=b' }), /not "https:\/\/h\/\?a=b"$/)
+    t.notMatch(faultsOf({ ALLOWED_ORIGINS: 'https://u:canary@h' }), /canary/)
+    t.match(faultsOf({ LOG_LEVEL: 'x'.repeat(5_000) }), /not "x{80}…"$/)
+  },
+)
+
+t.test('a file that cannot be read is named, unless it may be the secret itself', async t => {
+  for (const file of ['/nowhere/secret', './secret', 'C:\\secrets\\key', 'nowhere/jwt-secret', 'secret.txt'])
+    for (const name of FILE_SETTINGS)
+      t.match(
+        faultsOf({ [`${name}_FILE`]: file }),
+        `${name}_FILE names a file that cannot be read: ${file} (ENOENT)`,
+      )
+  t.match(faultsOf({ JWT_SECRET_FILE: '/' }), 'cannot be read: / (EISDIR)')
+  for (const secret of [
+    'canary-5d2e8b71c09f4a36b1e7d2f8',
+    'Canary/5d2e8b71c09f4a36b1e7d2f8',
+    'smtp://u:canary@h',
+  ])
+    t.notMatch(faultsOf({ MAIL_URL_FILE: secret }), /canary/i)
+})
+
+t.test('what has to be percent-encoded in the password of PostgreSQL is said, not shown', async t => {
+  for (const password of [
+    'can#ary',
+    '12#34',
+    'can/ary',
+    '12/34',
+    'can?ary',
+    '12?34',
+    'can%ary',
+    'c@n/ary',
+    'can%zzary',
+  ])
+    for (const rest of ['@db.example/gatehouse', '@db.example:5432/gatehouse?sslmode=verify-full']) {
+      const DATABASE_URL = `postgres://gatehouse:${password}${rest}`
+      const message = faultsOf({ DATABASE_URL, JWT_SECRET: SECRET })
       t.match(
         message,
-        new RegExp(`^The configuration is not valid:\\n {2}${name} [^\\n]+$`),
-        `${name}=${value}`,
+        /DATABASE_URL must be a valid URL .* # as %23, \/ as %2F, \? as %3F, @ as %40 and % as %25$/m,
       )
-      t.notMatch(message, /canary/)
+      t.notMatch(message, password)
+      const encoded = `postgres://gatehouse:${encodeURIComponent(password)}${rest}`
+      t.equal(faultsOf({ DATABASE_URL: encoded, JWT_SECRET: SECRET }), '')
     }
-  }
+  for (const DATABASE_URL of [
+    'postgres://db/gatehouse?user=a@b',
+    'postgres://u:p@[::1]/d?options=-c%20a%3Db',
+  ])
+    t.equal(faultsOf({ DATABASE_URL, JWT_SECRET: SECRET }), '')
+})
+
+t.test('SESSION_IDLE is at most SESSION_LIFETIME; its default gives way', async t => {
+  const sentence = '  SESSION_IDLE must not be longer than SESSION_LIFETIME, at which every session ends'
+  for (const env of [{ SESSION_IDLE: '31d' }, { SESSION_IDLE: '2h', SESSION_LIFETIME: '1h' }])
+    t.equal(faultsOf(env), `The configuration is not valid:\n${sentence}`)
+  t.match(loadConfig({ SESSION_LIFETIME: '12h' }), { sessionIdle: 43_200_000, sessionLifetime: 43_200_000 })
+  t.equal(faultsOf({ SESSION_IDLE: '30d' }), '')
+})
+
+/** What containers, shells, desktops, CI systems and npm set. */
+const USUAL =
+  `HOME PATH PWD OLDPWD SHELL SHLVL USER LOGNAME HOSTNAME HOSTTYPE OSTYPE TERM TERM_PROGRAM COLORTERM LANG
+LC_ALL LC_CTYPE LANGUAGE TZ TMPDIR EDITOR VISUAL PAGER LESS LS_COLORS MAIL MAILCHECK DISPLAY WAYLAND_DISPLAY
+XDG_SESSION_ID XDG_SESSION_TYPE XDG_RUNTIME_DIR DESKTOP_SESSION SESSION_MANAGER SESSION_ID SESSIONNAME SSH_CLIENT
+SSH_CONNECTION SSH_AUTH_SOCK SUDO_USER INVOCATION_ID JOURNAL_STREAM NOTIFY_SOCKET LISTEN_FDS MAINPID CI DEBUG
+NODE_OPTIONS NODE_PATH NODE_VERSION NODE_EXTRA_CA_CERTS NODE_COMPILE_CACHE NO_COLOR FORCE_COLOR YARN_VERSION INIT_CWD
+npm_config_cache npm_lifecycle_event npm_package_json npm_execpath PORTS POST POSTS HOSTS PORT_3000_TCP
+KUBERNETES_SERVICE_HOST KUBERNETES_SERVICE_PORT KUBERNETES_PORT KUBERNETES_PORT_443_TCP GATEHOUSE_PORT
+GATEHOUSE_SERVICE_HOST GATEHOUSE_PORT_3000_TCP_ADDR DATABASE_PORT DATABASE_SERVICE_HOST MAIL_PORT MAIL_HOST WEB_PORT
+WEB_HOST PUBLIC_PORT HTTP_PROXY HTTPS_PROXY NO_PROXY ALL_PROXY PGHOST PGPORT PGUSER PGPASSWORD PGDATABASE PGSSLMODE
+POSTGRES_PASSWORD POSTGRES_USER AWS_REGION AWS_SECRET_ACCESS_KEY SECRET_KEY API_KEY JWT_KEY SITE LOG_FORMAT UV_THREADPOOL_SIZE
+WEB_CONCURRENCY RATE HOST_IP HOSTPORT USERDOMAIN SYSTEMROOT WINDIR COMSPEC APPDATA PATHEXT PROCESSOR_LEVEL`.split(
+    /\s+/,
+  )
+
+t.test('a variable that looks like a setting and is none is warned of, a usual one is not', async t => {
+  const warningsOf = (names: readonly string[], value = 'x'): readonly string[] =>
+    loadConfig({ ADMIN_KEY: SECRET, ...Object.fromEntries(names.map(name => [name, value])) }).warnings
+  for (const [written, meant] of [
+    ['ADMINKEY', 'ADMIN_KEY'],
+    ['admin_key', 'ADMIN_KEY'],
+    ['DATABASE_ULR', 'DATABASE_URL'],
+    ['DATABASE_URI', 'DATABASE_URL'],
+    ['JWT_SECERT', 'JWT_SECRET'],
+    ['JWT_SECRETS', 'JWT_SECRET'],
+    ['RATELIMIT', 'RATE_LIMIT'],
+    ['SESSION_LIFE_TIME', 'SESSION_LIFETIME'],
+    ['PASSWORD_MIN_LENGHT', 'PASSWORD_MIN_LENGTH'],
+    ['JWT_SECERT_FILE', 'JWT_SECRET_FILE'],
+    ['HOST_FILE', undefined],
+    ['TRUST_PROXI', 'TRUST_PROXY'],
+    ['MAIL_ULR', 'MAIL_URL'],
+  ] as const)
+    t.same(
+      warningsOf([written], 'canary'),
+      meant === undefined ? [] : [`${written} is not a setting; did you mean ${meant}?`],
+    )
+  t.same(warningsOf(['ADMINKEY'], ''), [], 'an empty one is absent')
+  t.same(warningsOf(USUAL), [])
+  t.same(warningsOf(Object.keys(process.env).filter(name => !(name in SETTINGS))), [])
 })
 
 t.test('every fault is named in one message (DESIGN §8)', async t => {

@@ -98,6 +98,33 @@ t.test('RATE_LIMIT=off lets all through, and the start warns of it (DESIGN §9)'
   }
 })
 
+t.test(
+  'in production a secret that can be guessed ends the start; elsewhere the start warns of it',
+  async t => {
+    const env = { JWT_SECRET: 'canary'.repeat(6), ADMIN_KEY: 'b'.repeat(16) }
+    const { code, output } = await runToEnd({ ...env, NODE_ENV: 'production', PORT: 'x' })
+    t.equal(code, 1)
+    for (const name of ['PORT', 'JWT_SECRET', 'ADMIN_KEY']) t.match(output, new RegExp(`^ {2}${name} `, 'm'))
+    t.match(output, 'npm run cli -- keys new')
+    t.notMatch(output, /canary|bbbb|listening|\n\s+at /)
+    const server = await startServer(t, { env: { ...env, ADMINKEY: 'canary', RATELIMIT: 'off' } })
+    for (const warning of [
+      'JWT_SECRET is too easy to guess',
+      'ADMIN_KEY is too easy to guess',
+      'ADMINKEY is not a setting; did you mean ADMIN_KEY?',
+      'RATELIMIT is not a setting; did you mean RATE_LIMIT?',
+    ])
+      t.ok(
+        server
+          .output()
+          .split('\n')
+          .some(line => line.includes('"level":40') && line.includes(warning)),
+        warning,
+      )
+    t.notMatch(server.output(), /canary|bbbb/)
+  },
+)
+
 t.test('ADMIN_KEY_PREVIOUS is accepted beside ADMIN_KEY (DESIGN §5)', async t => {
   const server = await startServer(t, { env: { ADMIN_KEY, ADMIN_KEY_PREVIOUS: OTHER_KEY } })
   t.equal(await adminStatus(server, ADMIN_KEY), 200)

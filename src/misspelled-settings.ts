@@ -1,0 +1,48 @@
+/** Variables of the environment that look like a setting and are none. */
+import { type Environment, FILE_SETTINGS, SETTINGS } from './settings.ts'
+
+const NAMES = [...Object.keys(SETTINGS), ...FILE_SETTINGS.map(name => `${name}_FILE`)]
+
+const letters = (name: string): string => name.replaceAll('_', '').toUpperCase()
+
+/**
+ * Letters that may differ. A short name is near to many others (`POST`, `PORTS`, `HOSTS`), which are somebody else's.
+ */
+const tolerance = (name: string): number => (name.length >= 10 ? 2 : name.length >= 6 ? 1 : 0)
+
+/** Letters that are added, left out, replaced or exchanged with their neighbour (optimal string alignment). */
+const distance = (a: string, b: string): number => {
+  const rows = [Array.from({ length: b.length + 1 }, (_, column) => column)]
+  const at = (row: number, column: number): number => rows[row]?.[column] ?? Number.POSITIVE_INFINITY
+  for (let row = 1; row <= a.length; row += 1) {
+    rows.push([row])
+    for (let column = 1; column <= b.length; column += 1) {
+      const replaced = at(row - 1, column - 1) + (a[row - 1] === b[column - 1] ? 0 : 1)
+      const isExchange = a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1]
+      const exchanged = isExchange ? at(row - 2, column - 2) + 1 : Number.POSITIVE_INFINITY
+      rows[row]?.push(Math.min(replaced, exchanged, at(row - 1, column) + 1, at(row, column - 1) + 1))
+    }
+  }
+  return at(a.length, b.length)
+}
+
+/** The setting that is meant, if one is. */
+const meant = (name: string): string | undefined => {
+  const written = letters(name)
+  const near = NAMES.map(setting => {
+    const right = letters(setting)
+    const limit = tolerance(written.length < right.length ? written : right)
+    const isFar = Math.abs(written.length - right.length) > limit
+    return { setting, limit, distance: isFar ? Number.POSITIVE_INFINITY : distance(written, right) }
+  }).filter(each => each.distance <= each.limit)
+  return near.sort((a, b) => a.distance - b.distance)[0]?.setting
+}
+
+/** A sentence for each. Variables that resemble no setting are of other programs. */
+export const misspelledSettings = (environment: Environment): string[] =>
+  Object.entries(environment)
+    .filter(([name, value]) => value?.trim() && !NAMES.includes(name))
+    .flatMap(([name]) => {
+      const setting = meant(name)
+      return setting === undefined ? [] : [`${name} is not a setting; did you mean ${setting}?`]
+    })
