@@ -3,6 +3,7 @@ import { isatty } from 'node:tty'
 import { type DestinationStream, type Logger, pino, stdSerializers } from 'pino'
 import { prettyFactory } from 'pino-pretty'
 import type { Config } from './config.ts'
+import { clientAddress } from './http/client-network.ts'
 import { LogOutput } from './log-output.ts'
 
 const STANDARD_OUTPUT = 1
@@ -17,14 +18,14 @@ const serializeError = (error: unknown): unknown => {
 interface LoggedRequest {
   readonly method: string
   readonly routeOptions: { readonly url?: string | undefined }
-  readonly ip: string
+  readonly ip: string | undefined
 }
 
 /** The route and not the URL, in which a client may put anything and a link from a mail carries its token. */
 const serializeRequest = ({ method, routeOptions, ip }: LoggedRequest): unknown => ({
   method,
   route: routeOptions.url ?? null,
-  ip,
+  ip: clientAddress(ip),
 })
 
 const NON_BLOCKING = constants.O_WRONLY | constants.O_NONBLOCK
