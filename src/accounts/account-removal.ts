@@ -26,7 +26,7 @@ export class AccountRemoval {
    */
   async remove(user: User, password: string, actor: Actor, signal?: AbortSignal): Promise<void> {
     const { users, confirmation, mails, clock } = this.#parts
-    const verifiedHash = await confirmation.confirm(user, password, 'wrongPassword', signal)
+    const verifiedHash = await confirmation.confirm(user, password, 'wrongPassword', actor.ip, signal)
     const event = newEvent('user.deleted', actor, user.id, clock())
     if (!(await users.remove(event, verifiedHash))) throw new ServiceError('signInRequired')
     mails.accountDeleted(user.email)

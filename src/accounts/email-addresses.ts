@@ -55,7 +55,7 @@ export class EmailAddresses {
     const { users, mailedTokens, mails, confirmation, takenEmails, requireEmailVerification, clock } =
       this.#parts
     const { email, password } = change
-    const verifiedHash = await confirmation.confirm(user, password, 'wrongPassword', signal)
+    const verifiedHash = await confirmation.confirm(user, password, 'wrongPassword', actor.ip, signal)
     if (email === user.email) throw new ServiceError('emailIsCurrent')
     const holder = await users.findByEmail(email)
     if (holder !== undefined && !requireEmailVerification) throw new ServiceError('emailTaken')
@@ -84,7 +84,7 @@ export class EmailAddresses {
    * @param ip where it comes from; who presents the token is the user, signed in or not.
    * @throws {ServiceError} `badMailedToken`, `emailTaken`
    */
-  async verify(token: string, ip: string): Promise<User> {
+  async verify(token: string, ip: string | null): Promise<User> {
     const { users, mailedTokens, mails, clock } = this.#parts
     const now = clock()
     const stored = await mailedTokens.find(digestOf(token), now)

@@ -41,7 +41,13 @@ export class PasswordChanges {
     const { id, email } = user
     if (isLikeEmail(newPassword, email)) throw new ServiceError('newPasswordLikeEmail')
     const { accountStore, tokens, hashing, confirmation, mails, knownUsers, limits, clock } = this.#parts
-    const verifiedHash = await confirmation.confirm(user, currentPassword, 'wrongCurrentPassword', signal)
+    const verifiedHash = await confirmation.confirm(
+      user,
+      currentPassword,
+      'wrongCurrentPassword',
+      actor.ip,
+      signal,
+    )
     const newHash = await hashing.hash(newPassword, signal)
     const now = clock()
     const session = newSession(id, now, limits, client)
