@@ -1,9 +1,17 @@
 /** Step 3 of the common processing (§1): whatever is thrown becomes the one error body, and one line of the log (§7). */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
+import { Sampler } from '../src/concurrency/sampler.ts'
 import { ERRORS, sentence } from '../src/errors.ts'
 import { answerFor, type ErrorAnswer } from '../src/http/error-answers.ts'
 import { logError } from '../src/http/error-log.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Thins out log lines that any passer-by can cause. */
+    readonly logSampler: Sampler
+  }
+}
 
 const PLACEHOLDER = 'http://placeholder.invalid'
 
@@ -42,6 +50,7 @@ const LAST_RESORT = {
 
 const errorHandler = async (app: FastifyInstance): Promise<void> => {
   const { production } = app.config
+  app.decorate('logSampler', new Sampler(app.services.clock))
 
   app.addHook('onRoute', route => {
     route.schema = {
@@ -60,4 +69,4 @@ const errorHandler = async (app: FastifyInstance): Promise<void> => {
   })
 }
 
-export default fp(errorHandler, { name: 'error-handler', dependencies: ['validated-data'] })
+export default fp(errorHandler, { name: 'error-handler', dependencies: ['validated-data', 'client-address'] })

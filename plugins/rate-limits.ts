@@ -6,7 +6,6 @@ import type { FastifyInstance, onRequestAsyncHookHandler } from 'fastify'
 import fp from 'fastify-plugin'
 import type { RateLimitName } from '../src/auth/rate-limits.ts'
 import { ServiceError } from '../src/errors.ts'
-import { clientNetwork } from '../src/http/client-network.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -26,10 +25,13 @@ const rateLimits = async (app: FastifyInstance): Promise<void> => {
     // draft-ietf-httpapi-ratelimit-headers-10
     const policy = `"${name}";q=${points};w=${window}`
     return async function limitAddress(request, reply) {
-      const { allowed, remaining, seconds } = await limit.consume(clientNetwork(request.ip))
+      const { allowed, remaining, seconds } = await limit.consume(request.clientNetwork)
       reply.header('ratelimit-policy', policy).header('ratelimit', `"${name}";r=${remaining};t=${seconds}`)
       if (allowed) return
-      throw new ServiceError('tooManyRequests', { headers: { 'retry-after': String(seconds) }, quiet: true })
+      throw new ServiceError('tooManyRequests', {
+        headers: { 'retry-after': String(seconds) },
+        sampledAs: name,
+      })
     }
   }
 
@@ -46,4 +48,4 @@ const rateLimits = async (app: FastifyInstance): Promise<void> => {
   })
 }
 
-export default fp(rateLimits, { name: 'rate-limits', dependencies: ['unknown-routes'] })
+export default fp(rateLimits, { name: 'rate-limits', dependencies: ['unknown-routes', 'client-address'] })

@@ -6,7 +6,7 @@ import type { Actor } from '../src/users/event.ts'
 /** Who acts on a route behind the user gate: the user, or the administrator who acts as them. */
 export const userActor = (request: FastifyRequest): Actor => {
   const { known, impersonatedBy } = request.getIdentity()
-  const { ip } = request
+  const ip = request.clientAddress
   return impersonatedBy === null
     ? { type: 'user', id: known.user.id, ip }
     : { type: 'adminKey', id: impersonatedBy, ip }
@@ -22,8 +22,8 @@ export const refuseImpersonation = (request: FastifyRequest): void => {
 }
 
 /** Who acts on a route behind the key gate. */
-export const adminActor = ({ headers, ip }: FastifyRequest): Actor => ({
+export const adminActor = ({ headers, clientAddress }: FastifyRequest): Actor => ({
   type: 'adminKey',
   id: AdminKeys.idOf(String(headers[ADMIN_KEY_HEADER])),
-  ip,
+  ip: clientAddress,
 })

@@ -71,6 +71,8 @@ export interface ErrorDetails {
   readonly redirectTo?: string
   /** For what any passer-by can cause at no cost: logged at the level `debug` alone, so that a flood fills no disk. */
   readonly quiet?: boolean
+  /** For what tells of an attack and any passer-by can cause: logged once a minute for each address under this name. */
+  readonly sampledAs?: string
   /** What went wrong beneath; logged, never sent. */
   readonly cause?: unknown
 }
@@ -83,6 +85,7 @@ export class ServiceError extends Error {
   readonly headers: Readonly<Record<string, string>>
   readonly redirectTo: string | undefined
   readonly quiet: boolean
+  readonly sampledAs: string | undefined
 
   constructor(name: ErrorName, details: ErrorDetails = {}) {
     const { status, field, message, retryAfter }: ErrorDefinition = ERRORS[name]
@@ -95,6 +98,7 @@ export class ServiceError extends Error {
     if (details.headers !== undefined) this.headers = { ...this.headers, ...details.headers }
     this.redirectTo = details.redirectTo
     this.quiet = details.quiet ?? false
+    this.sampledAs = details.sampledAs
   }
 }
 

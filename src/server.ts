@@ -5,7 +5,7 @@ import closeWithGrace from 'close-with-grace'
 import type { Logger } from 'pino'
 import { buildApp } from './app.ts'
 import { type Config, ConfigError, loadConfig } from './config.ts'
-import { createLogger } from './logging.ts'
+import { createLogger, standardOutput } from './logging.ts'
 import { joinPrimary, listenOptions, runPrimary, STOP_SIGNALS } from './workers.ts'
 
 /** Milliseconds after the drain's delay: for requests in flight, and for the whole stop. */
@@ -35,12 +35,16 @@ const serve = async (config: Config): Promise<void> => {
   const { close } = closeWithGrace(options, async ({ err, signal = 'stop' }) => {
     if (err) app.log.fatal({ err }, 'unexpected failure, shutting down')
     else app.log.info(`${signal} received, draining`)
-    await app.drain()
-    // Whoever still has not sent a request whole, or does not read the answer, must not cost what close() writes.
-    const cut = setTimeout(() => app.server.closeAllConnections(), IN_FLIGHT)
-    await app.close()
-    clearTimeout(cut)
-    app.log.info('stopped')
+    try {
+      await app.drain()
+      // Whoever still has not sent a request whole, or does not read the answer, must not cost what close() writes.
+      const cut = setTimeout(() => app.server.closeAllConnections(), IN_FLIGHT)
+      await app.close()
+      clearTimeout(cut)
+      app.log.info('stopped')
+    } finally {
+      await standardOutput().drain()
+    }
   })
   primary?.onStop(close)
   await app.listen(listenOptions(config))
@@ -49,15 +53,18 @@ const serve = async (config: Config): Promise<void> => {
   if (primary === null) warn(config, app.log)
 }
 
+// Else a standard error that is full or closed would end the process with the first line to it.
+process.stderr.on('error', () => undefined)
 try {
   if (existsSync('.env')) process.loadEnvFile('.env')
   const config = loadConfig(process.env)
   if (config.workers > 1 && cluster.isPrimary) {
-    const logger = createLogger(config)
-    warn(config, logger)
-    runPrimary(config, logger)
+    const output = standardOutput()
+    warn(config, createLogger(config, output))
+    runPrimary(config, output)
   } else await serve(config)
 } catch (error) {
   process.stderr.write(`${explain(error)}\n`)
+  await standardOutput().drain()
   process.exit(1)
 }

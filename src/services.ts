@@ -4,6 +4,7 @@ import { ExpiredRowRemoval, type RemovalPace } from './accounts/expired-row-remo
 import { limitedMails } from './accounts/limited-mails.ts'
 import type { Mails } from './accounts/mails.ts'
 import { LimitedGuesses, unlimitedGuesses } from './accounts/password-guesses.ts'
+import { ThrottledAccounts } from './accounts/throttled-accounts.ts'
 import { AccessTokens } from './auth/access-tokens.ts'
 import { AdminKeys } from './auth/admin-keys.ts'
 import type { Hashing } from './auth/hashing.ts'
@@ -94,8 +95,20 @@ export const createServices = (config: Config, parts: ServicesParts): Services =
     mail.url === 'off' ? null : new Mailer({ mail, publicUrl, webUrl, onFailure, onWarning, onNotice })
   const later = new DeferredWork(error => onFailure(error, 'a mail that was asked for was given up'))
   const rateLimits = config.rateLimit ? (parts.rateLimits ?? RATE_LIMITS) : null
+  const eventsLater = new DeferredWork(error => onFailure(error, 'an event of the audit log was given up'))
+  const throttled = new ThrottledAccounts({
+    users: storage.users,
+    events: storage.events,
+    openRateLimit: storage.rateLimit,
+    later: eventsLater,
+    clock,
+  })
   const guesses =
-    rateLimits === null ? unlimitedGuesses : new LimitedGuesses(storage.rateLimit, rateLimits.guesses)
+    rateLimits === null
+      ? unlimitedGuesses
+      : new LimitedGuesses(storage.rateLimit, rateLimits.guesses, (guesser, seconds) =>
+          throttled.note(guesser, seconds),
+        )
   const allMails = mailer ?? NO_MAILS
   const limited =
     rateLimits === null
@@ -129,7 +142,7 @@ export const createServices = (config: Config, parts: ServicesParts): Services =
     async close() {
       // Whatever fails, what comes after it still happens: the last write before the store is closed.
       try {
-        await Promise.all([hashing.close(), later.close(), expiredRows.close()])
+        await Promise.all([hashing.close(), later.close(), eventsLater.close(), expiredRows.close()])
         await limited?.counted()
         await mailer?.close()
       } finally {

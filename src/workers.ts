@@ -3,9 +3,11 @@
  * nothing but the port and the database.
  */
 import cluster, { type Worker } from 'node:cluster'
+import type { Readable } from 'node:stream'
 import type { FastifyListenOptions } from 'fastify'
-import type { Logger } from 'pino'
 import type { Config } from './config.ts'
+import type { LogOutput } from './log-output.ts'
+import { createLogger } from './logging.ts'
 
 /** Milliseconds until a worker that was lost is replaced, and until one that does not stop is ended. */
 const RESTART_DELAY = 500
@@ -59,16 +61,34 @@ export const joinPrimary = () => {
   }
 }
 
+/** Writes what a worker logs, line by line. */
+const passOn = (log: Readable, output: LogOutput): void => {
+  let start = ''
+  log.setEncoding('utf8')
+  log.on('data', (chunk: string) => {
+    const lines = (start + chunk).split('\n')
+    start = lines.pop() ?? ''
+    for (const line of lines) output.write(`${line}\n`)
+  })
+}
+
 /** In the primary: starts the workers, replaces those that end, and stops them all when it is told to stop. */
-export const runPrimary = ({ workers: count, drainDelay }: Config, logger: Logger): void => {
+export const runPrimary = (config: Config, output: LogOutput): void => {
+  const { workers: count, drainDelay } = config
+  const logger = createLogger(config, output)
+  // The log has one writer, so that no line is in the middle of another one, and a worker that starts does not make the
+  // output blocking for all (libuv does that to what a child process inherits).
+  cluster.setupPrimary({ stdio: ['inherit', 'pipe', 'inherit', 'ipc'] })
   const workers = new Set<Worker>()
   let listened = false
   let stopping = false
   let exitCode = 0
 
+  const exit = (code: number): void => void output.drain().then(() => process.exit(code))
+
   const kill = (): void => {
     for (const worker of workers) worker.process.kill('SIGKILL')
-    process.exit(1)
+    exit(1)
   }
 
   const stop = (): void => {
@@ -77,7 +97,7 @@ export const runPrimary = ({ workers: count, drainDelay }: Config, logger: Logge
     stopping = true
     for (const worker of workers) if (worker.isConnected()) worker.send(STOP)
     setTimeout(kill, drainDelay + STOP_LIMIT).unref()
-    if (workers.size === 0) process.exit(exitCode)
+    if (workers.size === 0) exit(exitCode)
   }
 
   const ended = (reason: object): void => {
@@ -89,7 +109,7 @@ export const runPrimary = ({ workers: count, drainDelay }: Config, logger: Logge
     exitCode = 1
     // None could start: the reason is on standard error, and will not go by itself.
     if (!stopping) stop()
-    else if (workers.size === 0) process.exit(exitCode)
+    else if (workers.size === 0) exit(exitCode)
   }
 
   const start = (): void => {
@@ -99,12 +119,14 @@ export const runPrimary = ({ workers: count, drainDelay }: Config, logger: Logge
     worker.on('message', message => {
       if (message === LISTENING) listened = true
     })
+    if (worker.process.stdout !== null) passOn(worker.process.stdout, output)
     const gone = (reason: object, wellDone = false): void => {
       if (!workers.delete(worker)) return
       if (!(stopping && wellDone)) ended({ worker: worker.process.pid, ...reason })
-      else if (workers.size === 0) process.exit(exitCode)
+      else if (workers.size === 0) exit(exitCode)
     }
-    worker.once('exit', (code, signal) => gone({ code, signal }, code === 0))
+    // Later than its exit: all that it has logged is there.
+    worker.process.once('close', (code, signal) => gone({ code, signal }, code === 0))
     // A process that could not be made has no exit.
     worker.once('error', err => gone({ err }))
   }

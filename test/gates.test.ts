@@ -2,6 +2,7 @@
 import './gates/access-matrix.test.ts'
 import './gates/admin-keys.test.ts'
 import './gates/canary.test.ts'
+import './gates/client-address.test.ts'
 import './gates/client-network.test.ts'
 import './gates/cross-site.test.ts'
 import './gates/etags.test.ts'

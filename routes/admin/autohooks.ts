@@ -12,7 +12,8 @@ export default async function keyGate(app: FastifyInstance): Promise<void> {
     const presented = request.headers[ADMIN_KEY_HEADER]
     if (typeof presented === 'string' && adminKeys.accepts(presented)) return done()
     const headers = { 'www-authenticate': ADMIN_KEY_HEADER }
-    done(new ServiceError('adminKeyRequired', { headers, quiet: presented === undefined }))
+    const logged = presented === undefined ? { quiet: true } : { sampledAs: 'admin-key' }
+    done(new ServiceError('adminKeyRequired', { headers, ...logged }))
   }
 
   // Also before the body is read: a refused caller learns nothing about payloads.

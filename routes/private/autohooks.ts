@@ -7,6 +7,7 @@ type Done = (error?: Error) => void
 // Made once: to note the stack of an error, which nobody reads of these, took 15 % of such a request.
 const BAD_TOKEN = new ServiceError('signInRequired', {
   headers: { 'www-authenticate': 'Bearer error="invalid_token"' },
+  sampledAs: 'access-token',
 })
 // RFC 6750 §3: no error code for who presented nothing.
 const NO_TOKEN = new ServiceError('signInRequired', {

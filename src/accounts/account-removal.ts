@@ -25,8 +25,10 @@ export class AccountRemoval {
    */
   async remove(user: User, password: string, actor: Actor, signal?: AbortSignal): Promise<void> {
     const { users, confirmation, mails, clock } = this.#parts
-    await confirmation.confirmed(user, password, 'wrongPassword', signal, verifiedHash =>
-      users.remove(newEvent('user.deleted', actor, user.id, clock()), verifiedHash),
+    await confirmation.confirmed(
+      user,
+      { password, wrong: 'wrongPassword', ip: actor.ip, signal },
+      verifiedHash => users.remove(newEvent('user.deleted', actor, user.id, clock()), verifiedHash),
     )
     mails.accountDeleted(user.email)
   }

@@ -16,7 +16,7 @@ import type { AccountStore } from './account-store.ts'
 import { newMailedToken } from './mailed-token.ts'
 import type { Mails } from './mails.ts'
 import { newUser } from './new-user.ts'
-import { guessesAtSignIn, guessesOfUser, type PasswordGuesses } from './password-guesses.ts'
+import { type PasswordGuesses, signedInUser, strangerAtSignIn } from './password-guesses.ts'
 import { type SignedIn, signedIn } from './signed-in.ts'
 
 export interface SignUp extends Credentials {
@@ -96,8 +96,9 @@ export class Accounts {
   ): Promise<SignedIn> {
     const { users, sessions, tokens, hashing, guesses, knownUsers, limits, requireEmailVerification, clock } =
       this.#parts
-    const key = signedInAs?.email === email ? guessesOfUser(signedInAs.id) : guessesAtSignIn(email)
-    const found = await guesses.check(key, async () => {
+    const guesser =
+      signedInAs?.email === email ? signedInUser(signedInAs, client.ip) : strangerAtSignIn(email, client.ip)
+    const found = await guesses.check(guesser, async () => {
       const account = await users.findByEmail(email)
       // Before the hash: a flush in the meantime leaves the moment to the store, which was read before it.
       const current = account && { ...account, user: knownUsers.withLatest(account.user) }

@@ -65,7 +65,11 @@ export class EmailAddresses {
       const outcome = await mailedTokens.add(stored, event, verifiedHash)
       return outcome === 'added' ? { token, isTaken: holder !== undefined } : outcome
     }
-    const added = await confirmation.confirmed(user, password, 'wrongPassword', signal, add)
+    const added = await confirmation.confirmed(
+      user,
+      { password, wrong: 'wrongPassword', ip: actor.ip, signal },
+      add,
+    )
     if (added === 'tooManyMails') throw tooManyMails()
     if (added.isTaken) await takenEmails.tellHolder(email, actor.ip)
     else mails.newEmail(email, added.token)
@@ -93,7 +97,7 @@ export class EmailAddresses {
    * @param ip where it comes from; who presents the token is the user, signed in or not.
    * @throws {ServiceError} `badMailedToken`, `emailTaken`
    */
-  async verify(token: string, ip: string): Promise<User> {
+  async verify(token: string, ip: string | null): Promise<User> {
     const { users, mailedTokens, mails, clock } = this.#parts
     const now = clock()
     const stored = await mailedTokens.find(digestOf(token), now)

@@ -54,9 +54,7 @@ export class PasswordChanges {
     }
     const { changed, session } = await confirmation.confirmed(
       user,
-      currentPassword,
-      'wrongCurrentPassword',
-      signal,
+      { password: currentPassword, wrong: 'wrongCurrentPassword', ip: actor.ip, signal },
       change,
     )
     mails.passwordChanged(changed.email)

@@ -4,7 +4,7 @@ import type { Hashing } from '../auth/hashing.ts'
 import { type ErrorName, ServiceError } from '../errors.ts'
 import type { User } from '../users/user.ts'
 import type { UserRefusal, UserStore } from '../users/user-store.ts'
-import { guessesOfUser, type PasswordGuesses } from './password-guesses.ts'
+import { type PasswordGuesses, signedInUser } from './password-guesses.ts'
 
 export interface PasswordConfirmationParts {
   readonly users: UserStore
@@ -14,6 +14,16 @@ export interface PasswordConfirmationParts {
 
 /** How often something is tried whose account changes each time in the meantime. */
 const ATTEMPTS = 3
+
+/** A password as a client sends it, to prove that it is the user's. */
+export interface PresentedPassword {
+  readonly password: string
+  /** The error for a wrong password: it names the field in which the password was sent. */
+  readonly wrong: ErrorName
+  /** Where it comes from. */
+  readonly ip: string | null
+  readonly signal: AbortSignal | undefined
+}
 
 export class PasswordConfirmation {
   readonly #parts: PasswordConfirmationParts
@@ -25,22 +35,20 @@ export class PasswordConfirmation {
   /**
    * Does what the right password alone allows. Where the store meets another hash, a sign-in has perhaps hashed the same
    * password anew: then it is compared and tried again.
-   * @param wrong the error for a wrong password: it names the field in which the password was sent.
    * @param act gets the hash that the password was compared with, for the store to compare it once more.
    * @throws {ServiceError} `wrong`; `signInRequired` when the user was disabled or removed meanwhile, or has another
    * password; `tooManyRequests`, `overloaded`, `clientGone`, `draining`, `storeUnavailable`; what `act` throws
    */
   async confirmed<Outcome>(
     user: User,
-    password: string,
-    wrong: ErrorName,
-    signal: AbortSignal | undefined,
+    presented: PresentedPassword,
     act: (verifiedHash: string) => Promise<Outcome | UserRefusal>,
   ): Promise<Exclude<Outcome, UserRefusal>> {
     for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
-      const verifiedHash = await this.#verify(user, password, signal)
+      const verifiedHash = await this.#verify(user, presented)
       // Another password ends every session, this one too.
-      if (verifiedHash === undefined) throw new ServiceError(attempt === 1 ? wrong : 'signInRequired')
+      if (verifiedHash === undefined)
+        throw new ServiceError(attempt === 1 ? presented.wrong : 'signInRequired')
       const outcome = await act(verifiedHash)
       if (outcome === 'userNotFound' || outcome === 'accountDisabled') break
       if (outcome !== 'passwordChanged') return outcome as Exclude<Outcome, UserRefusal>
@@ -49,10 +57,10 @@ export class PasswordConfirmation {
   }
 
   /** @returns the hash of the user's password, `undefined` when the password is wrong. */
-  async #verify(user: User, password: string, signal: AbortSignal | undefined): Promise<string | undefined> {
+  async #verify(user: User, { password, ip, signal }: PresentedPassword): Promise<string | undefined> {
     const { hashing, guesses } = this.#parts
     const passwordHash = await this.#passwordHash(user)
-    return guesses.check(guessesOfUser(user.id), async () =>
+    return guesses.check(signedInUser(user, ip), async () =>
       (await hashing.verify(password, passwordHash, signal)) ? passwordHash : undefined,
     )
   }

@@ -5,25 +5,43 @@
 import { createHash } from 'node:crypto'
 import type { GuessLimits, OpenRateLimit, RateLimit } from '../auth/rate-limits.ts'
 import { ServiceError } from '../errors.ts'
+import { type Actor, anonymous } from '../users/event.ts'
+import type { User } from '../users/user.ts'
+
+/** Who tries a password, on which account. */
+export interface Guesser {
+  /** By what the attempts are counted. */
+  readonly key: string
+  /** Of the account, in canonical form; there may be none. */
+  readonly email: string
+  readonly actor: Actor
+}
 
 export interface PasswordGuesses {
   /**
-   * @param key {@link guessesAtSignIn} or {@link guessesOfUser}.
+   * @param guesser {@link strangerAtSignIn} or {@link signedInUser}.
    * @param guess what the right password leads to, `undefined` for a wrong one. What it throws was no guess.
    * @throws {ServiceError} `tooManyRequests` before `guess` is called, and whatever that throws.
    */
-  check<Right>(key: string, guess: () => Promise<Right | undefined>): Promise<Right | undefined>
+  check<Right>(guesser: Guesser, guess: () => Promise<Right | undefined>): Promise<Right | undefined>
 }
 
 /** 128 bits: neither memory nor the table of counts holds e-mails. */
 const DIGEST_LENGTH = 22
 
-/** By whoever is not signed in. */
-export const guessesAtSignIn = (email: string): string =>
-  `email:${createHash('sha256').update(email).digest('base64url').slice(0, DIGEST_LENGTH)}`
+/** Somebody who is not signed in to the account. */
+export const strangerAtSignIn = (email: string, ip: string | null): Guesser => ({
+  key: `email:${createHash('sha256').update(email).digest('base64url').slice(0, DIGEST_LENGTH)}`,
+  email,
+  actor: anonymous(ip),
+})
 
-/** By whoever is signed in: strangers cannot make a user wait, and a stolen session cannot try passwords without end. */
-export const guessesOfUser = (userId: string): string => `user:${userId}`
+/** Whoever is signed in: strangers cannot make a user wait, and a stolen session cannot try passwords without end. */
+export const signedInUser = ({ id, email }: User, ip: string | null): Guesser => ({
+  key: `user:${id}`,
+  email,
+  actor: { type: 'user', id, ip },
+})
 
 /** An attempt that was let through, and counted. */
 interface Attempt {
@@ -42,16 +60,24 @@ export class LimitedGuesses implements PasswordGuesses {
   /** How many went through the gate. */
   readonly #waits: RateLimit
 
-  constructor(open: OpenRateLimit, limits: GuessLimits) {
+  readonly #onThrottled: (guesser: Guesser, seconds: number) => void
+
+  /** @param onThrottled told of each attempt that has to wait, and for how many seconds. */
+  constructor(
+    open: OpenRateLimit,
+    limits: GuessLimits,
+    onThrottled: (guesser: Guesser, seconds: number) => void,
+  ) {
     const { free, memory, firstWait, longestWait } = limits
     this.#limits = limits
+    this.#onThrottled = onThrottled
     this.#free = open({ name: 'password-guesses', points: free, seconds: memory })
     this.#gate = open({ name: 'password-gate', points: 1, seconds: firstWait })
     this.#waits = open({ name: 'password-waits', points: 0, seconds: memory + longestWait })
   }
 
-  async check<Right>(key: string, guess: () => Promise<Right | undefined>): Promise<Right | undefined> {
-    const attempt = await this.#admit(key)
+  async check<Right>(guesser: Guesser, guess: () => Promise<Right | undefined>): Promise<Right | undefined> {
+    const attempt = await this.#admit(guesser)
     let right: Right | undefined
     try {
       right = await guess()
@@ -63,7 +89,8 @@ export class LimitedGuesses implements PasswordGuesses {
     return right
   }
 
-  async #admit(key: string): Promise<Attempt> {
+  async #admit(guesser: Guesser): Promise<Attempt> {
+    const { key } = guesser
     const { free, memory, firstWait, longestWait } = this.#limits
     if ((await this.#free.consume(key)).allowed) {
       // While there are free ones, no wait is remembered.
@@ -73,7 +100,11 @@ export class LimitedGuesses implements PasswordGuesses {
     const wait = Math.min(firstWait * 2 ** waits, longestWait)
     const { allowed, seconds } = await this.#gate.consume(key, wait)
     if (!allowed) {
-      throw new ServiceError('tooManyRequests', { headers: { 'retry-after': String(seconds) }, quiet: true })
+      this.#onThrottled(guesser, seconds)
+      throw new ServiceError('tooManyRequests', {
+        headers: { 'retry-after': String(seconds) },
+        sampledAs: 'password-guesses',
+      })
     }
     // Remembered from here on, and not from the first one: else there were free ones again every few minutes.
     const remembered = wait + memory
@@ -90,4 +121,4 @@ export class LimitedGuesses implements PasswordGuesses {
 }
 
 /** For `RATE_LIMIT=off`. */
-export const unlimitedGuesses: PasswordGuesses = { check: (_key, guess) => guess() }
+export const unlimitedGuesses: PasswordGuesses = { check: (_guesser, guess) => guess() }

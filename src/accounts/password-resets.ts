@@ -30,7 +30,7 @@ export class PasswordResets {
    * that neither the answer nor its time tells whether there is one.
    * @param email in canonical form.
    */
-  request(email: string, ip: string): void {
+  request(email: string, ip: string | null): void {
     this.#parts.later.run(() => this.#mail(email, ip))
   }
 
@@ -60,7 +60,7 @@ export class PasswordResets {
     return signedIn(tokens, knownUsers.withLatest(user), session)
   }
 
-  async #mail(email: string, ip: string): Promise<void> {
+  async #mail(email: string, ip: string | null): Promise<void> {
     const { users, mailedTokens, mails, clock } = this.#parts
     const found = await users.findByEmail(email)
     if (found === undefined) return

@@ -4,6 +4,7 @@ import type { FastifyBaseLogger, FastifyHttpOptions } from 'fastify'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import { BODY_LIMIT } from '../input/body-limit.ts'
+import { clientAddress } from './client-network.ts'
 import { answerFor } from './error-answers.ts'
 import { ServiceLogController } from './error-log.ts'
 import { answerClientError, answerRaw } from './raw-answers.ts'
@@ -74,7 +75,8 @@ export const serverOptions = (config: Config, logger: Logger) =>
     },
     frameworkErrors: (error, request, { raw }) => {
       const { status, body } = answerFor(error, config.production)
-      request.log.info({ method: request.method, route: null, userId: null, status }, 'request refused')
+      const ip = clientAddress(request.ip)
+      request.log.debug({ method: request.method, route: null, userId: null, ip, status }, 'request refused')
       answerRaw(raw, status, body)
     },
   }) satisfies FastifyHttpOptions<Server, FastifyBaseLogger>

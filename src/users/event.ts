@@ -24,6 +24,7 @@ export const EVENT_TYPES = [
   'user.disabled',
   'user.enabled',
   'user.deleted',
+  'session.sign-in-throttled',
   'session.ended',
   'sessions.ended',
   'password.changed',

@@ -1,9 +1,13 @@
 /** One machine, several processes on one PostgreSQL (`WORKERS`, DESIGN §7). */
+import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
+import { closeSync, constants, openSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { freePort } from '../../scripts/postgres-server.ts'
+import { temporaryFolder } from '../support/build.ts'
 import { createDatabase } from '../support/postgres.ts'
-import { type Running, spawnServer, startServer } from '../support/process.ts'
+import { pipelined, type Running, spawnServer, startServer, startWithOutput } from '../support/process.ts'
 import { until } from '../support/until.ts'
 
 t.jobs = 3
@@ -88,3 +92,47 @@ t.test('workers that cannot start end the first process, which says why once for
   t.match(output, /Gatehouse cannot start: the database: connect ECONNREFUSED/)
   t.notMatch(output, 'canary')
 })
+
+/** Descriptors to which nothing can be written, closed with the test. */
+const UNWRITABLE: Record<string, (t: Test) => number> = {
+  'a full disk': () => openSync('/dev/full', constants.O_WRONLY),
+  'a pipe that nobody reads': t => {
+    const path = join(temporaryFolder(t), 'log')
+    execFileSync('mkfifo', [path])
+    // For both, so that neither waits for the other.
+    return openSync(path, constants.O_RDWR)
+  },
+  'a pipe whose reader has gone': t => {
+    const path = join(temporaryFolder(t), 'log')
+    execFileSync('mkfifo', [path])
+    const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+    const writer = openSync(path, constants.O_WRONLY)
+    closeSync(reader)
+    return writer
+  },
+}
+
+for (const [title, open] of Object.entries(UNWRITABLE))
+  t.test(`workers that log to ${title} serve, one is replaced, and all stop`, async t => {
+    const fd = open(t)
+    t.teardown(() => closeSync(fd))
+    const env = { WORKERS: '2', LOG_REQUESTS: 'on', DATABASE_URL: await createDatabase(t) }
+    const server = await startWithOutput(t, [fd], { env })
+    t.equal(await pipelined(server.port, '/health', 1_000), 1_000)
+    const children = `/proc/${server.process.pid}/task/${server.process.pid}/children`
+    const workers = (): number[] => readFileSync(children, 'utf8').trim().split(' ').map(Number)
+    const [lost = 0] = workers()
+    process.kill(lost, 'SIGKILL')
+    t.ok(await comesTrue(() => workers().length === 2 && !workers().includes(lost)), 'one is replaced')
+    // The one that was lost may have been the only one that listened.
+    const answered = await until(
+      () => pipelined(server.port, '/health', 500).catch(() => 0),
+      count => count > 0,
+      DEADLINE,
+    )
+    t.equal(answered, 500, 'and they are served')
+    for (let connection = 0; connection < 3; connection += 1)
+      t.equal(await pipelined(server.port, '/health', 500), 500)
+    t.equal(await server.stop('SIGTERM'), 0)
+    t.equal(server.output(), '', 'nothing on standard error')
+  })

@@ -44,7 +44,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
     async (request, reply) => {
       const { body } = request.validatedData
       if (app.config.requireEmailVerification) {
-        await verifiedSignUps.register(body, request.ip, disconnectSignal(reply))
+        await verifiedSignUps.register(body, request.clientAddress, disconnectSignal(reply))
         return reply.code(202).send(ACCEPTED)
       }
       const signedIn = await accounts.signUp(body, clientOf(request), disconnectSignal(reply))

@@ -15,7 +15,7 @@ const forgotPassword: FastifyPluginAsyncTypebox = async app => {
       },
     },
     async (request, reply) => {
-      passwordResets.request(request.validatedData.body.email, request.ip)
+      passwordResets.request(request.validatedData.body.email, request.clientAddress)
       return reply.code(202).send(ACCEPTED)
     },
   )

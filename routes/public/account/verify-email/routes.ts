@@ -24,7 +24,7 @@ const verifyEmail: FastifyPluginAsyncTypebox = async app => {
       },
     },
     async (request, reply) => {
-      const user = await emailAddresses.verify(request.validatedData.body.token, request.ip)
+      const user = await emailAddresses.verify(request.validatedData.body.token, request.clientAddress)
       reply.header('cache-control', 'no-store')
       return presentAccount(knownUsers.withLatest(user))
     },
@@ -46,7 +46,7 @@ const verifyEmail: FastifyPluginAsyncTypebox = async app => {
       // What only looks whether the link is there, as scanners of mails do, uses up nothing.
       if (request.method === 'HEAD') return reply.redirect(webUrl, 303)
       try {
-        await emailAddresses.verify(typeof token === 'string' ? token : '', request.ip)
+        await emailAddresses.verify(typeof token === 'string' ? token : '', request.clientAddress)
       } catch (error) {
         if (!(error instanceof ServiceError)) throw error
         throw new ServiceError(error.code, { redirectTo: webUrl, cause: error.cause })
