@@ -1,6 +1,6 @@
 /** The embedded engine beside others: processes that open the same file, change it and lock it. */
 import { execFile } from 'node:child_process'
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
@@ -114,3 +114,19 @@ t.test(
     t.equal(await write(), true)
   },
 )
+
+t.test('sqlite: another process that opens and closes the database leaves its log', async t => {
+  // To close any descriptor of the file drops the locks of this process, and the log was then deleted under it.
+  const storage = await open(t)
+  await storage.ping()
+  const log = `${fileOf(t)}-wal`
+  const { ino } = statSync(log)
+  const changeMode = `
+    const db = new (require('better-sqlite3'))(process.argv[1], { timeout: 0 })
+    db.pragma('locking_mode = EXCLUSIVE')
+    try { db.pragma('journal_mode = DELETE') } catch (error) { process.stdout.write(error.code) }
+    db.close()`
+  const { stdout } = await promisify(execFile)(process.execPath, ['-e', changeMode, fileOf(t)])
+  t.equal(stdout, 'SQLITE_BUSY')
+  t.equal(statSync(log).ino, ino)
+})

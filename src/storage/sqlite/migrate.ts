@@ -1,13 +1,14 @@
 import { Kysely, SqliteDialect } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import { migrations } from '../migrations/list.ts'
-import { openDatabase } from './database.ts'
+import { createDatabaseFile, openDatabase } from './database.ts'
 import { SQLITE_DIALECT } from './schema-dialect.ts'
 
 /** Milliseconds that a process waits for another one's migration. */
 const LOCK_TIMEOUT = 30_000
 
 const run = async (file: string): Promise<void> => {
+  createDatabaseFile(file)
   const connection = openDatabase(file, LOCK_TIMEOUT)
   const db = new Kysely<unknown>({ dialect: new SqliteDialect({ database: connection }) })
   const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations(SQLITE_DIALECT) } })
