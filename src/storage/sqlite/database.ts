@@ -35,3 +35,12 @@ export const openDatabase = (file: string, lockTimeout: number): Connection => {
   db.pragma('cache_size = -32768')
   return db
 }
+
+/**
+ * Counts the database's stamp up (SQLite's `user_version`): by it an older state of the database is told from a later one
+ * (`file-format.ts`). Once a transaction: a log may begin one after what the database has.
+ */
+export const stamp = (db: Connection): void => {
+  const last = db.pragma('user_version', { simple: true }) as number
+  db.pragma(`user_version = ${(last + 1) | 0}`)
+}
