@@ -99,6 +99,7 @@ export const buildApp = async (config: Config, parts: Parts = {}): Promise<Fasti
       removalPace: parts.removalPace,
       clock,
       onFailure: (err, message) => logger.error({ err }, message),
+      onError: message => logger.error(message),
       onWarning: message => logger.warn(message),
       onNotice: message => logger.info(message),
     })

@@ -3,20 +3,35 @@ import type { ChangeListener } from './auth/change-listener.ts'
 /** Milliseconds in which changes that come late are told of once: under full load they are late again and again. */
 const QUIET = 60_000
 
-/** The same listener, whose operator is told when changes are not heard of, or not in time: every request is slower then. */
+export interface Tell {
+  /** What the operator has to mend. */
+  readonly error: (message: string) => void
+  /** What costs speed. */
+  readonly warn: (message: string) => void
+  readonly info: (message: string) => void
+}
+
+/**
+ * The same listener, whose operator is told when the store is out of use, and when changes are not heard of, or not in time:
+ * every request is slower then.
+ */
 export const withWarnings = (
   listener: ChangeListener,
-  warn: (message: string) => void,
+  { error, warn, info }: Tell,
   clock: () => number,
 ): ChangeListener => {
   let isTold = false
+  let isOutOfUse = false
   let toldOfLate = Number.NEGATIVE_INFINITY
   return {
     userChanged: id => listener.userChanged(id),
     anyoneChanged: () => listener.anyoneChanged(),
-    listening(isListening) {
+    listening(isListening, problem) {
       listener.listening(isListening)
-      if (!isListening && !isTold) warn('changes made elsewhere are not heard of: nothing is remembered')
+      if (problem !== undefined) error(problem)
+      else if (isOutOfUse && isListening) info('the database file is in its place again: the service goes on')
+      else if (!isListening && !isTold) warn('changes made elsewhere are not heard of: nothing is remembered')
+      isOutOfUse = problem !== undefined
       isTold = !isListening
     },
     late(isLate) {

@@ -46,6 +46,8 @@ export interface ServicesParts {
   readonly clock: () => number
   /** Told of failures that no request is there to answer for. */
   readonly onFailure: (error: unknown, message: string) => void
+  /** Told of what the operator has to mend. */
+  readonly onError: (message: string) => void
   /** Told of what costs speed, and passes by itself. */
   readonly onWarning: (message: string) => void
   /** Told of what whoever runs the service may want to know. */
@@ -77,7 +79,8 @@ export const createServices = (config: Config, parts: ServicesParts): Services =
     limits,
     clock,
   })
-  storage.onChange(withWarnings(identities, onWarning, clock))
+  const tell = { error: parts.onError, warn: onWarning, info: onNotice }
+  storage.onChange(withWarnings(identities, tell, clock))
   lastRequests.start()
   const expiredRows = new ExpiredRowRemoval({
     store: storage.expiredRows,

@@ -7,8 +7,11 @@ export interface ChangeListener {
   userChanged(id: string): void
   /** Somebody else changed something unknown. */
   anyoneChanged(): void
-  /** Whether changes that others make are heard of from now on. While they are not, nothing may be remembered. */
-  listening(isListening: boolean): void
+  /**
+   * Whether changes that others make are heard of from now on. While they are not, nothing may be remembered.
+   * @param problem where the store itself is out of use: what the operator has to know and do.
+   */
+  listening(isListening: boolean, problem?: string): void
   /**
    * Whether they are heard of, but perhaps too late. Then nothing that is remembered may be relied on; all of it is good again
    * afterwards, as none was missed.

@@ -112,11 +112,12 @@ t.test('changes that are late are told of in the log', async t => {
 t.test('changes that are late again and again are told of once a minute', async t => {
   const clock = manualClock()
   const told: string[] = []
+  const tell = (message: string) => void told.push(message)
   const passed: unknown[] = []
   const listener = { userChanged: () => undefined, anyoneChanged: () => undefined }
   const { late, listening } = withWarnings(
     { ...listener, late: isLate => passed.push(isLate), listening: is => passed.push({ is }) },
-    message => told.push(message),
+    { error: tell, warn: tell, info: tell },
     clock.now,
   )
   for (const isLate of [true, false, true, false]) late(isLate)

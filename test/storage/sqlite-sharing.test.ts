@@ -1,14 +1,15 @@
 /** The embedded engine beside others: processes that open the same file, change it and lock it. */
 import { execFile } from 'node:child_process'
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { renameSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { ERRORS } from '../../src/errors.ts'
-import { migrate } from '../../src/storage/sqlite/migrate.ts'
+import { OpenDatabaseFile } from '../../src/storage/sqlite/database-file.ts'
 import { Writer } from '../../src/storage/sqlite/writer.ts'
 import { temporaryFolder } from '../support/build.ts'
+import { until } from '../support/until.ts'
 import { add, eventOf, NOW, newUser, onChange, sessionOf } from './contract/fixtures.ts'
 import { connect, fileOf, open } from './sqlite-support.ts'
 
@@ -98,19 +99,43 @@ t.test('sqlite: a lock that is held too long fails the write, and the next one s
   t.equal(await storage.accounts.addUser(user, eventOf(user.id), { session: sessionOf(user.id) }), true)
 })
 
-t.test(
-  'sqlite: a writer thread that cannot start fails its calls, and the next call starts another',
-  async t => {
-    const file = fileOf(t)
-    // No file can be opened where a folder is.
-    mkdirSync(file, { recursive: true })
-    const writer = new Writer(file, () => undefined)
-    t.teardown(() => writer.close())
-    const user = newUser()
-    const write = () => writer.run('addUser', user, eventOf(user.id), { session: sessionOf(user.id) })
-    await t.rejects(write(), UNAVAILABLE)
-    rmSync(file, { recursive: true })
-    await migrate(file)
-    t.equal(await write(), true)
-  },
-)
+t.test('sqlite: a writer thread that is lost fails its calls, and the next call has another', async t => {
+  const file = fileOf(t)
+  const storage = await open(t)
+  const held = new OpenDatabaseFile(file)
+  const opened = held.opened()
+  const writer = new Writer(opened, { onChangedElsewhere: () => undefined, onProblem: () => undefined })
+  t.teardown(async () => {
+    await writer.close()
+    await storage.close()
+    held.release()
+  })
+  renameSync(file, `${file}.away`)
+  const user = newUser()
+  const write = () => writer.run('addUser', user, eventOf(user.id), { session: sessionOf(user.id) })
+  // The thread starts only on the file that was opened.
+  await t.rejects(write(), UNAVAILABLE)
+  renameSync(`${file}.away`, file)
+  const first = await until(
+    () => write().catch(() => null),
+    result => result !== null,
+    10_000,
+  )
+  t.equal(first, true)
+})
+
+t.test('sqlite: another process that opens and closes the database leaves its log', async t => {
+  // To close any descriptor of the file drops the locks of this process, and the log was then deleted under it.
+  const storage = await open(t)
+  await storage.ping()
+  const log = `${fileOf(t)}-wal`
+  const { ino } = statSync(log)
+  const changeMode = `
+    const db = new (require('better-sqlite3'))(process.argv[1], { timeout: 0 })
+    db.pragma('locking_mode = EXCLUSIVE')
+    try { db.pragma('journal_mode = DELETE') } catch (error) { process.stdout.write(error.code) }
+    db.close()`
+  const { stdout } = await promisify(execFile)(process.execPath, ['-e', changeMode, fileOf(t)])
+  t.equal(stdout, 'SQLITE_BUSY')
+  t.equal(statSync(log).ino, ino)
+})

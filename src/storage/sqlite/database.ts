@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import Database from 'better-sqlite3'
 import { syncDirectory } from '../../auth/signing-keys.ts'
@@ -20,16 +20,23 @@ const makeFolder = (path: string): void => {
 }
 
 /**
- * Opens the database's file, which is created with its folder when missing, both for their owner alone.
+ * Creates the database's file with its folder when it is missing, both for their owner alone: SQLite would make it readable
+ * by everybody, and gives its WAL the mode that it finds. A file that is there is not opened: to close it again would drop
+ * the locks of every connection that this process has to it.
+ */
+export const createDatabaseFile = (file: string): void => {
+  makeFolder(dirname(file))
+  if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600))
+}
+
+/**
+ * Opens the database's file, which has to be there.
  * @param lockTimeout milliseconds to wait for a lock that another process holds.
  * @throws {Error} when it cannot be opened, or would not be durable: better-sqlite3 sets
  * `synchronous=NORMAL` on a file that is already in WAL mode, which may lose the last commits at a power cut.
  */
 export const openDatabase = (file: string, lockTimeout: number): Connection => {
-  makeFolder(dirname(file))
-  // SQLite would make it readable by everybody, and gives its WAL the mode that it finds.
-  closeSync(openSync(file, 'a', 0o600))
-  const db = new Database(file, { timeout: lockTimeout })
+  const db = new Database(file, { timeout: lockTimeout, fileMustExist: true })
   const mode = db.pragma('journal_mode = WAL', { simple: true })
   db.pragma('synchronous = FULL')
   if (mode !== 'wal' || db.pragma('synchronous', { simple: true }) !== SYNCHRONOUS_FULL) {
@@ -39,4 +46,13 @@ export const openDatabase = (file: string, lockTimeout: number): Connection => {
   db.pragma('foreign_keys = ON')
   db.pragma('cache_size = -32768')
   return db
+}
+
+/**
+ * Counts the database's stamp up (SQLite's `user_version`): by it an older state of the database is told from a later one
+ * (`file-format.ts`). Once a transaction: a log may begin one after what the database has.
+ */
+export const stamp = (db: Connection): void => {
+  const last = db.pragma('user_version', { simple: true }) as number
+  db.pragma(`user_version = ${(last + 1) | 0}`)
 }

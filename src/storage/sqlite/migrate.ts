@@ -1,13 +1,20 @@
+import { randomInt } from 'node:crypto'
 import { Kysely, SqliteDialect } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import { migrations } from '../migrations/list.ts'
-import { openDatabase } from './database.ts'
+import { createDatabaseFile, openDatabase } from './database.ts'
+import { assertOwnLog } from './database-file.ts'
 import { SQLITE_DIALECT } from './schema-dialect.ts'
 
 /** Milliseconds that a process waits for another one's migration. */
 const LOCK_TIMEOUT = 30_000
 
+/** The first stamp of a database (`stamp` in database.ts); two databases hardly ever have ones near each other. */
+const MAX_FIRST_STAMP = 2 ** 30
+
 const run = async (file: string): Promise<void> => {
+  assertOwnLog(file)
+  createDatabaseFile(file)
   const connection = openDatabase(file, LOCK_TIMEOUT)
   const db = new Kysely<unknown>({ dialect: new SqliteDialect({ database: connection }) })
   const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations(SQLITE_DIALECT) } })
@@ -15,6 +22,8 @@ const run = async (file: string): Promise<void> => {
     connection.exec('BEGIN IMMEDIATE')
     const { error } = await migrator.migrateToLatest()
     if (error !== undefined) throw error
+    if (connection.pragma('user_version', { simple: true }) === 0)
+      connection.pragma(`user_version = ${randomInt(1, MAX_FIRST_STAMP)}`)
     connection.exec('COMMIT')
   } finally {
     // Closing takes back what was not committed.

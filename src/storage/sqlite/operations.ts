@@ -23,6 +23,9 @@ export const prepareOperations = (db: Connection) => {
 
     /** Does nothing; who waits for it has waited for everything before it. */
     barrier(): void {},
+
+    /** Does nothing either, but the batch that it is part of writes a page. */
+    prove(): void {},
   }
 }
 

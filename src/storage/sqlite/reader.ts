@@ -18,12 +18,20 @@ export class Reader {
   readonly #db: Connection
   /** By SQL text; values are parameters. */
   readonly #statements = new Map<string, Statement>()
+  #isRefusing = false
 
   constructor(file: string) {
     this.#db = openDatabase(file, OPEN_TIMEOUT)
     this.#db.pragma('query_only = ON')
     // A reader meets a lock only while another process recovers the file after a crash; the event loop never waits.
     this.#db.pragma('busy_timeout = 0')
+    // The log and its index are opened with the first read.
+    this.#db.pragma('data_version')
+  }
+
+  /** Whether nothing is read any more: the file is not the one that a restart would open. */
+  refuse(isRefusing: boolean): void {
+    this.#isRefusing = isRefusing
   }
 
   /** @throws {ServiceError} `storeUnavailable` */
@@ -57,6 +65,7 @@ export class Reader {
   }
 
   #attempt<T>(read: () => T): T {
+    if (this.#isRefusing) throw new ServiceError('storeUnavailable')
     try {
       return read()
     } catch (cause) {

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Session } from '../../auth/session.ts'
 import { SESSION_COLUMNS, sessionColumns, userColumns } from '../rows.ts'
 import type { SeedAccount, Seeded, SeedSession, SeedStore } from '../seed.ts'
-import { openDatabase } from './database.ts'
+import { openDatabase, stamp } from './database.ts'
 import { bringUpToDate } from './migrate.ts'
 import { parameters } from './parameters.ts'
 import { INSERT_USER } from './user-operations.ts'
@@ -60,6 +60,7 @@ export const openSqliteSeedStore = async (file: string): Promise<SeedStore> => {
       return add.immediate(accounts, idle)
     },
     async finish() {
+      stamp(db)
       db.pragma('wal_checkpoint(TRUNCATE)')
     },
     async close() {

@@ -3,8 +3,10 @@ import type { ChangeListener } from '../../auth/change-listener.ts'
 import type { UserMoment } from '../../auth/last-request-store.ts'
 import { type SessionRow, toSession, toUser, type UserRow } from '../rows.ts'
 import type { Storage } from '../storage.ts'
+import { DatabaseFile, OpenDatabaseFile } from './database-file.ts'
 import { eventPage, follow, logEnd } from './events.ts'
 import { exporter } from './exports.ts'
+import { FileWatch } from './file-watch.ts'
 import { count, page } from './lists.ts'
 import { bringUpToDate } from './migrate.ts'
 import { rateLimits } from './rate-limits.ts'
@@ -30,6 +32,18 @@ const pairs = (moments: readonly UserMoment[]): Float64Array => {
   return packed
 }
 
+const openReader = (file: string, held: OpenDatabaseFile) => {
+  let reader: Reader | undefined
+  try {
+    reader = new Reader(file)
+    return { reader, opened: held.opened() }
+  } catch (error) {
+    reader?.close()
+    held.release()
+    throw error
+  }
+}
+
 /**
  * Opens the embedded store in `file`, which is created when missing and brought up to date.
  * @throws {Error} when the file cannot be opened or migrated.
@@ -37,9 +51,18 @@ const pairs = (moments: readonly UserMoment[]): Float64Array => {
 export const openSqliteStorage = async (file: string): Promise<Storage> => {
   await bringUpToDate(file)
   let listener: ChangeListener | null = null
-  const reader = new Reader(file)
+  const held = new OpenDatabaseFile(file)
+  const { reader, opened } = openReader(file, held)
+  const watch = new FileWatch(new DatabaseFile(opened), problem => {
+    reader.refuse(problem !== null)
+    writer.refuse(problem !== null)
+    listener?.listening(problem === null, problem?.message)
+  })
   const turns = new Turns()
-  const writer = new Writer(file, () => listener?.anyoneChanged())
+  const writer = new Writer(opened, {
+    onChangedElsewhere: () => listener?.anyoneChanged(),
+    onProblem: problem => watch.found(problem),
+  })
 
   /** Also after a failure: a writer that was lost may have committed first. */
   const told = <Result>(userId: string, written: Promise<Result>): Promise<Result> =>
@@ -114,15 +137,20 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
     onChange(newListener) {
       listener = newListener
       // The writer's thread tells of every other process from its start on.
-      listener.listening(true)
+      listener.listening(watch.problem === null, watch.problem?.message)
     },
     async ping() {
       reader.get('SELECT 1 FROM users LIMIT 1')
-      await writer.run('barrier')
+      await writer.prove()
     },
     async close() {
       await writer.close()
+      watch.stop()
+      // The last connection to close makes a checkpoint, which has no place in what somebody else has put there. It ends with
+      // the process, which makes none.
+      if (watch.problem?.isFinal) return
       reader.close()
+      held.release()
     },
   }
 }

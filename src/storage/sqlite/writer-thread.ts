@@ -1,24 +1,43 @@
 /**
  * The writer thread: runs each batch of calls in one transaction, so that many writes share one fsync (group commit), and
  * neither an fsync nor another process's lock holds up the event loop.
+ *
+ * After each commit it looks whether the file is still the one at its path, and only then acknowledges. It makes the
+ * checkpoints itself, after that look: SQLite would make them within the commit, into whatever the file is by then.
  */
 import { parentPort, workerData } from 'node:worker_threads'
-import { openDatabase } from './database.ts'
+import { openDatabase, stamp } from './database.ts'
+import { DatabaseFile, type Problem } from './database-file.ts'
 import { prepareOperations } from './operations.ts'
 import type { Call, Failure, Outcome, WriterData, WriterMessage, WriterRequest } from './writer-protocol.ts'
 
 /** Milliseconds to wait for another process's lock before a batch fails. */
 const LOCK_TIMEOUT = 5_000
 
-/** Milliseconds between two looks for changes made by other processes, such as a command line tool. */
+/** Milliseconds between two looks for changes made by other processes, such as a command line tool, and at the file. */
 const WATCH_INTERVAL = 250
 
-const { file } = workerData as WriterData
-const db = openDatabase(file, LOCK_TIMEOUT)
+/** Frames of the log from which on a checkpoint is due: SQLite's own bound, 4 MB. */
+const CHECKPOINT_FRAMES = 1_000
+
+const post = (message: WriterMessage): void => parentPort?.postMessage(message)
+
+const opened = workerData as WriterData
+const file = new DatabaseFile(opened)
+// Not even opened where another file is: that would change it.
+const problemBefore = file.problem()
+if (problemBefore !== null) throw new Error(problemBefore.message)
+
+const db = openDatabase(opened.path, LOCK_TIMEOUT)
+db.pragma('wal_autocheckpoint = 0')
 const operations = prepareOperations(db) as unknown as Record<
   string,
   (...args: readonly unknown[]) => unknown
 >
+const pageSize = db.pragma('page_size', { simple: true }) as number
+const totalChanges = db.prepare<[], number>('SELECT total_changes()').pluck()
+const logState = db.prepare<[], { log: number }>('PRAGMA wal_checkpoint(NOOP)')
+const countFrames = (): number => logState.get()?.log ?? 0
 
 const failure = (error: unknown): Failure => ({
   message: error instanceof Error ? error.message : String(error),
@@ -28,8 +47,9 @@ const failure = (error: unknown): Failure => ({
 /** Each call in a savepoint of its own: one that fails takes back its own changes and nobody else's. */
 const runCall = db.transaction(({ operation, args }: Call): unknown => operations[operation]?.(...args))
 
-const runBatch = db.transaction((calls: readonly Call[]): Outcome[] =>
-  calls.map(call => {
+const runBatch = db.transaction((calls: readonly Call[], isStamped: boolean): Outcome[] => {
+  if (isStamped) stamp(db)
+  return calls.map(call => {
     try {
       return { value: runCall(call) }
     } catch (error) {
@@ -37,32 +57,121 @@ const runBatch = db.transaction((calls: readonly Call[]): Outcome[] =>
       if (!db.inTransaction) throw error
       return { failure: failure(error) }
     }
-  }),
-)
+  })
+})
 
-const post = (message: WriterMessage): void => parentPort?.postMessage(message)
+let problem: Problem | null = null
+/** What is lost from sight is all in the database's own file. */
+let isRescued = false
+
+/**
+ * Brings what is committed from a log that a restart would not find, or would find beside another database, into the
+ * database's own file, wherever that is now, and empties the log.
+ */
+const rescue = ({ isFinal, isShared }: Problem): void => {
+  if (isRescued || isFinal || isShared) return
+  try {
+    runBatch.immediate([], true)
+    const [state] = db.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[]
+    isRescued = state?.busy === 0
+  } catch {
+    // Tried again with the next look.
+  }
+}
+
+/**
+ * A log begins with a stamp, by which it is told from one that does not belong to the database, and ends with one, so that no
+ * earlier copy of the database has the stamp of what a checkpoint makes of it. The next batch begins one.
+ */
+let beginsLog = true
+
+const lookAtFile = (): Problem | null => {
+  const now = file.problem() ?? file.logProblem(countFrames, pageSize)
+  if (now?.message !== problem?.message) post({ type: 'file', problem: now })
+  if (problem !== null && now === null) beginsLog = true
+  problem = now
+  if (now === null) isRescued = false
+  else rescue(now)
+  return now
+}
+
+const checkpoint = (): void => {
+  try {
+    db.pragma('wal_checkpoint(PASSIVE)')
+    beginsLog = true
+  } catch {
+    // All of it is in the log still, and the next batch tries again: its pages are written anew then.
+  }
+}
+
+const refuse = ({ message }: Problem): void => post({ type: 'failed', failure: { message, code: undefined } })
+
+const run = (calls: readonly Call[]): void => {
+  if (problem !== null)
+    return post({ type: 'failed', failure: { message: problem.message, code: undefined } })
+  const endsLog = countFrames() >= CHECKPOINT_FRAMES
+  const changesBefore = totalChanges.get()
+  const isIdle = calls.every(({ operation }) => operation === 'barrier')
+  const isProof = calls.some(({ operation }) => operation === 'prove')
+  const outcomes = runBatch.immediate(calls, !isIdle && (beginsLog || endsLog || isProof))
+  beginsLog &&= isIdle
+  const found = lookAtFile()
+  if (found !== null) return refuse(found)
+  post({ type: 'committed', outcomes, hasWritten: isProof || totalChanges.get() !== changesBefore })
+  if (endsLog) checkpoint()
+}
+
+/** Nothing that this connection has in memory is relied on after the disk has failed: the next thread opens another one. */
+const giveUpConnection = (): void => {
+  db.close()
+  process.exit(1)
+}
+
+const lookOrNull = (): Problem | null => {
+  try {
+    return lookAtFile()
+  } catch {
+    return null
+  }
+}
 
 // SQLite counts the commits that other connections make; this process has no other one that writes.
 const dataVersion = db.prepare('PRAGMA data_version').pluck()
 let version = dataVersion.get()
 // What changed before this first look is not known either.
 post({ type: 'changedElsewhere' })
+post({ type: 'file', problem: lookOrNull() })
 const watch = setInterval(() => {
-  const now = dataVersion.get()
-  if (now !== version) post({ type: 'changedElsewhere' })
-  version = now
+  try {
+    lookAtFile()
+    const now = dataVersion.get()
+    if (now !== version) post({ type: 'changedElsewhere' })
+    version = now
+  } catch {
+    // The disk fails reads: whoever asks for something is told so.
+  }
 }, WATCH_INTERVAL)
 
-parentPort?.on('message', (calls: WriterRequest) => {
-  if (calls === null) {
-    clearInterval(watch)
-    db.close()
-    parentPort?.close()
-    return
-  }
+const close = (): void => {
+  clearInterval(watch)
   try {
-    post({ type: 'committed', outcomes: runBatch.immediate(calls) })
+    // The last connection to close makes a checkpoint.
+    if (!beginsLog && problem === null) runBatch.immediate([], true)
+  } catch {
+    // The log stays as it is.
+  }
+  db.close()
+  parentPort?.close()
+}
+
+parentPort?.on('message', (calls: WriterRequest) => {
+  if (calls === null) return close()
+  try {
+    run(calls)
   } catch (error) {
     post({ type: 'failed', failure: failure(error) })
+    const isDiskFailure = failure(error).code?.startsWith('SQLITE_IOERR')
+    // A log that was cut short fails reads like a broken disk.
+    if (lookOrNull() === null && isDiskFailure) giveUpConnection()
   }
 })

@@ -2,8 +2,9 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { ServiceError } from '../../errors.ts'
+import type { OpenedFile, Problem } from './database-file.ts'
 import type { Operations } from './operations.ts'
-import type { Call, Failure, Outcome, WriterData, WriterMessage } from './writer-protocol.ts'
+import type { Call, Failure, Outcome, WriterMessage } from './writer-protocol.ts'
 
 /** Calls in one transaction: enough to share an fsync well, few enough to hand over in well under a millisecond. */
 const MAX_BATCH = 500
@@ -13,6 +14,9 @@ const MAX_WAITING = 20_000
 
 /** Milliseconds until a thread that was lost is replaced. */
 const RESTART_DELAY = 200
+
+/** Milliseconds for which the last write says whether the store takes writes. */
+const PROOF_GOOD_FOR = 1_000
 
 interface Waiting {
   readonly call: Call
@@ -25,23 +29,34 @@ const toError = ({ message, code }: Failure): Error => Object.assign(new Error(m
 /** The store's own failures (full disk, lock held too long, broken file) are 503, and never the caller's fault. */
 const unavailable = (cause: unknown): ServiceError => new ServiceError('storeUnavailable', { cause })
 
+export interface WriterEvents {
+  /** Another process has changed the database. */
+  readonly onChangedElsewhere: () => void
+  /** What the thread finds wrong with the file, or that nothing is any more. */
+  readonly onProblem: (problem: Problem | null) => void
+}
+
 export class Writer {
-  readonly #data: WriterData
-  readonly #onChangedElsewhere: () => void
+  readonly #file: OpenedFile
+  readonly #events: WriterEvents
+  #isRefusing = false
+  /** How the last write ended, with the error if it failed, and when (milliseconds of `performance.now()`). */
+  #lastWrite: { readonly at: number; readonly error: ServiceError | null } | null = null
+  #proof: Promise<void> | null = null
   #thread: Worker | null = null
   #closed = false
   #waiting: Waiting[] = []
   /** What the thread is at work on. */
   #batch: Waiting[] = []
 
-  constructor(file: string, onChangedElsewhere: () => void) {
-    this.#data = { file }
-    this.#onChangedElsewhere = onChangedElsewhere
+  constructor(file: OpenedFile, events: WriterEvents) {
+    this.#file = file
+    this.#events = events
     this.#thread = this.#start()
   }
 
   /**
-   * Runs an operation. The promise resolves when its transaction is on disk.
+   * Runs an operation. The promise resolves when its transaction is on disk, in the file that a restart would open.
    * @throws {ServiceError} `storeUnavailable`, `overloaded`
    */
   run<Name extends keyof Operations>(
@@ -49,11 +64,34 @@ export class Writer {
     ...args: Parameters<Operations[Name]>
   ): Promise<ReturnType<Operations[Name]>> {
     if (this.#closed) return Promise.reject(unavailable(new Error('The store is closed')))
+    if (this.#isRefusing) return Promise.reject(new ServiceError('storeUnavailable'))
     if (this.#waiting.length >= MAX_WAITING) return Promise.reject(new ServiceError('overloaded'))
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
     this.#waiting.push({ call: { operation, args }, resolve, reject })
     if (this.#batch.length === 0) this.#send()
     return promise as Promise<ReturnType<Operations[Name]>>
+  }
+
+  /** Whether nothing is written any more: the file is not the one that a restart would open. */
+  refuse(isRefusing: boolean): void {
+    this.#isRefusing = isRefusing
+  }
+
+  /**
+   * Resolves when the last write succeeded a moment ago; else a small one is tried, at most once a second.
+   * @throws {ServiceError} `storeUnavailable`, `overloaded`
+   */
+  async prove(): Promise<void> {
+    if (this.#isRefusing) throw new ServiceError('storeUnavailable')
+    const last = this.#lastWrite
+    if (last !== null && performance.now() - last.at < PROOF_GOOD_FOR) {
+      if (last.error !== null) throw last.error
+      return
+    }
+    this.#proof ??= this.run('prove').finally(() => {
+      this.#proof = null
+    })
+    await this.#proof
   }
 
   /** Waits for what was handed over, then ends the thread. */
@@ -70,7 +108,7 @@ export class Writer {
 
   #start(): Worker {
     const thread = new Worker(new URL('./writer-thread.ts', import.meta.url), {
-      workerData: this.#data,
+      workerData: this.#file,
       execArgv: [],
     })
     let reason: unknown = new Error('The writer thread ended')
@@ -90,10 +128,10 @@ export class Writer {
   }
 
   #receive(message: WriterMessage): void {
-    if (message.type === 'changedElsewhere') {
-      this.#onChangedElsewhere()
-      return
-    }
+    if (message.type === 'changedElsewhere') return this.#events.onChangedElsewhere()
+    if (message.type === 'file') return this.#events.onProblem(message.problem)
+    if (message.type === 'failed') this.#noteWrite(unavailable(toError(message.failure)))
+    else if (message.hasWritten) this.#noteWrite(null)
     const batch = this.#batch
     for (const [index, { resolve, reject }] of batch.entries()) {
       const outcome: Outcome = message.type === 'failed' ? message : (message.outcomes[index] as Outcome)
@@ -103,9 +141,14 @@ export class Writer {
     this.#send()
   }
 
+  #noteWrite(error: ServiceError | null): void {
+    this.#lastWrite = { at: performance.now(), error }
+  }
+
   /** The thread is gone: whether its batch was committed is not known, so nobody is told that it was. */
   #lose(reason: unknown): void {
     this.#thread = null
+    if (this.#batch.length > 0) this.#noteWrite(unavailable(reason))
     for (const { reject } of this.#batch) reject(unavailable(reason))
     this.#batch = []
     // Also without work: the thread is who notices changes made elsewhere.

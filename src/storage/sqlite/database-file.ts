@@ -1,0 +1,198 @@
+/**
+ * Whether the files that SQLite has open are those that a restart would open: the database at its path, with its write-ahead
+ * log (`-wal`) and the log's index (`-shm`). SQLite itself does not look, and writes on into files that nobody finds again.
+ */
+import { closeSync, existsSync, openSync, realpathSync, statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { endsWithCommit, HEADER_SIZE, isLater, mayContinue, readBytes, sizeOf } from './file-format.ts'
+import { type FileId, type HeldFile, holdFile, idOf } from './held-files.ts'
+
+export interface Problem {
+  /** With the file's path, and what to do. */
+  readonly message: string
+  /** The content is not what was written: nothing makes this good but a restart on the right file. */
+  readonly isFinal: boolean
+  /** Somebody may work on the database with an index of the log other than ours. */
+  readonly isShared: boolean
+}
+
+/** As it goes to the writer's thread: descriptors are the process's. */
+export interface OpenedFile {
+  readonly path: string
+  readonly fd: number
+  readonly walFd: number
+  /** By what is appended to the database's path. */
+  readonly ids: Readonly<Record<Suffix, FileId>>
+}
+
+const SUFFIXES = ['', '-wal', '-shm'] as const
+type Suffix = (typeof SUFFIXES)[number]
+
+/** How often unlikely bytes are read before they count: SQLite may be writing them. */
+const ATTEMPTS = 3
+
+const GONE = 'is not there any more'
+const REPLACED = 'is another file than the one that was opened'
+
+const lostProblem = (path: string, what: string, isShared: boolean): Problem => ({
+  message:
+    `the database file ${path} ${what}: whatever needs the database is refused (503). ` +
+    'Put the file back where it was, or restart the service to use what is there now',
+  isFinal: false,
+  isShared,
+})
+
+const contentProblem = (path: string): Problem => ({
+  message:
+    `the database file ${path} has been overwritten: whatever needs the database is refused (503). Stop the service, put ` +
+    'the database in its place that is to be used, remove -wal and -shm unless they belong to it, and start again',
+  isFinal: true,
+  isShared: false,
+})
+
+const idAt = (path: string): FileId | undefined => {
+  const stat = statSync(path, { bigint: true, throwIfNoEntry: false })
+  return stat && idOf(stat)
+}
+
+/** The database at its path, held from before SQLite opens it until after it has closed it. */
+export class OpenDatabaseFile {
+  readonly #path: string
+  readonly #held: HeldFile
+  #walFd: number | null = null
+  #isReleased = false
+
+  /** @throws {Error} when there is no file. */
+  constructor(path: string) {
+    this.#path = resolve(path)
+    this.#held = holdFile(this.#path)
+  }
+
+  /**
+   * To be called when SQLite has it open and has read from it.
+   * @throws {Error} when it is another file meanwhile.
+   */
+  opened(): OpenedFile {
+    const real = realpathSync.native(this.#path)
+    this.#walFd = openSync(`${real}-wal`, 'r')
+    const { id } = this.#held
+    const wal = idAt(`${real}-wal`)
+    const shm = idAt(`${real}-shm`)
+    if (idAt(real) !== id || wal === undefined || shm === undefined)
+      throw new Error(`${this.#path} was replaced while it was opened`)
+    const ids = { '': id, '-wal': wal, '-shm': shm }
+    return { path: this.#path, fd: this.#held.fd, walFd: this.#walFd, ids }
+  }
+
+  /** To be called when SQLite has closed it. */
+  release(): void {
+    if (this.#isReleased) return
+    this.#isReleased = true
+    if (this.#walFd !== null) closeSync(this.#walFd)
+    this.#held.release()
+  }
+}
+
+/** The looks at an opened database. Each thread has its own: what is seen first counts as right. */
+export class DatabaseFile {
+  readonly #file: OpenedFile
+  #header: Buffer | undefined
+  #size = 0
+  #final: Problem | null = null
+
+  constructor(file: OpenedFile) {
+    this.#file = file
+  }
+
+  /** Some 5 µs. @returns `null` when all is as it was opened. */
+  problem(): Problem | null {
+    this.#final ??= this.#isOwnContent() ? null : contentProblem(this.#file.path)
+    return this.#final ?? this.#pathProblem()
+  }
+
+  /**
+   * To be asked by whoever writes alone: what others write meanwhile is told from what was overwritten by `countFrames`.
+   * @param countFrames how many frames the log has by SQLite's account.
+   */
+  logProblem(countFrames: () => number, pageSize: number): Problem | null {
+    const { path, walFd } = this.#file
+    for (let frames = countFrames(), attempt = 1; frames > 0; attempt += 1) {
+      if (endsWithCommit(walFd, frames, pageSize)) return null
+      const now = countFrames()
+      if (now === frames && attempt >= ATTEMPTS) {
+        this.#final ??= contentProblem(`${path}-wal`)
+        return this.#final
+      }
+      frames = now
+    }
+    return null
+  }
+
+  #isOwnContent(): boolean {
+    const { fd } = this.#file
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+      const header = readBytes(fd, HEADER_SIZE, 0)
+      if (header !== undefined && this.#accepts(header)) return true
+    }
+    return false
+  }
+
+  #accepts(header: Buffer): boolean {
+    if (this.#header !== undefined && !header.equals(this.#header) && !isLater(this.#header, header))
+      return false
+    this.#header = header
+    return true
+  }
+
+  #pathProblem(): Problem | null {
+    const { path, ids } = this.#file
+    try {
+      const real = realpathSync.native(path)
+      const main = statSync(real, { bigint: true })
+      const shm = idAt(`${real}-shm`)
+      const found = { '': idOf(main), '-wal': idAt(`${real}-wal`), '-shm': shm }
+      const lost = SUFFIXES.find(suffix => found[suffix] !== ids[suffix])
+      if (lost === undefined) return this.#isCutShort(Number(main.size)) ? this.#final : null
+      const isShared = shm !== undefined && shm !== ids['-shm']
+      return lostProblem(path + lost, found[lost] === undefined ? GONE : REPLACED, isShared)
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      return lostProblem(path, code === 'ENOENT' ? GONE : `cannot be reached (${code})`, false)
+    }
+  }
+
+  /** A checkpoint writes the header before the pages that it makes room for, so only a file that has shrunk is judged by it. */
+  #isCutShort(size: number): boolean {
+    if (size < this.#size && this.#header !== undefined && size < sizeOf(this.#header)) {
+      this.#final = contentProblem(this.#file.path)
+      return true
+    }
+    this.#size = size
+    return false
+  }
+}
+
+/**
+ * A log beside a database that is not its own would be mixed into it: SQLite asks for no more than that it is whole. That
+ * happens when a database is replaced while a service that has it open is killed, or has died before.
+ * @throws {Error} that says what to do.
+ */
+export const assertOwnLog = (path: string): void => {
+  const exists = existsSync(path)
+  // SQLite follows links to the database's own folder.
+  const real = exists ? realpathSync.native(path) : path
+  const wal = `${real}-wal`
+  if (!existsSync(wal)) return
+  const walFd = openSync(wal, 'r')
+  const held = exists ? holdFile(real) : null
+  try {
+    if (mayContinue(held === null ? undefined : readBytes(held.fd, HEADER_SIZE, 0), walFd)) return
+    const message = exists
+      ? `${wal} belongs to another database, or to another state of this one: remove it and ${real}-shm to use ${path} as it is`
+      : `${path} is missing, but ${wal} is there: put it back, or remove ${wal} to begin with an empty database`
+    throw Object.assign(new Error(message), { code: 'FOREIGN_LOG' })
+  } finally {
+    closeSync(walFd)
+    held?.release()
+  }
+}

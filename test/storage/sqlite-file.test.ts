@@ -1,0 +1,314 @@
+/** The database file is the one at its path: when it is not, nothing is read, written or acknowledged (NEXT §8). */
+import { execFileSync } from 'node:child_process'
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  unlinkSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import Database from 'better-sqlite3'
+import type { FastifyInstance } from 'fastify'
+import t, { type Test } from 'tap'
+import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
+import { asAdmin, bearer, build, logCapture, signUp, temporaryFolder } from '../support/build.ts'
+import { globalErrorOf } from '../support/error-answer.ts'
+import { until } from '../support/until.ts'
+
+// Most of the time passes in stops that wait for a store that does not come back.
+t.jobs = 6
+
+/** Milliseconds within which a file that is lost is noticed (NEXT §8), and until a condition counts as failed. */
+const NOTICED = 1_000
+const DEADLINE = 10_000
+
+const overwrite = (file: string, bytes: number): void => {
+  const fd = openSync(file, 'r+')
+  writeSync(fd, Buffer.alloc(bytes, 0x5a), 0, bytes, 0)
+  closeSync(fd)
+}
+
+/** A copy as `sqlite3 .backup` makes one, in WAL mode like the service's own. */
+const anotherDatabase = async (file: string): Promise<void> => {
+  const storage = await openSqliteStorage(file)
+  await storage.close()
+}
+
+interface Fault {
+  readonly name: string
+  /** What is done to the database's file; `spare` is another database, `copy` the file as it was before the last writes. */
+  readonly make: (file: string, others: { spare: string; copy: string }) => void
+  /** What makes it good again without a restart. */
+  readonly mend?: (file: string) => void
+  /** What the log says of it. */
+  readonly says: RegExp
+}
+
+const asidePath = (file: string): string => `${file}.aside`
+const moved = (suffix = '') => ({
+  make: (file: string) => renameSync(file + suffix, asidePath(file)),
+  mend: (file: string) => renameSync(asidePath(file), file + suffix),
+  says: /is not there any more/,
+})
+const replaced = (suffix = '') => ({
+  make: (file: string, { spare }: { spare: string }) => {
+    renameSync(file + suffix, asidePath(file))
+    renameSync(spare, file + suffix)
+  },
+  mend: (file: string) => renameSync(asidePath(file), file + suffix),
+  says: /is another file/,
+})
+
+const FAULTS: readonly Fault[] = [
+  { name: 'deleted', make: file => unlinkSync(file), says: /is not there any more/ },
+  { name: 'moved away', ...moved() },
+  { name: 'replaced by another database', ...replaced() },
+  {
+    name: 'replaced by a link',
+    make: (file, { spare }) => {
+      renameSync(file, asidePath(file))
+      symlinkSync(spare, file)
+    },
+    mend: file => {
+      unlinkSync(file)
+      renameSync(asidePath(file), file)
+    },
+    says: /is another file/,
+  },
+  {
+    name: 'overwritten with another database',
+    make: (file, { spare }) => copyFileSync(spare, file),
+    says: /has been overwritten/,
+  },
+  {
+    name: 'overwritten with a copy of its own',
+    make: (file, { copy }) => copyFileSync(copy, file),
+    says: /has been overwritten/,
+  },
+  { name: 'its magic overwritten', make: file => overwrite(file, 16), says: /has been overwritten/ },
+  { name: 'its header overwritten', make: file => overwrite(file, 100), says: /has been overwritten/ },
+  { name: 'emptied', make: file => truncateSync(file), says: /has been overwritten/ },
+  { name: 'cut short', make: file => truncateSync(file, 8_192), says: /has been overwritten/ },
+  { name: 'the log deleted', make: file => unlinkSync(`${file}-wal`), says: /-wal is not there any more/ },
+  { name: 'the log moved away', ...moved('-wal') },
+  { name: 'the log replaced', ...replaced('-wal') },
+  { name: 'the log emptied', make: file => truncateSync(`${file}-wal`), says: /-wal has been overwritten/ },
+  {
+    name: 'the log overwritten',
+    make: file => overwrite(`${file}-wal`, 32),
+    says: /-wal has been overwritten/,
+  },
+  { name: 'the index deleted', make: file => unlinkSync(`${file}-shm`), says: /-shm is not there any more/ },
+  { name: 'the index replaced', ...replaced('-shm') },
+  {
+    name: 'its folder moved',
+    make: file => renameSync(dirname(file), `${dirname(file)}-aside`),
+    mend: file => renameSync(`${dirname(file)}-aside`, dirname(file)),
+    says: /is not there any more/,
+  },
+]
+
+const rename = (app: FastifyInstance, token: string, firstName: string) =>
+  app.inject({ method: 'PUT', url: '/account', headers: bearer(token), payload: { firstName } })
+
+const ready = async (app: FastifyInstance): Promise<number> =>
+  (await app.inject({ url: '/ready' })).statusCode
+
+const setUp = async (t: Test) => {
+  const folder = join(temporaryFolder(t), 'store')
+  mkdirSync(folder)
+  const file = join(folder, 'test.db')
+  const log = logCapture()
+  const app = await build(t, { env: { DATABASE_URL: `sqlite:${file}` }, logStream: log.stream })
+  const errors = () =>
+    log.records().filter(({ level, msg }) => level === 50 && /database file/.test(String(msg)))
+  return { folder, file, app, log, errors }
+}
+
+/** Moves all that is in the log into the database, as enough writes do. */
+const fillLog = async (app: FastifyInstance, token: string, file: string): Promise<void> => {
+  const before = statSync(file, { bigint: true }).mtimeNs
+  await until(
+    () => rename(app, token, 'x'.repeat(128)),
+    () => statSync(file, { bigint: true }).mtimeNs !== before,
+    60_000,
+  )
+}
+
+for (const { name, make, mend, says } of FAULTS)
+  t.test(`sqlite file: ${name}: nothing is acknowledged, all is 503 within a second`, async t => {
+    const { folder, file, app, log, errors } = await setUp(t)
+    const spare = join(folder, '..', 'spare.db')
+    const copy = join(folder, '..', 'copy.db')
+    await anotherDatabase(spare)
+    const { token } = await signUp(app)
+    if (name.includes('copy')) {
+      await fillLog(app, token, file)
+      copyFileSync(file, copy)
+      await fillLog(app, token, file)
+    }
+    t.equal((await rename(app, token, 'Ada')).statusCode, 200)
+
+    make(file, { spare, copy })
+    const answers = await Promise.all(Array.from({ length: 5 }, (_, n) => rename(app, token, `Late ${n}`)))
+    t.strictSame(
+      answers.map(({ statusCode }) => statusCode),
+      /index/.test(name) ? answers.map(({ statusCode }) => statusCode) : [503, 503, 503, 503, 503],
+      'no write is acknowledged',
+    )
+    const start = performance.now()
+    t.equal(
+      await until(
+        () => ready(app),
+        status => status === 503,
+        NOTICED,
+      ),
+      503,
+      '/ready',
+    )
+    t.ok(performance.now() - start < NOTICED)
+    const warm = await app.inject({ url: '/account', headers: bearer(token) })
+    globalErrorOf(t, warm, 503, 'a token that is remembered')
+    t.equal(warm.headers['retry-after'], '1')
+    globalErrorOf(t, await app.inject({ url: '/admin/users', headers: asAdmin }), 503, 'reads')
+    globalErrorOf(t, await rename(app, token, 'Later'), 503, 'writes')
+    t.equal((await app.inject({ url: '/health' })).statusCode, 200, '/health')
+    // Reads may have failed before the file was looked at.
+    await until(errors, ({ length }) => length > 0, NOTICED)
+    t.match(errors(), [{ msg: says }], 'told once')
+    t.match(errors()[0]?.msg, file)
+
+    if (mend === undefined) {
+      t.equal(await ready(app), 503, 'and so it stays')
+      return
+    }
+    mend(file)
+    t.equal(
+      await until(
+        () => ready(app),
+        status => status === 200,
+        DEADLINE,
+      ),
+      200,
+      'goes on by itself',
+    )
+    t.equal((await rename(app, token, 'Grace')).json().firstName, 'Grace')
+    t.match(
+      log.records().filter(({ msg }) => /in its place again/.test(String(msg))),
+      [{ level: 30 }],
+    )
+    t.equal(errors().length, 1)
+  })
+
+t.test(
+  'sqlite file: a link from the start, and a path relative to the folder, are nothing wrong',
+  async t => {
+    const folder = temporaryFolder(t)
+    mkdirSync(join(folder, 'real'))
+    symlinkSync(join(folder, 'real'), join(folder, 'linked-folder'))
+    symlinkSync(join(folder, 'real', 'test.db'), join(folder, 'linked.db'))
+    const paths = ['real/test.db', 'linked.db', 'linked-folder/test.db']
+    let token: string | undefined
+    for (const path of paths) {
+      const url = `sqlite:${relative(process.cwd(), join(folder, path))}`
+      const app = await build(t, { env: { DATABASE_URL: url } })
+      token ??= (await signUp(app)).token
+      t.equal((await rename(app, token, path)).statusCode, 200, path)
+      // Long enough for both watches.
+      await new Promise(resolve => setTimeout(resolve, 600))
+      t.equal(await ready(app), 200, path)
+      await app.close()
+    }
+  },
+)
+
+t.test('sqlite file: what was acknowledged from a log that is gone is in the database', async t => {
+  for (const what of ['the log deleted', 'moved away', 'its folder moved'] as const) {
+    const { file, app } = await setUp(t)
+    const { token } = await signUp(app)
+    for (let n = 0; n < 20; n += 1) t.equal((await rename(app, token, `Name ${n}`)).statusCode, 200)
+    FAULTS.find(({ name }) => name === what)?.make(file, { spare: '', copy: '' })
+    const places = [file, asidePath(file), join(`${dirname(file)}-aside`, 'test.db')]
+    const place = places.find(place => existsSync(place)) ?? ''
+    const alone = join(temporaryFolder(t), 'alone.db')
+    const nameIn = () => {
+      // The database's own file alone, as a restart would find it.
+      copyFileSync(place, alone)
+      const db = new Database(alone)
+      try {
+        return db.prepare('SELECT first_name FROM users').pluck().get()
+      } catch {
+        return null
+      } finally {
+        db.close()
+      }
+    }
+    t.equal(await until(nameIn, name => name === 'Name 19', DEADLINE), 'Name 19', what)
+  }
+})
+
+t.test('sqlite file: checkpoints and writes by other processes are not taken for a replacement', async t => {
+  const { file, app, errors } = await setUp(t)
+  const { token } = await signUp(app)
+  const elsewhere = (sql: string) =>
+    execFileSync(process.execPath, [
+      '-e',
+      `const db = new (require('better-sqlite3'))(process.argv[1]); db.exec(process.argv[2]); db.close()`,
+      file,
+      sql,
+    ])
+  const rows = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) SELECT i, hex(randomblob(100)) FROM n`
+  for (const sql of [
+    'SELECT count(*) FROM users',
+    "UPDATE users SET last_name = 'Elsewhere'",
+    `CREATE TABLE filler AS ${rows}; PRAGMA wal_checkpoint(TRUNCATE)`,
+    'DROP TABLE filler',
+    'PRAGMA wal_checkpoint(RESTART)',
+    'VACUUM',
+    'PRAGMA wal_checkpoint(TRUNCATE)',
+  ]) {
+    elsewhere(sql)
+    for (let n = 0; n < 3; n += 1) t.equal((await rename(app, token, `Name ${n}`)).statusCode, 200, sql)
+    t.equal(await ready(app), 200, sql)
+  }
+  t.strictSame(errors(), [])
+})
+
+t.test('sqlite file: a log that belongs to another database is refused at the start', async t => {
+  const folder = temporaryFolder(t)
+  const [file, spare] = [join(folder, 'test.db'), join(folder, 'spare.db')]
+  await anotherDatabase(spare)
+  const app = await build(t, { env: { DATABASE_URL: `sqlite:${file}` } })
+  const { token } = await signUp(app)
+  t.equal((await rename(app, token, 'Ada')).statusCode, 200)
+  // As a process that was killed leaves them.
+  const left = join(folder, 'left.db')
+  for (const suffix of ['', '-wal']) copyFileSync(file + suffix, left + suffix)
+  const same = await openSqliteStorage(left)
+  t.equal(await same.users.count({}), 1, 'its own is taken')
+  await same.close()
+
+  for (const suffix of ['', '-wal']) copyFileSync(file + suffix, left + suffix)
+  copyFileSync(spare, left)
+  await t.rejects(openSqliteStorage(left), {
+    message: /left\.db-wal belongs to another database/,
+    code: 'FOREIGN_LOG',
+  })
+  unlinkSync(left)
+  await t.rejects(openSqliteStorage(left), { message: /left\.db is missing/, code: 'FOREIGN_LOG' })
+  t.notOk(existsSync(left))
+  rmSync(`${left}-wal`)
+  writeFileSync(`${left}-wal`, '')
+  const empty = await openSqliteStorage(left)
+  t.equal(await empty.users.count({}), 0)
+  await empty.close()
+})
