@@ -1,4 +1,4 @@
-/** The audit log has changes alone (DESIGN §9): what was refused, and what only looks, stands in the service's own log. */
+/** The audit log has changes and throttled accounts alone (DESIGN §9): other refusals, and reads, are in the service's own log. */
 import type { LightMyRequestResponse } from 'fastify'
 import t from 'tap'
 import { allEvents, behindProxy, createUser, NOBODY, PROXY } from '../support/admin.ts'
