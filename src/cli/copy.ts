@@ -10,8 +10,19 @@ import { count, print, table, tell } from './output.ts'
 import { progress, STOPPED, stopSignal } from './progress.ts'
 
 const summary = (report: CopyReport, file: string): string[] => {
-  const { total, added, changed, unchanged, kept, removed, deleted, conflicts, sessions, mailedTokens } =
-    report
+  const {
+    total,
+    added,
+    changed,
+    unchanged,
+    kept,
+    removed,
+    deleted,
+    conflicts,
+    sessions,
+    mailedTokens,
+    events,
+  } = report
   const rows: [number, string][] = [
     [added, 'copied'],
     [changed, 'changed since and copied again'],
@@ -26,6 +37,7 @@ const summary = (report: CopyReport, file: string): string[] => {
     ...table(rows.map(([number, what]) => [`  ${number.toLocaleString('en')}`, what])),
     `${count(deleted, 'user')} deleted in the source since and now deleted in the target`,
     `${count(sessions, 'session')} copied or brought up to date, ${count(mailedTokens, 'e-mail token')} copied`,
+    `${count(events, 'event')} of the audit log copied`,
     'Access tokens go on working where the service is given the secret that has signed them, as JWT_SECRET or JWT_SECRET_FILE',
     ...(existsSync(secretFile)
       ? [`The secret that the service made for itself is kept in ${secretFile}`]

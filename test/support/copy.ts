@@ -20,6 +20,8 @@ const CONTENT = [
      FROM mailed_tokens JOIN users ON key = user_key ORDER BY digest`,
 ]
 
+const EVENTS = 'SELECT id, at, type, actor_type, actor_id, user_id, ip, details FROM events ORDER BY id'
+
 /** PostgreSQL's driver gives a `bigint` as text. */
 const asText = (rows: readonly object[]): (string | null)[][] =>
   rows.map(row => Object.values(row).map(value => (value === null ? null : String(value))))
@@ -37,10 +39,28 @@ export const targetContent = async (url: string): Promise<unknown> => {
   return content
 }
 
+export const sourceEvents = (file: string): string[] => {
+  const db = new Database(file, { readonly: true })
+  const events = asText(db.prepare<[], object>(EVENTS).all())
+  db.close()
+  return events.map(event => JSON.stringify(event))
+}
+
+export const targetEvents = async (url: string): Promise<string[]> =>
+  asText(await query(url, EVENTS)).map(event => JSON.stringify(event))
+
 /** Every row with the transactions that wrote and locked it. */
 export const targetVersions = async (url: string): Promise<unknown> => {
   const versions = []
-  for (const table of ['users', 'sessions', 'last_requests', 'mailed_tokens', 'copied_rows']) {
+  for (const table of [
+    'users',
+    'sessions',
+    'last_requests',
+    'mailed_tokens',
+    'events',
+    'copied_rows',
+    'copied_events',
+  ]) {
     versions.push(await query(url, `SELECT xmin, xmax, ctid FROM ${table} ORDER BY ctid`))
   }
   return versions

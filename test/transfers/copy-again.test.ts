@@ -8,7 +8,15 @@ import { openDatabase } from '../../src/storage/sqlite/database.ts'
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
 import { type Added, add, eventOf, NOW, sessionOf } from '../storage/contract/fixtures.ts'
 import { accountStatus, build, signUp, temporaryFolder, updateUser } from '../support/build.ts'
-import { copyHere, makeSource, runCopy, sourceContent, targetContent } from '../support/copy.ts'
+import {
+  copyHere,
+  makeSource,
+  runCopy,
+  sourceContent,
+  sourceEvents,
+  targetContent,
+  targetEvents,
+} from '../support/copy.ts'
 import { createDatabase } from '../support/postgres.ts'
 
 /** The two stores of a test, with `users` users of the source copied. */
@@ -155,6 +163,34 @@ t.test('what was deleted or revoked in the source ends in the target too', async
     'who was changed later stays',
   )
   t.ok(await target.sessions.find(untouched.session.id))
+})
+
+t.test('the audit log is copied once, and erased addresses stay erased', async t => {
+  const { file, url, source, target, added } = await copied(t, 3)
+  const [deletedHere, deletedThere, other] = added
+  if (!(deletedHere && deletedThere && other)) throw new Error('too few')
+  t.strictSame(await targetEvents(url), sourceEvents(file))
+
+  await target.users.remove(eventOf(deletedThere.user.id, NOW + 1, 'user.deleted'), null)
+  await source.users.update(
+    deletedThere.user.id,
+    { firstName: 'Ada' },
+    eventOf(deletedThere.user.id, NOW + 2),
+    KEEP,
+  )
+  await source.users.remove(eventOf(deletedHere.user.id, NOW + 1, 'user.deleted'), null)
+  t.match(await copyHere(file, url), { events: 2, deleted: 1, removed: 1 })
+  const events = await target.events.list({ filter: {}, beforeId: null, limit: 100 })
+  for (const { userId, actor } of events)
+    t.equal(
+      actor.ip,
+      userId === other.user.id ? '192.0.2.1' : null,
+      'of nobody who was deleted on either side',
+    )
+
+  await target.expiredRows.removeEvents(NOW + 86_400_000, 100)
+  t.match(await copyHere(file, url), { events: 0 })
+  t.strictSame(await targetEvents(url), [], 'what was too old in the target does not come back')
 })
 
 t.test('an e-mail that another user of the target has is reported, and all others are copied', async t => {

@@ -31,6 +31,8 @@ export interface CopyReport {
   readonly sessions: number
   /** Links in mails that can still be used and were added. */
   readonly mailedTokens: number
+  /** Events of the audit log that were added. */
+  readonly events: number
   /** Whether it came to the end. */
   readonly complete: boolean
 }
@@ -46,7 +48,7 @@ const copySlices = async (source: Source, target: Target, options: CopyOptions):
   const total = source.count()
   const report = {
     ...{ added: 0, changed: 0, unchanged: 0, kept: 0, removed: 0, deleted: 0 },
-    ...{ sessions: 0, mailedTokens: 0 },
+    ...{ sessions: 0, mailedTokens: 0, events: 0 },
   }
 
   const write = async (users: readonly SourceUser[]): Promise<readonly Conflict[]> => {
@@ -85,11 +87,16 @@ const copySlices = async (source: Source, target: Target, options: CopyOptions):
     conflicts += found.length
     told.push(...found.slice(0, MAX_TOLD - told.length))
   }
+  for (const events of source.events(await target.copiedEvents(source.identity), SLICE)) {
+    complete &&= !signal.aborted
+    if (!complete) break
+    report.events += await target.addEvents(source.identity, events)
+  }
   return { total, ...report, conflicts, told, complete }
 }
 
 /**
- * Copies users, sessions, e-mail tokens and moments from the SQLite file to the PostgreSQL database that `url` names. The
+ * Copies users, sessions, e-mail tokens, moments and the audit log from the SQLite file to the PostgreSQL database that `url` names. The
  * file is only read. Where both stores have a user, the later change wins; moments never move backwards; what was copied
  * once and then deleted or revoked on either side stays so.
  * @throws {CopyFault} what the operator can mend: slices until then stay copied.

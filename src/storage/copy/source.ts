@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import type { EventType } from '../../users/event.ts'
+import { EVENT_COLUMNS, type EventRow } from '../event-rows.ts'
 import { migrations } from '../migrations/list.ts'
 import { SESSION_COLUMNS, type SessionRow, USER_COLUMNS } from '../rows.ts'
 import type { SessionsTable } from '../schema.ts'
@@ -28,6 +29,9 @@ export interface DeletedUser {
   /** Milliseconds since the epoch. */
   readonly at: number
 }
+
+/** An event with its position, which is in the order of the source's commits. */
+export type SourceEvent = EventRow
 
 /** Events after which sessions of a user are gone, while the user's own row may be as before. */
 const ENDS_SESSIONS: readonly EventType[] = [
@@ -157,6 +161,22 @@ export class Source {
     for (let deleted = select.all('', size); deleted.length > 0; ) {
       yield deleted
       deleted = select.all(deleted.at(-1)?.event ?? '', size)
+    }
+  }
+
+  /** Tells this database from any other: when it was created. */
+  get identity(): string {
+    return this.#db.prepare('SELECT timestamp FROM kysely_migration ORDER BY name').pluck().get() as string
+  }
+
+  /** The audit log behind a position, `size` events at a time. */
+  *events(after: number, size: number): Generator<readonly SourceEvent[]> {
+    const select = this.#db.prepare<[number, number], SourceEvent>(
+      `SELECT position, ${EVENT_COLUMNS.join(', ')} FROM events WHERE position > ? ORDER BY position LIMIT ?`,
+    )
+    for (let events = select.all(after, size); events.length > 0; ) {
+      yield events
+      events = select.all(events.at(-1)?.position ?? 0, size)
     }
   }
 

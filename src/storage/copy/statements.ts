@@ -1,4 +1,6 @@
 /** What a copy asks of the shared store: a few statements for a slice, whatever its size, each prepared once. */
+
+import { EVENT_COLUMNS } from '../event-rows.ts'
 import type { Statement } from '../postgres/database.ts'
 import { arrays, arraysOf } from '../postgres/parameters.ts'
 import { SESSION_COLUMNS, USER_COLUMNS } from '../rows.ts'
@@ -6,6 +8,7 @@ import type { SourceUser } from './plan.ts'
 import {
   type DeletedUser,
   MAILED_TOKEN_COLUMNS,
+  type SourceEvent,
   type SourceMailedToken,
   type SourceSession,
 } from './source.ts'
@@ -26,6 +29,43 @@ export const CREATE_COPIED_ROWS: Statement = {
   text: 'CREATE TABLE IF NOT EXISTS copied_rows (id text COLLATE "C" PRIMARY KEY)',
   values: [],
 }
+
+/** How far the audit log of each source was copied: positions in it are in the order of its commits. */
+export const CREATE_COPIED_EVENTS: Statement = {
+  text: 'CREATE TABLE IF NOT EXISTS copied_events (source text PRIMARY KEY, position bigint NOT NULL)',
+  values: [],
+}
+
+export const copiedEvents = (source: string): Statement => ({
+  text: 'SELECT position FROM copied_events WHERE source = $1',
+  values: [source],
+})
+
+export const noteCopiedEvents = (source: string, position: number): Statement => ({
+  name: 'copy-note-copied-events',
+  text: `INSERT INTO copied_events VALUES ($1, $2)
+    ON CONFLICT (source) DO UPDATE SET position = excluded.position`,
+  values: [source, position],
+})
+
+/** Without the addresses of users who were deleted in the target: their removal has erased them. */
+export const addEvents = (events: readonly SourceEvent[]): Statement => ({
+  name: 'copy-add-events',
+  text: `WITH removed AS (SELECT DISTINCT user_id FROM events WHERE type = 'user.deleted' AND user_id = ANY($${EVENT_COLUMNS.indexOf('user_id') + 1}))
+    INSERT INTO events (${EVENT_COLUMNS.join(', ')})
+    SELECT id, at, type, actor_type, actor_id, user_id,
+      CASE WHEN actor_type <> 'adminKey' AND user_id IN (SELECT user_id FROM removed) THEN NULL ELSE ip END, details
+    FROM unnest(${arrays(EVENT_COLUMNS, 1)}) AS given (${EVENT_COLUMNS.join(', ')})
+    WHERE NOT EXISTS (SELECT 1 FROM events AS had WHERE had.id = given.id) ORDER BY id RETURNING id`,
+  values: arraysOf(EVENT_COLUMNS, events),
+})
+
+/** As a removal does: the addresses of administrators are not the user's. */
+export const eraseAddresses = (userIds: readonly string[]): Statement => ({
+  name: 'copy-erase-addresses',
+  text: `UPDATE events SET ip = NULL WHERE user_id = ANY($1::text[]) AND actor_type <> 'adminKey' AND ip IS NOT NULL`,
+  values: [userIds],
+})
 
 /** Which of these were copied before. */
 export const copiedBefore = (users: readonly SourceUser[]): Statement => ({

@@ -7,7 +7,7 @@ import { migrate } from '../postgres/migrate.ts'
 import type { UserColumns } from '../rows.ts'
 import { CopyFault } from './fault.ts'
 import { type Plan, plan, type SourceUser } from './plan.ts'
-import type { DeletedUser, Source } from './source.ts'
+import type { DeletedUser, Source, SourceEvent } from './source.ts'
 import * as statements from './statements.ts'
 
 /** Milliseconds that a statement of some thousand rows may take, and until the server is given up. */
@@ -62,6 +62,7 @@ export class Target {
       await client.connect()
       const target = new Target(client)
       await target.#run(statements.CREATE_COPIED_ROWS)
+      await target.#run(statements.CREATE_COPIED_EVENTS)
       return target
     })
   }
@@ -97,8 +98,26 @@ export class Target {
     return this.#transaction(async () => {
       await this.#run(statements.endSessionsOfDeleted(deleted))
       const ids = idsOf(await this.#run<Identified>(statements.deleteUsers(deleted)))
-      if (ids.length > 0) await this.#run(notification(ids))
+      if (ids.length > 0) {
+        await this.#run(statements.eraseAddresses(ids))
+        await this.#run(notification(ids))
+      }
       return ids.length
+    })
+  }
+
+  /** The position in the source's audit log up to which it was copied. @throws {CopyFault} */
+  async copiedEvents(source: string): Promise<number> {
+    const [row] = await this.#run<{ position: number }>(statements.copiedEvents(source))
+    return row?.position ?? 0
+  }
+
+  /** Adds a slice of the source's audit log. @returns how many were added. @throws {CopyFault} as {@link write} */
+  addEvents(source: string, events: readonly SourceEvent[]): Promise<number> {
+    return this.#transaction(async () => {
+      const added = await this.#run(statements.addEvents(events))
+      await this.#run(statements.noteCopiedEvents(source, events.at(-1)?.position ?? 0))
+      return added.length
     })
   }
 
