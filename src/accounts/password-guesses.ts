@@ -73,7 +73,9 @@ export class LimitedGuesses implements PasswordGuesses {
     const wait = Math.min(firstWait * 2 ** waits, longestWait)
     const { allowed, seconds } = await this.#gate.consume(key, wait)
     if (!allowed) {
-      throw new ServiceError('tooManyRequests', { headers: { 'retry-after': String(seconds) }, quiet: true })
+      // Counts end by the clock, which may have been set back since.
+      const left = Math.min(seconds, wait)
+      throw new ServiceError('tooManyRequests', { headers: { 'retry-after': String(left) }, quiet: true })
     }
     // Remembered from here on, and not from the first one: else there were free ones again every few minutes.
     const remembered = wait + memory
