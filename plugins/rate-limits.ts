@@ -25,7 +25,9 @@ const rateLimits = async (app: FastifyInstance): Promise<void> => {
     // draft-ietf-httpapi-ratelimit-headers-10
     const policy = `"${name}";q=${points};w=${window}`
     return async function limitAddress(request, reply) {
-      const { allowed, remaining, seconds } = await limit.consume(request.clientNetwork)
+      const { allowed, remaining, seconds: left } = await limit.consume(request.clientNetwork)
+      // Counts end by the clock: set back an hour, it would have a client wait so much longer.
+      const seconds = Math.min(left, window)
       reply.header('ratelimit-policy', policy).header('ratelimit', `"${name}";r=${remaining};t=${seconds}`)
       if (allowed) return
       throw new ServiceError('tooManyRequests', {

@@ -100,9 +100,11 @@ export class LimitedGuesses implements PasswordGuesses {
     const wait = Math.min(firstWait * 2 ** waits, longestWait)
     const { allowed, seconds } = await this.#gate.consume(key, wait)
     if (!allowed) {
-      this.#onThrottled(guesser, seconds)
+      // Counts end by the clock, which may have been set back since.
+      const left = Math.min(seconds, wait)
+      this.#onThrottled(guesser, left)
       throw new ServiceError('tooManyRequests', {
-        headers: { 'retry-after': String(seconds) },
+        headers: { 'retry-after': String(left) },
         sampledAs: 'password-guesses',
       })
     }

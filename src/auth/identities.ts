@@ -19,9 +19,6 @@ import { Reliance } from './reliance.ts'
 import type { SessionLimits } from './session.ts'
 import type { FoundSession, SessionStore } from './session-store.ts'
 
-/** How many forgeries are remembered for each token that may be: they take a tenth of its memory at most. */
-const FORGERIES = 1 / 5
-
 export interface IdentitiesParts {
   readonly tokens: AccessTokens
   readonly sessions: Pick<SessionStore, 'find'>
@@ -46,7 +43,7 @@ export class Identities implements ChangeListener {
     this.#parts = parts
     const capacity = parts.capacity ?? tokenCapacity()
     this.#cache = new IdentityCache(capacity, parts.knownUsers)
-    this.#forgeries = new Forgeries(capacity * FORGERIES)
+    this.#forgeries = new Forgeries(capacity)
   }
 
   /**
