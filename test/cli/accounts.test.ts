@@ -15,6 +15,7 @@ import {
 } from '../support/build.ts'
 import { HEARD_LIMIT, pipeToCli, runCli } from '../support/cli.ts'
 import { onEveryEngine } from '../support/engines.ts'
+import { until } from '../support/until.ts'
 
 /** The service in this process, and the command line on the same store. */
 const start = async (t: Test, DATABASE_URL: string) => {
@@ -174,6 +175,7 @@ t.test('events says what GET /admin/events says', t =>
       [`--user ${ann.email} --limit 1`, `userId=${ann.id}&limit=1`, 1],
       [`--user ${bob.id.toUpperCase()} --type user.deleted`, `userId=${bob.id}&type=user.deleted`, 1],
       [`--before ${newest.at} --after 2026-01-01T00:00:00Z`, `before=${newest.at}`, 3],
+      ['--sort at --limit 2', 'sort=at&limit=2', 2],
     ]
     const told = await Promise.all(
       pages.map(([args]) => service.cli('events', '--json', ...args.split(' ').filter(Boolean))),
@@ -191,6 +193,34 @@ t.test('events says what GET /admin/events says', t =>
     const second = await service.cli('events', '--limit', '2', '--cursor', cursor)
     t.match(second, { code: 0, stderr: '' })
     t.match(second.stdout.split('\n')[1], oldest.at)
+  }),
+)
+
+t.test('events --follow writes what comes, until Ctrl-C, and tells where to go on', t =>
+  onEveryEngine(t, async (t, engine) => {
+    const DATABASE_URL = await engine.newDatabase(t)
+    const { app } = await start(t, DATABASE_URL)
+    await signUp(app)
+    const { nextCursor } = (await app.inject({ url: '/admin/events?sort=at', headers: asAdmin })).json()
+    const { id } = await signUp(app)
+    const following = runCli(['events', '--follow', '--json', '--cursor', nextCursor], { DATABASE_URL })
+    t.teardown(() => following.process.kill('SIGKILL'))
+    const lines = () => following.stdout().split('\n').slice(0, -1)
+    const linesAt = (count: number) => until(lines, ({ length }) => length === count, HEARD_LIMIT * 4)
+    await linesAt(1)
+    await app.inject({ method: 'DELETE', url: `/admin/users/${id}`, headers: asAdmin })
+    const events = (await linesAt(2)).map(line => JSON.parse(line))
+    t.match(events, [
+      { type: 'user.signed-up', userId: id },
+      { type: 'user.deleted', userId: id },
+    ])
+    following.process.kill('SIGINT')
+    const { code, stdout, stderr } = await following.ended
+    t.equal(code, 0)
+    t.equal(stdout.split('\n').length, 3)
+    const cursor = /^To go on from here: --cursor (\S+)$/m.exec(stderr)?.[1]
+    const url = `/admin/events?sort=at&cursor=${cursor}`
+    t.strictSame((await app.inject({ url, headers: asAdmin })).json(), { results: [], nextCursor: cursor })
   }),
 )
 

@@ -2,6 +2,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
+import type { Hashing } from '../../src/auth/hashing.ts'
 import { accountOf, call, changeEmail, forgot, remove, reset, verify } from '../support/account-life.ts'
 import {
   accountStatus,
@@ -9,6 +10,7 @@ import {
   bearer,
   freshEmail,
   PASSWORD,
+  type SignedUp,
   signIn,
   signUp,
   updateUser,
@@ -20,6 +22,14 @@ import { mailbox } from '../support/mailbox.ts'
 
 const ROUNDS = 100
 const rounds = Array.from({ length: ROUNDS }, (_, round) => round)
+
+/** What stands behind a hash that was made anew of the same password. */
+const ANEW = ' anew'
+
+const hashing: Hashing = {
+  ...quickHashing,
+  verify: (password, encoded) => quickHashing.verify(password, encoded?.replace(ANEW, '') ?? null),
+}
 
 type Start = () => Promise<LightMyRequestResponse>
 
@@ -34,7 +44,7 @@ const race = async (round: number, one: Start, two: Start) => {
 
 await onEveryEngine(t, async (t, { build, newDatabase }) => {
   const DATABASE_URL = await newDatabase(t)
-  const options = { hashing: quickHashing, env: { DATABASE_URL } }
+  const options = { hashing, env: { DATABASE_URL } }
   const app = await build(t, options)
   const second = await build(t, options)
   const mails = mailbox(app)
@@ -154,6 +164,79 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
         faults.push(`${tally(answers)}: the other address counts as verified`)
     }
     t.strictSame(faults, [])
+    t.comment(Object.fromEntries(seen))
+  })
+
+  /** What needs the password, with the status that it has while nothing ends the session. */
+  const CONFIRMED: Record<string, [number, (user: SignedUp) => Promise<LightMyRequestResponse>]> = {
+    'PUT /account/password': [
+      200,
+      ({ token }) =>
+        call(
+          app,
+          'PUT',
+          '/account/password',
+          { currentPassword: PASSWORD, newPassword: 'another long pass phrase 8' },
+          bearer(token),
+        ),
+    ],
+    'PUT /account/email': [
+      202,
+      ({ token }) => changeEmail(app, token, { email: freshEmail('wanted'), password: PASSWORD }),
+    ],
+    'DELETE /account': [204, ({ token }) => remove(app, token, { password: PASSWORD })],
+  }
+
+  for (const [name, [status, run]] of Object.entries(CONFIRMED)) {
+    t.test(`${name} against another e-mail by an admin, which ends no session`, async t => {
+      const faults: string[] = []
+      for (const round of rounds) {
+        const user = await signUp(app)
+        const answers = await race(
+          round,
+          () => run(user),
+          () => updateUser(rival(round), user.id, { email: freshEmail('other') }),
+        )
+        if (answers[0].statusCode !== status) faults.push(`${tally(answers)} ${answers[0].body}`)
+      }
+      t.strictSame(faults, [])
+    })
+
+    t.test(`${name} against a sign-in that hashes the same password anew`, async t => {
+      const faults: string[] = []
+      const { users, accounts } = app.services.storage
+      for (const round of rounds) {
+        const user = await signUp(app)
+        const hash = (await users.findByEmail(user.email))?.passwordHash ?? ''
+        const rehash = async () => {
+          await accounts.rehash(user.id, hash, `${hash}${ANEW}`)
+          return signIn(rival(round), freshEmail('nobody'))
+        }
+        const [answer] = await race(round, () => run(user), rehash)
+        if (answer.statusCode !== status) faults.push(`${answer.statusCode} ${answer.body}`)
+      }
+      t.strictSame(faults, [])
+    })
+  }
+
+  t.test('an import against the deletion of who has the e-mail: there, or created', async t => {
+    const seen = new Map<string, number>()
+    for (const round of rounds) {
+      const user = await signUp(app)
+      const payload = `${JSON.stringify({ email: user.email })}\n`
+      const headers = { ...asAdmin, 'content-type': 'application/x-ndjson' }
+      const [imported] = await race(
+        round,
+        () => rival(round).inject({ method: 'POST', url: '/admin/users/import', headers, payload }),
+        () => call(app, 'DELETE', `/admin/users/${user.id}`, undefined, asAdmin),
+      )
+      const { status } = JSON.parse(imported.body.split('\n')[0] ?? '')
+      seen.set(status, (seen.get(status) ?? 0) + 1)
+    }
+    t.strictSame(
+      [...seen.keys()].filter(status => !['created', 'exists'].includes(status)),
+      [],
+    )
     t.comment(Object.fromEntries(seen))
   })
 })

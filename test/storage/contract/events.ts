@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { newMailedToken } from '../../../src/accounts/mailed-token.ts'
 import type { Storage } from '../../../src/storage/storage.ts'
 import { type AuditEvent, newEvent } from '../../../src/users/event.ts'
-import type { EventFilter } from '../../../src/users/events.ts'
+import { type EventFilter, type Followed, LOG_START, type LogPlace } from '../../../src/users/events.ts'
 import { freshEmail } from '../../support/build.ts'
 import { type Added, add, asStored, eventOf, NOW, newUser, type Part, sessionOf } from './fixtures.ts'
 
@@ -212,6 +212,73 @@ export const events: Part = async (t, open) => {
       userKey: added.userKey,
     })
     t.strictSame(await storage.sessions.list(user.id, NOW, 0, 10), [session])
+  })
+
+  t.test('the log as it grows: filters, pages and places, and nothing twice', async t => {
+    const storage = await open(t)
+    t.strictSame(await storage.events.end(), LOG_START)
+    t.strictSame(await storage.events.follow({ filter: {}, after: null, limit: 10 }), {
+      events: [],
+      next: LOG_START,
+    })
+    const recorded: AuditEvent[] = []
+    const users: string[] = []
+    for (let number = 0; number < 3; number += 1) {
+      const { userId, event } = await addWithEvent(storage, NOW + 50)
+      users.push(userId)
+      recorded.push(event)
+    }
+    // Moments go back and forth, as those of several clocks do.
+    for (let number = 0; number < 40; number += 1) {
+      const type = number % 4 === 0 ? 'session.ended' : 'user.changed'
+      const event = newEvent(type, SYSTEM, String(users[number % 3]), NOW + ((number * 37) % 100))
+      await storage.events.record(event)
+      recorded.push(event)
+    }
+    for (const userId of [undefined, users[1], uuidv7()])
+      for (const type of [undefined, 'session.ended', 'user.deleted'] as const)
+        for (const after of [undefined, NOW + 30, NOW + 99])
+          for (const before of [undefined, NOW + 60, NOW])
+            for (const limit of [1, 5, 1_000]) {
+              const filter = {
+                ...(userId !== undefined && { userId }),
+                ...(type !== undefined && { type }),
+                ...(after !== undefined && { after }),
+                ...(before !== undefined && { before }),
+              }
+              const expected = recorded.filter(
+                event =>
+                  (userId === undefined || event.userId === userId) &&
+                  (type === undefined || event.type === type) &&
+                  (after === undefined || event.at > after) &&
+                  (before === undefined || event.at < before),
+              )
+              const found: AuditEvent[] = []
+              let place: LogPlace | null = null
+              for (;;) {
+                const { events, next }: Followed = await storage.events.follow({
+                  filter,
+                  after: place,
+                  limit,
+                })
+                found.push(...events)
+                place = next
+                if (events.length < limit) break
+              }
+              t.strictSame(found, expected, `${JSON.stringify(filter)} limit ${limit}`)
+              t.strictSame(place, await storage.events.end(), 'at the end, so that a filter looks once')
+            }
+  })
+
+  t.test('a place of what has gone goes on with what is left', async t => {
+    const storage = await open(t)
+    const { userId } = await addWithEvent(storage, NOW)
+    const place = await storage.events.end()
+    const later = [eventOf(userId, NOW + 10), eventOf(userId, NOW + 20), eventOf(userId, NOW + 30)]
+    for (const event of later) await storage.events.record(event)
+    await storage.expiredRows.removeEvents(NOW + 20, 100)
+    const { events } = await storage.events.follow({ filter: {}, after: place, limit: 10 })
+    t.strictSame(events, later.slice(1))
   })
 
   t.test('every instance reads what another one has recorded', async t => {

@@ -1,0 +1,13 @@
+import type { EventFilter } from '../../../src/users/events.ts'
+import { NOW } from './fixtures.ts'
+
+/** One of each shape: of a user who has many events, and of a rare type. */
+export const EVENT_FILTERS: readonly EventFilter[] = [{}, { userId: 'user 7' }].flatMap(user =>
+  [{}, { type: 'user.changed' as const }].flatMap(type =>
+    [{}, { after: NOW }, { before: NOW + 100 }, { after: NOW, before: NOW + 100 }].map(bounds => ({
+      ...user,
+      ...type,
+      ...bounds,
+    })),
+  ),
+)

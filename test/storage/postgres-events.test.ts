@@ -1,0 +1,171 @@
+/** The audit log's order on the shared engine: positions are numbers of transactions, and the indexes that lists go by. */
+import { Kysely, PostgresDialect } from 'kysely'
+import { Migrator } from 'kysely/migration'
+import pg from 'pg'
+import t, { type Test } from 'tap'
+import { newMailedToken } from '../../src/accounts/mailed-token.ts'
+import { migrations } from '../../src/storage/migrations/list.ts'
+import { eventPage, LOG_END, logPart } from '../../src/storage/postgres/events.ts'
+import { POSTGRES_DIALECT } from '../../src/storage/postgres/schema-dialect.ts'
+import type { Storage } from '../../src/storage/storage.ts'
+import { LOG_START } from '../../src/users/events.ts'
+import { until } from '../support/until.ts'
+import { EVENT_FILTERS } from './contract/event-filters.ts'
+import { type Added, add, eventOf, NOW, sessionOf } from './contract/fixtures.ts'
+import { ask, explain, open, urlOf } from './postgres-support.ts'
+
+const ANY = { endSessions: false, onlyEnabled: false, versions: null }
+
+const connect = async (t: Test): Promise<pg.Client> => {
+  const client = new pg.Client({ connectionString: await urlOf(t) })
+  await client.connect()
+  t.teardown(() => client.end())
+  return client
+}
+
+const idsOf = (events: readonly { readonly id: string }[]) => events.map(({ id }) => id)
+
+/** All that comes after a place, as its types of users. */
+const usersAfter = async (storage: Storage, after = LOG_START) =>
+  (await storage.events.follow({ filter: {}, after, limit: 1_000 })).events.map(({ userId }) => userId)
+
+t.test('postgres: a database from before positions is migrated with its events, by their ids', async t => {
+  const client = await connect(t)
+  const pool = new pg.Pool({ connectionString: await urlOf(t), max: 1 })
+  const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) })
+  const { '0003_event_positions': _, ...before } = migrations(POSTGRES_DIALECT)
+  const { error } = await new Migrator({
+    db,
+    provider: { getMigrations: async () => before },
+  }).migrateToLatest()
+  await db.destroy()
+  t.equal(error, undefined)
+  const events = Array.from({ length: 300 }, (_, index) => eventOf(`user ${index % 7}`, NOW + index))
+  for (const { id, at, type, userId } of events.toSorted((a, b) =>
+    a.id.slice(-6) < b.id.slice(-6) ? -1 : 1,
+  ))
+    await client.query(
+      `INSERT INTO events (id, at, type, actor_type, actor_id, user_id, ip, details)
+       VALUES ($1, $2, $3, 'user', $4, $4, '192.0.2.1', NULL)`,
+      [id, at, type, userId],
+    )
+  const storage = await open(t)
+  const pages: string[] = []
+  let after = LOG_START
+  for (;;) {
+    const { events, next } = await storage.events.follow({ filter: {}, after, limit: 7 })
+    if (events.length === 0) break
+    pages.push(...idsOf(events))
+    after = next
+  }
+  t.strictSame(pages, idsOf(events))
+  t.strictSame(await storage.events.list({ filter: {}, beforeId: null, limit: 1_000 }), events.toReversed())
+  const { user } = await add(storage)
+  t.strictSame(await usersAfter(storage, after), [user.id])
+})
+
+t.test('postgres: a database restored into a server with lower numbers skips nothing', async t => {
+  const storage = await open(t)
+  const old = await add(storage)
+  // As a dump brings it: rows of a server that has counted further.
+  await ask(t, 'UPDATE events SET position = position + 5000000000')
+  t.strictSame(await usersAfter(storage), [], 'hidden, were nothing done')
+  const restored = await open(t)
+  t.strictSame(await usersAfter(restored), [old.user.id])
+  const after = await restored.events.end()
+  const users: string[] = []
+  for (const store of [restored, storage, restored]) users.push((await add(store)).user.id)
+  t.strictSame(await usersAfter(restored, after), users, 'also of an instance that was there before')
+  t.strictSame(await usersAfter(storage, after), users)
+  const shift = async () => (await ask(t, 'SELECT event_shift() AS shift'))[0]?.shift
+  const first = await shift()
+  t.ok(Number(first) > 4_000_000_000)
+  await Promise.all([open(t), open(t)])
+  t.equal(await shift(), first, 'once')
+  await ask(t, 'UPDATE events SET position = position + 5000000000')
+  const again = await open(t)
+  const last = await again.events.end()
+  const { user } = await add(again)
+  t.strictSame(await usersAfter(again, last), [user.id], 'and once more')
+})
+
+/** All that writes events of a user who is there. */
+const writesOf = (storage: Storage, { user, session }: Added): Record<string, () => Promise<unknown>> => {
+  const event = () => eventOf(user.id, NOW + 1)
+  const token = newMailedToken('verification', user.id, user.email, NOW).stored
+  return {
+    update: () => storage.users.update(user.id, { firstName: 'x' }, event(), ANY),
+    remove: () => storage.users.remove(event(), null),
+    changePassword: () =>
+      storage.accounts.changePassword(sessionOf(user.id), user.passwordHash, 'new', event()),
+    open: () => storage.sessions.open(sessionOf(user.id), null, event()),
+    end: () => storage.sessions.end(session.id, event()),
+    endAll: () => storage.sessions.endAll(null, event(), true),
+    add: () => storage.mailedTokens.add(token, event(), null),
+    confirmEmail: () => storage.mailedTokens.confirmEmail(token, event()),
+    resetPassword: () => storage.mailedTokens.resetPassword(token, sessionOf(user.id), 'new', event()),
+    record: () => storage.events.record(event()),
+  }
+}
+
+t.test(
+  'postgres: who waits for a user has no number yet, so events of a user are in their order',
+  async t => {
+    const storage = await open(t)
+    const client = await connect(t)
+    for (const name of Object.keys(writesOf(storage, await add(storage)))) {
+      const added = await add(storage)
+      await client.query('BEGIN')
+      await client.query('SELECT 1 FROM users WHERE id = $1 FOR UPDATE', [added.user.id])
+      const written = writesOf(storage, added)[name]?.()
+      const waiting = async () =>
+        await ask(
+          t,
+          `SELECT backend_xid FROM pg_stat_activity
+         WHERE datname = current_database() AND wait_event_type = 'Lock' AND application_name = 'gatehouse'`,
+        )
+      const found = await until(waiting, rows => rows.length === 1, 20_000)
+      t.strictSame(found, [{ backend_xid: null }], name)
+      await client.query('COMMIT')
+      await written
+    }
+  },
+)
+
+t.test(
+  'postgres: events are read by an index in each order, wherever a page starts, and sorted by none',
+  async t => {
+    await open(t)
+    await ask(
+      t,
+      `INSERT INTO events (id, at, type, actor_type, user_id, position)
+     SELECT gen_random_uuid()::text, ${NOW} + i, CASE i % 100 WHEN 0 THEN 'user.changed' ELSE 'user.signed-in' END,
+       'system', 'user ' || i % 20, i FROM generate_series(1, 10000) i`,
+    )
+    const place = { position: 5_000, id: 'x' }
+    const upTo = { position: 10_000, id: 'z' }
+    for (const filter of EVENT_FILTERS) {
+      const { userId, type } = filter
+      const title = JSON.stringify(filter)
+      const plain = userId === undefined && type === undefined
+      // Of a time, and of both at once, the server may choose.
+      if (filter.after !== undefined || filter.before !== undefined || (userId && type)) continue
+      for (const after of [LOG_START, place]) {
+        const plan = await explain(t, logPart({ filter, after, upTo, limit: 20 }), { readsAll: true })
+        t.match(plan, plain ? /events_by_position/ : /events_by_(user_id|type)_position/, title)
+        t.match(plan, /Index Cond: .*ROW\("?position"?, \(?id\)?/, title)
+        t.notMatch(plan, 'Sort', title)
+      }
+      for (const beforeId of [null, eventOf('x').id]) {
+        const plan = await explain(t, eventPage({ filter, beforeId, limit: 20 }), { readsAll: true })
+        t.match(
+          plan,
+          plain ? /events_pkey/ : new RegExp(`events_by_${userId === undefined ? 'type' : 'user_id'}`),
+          title,
+        )
+      }
+    }
+    const plan = await explain(t, LOG_END, { readsAll: true })
+    t.match(plan, /Index Only Scan Backward using events_by_position/)
+  },
+)

@@ -1,0 +1,102 @@
+/** The audit log's order on the embedded engine: positions in the order of commits, and the indexes that lists go by. */
+import { Kysely, SqliteDialect } from 'kysely'
+import { Migrator } from 'kysely/migration'
+import t, { type Test } from 'tap'
+import { eventsQuery } from '../../src/storage/event-queries.ts'
+import { migrations } from '../../src/storage/migrations/list.ts'
+import { openDatabase } from '../../src/storage/sqlite/database.ts'
+import { FIRST, LAST, logPart } from '../../src/storage/sqlite/events.ts'
+import { queries } from '../../src/storage/sqlite/queries.ts'
+import { SQLITE_DIALECT } from '../../src/storage/sqlite/schema-dialect.ts'
+import type { AuditEvent } from '../../src/users/event.ts'
+import { EVENT_FILTERS } from './contract/event-filters.ts'
+import { add, eventOf, NOW } from './contract/fixtures.ts'
+import { connect, fileOf, open } from './sqlite-support.ts'
+
+/** What there was before events had positions, with data in it. */
+const openBefore = async (t: Test) => {
+  const connection = openDatabase(fileOf(t), 5_000)
+  const db = new Kysely<unknown>({ dialect: new SqliteDialect({ database: connection }) })
+  const { '0003_event_positions': _, ...before } = migrations(SQLITE_DIALECT)
+  const { error } = await new Migrator({
+    db,
+    provider: { getMigrations: async () => before },
+  }).migrateToLatest()
+  if (error !== undefined) throw error
+  return { connection, close: () => db.destroy() }
+}
+
+t.test('sqlite: a file from before positions is migrated with its events, in the order of ids', async t => {
+  const { connection, close } = await openBefore(t)
+  const events = Array.from({ length: 300 }, (_, index) => eventOf(`user ${index % 7}`, NOW + index))
+  const insert = connection.prepare(
+    `INSERT INTO events (id, at, type, actor_type, actor_id, user_id, ip, details)
+     VALUES (?, ?, ?, 'user', ?, ?, '192.0.2.1', NULL)`,
+  )
+  const shuffled = events.toSorted((one, other) => (one.id.slice(-6) < other.id.slice(-6) ? -1 : 1))
+  for (const { id, at, type, userId } of shuffled) insert.run(id, at, type, userId, userId)
+  await close()
+  const storage = await open(t)
+  t.strictSame((await storage.events.follow({ filter: {}, after: null, limit: 1_000 })).events, events)
+  t.strictSame(await storage.events.list({ filter: {}, beforeId: null, limit: 1_000 }), events.toReversed())
+  const next = await storage.events.end()
+  const { user } = await add(storage)
+  const { events: later } = await storage.events.follow({ filter: {}, after: next, limit: 10 })
+  t.strictSame(
+    later.map(({ userId }) => userId),
+    [user.id],
+  )
+  t.equal(connect(t).pragma('integrity_check', { simple: true }), 'ok')
+})
+
+t.test('sqlite: a position is given once, also when all events have gone', async t => {
+  const storage = await open(t)
+  await add(storage)
+  const after = await storage.events.end()
+  await storage.expiredRows.removeEvents(NOW + 1_000, 100)
+  t.strictSame(await storage.events.list({ filter: {}, beforeId: null, limit: 10 }), [])
+  t.strictSame(await storage.events.follow({ filter: {}, after, limit: 10 }), { events: [], next: after })
+  const { user } = await add(storage)
+  const { events } = await storage.events.follow({ filter: {}, after, limit: 10 })
+  t.strictSame(
+    events.map(({ userId }) => userId),
+    [user.id],
+  )
+})
+
+t.test(
+  'sqlite: events are read by an index in each order, wherever a page starts, and sorted by none',
+  async t => {
+    const storage = await open(t)
+    await Promise.all(Array.from({ length: 50 }, () => add(storage)))
+    const db = connect(t)
+    const planOf = ({ sql, parameters }: { sql: string; parameters: readonly unknown[] }): string =>
+      (db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...parameters) as { detail: string }[])
+        .map(({ detail }) => detail)
+        .join('; ')
+    const id: AuditEvent['id'] = eventOf('x').id
+    for (const filter of EVENT_FILTERS) {
+      const { userId, type } = filter
+      const title = JSON.stringify(filter)
+      const column = userId === undefined ? 'type' : 'user_id'
+      const plain = userId === undefined && type === undefined
+      for (const after of [0, 20]) {
+        const plan = planOf(logPart({ filter, after, upTo: 40, limit: 20 }).compile())
+        const reads = plain
+          ? /^SEARCH events USING INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)$/
+          : /^SEARCH events USING INDEX events_by_(user_id|type)_position \((user_id|type)=\? AND rowid>\?/
+        t.match(plan, reads, `${title}, as the log grows`)
+      }
+      if (userId !== undefined && type !== undefined) continue
+      for (const beforeId of [null, id]) {
+        const plan = planOf(
+          eventsQuery(queries.selectFrom('events'), { filter, beforeId, limit: 20 }).compile(),
+        )
+        const index = plain ? '(sqlite_autoindex_events_1|events_by_\\w+)' : `events_by_${column}`
+        t.match(plan, new RegExp(`^(SCAN|SEARCH) events USING INDEX ${index}( |$)`), `${title}, newest first`)
+        t.notMatch(plan, 'TEMP', title)
+      }
+    }
+    for (const sql of [FIRST, LAST]) t.notMatch(planOf({ sql, parameters: [] }), /TEMP/)
+  },
+)
