@@ -37,14 +37,14 @@ export const newEmailFaults = (email: string): string[] => {
   return faults
 }
 
-/** Of NUL the store's own rule tells. */
+/** Here and below NUL is left to the rule of the store. */
 const CONTROLS = /[\p{Zl}\p{Zp}]|(?!\0)\p{Cc}/u
 
 /** Embeddings, overrides and isolates: they reorder what stands around a name. The marks U+200E, U+200F and U+061C do not. */
 const DIRECTIONS = /[\u202a-\u202e\u2066-\u2069]/
 
 /** Anything but blanks, what is never displayed, and marks on a letter that is not there. */
-const VISIBLE = /[^\p{White_Space}\p{Cc}\p{Cf}\p{M}\p{Default_Ignorable_Code_Point}\u2800]/u
+const VISIBLE = /[^\p{White_Space}\p{Cc}\p{Cf}\p{M}\p{Default_Ignorable_Code_Point}\u2800]|\0/u
 
 /** What is wrong with a person's name; of an empty one its length tells. */
 export const nameFaults = (name: string): string[] => [
