@@ -76,7 +76,15 @@ const CONTENT_SECURITY_POLICY =
 type Json = Record<string, unknown>
 
 /** Keywords of src/input/validation.ts, which mean something to this service alone. */
-const OWN_KEYWORDS = new Set(['normalize', 'text', 'chosenPassword', 'passwordHash', 'idList'])
+const OWN_KEYWORDS = new Set([
+  'normalize',
+  'text',
+  'emailAddress',
+  'personName',
+  'chosenPassword',
+  'passwordHash',
+  'idList',
+])
 
 /** Moves every schema that has a title to the components, and leaves a reference where it stood. */
 const hoist = (value: unknown, components: Json): unknown => {

@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { Strict } from '../src/input/fields.ts'
 import { SORTS, type Sort } from '../src/users/user-list.ts'
 
-export { Email, Name, NewPassword, Strict } from '../src/input/fields.ts'
+export { Email, KnownEmail, Name, NewPassword, Strict } from '../src/input/fields.ts'
 
 export const Moment = Type.String({ format: 'date-time', description: 'ISO 8601 in UTC, with milliseconds' })
 const NullableMoment = Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time' })

@@ -2,6 +2,7 @@
 import './accounts/chosen-passwords.test.ts'
 import './accounts/email-changes.test.ts'
 import './accounts/email-verification.test.ts'
+import './accounts/emails-and-names.test.ts'
 import './accounts/impersonation.test.ts'
 import './accounts/input.test.ts'
 import './accounts/limits.test.ts'

@@ -1,7 +1,7 @@
 /** Which passwords are accepted (DESIGN §4), and how a password becomes the bytes that are hashed. */
 
 import { ERRORS } from '../errors.ts'
-import { canonicalEmail } from '../users/user.ts'
+import { canonicalEmail, EMAIL_MAX_LENGTH } from '../users/user.ts'
 import { isCommon, isKeyboardPath } from './common-passwords.ts'
 
 /** Characters, as code points. */
@@ -73,12 +73,10 @@ const visibleFault = (
     : undefined
 }
 
-/** RFC 5321 §4.5.3.1.3; of a longer one its own field is told. */
-const EMAIL_MAX_LENGTH = 254
-
 const emailForms = (email: unknown): string[] => {
   if (typeof email !== 'string') return []
   const canonical = canonicalEmail(email)
+  // Its own field is told of a longer one.
   if (canonical.length > EMAIL_MAX_LENGTH) return []
   return [canonical, canonical.slice(0, canonical.lastIndexOf('@'))].map(folded)
 }

@@ -13,7 +13,6 @@ export interface FieldFault {
 }
 
 const FORMATS: Readonly<Record<string, string>> = {
-  email: 'must be a valid e-mail address',
   uuid: 'must be a valid id',
   'date-time': NO_MOMENT,
 }

@@ -1,13 +1,19 @@
 /** What is taken in more than one place, as TypeBox schemas. */
 import { type TProperties, Type } from '@sinclair/typebox'
 import { PASSWORD_MAX_LENGTH } from '../auth/passwords.ts'
+import { EMAIL_MAX_LENGTH } from '../users/user.ts'
 
 /** Strict: a property that is not declared is refused. */
 export const Strict = <T extends TProperties>(properties: T, options = {}) =>
   Type.Object(properties, { additionalProperties: false, ...options })
 
-/** RFC 5321 §4.5.3.1.3 gives a path 256 octets with its two brackets. */
-export const Email = Type.String({ normalize: 'email', format: 'email', maxLength: 254 })
+const EMAIL = { normalize: 'email', format: 'email', maxLength: EMAIL_MAX_LENGTH }
+
+/** An e-mail for an account. */
+export const Email = Type.String({ ...EMAIL, emailAddress: 'new' })
+
+/** An e-mail that an account is looked for by: also one that was taken when the rules were others. */
+export const KnownEmail = Type.String({ ...EMAIL, emailAddress: 'known' })
 
 /** Characters are Unicode code points; `null` clears the name. */
 export const Name = Type.Unsafe<string | null>({
@@ -15,6 +21,7 @@ export const Name = Type.Unsafe<string | null>({
   normalize: 'trim',
   minLength: 1,
   maxLength: 128,
+  personName: true,
 })
 
 /** A password that is chosen; NUL is a character like any other. */

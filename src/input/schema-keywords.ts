@@ -3,7 +3,7 @@ import type { Ajv } from 'ajv'
 import { hashFault } from '../auth/password-hash-formats.ts'
 import { passwordFaults } from '../auth/passwords.ts'
 import { canonicalEmail } from '../users/user.ts'
-import { idListFaults } from './formats.ts'
+import { emailFaults, idListFaults, nameFaults, newEmailFaults } from './formats.ts'
 
 interface Fault {
   keyword: string
@@ -51,6 +51,13 @@ const chosenPassword: KeywordValidator = (_on, text, schema, parent) =>
     passwordFaults(text, schema?.minLength ?? 0, parent?.parentData.email),
   )
 
+/** `emailAddress: 'new' | 'known'`: one for an account, or one that an account may have since the rules were others. */
+const emailAddress: KeywordValidator = (kind, email) =>
+  faulty('emailAddress', emailAddress, kind === 'new' ? newEmailFaults(email) : emailFaults(email))
+
+/** `personName: true` */
+const personName: KeywordValidator = (_on, name) => faulty('personName', personName, nameFaults(name))
+
 /** `passwordHash: true`: what another service has made of a password, in a form that can be verified here. */
 const passwordHash: KeywordValidator = (_on, encoded) => {
   const fault = hashFault(encoded)
@@ -78,7 +85,7 @@ export const addKeywords = (ajv: Ajv): void => {
     validate: normalize,
     errors: false,
   })
-  const rules = { text, chosenPassword, passwordHash, idList }
+  const rules = { text, emailAddress, personName, chosenPassword, passwordHash, idList }
   for (const [keyword, validate] of Object.entries(rules))
     ajv.addKeyword({ keyword, type: 'string', validate, errors: true })
 }

@@ -9,6 +9,8 @@ const createAjv = (): Ajv => {
   formats.default(ajv)
   ajv.addFormat('date-time', isMoment)
   ajv.addFormat('uuid', UUID)
+  // For the documentation: `emailAddress` says why an e-mail is refused.
+  ajv.addFormat('email', true)
   addKeywords(ajv)
   return ajv
 }

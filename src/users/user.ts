@@ -29,6 +29,9 @@ export interface UserChanges extends OwnChanges {
   readonly disabled?: boolean
 }
 
+/** RFC 5321 §4.5.3.1.3 gives a path 256 octets with its two brackets. */
+export const EMAIL_MAX_LENGTH = 254
+
 /** The one form in which e-mail addresses are kept and compared. */
 export const canonicalEmail = (email: string): string => email.trim().toLowerCase()
 

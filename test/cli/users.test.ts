@@ -1,13 +1,15 @@
 /** Users and sessions from the command line, beside a service that runs on the same store (DESIGN §9, CLI; DESIGN §4, §7). */
 
 import t, { type Test } from 'tap'
-import { ADMIN_KEY, JWT_SECRET } from '../support/build.ts'
+import { OPERATOR } from '../../src/users/event.ts'
+import { ADMIN_KEY, JWT_SECRET, PASSWORD } from '../support/build.ts'
 import { HEARD_LIMIT, runCli } from '../support/cli.ts'
 import { type Engine, onEveryEngine } from '../support/engines.ts'
 import { startServer } from '../support/process.ts'
 import { remoteAccountStatus, remoteSignUp } from '../support/remote-account.ts'
 import { until } from '../support/until.ts'
 
+/** As older versions took names. */
 const hostile = 'Evil\u001b[2J\r\nowner\u202e'
 
 /** A running service, and the command line in the same environment but for the secret, which it has no need of. */
@@ -15,8 +17,9 @@ const start = async (t: Test, engine: Engine) => {
   const DATABASE_URL = await engine.newDatabase(t)
   const { url } = await startServer(t, { env: { DATABASE_URL, JWT_SECRET } })
   return {
+    databaseUrl: DATABASE_URL,
     cli: (...args: string[]) => runCli(args, { DATABASE_URL }).ended,
-    signUp: (email: string, firstName = 'Ann') => remoteSignUp({ url }, email, { firstName }),
+    signUp: (email: string) => remoteSignUp({ url }, email, { firstName: 'Ann' }),
     asAdmin: async (path: string) =>
       (await fetch(url + path, { headers: { 'x-admin-key': ADMIN_KEY } })).json(),
     status: (token: string) => remoteAccountStatus({ url }, token),
@@ -71,7 +74,13 @@ t.test('users list and get say what the admin routes say', t =>
   onEveryEngine(t, async (t, engine) => {
     const service = await start(t, engine)
     const ann = await service.signUp('ann@example.com')
-    for (const name of ['bob', 'cem', 'dan']) await service.signUp(`${name}@example.com`, hostile)
+    const older = await engine.build(t, { env: { DATABASE_URL: service.databaseUrl } })
+    for (const name of ['bob', 'cem', 'dan'])
+      await older.services.newAccounts.create(
+        { email: `${name}@example.com`, firstName: hostile, password: PASSWORD },
+        OPERATOR,
+      )
+    await older.close()
     await service.cli('users', 'disable', 'dan@example.com')
 
     const pages: [args: string, query: string][] = [

@@ -2,7 +2,7 @@
 import { type Static, type TObject, Type } from '@sinclair/typebox'
 import { earlierThan, laterThan } from '../../../src/input/formats.ts'
 import { MAX_IDS, parseIds, type UserFilter } from '../../../src/users/user-list.ts'
-import { Email } from '../../schemas.ts'
+import { KnownEmail } from '../../schemas.ts'
 
 const Moment = (description: string) => Type.Optional(Type.String({ format: 'date-time', description }))
 
@@ -10,7 +10,7 @@ const Moment = (description: string) => Type.Optional(Type.String({ format: 'dat
 const AS_STORED = 'Goes by what is stored, where the moment of a last request arrives within a second'
 
 export const filterProperties = {
-  email: Type.Optional(Email),
+  email: Type.Optional(KnownEmail),
   disabled: Type.Optional(Type.Boolean()),
   ids: Type.Optional(
     Type.String({

@@ -9,6 +9,7 @@ import {
   Accepted,
   Email,
   ErrorBody,
+  KnownEmail,
   Name,
   NewPassword,
   PresentedPassword,
@@ -24,7 +25,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
     firstName: Type.Optional(Name),
     lastName: Type.Optional(Name),
   })
-  const SignIn = Strict({ email: Email, password: PresentedPassword })
+  const SignIn = Strict({ email: KnownEmail, password: PresentedPassword })
 
   app.post(
     '/sign-up',

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { ACCEPTED, Accepted, Email, Strict } from '../../../schemas.ts'
+import { ACCEPTED, Accepted, KnownEmail, Strict } from '../../../schemas.ts'
 
 const forgotPassword: FastifyPluginAsyncTypebox = async app => {
   const { passwordResets } = app.services
@@ -10,7 +10,7 @@ const forgotPassword: FastifyPluginAsyncTypebox = async app => {
       config: { rateLimit: 'mail' },
       schema: {
         summary: 'Mail a link to choose another password, if there is such an account',
-        body: Strict({ email: Email }),
+        body: Strict({ email: KnownEmail }),
         response: { 202: Accepted },
       },
     },

@@ -1,0 +1,265 @@
+/** Which e-mails and names are taken, and what a refusal says (DESIGN §4), wherever one is given. */
+import fc from 'fast-check'
+import t from 'tap'
+import { emailFaults, nameFaults, newEmailFaults } from '../../src/input/formats.ts'
+import { OPERATOR } from '../../src/users/event.ts'
+import { call, changeEmail, forgot } from '../support/account-life.ts'
+import { postUser } from '../support/admin.ts'
+import { asAdmin, bearer, freshEmail, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'
+import { onEveryEngine } from '../support/engines.ts'
+import { quickHashing } from '../support/fake-hashing.ts'
+
+const INVALID = 'must be a valid e-mail address'
+const ASCII = 'must have ASCII characters only: write an international domain in its xn-- form'
+const QUOTED = 'must not have quotes before the @'
+const LITERAL = 'must have a domain name after the @, not an IP address'
+const LOCAL_PART = 'must have at most 64 characters before the @'
+const LABEL = 'must have at most 63 characters between the dots of its domain'
+const NUMBER = 'must have a domain name after the @, not an IP address or a number'
+
+/** Refused wherever an e-mail is given. */
+const NO_EMAILS: Readonly<Record<string, readonly string[]>> = {
+  [INVALID]: [
+    ...[
+      '',
+      'ann',
+      '@',
+      'ann@',
+      '@example.com',
+      'ann@localhost',
+      'ann@com',
+      'a b@example.com',
+      'a@b@example.com',
+    ],
+    ...['.ann@example.com', 'ann.@example.com', 'a..n@example.com', 'ann@.example.com', 'ann@example..com'],
+    ...['ann@example.com.', 'ann@-example.com', 'ann@example-.com', 'ann@exa_mple.com', 'ann@example.com-'],
+    ...['ann(comment)@example.com', 'Ann <ann@example.com>', 'mailto:ann@example.com', 'a,b@example.com'],
+    ...['ann@exam\nple.com', 'ann@2001:db8::1', 'ann@xn--.example', 'ann%@example.com\t.x'],
+  ],
+  [ASCII]: [
+    'änn@example.com',
+    'ann@bücher.example',
+    '安@example.com',
+    'ann@例え.jp',
+    'ann\u200b@example.com',
+  ],
+  [QUOTED]: ['"ann"@example.com', '"a b"@example.com', '"a@b"@example.com'],
+  [LITERAL]: ['ann@[192.0.2.1]', 'ann@[ipv6:2001:db8::1]'],
+}
+
+/** Refused for accounts; there may be some that were opened with such an e-mail. */
+const UNDELIVERABLE: Readonly<Record<string, readonly string[]>> = {
+  [LOCAL_PART]: [`${'a'.repeat(65)}@example.com`],
+  [LABEL]: [`ann@${'a'.repeat(64)}.com`, `ann@example.${'a'.repeat(64)}`],
+  [NUMBER]: ['ann@192.0.2.1', 'ann@example.123', 'ann@1.1'],
+}
+
+const EMAILS = [
+  ...['ann@example.com', 'a@b.co', 'ann+tag@example.com', "o'brien@example.com", 'a.b-c_d@sub.example.com'],
+  ...["!#$%&'*+/=?^_`{|}~-@example.com", 'ann@xn--bcher-kva.example', 'ann@example.xn--p1ai', '1@1.example'],
+  ...[
+    `${'a'.repeat(64)}@example.com`,
+    `ann@${'a'.repeat(63)}.com`,
+    'ann@3com.com',
+    'ann@a-b--c.example',
+    'ann@example.c0m',
+  ],
+]
+
+t.test('each reason for which an e-mail is refused is told', t => {
+  for (const [message, emails] of Object.entries(NO_EMAILS))
+    for (const email of emails)
+      for (const faults of [emailFaults, newEmailFaults])
+        t.strictSame(faults(email), [message], JSON.stringify(email))
+  for (const [message, emails] of Object.entries(UNDELIVERABLE))
+    for (const email of emails) {
+      t.strictSame(newEmailFaults(email), [message], email)
+      t.strictSame(emailFaults(email), [], `${email} of an account that is there`)
+    }
+  for (const email of EMAILS) t.strictSame(newEmailFaults(email), [], email)
+  t.end()
+})
+
+t.test('what is taken is a path that SMTP can carry (RFC 5321 §4.5.3.1)', t => {
+  const piece = fc.string({ maxLength: 70 })
+  const almost = fc.oneof(
+    fc.emailAddress(),
+    fc.tuple(piece, piece).map(parts => parts.join('@')),
+    fc
+      .tuple(fc.constantFrom(...EMAILS), fc.nat(20), piece)
+      .map(([e, at, text]) => e.slice(0, at) + text + e.slice(at)),
+  )
+  fc.assert(
+    fc.property(almost, email => {
+      if (newEmailFaults(email).length > 0) return true
+      const [local = '', domain = '', ...more] = email.split('@')
+      const labels = domain.split('.')
+      return (
+        more.length === 0 &&
+        /^[\x21-\x7e]{1,64}$/.test(local) &&
+        labels.length >= 2 &&
+        labels.every(label => /^(?!-)[a-z0-9-]{1,63}(?<!-)$/i.test(label)) &&
+        !/^\d+$/.test(labels.at(-1) ?? '')
+      )
+    }),
+    { numRuns: 2_000 },
+  )
+  t.end()
+})
+
+const CONTROL = 'must not have line breaks or other control characters'
+const DIRECTION =
+  'must not have characters that change the direction of text: leave out U+202A to U+202E and U+2066 to U+2069'
+const UNSEEN = 'must have at least one visible character'
+
+const NO_NAMES: Readonly<Record<string, readonly string[]>> = {
+  [CONTROL]: [
+    'a\nb',
+    'a\r\nb',
+    'a\tb',
+    'a\u0001',
+    '\u001b[2J',
+    'a\u007f',
+    'a\u0085b',
+    'a\u2028b',
+    'a\u2029b',
+  ],
+  [DIRECTION]: [
+    '\u202eevil',
+    'a\u202a',
+    '\u202bمحمد\u202c',
+    'a\u202d',
+    '\u2066a\u2069',
+    'a\u2067',
+    'a\u2068',
+  ],
+  [UNSEEN]: [
+    ...[
+      '\u200b',
+      '\u200d',
+      '\ufeff',
+      '\u00ad',
+      '\u3164',
+      '\u115f\u1160',
+      '\uffa0',
+      '\u2800',
+      '\u0301',
+      '\u200e',
+    ],
+    ...['\u200b \u200c', '\ufe0f', '\u{e0001}\u{e007f}', '\u034f', '\u180e', '\u061c'],
+  ],
+}
+
+const NAMES = [
+  ...[
+    'Ann',
+    "O'Brien",
+    'Jean-Luc',
+    'X Æ A-12',
+    'نیلوفر\u200cالملوک',
+    'क्\u200dष',
+    'שלום\u200f',
+    'a\u200eb',
+    '\u061cمحمد',
+  ],
+  ...[
+    '👩\u200d👩\u200d👧\u200d👦',
+    '🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}',
+    '❤\ufe0f',
+    'e\u0301\u0323',
+  ],
+  ...['全角', '\u{10ffff}', '-', '7', 'a\u00a0b'],
+]
+
+t.test('each reason for which a name is refused is told', t => {
+  for (const [message, names] of Object.entries(NO_NAMES))
+    for (const name of names) t.strictSame(nameFaults(name), [message], encodeURIComponent(name))
+  for (const name of NAMES) t.strictSame(nameFaults(name), [], encodeURIComponent(name))
+  t.strictSame(nameFaults('\u202e\n'), [CONTROL, DIRECTION, UNSEEN])
+  const letters = fc.string({
+    unit: fc.constantFrom('a', 'é', 'א', '字', '🦊', '\u200d', ' ', '\u0301'),
+    minLength: 1,
+  })
+  fc.assert(fc.property(letters, name => nameFaults(`x${name}`).length === 0))
+  const bad = fc.constantFrom('\u202e', '\u2066', '\n', '\u0007', '\u2028')
+  fc.assert(fc.property(letters, bad, letters, (...parts) => nameFaults(parts.join('')).length > 0))
+  t.end()
+})
+
+await onEveryEngine(t, async (t, { build }) => {
+  const app = await build(t, { hashing: quickHashing })
+  const importLine = async (line: object) => {
+    const response = await app.inject({
+      method: 'POST',
+      url: '/admin/users/import',
+      headers: { ...asAdmin, 'content-type': 'application/x-ndjson' },
+      payload: `${JSON.stringify(line)}\n`,
+    })
+    return JSON.parse(response.body.split('\n')[0] ?? '')
+  }
+
+  t.test('the rule for e-mails is the same wherever an account gets one', async t => {
+    const { token, id } = await signUp(app)
+    for (const [message, emails] of Object.entries({ ...NO_EMAILS, ...UNDELIVERABLE }))
+      for (const email of [emails.at(-1) ?? '', `  ${emails[0]?.toUpperCase()}`]) {
+        for (const [way, answer] of [
+          ['sign-up', await call(app, 'POST', '/account/sign-up', { email, password: PASSWORD })],
+          ['change', await changeEmail(app, token, { email, password: PASSWORD })],
+          ['admin', await postUser(app, { email })],
+          ['admin change', await updateUser(app, id, { email })],
+        ] as const) {
+          t.equal(answer.statusCode, 400, `${way}: ${JSON.stringify(email)}`)
+          t.strictSame(answer.json(), { errors: { email: [message] } })
+        }
+        t.match(await importLine({ email }), { status: 'failed', errors: { email: [message] } })
+      }
+    for (const email of EMAILS) t.equal((await postUser(app, { email })).statusCode, 201, email)
+  })
+
+  t.test('an account whose e-mail was taken when the rules were others still signs in', async t => {
+    for (const email of Object.values(UNDELIVERABLE).flat()) {
+      await app.services.newAccounts.create({ email, password: PASSWORD }, OPERATOR)
+      t.equal((await signIn(app, email)).statusCode, 200, email)
+      t.equal((await forgot(app, email)).statusCode, 202)
+      const found = await app.inject({ url: '/admin/users', query: { email }, headers: asAdmin })
+      t.equal(found.json().results.length, 1)
+    }
+    for (const [message, emails] of Object.entries(NO_EMAILS))
+      for (const email of emails)
+        for (const answer of [await signIn(app, email), await forgot(app, email)]) {
+          t.equal(answer.statusCode, 400)
+          t.strictSame(answer.json(), { errors: { email: [message] } })
+        }
+  })
+
+  t.test('the rule for names is the same wherever one is given', async t => {
+    const { token, id } = await signUp(app)
+    for (const [message, names] of Object.entries(NO_NAMES)) {
+      const firstName = names[0]
+      const lastName = names.at(-1)
+      const body = { errors: { firstName: [message], lastName: [message] } }
+      for (const [way, answer] of [
+        [
+          'sign-up',
+          await call(app, 'POST', '/account/sign-up', {
+            email: freshEmail(),
+            password: PASSWORD,
+            firstName,
+            lastName,
+          }),
+        ],
+        ['PUT /account', await call(app, 'PUT', '/account', { firstName, lastName }, bearer(token))],
+        ['admin', await postUser(app, { email: freshEmail(), firstName, lastName })],
+        ['admin change', await updateUser(app, id, { firstName, lastName })],
+      ] as const) {
+        t.equal(answer.statusCode, 400, way)
+        t.strictSame(answer.json(), body, way)
+      }
+      t.match(await importLine({ email: freshEmail(), firstName, lastName }), { status: 'failed', ...body })
+    }
+    for (const name of NAMES) {
+      const renamed = await call(app, 'PUT', '/account', { firstName: name, lastName: name }, bearer(token))
+      t.match(renamed.json(), { firstName: name, lastName: name })
+    }
+  })
+})
