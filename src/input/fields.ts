@@ -7,7 +7,12 @@ export const Strict = <T extends TProperties>(properties: T, options = {}) =>
   Type.Object(properties, { additionalProperties: false, ...options })
 
 /** RFC 5321 §4.5.3.1.3 gives a path 256 octets with its two brackets. */
-export const Email = Type.String({ normalize: 'email', format: 'email', maxLength: 254 })
+export const Email = Type.String({
+  normalize: 'email',
+  format: 'email',
+  maxLength: 254,
+  examples: ['ann@example.com'],
+})
 
 /** Characters are Unicode code points; `null` clears the name. */
 export const Name = Type.Unsafe<string | null>({
@@ -15,7 +20,11 @@ export const Name = Type.Unsafe<string | null>({
   normalize: 'trim',
   minLength: 1,
   maxLength: 128,
+  examples: ['Ann'],
 })
+
+/** For the pages at /docs: long and uncommon enough for any configuration. */
+export const EXAMPLE_PASSWORD = 'four hens crossed the moat'
 
 /** A password that is chosen; NUL is a character like any other. */
 export const NewPassword = (minLength: number) =>
@@ -25,6 +34,7 @@ export const NewPassword = (minLength: number) =>
     chosenPassword: true,
     text: 'any',
     format: 'password',
+    examples: [EXAMPLE_PASSWORD],
   })
 
 /** What another service has made of a password. */
