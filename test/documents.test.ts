@@ -2,6 +2,7 @@
 import './documents/config.test.ts'
 import './documents/docs.test.ts'
 import './documents/documents.test.ts'
+import './documents/left-behind.test.ts'
 import './documents/openapi.test.ts'
 import './documents/readme.test.ts'
 import './documents/secrets.test.ts'
