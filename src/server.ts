@@ -43,10 +43,10 @@ const serve = async (config: Config): Promise<void> => {
     app.log.info('stopped')
   })
   primary?.onStop(close)
-  await app.listen(listenOptions(config))
-  primary?.listening()
   // With several processes the first one says it, once.
   if (primary === null) warn(config, app.log)
+  await app.listen(listenOptions(config))
+  primary?.listening()
 }
 
 try {
