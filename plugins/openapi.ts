@@ -1,11 +1,11 @@
-/** OpenAPI 3.1, generated from the routes' own schemas, at /openapi.json, and pages to read it at /docs. */
+/** OpenAPI 3.1, generated from the routes' own schemas; `plugins/docs.ts` serves it. */
 import { STATUS_CODES } from 'node:http'
 import swagger from '@fastify/swagger'
-import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify'
 import fp from 'fastify-plugin'
 import packageJson from '../package.json' with { type: 'json' }
 import { ADMIN_KEY_HEADER } from '../src/auth/admin-keys.ts'
+import { NDJSON } from '../src/http/ndjson.ts'
 import { requestHeaders, responseHeaders } from '../src/http/openapi-headers.ts'
 import { ACCESS_TOKEN_COOKIE } from './access-token.ts'
 import { NO_BODY } from './validation.ts'
@@ -23,6 +23,7 @@ const commonStatuses = ({ config, method }: RouteOptions): number[] => [
   ...(config?.gate === undefined ? [] : [401, 503]),
   ...(method === 'GET' || method === 'HEAD' ? [] : [403, 408, 413, 415]),
   ...(config?.rateLimit === undefined ? [] : [429]),
+  431,
   500,
 ]
 
@@ -39,13 +40,18 @@ const optional = (querystring: unknown): unknown => {
   return { ...others, properties, required: required.filter(name => properties[name]?.default === undefined) }
 }
 
+/** An error is JSON, whatever media type the route's other answers have. */
+const asJson = (status: number, schema: object): object =>
+  status < 400 || 'content' in schema ? schema : { content: { 'application/json': { schema } } }
+
 /** Each answer under the name that its status has, with its headers. */
 const described = (answers: Record<string, object>, route: RouteOptions): Record<string, object> =>
   Object.fromEntries(
     Object.entries(answers).map(([status, schema]) => {
       const headers = responseHeaders(route, Number(status), schema)
       const hasHeaders = Object.keys(headers).length > 0
-      return [status, { description: STATUS_CODES[status], ...schema, ...(hasHeaders && { headers }) }]
+      const described = { description: STATUS_CODES[status], ...asJson(Number(status), schema) }
+      return [status, { ...described, ...(hasHeaders && { headers }) }]
     }),
   )
 
@@ -68,10 +74,6 @@ const document = ({ body, ...rest }: FastifySchema, route: RouteOptions): Fastif
     response: described({ ...Object.fromEntries(common), ...declared }, route),
   }
 }
-
-/** The page loads from this service alone; its style sheets are partly inline. Served over http as well as https. */
-const CONTENT_SECURITY_POLICY =
-  "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; object-src 'none'; base-uri 'self'"
 
 type Json = Record<string, unknown>
 
@@ -100,7 +102,19 @@ const hoist = (value: unknown, components: Json): unknown => {
   return { $ref: `#/components/schemas/${copy.title}` }
 }
 
+interface Operation {
+  readonly requestBody?: { required: boolean; readonly content: Readonly<Record<string, unknown>> }
+}
+
+/** A body of lines may have none, and so be absent. */
+const withOptionalLines = (paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>): void => {
+  for (const operation of Object.values(paths).flatMap(path => Object.values(path)))
+    if (operation.requestBody !== undefined && NDJSON in operation.requestBody.content)
+      operation.requestBody.required = false
+}
+
 const openapi = async (app: FastifyInstance): Promise<void> => {
+  if (!app.config.docs) return
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -119,6 +133,7 @@ const openapi = async (app: FastifyInstance): Promise<void> => {
       const { openapiObject } = documentObject
       const schemas: Json = {}
       const paths = hoist(openapiObject.paths, schemas)
+      withOptionalLines(paths as Parameters<typeof withOptionalLines>[0])
       return {
         ...openapiObject,
         paths,
@@ -126,14 +141,6 @@ const openapi = async (app: FastifyInstance): Promise<void> => {
       } as typeof openapiObject
     },
   })
-  await app.register(swaggerUi, {
-    routePrefix: '/docs',
-    theme: { title: 'Gatehouse' },
-    staticCSP: CONTENT_SECURITY_POLICY,
-    // The page would ask a validator on the internet about the document.
-    uiConfig: { validatorUrl: null },
-  })
-  app.get('/openapi.json', { schema: { hide: true } }, () => app.swagger())
 }
 
 export default fp(openapi, { name: 'openapi', dependencies: ['validation', 'unknown-routes'] })

@@ -1,5 +1,11 @@
 import { Type } from '@sinclair/typebox'
-import { EVENT_TYPES, type EventDetails, type EventType } from '../src/users/event.ts'
+import {
+  ACTOR_TYPES,
+  type Actor,
+  EVENT_TYPES,
+  type EventDetails,
+  type EventType,
+} from '../src/users/event.ts'
 import { Id, Moment, NullableText } from './schemas.ts'
 
 /** A line of the audit log. */
@@ -9,12 +15,7 @@ export const AuditEvent = Type.Object(
     at: Moment,
     type: Type.Unsafe<EventType>({ type: 'string', enum: [...EVENT_TYPES] }),
     actor: Type.Object({
-      type: Type.Union([
-        Type.Literal('user'),
-        Type.Literal('adminKey'),
-        Type.Literal('anonymous'),
-        Type.Literal('system'),
-      ]),
+      type: Type.Unsafe<Actor['type']>({ type: 'string', enum: [...ACTOR_TYPES] }),
       id: NullableText,
     }),
     userId: Id,

@@ -1,6 +1,6 @@
 /** What routes take and give, as TypeBox schemas. A `title` makes a schema a named component of the OpenAPI document. */
 import { Type } from '@sinclair/typebox'
-import { Strict } from '../src/input/fields.ts'
+import { EXAMPLE_PASSWORD, Strict } from '../src/input/fields.ts'
 import { SORTS, type Sort } from '../src/users/user-list.ts'
 
 export { Email, KnownEmail, Name, NewPassword, Strict } from '../src/input/fields.ts'
@@ -11,7 +11,11 @@ export const NullableText = Type.Unsafe<string | null>({ type: ['string', 'null'
 export const Id = Type.String({ format: 'uuid' })
 
 /** A password that is presented: whatever it is, it is right or wrong. */
-export const PresentedPassword = Type.String({ text: 'any', format: 'password' })
+export const PresentedPassword = Type.String({
+  text: 'any',
+  format: 'password',
+  examples: [EXAMPLE_PASSWORD],
+})
 
 /** A token from a mail. */
 export const PresentedToken = Type.String({ minLength: 1, maxLength: 256 })

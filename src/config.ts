@@ -28,6 +28,8 @@ export interface Config {
   readonly allowedOrigins: readonly string[]
   /** Whether it is limited how often something is asked for. */
   readonly rateLimit: boolean
+  /** Whether the service describes itself, at /docs and /openapi.json. */
+  readonly docs: boolean
   /** Milliseconds after which a session ends whatever happens. */
   readonly sessionLifetime: number
   /** Milliseconds without a request after which a session ends. */
@@ -142,6 +144,7 @@ export const loadConfig = (environment: Environment): Config => {
     trustedProxies: v.TRUST_PROXY,
     allowedOrigins: v.ALLOWED_ORIGINS,
     rateLimit: v.RATE_LIMIT === 'on',
+    docs: v.DOCS === 'on',
     sessionLifetime: v.SESSION_LIFETIME,
     sessionIdle,
     eventsKept: v.EVENTS_KEPT,
@@ -149,7 +152,7 @@ export const loadConfig = (environment: Environment): Config => {
     requireEmailVerification: v.REQUIRE_EMAIL_VERIFICATION === 'true',
     mail: { url: v.MAIL_URL, from: v.MAIL_FROM, outbox: outboxOf(v.DATABASE_URL) },
     publicUrl,
-    webUrl: v.WEB_URL ?? `${publicUrl}/docs`,
+    webUrl: v.WEB_URL ?? (v.DOCS === 'on' ? `${publicUrl}/docs` : publicUrl),
     drainDelay: v.DRAIN_DELAY,
     warnings: [...weak, ...misspelledSettings(environment), ...warningsOf(v, publicUrl)],
   })

@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 
-/** Characters of a published secret that are compared: who begins with as many of one has copied it. */
-const COMPARED = 24
+/** Characters of a published secret that are compared: a secret that begins with as many of one is a copy, or a variant. */
+const COMPARED = 16
 
 /**
  * What stands for a published secret in `published-secrets.txt`: 48 bits of a digest, so that the repository does not hold
@@ -81,7 +81,7 @@ const bitsNeeded = ({ length }: string): number => Math.min(2.5 * length, 64)
 
 /** @returns why a secret is no secret, in words that follow its name; `null` when nothing speaks against it. */
 export const weakness = (secret: string): string | null => {
-  if (isPublished(secret)) return 'is a published example'
   const text = secret.slice(0, MEASURED).toLowerCase()
-  return countNews(text) * bitsOfCharacter(text) < bitsNeeded(text) ? 'is too easy to guess' : null
+  if (countNews(text) * bitsOfCharacter(text) < bitsNeeded(text)) return 'is too easy to guess'
+  return isPublished(secret) ? 'is a published example' : null
 }

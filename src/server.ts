@@ -47,10 +47,10 @@ const serve = async (config: Config): Promise<void> => {
     }
   })
   primary?.onStop(close)
-  await app.listen(listenOptions(config))
-  primary?.listening()
   // With several processes the first one says it, once.
   if (primary === null) warn(config, app.log)
+  await app.listen(listenOptions(config))
+  primary?.listening()
 }
 
 // Else a standard error that is full or closed would end the process with the first line to it.

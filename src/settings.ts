@@ -31,6 +31,7 @@ export const SETTINGS = {
   TRUST_PROXY: networks,
   ALLOWED_ORIGINS: origins,
   RATE_LIMIT: oneOf('on', 'off'),
+  DOCS: oneOf('on', 'off'),
   SESSION_LIFETIME: duration('30d', '1s'),
   SESSION_IDLE: duration('10d', '1s'),
   EVENTS_KEPT: duration('365d', '1d'),

@@ -7,7 +7,12 @@ import { EMAIL_MAX_LENGTH } from '../users/user.ts'
 export const Strict = <T extends TProperties>(properties: T, options = {}) =>
   Type.Object(properties, { additionalProperties: false, ...options })
 
-const EMAIL = { normalize: 'email', format: 'email', maxLength: EMAIL_MAX_LENGTH }
+const EMAIL = {
+  normalize: 'email',
+  format: 'email',
+  maxLength: EMAIL_MAX_LENGTH,
+  examples: ['ann@example.com'],
+}
 
 /** An e-mail for an account. */
 export const Email = Type.String({ ...EMAIL, emailAddress: 'new' })
@@ -22,7 +27,11 @@ export const Name = Type.Unsafe<string | null>({
   minLength: 1,
   maxLength: 128,
   personName: true,
+  examples: ['Ann'],
 })
+
+/** For the pages at /docs: long and uncommon enough for any configuration. */
+export const EXAMPLE_PASSWORD = 'four hens crossed the moat'
 
 /** A password that is chosen; NUL is a character like any other. */
 export const NewPassword = (minLength: number) =>
@@ -32,6 +41,7 @@ export const NewPassword = (minLength: number) =>
     chosenPassword: true,
     text: 'any',
     format: 'password',
+    examples: [EXAMPLE_PASSWORD],
   })
 
 /** What another service has made of a password. */

@@ -1,8 +1,10 @@
 import { newId } from './ids.ts'
 
+export const ACTOR_TYPES = ['user', 'adminKey', 'anonymous', 'system'] as const
+
 /** Who does something: a user, whoever holds an admin key, somebody who is not known, or the service's operator. */
 export interface Actor {
-  readonly type: 'user' | 'adminKey' | 'anonymous' | 'system'
+  readonly type: (typeof ACTOR_TYPES)[number]
   /** The user's id, or the key's (see `AdminKeys`). */
   readonly id: string | null
   /** The address that the request came from. */

@@ -31,6 +31,7 @@ const WRONG: [name: string, values: string[]][] = [
   ['LOG_LEVEL', ['loud']],
   ['LOG_REQUESTS', ['yes']],
   ['RATE_LIMIT', ['yes', '0', '100']],
+  ['DOCS', ['no', 'false']],
   ['SESSION_LIFETIME', ['0', 'forever', '1w', '-1d', '99999d', '1.5h']],
   ['SESSION_IDLE', ['0s']],
   ['EVENTS_KEPT', ['23h', '0', 'always']],

@@ -57,6 +57,52 @@ t.test('the document is valid OpenAPI 3.1 and names every live route, no other (
   )
 })
 
+t.test('the document says what clients are generated from', async t => {
+  const { paths, components } = document
+  t.same(components.schemas.AuditEvent.properties.actor.properties.type, {
+    type: 'string',
+    enum: ['user', 'adminKey', 'anonymous', 'system'],
+  })
+  const { get } = paths['/admin/users/export']
+  t.same(Object.keys(get.responses['200'].content), ['application/x-ndjson'])
+  const operations = Object.entries<Record<string, { responses: object; requestBody?: object }>>(
+    paths,
+  ).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ name: `${method} ${path}`, ...operation })),
+  )
+  for (const { name, responses, requestBody } of operations) {
+    t.ok('431' in responses, `${name}: 431`)
+    for (const [status, response] of Object.entries<{ content?: object }>(responses as never))
+      if (Number(status) >= 400)
+        t.same(
+          response.content,
+          { 'application/json': { schema: { $ref: '#/components/schemas/Errors' } } },
+          `${name}: ${status}`,
+        )
+    if (requestBody !== undefined)
+      t.equal((requestBody as { required: boolean }).required, name !== 'post /admin/users/import', name)
+  }
+  const empty = await app.inject({ method: 'POST', url: '/admin/users/import', headers: asAdmin })
+  t.equal(empty.statusCode, 200, empty.body)
+})
+
+/** A value as the pages at /docs make it of a schema. */
+const exampleOf = (schema: { properties: object; required?: string[] }): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries<{ examples?: unknown[] }>(schema.properties as never).map(([name, { examples }]) => [
+      name,
+      examples?.[0],
+    ]),
+  )
+
+t.test('the examples of the document are taken by the service', async t => {
+  const bodyOf = (path: string) =>
+    exampleOf(document.paths[path].post.requestBody.content['application/json'].schema)
+  const signedUp = await call(app, 'POST', '/account/sign-up', bodyOf('/account/sign-up'))
+  t.equal(signedUp.statusCode, 201, signedUp.body)
+  t.equal((await call(app, 'POST', '/account/sign-in', bodyOf('/account/sign-in'))).statusCode, 200)
+})
+
 const verification = async ({ email }: SignedUp) => ({ token: await mails.token(email, 'verification') })
 
 /** The bodies that routes ask for, and a query. */
@@ -238,6 +284,15 @@ t.test('the pages at /docs show the routes in a browser, from this service alone
     shown.some(path => path.replaceAll('\u200b', '').includes('/account/sign-up')),
     shown.join(' '),
   )
+  await page.locator('#operations-public-post_account_sign_up').click()
+  await page.locator('.try-out__btn').click()
+  const body = JSON.parse(await page.locator('textarea.body-param__text').inputValue())
+  t.match(body, { email: 'ann@example.com', password: 'four hens crossed the moat', firstName: 'Ann' })
+  const fresh = { ...body, email: freshEmail() }
+  await page.locator('textarea.body-param__text').fill(JSON.stringify(fresh))
+  await page.locator('button.execute').click()
+  await page.waitForSelector('.live-responses-table tbody .response-col_status')
+  t.match(await page.locator('.live-responses-table tbody .response-col_status').first().innerText(), /201/)
   t.same(elsewhere, [], 'nothing is loaded from elsewhere')
   t.same(problems, [])
   if (process.env.SCREENSHOT) await page.screenshot({ path: process.env.SCREENSHOT, fullPage: true })

@@ -43,12 +43,16 @@ const GUESSABLE = [
   '2026-11-21-',
 ].map(unit => unit.repeat(32).slice(0, 40))
 
-/** What documentation of common frameworks and of token libraries shows. */
+/** What documentation of common frameworks and of token libraries shows, and what public repositories have used. */
 const PUBLISHED = [
   'a-string-secret-at-least-256-bits-long',
   'pleaseChangeThisSecretForANewOne',
   'supersecretkeyyoushouldnotcommittogithub',
   '09d25e094faa6ca2556c818166b7a9563b93f7099f6f0f4caa6cf63b88e8d3e7',
+  'n2r5u8x/A%D*G-KaPdSgVkYp3s6v9y$B&E(H+MbQeThWmZq4t7w!z%C*F-J@NcRf',
+  '0a6b944d-d2fb-46fc-a85e-0295c986cd9f',
+  'my-ultra-secure-and-ultra-long-secret',
+  'your-super-secret-jwt-token-with-at-least-32-characters-long',
   'your-256-bit-secret-your-256-bit-secret',
   'YOUR-256-BIT-SECRET-YOUR-256-BIT-SECRET',
 ]

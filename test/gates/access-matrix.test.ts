@@ -46,6 +46,7 @@ await onEveryEngine(t, async (t, { build }) => {
       'DELETE /account/sessions/:id user',
       'DELETE /admin/users/:id adminKey',
       'DELETE /admin/users/:id/sessions adminKey',
+      'GET / public',
       'GET /account user',
       'GET /account/sessions user',
       'GET /account/verify-email public',

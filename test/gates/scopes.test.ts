@@ -83,6 +83,7 @@ t.test('a route file dropped into a scope is gated, validated, documented (DESIG
     '408',
     '413',
     '415',
+    '431',
     '500',
     '503',
   ])

@@ -1,0 +1,40 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+import packageJson from '../../package.json' with { type: 'json' }
+import { withHeaders } from '../response-headers.ts'
+
+const Service = Type.Object(
+  {
+    name: Type.Literal('gatehouse'),
+    version: Type.String(),
+    docs: Type.Optional(Type.String()),
+    openapi: Type.Optional(Type.String()),
+  },
+  { title: 'Service' },
+)
+
+const root: FastifyPluginAsyncTypebox = async app => {
+  const { docs } = app.config
+  const service = {
+    name: 'gatehouse',
+    version: packageJson.version,
+    ...(docs && { docs: '/docs', openapi: '/openapi.json' }),
+  } as const
+
+  app.get(
+    '/',
+    {
+      schema: {
+        summary: 'What this is, and where it is described; browsers are sent to the description',
+        response: { 200: Service, 303: withHeaders(Type.Null(), 'Location') },
+      },
+    },
+    async (request, reply) => {
+      reply.header('vary', 'accept')
+      if (docs && request.accepts().type(['json', 'html']) === 'html') return reply.redirect('/docs', 303)
+      return service
+    },
+  )
+}
+
+export default root
