@@ -69,7 +69,7 @@ const soak = async (): Promise<Report> => {
   const users = await createUsers(pair[0], USERS, 'soak')
   const balancer = new Balancer([...pair, measured], journal)
   const troubles: Span[] = []
-  const load = startSoakLoad(balancer, users, troubles, journal, createRandom(seed))
+  const load = startSoakLoad(balancer, pair, users, troubles, journal, createRandom(seed))
   const begin = performance.now()
   const end = begin + minutes * MINUTE
   const codes: (number | null)[] = []
