@@ -44,8 +44,10 @@ export class Balancer {
     this.#probes = this.#targets.map(target => this.#probe(target))
   }
 
-  connect(): Connections {
-    const lines = this.#targets.map(target => ({
+  /** @param to the instances that it asks; all of them by default. */
+  connect(to?: readonly Address[]): Connections {
+    const targets = this.#targets.filter(({ instance }) => to?.includes(instance) ?? true)
+    const lines = targets.map(target => ({
       target,
       agent: new Agent({ keepAlive: true, maxSockets: 1 }),
     }))

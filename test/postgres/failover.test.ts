@@ -186,6 +186,22 @@ t.test('with one server in the URL it is not asked what it is, unless the URL wa
   )
 })
 
+t.test('a write that the synchronous standby has not confirmed is not acknowledged', async t => {
+  const [primary, standby] = await startPair(t)
+  const app = await build(t, { env: { DATABASE_URL: urlOf(primary.url, standby.url) } })
+  const set = async (names: string): Promise<void> => {
+    await query(primary.url, `ALTER SYSTEM SET synchronous_standby_names = '${names}'`)
+    await query(primary.url, 'SELECT pg_reload_conf()')
+    const get = async () => (await query(primary.url, 'SHOW synchronous_standby_names'))[0]
+    await until(get, row => row?.synchronous_standby_names === names, BOUND)
+  }
+  // PostgreSQL acknowledges a commit whose wait was cancelled: the time-out of a statement must not do that.
+  await set('nobody')
+  t.equal(await signUpStatus(app), 503)
+  await set('*')
+  t.equal(await statusOnce(() => signUpStatus(app), 201), 201)
+})
+
 t.test(
   'no server that takes writes: the start fails with what each of them said, and no password',
   async t => {

@@ -1,9 +1,12 @@
-/** Mixed load whose population stays the same: who signs in signs out, and who signs up removes the account again. */
+/**
+ * Mixed load whose population stays the same: who signs in signs out, and who signs up removes the account again. Tokens that
+ * end so are not shown to the instance that is measured: it would remember each of them until its cache of 100,000 is full,
+ * which takes hours, and that is no leak.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Random } from '../crash/random.ts'
 import { bodyOf, type Call, calls } from '../instances/http.ts'
-import type { Span } from '../instances/instance.ts'
-import { meets } from '../instances/instance.ts'
+import { type Instance, meets, type Span } from '../instances/instance.ts'
 import { asLost, type Journal } from '../instances/judge.ts'
 import { PASSWORD as REVOCABLE_PASSWORD, type Revocable } from '../instances/revocable.ts'
 import type { Balancer, Connections } from '../instances/rolling-client.ts'
@@ -29,12 +32,20 @@ export interface SoakLoad {
   stop(): Promise<void>
 }
 
+/** What a client has: connections to all instances, and to those that are restarted. */
+interface Client {
+  readonly toAll: Connections
+  readonly toPair: Connections
+}
+
 /**
+ * @param pair the instances that are not measured.
  * @param users there to be read and renamed, each with a token.
  * @param troubles while the database has no primary: 503 is no failure then, and is asked again.
  */
 export const startSoakLoad = (
   balancer: Balancer,
+  pair: readonly Instance[],
   users: readonly Revocable[],
   troubles: readonly Span[],
   journal: Journal,
@@ -84,43 +95,44 @@ export const startSoakLoad = (
     return null
   }
 
-  const signInAndOut = async (connections: Connections, { email }: Revocable): Promise<void> => {
-    const body = await persist(connections, calls.signIn(email, REVOCABLE_PASSWORD), 200)
+  const signInAndOut = async ({ toAll, toPair }: Client, { email }: Revocable): Promise<void> => {
+    const body = await persist(toAll, calls.signIn(email, REVOCABLE_PASSWORD), 200)
     if (body === null) return
     const token = body.accessToken as string
-    await persist(connections, calls.account(token), 200)
-    await persist(connections, calls.signOut(token), 204, 401)
+    await persist(toPair, calls.account(token), 200)
+    await persist(toPair, calls.signOut(token), 204, 401)
   }
-  const signUpAndGo = async (connections: Connections): Promise<void> => {
+  const signUpAndGo = async ({ toAll, toPair }: Client): Promise<void> => {
     signUps += 1
     const call = calls.signUp(`soak-new-${signUps}@example.com`, PASSWORD)
-    const body = await persist(connections, call, 201, 409)
+    const body = await persist(toAll, call, 201, 409)
     if (body === null) return
-    await persist(connections, calls.removeAccount(body.accessToken as string, PASSWORD), 204, 401)
+    await persist(toPair, calls.removeAccount(body.accessToken as string, PASSWORD), 204, 401)
   }
-  const step = async (connections: Connections): Promise<void> => {
+  const step = async (client: Client): Promise<void> => {
     const user = random.pick(users) as Revocable
     let draw = random.integer(1, 1_000)
     const falls = (share: number): boolean => {
       draw -= share
       return draw <= 0
     }
-    if (falls(SHARES.list)) return void (await persist(connections, calls.list(), 200))
+    if (falls(SHARES.list)) return void (await persist(client.toAll, calls.list(), 200))
     if (falls(SHARES.rename)) {
       renames += 1
-      return void (await persist(connections, calls.rename(user.token, `Name ${renames}`), 200))
+      return void (await persist(client.toAll, calls.rename(user.token, `Name ${renames}`), 200))
     }
-    if (falls(SHARES.signIn)) return signInAndOut(connections, user)
-    if (falls(SHARES.signUp)) return signUpAndGo(connections)
-    await persist(connections, calls.account(user.token), 200)
+    if (falls(SHARES.signIn)) return signInAndOut(client, user)
+    if (falls(SHARES.signUp)) return signUpAndGo(client)
+    await persist(client.toAll, calls.account(user.token), 200)
   }
   const work = async (): Promise<void> => {
-    const connections = balancer.connect()
+    const client = { toAll: balancer.connect(), toPair: balancer.connect(pair) }
     while (running) {
-      await step(connections)
+      await step(client)
       await sleep(REST)
     }
-    connections.close()
+    client.toAll.close()
+    client.toPair.close()
   }
   const clients = Array.from({ length: CLIENTS }, work)
 

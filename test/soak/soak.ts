@@ -28,8 +28,11 @@ const USERS = 300
 const LOOK = 5_000
 const WARMING = 1 / 3
 
-/** MiB that each million requests may leave behind. */
-const LEAK = 1
+/**
+ * MiB that each million requests may leave behind; judged from so many requests on: over fewer, code that V8 compiles late
+ * is most of it.
+ */
+const LEAK = { limit: 1, requests: 250_000 }
 
 const MIB = 1_048_576
 
@@ -69,7 +72,7 @@ const soak = async (): Promise<Report> => {
   const users = await createUsers(pair[0], USERS, 'soak')
   const balancer = new Balancer([...pair, measured], journal)
   const troubles: Span[] = []
-  const load = startSoakLoad(balancer, users, troubles, journal, createRandom(seed))
+  const load = startSoakLoad(balancer, pair, users, troubles, journal, createRandom(seed))
   const begin = performance.now()
   const end = begin + minutes * MINUTE
   const codes: (number | null)[] = []
@@ -120,9 +123,17 @@ const soak = async (): Promise<Report> => {
     'heap of C, first and last after warming',
     `${format(steady.at(0)?.y)} · ${format(steady.at(-1)?.y)}`,
   )
-  report.figure('slope of it', `${leak.toFixed(2)} MiB per million requests`)
+  const judged = ((steady.at(-1)?.x ?? 0) - (steady.at(0)?.x ?? 0)) * 1e6
+  const isJudged = judged >= LEAK.requests
+  report.figure(
+    'slope of it',
+    `${leak.toFixed(2)} MiB per million requests, over ${judged.toFixed(0)}${isJudged ? '' : ': too few to judge'}`,
+  )
   report.faults('failed requests', journal.faults)
-  report.expect(leak <= LEAK, `the heap grows by ${leak.toFixed(2)} MiB per million requests`)
+  report.expect(
+    !isJudged || leak <= LEAK.limit,
+    `the heap grows by ${leak.toFixed(2)} MiB per million requests`,
+  )
   report.faults(
     'exit codes other than 0',
     codes.filter(code => code !== 0).map(code => `an instance ended with ${code}`),
