@@ -2,6 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
+import { closeAfter, isLatest } from '../src/http/connection.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -24,7 +25,11 @@ const drain = async (app: FastifyInstance): Promise<void> => {
   })
   // When an answer is sent, not when its request comes: those in flight when the drain begins are told too.
   app.addHook('onSend', function announceDrain(_request, reply, _payload, done) {
-    if (signal.aborted) reply.header('connection', 'close')
+    // With pipelining, the last one alone: what came behind another one is being processed, and has a response too.
+    if (signal.aborted && isLatest(reply.raw)) {
+      reply.header('connection', 'close')
+      closeAfter(reply.raw)
+    }
     done()
   })
 }

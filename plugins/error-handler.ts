@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { Sampler } from '../src/concurrency/sampler.ts'
 import { ERRORS, sentence } from '../src/errors.ts'
+import { closeAfter } from '../src/http/connection.ts'
 import { answerFor, type ErrorAnswer } from '../src/http/error-answers.ts'
 import { logError } from '../src/http/error-log.ts'
 
@@ -48,6 +49,16 @@ const LAST_RESORT = {
   },
 }
 
+/**
+ * Fastify has the connection closed behind every body that it could not read. Where the body has arrived whole, requests behind
+ * it are being processed already, and would miss their responses.
+ */
+const endUnlessWhole = ({ raw }: FastifyRequest, reply: FastifyReply): void => {
+  if (!reply.hasHeader('connection')) return
+  if (raw.complete && reply.raw.shouldKeepAlive) reply.removeHeader('connection')
+  else closeAfter(reply.raw)
+}
+
 const errorHandler = async (app: FastifyInstance): Promise<void> => {
   const { production } = app.config
   app.decorate('logSampler', new Sampler(app.services.clock))
@@ -63,6 +74,7 @@ const errorHandler = async (app: FastifyInstance): Promise<void> => {
     const answer = answerFor(error, production)
     logError(error, request, answer.status)
     reply.headers(answer.headers)
+    endUnlessWhole(request, reply)
     if (answer.redirectTo !== undefined && sendRedirecting(answer.redirectTo, answer, request, reply)) return
     // As text: no response schema of the route stands between an error and its body.
     reply.code(answer.status).type('application/json; charset=utf-8').send(JSON.stringify(answer.body))

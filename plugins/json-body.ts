@@ -3,13 +3,15 @@ import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { ServiceError } from '../src/errors.ts'
+import { checkBodyEncoding } from '../src/http/body-encoding.ts'
 import { parseStrictJson } from '../src/input/strict-json.ts'
 
 const jsonBody = async (app: FastifyInstance): Promise<void> => {
   // Fastify comes with a parser of text/plain, whose bodies would pass schemas by media type unchecked.
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body: Buffer, done) => {
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body: Buffer, done) => {
     try {
+      checkBodyEncoding(request.headers)
       if (body.length === 0) throw new ServiceError('bodyRequired')
       if (!isUtf8(body)) throw new ServiceError('notUtf8')
       done(null, parseStrictJson(body.toString('utf8')))

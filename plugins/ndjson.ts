@@ -4,9 +4,11 @@ import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import fp from 'fastify-plugin'
 import { ServiceError } from '../src/errors.ts'
+import { checkBodyEncoding } from '../src/http/body-encoding.ts'
+import { allowTime } from '../src/http/connection.ts'
 import { logError } from '../src/http/error-log.ts'
 import { NDJSON, NdjsonBody } from '../src/http/ndjson.ts'
-import { allowTime, LINGER } from '../src/http/raw-answers.ts'
+import { LINGER } from '../src/http/raw-answers.ts'
 import { toLines, type Validate } from '../src/input/ndjson.ts'
 
 declare module 'fastify' {
@@ -41,6 +43,7 @@ const ndjson = async (app: FastifyInstance): Promise<void> => {
   app.decorate('takeNdjson', function takeNdjson(this: FastifyInstance) {
     this.removeAllContentTypeParsers()
     this.addContentTypeParser(NDJSON, (request, payload, done) => {
+      checkBodyEncoding(request.headers)
       // The gate has let the caller in.
       allowTime(request.raw)
       done(null, new NdjsonBody(payload as Readable, this.drainSignal))

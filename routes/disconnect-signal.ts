@@ -6,8 +6,13 @@ import type { FastifyReply } from 'fastify'
  */
 export const disconnectSignal = ({ raw }: FastifyReply): AbortSignal => {
   const controller = new AbortController()
+  const { socket } = raw.req
+  const abort = (): void => controller.abort()
+  // Nearly always a client that has gone. One that has only ended its side has its response if there is no line to wait in.
+  socket.once('end', abort)
   raw.once('close', () => {
-    if (!raw.writableFinished) controller.abort()
+    socket.off('end', abort)
+    if (!raw.writableFinished) abort()
   })
   return controller.signal
 }

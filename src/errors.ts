@@ -19,8 +19,13 @@ const PASSWORD_IS_EMAIL = 'must not be the e-mail or the part of it before the @
 
 export const ERRORS = {
   badRequest: define(400, 'global', 'The request is not valid HTTP'),
-  badHost: define(400, 'global', 'The request needs exactly one Host header'),
+  badHost: define(400, 'global', 'The request needs exactly one valid Host header'),
   badUrl: define(400, 'global', 'The URL is not valid'),
+  duplicateCredentials: define(
+    400,
+    'global',
+    'The request has more than one Authorization or X-Admin-Key header',
+  ),
   bodyRequired: define(400, 'global', 'The body must be a JSON object'),
   malformedJson: define(400, 'global', 'The body is not valid JSON'),
   duplicateKey: define(400, 'global', 'The body names a property twice'),
@@ -53,14 +58,18 @@ export const ERRORS = {
   bodyTooLarge: define(413, 'global', 'The body is too large'),
   unsupportedMediaType: define(415, 'global', 'The body must be application/json'),
   ndjsonRequired: define(415, 'global', 'The body must be application/x-ndjson'),
+  contentCodingNotSupported: define(415, 'global', 'The body must not have a Content-Encoding'),
+  charsetNotSupported: define(415, 'global', 'The body must be UTF-8'),
   expectationFailed: define(417, 'global', 'The expectation cannot be met'),
   tooManyRequests: define(429, 'global', 'Too many requests', 1),
   headersTooLarge: define(431, 'global', 'The header fields are too large or too many'),
   clientGone: define(499, 'global', 'The client has gone'),
   unforeseen: define(500, 'global', 'Something went wrong'),
+  transferCodingNotSupported: define(501, 'global', 'The Transfer-Encoding must be chunked'),
   overloaded: define(503, 'global', 'The service is busy, try again', 1),
   storeUnavailable: define(503, 'global', 'The store is not available, try again', 1),
   draining: define(503, 'global', 'This instance is shutting down', 1),
+  versionNotSupported: define(505, 'global', 'The version must be HTTP/1.1 or HTTP/1.0'),
 } as const satisfies Record<string, ErrorDefinition>
 
 export type ErrorName = keyof typeof ERRORS

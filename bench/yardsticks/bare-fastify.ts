@@ -15,7 +15,7 @@ export interface Yardstick {
 /** Listens on the loopback, on the port of the environment, and says so in the words of the service's log. */
 export const listen = async ({ path, status = 200, headers, schema, body }: Yardstick): Promise<void> => {
   const app = Fastify({ logger: false })
-  const fields = Object.entries(headers)
+  const fields = Object.entries({ 'x-content-type-options': 'nosniff', ...headers })
   app.get(path, { schema: { response: { [status]: schema } } }, (_request, reply) => {
     for (const [name, value] of fields) reply.header(name, value)
     if (status !== 200) reply.code(status)

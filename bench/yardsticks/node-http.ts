@@ -5,6 +5,7 @@ import { ACCOUNT } from './example-account.ts'
 
 const BODY = Buffer.from(JSON.stringify(ACCOUNT))
 const FIELDS = {
+  'x-content-type-options': 'nosniff',
   'cache-control': 'no-store',
   etag: '"1"',
   'content-type': 'application/json; charset=utf-8',

@@ -93,6 +93,21 @@ export class EmailAddresses {
   }
 
   /**
+   * What {@link verify} would say of a token now. It is not used up.
+   * @throws {ServiceError} `badMailedToken`, `emailTaken`
+   */
+  async check(token: string): Promise<void> {
+    const { users, mailedTokens, clock } = this.#parts
+    const stored = await mailedTokens.find(digestOf(token), clock())
+    const user = stored && CONFIRMED[stored.purpose] && (await users.find(stored.userId))
+    if (stored === undefined || user === undefined || user.disabled) throw new ServiceError('badMailedToken')
+    if (user.email === stored.email) return
+    // An address that is the user's no longer is verified by nobody.
+    if (stored.purpose === 'verification') throw new ServiceError('badMailedToken')
+    if ((await users.findByEmail(stored.email)) !== undefined) throw new ServiceError('emailTaken')
+  }
+
+  /**
    * Uses a mailed token: its address is the user's from now on, and verified.
    * @param ip where it comes from; who presents the token is the user, signed in or not.
    * @throws {ServiceError} `badMailedToken`, `emailTaken`

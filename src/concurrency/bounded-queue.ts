@@ -31,13 +31,13 @@ export class BoundedQueue {
   }
 
   /**
-   * @param signal aborted when nobody waits for the outcome any more. Work that has begun goes on.
+   * @param signal aborted when hardly anybody waits for the outcome any more: then it is not waited for in line. Work that has
+   * begun goes on.
    * @throws {ServiceError} before the work has begun: `overloaded` at once or when patience ends; `clientGone`; `draining`
    * once it is closed
    */
   async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     if (this.#closed) throw new ServiceError('draining')
-    if (signal?.aborted) throw clientGone()
     if (this.#running < this.#concurrency) this.#running += 1
     else await this.#turn(signal)
     try {
@@ -54,6 +54,7 @@ export class BoundedQueue {
   }
 
   #turn(signal: AbortSignal | undefined): Promise<void> {
+    if (signal?.aborted) throw clientGone()
     if (this.#waiting.size >= this.#capacity) throw new ServiceError('overloaded')
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const leave = (): void => {

@@ -47,7 +47,8 @@ const fieldName = (fault: FieldFault): string => {
     .map(part => part.replaceAll('~1', '/').replaceAll('~0', '~'))
   const own = property(fault)
   if (own !== undefined) path.push(String(own))
-  return path.length === 0 ? 'global' : path.join('.')
+  // A client may have given a name that is no text: not every parser of JSON would take it back.
+  return path.length === 0 ? 'global' : path.join('.').toWellFormed()
 }
 
 const messageOf = ({ keyword, instancePath, params, message }: FieldFault): string => {

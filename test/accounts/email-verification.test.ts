@@ -81,6 +81,55 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await follow(token)).headers.location, WEB_URL)
   })
 
+  t.test('and is told what GET would be told (HEAD, RFC 9110 §9.3.2)', async t => {
+    const link = (token: string) => `/account/verify-email?token=${token}`
+    const look = async (method: 'GET' | 'HEAD', token: string, headers: Record<string, string>) => {
+      const { statusCode, headers: fields } = await call(app, method, link(token), undefined, headers)
+      return {
+        statusCode,
+        location: fields.location,
+        type: fields['content-type'],
+        cached: fields['cache-control'],
+      }
+    }
+    const same = async (token: string, status: number, title: string): Promise<void> => {
+      for (const headers of [HTML, {}]) {
+        const seen = await look('HEAD', token, headers)
+        t.equal(seen.statusCode, headers === HTML ? 303 : status, `${title}: ${seen.statusCode}`)
+        t.strictSame(seen, await look('GET', token, headers), title)
+      }
+    }
+    const used = await signUp(app)
+    const usedToken = await mails.token(used.email, 'verification')
+    await verify(app, usedToken)
+    await same(usedToken, 400, 'used')
+    await same('nonsense', 400, 'none')
+    await same('%FF', 400, 'no text')
+
+    const disabled = await signUp(app)
+    const disabledToken = await mails.token(disabled.email, 'verification')
+    await updateUser(app, disabled.id, { disabled: true })
+    await same(disabledToken, 400, 'of a disabled user')
+
+    const moved = await signUp(app)
+    const movedToken = await mails.token(moved.email, 'verification')
+    await updateUser(app, moved.id, { email: freshEmail() })
+    await same(movedToken, 400, 'of another address')
+
+    const changing = await signUp(app)
+    const wanted = freshEmail()
+    const payload = { email: wanted, password: PASSWORD }
+    await call(app, 'PUT', '/account/email', payload, bearer(changing.token))
+    const changeToken = await mails.token(wanted, 'newEmail')
+    t.equal((await look('HEAD', changeToken, {})).statusCode, 303, 'as long as it can be used')
+    await signUp(app, { email: wanted })
+    await same(changeToken, 409, 'for an address that is taken')
+
+    const resetting = await signUp(app)
+    await forgot(app, resetting.email)
+    await same(await mails.token(resetting.email, 'passwordReset'), 400, 'for another purpose')
+  })
+
   t.test('whatever is no token is refused under token (400)', async t => {
     for (const token of NO_TOKENS) {
       const answer = await verify(app, token)

@@ -1,7 +1,7 @@
 /** Bodies that are refused before a route sees them: DESIGN §3's rows 400, 413 and 415. */
 import { Type } from '@sinclair/typebox'
 import t from 'tap'
-import { bearer, build, PASSWORD, signUp } from '../support/build.ts'
+import { asAdmin, bearer, build, PASSWORD, signUp } from '../support/build.ts'
 import { errorsAt, errorsOf, globalErrorOf } from '../support/error-answer.ts'
 
 const LIMIT = 16 * 1024
@@ -156,6 +156,52 @@ t.test('not application/json: 415 global (RFC 9110 §15.5.16)', async t => {
   globalErrorOf(t, untyped, 415, 'no Content-Type')
   const good = ['application/json', 'application/json; charset=utf-8', 'Application/JSON;charset="UTF-8"']
   for (const type of good) t.equal((await post(json, type)).statusCode, 401, `${type} is read`)
+})
+
+t.test('a body in another encoding: 415 global, JSON and NDJSON alike (RFC 9110 §8.4, §15.5.16)', async t => {
+  const json = JSON.stringify({ email: 'nobody@example.com', password: PASSWORD })
+  const send = (ndjson: boolean, parameters: string, coding?: string) =>
+    app.inject({
+      method: 'POST',
+      url: ndjson ? '/admin/users/import' : '/account/sign-in',
+      headers: {
+        ...asAdmin,
+        'content-type': `application/${ndjson ? 'x-ndjson' : 'json'}${parameters}`,
+        ...(coding !== undefined && { 'content-encoding': coding }),
+      },
+      payload: json,
+    })
+  for (const ndjson of [false, true]) {
+    const read = ndjson ? 200 : 401
+    for (const parameters of [
+      '; charset=utf-16',
+      '; charset="latin1"',
+      ';charset=ISO-8859-1',
+      '; charset=us-ascii',
+      '; charset=utf-8; charset=utf-16',
+      '; a=b; Charset = utf-16le',
+      '; charset=utf-8x',
+      '; charset="utf-7"',
+      '; charset=',
+    ])
+      globalErrorOf(t, await send(ndjson, parameters), 415, parameters)
+    for (const parameters of [
+      '',
+      '; charset=utf-8',
+      ';charset=UTF-8',
+      '; charset="utf-8"',
+      '; charset=utf8',
+      '; a=b',
+    ])
+      t.equal((await send(ndjson, parameters)).statusCode, read, `${parameters} is read`)
+    for (const coding of ['gzip', 'br', 'deflate, gzip', 'identity, gzip', 'x']) {
+      const refused = await send(ndjson, '', coding)
+      globalErrorOf(t, refused, 415, coding)
+      t.equal(refused.headers['accept-encoding'], 'identity', 'with what would be taken')
+    }
+    for (const coding of ['identity', 'Identity', ''])
+      t.equal((await send(ndjson, '', coding)).statusCode, read, `${coding} is read`)
+  }
 })
 
 t.test('a body that is no object, or none at all: 400 global (DESIGN §4)', async t => {

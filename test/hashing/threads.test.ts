@@ -42,7 +42,14 @@ t.test('what nobody waits for any more is not computed, unless it has begun', as
   t.strictSame(await ended, ['overloaded', 'clientGone', 'done', 'done'])
   t.strictSame(await another, ['done'], 'its place is free at once')
   t.equal(started.length - before, 1, 'and no thread was ended for it')
-  t.strictSame(await outcomes([hashing.hash(PASSWORD, AbortSignal.abort())]), ['clientGone'])
+  t.strictSame(
+    await outcomes([
+      hashing.hash(PASSWORD, AbortSignal.abort()),
+      hashing.hash(PASSWORD, AbortSignal.abort()),
+    ]),
+    ['clientGone', 'done'],
+    'who may have gone is not waited for, and served where nobody waits',
+  )
 })
 
 t.test('what waits when the service stops is refused, and starts no thread', async t => {

@@ -42,11 +42,12 @@ const verifyEmail: FastifyPluginAsyncTypebox = async app => {
     },
     async (request, reply) => {
       const { token } = request.validatedData.query
+      const presented = typeof token === 'string' ? token : ''
       reply.header('cache-control', 'no-store')
-      // What only looks whether the link is there, as scanners of mails do, uses up nothing.
-      if (request.method === 'HEAD') return reply.redirect(webUrl, 303)
       try {
-        await emailAddresses.verify(typeof token === 'string' ? token : '', request.clientAddress)
+        // What only looks whether the link is there, as scanners of mails do, uses up nothing.
+        if (request.method === 'HEAD') await emailAddresses.check(presented)
+        else await emailAddresses.verify(presented, request.clientAddress)
       } catch (error) {
         if (!(error instanceof ServiceError)) throw error
         throw new ServiceError(error.code, { redirectTo: webUrl, cause: error.cause })

@@ -1,0 +1,110 @@
+/** HTTP as it stands on the wire: connections that are written to byte by byte, and whole lists of responses. */
+import { connect, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Answer } from './error-answer.ts'
+import { until } from './until.ts'
+
+/** Milliseconds until a connection that neither brings what is expected nor ends counts as hanging. */
+const LIMIT = 20_000
+
+/** Lines of a request, ended as HTTP asks for. */
+export const lines = (...each: string[]): string => `${each.join('\r\n')}\r\n\r\n`
+
+const headersOf = (fields: readonly string[]): Record<string, string> =>
+  Object.fromEntries(
+    fields.map(field => [
+      field.slice(0, field.indexOf(':')).toLowerCase(),
+      field.slice(field.indexOf(':') + 1).trim(),
+    ]),
+  )
+
+/**
+ * The final responses in what a connection brought, in order; none to HEAD, and each with a `Content-Length` or no body.
+ * @throws {Error} for anything that is no whole response.
+ */
+export const responsesIn = (raw: string): Answer[] => {
+  const bytes = Buffer.from(raw, 'latin1')
+  const responses: Answer[] = []
+  let start = 0
+  while (start < bytes.length) {
+    const end = bytes.indexOf('\r\n\r\n', start)
+    const [line = '', ...fields] = bytes.toString('latin1', start, Math.max(start, end)).split('\r\n')
+    const status = /^HTTP\/1\.1 (\d{3}) /.exec(line)?.[1]
+    if (end === -1 || status === undefined) throw new Error(`no response: ${bytes.subarray(start)}`)
+    const headers = headersOf(fields)
+    start = end + 4 + Number(headers['content-length'] ?? 0)
+    if (start > bytes.length) throw new Error(`a response that is cut: ${raw}`)
+    if (status !== '100') {
+      responses.push({ statusCode: Number(status), headers, body: bytes.toString('utf8', end + 4, start) })
+    }
+  }
+  return responses
+}
+
+/** A client that writes what it likes, and notes all that comes back. */
+export class RawConnection {
+  readonly socket: Socket
+  /** As latin1, a character for each byte. */
+  received = ''
+  /** Whether the server has closed. */
+  ended = false
+
+  constructor(port: number) {
+    this.socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true })
+    this.socket.setEncoding('latin1')
+    this.socket.on('data', text => {
+      this.received += text
+    })
+    this.socket.on('error', () => {
+      this.ended = true
+    })
+    this.socket.on('end', () => {
+      this.ended = true
+      this.socket.end()
+    })
+  }
+
+  write(bytes: string | Buffer): this {
+    this.socket.write(bytes)
+    return this
+  }
+
+  /** Writes the pieces as segments of their own. */
+  async writeInPieces(bytes: Buffer, at: readonly number[]): Promise<void> {
+    let start = 0
+    for (const end of [...at.toSorted((a, b) => a - b), bytes.length]) {
+      if (this.socket.writable) this.socket.write(bytes.subarray(start, end))
+      start = end
+      await sleep(1)
+    }
+  }
+
+  /** Ends the client's side; it goes on reading. */
+  halfClose(): this {
+    this.socket.end()
+    return this
+  }
+
+  /** All responses, once the server has closed. */
+  async untilClosed(): Promise<Answer[]> {
+    await until(
+      () => this.ended,
+      ended => ended,
+      LIMIT,
+    )
+    this.socket.destroy()
+    return responsesIn(this.received)
+  }
+
+  /** All responses, once there are so many. The connection goes on. */
+  async untilResponses(count: number): Promise<Answer[]> {
+    const responses = (): Answer[] => {
+      try {
+        return responsesIn(this.received)
+      } catch {
+        return []
+      }
+    }
+    return until(responses, found => found.length >= count || this.ended, LIMIT)
+  }
+}
