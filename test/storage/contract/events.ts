@@ -5,6 +5,7 @@ import type { Storage } from '../../../src/storage/storage.ts'
 import { type AuditEvent, newEvent } from '../../../src/users/event.ts'
 import { type EventFilter, type Followed, LOG_START, type LogPlace } from '../../../src/users/events.ts'
 import { freshEmail } from '../../support/build.ts'
+import { until } from '../../support/until.ts'
 import { type Added, add, asStored, eventOf, NOW, newUser, type Part, sessionOf } from './fixtures.ts'
 
 const ADMIN = { type: 'adminKey', id: 'abcdef01', ip: '2001:db8::1' } as const
@@ -34,6 +35,14 @@ const addWithEvent = async (storage: Storage, at = NOW) => {
   await storage.accounts.addUser(user, event, {})
   return { userId: user.id, event }
 }
+
+/** Waits until so many events can be followed: what else runs on the server may hold them back for a moment. */
+const visible = (storage: Storage, count: number, after: LogPlace | null = null) =>
+  until(
+    async () => (await storage.events.follow({ filter: {}, after, limit: 1_000 })).events,
+    ({ length }) => length >= count,
+    20_000,
+  )
 
 /** What may be done, with its event, in an order in which each changes something, and nothing the second time. */
 const changesOf = async (storage: Storage, { user, session }: Added) => {
@@ -235,6 +244,7 @@ export const events: Part = async (t, open) => {
       await storage.events.record(event)
       recorded.push(event)
     }
+    await visible(storage, recorded.length)
     for (const userId of [undefined, users[1], uuidv7()])
       for (const type of [undefined, 'session.ended', 'user.deleted'] as const)
         for (const after of [undefined, NOW + 30, NOW + 99])
@@ -273,9 +283,11 @@ export const events: Part = async (t, open) => {
   t.test('a place of what has gone goes on with what is left', async t => {
     const storage = await open(t)
     const { userId } = await addWithEvent(storage, NOW)
+    await visible(storage, 1)
     const place = await storage.events.end()
     const later = [eventOf(userId, NOW + 10), eventOf(userId, NOW + 20), eventOf(userId, NOW + 30)]
     for (const event of later) await storage.events.record(event)
+    await visible(storage, 3, place)
     await storage.expiredRows.removeEvents(NOW + 20, 100)
     const { events } = await storage.events.follow({ filter: {}, after: place, limit: 10 })
     t.strictSame(events, later.slice(1))
