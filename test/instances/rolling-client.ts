@@ -22,7 +22,12 @@ interface Target {
 export interface Connections {
   /** Sends it to the instance whose turn it is; whatever comes but the expected status is a failure. */
   send(call: Call, expected: number): Promise<void>
-  /** The same for a caller who judges the answer. @returns the instance's name with it. @throws {Lost} */
+  /**
+   * The same for a caller who judges the answer, and whose connections may rest so long that an instance closes them at the
+   * moment of the next request: one that is left is not asked again.
+   * @returns the instance's name with it.
+   * @throws {Lost}
+   */
   ask(call: Call): Promise<readonly [name: string, answer: Answer]>
   close(): void
 }
@@ -52,22 +57,23 @@ export class Balancer {
       agent: new Agent({ keepAlive: true, maxSockets: 1 }),
     }))
     let turn = 0
-    const next = async () => {
+    /** @param leaving whether a kept connection to an instance that is left is used as long as it is there. */
+    const next = async (leaving: boolean) => {
       for (;;) {
         turn += 1
         const inTurn = lines.map((_, index) => lines[(turn + index) % lines.length] as (typeof lines)[number])
-        const line = inTurn.find(({ target, agent }) => !target.leaving || isConnected(agent))
+        const line = inTurn.find(({ target, agent }) => !target.leaving || (leaving && isConnected(agent)))
         if (line !== undefined) return line
         await sleep(WAIT)
       }
     }
     return {
       send: async (call, expected) => {
-        const { target, agent } = await next()
+        const { target, agent } = await next(true)
         await this.#send(target, agent, call, expected)
       },
       ask: async call => {
-        const { target, agent } = await next()
+        const { target, agent } = await next(false)
         return [target.instance.name, await this.#ask(target, agent, call)]
       },
       close: () => {

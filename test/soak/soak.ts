@@ -65,7 +65,7 @@ const soak = async (): Promise<Report> => {
   const report = new Report('Soak: mixed load, rolling restarts, one failover')
   const journal = new Journal()
   const servers = await Replicated.start(context)
-  const env = { DATABASE_URL: servers.url, DRAIN_DELAY: '1s' }
+  const env = { DATABASE_URL: servers.url, DRAIN_DELAY: '2s' }
   const pair = await startPair(context, env)
   const measured = { name: 'C', ...(await startServer('src/server.ts', { ...env, ADMIN_KEY, JWT_SECRET })) }
   context.teardown(() => measured.stop())
