@@ -6,6 +6,10 @@ import { hasValidAuthority, isHost } from './host.ts'
 
 const SLASH = '/'.charCodeAt(0)
 
+/** As nearly every client writes it, or in another letter case. */
+const isNamed = (name: string, usual: string, lower: string): boolean =>
+  name === usual || name.toLowerCase() === lower
+
 /** What decides over how a request is read, as it was sent: of most fields Node keeps the first, a proxy may go by another. */
 export class DecisiveFields {
   hosts = 0
@@ -22,7 +26,7 @@ export class DecisiveFields {
       // The lengths keep nearly all other fields from being compared.
       switch (name.length) {
         case 4:
-          if (name.toLowerCase() !== 'host') break
+          if (!isNamed(name, 'Host', 'host')) break
           this.hosts += 1
           this.host = value
           break
@@ -33,7 +37,7 @@ export class DecisiveFields {
           if (name.toLowerCase() === ADMIN_KEY_HEADER) this.adminKeys += 1
           break
         case 13:
-          if (name.toLowerCase() === 'authorization') this.authorizations += 1
+          if (isNamed(name, 'Authorization', 'authorization')) this.authorizations += 1
           break
         case 17:
           if (name.toLowerCase() === 'transfer-encoding') this.transferCoding = true
