@@ -3,10 +3,9 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import { ADMIN_KEY_HEADER } from '../src/auth/admin-keys.ts'
-import { type ErrorName, ServiceError } from '../src/errors.ts'
+import { ServiceError } from '../src/errors.ts'
 import { closeAfter, noteResponse, trackConnection } from '../src/http/connection.ts'
-import { hasValidAuthority, isHost } from '../src/http/host.ts'
+import { DecisiveFields, fieldFault, framingFault } from '../src/http/header-fields.ts'
 import { endings, refuseConnect } from '../src/http/raw-answers.ts'
 import { IDLE_TIMEOUT } from '../src/http/server-options.ts'
 
@@ -24,71 +23,6 @@ interface KeptResponse extends ServerResponse {
 /** Without it Node ends a connection whose client has sent its end, with responses still to come. */
 interface HalfOpenServer extends Server {
   httpAllowHalfOpen?: boolean
-}
-
-const SLASH = '/'.charCodeAt(0)
-
-/** What decides over how a request is read, as it was sent: of most fields Node keeps the first, a proxy may go by another. */
-class DecisiveFields {
-  hosts = 0
-  host = ''
-  authorizations = 0
-  adminKeys = 0
-  transferCoding = false
-  upgrade = false
-
-  constructor(rawHeaders: readonly string[]) {
-    for (let index = 0; index < rawHeaders.length; index += 2) {
-      const name = rawHeaders[index] as string
-      const value = rawHeaders[index + 1] as string
-      // The lengths keep nearly all other fields from being compared.
-      switch (name.length) {
-        case 4:
-          if (name.toLowerCase() !== 'host') break
-          this.hosts += 1
-          this.host = value
-          break
-        case 7:
-          if (name.toLowerCase() === 'upgrade') this.upgrade = true
-          break
-        case ADMIN_KEY_HEADER.length:
-          if (name.toLowerCase() === ADMIN_KEY_HEADER) this.adminKeys += 1
-          break
-        case 13:
-          if (name.toLowerCase() === 'authorization') this.authorizations += 1
-          break
-        case 17:
-          if (name.toLowerCase() === 'transfer-encoding') this.transferCoding = true
-          break
-      }
-    }
-  }
-}
-
-/** What leaves it open where the request ends, or who would read on: behind it the connection ends. */
-const framingFault = (
-  { httpVersion, headers }: IncomingMessage,
-  { transferCoding }: DecisiveFields,
-): ErrorName | null => {
-  if (httpVersion !== '1.1' && httpVersion !== '1.0') return 'versionNotSupported'
-  if (!transferCoding) return null
-  // RFC 9112 §6.1: on HTTP/1.0 its framing is faulty.
-  if (httpVersion === '1.0') return 'badRequest'
-  return headers['transfer-encoding']?.toLowerCase() === 'chunked' ? null : 'transferCodingNotSupported'
-}
-
-const fieldFault = (
-  { httpVersion, url = '/', headers }: IncomingMessage,
-  { hosts, host, authorizations, adminKeys }: DecisiveFields,
-): ErrorName | null => {
-  // RFC 9112 §3.2; HTTP/1.0 knows requests without Host.
-  if (hosts === 0 ? httpVersion !== '1.0' : hosts > 1 || !isHost(host)) return 'badHost'
-  if (url.charCodeAt(0) !== SLASH && !hasValidAuthority(url)) return 'badUrl'
-  if (authorizations > 1 || adminKeys > 1) return 'duplicateCredentials'
-  if (headers.expect !== undefined && headers.expect.toLowerCase() !== '100-continue') {
-    return 'expectationFailed'
-  }
-  return null
 }
 
 /**

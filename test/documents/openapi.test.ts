@@ -149,6 +149,7 @@ const rightRequest = async ({ method, url, gate }: LiveRoute): Promise<RightRequ
 
 /** Of HTTP and its caches, for every answer of any service. */
 const GENERAL_HEADERS = new Set([
+  'x-content-type-options',
   'cache-control',
   'connection',
   'content-disposition',
