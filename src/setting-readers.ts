@@ -116,6 +116,8 @@ export const origins: Reader<readonly string[]> = reader<readonly string[]>([], 
   return list(value)
 })
 
+const LOCATION = 'must be sqlite:<path of a file> or postgres://<user>:<password>@<host>/<database>'
+
 /** What a user or a password can have only percent-encoded (RFC 3986 §3.2.1); the others end the part before the host. */
 const ENCODED = 'in its user and password, write # as %23, / as %2F, ? as %3F, @ as %40 and % as %25'
 
@@ -132,17 +134,11 @@ const hasUnencodedUser = (value: string): boolean => {
 export const database = (fallback: string): Reader<StorageLocation> => {
   const read = (value: string): StorageLocation => {
     if (/^postgres(?:ql)?:\/\//.test(value)) {
-      if (hasUnencodedUser(value) || !URL.canParse(value))
-        throw new SettingFault(
-          `must be a valid URL postgres://<user>:<password>@<host>/<database>; ${ENCODED}`,
-        )
+      if (hasUnencodedUser(value) || !URL.canParse(value)) throw new SettingFault(`${LOCATION}; ${ENCODED}`)
       return { engine: 'postgres', url: value }
     }
     const file = /^sqlite:(?:\/\/(?=\/))?(.+)$/.exec(value)?.[1]
-    if (file === undefined || file.includes(':memory:'))
-      throw new SettingFault(
-        'must be sqlite:<path of a file> or postgres://<user>:<password>@<host>/<database>',
-      )
+    if (file === undefined || file.includes(':memory:')) throw new SettingFault(LOCATION)
     return { engine: 'sqlite', file }
   }
   return reader(read(fallback), read)
