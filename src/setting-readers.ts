@@ -130,8 +130,7 @@ const hasUnencodedUser = (value: string): boolean => {
 }
 
 const postgresUrl = (value: string): string => {
-  if (hasUnencodedUser(value))
-    throw new SettingFault(`must be a valid URL postgres://<user>:<password>@<host>/<database>; ${ENCODED}`)
+  if (hasUnencodedUser(value)) throw new SettingFault(`${FORM}; ${ENCODED}`)
   try {
     parseServers(value)
     return value
