@@ -5,7 +5,9 @@
 import { setImmediate } from 'node:timers/promises'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
-import { call, changeEmail, forgot, resend, reset, verify } from '../support/account-life.ts'
+import { type MailPurpose, newMailedToken } from '../../src/accounts/mailed-token.ts'
+import { anonymous, newEvent } from '../../src/users/event.ts'
+import { call, changeEmail, resend, reset, verify } from '../support/account-life.ts'
 import { allEvents } from '../support/admin.ts'
 import {
   accountStatus,
@@ -20,7 +22,6 @@ import {
 } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
-import { mailbox } from '../support/mailbox.ts'
 
 const ROUNDS = 100
 const rounds = Array.from({ length: ROUNDS }, (_, round) => round)
@@ -34,8 +35,8 @@ interface Rival {
   /** Statuses that an action may have beside a deletion, and beside a disabling. */
   readonly deletion: readonly number[]
   readonly disabling: readonly number[]
-  /** What the mails of the user have to be read for, before the race. */
-  readonly token?: 'verification' | 'passwordReset'
+  /** What the user is mailed before the race. */
+  readonly token?: MailPurpose
   run(app: FastifyInstance, user: SignedUp, round: number, token: string): Answer
 }
 
@@ -133,15 +134,17 @@ const race = async (round: number, one: () => Answer, two: () => Answer) => {
 
 await onEveryEngine(t, async (t, { build, newDatabase }) => {
   const DATABASE_URL = await newDatabase(t)
-  const options = { hashing: quickHashing, env: { DATABASE_URL } }
+  const options = { hashing: quickHashing, env: { DATABASE_URL, MAIL_URL: 'off' } }
   const app = await build(t, options)
   const second = await build(t, options)
-  const mails = mailbox(app)
 
   const prepare = async (rival: Rival): Promise<{ user: SignedUp; token: string }> => {
     const user = await signUp(app)
-    if (rival.token === 'passwordReset') await forgot(app, user.email)
-    return { user, token: rival.token === undefined ? '' : await mails.token(user.email, rival.token) }
+    if (rival.token === undefined) return { user, token: '' }
+    const { storage, clock } = app.services
+    const { token, stored } = newMailedToken(rival.token, user.id, user.email, clock())
+    await storage.mailedTokens.add(stored, newEvent('user.changed', anonymous(null), user.id, clock()), null)
+    return { user, token }
   }
 
   /** @returns what is wrong. */
