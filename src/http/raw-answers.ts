@@ -35,8 +35,8 @@ const nameOf = ({ code = '', reason = '' }: ClientError): ErrorName =>
 /** Milliseconds a client has to read its answer before the connection is cut: cut at once, the answer would be lost. */
 export const LINGER = 1_000
 
-/** Connections that are ended in one round of the event loop: thousands may expire at once, at 20 to 50 µs each. */
-const ENDED_AT_ONCE = 100
+/** Connections that are ended in one round of the event loop: thousands may expire at once, at up to 100 µs each. */
+const ENDED_AT_ONCE = 50
 
 /** What ends connections whose time is over. */
 export const endings = new Batches(ENDED_AT_ONCE)

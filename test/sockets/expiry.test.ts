@@ -7,7 +7,7 @@ import { until } from '../support/until.ts'
 
 const CONNECTIONS = 350
 /** Of src/http/raw-answers.ts. */
-const AT_ONCE = 100
+const AT_ONCE = 50
 const LIMIT = 30_000
 
 const app = await build(t)
@@ -51,7 +51,7 @@ const open = async (event: 'close' | 'finish') => {
   return { clients, servers, rounds, total, end }
 }
 
-t.test('idle connections are cut a hundred at a time', async t => {
+t.test('idle connections are cut fifty at a time', async t => {
   const { servers, rounds, total, end } = await open('close')
   t.teardown(end)
   for (const socket of servers) socket.setTimeout(50)
@@ -73,7 +73,7 @@ t.test('one that is used before its turn is kept', async t => {
   t.notOk(client.destroyed)
 })
 
-t.test('late requests are answered a hundred at a time', async t => {
+t.test('late requests are answered fifty at a time', async t => {
   const { rounds, total, end } = await open('finish')
   t.teardown(end)
   t.equal(await until(total, count => count === CONNECTIONS, LIMIT), CONNECTIONS, 'all of them')
