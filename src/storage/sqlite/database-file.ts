@@ -2,7 +2,7 @@
  * Whether the files that SQLite has open are those that a restart would open: the database at its path, with its write-ahead
  * log (`-wal`) and the log's index (`-shm`). SQLite itself does not look, and writes on into files that nobody finds again.
  */
-import { closeSync, existsSync, openSync, realpathSync, statSync } from 'node:fs'
+import { closeSync, existsSync, fstatSync, openSync, realpathSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { endsWithCommit, HEADER_SIZE, isLater, mayContinue, readBytes, sizeOf } from './file-format.ts'
 import { type FileId, type HeldFile, holdFile, idOf } from './held-files.ts'
@@ -93,82 +93,98 @@ export class OpenDatabaseFile {
   }
 }
 
-/** The looks at an opened database. Each thread has its own: what is seen first counts as right. */
-export class DatabaseFile {
+/** What is wrong with where the files are. Some 4 µs. @returns `null` when all are as they were opened. */
+export const pathProblem = ({ path, ids }: OpenedFile): Problem | null => {
+  try {
+    const real = realpathSync.native(path)
+    const shm = idAt(`${real}-shm`)
+    const found = { '': idAt(real), '-wal': idAt(`${real}-wal`), '-shm': shm }
+    const lost = SUFFIXES.find(suffix => found[suffix] !== ids[suffix])
+    if (lost === undefined) return null
+    const isShared = shm !== undefined && shm !== ids['-shm']
+    return lostProblem(path + lost, found[lost] === undefined ? GONE : REPLACED, isShared)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    return lostProblem(path, code === 'ENOENT' ? GONE : `cannot be reached (${code})`, false)
+  }
+}
+
+/**
+ * What is wrong with what is in the files, for whoever writes and makes the checkpoints: what is seen first counts as right, and
+ * from then on the database changes by checkpoints alone. Once something is wrong, it stays so.
+ */
+export class FileContent {
   readonly #file: OpenedFile
+  readonly #pageSize: number
+  readonly #countFrames: () => number
   #header: Buffer | undefined
+  /** What the disk may have after a checkpoint that failed: perhaps none of it was kept. */
+  #fallback: Buffer | undefined
   #size = 0
-  #final: Problem | null = null
+  #problem: Problem | null = null
 
-  constructor(file: OpenedFile) {
+  /** @param countFrames how many frames the log has by SQLite's account. */
+  constructor(file: OpenedFile, pageSize: number, countFrames: () => number) {
     this.#file = file
+    this.#pageSize = pageSize
+    this.#countFrames = countFrames
   }
 
-  /** Some 5 µs. @returns `null` when all is as it was opened. */
+  /** Some 3 µs. @returns `null` when it is what was written. */
   problem(): Problem | null {
-    this.#final ??= this.#isOwnContent() ? null : contentProblem(this.#file.path)
-    return this.#final ?? this.#pathProblem()
+    const { path } = this.#file
+    if (!this.#isOwnDatabase()) this.#problem ??= contentProblem(path)
+    else if (!this.#isOwnLog()) this.#problem ??= contentProblem(`${path}-wal`)
+    return this.#problem
   }
 
-  /**
-   * To be asked by whoever writes alone: what others write meanwhile is told from what was overwritten by `countFrames`.
-   * @param countFrames how many frames the log has by SQLite's account.
-   */
-  logProblem(countFrames: () => number, pageSize: number): Problem | null {
-    const { path, walFd } = this.#file
-    for (let frames = countFrames(), attempt = 1; frames > 0; attempt += 1) {
-      if (endsWithCommit(walFd, frames, pageSize)) return null
-      const now = countFrames()
-      if (now === frames && attempt >= ATTEMPTS) {
-        this.#final ??= contentProblem(`${path}-wal`)
-        return this.#final
-      }
-      frames = now
+  /** Runs a checkpoint of this connection. @throws what it throws. */
+  checkpoint(run: () => void): void {
+    const before = this.#header
+    try {
+      run()
+      this.#fallback = undefined
+    } catch (error) {
+      this.#fallback ??= before
+      throw error
     }
-    return null
   }
 
-  #isOwnContent(): boolean {
+  #isOwnDatabase(): boolean {
     const { fd } = this.#file
     for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
       const header = readBytes(fd, HEADER_SIZE, 0)
-      if (header !== undefined && this.#accepts(header)) return true
+      if (header !== undefined && this.#accepts(header)) return !this.#isCutShort(header)
     }
     return false
   }
 
   #accepts(header: Buffer): boolean {
-    if (this.#header !== undefined && !header.equals(this.#header) && !isLater(this.#header, header))
-      return false
-    this.#header = header
+    const known = this.#header
+    if (known === undefined || isLater(known, header)) this.#header = header
+    else if (this.#fallback !== undefined && header.equals(this.#fallback)) this.#header = header
+    else return false
     return true
   }
 
-  #pathProblem(): Problem | null {
-    const { path, ids } = this.#file
-    try {
-      const real = realpathSync.native(path)
-      const main = statSync(real, { bigint: true })
-      const shm = idAt(`${real}-shm`)
-      const found = { '': idOf(main), '-wal': idAt(`${real}-wal`), '-shm': shm }
-      const lost = SUFFIXES.find(suffix => found[suffix] !== ids[suffix])
-      if (lost === undefined) return this.#isCutShort(Number(main.size)) ? this.#final : null
-      const isShared = shm !== undefined && shm !== ids['-shm']
-      return lostProblem(path + lost, found[lost] === undefined ? GONE : REPLACED, isShared)
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException
-      return lostProblem(path, code === 'ENOENT' ? GONE : `cannot be reached (${code})`, false)
-    }
-  }
-
   /** A checkpoint writes the header before the pages that it makes room for, so only a file that has shrunk is judged by it. */
-  #isCutShort(size: number): boolean {
-    if (size < this.#size && this.#header !== undefined && size < sizeOf(this.#header)) {
-      this.#final = contentProblem(this.#file.path)
-      return true
-    }
+  #isCutShort(header: Buffer): boolean {
+    const { size } = fstatSync(this.#file.fd)
+    if (size < this.#size && size < sizeOf(header)) return true
     this.#size = size
     return false
+  }
+
+  /** What other processes write meanwhile shows in the number of frames. */
+  #isOwnLog(): boolean {
+    let frames = this.#countFrames()
+    for (let attempt = 1; frames > 0 && attempt <= ATTEMPTS; attempt += 1) {
+      if (endsWithCommit(this.#file.walFd, frames, this.#pageSize)) return true
+      const now = this.#countFrames()
+      if (now !== frames) attempt = 0
+      frames = now
+    }
+    return frames === 0
   }
 }
 

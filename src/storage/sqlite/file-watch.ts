@@ -1,14 +1,14 @@
-import type { DatabaseFile, Problem } from './database-file.ts'
+import { type OpenedFile, type Problem, pathProblem } from './database-file.ts'
 
 /** Milliseconds between two looks at the file. */
 const INTERVAL = 250
 
 /**
- * Looks at the file from the event loop as well: the writer's thread may be waiting for another process's lock. What either
+ * Looks for the file from the event loop as well: the writer's thread may be waiting for another process's lock. What either
  * of them finds wrong counts until it finds nothing any more.
  */
 export class FileWatch {
-  readonly #file: DatabaseFile
+  readonly #file: OpenedFile
   readonly #onChange: (problem: Problem | null) => void
   readonly #timer: NodeJS.Timeout
   #own: Problem | null = null
@@ -16,10 +16,9 @@ export class FileWatch {
   #told: Problem | null = null
 
   /** @param onChange told when a problem begins and when there is none any more. */
-  constructor(file: DatabaseFile, onChange: (problem: Problem | null) => void) {
+  constructor(file: OpenedFile, onChange: (problem: Problem | null) => void) {
     this.#file = file
     this.#onChange = onChange
-    this.#own = file.problem()
     this.#timer = setInterval(() => this.#look(), INTERVAL).unref()
   }
 
@@ -39,7 +38,7 @@ export class FileWatch {
   }
 
   #look(): void {
-    this.#own = this.#file.problem()
+    this.#own = pathProblem(this.#file)
     const { problem } = this
     if ((problem === null) !== (this.#told === null)) this.#onChange(problem)
     this.#told = problem

@@ -3,7 +3,7 @@ import type { ChangeListener } from '../../auth/change-listener.ts'
 import type { UserMoment } from '../../auth/last-request-store.ts'
 import { type SessionRow, toSession, toUser, type UserRow } from '../rows.ts'
 import type { Storage } from '../storage.ts'
-import { DatabaseFile, OpenDatabaseFile } from './database-file.ts'
+import { OpenDatabaseFile } from './database-file.ts'
 import { eventPage, follow, logEnd } from './events.ts'
 import { exporter } from './exports.ts'
 import { FileWatch } from './file-watch.ts'
@@ -53,7 +53,7 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
   let listener: ChangeListener | null = null
   const held = new OpenDatabaseFile(file)
   const { reader, opened } = openReader(file, held)
-  const watch = new FileWatch(new DatabaseFile(opened), problem => {
+  const watch = new FileWatch(opened, problem => {
     reader.refuse(problem !== null)
     writer.refuse(problem !== null)
     listener?.listening(problem === null, problem?.message)

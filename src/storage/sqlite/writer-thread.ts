@@ -5,9 +5,11 @@
  * After each commit it looks whether the file is still the one at its path, and only then acknowledges. It makes the
  * checkpoints itself, after that look: SQLite would make them within the commit, into whatever the file is by then.
  */
+import { statfsSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import { openDatabase, stamp } from './database.ts'
-import { DatabaseFile, type Problem } from './database-file.ts'
+import { FileContent, type Problem, pathProblem } from './database-file.ts'
 import { prepareOperations } from './operations.ts'
 import type { Call, Failure, Outcome, WriterData, WriterMessage, WriterRequest } from './writer-protocol.ts'
 
@@ -17,15 +19,20 @@ const LOCK_TIMEOUT = 5_000
 /** Milliseconds between two looks for changes made by other processes, such as a command line tool, and at the file. */
 const WATCH_INTERVAL = 250
 
-/** Frames of the log from which on a checkpoint is due: SQLite's own bound, 4 MB. */
+/** Frames of the log, 4 MB, that are to be in the database's own file next: SQLite's own bound. */
 const CHECKPOINT_FRAMES = 1_000
+
+/**
+ * Bytes that have to be free before a disk that was full counts as good again: a proof is one page, which may fit where the
+ * batch that failed has left room for itself.
+ */
+const ENOUGH_SPACE = 2 ** 20
 
 const post = (message: WriterMessage): void => parentPort?.postMessage(message)
 
 const opened = workerData as WriterData
-const file = new DatabaseFile(opened)
 // Not even opened where another file is: that would change it.
-const problemBefore = file.problem()
+const problemBefore = pathProblem(opened)
 if (problemBefore !== null) throw new Error(problemBefore.message)
 
 const db = openDatabase(opened.path, LOCK_TIMEOUT)
@@ -36,8 +43,16 @@ const operations = prepareOperations(db) as unknown as Record<
 >
 const pageSize = db.pragma('page_size', { simple: true }) as number
 const totalChanges = db.prepare<[], number>('SELECT total_changes()').pluck()
-const logState = db.prepare<[], { log: number }>('PRAGMA wal_checkpoint(NOOP)')
+const logState = db.prepare<[], { log: number; checkpointed: number }>('PRAGMA wal_checkpoint(NOOP)')
 const countFrames = (): number => logState.get()?.log ?? 0
+const isLogFull = (): boolean => {
+  const { log = 0, checkpointed = 0 } = logState.get() ?? {}
+  return log - checkpointed >= CHECKPOINT_FRAMES
+}
+
+const DISK_FULL: Failure = { message: 'the disk is full', code: 'SQLITE_FULL' }
+
+const content = new FileContent(opened, pageSize, countFrames)
 
 const failure = (error: unknown): Failure => ({
   message: error instanceof Error ? error.message : String(error),
@@ -72,8 +87,10 @@ const rescue = ({ isFinal, isShared }: Problem): void => {
   if (isRescued || isFinal || isShared) return
   try {
     runBatch.immediate([], true)
-    const [state] = db.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[]
-    isRescued = state?.busy === 0
+    content.checkpoint(() => {
+      const [state] = db.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[]
+      isRescued = state?.busy === 0
+    })
   } catch {
     // Tried again with the next look.
   }
@@ -86,7 +103,7 @@ const rescue = ({ isFinal, isShared }: Problem): void => {
 let beginsLog = true
 
 const lookAtFile = (): Problem | null => {
-  const now = file.problem() ?? file.logProblem(countFrames, pageSize)
+  const now = content.problem() ?? pathProblem(opened)
   if (now?.message !== problem?.message) post({ type: 'file', problem: now })
   if (problem !== null && now === null) beginsLog = true
   problem = now
@@ -97,24 +114,36 @@ const lookAtFile = (): Problem | null => {
 
 const checkpoint = (): void => {
   try {
-    db.pragma('wal_checkpoint(PASSIVE)')
+    content.checkpoint(() => db.pragma('wal_checkpoint(PASSIVE)'))
     beginsLog = true
   } catch {
     // All of it is in the log still, and the next batch tries again: its pages are written anew then.
   }
 }
 
-const refuse = ({ message }: Problem): void => post({ type: 'failed', failure: { message, code: undefined } })
+/** The disk was full for the last batch. */
+let wasFull = false
+
+const isStillFull = (): boolean => {
+  if (!wasFull) return false
+  const { bavail, bsize } = statfsSync(dirname(opened.path))
+  return bavail * bsize < ENOUGH_SPACE
+}
+
+const fail = (failure: Failure): void => post({ type: 'failed', failure })
+
+const refuse = ({ message }: Problem): void => fail({ message, code: undefined })
 
 const run = (calls: readonly Call[]): void => {
-  if (problem !== null)
-    return post({ type: 'failed', failure: { message: problem.message, code: undefined } })
-  const endsLog = countFrames() >= CHECKPOINT_FRAMES
-  const changesBefore = totalChanges.get()
+  if (problem !== null) return refuse(problem)
   const isIdle = calls.every(({ operation }) => operation === 'barrier')
   const isProof = calls.some(({ operation }) => operation === 'prove')
+  if (isProof && isStillFull()) return fail(DISK_FULL)
+  const endsLog = isLogFull()
+  const changesBefore = totalChanges.get()
   const outcomes = runBatch.immediate(calls, !isIdle && (beginsLog || endsLog || isProof))
   beginsLog &&= isIdle
+  wasFull = false
   const found = lookAtFile()
   if (found !== null) return refuse(found)
   post({ type: 'committed', outcomes, hasWritten: isProof || totalChanges.get() !== changesBefore })
@@ -169,9 +198,10 @@ parentPort?.on('message', (calls: WriterRequest) => {
   try {
     run(calls)
   } catch (error) {
-    post({ type: 'failed', failure: failure(error) })
-    const isDiskFailure = failure(error).code?.startsWith('SQLITE_IOERR')
+    const failed = failure(error)
+    fail(failed)
+    wasFull = failed.code === DISK_FULL.code
     // A log that was cut short fails reads like a broken disk.
-    if (lookOrNull() === null && isDiskFailure) giveUpConnection()
+    if (lookOrNull() === null && failed.code?.startsWith('SQLITE_IOERR')) giveUpConnection()
   }
 })

@@ -1,0 +1,82 @@
+/** The disk fills up and is freed again while 20 users change their profiles: 503 meanwhile, and nothing acknowledged is lost. */
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Report, spread } from '../../instances/report.ts'
+import { startServer } from '../../support/process.ts'
+import { mountSmallDisk } from '../../support/small-disk.ts'
+import { until } from '../../support/until.ts'
+import type { FaultPart } from '../part.ts'
+import { missing, type Profile, signUpProfiles, startChanges } from '../profiles.ts'
+
+const USERS = 20
+const ROUNDS = 6
+/** The database, its log at its longest, and room for both. */
+const DISK_SIZE = 12
+/** Milliseconds for which the disk stays full; until a condition counts as failed. */
+const FULL_FOR = 2_500
+const DEADLINE = 10_000
+
+export const run = async ({ context, random }: FaultPart): Promise<Report> => {
+  const report = new Report('The disk is full')
+  const disk = mountSmallDisk(context, DISK_SIZE)
+  if (disk === null) {
+    report.figure('skipped', 'a small file system can only be mounted by root, on Linux')
+    return report
+  }
+  const databaseFile = join(disk.folder, 'data', 'test.db')
+  const failures: string[] = []
+  const backAfter: number[] = []
+  const totals = { acknowledged: 0, refused: 0, readyWhileFull: 0, notReadyWhileFull: 0 }
+  let profiles: Profile[] | null = null
+
+  for (let round = 1; round <= ROUNDS; round += 1) {
+    // With a log that is new, so that it has to grow.
+    const server = await startServer(context, { databaseFile })
+    const ready = async () => (await fetch(`${server.url}/ready`)).status
+    profiles ??= await signUpProfiles(server.url, USERS)
+    failures.push(...(await missing(server.url, profiles)))
+    const changes = startChanges(server.url, profiles)
+    await sleep(random.integer(20, 300))
+    disk.fill()
+    const refused = () => changes.statuses.get(503) ?? 0
+    await until(refused, count => count > 0, DEADLINE)
+    const end = performance.now() + FULL_FOR
+    while (performance.now() < end) {
+      totals[(await ready()) === 503 ? 'notReadyWhileFull' : 'readyWhileFull'] += 1
+      await sleep(50)
+    }
+    if ((await fetch(`${server.url}/health`)).status !== 200) failures.push('/health was not 200')
+    totals.refused += refused()
+    if (round % 2 === 0) {
+      // Also a process that ends while the disk is full has all that it has acknowledged.
+      await changes.stop()
+      await server.stop('SIGKILL')
+      disk.free()
+    } else {
+      disk.free()
+      const freedAt = performance.now()
+      if ((await until(ready, status => status === 200, DEADLINE)) !== 200)
+        failures.push('it did not recover')
+      backAfter.push(performance.now() - freedAt)
+      await changes.stop()
+      await server.stop('SIGTERM')
+    }
+    totals.acknowledged += changes.statuses.get(200) ?? 0
+    for (const status of changes.statuses.keys())
+      if (status !== 200 && status !== 503) failures.push(`a change was answered ${status}`)
+  }
+  const server = await startServer(context, { databaseFile })
+  const lost = await missing(server.url, profiles ?? [])
+  await server.stop('SIGTERM')
+  report.figure('rounds', ROUNDS)
+  report.figure('acknowledged', totals.acknowledged)
+  report.figure('refused with 503', totals.refused)
+  report.figure('/ready while full: 503', totals.notReadyWhileFull)
+  report.figure('/ready while full: 200', totals.readyWhileFull)
+  report.figure('/ready is 200 again after (median / 99 % / max)', spread(backAfter))
+  report.expect(totals.refused > 0, 'the disk was never full')
+  report.expect(totals.readyWhileFull === 0, '/ready was 200 while writes failed')
+  report.faults('acknowledged and missing', lost)
+  report.faults('other faults', failures)
+  return report
+}

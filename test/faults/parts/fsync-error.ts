@@ -1,0 +1,96 @@
+/**
+ * fsync fails with EIO while 20 users change their profiles, and what was written since the last one that succeeded is lost:
+ * what was acknowledged before and what is acknowledged afterwards is there after a restart.
+ */
+import { execFileSync } from 'node:child_process'
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Report } from '../../instances/report.ts'
+import { temporaryFolder } from '../../support/build.ts'
+import { startServer } from '../../support/process.ts'
+import { until } from '../../support/until.ts'
+import type { FaultPart } from '../part.ts'
+import { missing, signUpProfiles, startChanges } from '../profiles.ts'
+
+const USERS = 20
+/** What fails in turn: the log, where commits go, and the database, where checkpoints go. */
+const SUFFIXES = ['.db-wal', '.db', '.db-wal', '.db']
+/** Milliseconds of load before, while and after it fails. */
+const LOAD = { min: 100, max: 800 }
+const FAILING = { '.db-wal': 1_000, '.db': 3_000 }
+const DEADLINE = 10_000
+
+/** @returns `null` where there is no compiler, or no Linux. */
+const compile = (folder: string): string | null => {
+  if (process.platform !== 'linux') return null
+  const library = join(folder, 'fsync-error.so')
+  const source = join(import.meta.dirname, '..', 'fsync-error.c')
+  try {
+    execFileSync('cc', ['-shared', '-fPIC', '-o', library, source, '-ldl', '-lpthread'], { stdio: 'ignore' })
+    return library
+  } catch {
+    return null
+  }
+}
+
+export const run = async ({ context, random }: FaultPart): Promise<Report> => {
+  const report = new Report('fsync fails')
+  const folder = temporaryFolder(context)
+  const library = compile(folder)
+  if (library === null) {
+    report.figure('skipped', 'it takes Linux and a C compiler')
+    return report
+  }
+  const control = join(folder, 'fails')
+  const databaseFile = join(folder, 'test.db')
+  const totals = { acknowledged: 0, refused: 0, acknowledgedWhileFailing: 0 }
+  const lost: string[] = []
+  const failures: string[] = []
+
+  let server = await startServer(context, { databaseFile })
+  const profiles = await signUpProfiles(server.url, USERS)
+  await server.stop('SIGTERM')
+  for (const suffix of SUFFIXES) {
+    server = await startServer(context, { databaseFile, env: { LD_PRELOAD: library, FSYNC_ERROR: control } })
+    const ready = async () => (await fetch(`${server.url}/ready`)).status
+    const changes = startChanges(server.url, profiles)
+    const count = (status: number) => changes.statuses.get(status) ?? 0
+    await sleep(random.integer(LOAD.min, LOAD.max))
+    const refusedBefore = count(503)
+    writeFileSync(control, suffix)
+    if (suffix === '.db-wal') {
+      await until(
+        () => count(503),
+        refused => refused > refusedBefore,
+        DEADLINE,
+      )
+      const acknowledged = count(200)
+      await sleep(FAILING[suffix as '.db-wal'])
+      totals.acknowledgedWhileFailing += count(200) - acknowledged
+      if ((await ready()) !== 503) failures.push('/ready was 200 while no commit succeeded')
+    } else await sleep(FAILING[suffix as '.db'])
+    rmSync(control)
+    if ((await until(ready, status => status === 200, DEADLINE)) !== 200)
+      failures.push(`it did not recover (${suffix})`)
+    await sleep(random.integer(LOAD.min, LOAD.max))
+    await changes.stop()
+    await server.stop('SIGKILL')
+    totals.acknowledged += count(200)
+    totals.refused += count(503)
+    for (const status of changes.statuses.keys())
+      if (status !== 200 && status !== 503) failures.push(`a change was answered ${status}`)
+    server = await startServer(context, { databaseFile })
+    lost.push(...(await missing(server.url, profiles)))
+    await server.stop('SIGTERM')
+  }
+  report.figure('rounds', SUFFIXES.length)
+  report.figure('acknowledged', totals.acknowledged)
+  report.figure('refused with 503', totals.refused)
+  report.expect(totals.refused > 0, 'fsync never failed')
+  report.figure('acknowledged while every commit failed', totals.acknowledgedWhileFailing)
+  report.expect(totals.acknowledgedWhileFailing === 0, 'a commit that failed was acknowledged')
+  report.faults('acknowledged and missing after a restart', lost)
+  report.faults('other faults', failures)
+  return report
+}
