@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import packageJson from '../../package.json' with { type: 'json' }
+import { ServiceError } from '../../src/errors.ts'
 import { withHeaders } from '../response-headers.ts'
 
 const Service = Type.Object(
@@ -30,6 +31,8 @@ const root: FastifyPluginAsyncTypebox = async app => {
       },
     },
     async (request, reply) => {
+      // The router takes it for `/`, but only OPTIONS has this target (RFC 9112 §3.2.4).
+      if (request.raw.url === '*') throw new ServiceError('routeNotFound')
       reply.header('vary', 'accept')
       if (docs && request.accepts().type(['json', 'html']) === 'html') return reply.redirect('/docs', 303)
       return service

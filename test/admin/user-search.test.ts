@@ -86,7 +86,7 @@ await onEveryEngine(t, async (t, { build }) => {
   })
 
   t.test('whatever follows the beginning matches, up to the last code point (DESIGN §4)', async t => {
-    const names = ['Zed', 'Zed\u{10ffff}', 'Zed\uffff', 'Zed😀', 'Zed\u0001', 'Zed ']
+    const names = ['Zed', 'Zed\u{10ffff}', 'Zed\uffff', 'Zed😀', 'Zed\u00ad', 'Zed ']
     for (const name of names) await signUp(app, { firstName: `${name}x` })
     await bothFind(
       t,

@@ -7,7 +7,7 @@ import { onEveryEngine } from '../support/engines.ts'
 await onEveryEngine(t, async (t, { build }) => {
   t.test('an account that is remembered as text is sent as the schema would (§4)', async t => {
     const app = await build(t)
-    const names = { firstName: 'O"Hara \\ \u{1f469} \u2028 </script>', lastName: '\u0130\u00df e\u0301' }
+    const names = { firstName: 'O"Hara \\ \u{1f469} \u{10ffff} </script>', lastName: '\u0130\u00df e\u0301' }
     const { token } = await signUp(app)
     const headers = bearer(token)
     const changed = await app.inject({ method: 'PUT', url: '/account', headers, payload: names })

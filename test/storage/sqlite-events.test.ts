@@ -4,7 +4,7 @@ import { Migrator } from 'kysely/migration'
 import t, { type Test } from 'tap'
 import { eventsQuery } from '../../src/storage/event-queries.ts'
 import { migrations } from '../../src/storage/migrations/list.ts'
-import { openDatabase } from '../../src/storage/sqlite/database.ts'
+import { createDatabaseFile, openDatabase } from '../../src/storage/sqlite/database.ts'
 import { FIRST, LAST, logPart } from '../../src/storage/sqlite/events.ts'
 import { queries } from '../../src/storage/sqlite/queries.ts'
 import { SQLITE_DIALECT } from '../../src/storage/sqlite/schema-dialect.ts'
@@ -15,7 +15,9 @@ import { connect, fileOf, open } from './sqlite-support.ts'
 
 /** What there was before events had positions, with data in it. */
 const openBefore = async (t: Test) => {
-  const connection = openDatabase(fileOf(t), 5_000)
+  const file = fileOf(t)
+  createDatabaseFile(file)
+  const connection = openDatabase(file, 5_000)
   const db = new Kysely<unknown>({ dialect: new SqliteDialect({ database: connection }) })
   const { '0003_event_positions': _, ...before } = migrations(SQLITE_DIALECT)
   const { error } = await new Migrator({
