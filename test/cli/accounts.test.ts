@@ -201,7 +201,12 @@ t.test('events --follow writes what comes, until Ctrl-C, and tells where to go o
     const DATABASE_URL = await engine.newDatabase(t)
     const { app } = await start(t, DATABASE_URL)
     await signUp(app)
-    const { nextCursor } = (await app.inject({ url: '/admin/events?sort=at', headers: asAdmin })).json()
+    // On PostgreSQL an event waits for transactions of the other tests' databases.
+    const { nextCursor } = await until(
+      async () => (await app.inject({ url: '/admin/events?sort=at', headers: asAdmin })).json(),
+      ({ results }) => results.length === 1,
+      HEARD_LIMIT * 4,
+    )
     const { id } = await signUp(app)
     const following = runCli(['events', '--follow', '--json', '--cursor', nextCursor], { DATABASE_URL })
     t.teardown(() => following.process.kill('SIGKILL'))
