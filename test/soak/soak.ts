@@ -2,7 +2,8 @@
  * Mixed load for a long time on three instances on a replicated PostgreSQL: two of them are restarted in turn every minute,
  * and the primary is lost in the middle. No request fails, and no memory is lost.
  *
- * A restart empties the heap, so that of the third instance is measured, which is never restarted and has the same load.
+ * A restart empties the heap, so that of the third instance is measured, which is never restarted and has the same load. Its
+ * heap is small, so that its caches, whose capacity follows from the heap's limit, are full before the measuring begins.
  *
  * `npm run test:soak -- --minutes 20 --seed 1`
  */
@@ -36,6 +37,8 @@ const LEAK = { limit: 1, requests: 250_000 }
 
 const MIB = 1_048_576
 
+const SMALL_HEAP = { NODE_OPTIONS: '--max-old-space-size=64' }
+
 /** Milliseconds: until a started instance has to be used again; and after a promotion until the service is back. */
 const USED_AGAIN = 10_000
 const RESTORED = 5_000
@@ -67,7 +70,8 @@ const soak = async (): Promise<Report> => {
   const servers = await Replicated.start(context)
   const env = { DATABASE_URL: servers.url, DRAIN_DELAY: '2s' }
   const pair = await startPair(context, env)
-  const measured = { name: 'C', ...(await startServer('src/server.ts', { ...env, ADMIN_KEY, JWT_SECRET })) }
+  const measuredEnv = { ...env, ADMIN_KEY, JWT_SECRET, ...SMALL_HEAP }
+  const measured = { name: 'C', ...(await startServer('src/server.ts', measuredEnv)) }
   context.teardown(() => measured.stop())
   const users = await createUsers(pair[0], USERS, 'soak')
   const balancer = new Balancer([...pair, measured], journal)
