@@ -1,4 +1,5 @@
 /** The service as a process. Each file runs by itself as well. */
+import './process/database-file.test.ts'
 import './process/shared.test.ts'
 import './process/start.test.ts'
 import './process/stop.test.ts'
