@@ -116,16 +116,3 @@ t.test('figures: what documents say of the bench is what the bench wrote', async
 t.test('no document has a place that is still to be filled', async t => {
   for (const text of [readme, architecture, read('CHANGELOG.md')]) t.notMatch(text, /^[A-Z]{4,}$/m)
 })
-
-t.test('files have one subject: none has over 150 lines', async t => {
-  // The bench installs its peers into a folder of its own.
-  const files = globSync('{src,plugins,routes,bench,scripts}/**/*.{ts,js}', {
-    cwd: PROJECT,
-    exclude: ['**/node_modules/**'],
-  })
-  t.ok(files.includes('bench/peers/better-auth.js'))
-  t.same(
-    files.filter(file => read(file).split('\n').length > 151),
-    [],
-  )
-})
