@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { migrate as migrateTarget } from '../../src/storage/postgres/migrate.ts'
-import { openDatabase } from '../../src/storage/sqlite/database.ts'
+import { createDatabaseFile, openDatabase } from '../../src/storage/sqlite/database.ts'
 import { temporaryFolder } from '../support/build.ts'
 import { runCli } from '../support/cli.ts'
 import { copyHere, makeSource, runCopy, sourceContent, targetContent } from '../support/copy.ts'
@@ -50,6 +50,7 @@ t.test('what is wrong is said in one sentence, without a password, and nothing i
   const path = (name: string) => join(folder, name)
   await makeSource(path('good.db'), 1)
   writeFileSync(path('text.db'), 'no database '.repeat(1_000))
+  createDatabaseFile(path('other.db'))
   const other = openDatabase(path('other.db'), 1_000)
   other.exec('CREATE TABLE users (id text)')
   other.close()
