@@ -17,6 +17,12 @@ const FRAMEWORK: Readonly<Record<string, ErrorName>> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupportedMediaType',
 }
 
+/** What libraries raise when the process has no descriptor left; Node's loader says so in the message alone. */
+const lacksDescriptors = ({ code, message }: Raised): boolean =>
+  code === 'EMFILE' ||
+  code === 'ENFILE' ||
+  (typeof message === 'string' && /too many open files/i.test(message))
+
 interface Raised {
   readonly message?: unknown
   readonly code?: unknown
@@ -59,11 +65,11 @@ export const answerFor = (error: unknown, production: boolean): ErrorAnswer => {
 
 const describe = (error: unknown, production: boolean): ErrorAnswer => {
   if (error instanceof ServiceError) return answerService(error)
-  const { message, code, statusCode, validation } = (
-    typeof error === 'string' ? { message: error } : (error ?? {})
-  ) as Raised
+  const raised = (typeof error === 'string' ? { message: error } : (error ?? {})) as Raised
+  const { message, code, statusCode, validation } = raised
   const known = typeof code === 'string' ? FRAMEWORK[code] : undefined
   if (known !== undefined) return answerService(new ServiceError(known))
+  if (lacksDescriptors(raised)) return answerService(new ServiceError('overloaded'))
   if (Array.isArray(validation)) {
     return { status: 400, headers: {}, body: { errors: fieldErrors(validation as FieldFault[]) } }
   }

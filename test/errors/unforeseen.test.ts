@@ -211,3 +211,22 @@ t.test('each error is logged once with its context (§7.2, DESIGN §3)', async t
     }
   }
 })
+
+t.test('a process without a descriptor left is busy: 503, not an unforeseen error', async t => {
+  // As Node's loader and as the file system say it.
+  const errors = [
+    Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' }),
+    new Error('Cannot read package config: too many open files.'),
+  ]
+  for (const error of errors) {
+    const app = await build(t, {
+      extend: app =>
+        app.get('/fails', async () => {
+          throw error
+        }),
+    })
+    const response = await app.inject({ url: '/fails' })
+    globalErrorOf(t, response, 503, error.message)
+    t.equal(response.headers['retry-after'], '1')
+  }
+})

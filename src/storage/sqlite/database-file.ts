@@ -28,6 +28,13 @@ export interface OpenedFile {
 const SUFFIXES = ['', '-wal', '-shm'] as const
 type Suffix = (typeof SUFFIXES)[number]
 
+export interface LogState {
+  /** Frames in the log. */
+  readonly log: number
+  /** How many of them are in the database's own file. */
+  readonly checkpointed: number
+}
+
 /** How often unlikely bytes are read before they count: SQLite may be writing them. */
 const ATTEMPTS = 3
 
@@ -46,6 +53,14 @@ const contentProblem = (path: string): Problem => ({
   message:
     `the database file ${path} has been overwritten: whatever needs the database is refused (503). Stop the service, put ` +
     'the database in its place that is to be used, remove -wal and -shm unless they belong to it, and start again',
+  isFinal: true,
+  isShared: false,
+})
+
+const diskProblem = (path: string): Problem => ({
+  message:
+    `the disk failed a checkpoint of the database file ${path}, and may have lost what an earlier one has written: whatever ` +
+    `needs the database is refused (503). All of it is in ${path}-wal. Check the disk, and restart the service`,
   isFinal: true,
   isShared: false,
 })
@@ -116,18 +131,18 @@ export const pathProblem = ({ path, ids }: OpenedFile): Problem | null => {
 export class FileContent {
   readonly #file: OpenedFile
   readonly #pageSize: number
-  readonly #countFrames: () => number
+  readonly #readLogState: () => LogState
   #header: Buffer | undefined
   /** What the disk may have after a checkpoint that failed: perhaps none of it was kept. */
   #fallback: Buffer | undefined
   #size = 0
   #problem: Problem | null = null
 
-  /** @param countFrames how many frames the log has by SQLite's account. */
-  constructor(file: OpenedFile, pageSize: number, countFrames: () => number) {
+  /** @param readLogState SQLite's account of the log. */
+  constructor(file: OpenedFile, pageSize: number, readLogState: () => LogState) {
     this.#file = file
     this.#pageSize = pageSize
-    this.#countFrames = countFrames
+    this.#readLogState = readLogState
   }
 
   /** Some 3 µs. @returns `null` when it is what was written. */
@@ -138,7 +153,11 @@ export class FileContent {
     return this.#problem
   }
 
-  /** Runs a checkpoint of this connection. @throws what it throws. */
+  /**
+   * Runs a checkpoint of this connection. One that fails is repeated, and writes its pages anew. But SQLite does not wait for
+   * the disk with one that a reader kept from its end, and never writes those pages again: when the disk fails later, only a
+   * restart, which begins at the start of the log, is sure to have them all.
+   */
   checkpoint(run: () => void): void {
     const before = this.#header
     try {
@@ -146,7 +165,9 @@ export class FileContent {
       this.#fallback = undefined
     } catch (error) {
       this.#fallback ??= before
-      throw error
+      const isDiskFailure = String((error as { code?: unknown }).code).startsWith('SQLITE_IOERR')
+      if (isDiskFailure && this.#readLogState().checkpointed > 0)
+        this.#problem ??= diskProblem(this.#file.path)
     }
   }
 
@@ -177,10 +198,10 @@ export class FileContent {
 
   /** What other processes write meanwhile shows in the number of frames. */
   #isOwnLog(): boolean {
-    let frames = this.#countFrames()
+    let frames = this.#readLogState().log
     for (let attempt = 1; frames > 0 && attempt <= ATTEMPTS; attempt += 1) {
       if (endsWithCommit(this.#file.walFd, frames, this.#pageSize)) return true
-      const now = this.#countFrames()
+      const now = this.#readLogState().log
       if (now !== frames) attempt = 0
       frames = now
     }

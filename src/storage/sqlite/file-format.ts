@@ -24,7 +24,7 @@ const STAMPS_AHEAD = 2 ** 20
 
 /** `undefined` when the file ends before. */
 export const readBytes = (fd: number, size: number, position: number): Buffer | undefined => {
-  const bytes = Buffer.alloc(size)
+  const bytes = Buffer.allocUnsafe(size)
   return readSync(fd, bytes, 0, size, position) === size ? bytes : undefined
 }
 

@@ -9,7 +9,7 @@ import { statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import { openDatabase, stamp } from './database.ts'
-import { FileContent, type Problem, pathProblem } from './database-file.ts'
+import { FileContent, type LogState, type Problem, pathProblem } from './database-file.ts'
 import { prepareOperations } from './operations.ts'
 import type { Call, Failure, Outcome, WriterData, WriterMessage, WriterRequest } from './writer-protocol.ts'
 
@@ -43,16 +43,16 @@ const operations = prepareOperations(db) as unknown as Record<
 >
 const pageSize = db.pragma('page_size', { simple: true }) as number
 const totalChanges = db.prepare<[], number>('SELECT total_changes()').pluck()
-const logState = db.prepare<[], { log: number; checkpointed: number }>('PRAGMA wal_checkpoint(NOOP)')
-const countFrames = (): number => logState.get()?.log ?? 0
-const isLogFull = (): boolean => {
-  const { log = 0, checkpointed = 0 } = logState.get() ?? {}
-  return log - checkpointed >= CHECKPOINT_FRAMES
+const selectLogState = db.prepare<[], LogState>('PRAGMA wal_checkpoint(NOOP)')
+/** As of the last look, which follows each commit. */
+let logState: LogState = { log: 0, checkpointed: 0 }
+const readLogState = (): LogState => {
+  logState = selectLogState.get() ?? logState
+  return logState
 }
-
 const DISK_FULL: Failure = { message: 'the disk is full', code: 'SQLITE_FULL' }
 
-const content = new FileContent(opened, pageSize, countFrames)
+const content = new FileContent(opened, pageSize, readLogState)
 
 const failure = (error: unknown): Failure => ({
   message: error instanceof Error ? error.message : String(error),
@@ -113,12 +113,8 @@ const lookAtFile = (): Problem | null => {
 }
 
 const checkpoint = (): void => {
-  try {
-    content.checkpoint(() => db.pragma('wal_checkpoint(PASSIVE)'))
-    beginsLog = true
-  } catch {
-    // All of it is in the log still, and the next batch tries again: its pages are written anew then.
-  }
+  content.checkpoint(() => db.pragma('wal_checkpoint(PASSIVE)'))
+  beginsLog = true
 }
 
 /** The disk was full for the last batch. */
@@ -139,7 +135,7 @@ const run = (calls: readonly Call[]): void => {
   const isIdle = calls.every(({ operation }) => operation === 'barrier')
   const isProof = calls.some(({ operation }) => operation === 'prove')
   if (isProof && isStillFull()) return fail(DISK_FULL)
-  const endsLog = isLogFull()
+  const endsLog = logState.log - logState.checkpointed >= CHECKPOINT_FRAMES
   const changesBefore = totalChanges.get()
   const outcomes = runBatch.immediate(calls, !isIdle && (beginsLog || endsLog || isProof))
   beginsLog &&= isIdle
@@ -147,7 +143,9 @@ const run = (calls: readonly Call[]): void => {
   const found = lookAtFile()
   if (found !== null) return refuse(found)
   post({ type: 'committed', outcomes, hasWritten: isProof || totalChanges.get() !== changesBefore })
-  if (endsLog) checkpoint()
+  if (!endsLog) return
+  checkpoint()
+  lookAtFile()
 }
 
 /** Nothing that this connection has in memory is relied on after the disk has failed: the next thread opens another one. */
