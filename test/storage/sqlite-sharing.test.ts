@@ -139,3 +139,27 @@ t.test('sqlite: another process that opens and closes the database leaves its lo
   t.equal(stdout, 'SQLITE_BUSY')
   t.equal(statSync(log).ino, ino)
 })
+
+t.test('sqlite: the index that another process is writing is no damage', async t => {
+  const storage = await open(t)
+  const { user } = await add(storage)
+  const other = connect(t)
+  // It holds the lock of writers, and has changed the first of the two copies of the header alone so far. In a process of its
+  // own, since to close a descriptor drops this one's locks.
+  other.exec('BEGIN IMMEDIATE')
+  const flip = `
+    const fs = require('node:fs')
+    const fd = fs.openSync(process.argv[1], 'r+')
+    const byte = Buffer.alloc(1)
+    fs.readSync(fd, byte, 0, 1, 8)
+    byte[0] ^= 1
+    fs.writeSync(fd, byte, 0, 1, 8)`
+  const flipByte = () => promisify(execFile)(process.execPath, ['-e', flip, `${fileOf(t)}-shm`])
+  await flipByte()
+  // Longer than the writer takes between two looks at the file.
+  await sleep(600)
+  await flipByte()
+  other.exec('ROLLBACK')
+  await t.resolves(storage.ping())
+  t.equal((await storage.users.find(user.id))?.id, user.id)
+})

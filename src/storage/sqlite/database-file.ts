@@ -123,7 +123,7 @@ export class FileContent {
   #size = 0
   #problem: Problem | null = null
 
-  /** @param countFrames how many frames the log has by SQLite's account. */
+  /** @param countFrames how many frames the log has by SQLite's account; negative while that cannot be read. */
   constructor(file: OpenedFile, pageSize: number, countFrames: () => number) {
     this.#file = file
     this.#pageSize = pageSize
@@ -154,7 +154,7 @@ export class FileContent {
     const { fd } = this.#file
     for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
       const header = readBytes(fd, HEADER_SIZE, 0)
-      if (header !== undefined && this.#accepts(header)) return !this.#isCutShort(header)
+      if (header !== undefined && this.#accepts(header) && !this.#isCutShort(header)) return true
     }
     return false
   }
@@ -178,13 +178,14 @@ export class FileContent {
   /** What other processes write meanwhile shows in the number of frames. */
   #isOwnLog(): boolean {
     let frames = this.#countFrames()
-    for (let attempt = 1; frames > 0 && attempt <= ATTEMPTS; attempt += 1) {
-      if (endsWithCommit(this.#file.walFd, frames, this.#pageSize)) return true
+    for (let attempt = 1; frames !== 0 && attempt <= ATTEMPTS; attempt += 1) {
+      if (frames > 0 && endsWithCommit(this.#file.walFd, frames, this.#pageSize)) return true
       const now = this.#countFrames()
       if (now !== frames) attempt = 0
       frames = now
     }
-    return frames === 0
+    // Where another process is writing the index, the next look tells.
+    return frames <= 0
   }
 }
 

@@ -44,6 +44,7 @@ const operations = prepareOperations(db) as unknown as Record<
 const pageSize = db.pragma('page_size', { simple: true }) as number
 const totalChanges = db.prepare<[], number>('SELECT total_changes()').pluck()
 const logState = db.prepare<[], { log: number; checkpointed: number }>('PRAGMA wal_checkpoint(NOOP)')
+/** -1 where another process was writing the index of the log at that moment. */
 const countFrames = (): number => logState.get()?.log ?? 0
 const isLogFull = (): boolean => {
   const { log = 0, checkpointed = 0 } = logState.get() ?? {}
