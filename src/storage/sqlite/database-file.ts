@@ -31,6 +31,10 @@ type Suffix = (typeof SUFFIXES)[number]
 /** How often unlikely bytes are read before they count: SQLite may be writing them. */
 const ATTEMPTS = 3
 
+/** Milliseconds between two such reads of the database, which another process's checkpoint may be about to extend. */
+const RETRY = 100
+const PAUSE = new Int32Array(new SharedArrayBuffer(4))
+
 const GONE = 'is not there any more'
 const REPLACED = 'is another file than the one that was opened'
 
@@ -153,6 +157,7 @@ export class FileContent {
   #isOwnDatabase(): boolean {
     const { fd } = this.#file
     for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+      if (attempt > 1) Atomics.wait(PAUSE, 0, 0, RETRY)
       const header = readBytes(fd, HEADER_SIZE, 0)
       if (header !== undefined && this.#accepts(header) && !this.#isCutShort(header)) return true
     }
