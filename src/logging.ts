@@ -28,19 +28,20 @@ const serializeRequest = ({ method, routeOptions, ip }: LoggedRequest): unknown 
   ip: clientAddress(ip),
 })
 
-const NON_BLOCKING = constants.O_WRONLY | constants.O_NONBLOCK
+const NON_BLOCKING = constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY
 
 /**
  * Standard output, to which no write waits. A file description may be shared with other processes (a shell, npm, other
- * programs of a pipeline), each of which can make it blocking again: so a pipe is opened anew, where the system allows it.
+ * programs of a pipeline), each of which can make it blocking again: so a pipe and a terminal are opened anew, where the system
+ * allows it. A process whose write waits does not end: the thread that makes the write is waited for.
  */
 const openStandardOutput = (): number => {
   const output = fstatSync(STANDARD_OUTPUT)
-  if (output.isFIFO()) {
+  if (output.isFIFO() || isatty(STANDARD_OUTPUT)) {
     try {
       return openSync(`/proc/self/fd/${STANDARD_OUTPUT}`, NON_BLOCKING)
     } catch {
-      // No Linux, or a pipe of another user's.
+      // No Linux, or a pipe or a terminal of another user's.
     }
   }
   // To look at it makes it non-blocking.

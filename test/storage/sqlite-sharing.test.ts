@@ -139,3 +139,51 @@ t.test('sqlite: another process that opens and closes the database leaves its lo
   t.equal(stdout, 'SQLITE_BUSY')
   t.equal(statSync(log).ino, ino)
 })
+
+t.test('sqlite: the index that another process is writing is no damage', async t => {
+  const storage = await open(t)
+  const { user } = await add(storage)
+  const other = connect(t)
+  // It holds the lock of writers, and has changed the first of the two copies of the header alone so far. In a process of its
+  // own, since to close a descriptor drops this one's locks.
+  other.exec('BEGIN IMMEDIATE')
+  const flip = `
+    const fs = require('node:fs')
+    const fd = fs.openSync(process.argv[1], 'r+')
+    const byte = Buffer.alloc(1)
+    fs.readSync(fd, byte, 0, 1, 8)
+    byte[0] ^= 1
+    fs.writeSync(fd, byte, 0, 1, 8)`
+  const flipByte = () => promisify(execFile)(process.execPath, ['-e', flip, `${fileOf(t)}-shm`])
+  await flipByte()
+  // Longer than the writer takes between two looks at the file.
+  await sleep(600)
+  await flipByte()
+  other.exec('ROLLBACK')
+  await t.resolves(storage.ping())
+  t.equal((await storage.users.find(user.id))?.id, user.id)
+})
+
+t.test('sqlite: a file that another process shrinks and lets grow is no damage', async t => {
+  const storage = await open(t)
+  await add(storage)
+  const growAndShrink = `
+    const db = new (require('better-sqlite3'))(process.argv[1], { timeout: 30000 })
+    db.exec('CREATE TABLE large (bytes BLOB)')
+    const fill = db.prepare('INSERT INTO large WITH RECURSIVE numbers (number) AS ' +
+      '(SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number < 1500) SELECT randomblob(3000) FROM numbers')
+    for (let round = 0; round < 30; round += 1) {
+      fill.run()
+      db.exec('DELETE FROM large; VACUUM')
+      db.pragma('wal_checkpoint(TRUNCATE)')
+    }
+    db.close()`
+  let isDone = false
+  const done = promisify(execFile)(process.execPath, ['-e', growAndShrink, fileOf(t)]).finally(() => {
+    isDone = true
+  })
+  // The writer looks at the file after each write.
+  while (!isDone) await add(storage)
+  await done
+  await t.resolves(storage.ping())
+})

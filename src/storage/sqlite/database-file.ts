@@ -38,6 +38,10 @@ export interface LogState {
 /** How often unlikely bytes are read before they count: SQLite may be writing them. */
 const ATTEMPTS = 3
 
+/** Milliseconds between two such reads of the database, which another process's checkpoint may be about to extend. */
+const RETRY = 100
+const PAUSE = new Int32Array(new SharedArrayBuffer(4))
+
 const GONE = 'is not there any more'
 const REPLACED = 'is another file than the one that was opened'
 
@@ -138,7 +142,7 @@ export class FileContent {
   #size = 0
   #problem: Problem | null = null
 
-  /** @param readLogState SQLite's account of the log. */
+  /** @param readLogState SQLite's account of the log; negative frames while another process writes the log's index. */
   constructor(file: OpenedFile, pageSize: number, readLogState: () => LogState) {
     this.#file = file
     this.#pageSize = pageSize
@@ -174,8 +178,9 @@ export class FileContent {
   #isOwnDatabase(): boolean {
     const { fd } = this.#file
     for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+      if (attempt > 1) Atomics.wait(PAUSE, 0, 0, RETRY)
       const header = readBytes(fd, HEADER_SIZE, 0)
-      if (header !== undefined && this.#accepts(header)) return !this.#isCutShort(header)
+      if (header !== undefined && this.#accepts(header) && !this.#isCutShort(header)) return true
     }
     return false
   }
@@ -199,13 +204,14 @@ export class FileContent {
   /** What other processes write meanwhile shows in the number of frames. */
   #isOwnLog(): boolean {
     let frames = this.#readLogState().log
-    for (let attempt = 1; frames > 0 && attempt <= ATTEMPTS; attempt += 1) {
-      if (endsWithCommit(this.#file.walFd, frames, this.#pageSize)) return true
+    for (let attempt = 1; frames !== 0 && attempt <= ATTEMPTS; attempt += 1) {
+      if (frames > 0 && endsWithCommit(this.#file.walFd, frames, this.#pageSize)) return true
       const now = this.#readLogState().log
       if (now !== frames) attempt = 0
       frames = now
     }
-    return frames === 0
+    // Where another process is writing the index, the next look tells.
+    return frames <= 0
   }
 }
 
