@@ -1,6 +1,7 @@
 /** `npm run cli -- copy`, run again: what changed since is carried over, and nothing that is later there (DESIGN §7). */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
 import t, { type Test } from 'tap'
 import { newMailedToken } from '../../src/accounts/mailed-token.ts'
 import { openPostgresStorage } from '../../src/storage/postgres/storage.ts'
@@ -17,7 +18,8 @@ import {
   targetContent,
   targetEvents,
 } from '../support/copy.ts'
-import { createDatabase } from '../support/postgres.ts'
+import { createDatabase, query } from '../support/postgres.ts'
+import { until } from '../support/until.ts'
 
 /** The two stores of a test, with `users` users of the source copied. */
 const copied = async (t: Test, users: number) => {
@@ -218,6 +220,34 @@ t.test('a password that was hashed anew in the target ends no session there', as
   await target.sessions.open(opened, 'stronger', eventOf(user.id, NOW, 'user.signed-in'))
   await copyHere(file, url)
   t.ok(await target.sessions.find(opened.id))
+})
+
+/** Each connection of the database that waits for a lock. */
+const WAITING = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+
+t.test('a copy and who removes a user it changes wait for each other in one order', async t => {
+  const { file, url, source, target, added } = await copied(t, 1)
+  const { user, session } = added[0] as Added
+  await source.users.update(user.id, { firstName: 'Here' }, eventOf(user.id, NOW + 9), KEEP)
+  const holder = new pg.Client({ connectionString: url })
+  await holder.connect()
+  t.teardown(() => holder.end())
+  // Holds the removal up between its lock of the user and its writes.
+  await holder.query('BEGIN')
+  await holder.query('SELECT id FROM sessions WHERE id = $1 FOR UPDATE', [session.id])
+  const waiting = (count: number) =>
+    until(
+      () => query(url, WAITING),
+      ({ length }) => length >= count,
+      5_000,
+    )
+  const removal = target.users.remove(eventOf(user.id, NOW + 10, 'user.deleted'), null)
+  await waiting(1)
+  const copying = copyHere(file, url)
+  await waiting(2)
+  await holder.query('COMMIT')
+  t.equal(await removal, 'removed')
+  t.match(await copying, { removed: 1, complete: true })
 })
 
 t.test('the audit log is copied once, and erased addresses stay erased', async t => {
