@@ -196,8 +196,7 @@ t.test('a user who was deleted and imported again stays', async t => {
   if (!(inSource && inTarget)) throw new Error('too few')
   const importInto = (storage: typeof source, { user }: Added) =>
     storage.transfers.importUsers([{ ...user, lastRequestAt: null, version: 1 }], [eventOf(user.id, NOW + 2)])
-  for (const { user } of added)
-    await source.users.remove(eventOf(user.id, NOW + 1, 'user.deleted'), null)
+  for (const { user } of added) await source.users.remove(eventOf(user.id, NOW + 1, 'user.deleted'), null)
   await importInto(source, inSource)
   t.match(await copyHere(file, url), { unchanged: 1, deleted: 1 })
   await importInto(target, inTarget)
