@@ -1,4 +1,5 @@
 /** Whose an e-mail address is: shown by using a link that was mailed to it. */
+import type { DeferredWork } from '../concurrency/deferred-work.ts'
 import { ServiceError } from '../errors.ts'
 import { type Actor, type EventType, newEvent } from '../users/event.ts'
 import type { User } from '../users/user.ts'
@@ -18,6 +19,7 @@ export interface EmailAddressesParts {
   readonly users: UserStore
   readonly mailedTokens: MailedTokenStore
   readonly mails: Mails
+  readonly later: DeferredWork
   readonly confirmation: PasswordConfirmation
   readonly takenEmails: TakenEmails
   /** Whether nobody may learn which addresses have accounts. */
@@ -52,7 +54,7 @@ export class EmailAddresses {
    * `tooManyRequests`, and as {@link PasswordConfirmation.confirmed}
    */
   async requestChange(user: User, change: EmailChange, actor: Actor, signal?: AbortSignal): Promise<void> {
-    const { users, mailedTokens, mails, confirmation, takenEmails, requireEmailVerification, clock } =
+    const { users, mailedTokens, mails, later, confirmation, takenEmails, requireEmailVerification, clock } =
       this.#parts
     const { email, password } = change
     const add = async (verifiedHash: string) => {
@@ -71,7 +73,8 @@ export class EmailAddresses {
       add,
     )
     if (added === 'tooManyMails') throw tooManyMails()
-    if (added.isTaken) await takenEmails.tellHolder(email, actor.ip)
+    // Later, so that the time of the answer does not tell.
+    if (added.isTaken) later.run(async () => void (await takenEmails.tellHolder(email, actor.ip)))
     else mails.newEmail(email, added.token)
     mails.emailChangeRequested(user.email, email)
   }

@@ -24,11 +24,9 @@ const visible = (text: string): string => text.normalize('NFKC').replaceAll(INVI
 /** In this one in any letter case too: so whole passwords are compared (NIST SP 800-63B-4 §3.1.1.2). */
 const folded = (text: string): string => visible(text).trim().toLowerCase()
 
-/** The shortest part that makes up all of it when it is repeated, `null` when there is none. */
+/** The shortest part that makes up all of it when it is repeated, the last time perhaps not whole; `null` when there is none. */
 const repeatedPart = (characters: readonly string[]): readonly string[] | null => {
-  const { length } = characters
-  for (let part = 1; part <= length / 2; part += 1) {
-    if (length % part !== 0) continue
+  for (let part = 1; part <= characters.length / 2; part += 1) {
     if (characters.every((character, index) => character === characters[index % part]))
       return characters.slice(0, part)
   }

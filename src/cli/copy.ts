@@ -84,7 +84,7 @@ export const copyCommand = (program: Command): void => {
   program
     .command('copy')
     .description(
-      'Copy users and sessions from an SQLite file to a PostgreSQL database; run again, what is missing and what has changed',
+      'Copy users, sessions, e-mail tokens and the audit log from an SQLite file to a PostgreSQL database; run again, what is missing and what has changed',
     )
     .requiredOption('--from <url>', 'sqlite:<path of a file>, which is only read')
     .requiredOption(

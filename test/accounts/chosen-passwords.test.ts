@@ -43,6 +43,7 @@ const REFUSED: Readonly<Record<string, readonly string[]>> = {
     ],
     ...['🦊🐙'.repeat(64), 'x'.repeat(128), '\u0301'.repeat(8), 'abcabcabcabc', 'password1password1'],
     ...['abcdefghabcdefgh', 'lkjhgfdslkjhgfds'],
+    ...['a a a a a a a a', 'abcabcab', '1231231231', 'qwert qwert ', 'password1password1p'],
   ],
   [PATTERN]: [
     ...['87654321', '987654321', 'abcdefgh', 'ABCDEFGH', 'AbCdEfGh', 'acegikmo', 'zyxwvuts', 'абвгдежз'],
@@ -86,6 +87,7 @@ const ACCEPTED: readonly string[] = [
     '1234567x',
     ' kV7#pq2 ',
     'aaaaaaab',
+    'banana banana',
   ],
   ...['٣٧١٩٢٨٤٦', 'پسورد\u200cخوب ۷', '👩‍👩‍👧‍👦 und 🏳️‍🌈'],
 ]

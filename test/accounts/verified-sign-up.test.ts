@@ -1,12 +1,14 @@
 /** REQUIRE_EMAIL_VERIFICATION=true: nobody learns who has an account, and nobody signs in unverified (DESIGN §9). */
 import type { FastifyInstance } from 'fastify'
+import pg from 'pg'
 import t, { type Test } from 'tap'
 import { accountOf, call, changeEmail, forgot, reset, verify } from '../support/account-life.ts'
-import { accountStatus, asAdmin, freshEmail, PASSWORD, signIn, updateUser } from '../support/build.ts'
+import { accountStatus, asAdmin, build, freshEmail, PASSWORD, signIn, updateUser } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-answer.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { mailbox, SUBJECT } from '../support/mailbox.ts'
+import { createDatabase } from '../support/postgres.ts'
 
 const NEW = 'another long pass phrase 8'
 
@@ -166,4 +168,26 @@ await onEveryEngine(t, async (t, { build }) => {
     errorsAt(t, await ask(app, email), 409, ['email'])
     t.strictSame(await mailbox(app).final(email), [SUBJECT.verification])
   })
+})
+
+t.test('the answer waits for nothing that only an address with an account needs', async t => {
+  const url = await createDatabase(t)
+  const env = { REQUIRE_EMAIL_VERIFICATION: 'true', DATABASE_URL: url }
+  const app = await build(t, { hashing: quickHashing, env })
+  const mails = mailbox(app)
+  const [holder, other] = [freshEmail(), freshEmail()]
+  for (const email of [holder, other]) {
+    await call(app, 'POST', '/account/sign-up', { email, password: PASSWORD })
+    await verify(app, await mails.token(email, 'verification'))
+  }
+  const { accessToken } = (await signIn(app, other)).json()
+  const lock = new pg.Client({ connectionString: url })
+  await lock.connect()
+  t.teardown(() => lock.end())
+  await lock.query('BEGIN')
+  await lock.query('SELECT FROM users WHERE email = $1 FOR UPDATE', [holder])
+  const answer = await changeEmail(app, accessToken, { email: holder, password: PASSWORD })
+  t.equal(answer.statusCode, 202)
+  await lock.query('COMMIT')
+  t.ok(await mails.token(holder, 'accountExists'))
 })

@@ -1,6 +1,7 @@
 /** `npm run cli -- copy`, run again: what changed since is carried over, and nothing that is later there (DESIGN §7). */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
 import t, { type Test } from 'tap'
 import { newMailedToken } from '../../src/accounts/mailed-token.ts'
 import { openPostgresStorage } from '../../src/storage/postgres/storage.ts'
@@ -17,7 +18,8 @@ import {
   targetContent,
   targetEvents,
 } from '../support/copy.ts'
-import { createDatabase } from '../support/postgres.ts'
+import { createDatabase, query } from '../support/postgres.ts'
+import { until } from '../support/until.ts'
 
 /** The two stores of a test, with `users` users of the source copied. */
 const copied = async (t: Test, users: number) => {
@@ -163,6 +165,88 @@ t.test('what was deleted or revoked in the source ends in the target too', async
     'who was changed later stays',
   )
   t.ok(await target.sessions.find(untouched.session.id))
+})
+
+t.test('what was used or ended in the source ends, whoever changed the user last', async t => {
+  const { file, url, source, target, added } = await copied(t, 2)
+  const [kept, inConflict] = added
+  if (!(kept && inConflict)) throw new Error('too few')
+  const { stored } = newMailedToken('passwordReset', kept.user.id, kept.user.email, NOW)
+  await source.mailedTokens.add(stored, eventOf(kept.user.id, NOW, 'password.reset-requested'), null)
+  await copyHere(file, url)
+  const mailedThere = newMailedToken('passwordReset', kept.user.id, kept.user.email, NOW + 1).stored
+  await target.mailedTokens.add(mailedThere, eventOf(kept.user.id, NOW, 'password.reset-requested'), null)
+  await target.users.update(kept.user.id, { firstName: 'There' }, eventOf(kept.user.id, NOW + 9), KEEP)
+  const reset = eventOf(kept.user.id, NOW + 5, 'password.reset')
+  await source.mailedTokens.resetPassword(stored, sessionOf(kept.user.id), 'new hash', reset)
+  await add(target, { email: 'taken@example.com' })
+  const { id } = inConflict.user
+  await source.users.update(id, { email: 'taken@example.com' }, eventOf(id, NOW + 1), KEEP)
+  await source.sessions.end(inConflict.session.id, eventOf(id, NOW + 2, 'session.ended'))
+
+  t.match(await copyHere(file, url), { kept: 1, conflicts: 1 })
+  t.equal(await target.mailedTokens.find(stored.digest, NOW), undefined)
+  t.ok(await target.mailedTokens.find(mailedThere.digest, NOW), 'what was mailed by the target stays')
+  t.equal(await target.sessions.find(inConflict.session.id), undefined)
+})
+
+t.test('a user who was deleted and imported again stays', async t => {
+  const { file, url, source, target, added } = await copied(t, 2)
+  const [inSource, inTarget] = added
+  if (!(inSource && inTarget)) throw new Error('too few')
+  const importInto = (storage: typeof source, { user }: Added) =>
+    storage.transfers.importUsers([{ ...user, lastRequestAt: null, version: 1 }], [eventOf(user.id, NOW + 2)])
+  for (const { user } of added) await source.users.remove(eventOf(user.id, NOW + 1, 'user.deleted'), null)
+  await importInto(source, inSource)
+  t.match(await copyHere(file, url), { unchanged: 1, deleted: 1 })
+  await importInto(target, inTarget)
+  t.match(await copyHere(file, url), { unchanged: 1, deleted: 0 })
+  for (const { user } of added) t.ok(await target.users.find(user.id))
+  const deletions = { filter: { type: 'user.deleted' }, beforeId: null, limit: 100 } as const
+  const events = await target.events.list(deletions)
+  t.strictSame(
+    events.map(({ userId }) => userId),
+    [inTarget.user.id],
+    'of whom the copy deleted',
+  )
+})
+
+t.test('a password that was hashed anew in the target ends no session there', async t => {
+  const { file, url, target, added } = await copied(t, 1)
+  const { user } = added[0] as Added
+  await target.accounts.rehash(user.id, user.passwordHash, 'stronger')
+  const opened = sessionOf(user.id)
+  await target.sessions.open(opened, 'stronger', eventOf(user.id, NOW, 'user.signed-in'))
+  await copyHere(file, url)
+  t.ok(await target.sessions.find(opened.id))
+})
+
+/** Each connection of the database that waits for a lock. */
+const WAITING = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+
+t.test('a copy and who removes a user it changes wait for each other in one order', async t => {
+  const { file, url, source, target, added } = await copied(t, 1)
+  const { user, session } = added[0] as Added
+  await source.users.update(user.id, { firstName: 'Here' }, eventOf(user.id, NOW + 9), KEEP)
+  const holder = new pg.Client({ connectionString: url })
+  await holder.connect()
+  t.teardown(() => holder.end())
+  // Holds the removal up between its lock of the user and its writes.
+  await holder.query('BEGIN')
+  await holder.query('SELECT id FROM sessions WHERE id = $1 FOR UPDATE', [session.id])
+  const waiting = (count: number) =>
+    until(
+      () => query(url, WAITING),
+      ({ length }) => length >= count,
+      5_000,
+    )
+  const removal = target.users.remove(eventOf(user.id, NOW + 10, 'user.deleted'), null)
+  await waiting(1)
+  const copying = copyHere(file, url)
+  await waiting(2)
+  await holder.query('COMMIT')
+  t.equal(await removal, 'removed')
+  t.match(await copying, { removed: 1, complete: true })
 })
 
 t.test('the audit log is copied once, and erased addresses stay erased', async t => {

@@ -63,8 +63,10 @@ const copySlices = async (source: Source, target: Target, options: CopyOptions):
 
   let done = 0
   let complete = true
-  // First: it frees e-mails that others may have taken since.
-  for (const deleted of source.deletedUsers(SLICE)) {
+  const copiedEvents = await target.copiedEvents(source.identity)
+  // First: it frees e-mails that others may have taken since. Deletions of an earlier copy are done: whoever is there again
+  // was imported since.
+  for (const deleted of source.deletedUsers(copiedEvents, SLICE)) {
     complete &&= !signal.aborted
     if (!complete) break
     report.deleted += await target.delete(deleted)
@@ -87,7 +89,7 @@ const copySlices = async (source: Source, target: Target, options: CopyOptions):
     conflicts += found.length
     told.push(...found.slice(0, MAX_TOLD - told.length))
   }
-  for (const events of source.events(await target.copiedEvents(source.identity), SLICE)) {
+  for (const events of source.events(copiedEvents, SLICE)) {
     complete &&= !signal.aborted
     if (!complete) break
     report.events += await target.addEvents(source.identity, events)

@@ -16,8 +16,10 @@ export interface Conflict {
 
 export interface Plan {
   readonly added: readonly SourceUser[]
-  /** Changed in the source since: they are made as they are there, sessions included. */
+  /** Changed in the source since: they are made as they are there. */
   readonly changed: readonly SourceUser[]
+  /** Those among `changed` of whom the moment of the change tells so: sessions are made as they are there, too. */
+  readonly later: readonly SourceUser[]
   readonly unchanged: readonly SourceUser[]
   /** Changed in the target since: left alone. */
   readonly kept: readonly SourceUser[]
@@ -70,7 +72,9 @@ export const plan = (
     }
     if (blocked.size === 0) {
       const { unchanged = [], kept = [], removed = [] } = Object.fromEntries(verdicts)
-      return { added, changed, unchanged, kept, removed, conflicts, moving: [...moving] }
+      // A password that was hashed anew, on either side, ends nothing.
+      const later = changed.filter(({ id, updated_at }) => byId.get(id)?.updated_at !== updated_at)
+      return { added, changed, later, unchanged, kept, removed, conflicts, moving: [...moving] }
     }
     added = added.filter(user => !blocked.has(user))
     changed = changed.filter(user => !blocked.has(user))

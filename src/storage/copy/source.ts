@@ -23,7 +23,7 @@ export type SourceMailedToken = Readonly<
   Record<(typeof MAILED_TOKEN_COLUMNS)[number] | 'user_id', string | number>
 > & { readonly digest: string }
 
-/** A user whom the audit log of the source knows as deleted. */
+/** A user who was deleted in the source, by its audit log, and is not there again. */
 export interface DeletedUser {
   readonly id: string
   /** Milliseconds since the epoch. */
@@ -152,15 +152,16 @@ export class Source {
     return users.filter(({ id }) => ids.has(id))
   }
 
-  /** Users whom the audit log knows as deleted, `size` at a time. */
-  *deletedUsers(size: number): Generator<readonly DeletedUser[]> {
-    const select = this.#db.prepare<[string, number], DeletedUser & { readonly event: string }>(
-      `SELECT user_id AS id, at, id AS event FROM events
-       WHERE type = 'user.deleted' AND id > ? ORDER BY id LIMIT ?`,
+  /** Users who were deleted behind a position of the audit log, `size` at a time. An import may have brought some back. */
+  *deletedUsers(after: number, size: number): Generator<readonly DeletedUser[]> {
+    const select = this.#db.prepare<[number, number], DeletedUser & { readonly position: number }>(
+      `SELECT user_id AS id, at, position FROM events
+       WHERE type = 'user.deleted' AND position > ? AND NOT EXISTS (SELECT 1 FROM users WHERE users.id = user_id)
+       ORDER BY position LIMIT ?`,
     )
-    for (let deleted = select.all('', size); deleted.length > 0; ) {
+    for (let deleted = select.all(after, size); deleted.length > 0; ) {
       yield deleted
-      deleted = select.all(deleted.at(-1)?.event ?? '', size)
+      deleted = select.all(deleted.at(-1)?.position ?? 0, size)
     }
   }
 

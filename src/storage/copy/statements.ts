@@ -48,7 +48,10 @@ export const noteCopiedEvents = (source: string, position: number): Statement =>
   values: [source, position],
 })
 
-/** Without the addresses of users who were deleted in the target: their removal has erased them. */
+/**
+ * Without the addresses of users who were deleted in the target: their removal has erased them. Without the deletion of who
+ * is in the target: changed there since, or imported again.
+ */
 export const addEvents = (events: readonly SourceEvent[]): Statement => ({
   name: 'copy-add-events',
   text: `WITH removed AS (SELECT DISTINCT user_id FROM events WHERE type = 'user.deleted' AND user_id = ANY($${EVENT_COLUMNS.indexOf('user_id') + 1}))
@@ -56,7 +59,9 @@ export const addEvents = (events: readonly SourceEvent[]): Statement => ({
     SELECT id, at, type, actor_type, actor_id, user_id,
       CASE WHEN actor_type <> 'adminKey' AND user_id IN (SELECT user_id FROM removed) THEN NULL ELSE ip END, details
     FROM unnest(${arrays(EVENT_COLUMNS, 1)}) AS given (${EVENT_COLUMNS.join(', ')})
-    WHERE NOT EXISTS (SELECT 1 FROM events AS had WHERE had.id = given.id) ORDER BY id RETURNING id`,
+    WHERE NOT EXISTS (SELECT 1 FROM events AS had WHERE had.id = given.id)
+      AND NOT (type = 'user.deleted' AND EXISTS (SELECT 1 FROM users WHERE users.id = given.user_id))
+    ORDER BY id RETURNING id`,
   values: arraysOf(EVENT_COLUMNS, events),
 })
 
@@ -126,7 +131,7 @@ const removeMissing = (table: string, key: string, onlyCopied: boolean): string 
   )
   DELETE FROM ${table} USING missing WHERE ${table}.${key} = missing.${key} RETURNING missing.user_id AS id`
 
-/** Of users who were changed in the source: a disabling or a new password ends sessions that were opened in the target too. */
+/** Of users who were changed later in the source: a disabling or a new password ends sessions that were opened in the target too. */
 export const endMissingSessions = (userIds: readonly string[], kept: readonly string[]): Statement => ({
   name: 'copy-end-missing-sessions',
   text: removeMissing('sessions', 'id', false),
@@ -140,9 +145,17 @@ export const endCopiedSessions = (userIds: readonly string[], kept: readonly str
   values: [userIds, kept],
 })
 
+/** Of users who were changed later in the source. */
 export const removeMissingTokens = (userIds: readonly string[], kept: readonly string[]): Statement => ({
   name: 'copy-remove-missing-tokens',
   text: removeMissing('mailed_tokens', 'digest', false),
+  values: [userIds, kept],
+})
+
+/** Of all others: tokens that were used or ended in the source. One that was mailed by the target stays. */
+export const removeCopiedTokens = (userIds: readonly string[], kept: readonly string[]): Statement => ({
+  name: 'copy-remove-copied-tokens',
+  text: removeMissing('mailed_tokens', 'digest', true),
   values: [userIds, kept],
 })
 

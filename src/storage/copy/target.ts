@@ -76,11 +76,13 @@ export class Target {
     return this.#transaction(async () => {
       const copied = new Set(idsOf(await this.#run<Identified>(statements.copiedBefore(users))))
       const planned = plan(users, await this.#run<UserColumns>(statements.held(users)), copied)
-      const { added, changed, unchanged, kept } = planned
+      const { added, changed, later, unchanged, kept } = planned
       // First, for it frees e-mails that those who are added may have.
       if (changed.length > 0) await this.#change(planned, source)
       if (added.length > 0) await this.#run(statements.addUsers(added))
-      await this.#endSessions([...unchanged, ...kept], source)
+      const made = new Set(later)
+      const others = users.filter(user => !made.has(user))
+      await this.#revoke(others, source)
       const present = [...added, ...changed, ...unchanged]
       await this.#run(statements.noteCopied(idsOf([...present, ...kept])))
       const sessions = await this.#writeSessions(present, kept, source)
@@ -134,17 +136,18 @@ export class Target {
     return result
   }
 
-  async #change({ changed, moving }: Plan, source: Source): Promise<void> {
+  async #change({ changed, later, moving }: Plan, source: Source): Promise<void> {
     if (moving.length > 0) await this.#run(statements.freeEmails(moving))
     await this.#run(statements.changeUsers(changed))
-    const ids = idsOf(changed)
-    await this.#run(statements.endMissingSessions(ids, source.sessionIds(changed)))
-    await this.#run(statements.removeMissingTokens(ids, source.mailedTokenDigests(changed)))
-    await this.#run(notification(ids))
+    const ids = idsOf(later)
+    await this.#run(statements.endMissingSessions(ids, source.sessionIds(later)))
+    await this.#run(statements.removeMissingTokens(ids, source.mailedTokenDigests(later)))
+    await this.#run(notification(idsOf(changed)))
   }
 
-  /** Sessions that the source has ended since: an end of a session does not change its user. */
-  async #endSessions(users: readonly SourceUser[], source: Source): Promise<void> {
+  /** What the source has revoked since of users who do not become as they are there, or have only ended a session. */
+  async #revoke(users: readonly SourceUser[], source: Source): Promise<void> {
+    await this.#run(statements.removeCopiedTokens(idsOf(users), source.mailedTokenDigests(users)))
     const some = source.withEndedSessions(users)
     if (some.length === 0) return
     const statement = statements.endCopiedSessions(idsOf(some), source.sessionIds(some))

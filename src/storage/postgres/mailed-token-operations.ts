@@ -8,7 +8,7 @@ import type { UserRefusal } from '../../users/user-store.ts'
 import type { Database, Run } from './database.ts'
 import { record, recordAndNotify } from './event-operations.ts'
 import { addSessionStatement, END_SESSIONS } from './session-statements.ts'
-import { lockUser, refusalOf } from './user-locks.ts'
+import { LOCK_TABLE, lockUser, refusalOf } from './user-locks.ts'
 import { DROP_TOKENS, isEmailTaken, readChanged } from './user-operations.ts'
 
 const ADD_TOKEN = `INSERT INTO mailed_tokens (user_key, digest, purpose, email, created_at, expires_at)
@@ -32,6 +32,7 @@ const RESET_HASH = `UPDATE users SET password_hash = $4, email_verified = 1, upd
 const DROP_TOKEN = 'DELETE FROM mailed_tokens WHERE digest = $1'
 
 const isUsable = async (run: Run, { digest, userId }: MailedToken, now: number): Promise<boolean> => {
+  await run(LOCK_TABLE)
   if (refusalOf(await lockUser(run, userId)) !== null) return false
   return (await run({ text: IS_USABLE, values: [digest, now, userId] })).length === 1
 }

@@ -3,7 +3,7 @@
  * come after those of all who held the lock before.
  */
 import type { UserRefusal } from '../../users/user-store.ts'
-import type { Run } from './database.ts'
+import type { Run, Statement } from './database.ts'
 
 /** A locked user: whether disabled, and whether the hash that was given is the password's, if one was. */
 export interface LockedUser {
@@ -21,6 +21,12 @@ export const refusalOf = (user: LockedUser | undefined, onlyEnabled = true): Use
   if (onlyEnabled && user.disabled === 1) return 'accountDisabled'
   return user.verified ? null : 'passwordChanged'
 }
+
+/**
+ * For transactions that change or remove a user whom they have locked before: a copy into this database locks the table, then
+ * users (`src/storage/copy/target.ts`). In the other order the two would wait for each other.
+ */
+export const LOCK_TABLE: Statement = { text: 'LOCK TABLE users IN ROW EXCLUSIVE MODE', values: [] }
 
 type Strength = 'NO KEY UPDATE' | 'UPDATE'
 

@@ -19,7 +19,7 @@ import type { Database, Run, Statement } from './database.ts'
 import { eventValues, recordAndNotify, recordRemoval } from './event-operations.ts'
 import { parameters, valuesOf } from './parameters.ts'
 import { END_SESSIONS } from './session-statements.ts'
-import { lockUser, refusalOf } from './user-locks.ts'
+import { LOCK_TABLE, lockUser, refusalOf } from './user-locks.ts'
 
 export const isEmailTaken = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && error.code === '23505' && error.constraint === 'users_by_email'
@@ -139,6 +139,7 @@ export const userOperations = (database: Database) => ({
   async removeUser(event: AuditEvent, verifiedHash: string | null): Promise<'removed' | UserRefusal> {
     const { userId } = event
     return database.transaction(async run => {
+      await run(LOCK_TABLE)
       const refused = refusalOf(await lockUser(run, userId, verifiedHash, 'UPDATE'), verifiedHash !== null)
       if (refused !== null) return refused
       // In the order in which moments of sessions are noted: what the removal takes along has none.
