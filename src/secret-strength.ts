@@ -79,8 +79,12 @@ const MEASURED = 256
  */
 const bitsNeeded = ({ length }: string): number => Math.min(2.5 * length, 64)
 
+/** `<a 32 character secret>`, `${JWT_SECRET}`: what a template was to be filled with. */
+const PLACEHOLDER = /^(?:<.*>|\$\{.*\}|\{\{.*\}\})$/
+
 /** @returns why a secret is no secret, in words that follow its name; `null` when nothing speaks against it. */
 export const weakness = (secret: string): string | null => {
+  if (PLACEHOLDER.test(secret)) return 'is a placeholder'
   const text = secret.slice(0, MEASURED).toLowerCase()
   if (countNews(text) * bitsOfCharacter(text) < bitsNeeded(text)) return 'is too easy to guess'
   return isPublished(secret) ? 'is a published example' : null

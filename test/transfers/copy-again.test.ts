@@ -249,6 +249,49 @@ t.test('a copy and who removes a user it changes wait for each other in one orde
   t.match(await copying, { removed: 1, complete: true })
 })
 
+t.test('a later change in the source undoes no disabling and no new password of the target', async t => {
+  const { file, url, source, target, added } = await copied(t, 3)
+  const [disabled, changed, enabled] = added
+  if (!(disabled && changed && enabled)) throw new Error('too few')
+  await target.users.update(
+    disabled.user.id,
+    { disabled: true },
+    eventOf(disabled.user.id, NOW + 8, 'user.disabled'),
+    END,
+  )
+  const fresh = sessionOf(changed.user.id)
+  const { id, passwordHash } = changed.user
+  await target.accounts.changePassword(
+    fresh,
+    passwordHash,
+    'another',
+    eventOf(id, NOW + 8, 'password.changed'),
+  )
+  for (const user of [disabled, changed, enabled].map(({ user }) => user)) {
+    await source.users.update(user.id, { firstName: 'Renamed' }, eventOf(user.id, NOW + 9), KEEP)
+    await source.sessions.open(sessionOf(user.id), user.passwordHash, eventOf(user.id))
+  }
+  t.match(await copyHere(file, url), { changed: 3 })
+  t.match(await target.users.find(disabled.user.id), { firstName: 'Renamed', disabled: true })
+  t.match(await target.users.findByEmail(changed.user.email), {
+    user: { firstName: 'Renamed' },
+    passwordHash: 'another',
+  })
+  t.ok(await target.sessions.find(fresh.id), 'the session of the new password stays')
+  for (const { user } of [disabled, changed]) {
+    const sessions = await target.sessions.list(user.id, NOW, 0, 10)
+    t.equal(sessions.length, user === changed.user ? 1 : 0, 'no session of the old password comes')
+  }
+  await source.users.update(
+    disabled.user.id,
+    { disabled: false },
+    eventOf(disabled.user.id, NOW + 10, 'user.enabled'),
+    KEEP,
+  )
+  await copyHere(file, url)
+  t.match(await target.users.find(disabled.user.id), { disabled: false }, 'enabled later in the source')
+})
+
 t.test('the audit log is copied once, and erased addresses stay erased', async t => {
   const { file, url, source, target, added } = await copied(t, 3)
   const [deletedHere, deletedThere, other] = added

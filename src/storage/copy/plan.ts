@@ -30,6 +30,39 @@ export interface Plan {
   readonly moving: readonly string[]
 }
 
+/** When a user was last disabled or enabled, and last given another password; 0 for never. Milliseconds since the epoch. */
+export interface AccessChanges {
+  readonly id: string
+  readonly status: number
+  readonly password: number
+}
+
+/** Selects {@link AccessChanges} from the audit log, on both engines. */
+export const ACCESS_CHANGES = `events.user_id AS id,
+  coalesce(max(at) FILTER (WHERE events.type IN ('user.disabled', 'user.enabled')), 0) AS status,
+  coalesce(max(at) FILTER (WHERE events.type IN ('password.changed', 'password.reset')), 0) AS password`
+
+/**
+ * A user as the source has one, but disabled and with the password as in the target where that was changed there later: a
+ * later rename in the source must not undo it.
+ * @returns `user` itself where the source's changes of access are the later ones.
+ */
+export const withLaterAccess = (
+  user: SourceUser,
+  target: UserColumns,
+  ours: AccessChanges | undefined,
+  theirs: AccessChanges | undefined,
+): SourceUser => {
+  const keepsStatus = (theirs?.status ?? 0) > (ours?.status ?? 0)
+  const keepsPassword = (theirs?.password ?? 0) > (ours?.password ?? 0)
+  if (!keepsStatus && !keepsPassword) return user
+  return {
+    ...user,
+    ...(keepsStatus && { disabled: target.disabled }),
+    ...(keepsPassword && { password_hash: target.password_hash }),
+  }
+}
+
 type Verdict = 'added' | 'changed' | 'unchanged' | 'kept' | 'removed'
 
 /**

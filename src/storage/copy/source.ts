@@ -8,7 +8,7 @@ import { SESSION_COLUMNS, type SessionRow, USER_COLUMNS } from '../rows.ts'
 import type { SessionsTable } from '../schema.ts'
 import { SQLITE_DIALECT } from '../sqlite/schema-dialect.ts'
 import { CopyFault } from './fault.ts'
-import type { SourceUser } from './plan.ts'
+import { ACCESS_CHANGES, type AccessChanges, type SourceUser } from './plan.ts'
 
 /** A session of the source, with its user's id in place of the source's number. */
 export interface SourceSession extends SessionRow {
@@ -150,6 +150,15 @@ export class Source {
     const select = this.#db.prepare<[string], string>(SELECT_WITH_ENDED_SESSIONS).pluck()
     const ids = new Set(select.all(JSON.stringify(users.map(({ id }) => id))))
     return users.filter(({ id }) => ids.has(id))
+  }
+
+  /** What the audit log tells of these users' access. */
+  accessChanges(users: readonly SourceUser[]): readonly AccessChanges[] {
+    const select = this.#db.prepare<[string], AccessChanges>(
+      `SELECT ${ACCESS_CHANGES} FROM json_each(?) AS given
+       CROSS JOIN events ON events.user_id = given.value GROUP BY events.user_id`,
+    )
+    return select.all(JSON.stringify(users.map(({ id }) => id)))
   }
 
   /** Users who were deleted behind a position of the audit log, `size` at a time. An import may have brought some back. */

@@ -4,7 +4,7 @@ import { EVENT_COLUMNS } from '../event-rows.ts'
 import type { Statement } from '../postgres/database.ts'
 import { arrays, arraysOf } from '../postgres/parameters.ts'
 import { SESSION_COLUMNS, USER_COLUMNS } from '../rows.ts'
-import type { SourceUser } from './plan.ts'
+import { ACCESS_CHANGES, type SourceUser } from './plan.ts'
 import {
   type DeletedUser,
   MAILED_TOKEN_COLUMNS,
@@ -119,6 +119,12 @@ export const changeUsers = (users: readonly SourceUser[]): Statement => ({
   text: `UPDATE users SET ${USER_COLUMNS.map(column => `${column} = given.${column}`).join(', ')}
     FROM unnest(${arrays(USER_COLUMNS, 1)}) AS given (${columns}) WHERE users.id = given.id`,
   values: arraysOf(USER_COLUMNS, users),
+})
+
+export const accessChanges = (users: readonly SourceUser[]): Statement => ({
+  name: 'copy-access-changes',
+  text: `SELECT ${ACCESS_CHANGES} FROM events WHERE user_id = ANY($1::text[]) GROUP BY user_id`,
+  values: [idsOf(users)],
 })
 
 /** Deletes rows of these users that the source does not have (any more). Locks in the order of keys, as everybody does. */

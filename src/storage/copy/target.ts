@@ -6,7 +6,7 @@ import { Hosts } from '../postgres/hosts.ts'
 import { migrate } from '../postgres/migrate.ts'
 import type { UserColumns } from '../rows.ts'
 import { CopyFault } from './fault.ts'
-import { type Plan, plan, type SourceUser } from './plan.ts'
+import { type AccessChanges, type Plan, plan, type SourceUser, withLaterAccess } from './plan.ts'
 import type { DeletedUser, Source, SourceEvent } from './source.ts'
 import * as statements from './statements.ts'
 
@@ -75,15 +75,21 @@ export class Target {
   write(users: readonly SourceUser[], source: Source): Promise<Written> {
     return this.#transaction(async () => {
       const copied = new Set(idsOf(await this.#run<Identified>(statements.copiedBefore(users))))
-      const planned = plan(users, await this.#run<UserColumns>(statements.held(users)), copied)
-      const { added, changed, later, unchanged, kept } = planned
+      const held = await this.#run<UserColumns>(statements.held(users))
+      const planned = plan(users, held, copied)
+      const { added, unchanged, moving } = planned
+      const changed = await this.#withLaterAccess(planned.changed, held, source)
+      const asInSource = new Set(planned.changed.filter((user, index) => changed[index] === user))
+      const later = planned.later.filter(user => asInSource.has(user))
+      // Their sessions and tokens are those of the target, as are those of users who changed later there.
+      const kept = [...planned.kept, ...planned.changed.filter(user => !asInSource.has(user))]
       // First, for it frees e-mails that those who are added may have.
-      if (changed.length > 0) await this.#change(planned, source)
+      if (changed.length > 0) await this.#change({ changed, later, moving }, source)
       if (added.length > 0) await this.#run(statements.addUsers(added))
       const made = new Set(later)
       const others = users.filter(user => !made.has(user))
       await this.#revoke(others, source)
-      const present = [...added, ...changed, ...unchanged]
+      const present = [...added, ...asInSource, ...unchanged]
       await this.#run(statements.noteCopied(idsOf([...present, ...kept])))
       const sessions = await this.#writeSessions(present, kept, source)
       const mailedTokens = await this.#addMailedTokens(present, source)
@@ -136,7 +142,27 @@ export class Target {
     return result
   }
 
-  async #change({ changed, later, moving }: Plan, source: Source): Promise<void> {
+  /** In the order of `changed`. */
+  async #withLaterAccess(
+    changed: readonly SourceUser[],
+    held: readonly UserColumns[],
+    source: Source,
+  ): Promise<readonly SourceUser[]> {
+    if (changed.length === 0) return []
+    const byId = <Row extends Identified>(rows: readonly Row[]) => new Map(rows.map(row => [row.id, row]))
+    const ours = byId(source.accessChanges(changed))
+    const theirs = byId(await this.#run<AccessChanges>(statements.accessChanges(changed)))
+    const inTarget = byId(held)
+    return changed.map(user => {
+      const row = inTarget.get(user.id)
+      return row === undefined ? user : withLaterAccess(user, row, ours.get(user.id), theirs.get(user.id))
+    })
+  }
+
+  async #change(
+    { changed, later, moving }: Pick<Plan, 'changed' | 'later' | 'moving'>,
+    source: Source,
+  ): Promise<void> {
     if (moving.length > 0) await this.#run(statements.freeEmails(moving))
     await this.#run(statements.changeUsers(changed))
     const ids = idsOf(later)
