@@ -58,22 +58,58 @@ export const endsWithCommit = (fd: number, frames: number, pageSize: number): bo
   return salts.equals(frame.subarray(FRAME_SALTS, FRAME_SALTS + SALTS_SIZE)) && frame.readUInt32BE(4) > 0
 }
 
-/** The first and the last stamp among a log's frames; `undefined` where none has one. */
-const stampsIn = (fd: number): { first: number; last: number } | undefined => {
+/** The first 24 bytes of a log's header, and the first 8 of a frame's, are part of the checksum. */
+const WAL_HEADER_SUMMED = 24
+const FRAME_HEADER_SUMMED = 8
+
+/** The magic number of a log whose checksums read words in big-endian order; one less, in little-endian order. */
+const BIG_ENDIAN_SUMS = 0x377f0683
+
+type Sums = readonly [number, number]
+
+/** SQLite's checksum (§4.2) continued over more bytes. */
+const sumOf = (bytes: Buffer, [first, second]: Sums, isBigEndian: boolean): Sums => {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
+  let [a, b] = [first, second]
+  for (let at = 0; at < bytes.length; at += 8) {
+    a = (a + view.getUint32(at, !isBigEndian) + b) >>> 0
+    b = (b + view.getUint32(at + 4, !isBigEndian) + a) >>> 0
+  }
+  return [a, b]
+}
+
+const hasSums = (bytes: Buffer, at: number, [a, b]: Sums): boolean =>
+  bytes.readUInt32BE(at) === a && bytes.readUInt32BE(at + 4) === b
+
+interface Log {
+  /** Whether there is a commit that SQLite would recover. */
+  readonly hasCommits: boolean
+  /** The first and the last stamp of what is committed; `undefined` where nothing has one. */
+  readonly stamps: { readonly first: number; readonly last: number } | undefined
+}
+
+const EMPTY_LOG: Log = { hasCommits: false, stamps: undefined }
+
+/** A log as SQLite would recover it: up to the last commit before the first frame that is not whole, as after a power cut. */
+const readLog = (fd: number): Log => {
   const header = readBytes(fd, WAL_HEADER_SIZE, 0)
-  if (header === undefined) return undefined
+  if (header === undefined) return EMPTY_LOG
+  const isBigEndian = header.readUInt32BE(0) === BIG_ENDIAN_SUMS
+  let sums = sumOf(header.subarray(0, WAL_HEADER_SUMMED), [0, 0], isBigEndian)
+  if (!hasSums(header, WAL_HEADER_SUMMED, sums)) return EMPTY_LOG
   const salts = header.subarray(WAL_SALTS, WAL_SALTS + SALTS_SIZE)
   const pageSize = pageSizeOf(header)
-  let stamps: { first: number; last: number } | undefined
+  let log = EMPTY_LOG
+  let stamps: Log['stamps']
   for (let index = 0; ; index += 1) {
-    const position = frameAt(index, pageSize)
-    const frame = readBytes(fd, FRAME_HEADER_SIZE, position)
-    // What a log that was longer has left behind has other salts.
-    if (!frame?.subarray(FRAME_SALTS, FRAME_SALTS + SALTS_SIZE).equals(salts)) return stamps
-    if (frame.readUInt32BE(0) !== 1) continue
-    const page = readBytes(fd, HEADER_SIZE, position + FRAME_HEADER_SIZE)
-    if (page === undefined) return stamps
-    stamps = { first: stamps?.first ?? stampOf(page), last: stampOf(page) }
+    const frame = readBytes(fd, FRAME_HEADER_SIZE + pageSize, frameAt(index, pageSize))
+    if (!frame?.subarray(FRAME_SALTS, FRAME_SALTS + SALTS_SIZE).equals(salts)) return log
+    const page = frame.subarray(FRAME_HEADER_SIZE)
+    sums = sumOf(frame.subarray(0, FRAME_HEADER_SUMMED), sums, isBigEndian)
+    sums = sumOf(page, sums, isBigEndian)
+    if (!hasSums(frame, FRAME_SALTS + SALTS_SIZE, sums)) return log
+    if (frame.readUInt32BE(0) === 1) stamps = { first: stamps?.first ?? stampOf(page), last: stampOf(page) }
+    if (frame.readUInt32BE(4) > 0) log = { hasCommits: true, stamps }
   }
 }
 
@@ -83,9 +119,8 @@ const stampsIn = (fd: number): { first: number; last: number } | undefined => {
  * @param header of the database; `undefined` for an empty file.
  */
 export const mayContinue = (header: Buffer | undefined, walFd: number): boolean => {
-  const stamps = stampsIn(walFd)
-  if (header === undefined || !isWal(header))
-    return readBytes(walFd, WAL_HEADER_SIZE + FRAME_HEADER_SIZE, 0) === undefined
+  const { hasCommits, stamps } = readLog(walFd)
+  if (header === undefined || !isWal(header)) return !hasCommits
   if (stamps === undefined || stampOf(header) === 0) return true
   const ahead = (stampOf(header) - (stamps.first - 1)) | 0
   return ahead >= 0 && ahead <= stamps.last - stamps.first + 1
