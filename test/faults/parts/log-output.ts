@@ -1,6 +1,6 @@
 /** Standard output that cannot be written: full, closed or not read. The service serves, and stops as ever. */
 import { execFileSync } from 'node:child_process'
-import { closeSync, constants, openSync, readFileSync } from 'node:fs'
+import { closeSync, constants, openSync, readFileSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import { milliseconds, Report } from '../../instances/report.ts'
 import { type Context, temporaryFolder } from '../../support/build.ts'
@@ -67,6 +67,13 @@ const fillDisk = async (context: Context, report: Report): Promise<void> => {
   if (folder === null) return report.figure(name, 'skipped: it cannot be mounted here')
   const log = join(folder, 'log')
   const server = await startWithOutput(context, [open(context, log, 'a')], LOGGED)
+  await serve(report, name, server)
+  // The log is written behind the responses: it is full first, then lines are dropped.
+  await until(
+    () => statfsSync(folder).bfree,
+    free => free === 0,
+    DEADLINE,
+  )
   await serve(report, name, server)
   execFileSync('mount', ['-o', `remount,size=${ENLARGED}`, folder])
   const count = /"dropped":(\d+)/
