@@ -70,4 +70,4 @@ const accessToken = async (app: FastifyInstance): Promise<void> => {
   app.addHook('onRequest', extractAccessToken)
 }
 
-export default fp(accessToken, { name: 'access-token', dependencies: ['http-rules'] })
+export default fp(accessToken, { name: 'access-token', dependencies: ['http-compliance'] })

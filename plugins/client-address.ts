@@ -25,4 +25,4 @@ const clientAddresses = async (app: FastifyInstance): Promise<void> => {
   })
 }
 
-export default fp(clientAddresses, { name: 'client-address', dependencies: ['error-facilities'] })
+export default fp(clientAddresses, { name: 'client-address', dependencies: ['sensible'] })

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import { type Kept, kept, sendKept } from '../src/http/kept-answers.ts'
+import { type Kept, kept, sendKept } from '../src/http/static-responses.ts'
 
 const HTML = 'text/html; charset=utf-8'
 const SCRIPT = 'text/javascript; charset=utf-8'

@@ -4,8 +4,8 @@ import fp from 'fastify-plugin'
 import { Sampler } from '../src/concurrency/sampler.ts'
 import { ERRORS, sentence } from '../src/errors.ts'
 import { closeAfter } from '../src/http/connection.ts'
-import { answerFor, type ErrorAnswer } from '../src/http/error-answers.ts'
 import { logError } from '../src/http/error-log.ts'
+import { type ErrorResponse, errorResponseFor } from '../src/http/error-responses.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -19,7 +19,7 @@ const PLACEHOLDER = 'http://placeholder.invalid'
 /** A browser that follows a link is led on with the message; any other client gets the error and learns the target. */
 const sendRedirecting = (
   target: string,
-  answer: ErrorAnswer,
+  answer: ErrorResponse,
   request: FastifyRequest,
   reply: FastifyReply,
 ): boolean => {
@@ -71,7 +71,7 @@ const errorHandler = async (app: FastifyInstance): Promise<void> => {
   })
 
   app.setErrorHandler((error, request, reply) => {
-    const answer = answerFor(error, production)
+    const answer = errorResponseFor(error, production)
     logError(error, request, answer.status)
     reply.headers(answer.headers)
     endUnlessWhole(request, reply)

@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { ServiceError } from '../src/errors.ts'
 import { checkBodyEncoding } from '../src/http/body-encoding.ts'
-import { parseStrictJson } from '../src/input/strict-json.ts'
+import { parseStrictJson } from '../src/validation/strict-json.ts'
 
 const jsonBody = async (app: FastifyInstance): Promise<void> => {
   // Fastify comes with a parser of text/plain, whose bodies would pass schemas by media type unchecked.

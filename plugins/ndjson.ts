@@ -1,4 +1,4 @@
-/** Newline-delimited JSON for routes that declare it: bodies and answers of any length, a batch at a time. */
+/** Newline-delimited JSON for routes that declare it: bodies and responses of any length, a batch at a time. */
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
@@ -8,8 +8,8 @@ import { checkBodyEncoding } from '../src/http/body-encoding.ts'
 import { allowTime } from '../src/http/connection.ts'
 import { logError } from '../src/http/error-log.ts'
 import { NDJSON, NdjsonBody } from '../src/http/ndjson.ts'
-import { LINGER } from '../src/http/raw-answers.ts'
-import { toLines, type Validate } from '../src/input/ndjson.ts'
+import { LINGER } from '../src/http/socket-errors.ts'
+import { toLines, type Validate } from '../src/validation/ndjson.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -26,7 +26,7 @@ declare module 'fastify' {
   }
 }
 
-/** Whose answer ends before the body can go on sending for a moment, unread: cut at once, the answer would be lost. */
+/** Whose answer ends before the body can go on sending for a timestamp, unread: cut at once, the answer would be lost. */
 const discardRest = (request: IncomingMessage): void => {
   if (request.complete) return
   const timer = setTimeout(() => request.destroy(), LINGER)
@@ -82,4 +82,4 @@ const ndjson = async (app: FastifyInstance): Promise<void> => {
   })
 }
 
-export default fp(ndjson, { name: 'ndjson', dependencies: ['json-body', 'validation', 'drain'] })
+export default fp(ndjson, { name: 'ndjson', dependencies: ['json-body', 'validation', 'graceful-shutdown'] })

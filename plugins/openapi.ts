@@ -77,7 +77,7 @@ const document = ({ body, ...rest }: FastifySchema, route: RouteOptions): Fastif
 
 type Json = Record<string, unknown>
 
-/** Keywords of src/input/validation.ts, which mean something to this service alone. */
+/** Keywords of src/validation/validation.ts, which mean something to this service alone. */
 const OWN_KEYWORDS = new Set([
   'normalize',
   'text',
@@ -143,4 +143,4 @@ const openapi = async (app: FastifyInstance): Promise<void> => {
   })
 }
 
-export default fp(openapi, { name: 'openapi', dependencies: ['validation', 'unknown-routes'] })
+export default fp(openapi, { name: 'openapi', dependencies: ['validation', 'not-found'] })

@@ -4,8 +4,8 @@
  */
 import type { FastifyInstance, onRequestAsyncHookHandler } from 'fastify'
 import fp from 'fastify-plugin'
-import type { RateLimitName } from '../src/auth/rate-limits.ts'
 import { ServiceError } from '../src/errors.ts'
+import type { RateLimitName } from '../src/rate-limits/limits.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -50,4 +50,4 @@ const rateLimits = async (app: FastifyInstance): Promise<void> => {
   })
 }
 
-export default fp(rateLimits, { name: 'rate-limits', dependencies: ['unknown-routes', 'client-address'] })
+export default fp(rateLimits, { name: 'rate-limits', dependencies: ['not-found', 'client-address'] })

@@ -63,4 +63,4 @@ const validatedData = async (app: FastifyInstance): Promise<void> => {
   app.addHook('preHandler', fillValidatedData)
 }
 
-export default fp(validatedData, { name: 'validated-data', dependencies: ['error-facilities'] })
+export default fp(validatedData, { name: 'validated-data', dependencies: ['sensible'] })

@@ -1,7 +1,7 @@
 /** Every route is validated, also where it declares nothing: then it takes nothing. */
 import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify'
 import fp from 'fastify-plugin'
-import { jsonValidator, queryValidator } from '../src/input/validation.ts'
+import { jsonValidator, queryValidator } from '../src/validation/validation.ts'
 
 /** The schema of a part that a route does not declare: any property is one that the route does not know. */
 const NOTHING = { type: 'object', properties: {}, additionalProperties: false }

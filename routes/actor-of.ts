@@ -1,14 +1,14 @@
 import type { FastifyRequest } from 'fastify'
+import type { Actor } from '../src/audit-log/event.ts'
 import { ADMIN_KEY_HEADER, AdminKeys } from '../src/auth/admin-keys.ts'
 import { ServiceError } from '../src/errors.ts'
-import type { Actor } from '../src/users/event.ts'
 
 /** Who acts on a route behind the user gate: the user, or the administrator who acts as them. */
 export const userActor = (request: FastifyRequest): Actor => {
-  const { known, impersonatedBy } = request.getIdentity()
+  const { cachedUser, impersonatedBy } = request.requirePrincipal()
   const ip = request.clientAddress
   return impersonatedBy === null
-    ? { type: 'user', id: known.user.id, ip }
+    ? { type: 'user', id: cachedUser.user.id, ip }
     : { type: 'adminKey', id: impersonatedBy, ip }
 }
 
@@ -18,7 +18,7 @@ export const userActor = (request: FastifyRequest): Actor => {
  * @throws {ServiceError} `impersonated`
  */
 export const refuseImpersonation = (request: FastifyRequest): void => {
-  if (request.getIdentity().impersonatedBy !== null) throw new ServiceError('impersonated')
+  if (request.requirePrincipal().impersonatedBy !== null) throw new ServiceError('impersonated')
 }
 
 /** Who acts on a route behind the key gate. */

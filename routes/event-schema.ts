@@ -5,7 +5,7 @@ import {
   EVENT_TYPES,
   type EventDetails,
   type EventType,
-} from '../src/users/event.ts'
+} from '../src/audit-log/event.ts'
 import { Id, Moment, NullableText } from './schemas.ts'
 
 /** A line of the audit log. */

@@ -1,9 +1,9 @@
 /** What routes take and give, as TypeBox schemas. A `title` makes a schema a named component of the OpenAPI document. */
 import { Type } from '@sinclair/typebox'
-import { EXAMPLE_PASSWORD, Strict } from '../src/input/fields.ts'
-import { SORTS, type Sort } from '../src/users/user-list.ts'
+import { SORTS, type Sort } from '../src/users/listing.ts'
+import { EXAMPLE_PASSWORD, Strict } from '../src/validation/fields.ts'
 
-export { Email, KnownEmail, Name, NewPassword, Strict } from '../src/input/fields.ts'
+export { Email, KnownEmail, Name, NewPassword, Strict } from '../src/validation/fields.ts'
 
 export const Moment = Type.String({ format: 'date-time', description: 'ISO 8601 in UTC, with milliseconds' })
 const NullableMoment = Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time' })
@@ -72,7 +72,7 @@ export const Session = Type.Object(
 /** What is done about it comes by mail. */
 export const Accepted = Type.Object({ status: Type.Literal('accepted') })
 export const ACCEPTED = { status: 'accepted' } as const
-/** Newline-delimited JSON, for bodies and answers of any length. */
+/** Newline-delimited JSON, for bodies and responses of any length. */
 export const NDJSON = 'application/x-ndjson'
 
 /** The body of every error (§7.1). */

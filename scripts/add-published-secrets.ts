@@ -1,10 +1,10 @@
 /**
  * Adds secrets that are published somewhere, one a line of standard input, to those that the service refuses
- * (`src/secret-strength.ts`): `node scripts/add-published-secrets.ts < list.txt`. The file holds fingerprints, not the secrets.
+ * (`src/config/secret-strength.ts`): `node scripts/add-published-secrets.ts < list.txt`. The file holds fingerprints, not the secrets.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
-import { fingerprint, PUBLISHED_FILE } from '../src/secret-strength.ts'
+import { fingerprint, PUBLISHED_FILE } from '../src/config/secret-strength.ts'
 
 /** Shorter ones are refused by their length or their entropy, also when they are repeated. */
 const MIN_LENGTH = 12

@@ -81,7 +81,7 @@ const binariesIn = async (folder: string): Promise<Binaries> => {
   return { initdb: join(folder, 'bin', 'initdb'), postgres: join(folder, 'bin', 'postgres') }
 }
 
-/** A port of the loopback that nobody listens on at this moment. */
+/** A port of the loopback that nobody listens on at this timestamp. */
 export const freePort = async (): Promise<number> => {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -25,7 +25,7 @@ const MISS = measured('million-users', 'uniform: CPU per request') / 1e6
 /** Sign-ins a second that one core hashes. */
 const SIGN_INS_PER_CORE = measured('sign-ins', 'sign-ins') / Number(/(\d+) × /.exec(RESULTS)?.[1])
 
-/** Tokens that a process remembers (src/auth/identities.ts). */
+/** Tokens that a process remembers (src/auth/authenticator.ts). */
 const CAPACITY = 100_000
 
 /** Rows that one statement writes (src/auth/last-requests.ts). */
@@ -34,14 +34,14 @@ const SLICE = 5_000
 /** Notifications a second that a process sends itself (src/storage/postgres/heartbeats.ts). */
 const HEARTBEATS = 1_000 / HEARTBEAT_INTERVAL
 
-/** Assumption: how much of a core, and of PostgreSQL, is planned to be in use at the busiest moment. */
+/** Assumption: how much of a core, and of PostgreSQL, is planned to be in use at the busiest timestamp. */
 const UTILISATION = 0.5
 
 /** Assumptions: what one PostgreSQL carries when it does nothing else, rows of a flush and small statements a second. */
 const POSTGRES_ROWS = 50_000
 const POSTGRES_STATEMENTS = 20_000
 
-/** Assumptions about the busiest moment: who is active, how often, and how it compares to the average. */
+/** Assumptions about the busiest timestamp: who is active, how often, and how it compares to the average. */
 const ACTIVE_SHARE = 0.05
 const SECONDS_BETWEEN_REQUESTS = 10
 const PEAK = 3
@@ -92,7 +92,7 @@ const model = (load: Load, { flushInterval, workers, connections, byToken }: Dep
   const flushes = (processes * Math.ceil(rowsOfFlush / processes / SLICE)) / flushInterval
   const rows = rowsOfFlush / flushInterval
   const misses = requests * (1 - hitsWith(processes))
-  // A look-up by e-mail and a write for each.
+  // A lookup by e-mail and a write for each.
   const statements = misses + flushes + 2 * (signIns + signUps) + HEARTBEATS * processes
   return {
     processes,

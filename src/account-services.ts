@@ -1,20 +1,20 @@
 /** The use cases around accounts, put together. */
 import { AccountRemoval } from './accounts/account-removal.ts'
-import { Accounts, type AccountsParts } from './accounts/accounts.ts'
+import { Accounts, type AccountsDeps } from './accounts/accounts.ts'
 import { EmailAddresses } from './accounts/email-addresses.ts'
+import { ExistingAccountNotice } from './accounts/existing-account-notice.ts'
 import { Exports } from './accounts/exports.ts'
 import { Impersonation } from './accounts/impersonation.ts'
 import { Imports } from './accounts/imports.ts'
 import { NewAccounts } from './accounts/new-accounts.ts'
 import { PasswordChanges } from './accounts/password-changes.ts'
-import { PasswordConfirmation } from './accounts/password-confirmation.ts'
 import { PasswordResets } from './accounts/password-resets.ts'
-import { TakenEmails } from './accounts/taken-emails.ts'
+import { Reauthentication } from './accounts/reauthentication.ts'
 import { VerifiedSignUps } from './accounts/verified-sign-ups.ts'
+import { Events } from './audit-log/audit-log.ts'
 import { Sessions } from './auth/sessions.ts'
 import type { DeferredWork } from './concurrency/deferred-work.ts'
 import type { Storage } from './storage/storage.ts'
-import { Events } from './users/events.ts'
 import { Users } from './users/users.ts'
 
 export interface AccountServices {
@@ -33,23 +33,23 @@ export interface AccountServices {
   readonly exports: Exports
 }
 
-export interface AccountServicesParts extends Omit<AccountsParts, 'users' | 'accountStore' | 'sessions'> {
+export interface AccountServicesDeps extends Omit<AccountsDeps, 'users' | 'accountStore' | 'sessions'> {
   readonly storage: Storage
   readonly later: DeferredWork
 }
 
-export const createAccountServices = (given: AccountServicesParts): AccountServices => {
-  const { users, accounts: accountStore, sessions, mailedTokens, events } = given.storage
-  const confirmation = new PasswordConfirmation({ ...given, users })
+export const createAccountServices = (given: AccountServicesDeps): AccountServices => {
+  const { users, accounts: accountStore, sessions, emailTokens, events } = given.storage
+  const reauthentication = new Reauthentication({ ...given, users })
   const parts = {
     ...given,
     users,
     accountStore,
     sessions,
-    mailedTokens,
+    emailTokens,
     events,
-    confirmation,
-    takenEmails: new TakenEmails({ ...given, users, mailedTokens, events }),
+    reauthentication,
+    existingAccountNotice: new ExistingAccountNotice({ ...given, users, emailTokens, events }),
   }
   return {
     accounts: new Accounts(parts),
@@ -63,7 +63,7 @@ export const createAccountServices = (given: AccountServicesParts): AccountServi
     sessions: new Sessions({ ...parts, store: sessions }),
     users: new Users({ ...parts, store: users }),
     events: new Events(events),
-    imports: new Imports({ ...parts, store: given.storage.transfers }),
-    exports: new Exports({ ...parts, store: given.storage.transfers }),
+    imports: new Imports({ ...parts, store: given.storage.bulkUsers }),
+    exports: new Exports({ ...parts, store: given.storage.bulkUsers }),
   }
 }

@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import autoload from '@fastify/autoload'
 import Fastify, { type FastifyInstance, type RouteOptions } from 'fastify'
 import type { DestinationStream } from 'pino'
-import type { RemovalPace } from './accounts/expired-row-removal.ts'
-import type { Hashing } from './auth/hashing.ts'
-import type { RateLimits } from './auth/rate-limits.ts'
-import type { Config } from './config.ts'
+import type { CleanUpPace } from './accounts/clean-up.ts'
+import type { Config } from './config/config.ts'
 import { serverOptions } from './http/server-options.ts'
-import { createLogger } from './logging.ts'
+import { createLogger } from './logging/logging.ts'
+import type { PasswordHasher } from './passwords/hasher.ts'
+import type { RateLimits } from './rate-limits/limits.ts'
 import { createServices, type Services } from './services.ts'
 import { openStorage } from './storage/open.ts'
 import type { Storage } from './storage/storage.ts'
@@ -40,9 +40,9 @@ export interface DeclaredRoute {
 export interface Parts {
   readonly storage?: Storage
   readonly clock?: () => number
-  readonly hashing?: Hashing
+  readonly hashing?: PasswordHasher
   readonly rateLimits?: RateLimits
-  readonly removalPace?: RemovalPace
+  readonly cleanUpPace?: CleanUpPace
   /** Where log lines go instead of standard output. */
   readonly logStream?: DestinationStream
 }
@@ -96,7 +96,7 @@ export const buildApp = async (config: Config, parts: Parts = {}): Promise<Fasti
       storage,
       hashing: parts.hashing,
       rateLimits: parts.rateLimits,
-      removalPace: parts.removalPace,
+      cleanUpPace: parts.cleanUpPace,
       clock,
       onFailure: (err, message) => logger.error({ err }, message),
       onError: message => logger.error(message),

@@ -38,7 +38,7 @@ export const ERRORS = {
   newPasswordIsCurrent: define(400, 'newPassword', 'must differ from the current password: choose another'),
   passwordTwice: define(400, 'passwordHash', 'cannot be given with a password'),
   emailIsCurrent: define(400, 'email', 'is the e-mail of this account already'),
-  badMailedToken: define(400, 'token', 'is not valid, or no longer'),
+  badEmailToken: define(400, 'token', 'is not valid, or no longer'),
   badCursor: define(400, 'cursor', 'is not a cursor of this list'),
   signInRequired: define(401, 'global', 'Sign in to use this route'),
   adminKeyRequired: define(401, 'global', 'This route needs a valid admin key'),

@@ -4,8 +4,8 @@ import { existsSync } from 'node:fs'
 import closeWithGrace from 'close-with-grace'
 import type { Logger } from 'pino'
 import { buildApp } from './app.ts'
-import { type Config, ConfigError, loadConfig } from './config.ts'
-import { createLogger, standardOutput } from './logging.ts'
+import { type Config, ConfigError, loadConfig } from './config/config.ts'
+import { createLogger, standardOutput } from './logging/logging.ts'
 import { joinPrimary, listenOptions, runPrimary, STOP_SIGNALS } from './workers.ts'
 
 /** Milliseconds after the drain's delay: for requests in flight, and for the whole stop. */

@@ -1,29 +1,29 @@
 /** Puts the service's parts together: what plugins and routes find as `app.services`. */
 import { type AccountServices, createAccountServices } from './account-services.ts'
-import { ExpiredRowRemoval, type RemovalPace } from './accounts/expired-row-removal.ts'
-import { limitedMails } from './accounts/limited-mails.ts'
+import { CleanUp, type CleanUpPace } from './accounts/clean-up.ts'
 import type { Mails } from './accounts/mails.ts'
-import { LimitedGuesses, unlimitedGuesses } from './accounts/password-guesses.ts'
-import { ThrottledAccounts } from './accounts/throttled-accounts.ts'
+import { rateLimitedMailer } from './accounts/rate-limited-mailer.ts'
 import { AccessTokens } from './auth/access-tokens.ts'
 import { AdminKeys } from './auth/admin-keys.ts'
-import type { Hashing } from './auth/hashing.ts'
-import { Identities } from './auth/identities.ts'
-import { KnownUsers } from './auth/known-users.ts'
+import { Authenticator } from './auth/authenticator.ts'
+import { withWarnings } from './auth/invalidation-warnings.ts'
 import { LastRequests } from './auth/last-requests.ts'
-import { hashingLimits, PasswordHashing } from './auth/password-hashing.ts'
-import { RATE_LIMITS, type RateLimits } from './auth/rate-limits.ts'
 import { readSecret, signingKeys } from './auth/signing-keys.ts'
-import { withWarnings } from './change-warnings.ts'
+import { UserCache } from './auth/user-cache.ts'
 import { DeferredWork } from './concurrency/deferred-work.ts'
-import type { Config } from './config.ts'
+import type { Config } from './config/config.ts'
 import { Mailer } from './mail/mailer.ts'
 import { NO_MAILS } from './mail/no-mails.ts'
+import type { PasswordHasher } from './passwords/hasher.ts'
+import { hasherLimits, PooledPasswordHasher } from './passwords/pooled-hasher.ts'
+import { RATE_LIMITS, type RateLimits } from './rate-limits/limits.ts'
+import { noLoginThrottle, StoredLoginThrottle } from './rate-limits/login-throttle.ts'
+import { ThrottleEvents } from './rate-limits/throttle-events.ts'
 import type { Storage } from './storage/storage.ts'
 
 export interface Services extends AccountServices {
-  readonly identities: Identities
-  readonly knownUsers: KnownUsers
+  readonly authenticator: Authenticator
+  readonly userCache: UserCache
   readonly adminKeys: AdminKeys
   readonly mails: Mails
   readonly storage: Storage
@@ -35,14 +35,14 @@ export interface Services extends AccountServices {
   close(): Promise<void>
 }
 
-export interface ServicesParts {
+export interface ServicesDeps {
   readonly storage: Storage
   /** In place of threads that hash. */
-  readonly hashing: Hashing | undefined
+  readonly hashing: PasswordHasher | undefined
   /** In place of those of production; `RATE_LIMIT=off` is stronger. */
   readonly rateLimits: RateLimits | undefined
   /** In place of the one at which expired rows are removed. */
-  readonly removalPace: RemovalPace | undefined
+  readonly cleanUpPace: CleanUpPace | undefined
   readonly clock: () => number
   /** Told of failures that no request is there to answer for. */
   readonly onFailure: (error: unknown, message: string) => void
@@ -54,44 +54,44 @@ export interface ServicesParts {
   readonly onNotice: (message: string) => void
 }
 
-export const createServices = (config: Config, parts: ServicesParts): Services => {
+export const createServices = (config: Config, parts: ServicesDeps): Services => {
   const { storage, clock, onFailure, onWarning, onNotice } = parts
   const limits = { lifetime: config.sessionLifetime, idle: config.sessionIdle }
   const tokens = new AccessTokens(signingKeys(readSecret(config.jwtSecret), config.jwtPreviousSecret))
   const hashing =
     parts.hashing ??
-    new PasswordHashing(
+    new PooledPasswordHasher(
       error => onFailure(error, 'a hashing thread could not start'),
-      hashingLimits(config.workers),
+      hasherLimits(config.workers),
     )
-  const knownUsers = new KnownUsers()
+  const userCache = new UserCache()
   const lastRequests = new LastRequests({
-    knownUsers,
+    userCache,
     store: storage.lastRequests,
     idle: config.sessionIdle,
     onFailure: error => onFailure(error, 'last requests could not be written, they are kept'),
   })
-  const identities = new Identities({
+  const authenticator = new Authenticator({
     tokens,
     sessions: storage.sessions,
-    knownUsers,
+    userCache,
     lastRequests,
     limits,
     clock,
   })
   const tell = { error: parts.onError, warn: onWarning, info: onNotice }
-  storage.onChange(withWarnings(identities, tell, clock))
+  storage.onChange(withWarnings(authenticator, tell, clock))
   lastRequests.start()
-  const expiredRows = new ExpiredRowRemoval({
-    store: storage.expiredRows,
+  const cleanUp = new CleanUp({
+    store: storage.cleanUp,
     openRateLimit: storage.rateLimit,
     idle: config.sessionIdle,
     eventsKept: config.eventsKept,
     clock,
     onFailure: error => onFailure(error, 'expired rows could not be removed, the next pass goes on'),
-    pace: parts.removalPace,
+    pace: parts.cleanUpPace,
   })
-  expiredRows.start()
+  cleanUp.start()
 
   const { mail, publicUrl, webUrl } = config
   const mailer =
@@ -99,24 +99,24 @@ export const createServices = (config: Config, parts: ServicesParts): Services =
   const later = new DeferredWork(error => onFailure(error, 'a mail that was asked for was given up'))
   const rateLimits = config.rateLimit ? (parts.rateLimits ?? RATE_LIMITS) : null
   const eventsLater = new DeferredWork(error => onFailure(error, 'an event of the audit log was given up'))
-  const throttled = new ThrottledAccounts({
+  const throttled = new ThrottleEvents({
     users: storage.users,
     events: storage.events,
     openRateLimit: storage.rateLimit,
     later: eventsLater,
     clock,
   })
-  const guesses =
+  const loginThrottle =
     rateLimits === null
-      ? unlimitedGuesses
-      : new LimitedGuesses(storage.rateLimit, rateLimits.guesses, (guesser, seconds) =>
-          throttled.note(guesser, seconds),
+      ? noLoginThrottle
+      : new StoredLoginThrottle(storage.rateLimit, rateLimits.loginThrottle, (subject, seconds) =>
+          throttled.note(subject, seconds),
         )
   const allMails = mailer ?? NO_MAILS
   const limited =
     rateLimits === null
       ? null
-      : limitedMails(allMails, storage.rateLimit, rateLimits.mails, () =>
+      : rateLimitedMailer(allMails, storage.rateLimit, rateLimits.mails, () =>
           onWarning('a mail was not sent: its address has been sent too many'),
         )
   const mails = limited ?? allMails
@@ -124,8 +124,8 @@ export const createServices = (config: Config, parts: ServicesParts): Services =
     storage,
     tokens,
     hashing,
-    guesses,
-    knownUsers,
+    loginThrottle,
+    userCache,
     limits,
     mails,
     later,
@@ -135,8 +135,8 @@ export const createServices = (config: Config, parts: ServicesParts): Services =
 
   return {
     ...accountServices,
-    identities,
-    knownUsers,
+    authenticator,
+    userCache,
     adminKeys: new AdminKeys(config.adminKeys),
     mails,
     storage,
@@ -145,7 +145,7 @@ export const createServices = (config: Config, parts: ServicesParts): Services =
     async close() {
       // Whatever fails, what comes after it still happens: the last write before the store is closed.
       try {
-        await Promise.all([hashing.close(), later.close(), eventsLater.close(), expiredRows.close()])
+        await Promise.all([hashing.close(), later.close(), eventsLater.close(), cleanUp.close()])
         await limited?.counted()
         await mailer?.close()
       } finally {

@@ -5,9 +5,9 @@
 import cluster, { type Worker } from 'node:cluster'
 import type { Readable } from 'node:stream'
 import type { FastifyListenOptions } from 'fastify'
-import type { Config } from './config.ts'
-import type { LogOutput } from './log-output.ts'
-import { createLogger } from './logging.ts'
+import type { Config } from './config/config.ts'
+import type { LogOutput } from './logging/log-output.ts'
+import { createLogger } from './logging/logging.ts'
 
 /** Milliseconds until a worker that was lost is replaced, and until one that does not stop is ended. */
 const RESTART_DELAY = 500

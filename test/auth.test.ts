@@ -1,4 +1,4 @@
-/** Tokens, sessions, and the moment of the last request. Each file runs by itself as well. */
+/** Tokens, sessions, and the timestamp of the last request. Each file runs by itself as well. */
 import './auth/clock.test.ts'
 import './auth/last-requests.test.ts'
 import './auth/session-ends.test.ts'

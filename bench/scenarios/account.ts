@@ -21,7 +21,7 @@ const scenario = ({ name, title, yardstick, yardstickName, headers, atLeast }: K
     const store = await bench.store(USERS)
     const requests = get('/account', (await store.tokens(USERS)).map(headers))
     return withServers(
-      [() => startService(store), () => startServer(`bench/yardsticks/${yardstick}`)],
+      [() => startService(store), () => startServer(`bench/baselines/${yardstick}`)],
       (service, yardstick) => versus(bench, { service, yardstick, yardstickName, requests, atLeast }),
     )
   },

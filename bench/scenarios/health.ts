@@ -9,7 +9,7 @@ export const health: Scenario = {
   run: async bench => {
     const store = await bench.store(10_000)
     return withServers(
-      [() => startService(store), () => startServer('bench/yardsticks/health.ts')],
+      [() => startService(store), () => startServer('bench/baselines/health.ts')],
       (service, yardstick) =>
         versus(bench, {
           service,

@@ -12,7 +12,7 @@ export const nodeHttp: Scenario = {
     const store = await bench.store(USERS)
     const requests = get('/account', (await store.tokens(USERS)).map(bearer))
     return withServers(
-      [() => startService(store), () => startServer('bench/yardsticks/node-http.ts')],
+      [() => startService(store), () => startServer('bench/baselines/node-http.ts')],
       (service, yardstick) => versus(bench, { service, yardstick, yardstickName: 'node:http', requests }),
     )
   },

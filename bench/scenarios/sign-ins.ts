@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { Piscina } from 'piscina'
-import { HASH_PARAMETERS } from '../../src/auth/argon2-hash.ts'
+import { HASH_PARAMETERS } from '../../src/passwords/argon2.ts'
 import { runSockets } from '../load/sockets.ts'
 import { startService, withServers } from '../processes.ts'
 import type { Scenario } from '../scenario.ts'
@@ -32,7 +32,7 @@ export const signIns: Scenario = {
     const store = await bench.emptyStore()
     return withServers([() => startService(store)], async server => {
       const pool = new Piscina({
-        filename: new URL('../yardsticks/argon2-thread.ts', import.meta.url).href,
+        filename: new URL('../baselines/argon2-thread.ts', import.meta.url).href,
         minThreads: THREADS,
         maxThreads: THREADS,
         execArgv: [],

@@ -28,14 +28,14 @@ const requestKinds = (tokens: readonly string[]): readonly (() => string)[] => {
     rawRequest({ method: 'GET', path, headers: { ...fields(), ...headers } })
   const post = (path: string, body: object): string =>
     rawRequest({ method: 'POST', path, headers: fields() }, JSON.stringify(body))
-  const known = (): string => {
+  const cachedUser = (): string => {
     last = (last + 1) % tokens.length
     return get('/account', bearer(tokens[last] ?? ''))
   }
   return [
-    known,
-    known,
-    known,
+    cachedUser,
+    cachedUser,
+    cachedUser,
     () => get('/account', bearer(`${word()}.${word()}.${word()}`)),
     () => get(`/${word()}/${word()}`),
     () => get(`/users?search=${word()}`, bearer(tokens[randomInt(tokens.length)] ?? '')),

@@ -23,7 +23,7 @@ const scenario = (
   run: async bench => {
     const store = await bench.store(USERS)
     const requests = get('/account', headers(await store.tokens(USERS)), 401)
-    const yardstick = () => startServer('bench/yardsticks/unauthorized.ts', { CHALLENGE: challenge })
+    const yardstick = () => startServer('bench/baselines/unauthorized.ts', { CHALLENGE: challenge })
     return withServers([() => startService(store), yardstick], (service, yardstick) =>
       versus(bench, { service, yardstick, yardstickName: 'bare Fastify', requests, atLeast }),
     )

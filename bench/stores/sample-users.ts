@@ -1,9 +1,9 @@
-/** Users that are the same on every engine, but for ids and moments, each with a session. */
+/** Users that are the same on every engine, but for ids and timestamps, each with a session. */
 
-import { hashOfNobody } from '../../src/auth/argon2-hash.ts'
 import { newSession } from '../../src/auth/session.ts'
+import { newId } from '../../src/ids.ts'
+import { dummyHash } from '../../src/passwords/argon2.ts'
 import type { SeedAccount } from '../../src/storage/seed.ts'
-import { newId } from '../../src/users/ids.ts'
 
 /** Milliseconds; the defaults of the configuration. */
 export const LIMITS = { lifetime: 30 * 86_400_000, idle: 10 * 86_400_000 }
@@ -11,7 +11,7 @@ export const LIMITS = { lifetime: 30 * 86_400_000, idle: 10 * 86_400_000 }
 /** Users added in one transaction. */
 const SLICE = 25_000
 
-const PASSWORD_HASH = hashOfNobody()
+const PASSWORD_HASH = dummyHash()
 
 const digits = (value: number): string => String(value).padStart(8, '0')
 

@@ -1,8 +1,8 @@
 /** Sign-ups at the cost of everything but the hash. */
-import { hashOfNobody } from '../../src/auth/argon2-hash.ts'
+import { dummyHash } from '../../src/passwords/argon2.ts'
 import { listen } from './listen.ts'
 
-const HASH = hashOfNobody()
+const HASH = dummyHash()
 
 await listen(async () => ({
   hashing: { hash: async () => HASH, verify: async () => true, close: async () => undefined },

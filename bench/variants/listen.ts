@@ -1,6 +1,6 @@
 /** The service with parts of its own, for what production has no setting for; put together as the server's is. */
 import { buildApp, type Parts } from '../../src/app.ts'
-import { type Config, loadConfig } from '../../src/config.ts'
+import { type Config, loadConfig } from '../../src/config/config.ts'
 
 export const listen = async (parts: (config: Config) => Promise<Parts>): Promise<void> => {
   const config = loadConfig(process.env)

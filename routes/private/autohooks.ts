@@ -15,17 +15,17 @@ const NO_TOKEN = new ServiceError('signInRequired', {
   quiet: true,
 })
 
-const refuse = ({ identityFailure, accessToken }: FastifyRequest): Error => {
-  if (identityFailure !== null) return identityFailure as Error
+const refuse = ({ authenticationFailure, accessToken }: FastifyRequest): Error => {
+  if (authenticationFailure !== null) return authenticationFailure as Error
   return accessToken === null ? NO_TOKEN : BAD_TOKEN
 }
 
 const requireUser = (request: FastifyRequest, _reply: FastifyReply, done: Done): void => {
-  const { identity, server } = request
-  if (identity === null) return done(refuse(request))
-  if (server.services.identities.isCurrent(identity)) return done()
+  const { principal, server } = request
+  if (principal === null) return done(refuse(request))
+  if (server.services.authenticator.isCurrent(principal)) return done()
   // The user has changed since: a body may take seconds to arrive, and a disabled user's must not be acted upon.
-  request.identify(() => (request.identity === null ? done(refuse(request)) : done()))
+  request.authenticate(() => (request.principal === null ? done(refuse(request)) : done()))
 }
 
 export default async function userGate(app: FastifyInstance): Promise<void> {

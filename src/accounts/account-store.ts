@@ -1,15 +1,15 @@
+import type { AuditEvent } from '../audit-log/event.ts'
 import type { Session } from '../auth/session.ts'
-import type { AuditEvent } from '../users/event.ts'
 import type { User } from '../users/user.ts'
 import type { UserRefusal } from '../users/user-store.ts'
-import type { MailedToken } from './mailed-token.ts'
+import type { EmailToken } from './email-token.ts'
 
 export type NewUser = Omit<User, 'lastRequestAt' | 'version'> & { readonly passwordHash: string }
 
 /** What comes with a new account, in the same transaction. */
 export interface NewUserExtras {
   readonly session?: Session
-  readonly mailedToken?: MailedToken
+  readonly emailToken?: EmailToken
 }
 
 /**
@@ -23,7 +23,7 @@ export interface AccountStore {
   rehash(userId: string, from: string, to: string): Promise<void>
   /**
    * Replaces a password's hash by another password's, ends every session of the user and opens this one, if at that very
-   * moment the user is enabled and the password is still the one that was verified. What was mailed to reset the password,
+   * timestamp the user is enabled and the password is still the one that was verified. What was mailed to reset the password,
    * or to change the e-mail, is of no use any more.
    * @returns the user as changed, or why it was not.
    */

@@ -1,23 +1,23 @@
 /** Sign-up and sign-in: the two ways to a session. */
 
+import { newEvent } from '../audit-log/event.ts'
 import type { AccessTokens } from '../auth/access-tokens.ts'
-import { isWeak } from '../auth/argon2-hash.ts'
-import type { Hashing } from '../auth/hashing.ts'
-import type { KnownUsers } from '../auth/known-users.ts'
-import { isAmbiguous } from '../auth/password-hash-formats.ts'
 import { newSession, type SessionClient, type SessionLimits } from '../auth/session.ts'
 import type { SessionStore } from '../auth/session-store.ts'
+import type { UserCache } from '../auth/user-cache.ts'
 import { KeyedMutex } from '../concurrency/keyed-mutex.ts'
 import { ServiceError } from '../errors.ts'
-import { newEvent } from '../users/event.ts'
+import { isWeak } from '../passwords/argon2.ts'
+import { isAmbiguous } from '../passwords/formats.ts'
+import type { PasswordHasher } from '../passwords/hasher.ts'
+import { emailSubject, type LoginThrottle, userSubject } from '../rate-limits/login-throttle.ts'
 import type { User } from '../users/user.ts'
 import type { UserStore } from '../users/user-store.ts'
 import type { AccountStore } from './account-store.ts'
-import { newMailedToken } from './mailed-token.ts'
+import { type SignedIn, signedIn } from './auth-result.ts'
+import { newEmailToken } from './email-token.ts'
 import type { Mails } from './mails.ts'
 import { newUser } from './new-user.ts'
-import { type PasswordGuesses, signedInUser, strangerAtSignIn } from './password-guesses.ts'
-import { type SignedIn, signedIn } from './signed-in.ts'
 
 export interface SignUp extends Credentials {
   readonly firstName?: string | null
@@ -30,14 +30,14 @@ export interface Credentials {
   readonly password: string
 }
 
-export interface AccountsParts {
+export interface AccountsDeps {
   readonly users: UserStore
   readonly sessions: SessionStore
   readonly accountStore: AccountStore
   readonly tokens: AccessTokens
-  readonly hashing: Hashing
-  readonly guesses: PasswordGuesses
-  readonly knownUsers: KnownUsers
+  readonly hashing: PasswordHasher
+  readonly loginThrottle: LoginThrottle
+  readonly userCache: UserCache
   readonly limits: SessionLimits
   readonly mails: Mails
   /** Whether nobody signs in whose e-mail is not verified. */
@@ -49,10 +49,10 @@ export interface AccountsParts {
 const ATTEMPTS = 3
 
 export class Accounts {
-  readonly #parts: AccountsParts
+  readonly #parts: AccountsDeps
   readonly #signUps = new KeyedMutex()
 
-  constructor(parts: AccountsParts) {
+  constructor(parts: AccountsDeps) {
     this.#parts = parts
   }
 
@@ -71,9 +71,9 @@ export class Accounts {
       const now = clock()
       const user = newUser(input, now)
       const session = newSession(user.id, now, limits, client)
-      const { token, stored } = newMailedToken('verification', user.id, user.email, now)
+      const { token, stored } = newEmailToken('verification', user.id, user.email, now)
       const event = newEvent('user.signed-up', { type: 'user', id: user.id, ip: client.ip }, user.id, now)
-      const first = { session, mailedToken: stored }
+      const first = { session, emailToken: stored }
       if (!(await accountStore.addUser({ ...user, passwordHash }, event, first)))
         throw new ServiceError('emailTaken')
       mails.verification(user.email, token)
@@ -94,14 +94,23 @@ export class Accounts {
     signal?: AbortSignal,
     attempt = 1,
   ): Promise<SignedIn> {
-    const { users, sessions, tokens, hashing, guesses, knownUsers, limits, requireEmailVerification, clock } =
-      this.#parts
-    const guesser =
-      signedInAs?.email === email ? signedInUser(signedInAs, client.ip) : strangerAtSignIn(email, client.ip)
-    const found = await guesses.check(guesser, async () => {
+    const {
+      users,
+      sessions,
+      tokens,
+      hashing,
+      loginThrottle,
+      userCache,
+      limits,
+      requireEmailVerification,
+      clock,
+    } = this.#parts
+    const subject =
+      signedInAs?.email === email ? userSubject(signedInAs, client.ip) : emailSubject(email, client.ip)
+    const found = await loginThrottle.check(subject, async () => {
       const account = await users.findByEmail(email)
-      // Before the hash: a flush in the meantime leaves the moment to the store, which was read before it.
-      const current = account && { ...account, user: knownUsers.withLatest(account.user) }
+      // Before the hash: a flush in the meantime leaves the timestamp to the store, which was read before it.
+      const current = account && { ...account, user: userCache.withLatest(account.user) }
       return (await hashing.verify(password, account?.passwordHash ?? null, signal)) ? current : undefined
     })
     if (found === undefined) throw new ServiceError('wrongCredentials')
@@ -122,7 +131,7 @@ export class Accounts {
     }
     if (isWeak(passwordHash) && !isAmbiguous(password, passwordHash))
       await this.#strengthen(user.id, passwordHash, password)
-    return signedIn(tokens, knownUsers.withLatest(user), session)
+    return signedIn(tokens, userCache.withLatest(user), session)
   }
 
   async #refuseTaken(email: string): Promise<void> {

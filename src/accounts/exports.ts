@@ -1,16 +1,16 @@
-import type { KnownUsers } from '../auth/known-users.ts'
-import type { Position } from '../users/user-list.ts'
-import type { PortableUser, TransferStore } from './transfer-store.ts'
+import type { UserCache } from '../auth/user-cache.ts'
+import type { Position } from '../users/listing.ts'
+import type { BulkUserStore, PortableUser } from './bulk-user-store.ts'
 
-export interface ExportsParts {
-  readonly store: TransferStore
-  readonly knownUsers: KnownUsers
+export interface ExportsDeps {
+  readonly store: BulkUserStore
+  readonly userCache: UserCache
 }
 
 export class Exports {
-  readonly #parts: ExportsParts
+  readonly #parts: ExportsDeps
 
-  constructor(parts: ExportsParts) {
+  constructor(parts: ExportsDeps) {
     this.#parts = parts
   }
 
@@ -20,13 +20,13 @@ export class Exports {
    * @throws {ServiceError} `storeUnavailable`, `overloaded`
    */
   async *pages(): AsyncGenerator<readonly PortableUser[]> {
-    const { store, knownUsers } = this.#parts
+    const { store, userCache } = this.#parts
     let after: Position | null = null
     for (;;) {
       const users: readonly PortableUser[] = await store.exportUsers(after)
       const last = users.at(-1)
       if (last === undefined) return
-      yield users.map(user => knownUsers.withLatest(user))
+      yield users.map(user => userCache.withLatest(user))
       after = { key: last.createdAt, id: last.id }
     }
   }

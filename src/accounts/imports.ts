@@ -1,11 +1,12 @@
-/** Users from elsewhere, with ids, moments and hashes as they are there. */
-import { hashOfNobody } from '../auth/argon2-hash.ts'
-import { ERRORS, type ErrorBody, errorBody, ServiceError } from '../errors.ts'
-import { type Actor, newEvent } from '../users/event.ts'
-import { newId } from '../users/ids.ts'
-import type { Imported, PortableUser, TransferStore } from './transfer-store.ts'
+/** Users from elsewhere, with ids, timestamps and hashes as they are there. */
 
-/** A user as an export writes one. Moments are ISO 8601. */
+import { type Actor, newEvent } from '../audit-log/event.ts'
+import { ERRORS, type ErrorBody, errorBody, ServiceError } from '../errors.ts'
+import { newId } from '../ids.ts'
+import { dummyHash } from '../passwords/argon2.ts'
+import type { BulkUserStore, Imported, PortableUser } from './bulk-user-store.ts'
+
+/** A user as an export writes one. Timestamps are ISO 8601. */
 export interface UserRecord {
   /** In canonical form. */
   readonly email: string
@@ -49,7 +50,7 @@ const toUser = (record: UserRecord, now: number): PortableUser => {
   return {
     id: record.id ?? newId(),
     email: record.email,
-    passwordHash: record.passwordHash ?? hashOfNobody(),
+    passwordHash: record.passwordHash ?? dummyHash(),
     firstName: record.firstName ?? null,
     lastName: record.lastName ?? null,
     emailVerified: record.emailVerified ?? false,
@@ -61,15 +62,15 @@ const toUser = (record: UserRecord, now: number): PortableUser => {
   }
 }
 
-export interface ImportsParts {
-  readonly store: TransferStore
+export interface ImportsDeps {
+  readonly store: BulkUserStore
   readonly clock: () => number
 }
 
 export class Imports {
-  readonly #parts: ImportsParts
+  readonly #parts: ImportsDeps
 
-  constructor(parts: ImportsParts) {
+  constructor(parts: ImportsDeps) {
     this.#parts = parts
   }
 

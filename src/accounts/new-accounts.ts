@@ -1,9 +1,9 @@
 /** Accounts that somebody else opens for their owners. */
 
-import { hashOfNobody } from '../auth/argon2-hash.ts'
-import type { Hashing } from '../auth/hashing.ts'
+import { type Actor, newEvent } from '../audit-log/event.ts'
 import { ServiceError } from '../errors.ts'
-import { type Actor, newEvent } from '../users/event.ts'
+import { dummyHash } from '../passwords/argon2.ts'
+import type { PasswordHasher } from '../passwords/hasher.ts'
 import type { User } from '../users/user.ts'
 import type { UserStore } from '../users/user-store.ts'
 import type { AccountStore } from './account-store.ts'
@@ -16,17 +16,17 @@ export interface CreatedAccount extends NewAccount {
   readonly passwordHash?: string
 }
 
-export interface NewAccountsParts {
+export interface NewAccountsDeps {
   readonly users: UserStore
   readonly accountStore: AccountStore
-  readonly hashing: Pick<Hashing, 'hash'>
+  readonly hashing: Pick<PasswordHasher, 'hash'>
   readonly clock: () => number
 }
 
 export class NewAccounts {
-  readonly #parts: NewAccountsParts
+  readonly #parts: NewAccountsDeps
 
-  constructor(parts: NewAccountsParts) {
+  constructor(parts: NewAccountsDeps) {
     this.#parts = parts
   }
 
@@ -46,6 +46,6 @@ export class NewAccounts {
   }
 
   #hash(password: string | undefined, signal: AbortSignal | undefined): Promise<string> | string {
-    return password === undefined ? hashOfNobody() : this.#parts.hashing.hash(password, signal)
+    return password === undefined ? dummyHash() : this.#parts.hashing.hash(password, signal)
   }
 }

@@ -1,4 +1,4 @@
-import { newId } from '../users/ids.ts'
+import { newId } from '../ids.ts'
 import type { User } from '../users/user.ts'
 
 export interface NewAccount {

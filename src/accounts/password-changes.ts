@@ -1,17 +1,17 @@
 /** Another password for a user who is signed in. */
 
-import { canonicalPassword, isOwnEmail } from '../auth/passwords.ts'
+import { type Actor, newEvent } from '../audit-log/event.ts'
 import { newSession, type SessionClient } from '../auth/session.ts'
 import { ServiceError } from '../errors.ts'
-import { type Actor, newEvent } from '../users/event.ts'
+import { canonicalPassword, isOwnEmail } from '../passwords/policy.ts'
 import type { User } from '../users/user.ts'
-import type { AccountsParts } from './accounts.ts'
+import type { AccountsDeps } from './accounts.ts'
+import { type SignedIn, signedIn } from './auth-result.ts'
 import type { Mails } from './mails.ts'
-import type { PasswordConfirmation } from './password-confirmation.ts'
-import { type SignedIn, signedIn } from './signed-in.ts'
+import type { Reauthentication } from './reauthentication.ts'
 
-export interface PasswordChangesParts extends AccountsParts {
-  readonly confirmation: PasswordConfirmation
+export interface PasswordChangesDeps extends AccountsDeps {
+  readonly reauthentication: Reauthentication
   readonly mails: Mails
 }
 
@@ -21,15 +21,15 @@ export interface PasswordChange {
 }
 
 export class PasswordChanges {
-  readonly #parts: PasswordChangesParts
+  readonly #parts: PasswordChangesDeps
 
-  constructor(parts: PasswordChangesParts) {
+  constructor(parts: PasswordChangesDeps) {
     this.#parts = parts
   }
 
   /**
    * Gives a user another password, and a fresh session in place of all that there are.
-   * @throws {ServiceError} `wrongCurrentPassword`, `newPasswordIsEmail`, `newPasswordIsCurrent`, and as {@link PasswordConfirmation.confirmed}
+   * @throws {ServiceError} `wrongCurrentPassword`, `newPasswordIsEmail`, `newPasswordIsCurrent`, and as {@link Reauthentication.confirmed}
    */
   async change(
     user: User,
@@ -40,7 +40,7 @@ export class PasswordChanges {
   ): Promise<SignedIn> {
     const { id, email } = user
     if (isOwnEmail(newPassword, email)) throw new ServiceError('newPasswordIsEmail')
-    const { accountStore, tokens, hashing, confirmation, mails, knownUsers, limits, clock } = this.#parts
+    const { accountStore, tokens, hashing, reauthentication, mails, userCache, limits, clock } = this.#parts
     let newHash: string | undefined
     const change = async (verifiedHash: string) => {
       if (canonicalPassword(newPassword) === canonicalPassword(currentPassword))
@@ -52,12 +52,12 @@ export class PasswordChanges {
       const changed = await accountStore.changePassword(session, verifiedHash, newHash, event)
       return typeof changed === 'string' ? changed : { changed, session }
     }
-    const { changed, session } = await confirmation.confirmed(
+    const { changed, session } = await reauthentication.confirmed(
       user,
       { password: currentPassword, wrong: 'wrongCurrentPassword', ip: actor.ip, signal },
       change,
     )
     mails.passwordChanged(changed.email)
-    return signedIn(tokens, knownUsers.withLatest(changed), session)
+    return signedIn(tokens, userCache.withLatest(changed), session)
   }
 }

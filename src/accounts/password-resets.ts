@@ -1,17 +1,17 @@
 /** Another password for a user who has forgotten theirs, by way of their mailbox. */
 
-import { isOwnEmail } from '../auth/passwords.ts'
+import { anonymous, newEvent } from '../audit-log/event.ts'
 import { newSession, type SessionClient } from '../auth/session.ts'
 import type { DeferredWork } from '../concurrency/deferred-work.ts'
 import { ServiceError } from '../errors.ts'
-import { anonymous, newEvent } from '../users/event.ts'
-import type { AccountsParts } from './accounts.ts'
-import { digestOf, type MailedTokenStore, type MailPurpose, newMailedToken } from './mailed-token.ts'
+import { isOwnEmail } from '../passwords/policy.ts'
+import type { AccountsDeps } from './accounts.ts'
+import { type SignedIn, signedIn } from './auth-result.ts'
+import { digestOf, type EmailTokenStore, type MailPurpose, newEmailToken } from './email-token.ts'
 import type { Mails } from './mails.ts'
-import { type SignedIn, signedIn } from './signed-in.ts'
 
-export interface PasswordResetsParts extends AccountsParts {
-  readonly mailedTokens: MailedTokenStore
+export interface PasswordResetsDeps extends AccountsDeps {
+  readonly emailTokens: EmailTokenStore
   readonly mails: Mails
   readonly later: DeferredWork
 }
@@ -19,9 +19,9 @@ export interface PasswordResetsParts extends AccountsParts {
 const RESETS: readonly MailPurpose[] = ['passwordReset', 'accountExists']
 
 export class PasswordResets {
-  readonly #parts: PasswordResetsParts
+  readonly #parts: PasswordResetsDeps
 
-  constructor(parts: PasswordResetsParts) {
+  constructor(parts: PasswordResetsDeps) {
     this.#parts = parts
   }
 
@@ -35,8 +35,8 @@ export class PasswordResets {
   }
 
   /**
-   * Gives the user of a mailed token another password, and a fresh session in place of all that there are.
-   * @throws {ServiceError} `badMailedToken`, `passwordIsEmail`, `overloaded`, `clientGone`, `draining`, `storeUnavailable`
+   * Gives the user of a e-mail token another password, and a fresh session in place of all that there are.
+   * @throws {ServiceError} `badEmailToken`, `passwordIsEmail`, `overloaded`, `clientGone`, `draining`, `storeUnavailable`
    */
   async reset(
     token: string,
@@ -44,30 +44,30 @@ export class PasswordResets {
     client: SessionClient,
     signal?: AbortSignal,
   ): Promise<SignedIn> {
-    const { mailedTokens, mails, tokens, hashing, knownUsers, limits, clock } = this.#parts
-    const stored = await mailedTokens.find(digestOf(token), clock())
+    const { emailTokens, mails, tokens, hashing, userCache, limits, clock } = this.#parts
+    const stored = await emailTokens.find(digestOf(token), clock())
     // Before the hash: what costs 10 ms is for those who hold a token.
-    if (stored === undefined || !RESETS.includes(stored.purpose)) throw new ServiceError('badMailedToken')
+    if (stored === undefined || !RESETS.includes(stored.purpose)) throw new ServiceError('badEmailToken')
     const { userId, email } = stored
     if (isOwnEmail(password, email)) throw new ServiceError('passwordIsEmail')
     const newHash = await hashing.hash(password, signal)
     const now = clock()
     const session = newSession(userId, now, limits, client)
     const event = newEvent('password.reset', { type: 'user', id: userId, ip: client.ip }, userId, now)
-    const user = await mailedTokens.resetPassword(stored, session, newHash, event)
-    if (user === undefined) throw new ServiceError('badMailedToken')
+    const user = await emailTokens.resetPassword(stored, session, newHash, event)
+    if (user === undefined) throw new ServiceError('badEmailToken')
     mails.passwordChanged(email)
-    return signedIn(tokens, knownUsers.withLatest(user), session)
+    return signedIn(tokens, userCache.withLatest(user), session)
   }
 
   async #mail(email: string, ip: string | null): Promise<void> {
-    const { users, mailedTokens, mails, clock } = this.#parts
+    const { users, emailTokens, mails, clock } = this.#parts
     const found = await users.findByEmail(email)
     if (found === undefined) return
     const { id } = found.user
     const now = clock()
-    const { token, stored } = newMailedToken('passwordReset', id, email, now)
+    const { token, stored } = newEmailToken('passwordReset', id, email, now)
     const event = newEvent('password.reset-requested', anonymous(ip), id, now)
-    if ((await mailedTokens.add(stored, event, null)) === 'added') mails.passwordReset(email, token)
+    if ((await emailTokens.add(stored, event, null)) === 'added') mails.passwordReset(email, token)
   }
 }

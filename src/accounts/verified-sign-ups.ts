@@ -1,25 +1,26 @@
 /** Sign-ups whose e-mail has to be verified before a session is opened. */
-import { ServiceError } from '../errors.ts'
-import { newEvent } from '../users/event.ts'
-import type { SignUp } from './accounts.ts'
-import { newMailedToken } from './mailed-token.ts'
-import type { Mails } from './mails.ts'
-import type { NewAccountsParts } from './new-accounts.ts'
-import { newUser } from './new-user.ts'
-import type { TakenEmails } from './taken-emails.ts'
 
-export interface VerifiedSignUpsParts extends NewAccountsParts {
+import { newEvent } from '../audit-log/event.ts'
+import { ServiceError } from '../errors.ts'
+import type { SignUp } from './accounts.ts'
+import { newEmailToken } from './email-token.ts'
+import type { ExistingAccountNotice } from './existing-account-notice.ts'
+import type { Mails } from './mails.ts'
+import type { NewAccountsDeps } from './new-accounts.ts'
+import { newUser } from './new-user.ts'
+
+export interface VerifiedSignUpsDeps extends NewAccountsDeps {
   readonly mails: Mails
-  readonly takenEmails: TakenEmails
+  readonly existingAccountNotice: ExistingAccountNotice
 }
 
-/** How often a sign-up is tried whose e-mail is taken, and free again the next moment. */
+/** How often a sign-up is tried whose e-mail is taken, and free again the next timestamp. */
 const ATTEMPTS = 3
 
 export class VerifiedSignUps {
-  readonly #parts: VerifiedSignUpsParts
+  readonly #parts: VerifiedSignUpsDeps
 
-  constructor(parts: VerifiedSignUpsParts) {
+  constructor(parts: VerifiedSignUpsDeps) {
     this.#parts = parts
   }
 
@@ -29,11 +30,11 @@ export class VerifiedSignUps {
    * @throws {ServiceError} `overloaded`, `clientGone`, `draining`, `storeUnavailable`
    */
   async register(input: SignUp, ip: string | null, signal?: AbortSignal): Promise<void> {
-    const { hashing, takenEmails } = this.#parts
+    const { hashing, existingAccountNotice } = this.#parts
     const passwordHash = await hashing.hash(input.password, signal)
     for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
       if (await this.#add(input, passwordHash, ip)) return
-      if (await takenEmails.tellHolder(input.email, ip)) return
+      if (await existingAccountNotice.send(input.email, ip)) return
       // Its holder has closed the account between the two.
     }
     throw new ServiceError('overloaded')
@@ -44,9 +45,9 @@ export class VerifiedSignUps {
     const { accountStore, mails, clock } = this.#parts
     const now = clock()
     const user = newUser(input, now)
-    const { token, stored } = newMailedToken('verification', user.id, input.email, now)
+    const { token, stored } = newEmailToken('verification', user.id, input.email, now)
     const event = newEvent('user.signed-up', { type: 'user', id: user.id, ip }, user.id, now)
-    const added = await accountStore.addUser({ ...user, passwordHash }, event, { mailedToken: stored })
+    const added = await accountStore.addUser({ ...user, passwordHash }, event, { emailToken: stored })
     if (added) mails.verification(input.email, token)
     return added
   }

@@ -29,7 +29,7 @@ const verifierFor = (key: SigningKey): Verify =>
     allowedIss: ISSUER,
     allowedAud: AUDIENCE,
     requiredClaims: ['sub', 'sid', 'iat', 'exp', 'iss', 'aud'],
-    // Time is checked by claimsOf and Identities: the library takes times that are not finite numbers.
+    // Time is checked by claimsOf and Authenticator: the library takes times that are not finite numbers.
     ignoreExpiration: true,
     cache: false,
   })

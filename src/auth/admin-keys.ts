@@ -27,7 +27,7 @@ export class AdminKeys {
   accepts(presented: string): boolean {
     const candidate = digest(presented)
     let accepted = false
-    for (const known of this.#digests) accepted = timingSafeEqual(candidate, known) || accepted
+    for (const cachedUser of this.#digests) accepted = timingSafeEqual(candidate, cachedUser) || accepted
     return accepted
   }
 }

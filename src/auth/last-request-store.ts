@@ -11,6 +11,6 @@ export interface SessionMoment {
 }
 
 export interface LastRequestStore {
-  /** Raises the moments of users and sessions to the given ones, never lowers them; who is gone is passed over. */
+  /** Raises the timestamps of users and sessions to the given ones, never lowers them; who is gone is passed over. */
   noteLastRequests(users: readonly UserMoment[], sessions: readonly SessionMoment[]): Promise<void>
 }

@@ -1,13 +1,13 @@
 /**
- * The moment of each user's last request (§5.1.2, DESIGN §6): exact in memory, written in one batch a second in slices,
+ * The timestamp of each user's last request (§5.1.2, DESIGN §6): exact in memory, written in one batch a second in slices,
  * never backwards. A stop loses none, a crash at most one second's, and a store that fails is tried again.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { tokenCapacity } from './cache-capacity.ts'
-import type { Identity, KnownUser } from './identity.ts'
-import type { KnownUsers } from './known-users.ts'
 import type { LastRequestStore, SessionMoment, UserMoment } from './last-request-store.ts'
+import type { CachedUser, Principal } from './principal.ts'
 import type { Session } from './session.ts'
+import type { UserCache } from './user-cache.ts'
 
 /** Milliseconds between two flushes. */
 const INTERVAL = 1_000
@@ -18,12 +18,12 @@ const SLICE = 5_000
 /** How often the last flush is tried: a stop loses nothing that a store is back for in time. */
 const LAST_ATTEMPTS = 5
 
-/** A session's moment is written when it is older by this part of the idle time, or by as many milliseconds. */
+/** A session's timestamp is written when it is older by this part of the idle time, or by as many milliseconds. */
 const IDLE_FRACTION = 1 / 100
 const SESSION_STEP = 60_000
 
-export interface LastRequestsParts {
-  readonly knownUsers: KnownUsers
+export interface LastRequestsDeps {
+  readonly userCache: UserCache
   readonly store: LastRequestStore
   /** Milliseconds after which an idle session ends. */
   readonly idle: number
@@ -34,40 +34,40 @@ export interface LastRequestsParts {
 }
 
 export class LastRequests {
-  readonly #parts: LastRequestsParts
+  readonly #parts: LastRequestsDeps
   readonly #sessionStep: number
   readonly #flushAt: number
   /** Whether the last flush failed: the next one is the timer's. */
   #failing = false
-  /** Whose moment is due. A list: to fill a map anew each second took 3 % of a request more, with 10,000 users in turn. */
-  #users: KnownUser[] = []
-  #sessions = new Map<string, Identity>()
+  /** Whose timestamp is due. A list: to fill a map anew each second took 3 % of a request more, with 10,000 users in turn. */
+  #users: CachedUser[] = []
+  #sessions = new Map<string, Principal>()
   /** What the flush under way has not written yet. */
-  #writingSessions = new Map<string, Identity>()
+  #writingSessions = new Map<string, Principal>()
   #flushing: Promise<void> | null = null
   #timer: NodeJS.Timeout | null = null
 
-  constructor(parts: LastRequestsParts) {
+  constructor(parts: LastRequestsDeps) {
     this.#parts = parts
     this.#sessionStep = Math.min(parts.idle * IDLE_FRACTION, SESSION_STEP)
     this.#flushAt = parts.flushAt ?? tokenCapacity()
   }
 
   /** Two stores of a number for a user who is noted already, as nearly every request's is. */
-  note(identity: Identity, now: number): void {
-    const { known } = identity
+  note(principal: Principal, now: number): void {
+    const { cachedUser } = principal
     // Each by itself: a clock that was set back, or is behind another instance's, moves nothing back.
-    if (now > identity.lastRequestAt) identity.lastRequestAt = now
-    if (now < known.lastRequestAt) return
-    known.lastRequestAt = now
-    if (!known.noted) {
-      known.noted = true
+    if (now > principal.lastRequestAt) principal.lastRequestAt = now
+    if (now < cachedUser.lastRequestAt) return
+    cachedUser.lastRequestAt = now
+    if (!cachedUser.noted) {
+      cachedUser.noted = true
       // Users that wait for the flush are not bounded by the cache: in a small heap a second of them may be too many.
-      if (this.#users.push(known) >= this.#flushAt && !this.#failing) void this.flush()
+      if (this.#users.push(cachedUser) >= this.#flushAt && !this.#failing) void this.flush()
     }
-    if (now - identity.storedRequestAt >= this.#sessionStep) {
-      identity.storedRequestAt = now
-      this.#sessions.set(identity.sessionId, identity)
+    if (now - principal.storedRequestAt >= this.#sessionStep) {
+      principal.storedRequestAt = now
+      this.#sessions.set(principal.sessionId, principal)
     }
   }
 
@@ -101,23 +101,23 @@ export class LastRequests {
   }
 
   async #write(): Promise<void> {
-    const { knownUsers, store, onFailure } = this.#parts
+    const { userCache, store, onFailure } = this.#parts
     const users = this.#users
     const sessions = this.#sessions
     this.#writingSessions = sessions
     this.#users = []
     this.#sessions = new Map()
-    knownUsers.flushBegins()
+    userCache.flushBegins()
     let from = 0
     try {
       for (; from < users.length || sessions.size > 0; from += SLICE) {
         const userSlice = users.slice(from, from + SLICE)
         const sessionSlice = [...sessions.values().take(SLICE)]
-        for (const known of userSlice) known.noted = false
+        for (const cachedUser of userSlice) cachedUser.noted = false
         await store.noteLastRequests(userSlice.map(userMoment), sessionSlice.map(sessionMoment))
-        for (const identity of sessionSlice) sessions.delete(identity.sessionId)
+        for (const principal of sessionSlice) sessions.delete(principal.sessionId)
       }
-      knownUsers.flushSucceeded()
+      userCache.flushSucceeded()
       this.#failing = false
     } catch (error) {
       this.#failing = true
@@ -127,24 +127,25 @@ export class LastRequests {
   }
 
   /** Puts back what a failed flush held: a user once, however often they were noted meanwhile. */
-  #keep(users: readonly KnownUser[]): void {
-    const latest = new Map<number, KnownUser>()
-    for (const known of [...users, ...this.#users]) {
-      const other = latest.get(known.key)
-      if (other === undefined || other.lastRequestAt <= known.lastRequestAt) latest.set(known.key, known)
+  #keep(users: readonly CachedUser[]): void {
+    const latest = new Map<number, CachedUser>()
+    for (const cachedUser of [...users, ...this.#users]) {
+      const other = latest.get(cachedUser.key)
+      if (other === undefined || other.lastRequestAt <= cachedUser.lastRequestAt)
+        latest.set(cachedUser.key, cachedUser)
     }
-    for (const known of latest.values()) known.noted = true
+    for (const cachedUser of latest.values()) cachedUser.noted = true
     this.#users = [...latest.values()]
-    for (const [id, identity] of this.#writingSessions) {
-      if (!this.#sessions.has(id)) this.#sessions.set(id, identity)
+    for (const [id, principal] of this.#writingSessions) {
+      if (!this.#sessions.has(id)) this.#sessions.set(id, principal)
     }
     this.#writingSessions = new Map()
   }
 }
 
-const userMoment = ({ key, lastRequestAt }: KnownUser): UserMoment => ({ key, at: lastRequestAt })
+const userMoment = ({ key, lastRequestAt }: CachedUser): UserMoment => ({ key, at: lastRequestAt })
 
-const sessionMoment = ({ sessionId, lastRequestAt }: Identity): SessionMoment => ({
+const sessionMoment = ({ sessionId, lastRequestAt }: Principal): SessionMoment => ({
   id: sessionId,
   at: lastRequestAt,
 })

@@ -1,4 +1,4 @@
-import type { AuditEvent } from '../users/event.ts'
+import type { AuditEvent } from '../audit-log/event.ts'
 import type { User } from '../users/user.ts'
 import type { MaybePromise, UserRefusal } from '../users/user-store.ts'
 import type { Session } from './session.ts'
@@ -9,7 +9,7 @@ import type { Session } from './session.ts'
  */
 export interface SessionStore {
   /**
-   * Opens a session if, at that very moment, the user is enabled and the password is still the one that was verified.
+   * Opens a session if, at that very timestamp, the user is enabled and the password is still the one that was verified.
    * @param verifiedHash `null` for a session that no password opens.
    */
   open(session: Session, verifiedHash: string | null, event: AuditEvent): Promise<'opened' | UserRefusal>

@@ -1,4 +1,4 @@
-import { newId } from '../users/ids.ts'
+import { newId } from '../ids.ts'
 
 /** Where a session was opened from, as its owner is shown it. */
 export interface SessionClient {
@@ -12,7 +12,7 @@ const NO_CLIENT: SessionClient = { ip: null, userAgent: null }
 /** Characters of a user agent that are kept. */
 const USER_AGENT_LENGTH = 256
 
-/** What one sign-in opened. Moments are milliseconds since the epoch; `expiresAt` is a whole second, as a token's `exp` is. */
+/** What one sign-in opened. Timestamps are milliseconds since the epoch; `expiresAt` is a whole second, as a token's `exp` is. */
 export interface Session extends SessionClient {
   readonly id: string
   readonly userId: string

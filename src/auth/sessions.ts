@@ -1,22 +1,23 @@
 /** What users do with their sessions, and administrators with a user's. */
+
+import { type Actor, newEvent } from '../audit-log/event.ts'
 import { ServiceError } from '../errors.ts'
-import { type Actor, newEvent } from '../users/event.ts'
 import type { Session, SessionLimits } from './session.ts'
 import type { SessionStore } from './session-store.ts'
 
 /** Sessions in a list: who has more is shown the newest. */
 const LIST_LIMIT = 1_000
 
-export interface SessionsParts {
+export interface SessionsDeps {
   readonly store: SessionStore
   readonly limits: SessionLimits
   readonly clock: () => number
 }
 
 export class Sessions {
-  readonly #parts: SessionsParts
+  readonly #parts: SessionsDeps
 
-  constructor(parts: SessionsParts) {
+  constructor(parts: SessionsDeps) {
     this.#parts = parts
   }
 

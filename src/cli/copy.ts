@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import { keptSecretFile } from '../auth/signing-keys.ts'
-import { SETTINGS } from '../settings.ts'
+import { SETTINGS } from '../config/settings.ts'
 import type { CopyReport } from '../storage/copy/copy.ts'
-import { CopyFault } from '../storage/copy/fault.ts'
+import { CopyError } from '../storage/copy/error.ts'
 import { Refusal, UsageError } from './failure.ts'
 import { readOption } from './options.ts'
 import { count, print, table, tell } from './output.ts'
@@ -20,7 +20,7 @@ const summary = (report: CopyReport, file: string): string[] => {
     deleted,
     conflicts,
     sessions,
-    mailedTokens,
+    emailTokens,
     events,
   } = report
   const rows: [number, string][] = [
@@ -36,7 +36,7 @@ const summary = (report: CopyReport, file: string): string[] => {
     `${count(total, 'user')} in the source:`,
     ...table(rows.map(([number, what]) => [`  ${number.toLocaleString('en')}`, what])),
     `${count(deleted, 'user')} deleted in the source since and now deleted in the target`,
-    `${count(sessions, 'session')} copied or brought up to date, ${count(mailedTokens, 'e-mail token')} copied`,
+    `${count(sessions, 'session')} copied or brought up to date, ${count(emailTokens, 'e-mail token')} copied`,
     `${count(events, 'event')} of the audit log copied`,
     'Access tokens go on working where the service is given the secret that has signed them, as JWT_SECRET or JWT_SECRET_FILE',
     ...(existsSync(secretFile)
@@ -58,7 +58,7 @@ const attempt = async (file: string, url: string): Promise<CopyReport> => {
   try {
     return await copy(file, url, { signal: stopSignal(), onProgress })
   } catch (error) {
-    if (!(error instanceof CopyFault)) throw error
+    if (!(error instanceof CopyError)) throw error
     throw new Refusal(`${copied === 0 ? 'Nothing was copied' : 'Nothing more is copied'}: ${error.message}`)
   }
 }

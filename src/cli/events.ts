@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
-import { integer, oneOf, type Reader, SettingFault } from '../setting-readers.ts'
-import { type AuditEvent, EVENT_TYPES, type EventType } from '../users/event.ts'
-import { EVENT_SORTS, type EventFilter, type EventSort, type Events } from '../users/events.ts'
+import { EVENT_SORTS, type EventFilter, type EventSort, type Events } from '../audit-log/audit-log.ts'
+import { type AuditEvent, EVENT_TYPES, type EventType } from '../audit-log/event.ts'
+import { integer, oneOf, type Reader, SettingError } from '../config/readers.ts'
+import { serializeEvent } from '../users/serializers.ts'
 import type { Users } from '../users/users.ts'
-import { presentEvent } from '../users/views.ts'
 import { moment, option, type StoreOptions, storeCommand, words } from './options.ts'
 import { print, table, tell, write } from './output.ts'
 import { stopSignal } from './progress.ts'
@@ -25,7 +25,7 @@ interface EventsOptions extends StoreOptions {
 const isEventType = (text: string): text is EventType => (EVENT_TYPES as readonly string[]).includes(text)
 
 const eventType: Reader<EventType> = (text = '') => {
-  if (!isEventType(text)) throw new SettingFault(`must be one of ${EVENT_TYPES.join(', ')}`)
+  if (!isEventType(text)) throw new SettingError(`must be one of ${EVENT_TYPES.join(', ')}`)
   return text
 }
 
@@ -36,7 +36,7 @@ const userIdOf = async (users: Users, idOrEmail: string): Promise<string> =>
 const COLUMNS = ['moment', 'type', 'user', 'by', 'address', 'details']
 
 const row = (event: AuditEvent): string[] => {
-  const { at, type, userId, actor, ip, details } = presentEvent(event)
+  const { at, type, userId, actor, ip, details } = serializeEvent(event)
   const by = actor.id === null || actor.id === userId ? actor.type : `${actor.type} ${actor.id}`
   return [at, type, userId, by, ip ?? '-', details === null ? '' : JSON.stringify(details)]
 }
@@ -66,7 +66,7 @@ const follow = async (
   while (!signal.aborted) {
     const page = await events.list({ filter, sort: 'at', limit: PAGE, cursor: next })
     for (const event of page.events)
-      await write(`${json ? JSON.stringify(presentEvent(event)) : table([row(event)])}\n`)
+      await write(`${json ? JSON.stringify(serializeEvent(event)) : table([row(event)])}\n`)
     next = page.nextCursor ?? next
     if (page.events.length < PAGE) await sleep(POLL_INTERVAL, undefined, { signal }).catch(() => undefined)
   }
@@ -80,7 +80,7 @@ const list = (options: EventsOptions): Promise<void> =>
     const { limit, cursor, sort, json } = options
     const page = await events.list({ filter, limit, cursor, sort })
     const { nextCursor } = page
-    const body = { results: page.events.map(presentEvent), nextCursor }
+    const body = { results: page.events.map(serializeEvent), nextCursor }
     print(json, body, table([COLUMNS, ...page.events.map(row)]))
     if (!json && nextCursor !== null) tell(`The next page: --cursor ${nextCursor}`)
   })

@@ -1,7 +1,7 @@
 /** What ends a command, as a sentence for the operator and an exit code. */
 import { getSystemErrorMessage } from 'node:util'
 import { CommanderError } from 'commander'
-import { ConfigError } from '../config.ts'
+import { ConfigError } from '../config/config.ts'
 import { ServiceError, sentence } from '../errors.ts'
 import { printable } from './output.ts'
 

@@ -1,8 +1,8 @@
 /** Options are read like settings, by the same readers. */
 import { type Command, Option } from 'commander'
-import { isMoment, NO_MOMENT } from '../input/formats.ts'
-import { type Reader, SettingFault } from '../setting-readers.ts'
-import { SETTINGS } from '../settings.ts'
+import { type Reader, SettingError } from '../config/readers.ts'
+import { SETTINGS } from '../config/settings.ts'
+import { isMoment, NO_MOMENT } from '../validation/formats.ts'
 import { UsageError } from './failure.ts'
 
 /** Reads a value that the user gave. @throws {UsageError} naming the option, and not the value, which may be a secret. */
@@ -10,7 +10,7 @@ export const readOption = <Value>(name: string, read: Reader<Value>, text: strin
   try {
     return read(text)
   } catch (error) {
-    throw error instanceof SettingFault ? new UsageError(`${name} ${error.message}`) : error
+    throw error instanceof SettingError ? new UsageError(`${name} ${error.message}`) : error
   }
 }
 
@@ -21,13 +21,13 @@ export const option = (flags: string, description: string, read: Reader<unknown>
 /** Text that is not empty. */
 export const words: Reader<string> = text => {
   const trimmed = text?.trim()
-  if (!trimmed) throw new SettingFault('must not be empty')
+  if (!trimmed) throw new SettingError('must not be empty')
   return trimmed
 }
 
 /** Gives milliseconds since the epoch. */
 export const moment: Reader<number> = (text = '') => {
-  if (!isMoment(text)) throw new SettingFault(NO_MOMENT)
+  if (!isMoment(text)) throw new SettingError(NO_MOMENT)
   return Date.parse(text)
 }
 

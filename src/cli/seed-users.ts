@@ -1,12 +1,12 @@
 /** Users who look like users, for load tests. */
 import { newSession, type SessionLimits } from '../auth/session.ts'
+import { newId } from '../ids.ts'
 import type { SeedAccount } from '../storage/seed.ts'
-import { newId } from '../users/ids.ts'
 
 /** Users of one transaction: some hundred milliseconds at most, for which other writers may have to wait. */
 const SLICE = 5_000
 
-/** Milliseconds over which the moments of sign-up are spread. */
+/** Milliseconds over which the timestamps of sign-up are spread. */
 const YEAR = 365 * 86_400_000
 
 const FIRST_NAMES =

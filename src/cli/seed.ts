@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
-import { hash } from '../auth/hashing-thread.ts'
-import { canonicalPassword, PASSWORD_MAX_LENGTH } from '../auth/passwords.ts'
-import { loadConfig } from '../config.ts'
-import { integer, type Reader, SettingFault } from '../setting-readers.ts'
+import { loadConfig } from '../config/config.ts'
+import { integer, type Reader, SettingError } from '../config/readers.ts'
+import { hash } from '../passwords/hashing-thread.ts'
+import { canonicalPassword, PASSWORD_MAX_LENGTH } from '../passwords/policy.ts'
 import { openSeedStore } from '../storage/open.ts'
 import type { SeedStore } from '../storage/seed.ts'
 import { Refusal } from './failure.ts'
@@ -27,7 +27,7 @@ interface SeedOptions extends StoreOptions {
 const password: Reader<string> = (text = '') => {
   const { length } = [...text]
   if (length < PASSWORD_MIN_LENGTH || length > PASSWORD_MAX_LENGTH)
-    throw new SettingFault(`must have ${PASSWORD_MIN_LENGTH} to ${PASSWORD_MAX_LENGTH} characters`)
+    throw new SettingError(`must have ${PASSWORD_MIN_LENGTH} to ${PASSWORD_MAX_LENGTH} characters`)
   return text
 }
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
-import { presentSession } from '../accounts/views.ts'
+import { serializeSession } from '../accounts/serializers.ts'
+import { OPERATOR } from '../audit-log/event.ts'
 import type { Session } from '../auth/session.ts'
-import { OPERATOR } from '../users/event.ts'
 import { option, type StoreOptions, storeCommand, words } from './options.ts'
 import { print, table } from './output.ts'
 import { withStore } from './store.ts'
@@ -14,7 +14,7 @@ interface RevokeOptions extends StoreOptions {
 const COLUMNS = ['id', 'opened', 'last request', 'ends', 'by', 'address', 'user agent']
 
 const row = (session: Session): string[] => {
-  const { id, createdAt, lastRequestAt, expiresAt, impersonated, ip, userAgent } = presentSession(
+  const { id, createdAt, lastRequestAt, expiresAt, impersonated, ip, userAgent } = serializeSession(
     session,
     null,
   )
@@ -25,7 +25,7 @@ const row = (session: Session): string[] => {
 const list = (idOrEmail: string, options: StoreOptions): Promise<void> =>
   withStore(options, async ({ users, sessions }) => {
     const found = await sessions.list((await findUser(users, idOrEmail)).id)
-    const results = found.map(session => presentSession(session, null))
+    const results = found.map(session => serializeSession(session, null))
     print(options.json, { results }, table([COLUMNS, ...found.map(row)]))
   })
 

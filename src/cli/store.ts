@@ -3,14 +3,14 @@ import { existsSync } from 'node:fs'
 import { Exports } from '../accounts/exports.ts'
 import { Imports } from '../accounts/imports.ts'
 import { NewAccounts } from '../accounts/new-accounts.ts'
-import { hash } from '../auth/hashing-thread.ts'
-import { KnownUsers } from '../auth/known-users.ts'
-import { canonicalPassword } from '../auth/passwords.ts'
+import { Events } from '../audit-log/audit-log.ts'
 import { Sessions } from '../auth/sessions.ts'
-import { ConfigError } from '../config.ts'
-import { type Environment, readSettings, type Values } from '../settings.ts'
+import { UserCache } from '../auth/user-cache.ts'
+import { ConfigError } from '../config/config.ts'
+import { type Environment, readSettings, type Values } from '../config/settings.ts'
+import { hash } from '../passwords/hashing-thread.ts'
+import { canonicalPassword } from '../passwords/policy.ts'
 import { openStorage, type StorageLocation } from '../storage/open.ts'
-import { Events } from '../users/events.ts'
 import { Users } from '../users/users.ts'
 import { Refusal } from './failure.ts'
 import type { DatabaseOptions } from './options.ts'
@@ -64,7 +64,7 @@ export const withStore = async (
   const { DATABASE_URL, SESSION_LIFETIME, SESSION_IDLE } = settings(options)
   assertExists(DATABASE_URL)
   const storage = await openStorage(DATABASE_URL, CONNECTIONS)
-  const { users, accounts: accountStore, sessions, events, transfers } = storage
+  const { users, accounts: accountStore, sessions, events, bulkUsers } = storage
   const clock = Date.now
   const limits = { lifetime: SESSION_LIFETIME, idle: SESSION_IDLE }
   try {
@@ -73,8 +73,8 @@ export const withStore = async (
       sessions: new Sessions({ store: sessions, limits, clock }),
       newAccounts: new NewAccounts({ users, accountStore, hashing, clock }),
       events: new Events(events),
-      imports: new Imports({ store: transfers, clock }),
-      exports: new Exports({ store: transfers, knownUsers: new KnownUsers() }),
+      imports: new Imports({ store: bulkUsers, clock }),
+      exports: new Exports({ store: bulkUsers, userCache: new UserCache() }),
     })
   } finally {
     await storage.close()

@@ -2,7 +2,7 @@
 import { closeSync, fchmodSync, openSync, writeSync } from 'node:fs'
 import { AccessTokens } from '../auth/access-tokens.ts'
 import { readSecret, signingKeys } from '../auth/signing-keys.ts'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import type { SeedSession } from '../storage/seed.ts'
 import { withFile } from './failure.ts'
 

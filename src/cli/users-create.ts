@@ -1,10 +1,10 @@
 import { isUtf8 } from 'node:buffer'
 import type { Command } from 'commander'
 import type { CreatedAccount } from '../accounts/new-accounts.ts'
-import { PASSWORD_MAX_LENGTH } from '../auth/passwords.ts'
-import { fieldErrors } from '../input/field-errors.ts'
-import { LineSplitter } from '../input/line-splitter.ts'
-import { OPERATOR } from '../users/event.ts'
+import { OPERATOR } from '../audit-log/event.ts'
+import { PASSWORD_MAX_LENGTH } from '../passwords/policy.ts'
+import { fieldErrors } from '../validation/field-errors.ts'
+import { LineSplitter } from '../validation/line-splitter.ts'
 import { sentences, UsageError } from './failure.ts'
 import { type StoreOptions, storeCommand } from './options.ts'
 import { settings, withStore } from './store.ts'
@@ -35,8 +35,8 @@ const readPassword = async (): Promise<string> => {
 
 /** By the rules of the API, in its words; they are loaded for this command alone. @throws {UsageError} */
 const validated = async (account: CreatedAccount, passwordMinLength: number): Promise<CreatedAccount> => {
-  const { NewAccount } = await import('../input/new-account.ts')
-  const { jsonValidator } = await import('../input/validation.ts')
+  const { NewAccount } = await import('../validation/new-account.ts')
+  const { jsonValidator } = await import('../validation/validation.ts')
   const validate = jsonValidator(NewAccount(passwordMinLength))
   const copy = { ...account }
   if (!validate(copy)) throw new UsageError(sentences(fieldErrors(validate.errors ?? [])).join('\n'))

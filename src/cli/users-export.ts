@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { Exports } from '../accounts/exports.ts'
-import { presentExportedUser } from '../accounts/views.ts'
-import { toLines } from '../input/ndjson.ts'
+import { serializeExportedUser } from '../accounts/serializers.ts'
+import { toLines } from '../validation/ndjson.ts'
 import { type DatabaseOptions, databaseCommand, option, words } from './options.ts'
 import { count, print, write } from './output.ts'
 import { stopSignal } from './progress.ts'
@@ -18,7 +18,7 @@ const exportToFile = async (exports: Exports, file: string, passwordHashes: bool
   async function* texts() {
     for await (const page of exports.pages()) {
       users += page.length
-      yield toLines(page.map(user => presentExportedUser(user, passwordHashes)))
+      yield toLines(page.map(user => serializeExportedUser(user, passwordHashes)))
     }
   }
   await writeWhole(file, texts(), stopSignal())
@@ -29,7 +29,7 @@ const exportUsers = ({ passwordHashes = false, file, ...options }: ExportOptions
   withStore(options, async ({ exports }) => {
     if (file !== undefined) return exportToFile(exports, file, passwordHashes)
     for await (const page of exports.pages())
-      await write(toLines(page.map(user => presentExportedUser(user, passwordHashes))))
+      await write(toLines(page.map(user => serializeExportedUser(user, passwordHashes))))
   })
 
 export const usersExport = (users: Command): void => {

@@ -2,10 +2,10 @@ import { createReadStream } from 'node:fs'
 import { addAbortSignal, type Readable } from 'node:stream'
 import type { Command } from 'commander'
 import type { ImportResult, UserLine } from '../accounts/imports.ts'
-import { presentImportResult } from '../accounts/views.ts'
+import { serializeImportResult } from '../accounts/serializers.ts'
+import { OPERATOR } from '../audit-log/event.ts'
 import { ServiceError } from '../errors.ts'
-import { readLines, toLines, type Validate } from '../input/ndjson.ts'
-import { OPERATOR } from '../users/event.ts'
+import { readLines, toLines, type Validate } from '../validation/ndjson.ts'
 import { explain, sentences, withFile } from './failure.ts'
 import { type StoreOptions, storeCommand } from './options.ts'
 import { count, print, tell, write } from './output.ts'
@@ -30,8 +30,8 @@ const userLines = async (
   file: string | undefined,
   stop: AbortSignal,
 ): Promise<AsyncIterable<readonly UserLine[]>> => {
-  const { ImportedUser } = await import('../input/imported-user.ts')
-  const { jsonValidator } = await import('../input/validation.ts')
+  const { ImportedUser } = await import('../validation/imported-user.ts')
+  const { jsonValidator } = await import('../validation/validation.ts')
   const validate = jsonValidator(ImportedUser) as Validate
   return readLines(chunksOf(file, stop), validate) as AsyncIterable<readonly UserLine[]>
 }
@@ -67,7 +67,7 @@ const importUsers = (file: string | undefined, { json, ...options }: StoreOption
     const lines = await userLines(file, stop)
     let done = 0
     for await (const results of imports.run(lines, OPERATOR)) {
-      if (json) await write(toLines(results.map(presentImportResult)))
+      if (json) await write(toLines(results.map(serializeImportResult)))
       else results.forEach(tellFailure)
       const end = results.find(isEnd)
       if (end === undefined) {

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
-import { integer, oneOf } from '../setting-readers.ts'
+import { integer, oneOf } from '../config/readers.ts'
+import { SORTS, type Sort } from '../users/listing.ts'
+import { serializeAdminUser } from '../users/serializers.ts'
 import { canonicalEmail, type User } from '../users/user.ts'
-import { SORTS, type Sort } from '../users/user-list.ts'
-import { presentAdminUser } from '../users/views.ts'
 import { option, type StoreOptions, storeCommand, words } from './options.ts'
 import { count as counted, print, table, tell } from './output.ts'
 import { withStore } from './store.ts'
@@ -20,7 +20,7 @@ interface ListOptions extends StoreOptions {
 const COLUMNS = ['id', 'created', 'last request', 'state', 'e-mail', 'name']
 
 const row = (user: User): string[] => {
-  const { createdAt, lastRequestAt } = presentAdminUser(user)
+  const { createdAt, lastRequestAt } = serializeAdminUser(user)
   const name = [user.firstName, user.lastName].filter(part => part !== null).join(' ')
   return [user.id, createdAt, lastRequestAt ?? '-', user.disabled ? 'disabled' : 'enabled', user.email, name]
 }
@@ -35,7 +35,7 @@ const list = ({ search, email, disabled, limit, cursor, sort, count, ...options 
     }
     const { users: found, nextCursor } = await users.list({ filter, limit, cursor, sort })
     const total = count ? await users.count(filter) : undefined
-    const page = { results: found.map(user => presentAdminUser(user)), nextCursor }
+    const page = { results: found.map(user => serializeAdminUser(user)), nextCursor }
     print(options.json, total === undefined ? page : { ...page, total }, table([COLUMNS, ...found.map(row)]))
     if (options.json) return
     if (total !== undefined) tell(`${counted(total, 'user')} in all`)

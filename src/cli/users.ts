@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { OPERATOR } from '../users/event.ts'
+import { OPERATOR } from '../audit-log/event.ts'
 import { type StoreOptions, storeCommand } from './options.ts'
 import { print } from './output.ts'
 import { withStore } from './store.ts'

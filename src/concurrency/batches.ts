@@ -1,4 +1,4 @@
-/** Small pieces of work that may come by the thousand at one moment: so many in each round of the event loop. */
+/** Small pieces of work that may come by the thousand at one timestamp: so many in each round of the event loop. */
 export class Batches {
   readonly #size: number
   readonly #waiting: (() => void)[] = []

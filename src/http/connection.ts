@@ -13,7 +13,7 @@ export class Connection {
   hasFailed = false
 }
 
-/** A property of the socket: a look-up by socket would cost more. */
+/** A property of the socket: a lookup by socket would cost more. */
 const CONNECTION = Symbol('gatehouse.connection')
 
 interface TrackedSocket extends Duplex {

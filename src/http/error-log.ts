@@ -4,9 +4,9 @@ import { ADMIN_KEY_HEADER } from '../auth/admin-keys.ts'
 import { ServiceError } from '../errors.ts'
 
 /** Whether a caller is known by a token or a key; the key as presented, since public routes look at none. */
-const isIdentified = ({ identity, headers, server }: FastifyRequest): boolean => {
+const isIdentified = ({ principal, headers, server }: FastifyRequest): boolean => {
   const key = headers[ADMIN_KEY_HEADER]
-  return identity !== null || (typeof key === 'string' && server.services.adminKeys.accepts(key))
+  return principal !== null || (typeof key === 'string' && server.services.adminKeys.accepts(key))
 }
 
 /** Whether it came past its rate limit and its schemas, to the handler. */
@@ -32,7 +32,7 @@ export const logError = (error: unknown, request: FastifyRequest, status: number
   const context = {
     method: request.method,
     route: request.routeOptions.url ?? null,
-    userId: request.identity?.known.user.id ?? null,
+    userId: request.principal?.cachedUser.user.id ?? null,
     ip: request.clientAddress,
     status,
   }

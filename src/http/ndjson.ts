@@ -1,7 +1,7 @@
 /** A body of newline-delimited JSON, of any length. */
 import type { Readable } from 'node:stream'
 import { ServiceError } from '../errors.ts'
-import { type Line, readLines, type Validate } from '../input/ndjson.ts'
+import { type Line, readLines, type Validate } from '../validation/ndjson.ts'
 
 export const NDJSON = 'application/x-ndjson'
 

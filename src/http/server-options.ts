@@ -2,14 +2,14 @@ import { randomBytes } from 'node:crypto'
 import type { Server } from 'node:http'
 import type { FastifyBaseLogger, FastifyHttpOptions } from 'fastify'
 import type { Logger } from 'pino'
-import type { Config } from '../config.ts'
-import { BODY_LIMIT } from '../input/body-limit.ts'
+import type { Config } from '../config/config.ts'
+import { BODY_LIMIT } from '../validation/body-limit.ts'
 import { clientAddress } from './client-network.ts'
-import { answerFor } from './error-answers.ts'
 import { ServiceLogController } from './error-log.ts'
+import { errorResponseFor } from './error-responses.ts'
 import { parseQuery } from './query-string.ts'
-import { answerClientError, answerRaw } from './raw-answers.ts'
 import { lazyRequestLogs } from './request-log.ts'
+import { respondRaw, respondToClientError } from './socket-errors.ts'
 
 /** Bytes of all header fields together. */
 const HEADER_LIMIT = 16_384
@@ -67,18 +67,18 @@ export const serverOptions = (config: Config, logger: Logger) =>
       maxHeaderSize: HEADER_LIMIT,
       headersTimeout: HEADERS_TIMEOUT,
       connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL,
-      // Node's own answer to a missing Host has no body; plugins/http-rules.ts checks it.
+      // Node's own answer to a missing Host has no body; plugins/http-compliance.ts checks it.
       requireHostHeader: false,
       optimizeEmptyRequests: true,
     },
     clientErrorHandler: (error, socket) => {
       logger.debug({ code: (error as NodeJS.ErrnoException).code }, 'not HTTP, or not in time')
-      answerClientError(error, socket)
+      respondToClientError(error, socket)
     },
     frameworkErrors: (error, request, { raw }) => {
-      const { status, body } = answerFor(error, config.production)
+      const { status, body } = errorResponseFor(error, config.production)
       const ip = clientAddress(request.ip)
       request.log.debug({ method: request.method, route: null, userId: null, ip, status }, 'request refused')
-      answerRaw(raw, status, body)
+      respondRaw(raw, status, body)
     },
   }) satisfies FastifyHttpOptions<Server, FastifyBaseLogger>

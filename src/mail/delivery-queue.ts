@@ -30,7 +30,7 @@ interface Delivery {
   delay: number
 }
 
-/** Instances that lost the same server do not come back to it at the same moment. */
+/** Instances that lost the same server do not come back to it at the same timestamp. */
 const withJitter = (delay: number): number => Math.round(delay * (0.75 + Math.random() / 2))
 
 /** Sends mails a few at a time, and again what could not be sent. Nothing of it survives the process. */

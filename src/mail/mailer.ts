@@ -1,9 +1,9 @@
 /** The mails of {@link Mails}: queued in memory, composed and sent after the caller has returned. */
 import type { Mails } from '../accounts/mails.ts'
-import { newId } from '../users/ids.ts'
+import { newId } from '../ids.ts'
 import { type DeliveryLimits, type DeliveryLog, DeliveryQueue } from './delivery-queue.ts'
+import { FileTransport } from './file-transport.ts'
 import type { Content, MailKind, Transport } from './message.ts'
-import { Outbox } from './outbox.ts'
 import { SmtpTransport } from './smtp.ts'
 import { type Places, type Templates, templates } from './templates.ts'
 
@@ -25,7 +25,7 @@ export interface MailSettings {
   readonly outbox: string
 }
 
-export interface MailerParts extends DeliveryLog, Places {
+export interface MailerDeps extends DeliveryLog, Places {
   readonly mail: MailSettings
   /** In place of the usual ones. */
   readonly limits?: Partial<DeliveryLimits>
@@ -36,12 +36,12 @@ export class Mailer implements Mails {
   readonly #transport: Transport
   readonly #templates: Templates
 
-  constructor(parts: MailerParts) {
+  constructor(parts: MailerDeps) {
     const { url, from, outbox } = parts.mail
     this.#queue = new DeliveryQueue({ ...LIMITS, ...parts.limits }, parts)
     this.#transport =
       url === null
-        ? new Outbox(outbox, from, file => parts.onNotice(`a mail was written to ${file}`))
+        ? new FileTransport(outbox, from, file => parts.onNotice(`a mail was written to ${file}`))
         : new SmtpTransport(url, from)
     this.#templates = templates(parts)
   }

@@ -1,6 +1,6 @@
 /** Mails go to an SMTP server. nodemailer is loaded with the first one: most processes start and idle without. */
 import type { Transporter } from 'nodemailer'
-import { envelope } from './envelope.ts'
+import { mailOptions } from './mail-options.ts'
 import type { Message, Transport } from './message.ts'
 
 /** Milliseconds; `MAIL_URL` can say otherwise. nodemailer would wait for minutes, and hold up the mails behind. */
@@ -27,7 +27,7 @@ export class SmtpTransport implements Transport {
     const pool = await this.#pool
     // A pool that is used once more after it was closed would open another connection, and nobody would close it.
     if (this.#closed) throw new Error('closed')
-    await pool.sendMail(envelope(this.#from, message))
+    await pool.sendMail(mailOptions(this.#from, message))
   }
 
   close(): void {

@@ -1,5 +1,5 @@
 /** The mails, one function each. */
-import { EMAIL_CHANGE, PASSWORD_RESET, VERIFICATION } from '../accounts/mailed-token-lifetimes.ts'
+import { EMAIL_CHANGE, PASSWORD_RESET, VERIFICATION } from '../accounts/email-token-lifetimes.ts'
 import type { Mails } from '../accounts/mails.ts'
 import { type Block, layOut } from './layout.ts'
 import type { Content } from './message.ts'

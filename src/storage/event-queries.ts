@@ -1,7 +1,7 @@
 /** What the audit log's lists have in common on every engine. */
 import type { SelectQueryBuilder } from 'kysely'
-import type { EventFilter, EventQuery } from '../users/events.ts'
-import { firstIdAt } from '../users/ids.ts'
+import type { EventFilter, EventQuery } from '../audit-log/audit-log.ts'
+import { firstIdAt } from '../ids.ts'
 import type { DatabaseSchema } from './schema.ts'
 
 export type EventsQuery = SelectQueryBuilder<DatabaseSchema, 'events', object>

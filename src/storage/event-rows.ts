@@ -1,5 +1,5 @@
 /** Rows of the audit log, the same on both engines. */
-import type { AuditEvent } from '../users/event.ts'
+import type { AuditEvent } from '../audit-log/event.ts'
 import type { EventsTable } from './schema.ts'
 
 /** An event without its position, which the store gives. */

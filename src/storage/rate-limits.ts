@@ -2,7 +2,7 @@
 import type { RateLimiterAbstract } from 'rate-limiter-flexible'
 import RateLimiterMemory from 'rate-limiter-flexible/lib/RateLimiterMemory.js'
 import RateLimiterRes from 'rate-limiter-flexible/lib/RateLimiterRes.js'
-import type { RateLimit, RateLimitOptions, Usage } from '../auth/rate-limits.ts'
+import type { RateLimit, RateLimitOptions, Usage } from '../rate-limits/limits.ts'
 
 /** Keys come from requests. Each costs 0.5 KB with the library's timer: 25 MB for a limiter that is full. */
 const MAX_KEYS = 50_000

@@ -2,8 +2,8 @@
 
 import type { NewUser } from '../accounts/account-store.ts'
 import type { Session } from '../auth/session.ts'
+import type { Position } from '../users/listing.ts'
 import { searchKey, type User, type UserChanges } from '../users/user.ts'
-import type { Position } from '../users/user-list.ts'
 import type { SessionsTable, UsersTable } from './schema.ts'
 
 /** All that is kept of a user in one row, the folded names too; `key` is each store's own. */
@@ -113,8 +113,8 @@ export const toSession = (row: SessionRow, userId: string): Session => ({
   impersonatedBy: row.impersonated_by,
 })
 
-/** A mailed token under the names that the service knows. */
-export const selectMailedToken = `SELECT digest, purpose, email, created_at AS "createdAt", expires_at AS "expiresAt",
+/** A e-mail token under the names that the service knows. */
+export const selectEmailToken = `SELECT digest, purpose, email, created_at AS "createdAt", expires_at AS "expiresAt",
   (SELECT id FROM users WHERE key = user_key) AS "userId" FROM mailed_tokens`
 
 /** The columns that a change sets. */

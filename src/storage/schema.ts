@@ -1,6 +1,6 @@
-/** The tables as Kysely sees them. Moments are milliseconds since the epoch, flags 0 or 1. */
+/** The tables as Kysely sees them. Timestamps are milliseconds since the epoch, flags 0 or 1. */
 import type { Generated } from 'kysely'
-import type { Actor, EventType } from '../users/event.ts'
+import type { Actor, EventType } from '../audit-log/event.ts'
 
 export interface UsersTable {
   /** The store's own number, never given twice; what other tables refer to a user by. */
@@ -32,7 +32,7 @@ export interface SessionsTable {
 }
 
 /**
- * Apart from `users` because it is written once a second for everybody who is active: a row here is a number and a moment,
+ * Apart from `users` because it is written once a second for everybody who is active: a row here is a number and a timestamp,
  * so that many share a page. Written by the users' ids, 25,000 random ones of a million took ten times as long.
  */
 export interface LastRequestsTable {

@@ -5,7 +5,7 @@ import type { Session } from '../auth/session.ts'
 
 export interface SeedAccount {
   readonly user: NewUser
-  /** The session that the user is to have, with the moment of now; `null` for none. */
+  /** The session that the user is to have, with the timestamp of now; `null` for none. */
   readonly session: Session | null
 }
 

@@ -1,12 +1,12 @@
 import type { AccountStore } from '../accounts/account-store.ts'
-import type { ExpiredRowStore } from '../accounts/expired-rows.ts'
-import type { MailedTokenStore } from '../accounts/mailed-token.ts'
-import type { TransferStore } from '../accounts/transfer-store.ts'
-import type { ChangeListener } from '../auth/change-listener.ts'
+import type { BulkUserStore } from '../accounts/bulk-user-store.ts'
+import type { CleanUpStore } from '../accounts/clean-up-store.ts'
+import type { EmailTokenStore } from '../accounts/email-token.ts'
+import type { EventStore } from '../audit-log/audit-log.ts'
+import type { InvalidationListener } from '../auth/invalidation-listener.ts'
 import type { LastRequestStore } from '../auth/last-request-store.ts'
-import type { OpenRateLimit } from '../auth/rate-limits.ts'
 import type { SessionStore } from '../auth/session-store.ts'
-import type { EventStore } from '../users/events.ts'
+import type { OpenRateLimit } from '../rate-limits/limits.ts'
 import type { UserStore } from '../users/user-store.ts'
 
 /** What every engine offers (DESIGN §7). One suite of tests, `test/storage`, holds all of them to it. */
@@ -14,15 +14,15 @@ export interface Storage {
   readonly users: UserStore
   readonly accounts: AccountStore
   readonly sessions: SessionStore
-  readonly mailedTokens: MailedTokenStore
+  readonly emailTokens: EmailTokenStore
   readonly lastRequests: LastRequestStore
   readonly events: EventStore
   /** Counts in a table where instances share one, else in memory. */
   readonly rateLimit: OpenRateLimit
-  readonly transfers: TransferStore
-  readonly expiredRows: ExpiredRowStore
+  readonly bulkUsers: BulkUserStore
+  readonly cleanUp: CleanUpStore
   /** One listener; a later one takes its place. It is told when changes are listened to, and when not. */
-  onChange(listener: ChangeListener): void
+  onChange(listener: InvalidationListener): void
   /** @throws when the store cannot be reached. */
   ping(): Promise<void>
   close(): Promise<void>

@@ -1,7 +1,7 @@
 /** The queries over users whose shape depends on what is asked, written once for every engine. */
 import { type ExpressionBuilder, type SelectQueryBuilder, sql } from 'kysely'
+import type { SortField, UserFilter, UserQuery } from '../users/listing.ts'
 import { canonicalEmail, searchKey } from '../users/user.ts'
-import type { SortField, UserFilter, UserQuery } from '../users/user-list.ts'
 import type { DatabaseSchema } from './schema.ts'
 
 export const SORT_COLUMNS = {
@@ -52,14 +52,14 @@ export const startsWith =
     )
   }
 
-/** Between which moments the matches of a filter were created, neither included; `null` where there is no bound. */
+/** Between which timestamps the matches of a filter were created, neither included; `null` where there is no bound. */
 export const creation = ({ createdAfter, createdBefore, lastRequestBefore }: UserFilter) => {
   const ends = [createdBefore, lastRequestBefore].filter(moment => moment !== undefined)
   return { after: createdAfter ?? null, before: ends.length === 0 ? null : Math.min(...ends) }
 }
 
 /**
- * Whether a user has made a request after a moment. Without an index on moments, which each flush of them would have to keep:
+ * Whether a user has made a request after a timestamp. Without an index on timestamps, which each flush of them would have to keep:
  * SQLite looks each user's up, PostgreSQL may also read them all.
  */
 const requestedAfter = (moment: number) => (eb: ExpressionBuilder<DatabaseSchema, 'users'>) =>
@@ -71,7 +71,7 @@ const requestedAfter = (moment: number) => (eb: ExpressionBuilder<DatabaseSchema
       .where('last_requests.at', '>', moment),
   )
 
-/** What a filter asks for besides the moment of creation, and besides ids: each engine takes care of a look-up by itself. */
+/** What a filter asks for besides the timestamp of creation, and besides ids: each engine takes care of a lookup by itself. */
 export const filteredBesidesCreation = <Row>(users: Users<Row>, filter: UserFilter): Users<Row> => {
   const { lastRequestAfter, lastRequestBefore } = filter
   let result = users
@@ -79,7 +79,7 @@ export const filteredBesidesCreation = <Row>(users: Users<Row>, filter: UserFilt
   if (filter.disabled !== undefined) result = result.where('disabled', '=', Number(filter.disabled))
   if (filter.search !== undefined) result = result.where(startsWith(filter.search, searchColumns(filter)))
   if (lastRequestAfter !== undefined) result = result.where(requestedAfter(lastRequestAfter))
-  // At that moment is not before it.
+  // At that timestamp is not before it.
   if (lastRequestBefore !== undefined)
     result = result.where(eb => eb.not(requestedAfter(lastRequestBefore - 1)(eb)))
   return result

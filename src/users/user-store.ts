@@ -1,6 +1,6 @@
-import type { AuditEvent } from './event.ts'
+import type { AuditEvent } from '../audit-log/event.ts'
+import type { UserFilter, UserQuery } from './listing.ts'
 import type { User, UserChanges } from './user.ts'
-import type { UserFilter, UserQuery } from './user-list.ts'
 
 /** An embedded engine answers reads at once, one across a network later; callers that can use the difference do. */
 export type MaybePromise<T> = T | Promise<T>
@@ -28,7 +28,7 @@ export interface UserStore {
   find(id: string): MaybePromise<User | undefined>
   findByEmail(email: string): MaybePromise<{ user: User; passwordHash: string } | undefined>
   /**
-   * A new e-mail, and a disabling, make mailed tokens of the user invalid.
+   * A new e-mail, and a disabling, make e-mail tokens of the user invalid.
    * @returns the user as changed, or why it was not.
    */
   update(
@@ -39,7 +39,7 @@ export interface UserStore {
   ): Promise<User | UpdateRefusal>
   /**
    * Removes a user with all that belongs to them, and the addresses in their events. The event becomes the newest of the
-   * user's: its moment is later than given where another one has a later one.
+   * user's: its timestamp is later than given where another one has a later one.
    * @param verifiedHash where given, only while it is the hash of the user's password, and the user is enabled.
    */
   remove(event: AuditEvent, verifiedHash: string | null): Promise<'removed' | UserRefusal>

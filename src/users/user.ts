@@ -1,6 +1,6 @@
-/** A user as the service knows one. Moments are milliseconds since the epoch, UTC. */
+/** A user as the service knows one. Timestamps are milliseconds since the epoch, UTC. */
 export interface User {
-  /** UUIDv7: ids sort by the moment of sign-up. */
+  /** UUIDv7: ids sort by the timestamp of sign-up. */
   readonly id: string
   /** In canonical form, see {@link canonicalEmail}; unique. */
   readonly email: string

@@ -1,7 +1,7 @@
+import { type Actor, type EventType, newEvent } from '../audit-log/event.ts'
 import { ServiceError } from '../errors.ts'
-import { type Actor, type EventType, newEvent } from './event.ts'
+import { decodeCursor, encodeCursor, type Page, parseSort, type Sort, type UserFilter } from './listing.ts'
 import type { OwnChanges, User, UserChanges } from './user.ts'
-import { decodeCursor, encodeCursor, type Page, parseSort, type Sort, type UserFilter } from './user-list.ts'
 import type { UserStore } from './user-store.ts'
 
 export interface PageRequest {
@@ -11,7 +11,7 @@ export interface PageRequest {
   readonly limit: number
 }
 
-export interface UsersParts {
+export interface UsersDeps {
   readonly store: UserStore
   readonly clock: () => number
 }
@@ -29,7 +29,7 @@ export class Users {
   readonly #store: UserStore
   readonly #clock: () => number
 
-  constructor({ store, clock }: UsersParts) {
+  constructor({ store, clock }: UsersDeps) {
     this.#store = store
     this.#clock = clock
   }

@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check'
 import t from 'tap'
-import { passwordFaults } from '../../src/auth/passwords.ts'
+import { passwordViolations } from '../../src/passwords/policy.ts'
 import { call, forgot, reset } from '../support/account-life.ts'
 import { postUser } from '../support/admin.ts'
 import { bearer, freshEmail, PASSWORD, signIn, signUp } from '../support/build.ts'
@@ -95,11 +95,11 @@ const ACCEPTED: readonly string[] = [
 t.test('whole passwords are judged, not parts of them', t => {
   for (const [message, passwords] of Object.entries(REFUSED))
     for (const password of passwords)
-      t.strictSame(passwordFaults(password, 8, undefined), [message], JSON.stringify(password))
+      t.strictSame(passwordViolations(password, 8, undefined), [message], JSON.stringify(password))
   for (const password of ACCEPTED)
-    t.strictSame(passwordFaults(password, 8, undefined), [], JSON.stringify(password))
+    t.strictSame(passwordViolations(password, 8, undefined), [], JSON.stringify(password))
   t.strictSame(
-    passwordFaults('kV7#pq2zkV7#pq2z', 15, undefined),
+    passwordViolations('kV7#pq2zkV7#pq2z', 15, undefined),
     [REPEATED],
     'a repeated part needs the length too',
   )
@@ -111,13 +111,13 @@ t.test(
   t => {
     for (const email of ['balthasar@example.com', ' BALTHASAR@Example.com ']) {
       for (const password of ['balthasar', 'Balthasar', ' BALTHASAR ', 'balthasar@EXAMPLE.com', 'ｂalthasar'])
-        t.strictSame(passwordFaults(password, 8, email), [EMAIL], password)
-      t.strictSame(passwordFaults('balthasarbalthasar', 8, email), [REPEATED])
+        t.strictSame(passwordViolations(password, 8, email), [EMAIL], password)
+      t.strictSame(passwordViolations('balthasarbalthasar', 8, email), [REPEATED])
       for (const password of ['it is balthasar who came', 'balthasar7', 'example.com', '@example.com'])
-        t.strictSame(passwordFaults(password, 8, email), [], password)
+        t.strictSame(passwordViolations(password, 8, email), [], password)
     }
     for (const email of [undefined, null, 7, '', '@', 'x'.repeat(16_000)])
-      t.strictSame(passwordFaults('kV7#pq2z', 8, email), [])
+      t.strictSame(passwordViolations('kV7#pq2z', 8, email), [])
     t.end()
   },
 )
@@ -127,11 +127,11 @@ t.test('a repetition is refused for any short part, and nothing makes the rules 
   fc.assert(
     fc.property(short, fc.integer({ min: 8, max: 20 }), (part, count) => {
       const password = part.repeat(count)
-      return [...password].length > 128 || passwordFaults(password, 8, undefined).length === 1
+      return [...password].length > 128 || passwordViolations(password, 8, undefined).length === 1
     }),
   )
   const any = fc.string({ unit: 'binary', maxLength: 300 })
-  fc.assert(fc.property(any, any, (password, email) => passwordFaults(password, 8, email).length <= 1))
+  fc.assert(fc.property(any, any, (password, email) => passwordViolations(password, 8, email).length <= 1))
   t.end()
 })
 

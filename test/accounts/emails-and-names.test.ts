@@ -1,8 +1,8 @@
 /** Which e-mails and names are taken, and what a refusal says (DESIGN §4), wherever one is given. */
 import fc from 'fast-check'
 import t from 'tap'
-import { emailFaults, nameFaults, newEmailFaults } from '../../src/input/formats.ts'
-import { OPERATOR } from '../../src/users/event.ts'
+import { OPERATOR } from '../../src/audit-log/event.ts'
+import { emailFaults, nameFaults, newEmailFaults } from '../../src/validation/formats.ts'
 import { call, changeEmail, forgot } from '../support/account-life.ts'
 import { postUser } from '../support/admin.ts'
 import { asAdmin, bearer, freshEmail, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'

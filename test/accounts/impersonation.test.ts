@@ -14,7 +14,7 @@ import {
   updateUser,
 } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
-import { errorsAt, globalErrorOf } from '../support/error-answer.ts'
+import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { ACCOUNT, hasShape, isPrivateJson } from '../support/shapes.ts'
 
 const HOUR = 3_600_000

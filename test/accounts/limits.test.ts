@@ -4,7 +4,7 @@ import t from 'tap'
 import { call, changeEmail, forgot, remove, resend, reset } from '../support/account-life.ts'
 import { accountStatus, bearer, freshEmail, PASSWORD, signIn, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
-import { globalErrorOf } from '../support/error-answer.ts'
+import { globalErrorOf } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { mailbox, SUBJECT } from '../support/mailbox.ts'
 
@@ -50,11 +50,11 @@ await onEveryEngine(t, async (t, { build }) => {
   })
 
   t.test('a stolen session cannot guess the password, whatever route it takes', async t => {
-    const guesses: ((app: FastifyInstance, token: string) => Promise<LightMyRequestResponse>)[] = [
+    const loginThrottle: ((app: FastifyInstance, token: string) => Promise<LightMyRequestResponse>)[] = [
       (app, token) => remove(app, token, { password: WRONG }),
       (app, token) => changeEmail(app, token, { email: freshEmail(), password: WRONG }),
     ]
-    for (const guess of guesses) {
+    for (const guess of loginThrottle) {
       const app = await build(t, limited)
       const user = await signUp(app)
       const statuses = await exhaust(() => guess(app, user.token))

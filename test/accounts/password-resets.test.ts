@@ -13,7 +13,7 @@ import {
   updateUser,
 } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
-import { errorsAt } from '../support/error-answer.ts'
+import { errorsAt } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { hasToken, mailbox, SUBJECT, tokenIn } from '../support/mailbox.ts'
 import { ACCOUNT, hasShape, isPrivateJson } from '../support/shapes.ts'

@@ -15,7 +15,7 @@ import {
   updateUser,
 } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
-import { errorsAt, globalErrorOf } from '../support/error-answer.ts'
+import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { hasToken, mailbox } from '../support/mailbox.ts'
 import { storedRows } from '../support/stored-rows.ts'

@@ -16,7 +16,7 @@ import {
   updateUser,
 } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
-import { errorsAt, globalErrorOf } from '../support/error-answer.ts'
+import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { ACCOUNT, hasShape, isPrivateJson } from '../support/shapes.ts'
 
 await onEveryEngine(t, async (t, { build }) => {
@@ -228,7 +228,7 @@ await onEveryEngine(t, async (t, { build }) => {
       const expected = iso()
       clock.advance(777)
       for (const [title, [identified]] of Object.entries(cases).reverse()) {
-        // The store learns of it within a second (DESIGN §6); a moment that never comes ends in tap's time limit.
+        // The store learns of it within a second (DESIGN §6); a timestamp that never comes ends in tap's time limit.
         while (identified && (await noted(title)) === null) await setTimeout(20)
         t.equal(await noted(title), identified ? expected : null, title)
       }

@@ -3,7 +3,7 @@ import t from 'tap'
 import { createUser, deleteUser, impersonate, NOBODY, postUser } from '../support/admin.ts'
 import { accountStatus, asAdmin, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
-import { errorsAt, globalErrorOf } from '../support/error-answer.ts'
+import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { mailbox } from '../support/mailbox.ts'
 
 await onEveryEngine(t, async (t, { build }) => {

@@ -1,10 +1,10 @@
-/** `ids` and the filters by moments of GET /admin/users (DESIGN §9: look-up of up to 100 ids; filters). */
+/** `ids` and the filters by timestamps of GET /admin/users (DESIGN §9: lookup of up to 100 ids; filters). */
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import { asAdmin, bearer, manualClock, signUp, updateUser } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
-import { errorsAt, globalErrorOf } from '../support/error-answer.ts'
+import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { ADMIN_USER, hasShape, isPrivateJson } from '../support/shapes.ts'
 
 const SORTS = ['createdAt', '-createdAt', 'firstName', '-firstName', 'lastName', '-lastName']

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { asAdmin, bearer, freshEmail, manualClock, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
-import { errorsAt, globalErrorOf } from '../support/error-answer.ts'
+import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { ADMIN_USER, hasShape, isPrivateJson, PROFILE } from '../support/shapes.ts'
 
 await onEveryEngine(t, async (t, { build }) => {
@@ -14,7 +14,7 @@ await onEveryEngine(t, async (t, { build }) => {
   const { token } = await signUp(app, { firstName: 'Reader' })
   const LISTS = { '/users': bearer(token), '/admin/users': asAdmin }
 
-  // Equal names, null names and equal moments: only a tie-break by id walks through them.
+  // Equal names, null names and equal timestamps: only a tie-break by id walks through them.
   for (let number = 0; number < 48; number += 1) {
     if (number % 4 === 0) clock.advance(1_000)
     const firstName = ['Anna', 'Bruno', 'Clara', undefined][number % 4]

@@ -13,7 +13,7 @@ import {
   updateUser,
 } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
-import { errorsAt, globalErrorOf } from '../support/error-answer.ts'
+import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { ADMIN_USER, hasShape, isPrivateJson } from '../support/shapes.ts'
 
 await onEveryEngine(t, async (t, { build }) => {

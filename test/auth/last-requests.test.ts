@@ -1,9 +1,9 @@
-/** The moment of each user's last request on its way to the store (§5.1.2, DESIGN §6). */
+/** The timestamp of each user's last request on its way to the store (§5.1.2, DESIGN §6). */
 import t from 'tap'
-import type { Identity, KnownUser } from '../../src/auth/identity.ts'
-import { KnownUsers } from '../../src/auth/known-users.ts'
 import type { LastRequestStore, SessionMoment, UserMoment } from '../../src/auth/last-request-store.ts'
 import { LastRequests } from '../../src/auth/last-requests.ts'
+import type { CachedUser, Principal } from '../../src/auth/principal.ts'
+import { UserCache } from '../../src/auth/user-cache.ts'
 
 const IDLE = 3_600_000
 const START = Date.UTC(2026, 0, 1)
@@ -17,7 +17,7 @@ const keyOf = (id: string): number => {
   return key
 }
 
-const known = (id: string, lastRequestAt = 0): KnownUser => ({
+const cachedUser = (id: string, lastRequestAt = 0): CachedUser => ({
   key: keyOf(id),
   user: {
     id,
@@ -38,9 +38,9 @@ const known = (id: string, lastRequestAt = 0): KnownUser => ({
   accountText: null,
 })
 
-const identity = (known: KnownUser, sessionId = `session of ${known.user.id}`): Identity => ({
+const principal = (cachedUser: CachedUser, sessionId = `session of ${cachedUser.user.id}`): Principal => ({
   token: `token of ${sessionId}`,
-  known,
+  cachedUser,
   sessionId,
   expiresAt: START + 10 * IDLE,
   impersonatedBy: null,
@@ -50,7 +50,7 @@ const identity = (known: KnownUser, sessionId = `session of ${known.user.id}`): 
   used: false,
 })
 
-/** Keeps what it was given as a store does: the latest moment of each. Fails, or waits, when the test says so. */
+/** Keeps what it was given as a store does: the latest timestamp of each. Fails, or waits, when the test says so. */
 class TestStore implements LastRequestStore {
   /** By key. */
   readonly #users = new Map<number, number>()
@@ -76,22 +76,22 @@ class TestStore implements LastRequestStore {
 const setUp = (flushAt?: number) => {
   const store = new TestStore()
   const failures: unknown[] = []
-  const knownUsers = new KnownUsers()
+  const userCache = new UserCache()
   const onFailure = (error: unknown) => failures.push(error)
-  const parts = { knownUsers, store, idle: IDLE, onFailure }
+  const parts = { userCache, store, idle: IDLE, onFailure }
   const lastRequests = new LastRequests(flushAt === undefined ? parts : { ...parts, flushAt })
-  return { store, failures, knownUsers, lastRequests }
+  return { store, failures, userCache, lastRequests }
 }
 
 t.test('what is noted is there at once, and in the store after a flush (DESIGN §6)', async t => {
-  const { store, knownUsers, lastRequests } = setUp()
-  const ada = known('ada', START - 5_000)
-  knownUsers.add(ada)
-  lastRequests.note(identity(ada), START)
+  const { store, userCache, lastRequests } = setUp()
+  const ada = cachedUser('ada', START - 5_000)
+  userCache.add(ada)
+  lastRequests.note(principal(ada), START)
   t.equal(ada.lastRequestAt, START)
-  t.equal(knownUsers.latest('ada', START - 5_000), START, 'also for whoever asks anew')
-  t.equal(knownUsers.latest('bob', START - 5_000), START - 5_000, 'a user without a request')
-  t.equal(knownUsers.latest('bob', null), null)
+  t.equal(userCache.latest('ada', START - 5_000), START, 'also for whoever asks anew')
+  t.equal(userCache.latest('bob', START - 5_000), START - 5_000, 'a user without a request')
+  t.equal(userCache.latest('bob', null), null)
   t.equal(store.calls.length, 0, 'a request writes nothing')
   await lastRequests.flush()
   t.equal(store.users.get('ada'), START)
@@ -101,8 +101,8 @@ t.test('what is noted is there at once, and in the store after a flush (DESIGN �
 
 t.test('many requests of a user are one row of a batch (DESIGN §6)', async t => {
   const { store, lastRequests } = setUp()
-  const ada = known('ada')
-  const sessions = [identity(ada, 'one'), identity(ada, 'two')]
+  const ada = cachedUser('ada')
+  const sessions = [principal(ada, 'one'), principal(ada, 'two')]
   for (let n = 1; n <= 1_000; n += 1) for (const session of sessions) lastRequests.note(session, START + n)
   await lastRequests.flush()
   t.equal(store.calls.length, 1)
@@ -114,7 +114,7 @@ t.test(
   async t => {
     const { store, failures, lastRequests } = setUp(3)
     const note = (...ids: string[]) => {
-      for (const id of ids) lastRequests.note(identity(known(id)), START)
+      for (const id of ids) lastRequests.note(principal(cachedUser(id)), START)
     }
     note('ada', 'bob')
     t.equal(store.calls.length, 0)
@@ -140,16 +140,16 @@ t.test(
 )
 
 t.test('a moment never moves backwards when the clock does (DESIGN §6)', async t => {
-  const { store, knownUsers, lastRequests } = setUp()
-  const ada = known('ada', START + 60_000)
-  knownUsers.add(ada)
-  lastRequests.note(identity(ada), START)
+  const { store, userCache, lastRequests } = setUp()
+  const ada = cachedUser('ada', START + 60_000)
+  userCache.add(ada)
+  lastRequests.note(principal(ada), START)
   t.equal(ada.lastRequestAt, START + 60_000, 'the stored moment is later than the clock')
-  lastRequests.note(identity(ada, 'one'), START + 70_000)
-  lastRequests.note(identity(ada, 'two'), START + 65_000)
+  lastRequests.note(principal(ada, 'one'), START + 70_000)
+  lastRequests.note(principal(ada, 'two'), START + 65_000)
   t.equal(ada.lastRequestAt, START + 70_000, 'in memory')
-  t.equal(knownUsers.latest('ada', START), START + 70_000)
-  t.equal(knownUsers.latest('ada', START + 80_000), START + 80_000, 'another instance knows a later one')
+  t.equal(userCache.latest('ada', START), START + 70_000)
+  t.equal(userCache.latest('ada', START + 80_000), START + 80_000, 'another instance knows a later one')
   await lastRequests.flush()
   t.equal(store.users.get('ada'), START + 70_000, 'in the store')
 })
@@ -158,8 +158,8 @@ t.test(
   'a request is noted also where the session was opened by a clock that is ahead (DESIGN §5, §6)',
   async t => {
     const { store, lastRequests } = setUp()
-    const ada = known('ada')
-    const session = { ...identity(ada), lastRequestAt: START + 3_000 }
+    const ada = cachedUser('ada')
+    const session = { ...principal(ada), lastRequestAt: START + 3_000 }
     lastRequests.note(session, START)
     t.equal(ada.lastRequestAt, START)
     t.equal(session.lastRequestAt, START + 3_000, 'not moved back')
@@ -172,7 +172,7 @@ t.test(
   'a session is written when its moment is older by a part of the idle time (DESIGN §5, §6)',
   async t => {
     const { store, lastRequests } = setUp()
-    const session = identity(known('ada'))
+    const session = principal(cachedUser('ada'))
     lastRequests.note(session, START + 1)
     await lastRequests.flush()
     t.equal(store.sessions.size, 0, 'a moment later: nothing that matters to an idle end')
@@ -183,22 +183,22 @@ t.test(
 )
 
 t.test('a store that fails loses nothing and fails nobody (DESIGN §6)', async t => {
-  const { store, failures, knownUsers, lastRequests } = setUp()
-  const [ada, bob, eve] = [known('ada'), known('bob'), known('eve')]
-  knownUsers.add(ada)
-  const session = identity(ada)
+  const { store, failures, userCache, lastRequests } = setUp()
+  const [ada, bob, eve] = [cachedUser('ada'), cachedUser('bob'), cachedUser('eve')]
+  userCache.add(ada)
+  const session = principal(ada)
   store.failing = true
   lastRequests.note(session, START + IDLE / 2)
-  lastRequests.note(identity(bob), START + 1)
+  lastRequests.note(principal(bob), START + 1)
   await lastRequests.flush()
   t.equal(failures.length, 1, 'reported once')
-  knownUsers.evict('ada')
-  t.equal(knownUsers.latest('ada', null), START + IDLE / 2, 'still known')
+  userCache.evict('ada')
+  t.equal(userCache.latest('ada', null), START + IDLE / 2, 'still known')
   await lastRequests.flush()
   t.equal(failures.length, 2)
-  t.equal(knownUsers.latest('ada', null), START + IDLE / 2, 'as long as it is not written')
-  lastRequests.note(identity(bob), START + 2)
-  lastRequests.note(identity(eve), START + 3)
+  t.equal(userCache.latest('ada', null), START + IDLE / 2, 'as long as it is not written')
+  lastRequests.note(principal(bob), START + 2)
+  lastRequests.note(principal(eve), START + 3)
   store.failing = false
   await lastRequests.flush()
   t.strictSame(
@@ -218,19 +218,19 @@ t.test('a store that fails loses nothing and fails nobody (DESIGN §6)', async t
 })
 
 t.test('a request during a flush that fails is not overwritten by what failed (DESIGN §6)', async t => {
-  const { store, knownUsers, lastRequests } = setUp()
+  const { store, userCache, lastRequests } = setUp()
   const gate = Promise.withResolvers<void>()
   store.gate = gate.promise
   store.failing = true
-  const ada = known('ada')
-  knownUsers.add(ada)
-  lastRequests.note(identity(ada), START + 1)
+  const ada = cachedUser('ada')
+  userCache.add(ada)
+  lastRequests.note(principal(ada), START + 1)
   const flush = lastRequests.flush()
   // Evicted and looked up again meanwhile: another record of the same user.
-  knownUsers.evict('ada')
-  const again = known('ada', knownUsers.latest('ada', null) ?? 0)
+  userCache.evict('ada')
+  const again = cachedUser('ada', userCache.latest('ada', null) ?? 0)
   t.equal(again.lastRequestAt, START + 1, 'visible while it is being written')
-  lastRequests.note(identity(again), START + 9)
+  lastRequests.note(principal(again), START + 9)
   gate.resolve()
   await flush
   store.failing = false
@@ -239,31 +239,31 @@ t.test('a request during a flush that fails is not overwritten by what failed (D
 })
 
 t.test('the moment of a user who is remembered no more is known until it is written (DESIGN §6)', async t => {
-  const { store, knownUsers, lastRequests } = setUp()
+  const { store, userCache, lastRequests } = setUp()
   const gate = Promise.withResolvers<void>()
-  const [ada, bob] = [known('ada'), known('bob')]
+  const [ada, bob] = [cachedUser('ada'), cachedUser('bob')]
   for (const user of [ada, bob]) {
-    knownUsers.add(user)
-    lastRequests.note(identity(user), START)
+    userCache.add(user)
+    lastRequests.note(principal(user), START)
   }
-  knownUsers.remove(ada)
-  t.equal(knownUsers.latest('ada', null), START, 'before the flush')
+  userCache.remove(ada)
+  t.equal(userCache.latest('ada', null), START, 'before the flush')
   store.gate = gate.promise
   const flush = lastRequests.flush()
-  knownUsers.evictAll()
-  t.equal(knownUsers.latest('ada', null), START, 'while it is under way')
+  userCache.evictAll()
+  t.equal(userCache.latest('ada', null), START, 'while it is under way')
   gate.resolve()
   await flush
-  t.equal(knownUsers.latest('ada', null), null, 'the store has it now')
-  t.equal(knownUsers.latest('bob', null), START, 'who went during a flush waits for the next')
+  t.equal(userCache.latest('ada', null), null, 'the store has it now')
+  t.equal(userCache.latest('bob', null), START, 'who went during a flush waits for the next')
   await lastRequests.flush()
-  t.equal(knownUsers.latest('bob', null), null)
+  t.equal(userCache.latest('bob', null), null)
 })
 
 t.test('a flush goes in slices, and one that fails keeps the rest (DESIGN §6)', async t => {
   const { store, lastRequests } = setUp()
   const ids = Array.from({ length: 17_500 }, (_, index) => `user ${index}`)
-  for (const id of ids) lastRequests.note(identity(known(id)), START + IDLE / 2)
+  for (const id of ids) lastRequests.note(principal(cachedUser(id)), START + IDLE / 2)
   const write = store.noteLastRequests.bind(store)
   store.noteLastRequests = (users, sessions) => {
     store.failing = store.calls.length === 2
@@ -286,7 +286,7 @@ t.test('one flush at a time (DESIGN §6)', async t => {
   const { store, lastRequests } = setUp()
   const gate = Promise.withResolvers<void>()
   store.gate = gate.promise
-  lastRequests.note(identity(known('ada')), START)
+  lastRequests.note(principal(cachedUser('ada')), START)
   const flushes = [lastRequests.flush(), lastRequests.flush(), lastRequests.flush()]
   t.equal(store.calls.length, 1)
   gate.resolve()
@@ -302,13 +302,13 @@ for (const failing of [false, true]) {
     store.gate = gate.promise
     store.failing = failing
     lastRequests.start()
-    const ada = known('ada')
-    lastRequests.note(identity(ada), START + 1)
-    lastRequests.note(identity(known('eve')), START + 1)
+    const ada = cachedUser('ada')
+    lastRequests.note(principal(ada), START + 1)
+    lastRequests.note(principal(cachedUser('eve')), START + 1)
     const flush = lastRequests.flush()
-    lastRequests.note(identity(ada), START + 5)
+    lastRequests.note(principal(ada), START + 5)
     const closed = lastRequests.close()
-    lastRequests.note(identity(known('bob')), START + 6)
+    lastRequests.note(principal(cachedUser('bob')), START + 6)
     gate.resolve()
     await flush
     store.failing = false

@@ -1,7 +1,7 @@
 /** Users and sessions from the command line, beside a service that runs on the same store (DESIGN §9, CLI; DESIGN §4, §7). */
 
 import t, { type Test } from 'tap'
-import { OPERATOR } from '../../src/users/event.ts'
+import { OPERATOR } from '../../src/audit-log/event.ts'
 import { ADMIN_KEY, JWT_SECRET, PASSWORD } from '../support/build.ts'
 import { HEARD_LIMIT, runCli } from '../support/cli.ts'
 import { type Engine, onEveryEngine } from '../support/engines.ts'

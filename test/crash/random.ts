@@ -9,7 +9,7 @@ export interface Random {
   pick<T>(items: readonly T[]): T | undefined
 }
 
-/** mulberry32: 32 bits of state are plenty for moments and choices. */
+/** mulberry32: 32 bits of state are plenty for timestamps and choices. */
 export const createRandom = (seed: number): Random => {
   let state = seed >>> 0
   const next = (): number => {

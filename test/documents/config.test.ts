@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { ConfigError, loadConfig } from '../../src/config.ts'
-import { FILE_SETTINGS, SETTINGS } from '../../src/settings.ts'
+import { ConfigError, loadConfig } from '../../src/config/config.ts'
+import { FILE_SETTINGS, SETTINGS } from '../../src/config/settings.ts'
 import { temporaryFolder } from '../support/build.ts'
 
 const SECRET = 'a-secret-of-enough-characters-0123456789'

@@ -2,7 +2,7 @@
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import packageJson from '../../package.json' with { type: 'json' }
-import { loadConfig } from '../../src/config.ts'
+import { loadConfig } from '../../src/config/config.ts'
 import { build } from '../support/build.ts'
 import { exchange, parseAnswer } from '../support/process.ts'
 

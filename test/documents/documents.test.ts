@@ -4,9 +4,9 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { loadConfig } from '../../src/config.ts'
+import { loadConfig } from '../../src/config/config.ts'
+import { FILE_SETTINGS, SETTINGS } from '../../src/config/settings.ts'
 import { ERRORS } from '../../src/errors.ts'
-import { FILE_SETTINGS, SETTINGS } from '../../src/settings.ts'
 import { build } from '../support/build.ts'
 import { liveRoutes } from '../support/routes.ts'
 
@@ -87,7 +87,7 @@ t.test('ARCHITECTURE.md: its files exist, and the order of the plugins is the li
   t.ok(files.length > 10)
   for (const file of new Set(files)) t.ok(existsSync(join(PROJECT, file)), file)
 
-  const drawn = [...architecture.matchAll(/^([a-z]+(?:-[a-z]+)+|identity|drain · [\w· -]+?)(?= {2,})/gm)]
+  const drawn = [...architecture.matchAll(/^([a-z]+(?:-[a-z]+)+|principal|drain · [\w· -]+?)(?= {2,})/gm)]
     .flatMap(([line]) => line.split(' · '))
     .map(name => name.trim())
   const app = await build(t)

@@ -80,7 +80,7 @@ t.test('neither git nor npm pack takes what the examples and the service leave',
   for (const path of paths) t.ok(statSync(join(folder, path)).size > 0 && !/canary/.test(path))
   for (const needed of [
     'src/server.ts',
-    'src/published-secrets.txt',
+    'src/config/published-secrets.txt',
     'plugins/docs.ts',
     'routes/public/routes.ts',
   ])

@@ -2,7 +2,7 @@
 import { Type } from '@sinclair/typebox'
 import t from 'tap'
 import { asAdmin, bearer, build, PASSWORD, signUp } from '../support/build.ts'
-import { errorsAt, errorsOf, globalErrorOf } from '../support/error-answer.ts'
+import { errorsAt, errorsOf, globalErrorOf } from '../support/error-response.ts'
 
 const LIMIT = 16 * 1024
 

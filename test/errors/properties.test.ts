@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import type { InjectOptions, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
-import { nameFaults } from '../../src/input/formats.ts'
+import { nameFaults } from '../../src/validation/formats.ts'
 import { asAdmin, bearer, freshEmail, PASSWORD, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { headerText, jsonBody, query, rawBody } from '../support/hostile.ts'

@@ -2,7 +2,7 @@
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { ADMIN_KEY, build, signUp } from '../support/build.ts'
-import { type Answer, errorsOf, globalErrorOf } from '../support/error-answer.ts'
+import { type Answer, errorsOf, globalErrorOf } from '../support/error-response.ts'
 import { lines, RawConnection } from '../support/raw-http.ts'
 
 const app = await build(t)

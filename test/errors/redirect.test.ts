@@ -2,7 +2,7 @@
 import t from 'tap'
 import { ServiceError } from '../../src/errors.ts'
 import { bearer, build, logCapture, signUp } from '../support/build.ts'
-import { globalErrorOf } from '../support/error-answer.ts'
+import { globalErrorOf } from '../support/error-response.ts'
 
 const MESSAGE = 'There is no such user'
 const TARGET = 'https://app.example.com/welcome?lang=en&next=%2Fhome%3Fa%3D1#top'

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { ServiceError } from '../../src/errors.ts'
 import { ADMIN_KEY, asAdmin, bearer, build, cookie, freshEmail, signUp } from '../support/build.ts'
-import { errorsAt, errorsOf, globalErrorOf } from '../support/error-answer.ts'
+import { errorsAt, errorsOf, globalErrorOf } from '../support/error-response.ts'
 
 const KIB_16 = 16 * 1024
 const UNKNOWN_USER = '01890000-0000-7000-8000-000000000000'

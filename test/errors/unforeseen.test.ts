@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { ServiceError } from '../../src/errors.ts'
 import { bearer, build, logCapture, signUp } from '../support/build.ts'
-import { errorsOf, globalErrorOf } from '../support/error-answer.ts'
+import { errorsOf, globalErrorOf } from '../support/error-response.ts'
 
 const SECRET = 'SELECT * FROM users WHERE password_hash = sesame'
 const HIDDEN = 'Something went wrong'

@@ -6,7 +6,7 @@ import type { Mails } from '../../src/accounts/mails.ts'
 import { allEvents, behindProxy, CLIENT, deleteUser, getEvents, PROXY } from '../support/admin.ts'
 import { ADMIN_KEY, asAdmin, bearer, freshEmail, manualClock, PASSWORD, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
-import { globalErrorOf } from '../support/error-answer.ts'
+import { globalErrorOf } from '../support/error-response.ts'
 import { mailbox } from '../support/mailbox.ts'
 import { hasShape, isPrivateJson } from '../support/shapes.ts'
 

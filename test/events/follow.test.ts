@@ -18,7 +18,7 @@ import {
 } from '../support/admin.ts'
 import { asAdmin, bearer, manualClock, signUp, updateUser } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
-import { errorsAt } from '../support/error-answer.ts'
+import { errorsAt } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { until } from '../support/until.ts'
 

@@ -3,7 +3,7 @@ import t from 'tap'
 import { type AuditLine, allEvents, createUser, getEvents, impersonate, NOBODY } from '../support/admin.ts'
 import { asAdmin, bearer, manualClock, signUp, updateUser } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
-import { errorsAt } from '../support/error-answer.ts'
+import { errorsAt } from '../support/error-response.ts'
 
 await onEveryEngine(t, async (t, { build }) => {
   const clock = manualClock()
@@ -22,7 +22,7 @@ await onEveryEngine(t, async (t, { build }) => {
     note(id, 'user.created')
   }
   for (let number = 0; number < 40; number += 1) {
-    // Three events to a moment.
+    // Three events to a timestamp.
     if (number % 3 === 0) clock.advance(1_000)
     const id = String(users[(number * 7) % users.length])
     if (number % 4 === 0) await impersonate(app, id)

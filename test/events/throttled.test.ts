@@ -1,7 +1,7 @@
 /** Accounts on which passwords are tried: what the audit log and the service's log say of it, and that nobody else learns it. */
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
-import { type GuessLimits, RATE_LIMITS } from '../../src/auth/rate-limits.ts'
+import { type LoginThrottleLimits, RATE_LIMITS } from '../../src/rate-limits/limits.ts'
 import { type AuditLine, allEvents } from '../support/admin.ts'
 import { asAdmin, bearer, freshEmail, logCapture, manualClock, signIn, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
@@ -12,13 +12,13 @@ const WRONG = 'not the pass phrase'
 /** Milliseconds until an event that does not come counts as missing; it is recorded up to half a second late. */
 const DEADLINE = 10_000
 
-const LONG: GuessLimits = { free: 2, memory: 900, firstWait: 600, longestWait: 900 }
+const LONG: LoginThrottleLimits = { free: 2, memory: 900, firstWait: 600, longestWait: 900 }
 const ON = {
   env: { RATE_LIMIT: 'on', MAIL_URL: 'off' },
   rateLimits: {
     ...RATE_LIMITS,
     perAddress: { 'sign-up': 1_000, 'sign-in': 1_000, password: 1_000, mail: 1_000 },
-    guesses: LONG,
+    loginThrottle: LONG,
   },
 }
 const TYPE = 'session.sign-in-throttled'

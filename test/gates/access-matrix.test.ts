@@ -1,4 +1,4 @@
-/** Generated from the live route table: a new route is covered the moment it exists. */
+/** Generated from the live route table: a new route is covered the timestamp it exists. */
 import type { InjectOptions } from 'fastify'
 import t from 'tap'
 import { ADMIN_KEY, accountStatus, bearer, cookie, signUp, updateUser } from '../support/build.ts'

@@ -1,7 +1,7 @@
 /** Where a client comes from, behind a proxy that writes it in its own way: one spelling everywhere, or nothing. */
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import { RATE_LIMITS } from '../../src/auth/rate-limits.ts'
+import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
 import { allEvents } from '../support/admin.ts'
 import { bearer, freshEmail, logCapture, PASSWORD } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'

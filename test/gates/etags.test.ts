@@ -3,7 +3,7 @@ import t from 'tap'
 import { createUser, impersonate, NOBODY, postUser } from '../support/admin.ts'
 import { asAdmin, bearer, freshEmail, manualClock, PASSWORD, signIn, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
-import { errorsAt, globalErrorOf } from '../support/error-answer.ts'
+import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { mailbox } from '../support/mailbox.ts'
 
 /** Strong: no `W/` (RFC 9110 §8.8.1). */

@@ -26,7 +26,7 @@ const probe = async (app: FastifyInstance): Promise<void> => {
   app.addHook('onRequest', (request, reply, done) => {
     const seen = [['error facilities', typeof app.httpErrors.forbidden + ' ' + typeof reply.notFound]]
     globalThis.seenByProbe = seen
-    for (const name of ['validatedData', 'accessToken', 'identity']) watch(request, name, seen)
+    for (const name of ['validatedData', 'accessToken', 'principal']) watch(request, name, seen)
     done()
   })
 }
@@ -54,7 +54,7 @@ t.test('every request goes through the five steps in their order, then gate, the
     ['error facilities', 'function function'],
     ['validatedData', '{}'],
     ['accessToken', '{}'],
-    ['identity', '{}'],
+    ['principal', '{}'],
     ['handler', '{"query":{},"params":{}}'],
   ])
 

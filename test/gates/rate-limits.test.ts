@@ -2,10 +2,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'
-import { RATE_LIMITS, type RateLimits } from '../../src/auth/rate-limits.ts'
+import { RATE_LIMITS, type RateLimits } from '../../src/rate-limits/limits.ts'
 import { asAdmin, bearer, build, freshEmail, logCapture, PASSWORD, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
-import { globalErrorOf } from '../support/error-answer.ts'
+import { globalErrorOf } from '../support/error-response.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { createProxy } from '../support/tcp-proxy.ts'
 

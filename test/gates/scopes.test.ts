@@ -14,7 +14,7 @@ const notes: FastifyPluginAsyncTypebox = async app => {
   app.get('/:name', {}, async request => request.validatedData.params)
   app.post('', { schema: { body: Note, response: { 201: Note } } }, async (request, reply) => {
     reply.code(201)
-    return { text: request.validatedData.body.text + ' by ' + request.getIdentity().known.user.id }
+    return { text: request.validatedData.body.text + ' by ' + request.user.id }
   })
 }
 
@@ -29,7 +29,7 @@ t.test('a route file dropped into a scope is gated, validated, documented (DESIG
   const tree = projectTree(t, {
     'routes/private/notes/routes.ts': NOTES,
     'routes/private/notes/deep/er/routes.ts': NOTES,
-    'routes/admin/reports/routes.ts': NOTES.replace("' by ' + request.getIdentity().known.user.id", "''"),
+    'routes/admin/reports/routes.ts': NOTES.replace("' by ' + request.user.id", "''"),
     'routes/private/notes/helper.ts':
       'export default async function helper(): Promise<never> { throw new Error() }\n',
   })

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { build, freshEmail, logCapture, PASSWORD, signUp } from '../support/build.ts'
-import { globalErrorOf } from '../support/error-answer.ts'
+import { globalErrorOf } from '../support/error-response.ts'
 import { HeldHashing } from '../support/fake-hashing.ts'
 import { parseAnswer } from '../support/process.ts'
 

@@ -2,9 +2,9 @@
 import { hashSync } from '@node-rs/argon2'
 import bcrypt from 'bcryptjs'
 import t from 'tap'
-import { hashOfNobody } from '../../src/auth/argon2-hash.ts'
-import { relativeCost } from '../../src/auth/password-hash-formats.ts'
-import { hashingLimits } from '../../src/auth/password-hashing.ts'
+import { dummyHash } from '../../src/passwords/argon2.ts'
+import { relativeCost } from '../../src/passwords/formats.ts'
+import { hasherLimits } from '../../src/passwords/pooled-hasher.ts'
 import { outcomes, smallHashing, times } from '../support/hashing-threads.ts'
 import { scryptPhc } from '../support/scrypt-phc.ts'
 
@@ -20,7 +20,7 @@ const expensive = (): string => bcrypt.hashSync(PASSWORD, 10)
 
 t.test('the cost of a hash is estimated from its parameters, in units of one of ours', t => {
   for (const [encoded, least, most] of [
-    [hashOfNobody(), 1, 1],
+    [dummyHash(), 1, 1],
     [`$argon2id$v=19$m=12288,t=3,p=1${TAIL}`, 0.9, 1],
     [`$argon2id$v=19$m=19457,t=2,p=1${TAIL}`, 1.00001, 1.1],
     [`$argon2i$v=19$m=65536,t=3,p=4${TAIL}`, 4, 6],
@@ -138,7 +138,7 @@ t.test('scrypt and argon2 use the expensive lane too', async t => {
 
 t.test('memory is bounded: one thread for expensive hashes for every four others', t => {
   for (const processes of [1, 2, 64]) {
-    const { threads, expensive: lane } = hashingLimits(processes)
+    const { threads, expensive: lane } = hasherLimits(processes)
     t.equal(lane.threads, Math.max(1, Math.floor(threads / 4)))
   }
   t.end()

@@ -4,9 +4,9 @@ import { hashSync } from '@node-rs/argon2'
 import bcrypt from 'bcryptjs'
 import fc from 'fast-check'
 import t from 'tap'
-import { isWeak } from '../../src/auth/argon2-hash.ts'
-import { verify } from '../../src/auth/hashing-thread.ts'
-import { hashFault } from '../../src/auth/password-hash-formats.ts'
+import { isWeak } from '../../src/passwords/argon2.ts'
+import { hashViolation } from '../../src/passwords/formats.ts'
+import { verify } from '../../src/passwords/hashing-thread.ts'
 import { smallHashing } from '../support/hashing-threads.ts'
 import { base64, scryptPhc } from '../support/scrypt-phc.ts'
 
@@ -51,7 +51,7 @@ const VECTORS: Record<string, readonly [string, string]> = {
 
 for (const [title, [password, encoded]] of Object.entries(VECTORS)) {
   t.test(`${title}: taken, verified in a thread, to be replaced unless as strong as today`, async t => {
-    t.equal(hashFault(encoded), null)
+    t.equal(hashViolation(encoded), null)
     const hashing = smallHashing(t)
     t.equal(await hashing.verify(password, encoded), true)
     t.equal(await hashing.verify(`x${password}`, encoded), false)
@@ -108,7 +108,7 @@ const REFUSED: readonly (readonly [string, string])[] = [
 
 t.test('whatever is of another format, malformed or too costly is refused, and matches nothing', async t => {
   for (const [encoded, fault] of REFUSED) {
-    t.equal(hashFault(encoded), fault, encoded.slice(0, 40))
+    t.equal(hashViolation(encoded), fault, encoded.slice(0, 40))
     t.equal(verify({ passwords: ['password'], encoded }), false, `${encoded.slice(0, 40)} in the store`)
   }
 })
@@ -121,7 +121,7 @@ t.test('at the bounds they are taken', async t => {
     `$scrypt$ln=13,r=8,p=16${TAIL}`,
     `$scrypt$ln=1,r=1,p=1${TAIL}`,
   ]
-  for (const encoded of taken) t.equal(hashFault(encoded), null, encoded)
+  for (const encoded of taken) t.equal(hashViolation(encoded), null, encoded)
   t.equal(
     verify({ passwords: ['x'], encoded: `$scrypt$ln=18,r=8,p=1${TAIL}` }),
     false,
@@ -156,7 +156,7 @@ t.test('nothing that looks like a hash makes the comparison throw', async t => {
   const everyCase = () =>
     fc.assert(
       fc.property(almost, fc.string({ unit: 'binary' }), (encoded, password) => {
-        const fault = hashFault(encoded)
+        const fault = hashViolation(encoded)
         // What is costly and allowed takes its time: that it does not throw is shown above.
         const costly = /m=\d{4,}|\$(0[6-9]|1\d)\$|ln=(1[2-9]|[2-9]\d)/.test(encoded)
         return costly || verify({ passwords: [password], encoded }) === false || fault === null

@@ -2,8 +2,8 @@
 import { createRequire } from 'node:module'
 import { hashSync, parseOptions, verifySync } from '@node-rs/argon2'
 import t from 'tap'
-import { hashOfNobody, isWeak } from '../../src/auth/argon2-hash.ts'
-import { isCommon } from '../../src/auth/common-passwords.ts'
+import { dummyHash, isWeak } from '../../src/passwords/argon2.ts'
+import { isCommon } from '../../src/passwords/common-passwords.ts'
 import { outcomes, smallHashing, times } from '../support/hashing-threads.ts'
 
 const PASSWORD = 'a pass phrase'
@@ -64,12 +64,12 @@ t.test('hashes weaker than m = 19 MiB, t = 2, p = 1 are reported, and verify (DE
 })
 
 t.test('without an account, the comparison is with a hash like any other (DESIGN §5)', async t => {
-  const [real, nobody] = [await smallHashing(t).hash(PASSWORD), hashOfNobody()]
+  const [real, nobody] = [await smallHashing(t).hash(PASSWORD), dummyHash()]
   t.strictSame(parseOptions(nobody), parseOptions(real), 'the same parameters')
   const lengths = (encoded: string) => encoded.split('$').map(part => part.length)
   t.strictSame(lengths(nobody), lengths(real))
   t.equal(verifySync(nobody, PASSWORD), false, 'well-formed, and of no password')
-  t.not(hashOfNobody(), nobody)
+  t.not(dummyHash(), nobody)
 })
 
 t.test('of the list of common passwords nothing stays but the long ones', t => {

@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Random } from '../crash/random.ts'
 import { type Answer, bodyOf, calls } from './http.ts'
 import type { Instance } from './instance.ts'
-import type { Journal } from './judge.ts'
 import type { PairClient } from './pair-client.ts'
+import type { Journal } from './response-checks.ts'
 
 /** Workers of each kind, and milliseconds that each rests after a call. */
 const WORKERS = { signUp: 3, rename: 3, revoke: 1, watch: 3 }

@@ -32,7 +32,7 @@ export const freePort = async (): Promise<number> => {
   }
 }
 
-/** Moments by `performance.now()`; `to` is infinite while it lasts. */
+/** Timestamps by `performance.now()`; `to` is infinite while it lasts. */
 export interface Span {
   readonly from: number
   to: number
@@ -80,7 +80,7 @@ export class Instance {
     return running.stop(signal)
   }
 
-  /** Whether it was down at any moment of the span. */
+  /** Whether it was down at any timestamp of the span. */
   wasDown(start: number, end: number): boolean {
     return this.downs.some(down => meets(down, start, end))
   }

@@ -9,6 +9,7 @@ import { type PostgresServer, startPostgres } from '../../scripts/postgres-serve
 import { createRandom } from '../crash/random.ts'
 import type { Context } from '../support/build.ts'
 import { query } from '../support/postgres.ts'
+import { runStandstill } from './database-stall.ts'
 import { runFailover } from './failover.ts'
 import { runOutages } from './outages.ts'
 import type { Part } from './part.ts'
@@ -16,7 +17,6 @@ import type { Report } from './report.ts'
 import { runRevocation } from './revocation.ts'
 import { runRevocationCut } from './revocation-cut.ts'
 import { runRolling } from './rolling.ts'
-import { runStandstill } from './standstill.ts'
 import { runWorkers } from './workers.ts'
 
 const PARTS: Readonly<Record<string, (part: Part) => Promise<Report>>> = {

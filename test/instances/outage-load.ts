@@ -2,8 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Random } from '../crash/random.ts'
 import { type Answer, bodyOf, calls } from './http.ts'
-import type { Journal } from './judge.ts'
 import type { Definite, PairClient } from './pair-client.ts'
+import type { Journal } from './response-checks.ts'
 
 /** Workers of each kind, and milliseconds that each rests after a call: hashing gets about a core. */
 const WORKERS = { signUp: 3, signIn: 2, read: 4 }

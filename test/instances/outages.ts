@@ -5,13 +5,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Answer } from './http.ts'
 import { meets, type Span, startPair } from './instance.ts'
-import { Journal } from './judge.ts'
 import { inspectDatabase, verifyAccounts } from './outage-check.ts'
 import { startOutageLoad } from './outage-load.ts'
 import { PairClient } from './pair-client.ts'
 import type { Part } from './part.ts'
 import { Readiness } from './readiness.ts'
 import { milliseconds, Report } from './report.ts'
+import { Journal } from './response-checks.ts'
 
 /** What happens, a kind a round. */
 const KINDS = ['instance', 'database', 'both', 'database away'] as const

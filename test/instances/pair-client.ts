@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Random } from '../crash/random.ts'
 import { type Answer, type Call, send } from './http.ts'
 import type { Instance } from './instance.ts'
-import { asLost, type Journal } from './judge.ts'
+import { asLost, type Journal } from './response-checks.ts'
 
 /** Milliseconds until a call that no instance answers counts as failed, and between two attempts at it. */
 const PATIENCE = 30_000
@@ -20,7 +20,7 @@ export interface Definite {
 export class PairClient {
   /** Answers that never came: their instance was killed. */
   lost = 0
-  /** 503, with the moments of the attempt. */
+  /** 503, with the timestamps of the attempt. */
   readonly unavailable: Answer[] = []
   readonly #pair: readonly [Instance, Instance]
   readonly #journal: Journal

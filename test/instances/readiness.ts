@@ -3,7 +3,7 @@ import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { calls, send } from './http.ts'
 import type { Instance, Span } from './instance.ts'
-import { asLost, type Journal } from './judge.ts'
+import { asLost, type Journal } from './response-checks.ts'
 
 /** Milliseconds between two questions. */
 const INTERVAL = 25
@@ -31,7 +31,7 @@ export class Readiness {
     this.#end = this.#watch()
   }
 
-  /** Resolves with the moment of the first 200 that was asked for from `from` on; `null` when none comes in time. */
+  /** Resolves with the timestamp of the first 200 that was asked for from `from` on; `null` when none comes in time. */
   async since(from: number, limit: number): Promise<number | null> {
     while (performance.now() < from + limit) {
       const ready = this.#samples.find(({ sentAt, status }) => sentAt >= from && status === 200)

@@ -1,4 +1,4 @@
-/** Cuts and standstills at random moments. */
+/** Cuts and standstills at random timestamps. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Random } from '../crash/random.ts'
 import type { Span } from './instance.ts'
@@ -14,7 +14,7 @@ const NEAR = 500
 export interface Trouble {
   readonly cuts: () => number
   readonly holds: () => number
-  /** Whether a change at this moment may go unheard: during a standstill, or close to a cut. */
+  /** Whether a change at this timestamp may go unheard: during a standstill, or close to a cut. */
   isNear(moment: number): boolean
   stop(): Promise<void>
 }

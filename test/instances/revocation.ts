@@ -3,9 +3,9 @@ import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { calls, send } from './http.ts'
 import { startPair } from './instance.ts'
-import { Journal } from './judge.ts'
 import type { Part } from './part.ts'
 import { milliseconds, quantile, Report, spread } from './report.ts'
+import { Journal } from './response-checks.ts'
 import { createUsers, type Revocable } from './revocable.ts'
 
 const USERS = 240
@@ -52,7 +52,7 @@ export const runRevocation = async ({ context, env }: Part): Promise<Report> => 
     return answer.answeredAt
   }
 
-  /** Asks B without a pause, until a while after its first 401. @returns its moment; `null` when none came. */
+  /** Asks B without a pause, until a while after its first 401. @returns its timestamp; `null` when none came. */
   const refusal = async ({ token, email }: Revocable): Promise<number | null> => {
     const giveUp = performance.now() + GIVE_UP
     let first: number | null = null

@@ -3,7 +3,7 @@ import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Answer, type Call, calls, send } from './http.ts'
 import type { Instance } from './instance.ts'
-import { asLost, type Journal } from './judge.ts'
+import { asLost, type Journal } from './response-checks.ts'
 
 /** Milliseconds between two looks at `/ready`, and between two at whether any instance is there to be asked. */
 const PROBE_INTERVAL = 100
@@ -24,7 +24,7 @@ export interface Connections {
   send(call: Call, expected: number): Promise<void>
   /**
    * The same for a caller who judges the answer, and whose connections may rest so long that an instance closes them at the
-   * moment of the next request: one that is left is not asked again.
+   * timestamp of the next request: one that is left is not asked again.
    * @returns the instance's name with it.
    * @throws {Lost}
    */

@@ -2,9 +2,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { bodyOf, type Call, calls, send } from './http.ts'
 import { type Instance, startPair } from './instance.ts'
-import { Journal } from './judge.ts'
 import type { Part } from './part.ts'
 import { milliseconds, Report } from './report.ts'
+import { Journal } from './response-checks.ts'
 import { Balancer } from './rolling-client.ts'
 
 /** Kept connections to each instance, and milliseconds that each rests between two requests. */

@@ -11,7 +11,7 @@ export interface TcpProxy {
   /** Keeps every connection open, takes new ones, and lets no byte through until {@link flow}; nothing is dropped. */
   hold(): void
   flow(): void
-  /** Connections at this moment. */
+  /** Connections at this timestamp. */
   count(): number
 }
 

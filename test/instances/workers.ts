@@ -1,9 +1,9 @@
 /** `WORKERS=2`: one of two dies, all stop, none can start. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Call, calls, send } from './http.ts'
-import { asLost, Journal } from './judge.ts'
 import type { Part } from './part.ts'
 import { milliseconds, Report } from './report.ts'
+import { asLost, Journal } from './response-checks.ts'
 import { halfSignUp, startWorkers, survivors, type Workers } from './worker-service.ts'
 import { refuse } from './workers-refused.ts'
 

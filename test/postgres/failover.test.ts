@@ -7,7 +7,7 @@ import {
   startPostgres,
   startStandby,
 } from '../../scripts/postgres-server.ts'
-import { ConfigError, loadConfig } from '../../src/config.ts'
+import { ConfigError, loadConfig } from '../../src/config/config.ts'
 import { parseServers } from '../../src/storage/postgres/connection-url.ts'
 import { migrate } from '../../src/storage/postgres/migrate.ts'
 import {

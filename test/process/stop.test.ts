@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { ADMIN_KEY, PASSWORD, temporaryFolder } from '../support/build.ts'
-import { globalErrorOf } from '../support/error-answer.ts'
+import { globalErrorOf } from '../support/error-response.ts'
 import { exchange, parseAnswer, type Running, startServer } from '../support/process.ts'
 import { until } from '../support/until.ts'
 

@@ -2,7 +2,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
-import type { Hashing } from '../../src/auth/hashing.ts'
+import type { PasswordHasher } from '../../src/passwords/hasher.ts'
 import { accountOf, call, changeEmail, forgot, remove, reset, verify } from '../support/account-life.ts'
 import {
   accountStatus,
@@ -16,7 +16,7 @@ import {
   updateUser,
 } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
-import { errorsOf } from '../support/error-answer.ts'
+import { errorsOf } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { mailbox } from '../support/mailbox.ts'
 
@@ -26,7 +26,7 @@ const rounds = Array.from({ length: ROUNDS }, (_, round) => round)
 /** What stands behind a hash that was made anew of the same password. */
 const ANEW = ' anew'
 
-const hashing: Hashing = {
+const hashing: PasswordHasher = {
   ...quickHashing,
   verify: (password, encoded) => quickHashing.verify(password, encoded?.replace(ANEW, '') ?? null),
 }

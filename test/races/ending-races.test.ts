@@ -5,8 +5,8 @@
 import { setImmediate } from 'node:timers/promises'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
-import { type MailPurpose, newMailedToken } from '../../src/accounts/mailed-token.ts'
-import { anonymous, newEvent } from '../../src/users/event.ts'
+import { type MailPurpose, newEmailToken } from '../../src/accounts/email-token.ts'
+import { anonymous, newEvent } from '../../src/audit-log/event.ts'
 import { call, changeEmail, resend, reset, verify } from '../support/account-life.ts'
 import { allEvents } from '../support/admin.ts'
 import {
@@ -142,8 +142,8 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     const user = await signUp(app)
     if (rival.token === undefined) return { user, token: '' }
     const { storage, clock } = app.services
-    const { token, stored } = newMailedToken(rival.token, user.id, user.email, clock())
-    await storage.mailedTokens.add(stored, newEvent('user.changed', anonymous(null), user.id, clock()), null)
+    const { token, stored } = newEmailToken(rival.token, user.id, user.email, clock())
+    await storage.emailTokens.add(stored, newEvent('user.changed', anonymous(null), user.id, clock()), null)
     return { user, token }
   }
 

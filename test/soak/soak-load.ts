@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Random } from '../crash/random.ts'
 import { bodyOf, type Call, calls } from '../instances/http.ts'
 import { type Instance, meets, type Span } from '../instances/instance.ts'
-import { asLost, type Journal } from '../instances/judge.ts'
+import { asLost, type Journal } from '../instances/response-checks.ts'
 import { PASSWORD as REVOCABLE_PASSWORD, type Revocable } from '../instances/revocable.ts'
 import type { Balancer, Connections } from '../instances/rolling-client.ts'
 

@@ -1,4 +1,4 @@
-/** Thousands of connections may expire at one moment: the event loop serves others in between (DESIGN §6). */
+/** Thousands of connections may expire at one timestamp: the event loop serves others in between (DESIGN §6). */
 import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import t from 'tap'
@@ -6,7 +6,7 @@ import { build } from '../support/build.ts'
 import { until } from '../support/until.ts'
 
 const CONNECTIONS = 350
-/** Of src/http/raw-answers.ts. */
+/** Of src/http/socket-errors.ts. */
 const AT_ONCE = 50
 const LIMIT = 30_000
 

@@ -47,11 +47,11 @@ await onEveryEngine(t, async (t, { build }) => {
   })
 
   t.test('more forgeries than are remembered are all refused (DESIGN §5)', async t => {
-    const { identities } = (await build(t)).services
+    const { authenticator } = (await build(t)).services
     for (let index = 0; index < 20_100; index += 1) {
-      if (identities.identify(`a.b.${index}`) !== null) t.fail('identified')
+      if (authenticator.authenticate(`a.b.${index}`) !== null) t.fail('identified')
     }
-    t.equal(identities.identify('a.b.20099'), null)
+    t.equal(authenticator.authenticate('a.b.20099'), null)
   })
 
   for (const env of [{}, { LOG_REQUESTS: 'on' }]) {

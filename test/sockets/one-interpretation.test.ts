@@ -2,7 +2,7 @@
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { ADMIN_KEY, bearer, build, signUp } from '../support/build.ts'
-import { type Answer, errorsOf } from '../support/error-answer.ts'
+import { type Answer, errorsOf } from '../support/error-response.ts'
 import { lines, RawConnection } from '../support/raw-http.ts'
 
 const app = await build(t)

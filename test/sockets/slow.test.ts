@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect } from 'node:net'
 import t from 'tap'
 import { build } from '../support/build.ts'
-import { globalErrorOf } from '../support/error-answer.ts'
+import { globalErrorOf } from '../support/error-response.ts'
 import { parseAnswer } from '../support/process.ts'
 
 const app = await build(t)

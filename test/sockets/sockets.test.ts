@@ -2,7 +2,7 @@
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { bearer, build, logCapture, signUp } from '../support/build.ts'
-import { errorsAt, errorsOf, globalErrorOf } from '../support/error-answer.ts'
+import { errorsAt, errorsOf, globalErrorOf } from '../support/error-response.ts'
 import { exchange, parseAnswer } from '../support/process.ts'
 
 const log = logCapture()

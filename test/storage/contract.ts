@@ -4,27 +4,27 @@
  */
 import type { Test } from 'tap'
 import { accounts } from './contract/accounts.ts'
+import { bulkUsers } from './contract/bulk-users.ts'
 import { changes } from './contract/changes.ts'
+import { cleanUp } from './contract/clean-up.ts'
+import { emailTokens } from './contract/email-tokens.ts'
 import { events } from './contract/events.ts'
-import { expiredRows } from './contract/expired-rows.ts'
 import { filters } from './contract/filters.ts'
 import type { Open, Part } from './contract/fixtures.ts'
 import { lastRequests } from './contract/last-requests.ts'
-import { life } from './contract/life.ts'
 import { lists } from './contract/lists.ts'
-import { mailedTokens } from './contract/mailed-tokens.ts'
 import { manyUsers } from './contract/many-users.ts'
+import { life } from './contract/open-and-close.ts'
 import { rateLimits } from './contract/rate-limits.ts'
 import { removal } from './contract/removal.ts'
 import { search } from './contract/search.ts'
 import { sessions } from './contract/sessions.ts'
-import { transfers } from './contract/transfers.ts'
 
 const PARTS: Record<string, Part> = {
   accounts,
   sessions,
   changes,
-  mailedTokens,
+  emailTokens,
   events,
   removal,
   lastRequests,
@@ -33,8 +33,8 @@ const PARTS: Record<string, Part> = {
   manyUsers,
   search,
   rateLimits,
-  transfers,
-  expiredRows,
+  bulkUsers,
+  cleanUp,
   life,
 }
 

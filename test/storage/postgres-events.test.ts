@@ -3,12 +3,12 @@ import { Kysely, PostgresDialect } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import pg from 'pg'
 import t, { type Test } from 'tap'
-import { newMailedToken } from '../../src/accounts/mailed-token.ts'
+import { newEmailToken } from '../../src/accounts/email-token.ts'
+import { LOG_START } from '../../src/audit-log/audit-log.ts'
 import { migrations } from '../../src/storage/migrations/list.ts'
 import { eventPage, LOG_END, logPart } from '../../src/storage/postgres/events.ts'
 import { POSTGRES_DIALECT } from '../../src/storage/postgres/schema-dialect.ts'
 import type { Storage } from '../../src/storage/storage.ts'
-import { LOG_START } from '../../src/users/events.ts'
 import { until } from '../support/until.ts'
 import { EVENT_FILTERS } from './contract/event-filters.ts'
 import { type Added, add, eventOf, NOW, sessionOf } from './contract/fixtures.ts'
@@ -97,7 +97,7 @@ t.test('postgres: a database restored into a server with lower numbers skips not
 /** All that writes events of a user who is there. */
 const writesOf = (storage: Storage, { user, session }: Added): Record<string, () => Promise<unknown>> => {
   const event = () => eventOf(user.id, NOW + 1)
-  const token = newMailedToken('verification', user.id, user.email, NOW).stored
+  const token = newEmailToken('verification', user.id, user.email, NOW).stored
   return {
     update: () => storage.users.update(user.id, { firstName: 'x' }, event(), ANY),
     remove: () => storage.users.remove(event(), null),
@@ -106,9 +106,9 @@ const writesOf = (storage: Storage, { user, session }: Added): Record<string, ()
     open: () => storage.sessions.open(sessionOf(user.id), null, event()),
     end: () => storage.sessions.end(session.id, event()),
     endAll: () => storage.sessions.endAll(null, event(), true),
-    add: () => storage.mailedTokens.add(token, event(), null),
-    confirmEmail: () => storage.mailedTokens.confirmEmail(token, event()),
-    resetPassword: () => storage.mailedTokens.resetPassword(token, sessionOf(user.id), 'new', event()),
+    add: () => storage.emailTokens.add(token, event(), null),
+    confirmEmail: () => storage.emailTokens.confirmEmail(token, event()),
+    resetPassword: () => storage.emailTokens.resetPassword(token, sessionOf(user.id), 'new', event()),
     record: () => storage.events.record(event()),
   }
 }

@@ -1,7 +1,7 @@
-/** How PostgreSQL plans look-ups by ids and filters by moments, among ten thousand users (DESIGN §4). */
+/** How PostgreSQL plans lookups by ids and filters by timestamps, among ten thousand users (DESIGN §4). */
 import t, { type Test } from 'tap'
 import { count, page } from '../../src/storage/postgres/lists.ts'
-import { parseSort, SORTS, type UserFilter } from '../../src/users/user-list.ts'
+import { parseSort, SORTS, type UserFilter } from '../../src/users/listing.ts'
 import { NOW } from './contract/fixtures.ts'
 import { ask, explain, open } from './postgres-support.ts'
 

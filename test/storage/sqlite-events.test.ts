@@ -2,13 +2,13 @@
 import { Kysely, SqliteDialect } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import t, { type Test } from 'tap'
+import type { AuditEvent } from '../../src/audit-log/event.ts'
 import { eventsQuery } from '../../src/storage/event-queries.ts'
 import { migrations } from '../../src/storage/migrations/list.ts'
 import { createDatabaseFile, openDatabase } from '../../src/storage/sqlite/database.ts'
 import { FIRST, LAST, logPart } from '../../src/storage/sqlite/events.ts'
-import { queries } from '../../src/storage/sqlite/queries.ts'
+import { queries } from '../../src/storage/sqlite/query-builder.ts'
 import { SQLITE_DIALECT } from '../../src/storage/sqlite/schema-dialect.ts'
-import type { AuditEvent } from '../../src/users/event.ts'
 import { EVENT_FILTERS } from './contract/event-filters.ts'
 import { add, eventOf, NOW } from './contract/fixtures.ts'
 import { connect, fileOf, open } from './sqlite-support.ts'
@@ -55,7 +55,7 @@ t.test('sqlite: a position is given once, also when all events have gone', async
   const storage = await open(t)
   await add(storage)
   const after = await storage.events.end()
-  await storage.expiredRows.removeEvents(NOW + 1_000, 100)
+  await storage.cleanUp.removeEvents(NOW + 1_000, 100)
   t.strictSame(await storage.events.list({ filter: {}, beforeId: null, limit: 10 }), [])
   t.strictSame(await storage.events.follow({ filter: {}, after, limit: 10 }), { events: [], next: after })
   const { user } = await add(storage)

@@ -21,7 +21,7 @@ import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
 import { asAdmin, bearer, build, logCapture, signUp, temporaryFolder } from '../support/build.ts'
-import { globalErrorOf } from '../support/error-answer.ts'
+import { globalErrorOf } from '../support/error-response.ts'
 import { until } from '../support/until.ts'
 
 // Most of the time passes in stops that wait for a store that does not come back.

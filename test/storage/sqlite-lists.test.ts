@@ -4,8 +4,8 @@ import t, { type Test } from 'tap'
 import { ERRORS } from '../../src/errors.ts'
 import { page } from '../../src/storage/sqlite/lists.ts'
 import { Reader } from '../../src/storage/sqlite/reader.ts'
-import { type Task, Turns } from '../../src/storage/sqlite/turns.ts'
-import { parseSort, type UserQuery } from '../../src/users/user-list.ts'
+import { type Task, TimeSlicer } from '../../src/storage/sqlite/time-slicer.ts'
+import { parseSort, type UserQuery } from '../../src/users/listing.ts'
 import { add, NOW } from './contract/fixtures.ts'
 import { connect, fileOf, open } from './sqlite-support.ts'
 
@@ -54,7 +54,7 @@ t.test('sqlite: between the slices of long lists and counts other requests are s
 t.test('sqlite: ten tasks at once hold a round of the event loop no longer than one does', async t => {
   let round = 0
   const rounds: number[] = []
-  const turns = new Turns()
+  const turns = new TimeSlicer()
   const tasks = Array.from({ length: 10 }, function* (_, index): Task<number> {
     for (let slice = 0; slice < 5; slice += 1) {
       yield
@@ -119,7 +119,7 @@ t.test('sqlite: a user who is found a second time by another name takes nobodyâ€
 t.test('sqlite: a list that is under way when its connection closes fails as unavailable', async t => {
   await openMany(t, 3_000)
   const reader = new Reader(fileOf(t))
-  const list = Promise.resolve(new Turns().run(page(reader, LONG)))
+  const list = Promise.resolve(new TimeSlicer().run(page(reader, LONG)))
   reader.close()
   await t.rejects(list, { message: ERRORS.storeUnavailable.message })
 })

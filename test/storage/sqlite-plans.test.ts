@@ -1,11 +1,11 @@
 /** By which indexes the embedded engine lists users: as SQLite plans every query that a list is made of (DESIGN §4). */
 import type { Compilable } from 'kysely'
 import t, { type Test } from 'tap'
-import { byCreation, covers, inOrder } from '../../src/storage/sqlite/index-covers.ts'
-import { type IndexPart, sliceEnd, usersIn } from '../../src/storage/sqlite/index-parts.ts'
+import { byCreation, covers, inOrder } from '../../src/storage/sqlite/access-paths.ts'
+import { type IndexRange, sliceEnd, usersIn } from '../../src/storage/sqlite/index-ranges.ts'
 import { firstOfSlice, named, usersAt } from '../../src/storage/sqlite/lists.ts'
 import { countQuery, pageQuery } from '../../src/storage/user-queries.ts'
-import { parseSort, SORTS, type UserFilter, type UserQuery } from '../../src/users/user-list.ts'
+import { parseSort, SORTS, type UserFilter, type UserQuery } from '../../src/users/listing.ts'
 import { add, NOW } from './contract/fixtures.ts'
 import { connect, open } from './sqlite-support.ts'
 
@@ -20,7 +20,7 @@ const openPlanner = async (t: Test) => {
 }
 
 /** A first slice and a later one. */
-const slices = (part: IndexPart): IndexPart[] => {
+const slices = (part: IndexRange): IndexRange[] => {
   const end = { key: part.column === 'created_at' ? NOW + 50 : 'p', id: 'x' }
   return [
     { ...part, upTo: end },
@@ -57,7 +57,7 @@ const queriesOf = (filter: UserFilter): UserQuery[] =>
   )
 
 /** How the plan of a query over a part begins. */
-const reading = ({ index, column }: IndexPart, covering: boolean): string =>
+const reading = ({ index, column }: IndexRange, covering: boolean): string =>
   `SEARCH users USING ${covering ? 'COVERING ' : ''}INDEX ${index} (${column === 'email' ? 'email' : `(${column},id)`}`
 
 t.test('sqlite: every query of a list reads one slice of one index, and sorts no more than that', async t => {

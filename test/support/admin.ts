@@ -96,7 +96,7 @@ export const behindProxy = (app: FastifyInstance, clock: ReturnType<typeof manua
         headers: { 'x-forwarded-for': CLIENT, ...headers },
         ...(payload !== undefined && { payload }),
       }),
-    /** At a moment of its own. */
+    /** At a timestamp of its own. */
     async added(action: () => Promise<LightMyRequestResponse>) {
       clock.advance(1_000)
       const before = new Set((await newest()).map(({ id }) => id))

@@ -6,7 +6,7 @@ import { Writable } from 'node:stream'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import type { Test } from 'tap'
 import { buildApp, type Parts } from '../../src/app.ts'
-import { loadConfig } from '../../src/config.ts'
+import { loadConfig } from '../../src/config/config.ts'
 
 export const ADMIN_KEY = 'test-admin-key-0123456789abcdef'
 export const JWT_SECRET = 'test-jwt-secret-0123456789abcdef0123456789abcdef'

@@ -1,24 +1,24 @@
 /** In place of threads that hash, where what is tested is not hashing. */
 import { createHash } from 'node:crypto'
-import { hashOfNobody } from '../../src/auth/argon2-hash.ts'
-import type { Hashing } from '../../src/auth/hashing.ts'
 import { BoundedQueue } from '../../src/concurrency/bounded-queue.ts'
+import { dummyHash } from '../../src/passwords/argon2.ts'
+import type { PasswordHasher } from '../../src/passwords/hasher.ts'
 
-const HASH = hashOfNobody()
+const HASH = dummyHash()
 const PARAMETERS = HASH.split('$').slice(0, -1).join('$')
 
 const encode = (password: string): string =>
   `${PARAMETERS}$${createHash('sha256').update(password).digest('base64').replace(/=+$/, '')}`
 
 /** True to the form, right and wrong, at no cost. */
-export const quickHashing: Hashing = {
+export const quickHashing: PasswordHasher = {
   hash: async password => encode(password),
   verify: async (password, encoded) => encode(password) === encoded,
   close: async () => undefined,
 }
 
 /** Constants in place of hashes, one at a time, each when the test says so. */
-export class HeldHashing implements Hashing {
+export class HeldHashing implements PasswordHasher {
   /** Passwords whose hash has begun. */
   readonly begun: string[] = []
   readonly #queue = new BoundedQueue(1, 2)

@@ -1,18 +1,19 @@
-/** Hashing by itself, on real threads. */
-import { type HashingLimits, PasswordHashing } from '../../src/auth/password-hashing.ts'
+/** PasswordHasher by itself, on real threads. */
+
 import { ServiceError } from '../../src/errors.ts'
+import { type HasherLimits, PooledPasswordHasher } from '../../src/passwords/pooled-hasher.ts'
 import type { Context } from './build.ts'
 
 /** One thread and two places to wait for either kind of hash, unless the test says otherwise. */
 export const smallHashing = (
   t: Context,
-  limits: Partial<HashingLimits> = {},
+  limits: Partial<HasherLimits> = {},
   onFailure = (error: unknown): void => {
     throw error
   },
-): PasswordHashing => {
+): PooledPasswordHasher => {
   const lane = { threads: 1, maxWaiting: 2 }
-  const hashing = new PasswordHashing(onFailure, {
+  const hashing = new PooledPasswordHasher(onFailure, {
     ...lane,
     expensive: { ...lane, maxWaitingPerAccount: 2 },
     idle: 60_000,

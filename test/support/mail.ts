@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import PostalMime, { type Email } from 'postal-mime'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
-import { Mailer, type MailerParts } from '../../src/mail/mailer.ts'
+import { Mailer, type MailerDeps } from '../../src/mail/mailer.ts'
 import { type Context, temporaryFolder } from './build.ts'
 
 export interface Received {
@@ -91,7 +91,7 @@ export const mailLog = () => {
 }
 
 /** A mailer with a log of its own, closed with the test. */
-export const createMailer = (t: Context, url: string | null, parts: Partial<MailerParts> = {}) => {
+export const createMailer = (t: Context, url: string | null, parts: Partial<MailerDeps> = {}) => {
   const log = mailLog()
   const mailer = new Mailer({
     mail: { url, from: 'Gatehouse <no-reply@gatehouse.example>', outbox: join(temporaryFolder(t), 'outbox') },

@@ -1,7 +1,7 @@
 /** HTTP as it stands on the wire: connections that are written to byte by byte, and whole lists of responses. */
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Answer } from './error-answer.ts'
+import type { Answer } from './error-response.ts'
 import { until } from './until.ts'
 
 /** Milliseconds until a connection that neither brings what is expected nor ends counts as hanging. */

@@ -1,4 +1,4 @@
-/** What the answers of DESIGN §3 and §4 look like, for every test that reads one. */
+/** What the responses of DESIGN §3 and §4 look like, for every test that reads one. */
 import type { LightMyRequestResponse } from 'fastify'
 import type { Test } from 'tap'
 
@@ -20,7 +20,7 @@ export const PROFILE = ['createdAt', 'firstName', 'id', 'lastName']
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 const ISO_8601 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/
 
-/** A user's view: exactly these properties, the id a UUIDv7, every moment ISO 8601 in UTC with milliseconds. */
+/** A user's view: exactly these properties, the id a UUIDv7, every timestamp ISO 8601 in UTC with milliseconds. */
 export const hasShape = (t: Assert, value: Record<string, unknown>, keys: string[]): void => {
   t.strictSame(Object.keys(value).sort(), keys)
   t.match(value.id, UUID_V7, 'a UUIDv7')

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
-import { toLines } from '../../src/input/ndjson.ts'
+import { toLines } from '../../src/validation/ndjson.ts'
 import { asAdmin, type Context } from './build.ts'
 
 export const IMPORT = '/admin/users/import'

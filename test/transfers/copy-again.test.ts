@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import t, { type Test } from 'tap'
-import { newMailedToken } from '../../src/accounts/mailed-token.ts'
+import { newEmailToken } from '../../src/accounts/email-token.ts'
 import { openPostgresStorage } from '../../src/storage/postgres/storage.ts'
 import { openDatabase } from '../../src/storage/sqlite/database.ts'
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
@@ -106,10 +106,10 @@ t.test('what was deleted or revoked in the target never comes back', async t => 
   const { file, url, source, target, added } = await copied(t, 4)
   const [deleted, signedOut, signedOutThenChanged, resetting] = added
   if (!(deleted && signedOut && signedOutThenChanged && resetting)) throw new Error('too few')
-  const { stored } = newMailedToken('passwordReset', resetting.user.id, resetting.user.email, NOW)
-  await source.mailedTokens.add(stored, eventOf(resetting.user.id, NOW, 'password.reset-requested'), null)
-  t.match(await copyHere(file, url), { mailedTokens: 1, unchanged: 4 })
-  t.match(await target.mailedTokens.find(stored.digest, NOW), { userId: resetting.user.id })
+  const { stored } = newEmailToken('passwordReset', resetting.user.id, resetting.user.email, NOW)
+  await source.emailTokens.add(stored, eventOf(resetting.user.id, NOW, 'password.reset-requested'), null)
+  t.match(await copyHere(file, url), { emailTokens: 1, unchanged: 4 })
+  t.match(await target.emailTokens.find(stored.digest, NOW), { userId: resetting.user.id })
 
   await target.users.remove(eventOf(deleted.user.id, NOW + 1, 'user.deleted'), null)
   for (const { user, session } of [signedOut, signedOutThenChanged])
@@ -123,11 +123,11 @@ t.test('what was deleted or revoked in the target never comes back', async t => 
   const opened = sessionOf(id)
   await source.sessions.open(opened, passwordHash, eventOf(id))
 
-  t.match(await copyHere(file, url), { removed: 1, changed: 2, unchanged: 1, sessions: 1, mailedTokens: 0 })
+  t.match(await copyHere(file, url), { removed: 1, changed: 2, unchanged: 1, sessions: 1, emailTokens: 0 })
   t.equal(await target.users.find(deleted.user.id), undefined)
   for (const { session } of [deleted, signedOut, signedOutThenChanged])
     t.equal(await target.sessions.find(session.id), undefined)
-  t.equal(await target.mailedTokens.find(stored.digest, NOW), undefined)
+  t.equal(await target.emailTokens.find(stored.digest, NOW), undefined)
   t.match(
     await target.sessions.find(opened.id),
     { user: change },
@@ -171,22 +171,22 @@ t.test('what was used or ended in the source ends, whoever changed the user last
   const { file, url, source, target, added } = await copied(t, 2)
   const [kept, inConflict] = added
   if (!(kept && inConflict)) throw new Error('too few')
-  const { stored } = newMailedToken('passwordReset', kept.user.id, kept.user.email, NOW)
-  await source.mailedTokens.add(stored, eventOf(kept.user.id, NOW, 'password.reset-requested'), null)
+  const { stored } = newEmailToken('passwordReset', kept.user.id, kept.user.email, NOW)
+  await source.emailTokens.add(stored, eventOf(kept.user.id, NOW, 'password.reset-requested'), null)
   await copyHere(file, url)
-  const mailedThere = newMailedToken('passwordReset', kept.user.id, kept.user.email, NOW + 1).stored
-  await target.mailedTokens.add(mailedThere, eventOf(kept.user.id, NOW, 'password.reset-requested'), null)
+  const mailedThere = newEmailToken('passwordReset', kept.user.id, kept.user.email, NOW + 1).stored
+  await target.emailTokens.add(mailedThere, eventOf(kept.user.id, NOW, 'password.reset-requested'), null)
   await target.users.update(kept.user.id, { firstName: 'There' }, eventOf(kept.user.id, NOW + 9), KEEP)
   const reset = eventOf(kept.user.id, NOW + 5, 'password.reset')
-  await source.mailedTokens.resetPassword(stored, sessionOf(kept.user.id), 'new hash', reset)
+  await source.emailTokens.resetPassword(stored, sessionOf(kept.user.id), 'new hash', reset)
   await add(target, { email: 'taken@example.com' })
   const { id } = inConflict.user
   await source.users.update(id, { email: 'taken@example.com' }, eventOf(id, NOW + 1), KEEP)
   await source.sessions.end(inConflict.session.id, eventOf(id, NOW + 2, 'session.ended'))
 
   t.match(await copyHere(file, url), { kept: 1, conflicts: 1 })
-  t.equal(await target.mailedTokens.find(stored.digest, NOW), undefined)
-  t.ok(await target.mailedTokens.find(mailedThere.digest, NOW), 'what was mailed by the target stays')
+  t.equal(await target.emailTokens.find(stored.digest, NOW), undefined)
+  t.ok(await target.emailTokens.find(mailedThere.digest, NOW), 'what was mailed by the target stays')
   t.equal(await target.sessions.find(inConflict.session.id), undefined)
 })
 
@@ -195,7 +195,7 @@ t.test('a user who was deleted and imported again stays', async t => {
   const [inSource, inTarget] = added
   if (!(inSource && inTarget)) throw new Error('too few')
   const importInto = (storage: typeof source, { user }: Added) =>
-    storage.transfers.importUsers([{ ...user, lastRequestAt: null, version: 1 }], [eventOf(user.id, NOW + 2)])
+    storage.bulkUsers.importUsers([{ ...user, lastRequestAt: null, version: 1 }], [eventOf(user.id, NOW + 2)])
   for (const { user } of added) await source.users.remove(eventOf(user.id, NOW + 1, 'user.deleted'), null)
   await importInto(source, inSource)
   t.match(await copyHere(file, url), { unchanged: 1, deleted: 1 })
@@ -315,7 +315,7 @@ t.test('the audit log is copied once, and erased addresses stay erased', async t
       'of nobody who was deleted on either side',
     )
 
-  await target.expiredRows.removeEvents(NOW + 86_400_000, 100)
+  await target.cleanUp.removeEvents(NOW + 86_400_000, 100)
   t.match(await copyHere(file, url), { events: 0 })
   t.strictSame(await targetEvents(url), [], 'what was too old in the target does not come back')
 })

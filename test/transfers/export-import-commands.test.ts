@@ -3,7 +3,7 @@ import { chmodSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileS
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { toLines } from '../../src/input/ndjson.ts'
+import { toLines } from '../../src/validation/ndjson.ts'
 import { asAdmin, build, freshEmail, JWT_SECRET, signIn, signUp, temporaryFolder } from '../support/build.ts'
 import { pipeToCli, runCli } from '../support/cli.ts'
 import { onEveryEngine } from '../support/engines.ts'

@@ -5,17 +5,17 @@ import type { AddressInfo } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import type { TransferStore } from '../../src/accounts/transfer-store.ts'
+import type { BulkUserStore } from '../../src/accounts/bulk-user-store.ts'
 import { ServiceError } from '../../src/errors.ts'
 import { accountStatus, asAdmin, bearer, freshEmail, logCapture, signIn, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
-import { errorsAt, globalErrorOf } from '../support/error-answer.ts'
+import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { ADMIN_USER, hasShape } from '../support/shapes.ts'
 import { EXPORT, exportAll, importAll } from '../support/transfers.ts'
 
 /** The fault of a store, or a store without end: what follows the first page. */
-const afterFirstPage = (app: FastifyInstance, next: TransferStore['exportUsers']): void => {
-  const store = app.services.storage.transfers as { exportUsers: TransferStore['exportUsers'] }
+const afterFirstPage = (app: FastifyInstance, next: BulkUserStore['exportUsers']): void => {
+  const store = app.services.storage.bulkUsers as { exportUsers: BulkUserStore['exportUsers'] }
   const real = store.exportUsers
   store.exportUsers = after => (after === null ? real(after) : next(after))
 }
@@ -128,7 +128,7 @@ await onEveryEngine(t, async (t, { build }) => {
       app,
       Array.from({ length: 200 }, () => ({ email: freshEmail() })),
     )
-    const [first] = [await app.services.storage.transfers.exportUsers(null)]
+    const [first] = [await app.services.storage.bulkUsers.exportUsers(null)]
     let pages = 0
     afterFirstPage(app, async () => {
       pages += 1

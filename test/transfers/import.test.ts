@@ -6,7 +6,7 @@ import t from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import { asAdmin, freshEmail, PASSWORD, signIn, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
-import { globalErrorOf } from '../support/error-answer.ts'
+import { globalErrorOf } from '../support/error-response.ts'
 import { IMPORT, importAll, NDJSON, post } from '../support/transfers.ts'
 
 const scryptOf = (password: string): string => {

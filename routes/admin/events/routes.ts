@@ -1,11 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { earlierThan, laterThan } from '../../../src/input/formats.ts'
-import { EVENT_TYPES, type EventType } from '../../../src/users/event.ts'
-import { EVENT_SORTS, type EventSort } from '../../../src/users/events.ts'
+import { EVENT_SORTS, type EventSort } from '../../../src/audit-log/audit-log.ts'
+import { EVENT_TYPES, type EventType } from '../../../src/audit-log/event.ts'
+import { earlierThan, laterThan } from '../../../src/validation/formats.ts'
 import { AuditEvent } from '../../event-schema.ts'
-import { linkToNext, presentEvent } from '../../presenters.ts'
 import { ErrorBody, listProperties, Strict } from '../../schemas.ts'
+import { linkToNext, serializeEvent } from '../../serializers.ts'
 
 const QueriedMoment = (description: string) =>
   Type.Optional(Type.String({ format: 'date-time', description }))
@@ -53,7 +53,7 @@ const events: FastifyPluginAsyncTypebox = async app => {
       }
       const { events, nextCursor } = await app.services.events.list({ filter, limit, cursor, sort })
       linkToNext(request, reply.header('cache-control', 'no-store'), nextCursor)
-      return { results: events.map(presentEvent), nextCursor }
+      return { results: events.map(serializeEvent), nextCursor }
     },
   )
 }

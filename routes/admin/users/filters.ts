@@ -1,12 +1,12 @@
 /** What an administrator's list of users is filtered by. */
 import { type Static, type TObject, Type } from '@sinclair/typebox'
-import { earlierThan, laterThan } from '../../../src/input/formats.ts'
-import { MAX_IDS, parseIds, type UserFilter } from '../../../src/users/user-list.ts'
+import { MAX_IDS, parseIds, type UserFilter } from '../../../src/users/listing.ts'
+import { earlierThan, laterThan } from '../../../src/validation/formats.ts'
 import { KnownEmail } from '../../schemas.ts'
 
 const Moment = (description: string) => Type.Optional(Type.String({ format: 'date-time', description }))
 
-/** The service knows moments that the store has not been told of yet. */
+/** The service knows timestamps that the store has not been told of yet. */
 const AS_STORED = 'Goes by what is stored, where the moment of a last request arrives within a second'
 
 export const filterProperties = {

@@ -1,11 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { NewAccount } from '../../../src/input/new-account.ts'
 import type { User } from '../../../src/users/user.ts'
+import { NewAccount } from '../../../src/validation/new-account.ts'
 import { adminActor } from '../../actor-of.ts'
 import { disconnectSignal } from '../../disconnect-signal.ts'
 import { setETag } from '../../etags.ts'
-import { linkToNext, presentAdminUser } from '../../presenters.ts'
 import { withHeaders } from '../../response-headers.ts'
 import {
   AdminUser,
@@ -16,6 +15,7 @@ import {
   MAX_LIMIT,
   Strict,
 } from '../../schemas.ts'
+import { linkToNext, serializeAdminUser } from '../../serializers.ts'
 import { filterProperties, toFilter } from './filters.ts'
 
 const ListQuery = Strict({
@@ -32,8 +32,8 @@ const ListQuery = Strict({
 })
 
 const users: FastifyPluginAsyncTypebox = async app => {
-  const { users, newAccounts, knownUsers } = app.services
-  const present = (user: User) => presentAdminUser(knownUsers.withLatest(user))
+  const { users, newAccounts, userCache } = app.services
+  const present = (user: User) => serializeAdminUser(userCache.withLatest(user))
 
   app.get(
     '',

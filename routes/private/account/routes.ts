@@ -3,9 +3,9 @@ import { Type } from '@sinclair/typebox'
 import { refuseImpersonation, userActor } from '../../actor-of.ts'
 import { disconnectSignal } from '../../disconnect-signal.ts'
 import { expectedVersions, setETag } from '../../etags.ts'
-import { presentAccount, sendAccount } from '../../presenters.ts'
 import { withHeaders } from '../../response-headers.ts'
 import { Account, ErrorBody, Name, PresentedPassword, Strict } from '../../schemas.ts'
+import { sendAccount, serializeAccount } from '../../serializers.ts'
 
 const Changes = Strict(
   { firstName: Type.Optional(Name), lastName: Type.Optional(Name) },
@@ -25,7 +25,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
     },
     // The hot path (DESIGN §6): nothing here waits, so the answer is sent without a promise.
     (request, reply) => {
-      sendAccount(reply, request.getIdentity().known)
+      sendAccount(reply, request.requirePrincipal().cachedUser)
     },
   )
 
@@ -39,15 +39,15 @@ const account: FastifyPluginAsyncTypebox = async app => {
       },
     },
     async (request, reply) => {
-      const { known } = request.getIdentity()
+      const { cachedUser } = request.requirePrincipal()
       const updated = await users.updateOwn(
-        known.user.id,
+        cachedUser.user.id,
         request.validatedData.body,
         userActor(request),
         expectedVersions(request),
       )
       setETag(reply, updated).header('cache-control', 'no-store')
-      return presentAccount(updated, known.lastRequestAt)
+      return serializeAccount(updated, cachedUser.lastRequestAt)
     },
   )
 
@@ -63,7 +63,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
     },
     async (request, reply) => {
       refuseImpersonation(request)
-      const { user } = request.getIdentity().known
+      const { user } = request
       const { password } = request.validatedData.body
       await accountRemoval.remove(user, password, userActor(request), disconnectSignal(reply))
       return reply.clearAccessToken().code(204).send(null)

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { linkToNext, presentProfile } from '../../presenters.ts'
 import { ErrorBody, listProperties, ProfilePage, Strict } from '../../schemas.ts'
+import { linkToNext, serializeProfile } from '../../serializers.ts'
 
 const users: FastifyPluginAsyncTypebox = async app => {
   app.get(
@@ -17,7 +17,7 @@ const users: FastifyPluginAsyncTypebox = async app => {
       const filter = { disabled: false, ...(search !== undefined && { search }) }
       const { users, nextCursor } = await app.services.users.list({ ...page, filter })
       linkToNext(request, reply.header('cache-control', 'no-store'), nextCursor)
-      return { results: users.map(presentProfile), nextCursor }
+      return { results: users.map(serializeProfile), nextCursor }
     },
   )
 }

@@ -2,7 +2,6 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { clientOf } from '../../client-of.ts'
 import { disconnectSignal } from '../../disconnect-signal.ts'
-import { handOver } from '../../presenters.ts'
 import { withHeaders } from '../../response-headers.ts'
 import {
   ACCEPTED,
@@ -16,6 +15,7 @@ import {
   SignedIn,
   Strict,
 } from '../../schemas.ts'
+import { sendSignedIn } from '../../serializers.ts'
 
 const account: FastifyPluginAsyncTypebox = async app => {
   const { accounts, verifiedSignUps } = app.services
@@ -50,7 +50,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
       }
       const signedIn = await accounts.signUp(body, clientOf(request), disconnectSignal(reply))
       reply.code(201).header('location', '/account')
-      return handOver(signedIn, reply)
+      return sendSignedIn(signedIn, reply)
     },
   )
 
@@ -73,10 +73,10 @@ const account: FastifyPluginAsyncTypebox = async app => {
       const signedIn = await accounts.signIn(
         request.validatedData.body,
         clientOf(request),
-        request.identity?.known.user ?? null,
+        request.principal?.cachedUser.user ?? null,
         disconnectSignal(reply),
       )
-      return handOver(signedIn, reply)
+      return sendSignedIn(signedIn, reply)
     },
   )
 }

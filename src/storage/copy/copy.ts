@@ -27,10 +27,10 @@ export interface CopyReport {
   readonly conflicts: number
   /** Some of the conflicts. */
   readonly told: readonly Conflict[]
-  /** Sessions that were added or have a later moment now. */
+  /** Sessions that were added or have a later timestamp now. */
   readonly sessions: number
   /** Links in mails that can still be used and were added. */
-  readonly mailedTokens: number
+  readonly emailTokens: number
   /** Events of the audit log that were added. */
   readonly events: number
   /** Whether it came to the end. */
@@ -48,7 +48,7 @@ const copySlices = async (source: Source, target: Target, options: CopyOptions):
   const total = source.count()
   const report = {
     ...{ added: 0, changed: 0, unchanged: 0, kept: 0, removed: 0, deleted: 0 },
-    ...{ sessions: 0, mailedTokens: 0, events: 0 },
+    ...{ sessions: 0, emailTokens: 0, events: 0 },
   }
 
   const write = async (users: readonly SourceUser[]): Promise<readonly Conflict[]> => {
@@ -57,7 +57,7 @@ const copySlices = async (source: Source, target: Target, options: CopyOptions):
       report[name] += written[name].length
     }
     report.sessions += written.sessions
-    report.mailedTokens += written.mailedTokens
+    report.emailTokens += written.emailTokens
     return written.conflicts
   }
 
@@ -98,10 +98,10 @@ const copySlices = async (source: Source, target: Target, options: CopyOptions):
 }
 
 /**
- * Copies users, sessions, e-mail tokens, moments and the audit log from the SQLite file to the PostgreSQL database that `url` names. The
- * file is only read. Where both stores have a user, the later change wins; moments never move backwards; what was copied
+ * Copies users, sessions, e-mail tokens, timestamps and the audit log from the SQLite file to the PostgreSQL database that `url` names. The
+ * file is only read. Where both stores have a user, the later change wins; timestamps never move backwards; what was copied
  * once and then deleted or revoked on either side stays so.
- * @throws {CopyFault} what the operator can mend: slices until then stay copied.
+ * @throws {CopyError} what the operator can mend: slices until then stay copied.
  */
 export const copy = async (file: string, url: string, options: CopyOptions): Promise<CopyReport> => {
   const source = new Source(file)

@@ -18,7 +18,7 @@ export interface Plan {
   readonly added: readonly SourceUser[]
   /** Changed in the source since: they are made as they are there. */
   readonly changed: readonly SourceUser[]
-  /** Those among `changed` of whom the moment of the change tells so: sessions are made as they are there, too. */
+  /** Those among `changed` of whom the timestamp of the change tells so: sessions are made as they are there, too. */
   readonly later: readonly SourceUser[]
   readonly unchanged: readonly SourceUser[]
   /** Changed in the target since: left alone. */
@@ -66,7 +66,7 @@ export const withLaterAccess = (
 type Verdict = 'added' | 'changed' | 'unchanged' | 'kept' | 'removed'
 
 /**
- * The later change wins; of two at the same moment the source's, so that what no moment tells of is carried over too: a
+ * The later change wins; of two at the same timestamp the source's, so that what no timestamp tells of is carried over too: a
  * password that was hashed anew.
  */
 const judge = (user: SourceUser, theirs: UserColumns | undefined, copied: boolean): Verdict => {

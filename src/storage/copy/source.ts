@@ -1,13 +1,13 @@
-/** The embedded store as a copy reads it: read-only, as it was at one moment, also while the service goes on writing. */
+/** The embedded store as a copy reads it: read-only, as it was at one timestamp, also while the service goes on writing. */
 import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
-import type { EventType } from '../../users/event.ts'
+import type { EventType } from '../../audit-log/event.ts'
 import { EVENT_COLUMNS, type EventRow } from '../event-rows.ts'
 import { migrations } from '../migrations/list.ts'
 import { SESSION_COLUMNS, type SessionRow, USER_COLUMNS } from '../rows.ts'
 import type { SessionsTable } from '../schema.ts'
 import { SQLITE_DIALECT } from '../sqlite/schema-dialect.ts'
-import { CopyFault } from './fault.ts'
+import { CopyError } from './error.ts'
 import { ACCESS_CHANGES, type AccessChanges, type SourceUser } from './plan.ts'
 
 /** A session of the source, with its user's id in place of the source's number. */
@@ -16,11 +16,11 @@ export interface SourceSession extends SessionRow {
 }
 
 /** In the order in which statements have them. */
-export const MAILED_TOKEN_COLUMNS = ['digest', 'purpose', 'email', 'created_at', 'expires_at'] as const
+export const EMAIL_TOKEN_COLUMNS = ['digest', 'purpose', 'email', 'created_at', 'expires_at'] as const
 
 /** An e-mail token of the source, with its user's id in place of the source's number. */
-export type SourceMailedToken = Readonly<
-  Record<(typeof MAILED_TOKEN_COLUMNS)[number] | 'user_id', string | number>
+export type SourceEmailToken = Readonly<
+  Record<(typeof EMAIL_TOKEN_COLUMNS)[number] | 'user_id', string | number>
 > & { readonly digest: string }
 
 /** A user who was deleted in the source, by its audit log, and is not there again. */
@@ -55,7 +55,7 @@ const SELECT_USERS = `SELECT key, ${USER_COLUMNS.join(', ')},
 const SELECT_SESSIONS = `SELECT user_key, ${SESSION_COLUMNS.map(column => `sessions.${column}`).join(', ')}
   FROM json_each(?) AS given CROSS JOIN sessions ON user_key = given.value`
 
-const SELECT_MAILED_TOKENS = `SELECT users.id AS user_id, ${MAILED_TOKEN_COLUMNS.map(column => `mailed_tokens.${column}`).join(', ')}
+const SELECT_EMAIL_TOKENS = `SELECT users.id AS user_id, ${EMAIL_TOKEN_COLUMNS.map(column => `mailed_tokens.${column}`).join(', ')}
   FROM json_each(?) AS given CROSS JOIN users ON users.key = given.value
   CROSS JOIN mailed_tokens ON mailed_tokens.user_key = users.key`
 
@@ -66,10 +66,10 @@ const SELECT_WITH_ENDED_SESSIONS = `SELECT DISTINCT events.user_id FROM json_eac
 /** It cannot be brought up to date here: that would be to write it. */
 const assertSchema = (db: Database.Database, file: string): void => {
   const isService = db.prepare(`SELECT 1 FROM sqlite_master WHERE name = 'kysely_migration'`).get()
-  if (!isService) throw new CopyFault(`the source: ${file} is not a database of this service`)
+  if (!isService) throw new CopyError(`the source: ${file} is not a database of this service`)
   const names = db.prepare('SELECT name FROM kysely_migration ORDER BY name').pluck().all()
   if (names.join() === Object.keys(migrations(SQLITE_DIALECT)).join()) return
-  throw new CopyFault(
+  throw new CopyError(
     `the source: ${file} was left by another version of this service: start this one on it once, then copy`,
   )
 }
@@ -78,16 +78,16 @@ export class Source {
   readonly #db: Database.Database
   readonly #sessions: Database.Statement<[string], SessionsTable>
 
-  /** @throws {CopyFault} when there is no such file, or it is no database of this version. Nothing is ever created. */
+  /** @throws {CopyError} when there is no such file, or it is no database of this version. Nothing is ever created. */
   constructor(file: string) {
-    if (!existsSync(file)) throw new CopyFault(`the source: there is no file ${file}`)
+    if (!existsSync(file)) throw new CopyError(`the source: there is no file ${file}`)
     try {
       this.#db = new Database(file, { readonly: true, fileMustExist: true, timeout: LOCK_TIMEOUT })
       this.#db.exec('BEGIN')
       assertSchema(this.#db, file)
       this.#sessions = this.#db.prepare(SELECT_SESSIONS)
     } catch (error) {
-      if (error instanceof Database.SqliteError) throw new CopyFault(`the source: ${file}: ${error.message}`)
+      if (error instanceof Database.SqliteError) throw new CopyError(`the source: ${file}: ${error.message}`)
       throw error
     }
   }
@@ -136,13 +136,13 @@ export class Source {
   }
 
   /** The e-mail tokens of these users, a few for each. */
-  mailedTokens(users: readonly SourceUser[]): readonly SourceMailedToken[] {
-    const select = this.#db.prepare<[string], SourceMailedToken>(SELECT_MAILED_TOKENS)
+  emailTokens(users: readonly SourceUser[]): readonly SourceEmailToken[] {
+    const select = this.#db.prepare<[string], SourceEmailToken>(SELECT_EMAIL_TOKENS)
     return select.all(JSON.stringify(users.map(({ key }) => key)))
   }
 
-  mailedTokenDigests(users: readonly SourceUser[]): string[] {
-    return this.mailedTokens(users).map(({ digest }) => digest)
+  emailTokenDigests(users: readonly SourceUser[]): string[] {
+    return this.emailTokens(users).map(({ digest }) => digest)
   }
 
   /** Those among these users who have had sessions ended, by the audit log. */

@@ -7,9 +7,9 @@ import { SESSION_COLUMNS, USER_COLUMNS } from '../rows.ts'
 import { ACCESS_CHANGES, type SourceUser } from './plan.ts'
 import {
   type DeletedUser,
-  MAILED_TOKEN_COLUMNS,
+  EMAIL_TOKEN_COLUMNS,
+  type SourceEmailToken,
   type SourceEvent,
-  type SourceMailedToken,
   type SourceSession,
 } from './source.ts'
 
@@ -17,7 +17,7 @@ const columns = USER_COLUMNS.join(', ')
 
 /** A session and a token as they are given: by their user's id. */
 const GIVEN_SESSION = ['user_id', ...SESSION_COLUMNS] as const
-const GIVEN_TOKEN = ['user_id', ...MAILED_TOKEN_COLUMNS] as const
+const GIVEN_TOKEN = ['user_id', ...EMAIL_TOKEN_COLUMNS] as const
 
 const idsOf = (rows: readonly { readonly id: string }[]): string[] => rows.map(({ id }) => id)
 
@@ -178,10 +178,10 @@ export const addSessions = (sessions: readonly SourceSession[]): Statement => ({
   values: arraysOf(GIVEN_SESSION, sessions),
 })
 
-export const addMailedTokens = (tokens: readonly SourceMailedToken[]): Statement => ({
+export const addEmailTokens = (tokens: readonly SourceEmailToken[]): Statement => ({
   name: 'copy-add-mailed-tokens',
-  text: `INSERT INTO mailed_tokens (user_key, ${MAILED_TOKEN_COLUMNS.join(', ')})
-    SELECT key, ${MAILED_TOKEN_COLUMNS.map(column => `given.${column}`).join(', ')}
+  text: `INSERT INTO mailed_tokens (user_key, ${EMAIL_TOKEN_COLUMNS.join(', ')})
+    SELECT key, ${EMAIL_TOKEN_COLUMNS.map(column => `given.${column}`).join(', ')}
     FROM unnest(${arrays(GIVEN_TOKEN, 1)}) AS given (${GIVEN_TOKEN.join(', ')})
     JOIN users ON users.id = given.user_id
     WHERE NOT EXISTS (SELECT 1 FROM mailed_tokens AS had WHERE had.digest = given.digest)
@@ -190,7 +190,7 @@ export const addMailedTokens = (tokens: readonly SourceMailedToken[]): Statement
   values: arraysOf(GIVEN_TOKEN, tokens),
 })
 
-/** An update alone: a session that is ended at this moment does not come back. */
+/** An update alone: a session that is ended at this timestamp does not come back. */
 export const raiseSessions = (sessions: readonly SourceSession[]): Statement => ({
   name: 'copy-raise-sessions',
   text: `UPDATE sessions SET last_request_at = given.at FROM unnest($1::text[], $2::bigint[]) AS given (id, at)

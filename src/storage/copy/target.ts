@@ -1,11 +1,11 @@
 /** The shared store as a copy writes it: a slice of users, with all that belongs to them, is one transaction. */
 import pg from 'pg'
-import { notification } from '../postgres/change-feed.ts'
 import { connectionOptions, reason, type Statement } from '../postgres/database.ts'
 import { Hosts } from '../postgres/hosts.ts'
+import { notification } from '../postgres/invalidation-feed.ts'
 import { migrate } from '../postgres/migrate.ts'
 import type { UserColumns } from '../rows.ts'
-import { CopyFault } from './fault.ts'
+import { CopyError } from './error.ts'
 import { type AccessChanges, type Plan, plan, type SourceUser, withLaterAccess } from './plan.ts'
 import type { DeletedUser, Source, SourceEvent } from './source.ts'
 import * as statements from './statements.ts'
@@ -21,16 +21,16 @@ const ANSWER_TIMEOUT = 130_000
 const LOCK = { text: 'LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE', values: [] }
 
 export interface Written extends Plan {
-  /** Sessions that were added or have a later moment now. */
+  /** Sessions that were added or have a later timestamp now. */
   readonly sessions: number
-  readonly mailedTokens: number
+  readonly emailTokens: number
 }
 
 const attempt = async <Result>(work: () => Promise<Result>): Promise<Result> => {
   try {
     return await work()
   } catch (error) {
-    throw new CopyFault(`the target: ${reason(error)}`, { cause: error })
+    throw new CopyError(`the target: ${reason(error)}`, { cause: error })
   }
 }
 
@@ -47,7 +47,7 @@ export class Target {
     this.#client = client
   }
 
-  /** Connects to the database that `url` names, which is brought up to date. @throws {CopyFault} */
+  /** Connects to the database that `url` names, which is brought up to date. @throws {CopyError} */
   static open(url: string): Promise<Target> {
     return attempt(async () => {
       const hosts = await Hosts.open(url)
@@ -70,7 +70,7 @@ export class Target {
   /**
    * Writes a slice of users with their sessions and e-mail tokens, all of it or nothing. What was copied before and is not
    * there any more was deleted or revoked in the target: it does not come back.
-   * @throws {CopyFault} after which the target is of no more use.
+   * @throws {CopyError} after which the target is of no more use.
    */
   write(users: readonly SourceUser[], source: Source): Promise<Written> {
     return this.#transaction(async () => {
@@ -92,15 +92,15 @@ export class Target {
       const present = [...added, ...asInSource, ...unchanged]
       await this.#run(statements.noteCopied(idsOf([...present, ...kept])))
       const sessions = await this.#writeSessions(present, kept, source)
-      const mailedTokens = await this.#addMailedTokens(present, source)
+      const emailTokens = await this.#addEmailTokens(present, source)
       await this.#run(statements.noteUsers(users))
-      return { ...planned, sessions, mailedTokens }
+      return { ...planned, sessions, emailTokens }
     })
   }
 
   /**
    * Deletes users who were deleted in the source after they had been copied, unless they were changed here since.
-   * @returns how many. @throws {CopyFault} as {@link write}
+   * @returns how many. @throws {CopyError} as {@link write}
    */
   delete(deleted: readonly DeletedUser[]): Promise<number> {
     return this.#transaction(async () => {
@@ -114,13 +114,13 @@ export class Target {
     })
   }
 
-  /** The position in the source's audit log up to which it was copied. @throws {CopyFault} */
+  /** The position in the source's audit log up to which it was copied. @throws {CopyError} */
   async copiedEvents(source: string): Promise<number> {
     const [row] = await this.#run<{ position: number }>(statements.copiedEvents(source))
     return row?.position ?? 0
   }
 
-  /** Adds a slice of the source's audit log. @returns how many were added. @throws {CopyFault} as {@link write} */
+  /** Adds a slice of the source's audit log. @returns how many were added. @throws {CopyError} as {@link write} */
   addEvents(source: string, events: readonly SourceEvent[]): Promise<number> {
     return this.#transaction(async () => {
       const added = await this.#run(statements.addEvents(events))
@@ -167,13 +167,13 @@ export class Target {
     await this.#run(statements.changeUsers(changed))
     const ids = idsOf(later)
     await this.#run(statements.endMissingSessions(ids, source.sessionIds(later)))
-    await this.#run(statements.removeMissingTokens(ids, source.mailedTokenDigests(later)))
+    await this.#run(statements.removeMissingTokens(ids, source.emailTokenDigests(later)))
     await this.#run(notification(idsOf(changed)))
   }
 
   /** What the source has revoked since of users who do not become as they are there, or have only ended a session. */
   async #revoke(users: readonly SourceUser[], source: Source): Promise<void> {
-    await this.#run(statements.removeCopiedTokens(idsOf(users), source.mailedTokenDigests(users)))
+    await this.#run(statements.removeCopiedTokens(idsOf(users), source.emailTokenDigests(users)))
     const some = source.withEndedSessions(users)
     if (some.length === 0) return
     const statement = statements.endCopiedSessions(idsOf(some), source.sessionIds(some))
@@ -181,7 +181,7 @@ export class Target {
     if (ids.size > 0) await this.#run(notification([...ids]))
   }
 
-  /** @returns how many were added or have a later moment now. */
+  /** @returns how many were added or have a later timestamp now. */
   async #writeSessions(
     present: readonly SourceUser[],
     kept: readonly SourceUser[],
@@ -198,10 +198,10 @@ export class Target {
     return written
   }
 
-  async #addMailedTokens(users: readonly SourceUser[], source: Source): Promise<number> {
-    const tokens = source.mailedTokens(users)
+  async #addEmailTokens(users: readonly SourceUser[], source: Source): Promise<number> {
+    const tokens = source.emailTokens(users)
     if (tokens.length === 0) return 0
-    const added = await this.#run(statements.addMailedTokens(tokens))
+    const added = await this.#run(statements.addEmailTokens(tokens))
     await this.#run(statements.noteCopied(tokens.map(({ digest }) => digest)))
     return added.length
   }

@@ -1,4 +1,4 @@
-/** Users, their sessions, and the moments of their last requests. */
+/** Users, their sessions, and the timestamps of their last requests. */
 import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
 import { ending, type SchemaDialect } from './schema-dialect.ts'

@@ -12,7 +12,7 @@ export const accountLife = (dialect: SchemaDialect): Migration => ({
       .addColumn('version', 'integer', column => column.notNull().defaultTo(1))
       .execute()
     await db.schema.alterTable('sessions').addColumn('impersonated_by', 'text').execute()
-    // Ids are UUIDv7 of the event's moment, so their order is that of time. No reference to users: it outlives them.
+    // Ids are UUIDv7 of the event's timestamp, so their order is that of time. No reference to users: it outlives them.
     const events = db.schema
       .createTable('events')
       .addColumn('id', text, column => column.primaryKey())
@@ -27,9 +27,9 @@ export const accountLife = (dialect: SchemaDialect): Migration => ({
     for (const column of ['user_id', 'type']) {
       await db.schema.createIndex(`events_by_${column}`).on('events').columns([column, 'id']).execute()
     }
-    // The token itself is in the mail alone: whoever reads this table can use none. Digests begin with their moment, so that
+    // The token itself is in the mail alone: whoever reads this table can use none. Digests begin with their timestamp, so that
     // every insert is at the end, and what is old at the beginning.
-    const mailedTokens = db.schema
+    const emailTokens = db.schema
       .createTable('mailed_tokens')
       .addColumn('digest', text, column => column.primaryKey())
       .addColumn('purpose', 'text', column => column.notNull())
@@ -37,7 +37,7 @@ export const accountLife = (dialect: SchemaDialect): Migration => ({
       .addColumn('email', text, column => column.notNull())
       .addColumn('created_at', 'bigint', column => column.notNull())
       .addColumn('expires_at', 'bigint', column => column.notNull())
-    await ending(mailedTokens, appendedOptions).execute()
+    await ending(emailTokens, appendedOptions).execute()
     await db.schema.createIndex('mailed_tokens_by_user_key').on('mailed_tokens').column('user_key').execute()
     if (!sharedRateLimits) return
     // As rate-limiter-flexible wants it; `expire` in milliseconds since the epoch. Unlogged: counting waits for no disk, and

@@ -14,7 +14,7 @@ const IDLE_TIMEOUT = 30_000
 /** Calls that may wait for a connection; whoever comes later is told so at once. */
 const MAX_WAITING = 20_000
 
-/** `bigint` is moments, numbers of rows and counts here: all of them exact as a number. */
+/** `bigint` is timestamps, numbers of rows and counts here: all of them exact as a number. */
 const types = {
   getTypeParser: ((oid: number, format?: 'text') =>
     oid === pg.types.builtins.INT8
@@ -64,7 +64,7 @@ const isTrouble = (error: unknown): boolean =>
 
 /** Says which server connections lead to. */
 export interface ServerSource {
-  /** Of the server to connect to at this moment. */
+  /** Of the server to connect to at this timestamp. */
   readonly url: string
   /** What a new connection is asked before its first use; throws when it must not be used. `null`: nothing. */
   readonly check: ((client: pg.ClientBase) => Promise<void>) | null

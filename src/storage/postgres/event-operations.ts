@@ -1,8 +1,8 @@
 /** The audit log's writes: each in the transaction of the change that it tells of. */
-import { type AuditEvent, eventAfter } from '../../users/event.ts'
+import { type AuditEvent, eventAfter } from '../../audit-log/event.ts'
 import { EVENT_COLUMNS, eventColumns } from '../event-rows.ts'
-import { CHANNEL } from './change-feed.ts'
 import type { Run, Statement } from './database.ts'
+import { CHANNEL } from './invalidation-feed.ts'
 import { parameters, valuesOf } from './parameters.ts'
 
 /** In the order of {@link EVENT_COLUMNS}. */

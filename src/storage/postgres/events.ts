@@ -8,11 +8,11 @@ import {
   isLater,
   LOG_START,
   type LogPlace,
-} from '../../users/events.ts'
+} from '../../audit-log/audit-log.ts'
 import { eventsQuery, filteredEvents } from '../event-queries.ts'
 import { type EventRow, toEvent } from '../event-rows.ts'
 import type { Database, Statement } from './database.ts'
-import { queries, statement } from './queries.ts'
+import { queries, statement } from './query-builder.ts'
 
 export const eventPage = (query: EventQuery): Statement =>
   statement(eventsQuery(queries.selectFrom('events'), query))

@@ -1,5 +1,5 @@
 /** Every user in order of creation, a page at a time: no connection is held between two pages. */
-import type { TransferStore } from '../../accounts/transfer-store.ts'
+import type { BulkUserStore } from '../../accounts/bulk-user-store.ts'
 import { START, selectUser, toUser, type UserRow } from '../rows.ts'
 import type { Database } from './database.ts'
 
@@ -9,7 +9,7 @@ const NEXT_USERS = `${selectUser('password_hash')} WHERE (created_at, id) > ($1,
 const PAGE = 500
 
 export const exporter =
-  (database: Database): TransferStore['exportUsers'] =>
+  (database: Database): BulkUserStore['exportUsers'] =>
   async after => {
     const { key, id } = after ?? START
     const rows = await database.run<UserRow & { password_hash: string }>({

@@ -81,7 +81,7 @@ export class Hosts implements ServerSource {
     return hosts
   }
 
-  /** The URL of the server to use at this moment. */
+  /** The URL of the server to use at this timestamp. */
   get url(): string {
     return this.#current.url
   }

@@ -1,7 +1,7 @@
 /** Users from elsewhere: one statement for many, whatever their number. */
-import type { Imported, PortableUser } from '../../accounts/transfer-store.ts'
+import type { Imported, PortableUser } from '../../accounts/bulk-user-store.ts'
+import type { AuditEvent } from '../../audit-log/event.ts'
 import { ServiceError } from '../../errors.ts'
-import type { AuditEvent } from '../../users/event.ts'
 import { EVENT_COLUMNS, eventColumns } from '../event-rows.ts'
 import { USER_COLUMNS, userColumns } from '../rows.ts'
 import type { Database, Statement } from './database.ts'
@@ -31,7 +31,7 @@ const IMPORT = `WITH given AS (
 
 const FIND = 'SELECT id, email FROM users WHERE email = ANY($1::text[]) OR id = ANY($2::text[])'
 
-/** How often users are imported whose e-mail or id somebody has, and nobody the next moment. */
+/** How often users are imported whose e-mail or id somebody has, and nobody the next timestamp. */
 const ATTEMPTS = 3
 
 const importStatement = (users: readonly PortableUser[], events: readonly AuditEvent[]): Statement => ({

@@ -1,8 +1,8 @@
 /** Lists and counts of users (DESIGN §4): the server chooses the index; a statement that takes too long ends with 503. */
-import type { UserFilter, UserQuery } from '../../users/user-list.ts'
+import type { UserFilter, UserQuery } from '../../users/listing.ts'
 import { countQuery, pageQuery, type Users } from '../user-queries.ts'
 import type { Statement } from './database.ts'
-import { queries, statement } from './queries.ts'
+import { queries, statement } from './query-builder.ts'
 
 /**
  * The users who have some ids, found before anything else is asked of them: on its own the server would at some sizes read

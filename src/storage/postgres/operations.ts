@@ -1,17 +1,17 @@
 /** Every write. */
-import type { AuditEvent } from '../../users/event.ts'
+import type { AuditEvent } from '../../audit-log/event.ts'
 import type { Database } from './database.ts'
+import { emailTokenOperations } from './email-token-operations.ts'
 import { recordOfUser } from './event-operations.ts'
 import { importOperations } from './import-operations.ts'
 import { lastRequestOperations } from './last-request-operations.ts'
-import { mailedTokenOperations } from './mailed-token-operations.ts'
 import { sessionOperations } from './session-operations.ts'
 import { userOperations } from './user-operations.ts'
 
 export const operations = (database: Database) => ({
   ...userOperations(database),
   ...sessionOperations(database),
-  ...mailedTokenOperations(database),
+  ...emailTokenOperations(database),
   ...lastRequestOperations(database),
   ...importOperations(database),
 

@@ -13,7 +13,7 @@ const columns = USER_COLUMNS.join(', ')
 const ADD_USERS = `INSERT INTO users (${columns}) SELECT ${columns} FROM json_populate_recordset(NULL::users, $1)
   ON CONFLICT (email) DO NOTHING`
 
-/** Of a session of `users`, by the one that is given with the moment of now. */
+/** Of a session of `users`, by the one that is given with the timestamp of now. */
 const IN_FORCE = `user_key = users.key AND expires_at > given.created_at AND last_request_at > given.created_at - $2::bigint
   AND ip IS NULL`
 

@@ -1,6 +1,7 @@
 /** The statements by which sessions come and go. */
+
+import type { AuditEvent } from '../../audit-log/event.ts'
 import type { Session } from '../../auth/session.ts'
-import type { AuditEvent } from '../../users/event.ts'
 import { EVENT_COLUMNS } from '../event-rows.ts'
 import { SESSION_COLUMNS, sessionColumns } from '../rows.ts'
 import type { Statement } from './database.ts'
@@ -8,7 +9,7 @@ import { eventValues } from './event-operations.ts'
 import { parameters, valuesOf } from './parameters.ts'
 import { lockedColumns } from './user-locks.ts'
 
-/** Locks the user: whoever changes them at this moment, and ends their sessions, either comes before or sees this one. */
+/** Locks the user: whoever changes them at this timestamp, and ends their sessions, either comes before or sees this one. */
 const FIND = `SELECT key, ${lockedColumns(2)} FROM users WHERE id = $1 FOR SHARE`
 
 const INSERT_FOUND = `INSERT INTO sessions (user_key, ${SESSION_COLUMNS.join(', ')})
@@ -50,7 +51,7 @@ export const END_SESSION = `WITH found AS (SELECT key, disabled FROM users WHERE
   )
   SELECT disabled, true AS verified, EXISTS (SELECT FROM ended) AS ended FROM found`
 
-/** Locks in the order in which moments of sessions are noted, so that the two cannot deadlock. */
+/** Locks in the order in which timestamps of sessions are noted, so that the two cannot deadlock. */
 export const END_SESSIONS = `WITH ended AS (
     SELECT id FROM sessions WHERE user_key = (SELECT key FROM users WHERE id = $1) AND id IS DISTINCT FROM $2::text
     ORDER BY id FOR UPDATE

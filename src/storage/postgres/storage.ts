@@ -1,33 +1,33 @@
-import type { MailedToken } from '../../accounts/mailed-token.ts'
-import type { ChangeListener } from '../../auth/change-listener.ts'
+import type { EmailToken } from '../../accounts/email-token.ts'
+import type { InvalidationListener } from '../../auth/invalidation-listener.ts'
 import { BoundedQueue } from '../../concurrency/bounded-queue.ts'
 import { ServiceError } from '../../errors.ts'
 import { type EventRow, toEvent } from '../event-rows.ts'
 import { type SessionRow, toSession, toUser, type UserRow } from '../rows.ts'
 import type { Storage } from '../storage.ts'
-import { ChangeFeed } from './change-feed.ts'
+import { cleanUp } from './clean-up.ts'
 import { Database } from './database.ts'
 import { eventPage, follow, logEnd } from './events.ts'
-import { expiredRows } from './expired-rows.ts'
 import { exporter } from './exports.ts'
+import { InvalidationFeed } from './invalidation-feed.ts'
 import { count, page } from './lists.ts'
 import { bringUpToDate } from './migrate.ts'
 import { operations } from './operations.ts'
-import { rateLimits } from './rate-limits.ts'
 import {
   type FoundRow,
   LIST_SESSIONS,
   SELECT_BY_EMAIL,
   SELECT_BY_ID,
-  SELECT_MAILED_TOKEN,
+  SELECT_EMAIL_TOKEN,
   SELECT_SESSION,
   toFound,
-} from './selects.ts'
+} from './queries.ts'
+import { rateLimits } from './rate-limits.ts'
 
 /** Of the connections, what lists and counts may use: they can take a hundred times as long as what signs in and identifies. */
 const LISTS_SHARE = 0.5
 
-/** Lists that wait, and milliseconds that each may: whoever comes later is told so at once, whoever waits longer then. */
+/** Lists that wait, and milliseconds that each may: past the first, calls are rejected at once; past the second, when it is over. */
 const MAX_WAITING_LISTS = 200
 const LIST_PATIENCE = 5_000
 
@@ -46,7 +46,7 @@ const assertDurable = async (database: Database): Promise<void> => {
 
 /**
  * Opens the store in the PostgreSQL database that `url` names, which is brought up to date. Of several servers the one that
- * takes writes is used, whichever that is at the moment.
+ * takes writes is used, whichever that is at the timestamp.
  * @param connections how many may be used at once; one more listens for changes.
  * @throws {Error} when the database cannot be reached or migrated, or would acknowledge what is not on disk.
  */
@@ -58,13 +58,13 @@ export const openPostgresStorage = async (url: string, connections: number): Pro
     await database.close()
     throw error
   })
-  const changeFeed = new ChangeFeed(hosts)
+  const invalidationFeed = new InvalidationFeed(hosts)
   const lists = new BoundedQueue(Math.ceil(connections * LISTS_SHARE), MAX_WAITING_LISTS, LIST_PATIENCE)
   const write = operations(database)
-  let listener: ChangeListener | null = null
+  let listener: InvalidationListener | null = null
 
   /** Also after a failure: the answer to a COMMIT may be what was lost. */
-  const told = <Result>(userId: string, written: Promise<Result>): Promise<Result> =>
+  const thenInvalidate = <Result>(userId: string, written: Promise<Result>): Promise<Result> =>
     written.finally(() => listener?.userChanged(userId))
 
   return {
@@ -81,8 +81,9 @@ export const openPostgresStorage = async (url: string, connections: number): Pro
         })
         return row && { user: toUser(row), passwordHash: row.password_hash }
       },
-      update: (id, changes, event, options) => told(id, write.updateUser(id, changes, event, options)),
-      remove: (event, verifiedHash) => told(event.userId, write.removeUser(event, verifiedHash)),
+      update: (id, changes, event, options) =>
+        thenInvalidate(id, write.updateUser(id, changes, event, options)),
+      remove: (event, verifiedHash) => thenInvalidate(event.userId, write.removeUser(event, verifiedHash)),
       list: query => lists.run(async () => (await database.run<UserRow>(page(query))).map(toUser)),
       count: filter =>
         lists.run(async () => (await database.run<{ total: number }>(count(filter)))[0]?.total ?? 0),
@@ -91,13 +92,13 @@ export const openPostgresStorage = async (url: string, connections: number): Pro
       addUser: write.addUser,
       rehash: write.rehash,
       changePassword: (session, verifiedHash, newHash, event) =>
-        told(session.userId, write.changePassword(session, verifiedHash, newHash, event)),
+        thenInvalidate(session.userId, write.changePassword(session, verifiedHash, newHash, event)),
     },
     sessions: {
       open: write.openSession,
-      end: (id, event) => told(event.userId, write.endSession(id, event)),
+      end: (id, event) => thenInvalidate(event.userId, write.endSession(id, event)),
       endAll: (exceptId, event, onlyEnabled) =>
-        told(event.userId, write.endSessions(exceptId, event, onlyEnabled)),
+        thenInvalidate(event.userId, write.endSessions(exceptId, event, onlyEnabled)),
       async list(userId, now, idleSince, limit) {
         const values = [userId, now, idleSince, limit]
         const rows = await database.run<SessionRow>({ name: 'sessions', text: LIST_SESSIONS, values })
@@ -109,16 +110,16 @@ export const openPostgresStorage = async (url: string, connections: number): Pro
         return row && toFound(row)
       },
     },
-    mailedTokens: {
-      add: write.addMailedToken,
+    emailTokens: {
+      add: write.addEmailToken,
       async find(digest, now) {
-        const statement = { name: 'mailed-token', text: SELECT_MAILED_TOKEN, values: [digest, now] }
-        const [token] = await database.run<MailedToken>(statement)
+        const statement = { name: 'mailed-token', text: SELECT_EMAIL_TOKEN, values: [digest, now] }
+        const [token] = await database.run<EmailToken>(statement)
         return token
       },
-      confirmEmail: (token, event) => told(token.userId, write.confirmEmail(token, event)),
+      confirmEmail: (token, event) => thenInvalidate(token.userId, write.confirmEmail(token, event)),
       resetPassword: (token, session, newHash, event) =>
-        told(token.userId, write.resetPassword(token, session, newHash, event)),
+        thenInvalidate(token.userId, write.resetPassword(token, session, newHash, event)),
     },
     events: {
       record: write.record,
@@ -129,11 +130,11 @@ export const openPostgresStorage = async (url: string, connections: number): Pro
     },
     lastRequests: { noteLastRequests: write.noteLastRequests },
     rateLimit: rateLimits(database),
-    transfers: { importUsers: write.importUsers, exportUsers: exporter(database) },
-    expiredRows: expiredRows(database),
+    bulkUsers: { importUsers: write.importUsers, exportUsers: exporter(database) },
+    cleanUp: cleanUp(database),
     onChange(newListener) {
       listener = newListener
-      changeFeed.subscribe(newListener)
+      invalidationFeed.subscribe(newListener)
     },
     async ping() {
       const [answer] = await database.run<{ read_only: string }>({ text: READ_ONLY, values: [] })
@@ -143,7 +144,7 @@ export const openPostgresStorage = async (url: string, connections: number): Pro
     },
     async close() {
       hosts.close()
-      changeFeed.close()
+      invalidationFeed.close()
       await database.close()
     },
   }

@@ -1,7 +1,7 @@
 /** Writes of users: one statement, or a transaction where one would not see what another instance just did. */
 import pg from 'pg'
 import type { NewUser, NewUserExtras } from '../../accounts/account-store.ts'
-import type { AuditEvent } from '../../users/event.ts'
+import type { AuditEvent } from '../../audit-log/event.ts'
 import type { User, UserChanges } from '../../users/user.ts'
 import type { UpdateOptions, UpdateRefusal, UserRefusal } from '../../users/user-store.ts'
 import { EVENT_COLUMNS } from '../event-rows.ts'
@@ -60,18 +60,18 @@ const ADD_USER = `WITH added AS (
 const addUserStatement = (
   user: NewUser,
   event: AuditEvent,
-  { session, mailedToken }: NewUserExtras,
+  { session, emailToken }: NewUserExtras,
 ): Statement => ({
   name: 'add-user',
   text: ADD_USER,
   values: [
     ...valuesOf(USER_COLUMNS, userColumns(user)),
     ...valuesOf(SESSION_COLUMNS, session && sessionColumns(session)),
-    mailedToken?.digest,
-    mailedToken?.purpose,
-    mailedToken?.email,
-    mailedToken?.createdAt,
-    mailedToken?.expiresAt,
+    emailToken?.digest,
+    emailToken?.purpose,
+    emailToken?.email,
+    emailToken?.createdAt,
+    emailToken?.expiresAt,
     ...eventValues(event),
   ],
 })
@@ -142,7 +142,7 @@ export const userOperations = (database: Database) => ({
       await run(LOCK_TABLE)
       const refused = refusalOf(await lockUser(run, userId, verifiedHash, 'UPDATE'), verifiedHash !== null)
       if (refused !== null) return refused
-      // In the order in which moments of sessions are noted: what the removal takes along has none.
+      // In the order in which timestamps of sessions are noted: what the removal takes along has none.
       await run({ text: END_SESSIONS, values: [userId, null] })
       await run({ text: 'DELETE FROM users WHERE id = $1', values: [userId] })
       await recordRemoval(run, event)

@@ -1,5 +1,5 @@
 /** The audit log's writes: each in the transaction of the change that it tells of. */
-import { type AuditEvent, eventAfter } from '../../users/event.ts'
+import { type AuditEvent, eventAfter } from '../../audit-log/event.ts'
 import { EVENT_COLUMNS, eventColumns } from '../event-rows.ts'
 import type { Connection } from './database.ts'
 import { parameters } from './parameters.ts'

@@ -1,5 +1,5 @@
 /** The audit log's lists, which never hold the event loop for long. */
-import type { AuditEvent } from '../../users/event.ts'
+
 import {
   type EventFilter,
   type EventQuery,
@@ -8,12 +8,13 @@ import {
   isLater,
   LOG_START,
   type LogPlace,
-} from '../../users/events.ts'
+} from '../../audit-log/audit-log.ts'
+import type { AuditEvent } from '../../audit-log/event.ts'
 import { eventsQuery, filteredEvents } from '../event-queries.ts'
 import { type EventRow, toEvent } from '../event-rows.ts'
-import { queries } from './queries.ts'
+import { queries } from './query-builder.ts'
 import type { Reader } from './reader.ts'
-import type { Task } from './turns.ts'
+import type { Task } from './time-slicer.ts'
 
 /** Rows of a user that are looked through at a time for a rare type: about a millisecond. */
 const SLICE = 500

@@ -1,9 +1,9 @@
 /** Every user in order of creation, a page at a time, each in a turn of its own. */
-import type { PortableUser, TransferStore } from '../../accounts/transfer-store.ts'
-import type { Position } from '../../users/user-list.ts'
+import type { BulkUserStore, PortableUser } from '../../accounts/bulk-user-store.ts'
+import type { Position } from '../../users/listing.ts'
 import { START, selectUser, toUser, type UserRow } from '../rows.ts'
 import type { Reader } from './reader.ts'
-import type { Task, Turns } from './turns.ts'
+import type { Task, TimeSlicer } from './time-slicer.ts'
 
 const NEXT_USERS = `${selectUser('password_hash')} WHERE (created_at, id) > (?, ?) ORDER BY created_at, id LIMIT ?`
 
@@ -20,6 +20,6 @@ function* page(reader: Reader, after: Position | null): Task<readonly PortableUs
 }
 
 export const exporter =
-  (reader: Reader, turns: Turns): TransferStore['exportUsers'] =>
+  (reader: Reader, timeSlicer: TimeSlicer): BulkUserStore['exportUsers'] =>
   after =>
-    turns.run(page(reader, after))
+    timeSlicer.run(page(reader, after))

@@ -12,7 +12,7 @@ export const prepareLastRequestOperations = (db: Connection) => {
   )
 
   return {
-    /** @param users key and moment in turn. */
+    /** @param users key and timestamp in turn. */
     noteLastRequests(users: Float64Array, sessions: readonly SessionMoment[]): void {
       for (let index = 0; index < users.length; index += 2) {
         const [key, at] = [users[index], users[index + 1]]

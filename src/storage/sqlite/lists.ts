@@ -1,14 +1,14 @@
 /** Lists and counts of users (DESIGN §4) that never hold the event loop for long, whatever is stored and asked for. */
 import { sql } from 'kysely'
+import type { Position, UserFilter, UserQuery } from '../../users/listing.ts'
 import type { User } from '../../users/user.ts'
-import type { Position, UserFilter, UserQuery } from '../../users/user-list.ts'
 import { toUser } from '../rows.ts'
 import { countQuery, onPage, pageQuery, SORT_COLUMNS, type Users } from '../user-queries.ts'
-import { byCreation, covers, inOrder } from './index-covers.ts'
-import { comparePositions, eachSlice, type IndexPart, usersIn } from './index-parts.ts'
-import { queries } from './queries.ts'
+import { byCreation, covers, inOrder } from './access-paths.ts'
+import { comparePositions, eachSlice, type IndexRange, usersIn } from './index-ranges.ts'
+import { queries } from './query-builder.ts'
 import type { Reader } from './reader.ts'
-import type { Task } from './turns.ts'
+import type { Task } from './time-slicer.ts'
 
 /** The first of some positions, each user once: between two slices a change may have moved one into the next. */
 const firstOf = (positions: readonly Position[], { sort, limit }: UserQuery): readonly Position[] => {
@@ -31,7 +31,7 @@ function* walk(reader: Reader, query: UserQuery): Task<readonly User[]> {
 }
 
 /** The first matches of a slice whose index has another order: sorted from what is in the index. */
-export const firstOfSlice = (slice: IndexPart, query: UserQuery) =>
+export const firstOfSlice = (slice: IndexRange, query: UserQuery) =>
   onPage(usersIn(slice).select([`${SORT_COLUMNS[query.sort.field]} as key`, 'users.id']), {
     ...query,
     filter: {},
@@ -48,7 +48,7 @@ export const usersAt = (positions: readonly Position[], query: UserQuery) =>
   pageQuery(withIds(positions.map(({ id }) => id)), { ...query, filter: {}, after: null })
 
 /** All the matches, keeping the first ones: short where few match. */
-function* gather(reader: Reader, query: UserQuery, cover: readonly IndexPart[]): Task<readonly User[]> {
+function* gather(reader: Reader, query: UserQuery, cover: readonly IndexRange[]): Task<readonly User[]> {
   let first: readonly Position[] = []
   yield* eachSlice(reader, cover, slice => {
     first = firstOf([...first, ...reader.all(firstOfSlice(slice, query))], query)
@@ -88,7 +88,7 @@ export function* page(reader: Reader, query: UserQuery): Task<readonly User[]> {
 const counted = (reader: Reader, users: Users, filter: UserFilter): number =>
   reader.all(countQuery(users, filter))[0]?.total ?? 0
 
-function* countIn(reader: Reader, cover: readonly IndexPart[]): Task<number> {
+function* countIn(reader: Reader, cover: readonly IndexRange[]): Task<number> {
   let total = 0
   yield* eachSlice(reader, cover, slice => {
     total += counted(reader, usersIn(slice), {})

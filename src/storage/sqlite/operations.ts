@@ -1,9 +1,10 @@
 /** Every write, as the writer thread runs it. Each runs whole or not at all, inside a transaction with others. */
+
+import { prepareCleanUpOperations } from './clean-up.ts'
 import type { Connection } from './database.ts'
-import { prepareExpiredRowOperations } from './expired-rows.ts'
+import { prepareEmailTokenOperations } from './email-token-operations.ts'
 import { prepareImportOperations } from './import-operations.ts'
 import { prepareLastRequestOperations } from './last-request-operations.ts'
-import { prepareMailedTokenOperations } from './mailed-token-operations.ts'
 import { prepareSessionOperations } from './session-operations.ts'
 import { prepareSharedStatements } from './shared-statements.ts'
 import { prepareUserOperations } from './user-operations.ts'
@@ -15,10 +16,10 @@ export const prepareOperations = (db: Connection) => {
   return {
     ...prepareUserOperations(db, shared),
     ...prepareSessionOperations(db, shared),
-    ...prepareMailedTokenOperations(db, shared),
+    ...prepareEmailTokenOperations(db, shared),
     ...prepareLastRequestOperations(db),
     ...prepareImportOperations(db, shared),
-    ...prepareExpiredRowOperations(db),
+    ...prepareCleanUpOperations(db),
     record: shared.recordOfUser,
 
     /** Does nothing; who waits for it has waited for everything before it. */

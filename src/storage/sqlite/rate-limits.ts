@@ -1,4 +1,4 @@
-import type { OpenRateLimit } from '../../auth/rate-limits.ts'
+import type { OpenRateLimit } from '../../rate-limits/limits.ts'
 import { memoryLimiter, rateLimit } from '../rate-limits.ts'
 
 /** In memory: a restart forgets them, and processes that share a file count each for itself. Nothing is written for a refusal. */

@@ -1,5 +1,5 @@
-import type { MailedToken } from '../../accounts/mailed-token.ts'
-import type { ChangeListener } from '../../auth/change-listener.ts'
+import type { EmailToken } from '../../accounts/email-token.ts'
+import type { InvalidationListener } from '../../auth/invalidation-listener.ts'
 import type { UserMoment } from '../../auth/last-request-store.ts'
 import { type SessionRow, toSession, toUser, type UserRow } from '../rows.ts'
 import type { Storage } from '../storage.ts'
@@ -9,20 +9,20 @@ import { exporter } from './exports.ts'
 import { FileWatch } from './file-watch.ts'
 import { count, page } from './lists.ts'
 import { bringUpToDate } from './migrate.ts'
-import { rateLimits } from './rate-limits.ts'
-import { Reader } from './reader.ts'
 import {
   LIST_SESSIONS,
   SELECT_BY_EMAIL,
   SELECT_BY_ID,
   SELECT_BY_KEY,
-  SELECT_MAILED_TOKEN,
+  SELECT_EMAIL_TOKEN,
   SELECT_SESSION,
-} from './selects.ts'
-import { Turns } from './turns.ts'
+} from './queries.ts'
+import { rateLimits } from './rate-limits.ts'
+import { Reader } from './reader.ts'
+import { TimeSlicer } from './time-slicer.ts'
 import { Writer } from './writer.ts'
 
-/** Key and moment in turn: one piece of memory crosses to the writer's thread at a fraction of what as many objects cost. */
+/** Key and timestamp in turn: one piece of memory crosses to the writer's thread at a fraction of what as many objects cost. */
 const pairs = (moments: readonly UserMoment[]): Float64Array => {
   const packed = new Float64Array(moments.length * 2)
   for (const [index, { key, at }] of moments.entries()) {
@@ -50,7 +50,7 @@ const openReader = (file: string, held: OpenDatabaseFile) => {
  */
 export const openSqliteStorage = async (file: string): Promise<Storage> => {
   await bringUpToDate(file)
-  let listener: ChangeListener | null = null
+  let listener: InvalidationListener | null = null
   const held = new OpenDatabaseFile(file)
   const { reader, opened } = openReader(file, held)
   const watch = new FileWatch(opened, problem => {
@@ -58,14 +58,14 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
     writer.refuse(problem !== null)
     listener?.listening(problem === null, problem?.message)
   })
-  const turns = new Turns()
+  const timeSlicer = new TimeSlicer()
   const writer = new Writer(opened, {
     onChangedElsewhere: () => listener?.anyoneChanged(),
     onProblem: problem => watch.found(problem),
   })
 
   /** Also after a failure: a writer that was lost may have committed first. */
-  const told = <Result>(userId: string, written: Promise<Result>): Promise<Result> =>
+  const thenInvalidate = <Result>(userId: string, written: Promise<Result>): Promise<Result> =>
     written.finally(() => listener?.userChanged(userId))
 
   return {
@@ -79,22 +79,23 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
         return row && { user: toUser(row), passwordHash: row.password_hash }
       },
       update: (id, changes, event, options) =>
-        told(id, writer.run('updateUser', id, changes, event, options)),
-      remove: (event, verifiedHash) => told(event.userId, writer.run('removeUser', event, verifiedHash)),
-      list: query => turns.run(page(reader, query)),
-      count: filter => turns.run(count(reader, filter)),
+        thenInvalidate(id, writer.run('updateUser', id, changes, event, options)),
+      remove: (event, verifiedHash) =>
+        thenInvalidate(event.userId, writer.run('removeUser', event, verifiedHash)),
+      list: query => timeSlicer.run(page(reader, query)),
+      count: filter => timeSlicer.run(count(reader, filter)),
     },
     accounts: {
       addUser: (user, event, first) => writer.run('addUser', user, event, first),
       rehash: (userId, from, to) => writer.run('rehash', userId, from, to),
       changePassword: (session, verifiedHash, newHash, event) =>
-        told(session.userId, writer.run('changePassword', session, verifiedHash, newHash, event)),
+        thenInvalidate(session.userId, writer.run('changePassword', session, verifiedHash, newHash, event)),
     },
     sessions: {
       open: (session, verifiedHash, event) => writer.run('openSession', session, verifiedHash, event),
-      end: (id, event) => told(event.userId, writer.run('endSession', id, event)),
+      end: (id, event) => thenInvalidate(event.userId, writer.run('endSession', id, event)),
       endAll: (exceptId, event, onlyEnabled) =>
-        told(event.userId, writer.run('endSessions', exceptId, event, onlyEnabled)),
+        thenInvalidate(event.userId, writer.run('endSessions', exceptId, event, onlyEnabled)),
       list: (userId, now, idleSince, limit) =>
         reader
           .rows<SessionRow>(LIST_SESSIONS, userId, now, idleSince, limit)
@@ -105,31 +106,31 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
         return user && { session: toSession(row, user.id), user: toUser(user), userKey: row.user_key }
       },
     },
-    mailedTokens: {
-      add: (token, event, verifiedHash) => writer.run('addMailedToken', token, event, verifiedHash),
-      find: (digest, now) => reader.get<MailedToken>(SELECT_MAILED_TOKEN, digest, now),
-      confirmEmail: (token, event) => told(token.userId, writer.run('confirmEmail', token, event)),
+    emailTokens: {
+      add: (token, event, verifiedHash) => writer.run('addEmailToken', token, event, verifiedHash),
+      find: (digest, now) => reader.get<EmailToken>(SELECT_EMAIL_TOKEN, digest, now),
+      confirmEmail: (token, event) => thenInvalidate(token.userId, writer.run('confirmEmail', token, event)),
       resetPassword: (token, session, newHash, event) =>
-        told(token.userId, writer.run('resetPassword', token, session, newHash, event)),
+        thenInvalidate(token.userId, writer.run('resetPassword', token, session, newHash, event)),
     },
     events: {
       record: event => writer.run('record', event),
-      list: query => turns.run(eventPage(reader, query)),
+      list: query => timeSlicer.run(eventPage(reader, query)),
       positions: 'counted',
-      follow: query => turns.run(follow(reader, query)),
+      follow: query => timeSlicer.run(follow(reader, query)),
       end: () => logEnd(reader),
     },
     lastRequests: {
       noteLastRequests: (users, sessions) => writer.run('noteLastRequests', pairs(users), sessions),
     },
     rateLimit: rateLimits,
-    transfers: {
+    bulkUsers: {
       importUsers: (users, events) => writer.run('importUsers', users, events),
-      exportUsers: exporter(reader, turns),
+      exportUsers: exporter(reader, timeSlicer),
     },
-    expiredRows: {
+    cleanUp: {
       removeSessions: (expired, after, limit) => writer.run('removeExpiredSessions', expired, after, limit),
-      removeMailedTokens: (before, limit) => writer.run('removeOldTokens', before, limit),
+      removeEmailTokens: (before, limit) => writer.run('removeOldTokens', before, limit),
       removeEvents: (before, limit) => writer.run('removeOldEvents', before, limit),
       // They are in memory, and end there by themselves.
       removeRateLimits: async () => '',

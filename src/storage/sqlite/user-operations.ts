@@ -1,6 +1,6 @@
 /** Writes of users. */
 import type { NewUser, NewUserExtras } from '../../accounts/account-store.ts'
-import type { AuditEvent } from '../../users/event.ts'
+import type { AuditEvent } from '../../audit-log/event.ts'
 import type { User, UserChanges } from '../../users/user.ts'
 import type { UpdateOptions, UpdateRefusal, UserRefusal } from '../../users/user-store.ts'
 import { changedColumns, USER_COLUMNS, userColumns } from '../rows.ts'
@@ -30,7 +30,7 @@ export const prepareUserOperations = (db: Connection, shared: SharedStatements) 
   )
 
   return {
-    addUser(user: NewUser, event: AuditEvent, { session, mailedToken }: NewUserExtras): boolean {
+    addUser(user: NewUser, event: AuditEvent, { session, emailToken }: NewUserExtras): boolean {
       try {
         insertUser.run(userColumns(user))
       } catch (error) {
@@ -38,7 +38,7 @@ export const prepareUserOperations = (db: Connection, shared: SharedStatements) 
         throw error
       }
       if (session && !addSession(session)) throw new Error('The session is of another user')
-      if (mailedToken) insertToken.run(mailedToken)
+      if (emailToken) insertToken.run(emailToken)
       record(event)
       return true
     },

@@ -78,7 +78,7 @@ export class Writer {
   }
 
   /**
-   * Resolves when the last write succeeded a moment ago; else a small one is tried, at most once a second.
+   * Resolves when the last write succeeded a timestamp ago; else a small one is tried, at most once a second.
    * @throws {ServiceError} `storeUnavailable`, `overloaded`
    */
   async prove(): Promise<void> {

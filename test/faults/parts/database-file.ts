@@ -1,5 +1,5 @@
 /**
- * The database file is taken away, replaced or overwritten at any moment while 20 users change their profiles. What is
+ * The database file is taken away, replaced or overwritten at any timestamp while 20 users change their profiles. What is
  * acknowledged is in the file that a restart opens; where that file cannot have it, nothing more is acknowledged.
  */
 import {

@@ -94,8 +94,8 @@ export const run = async ({ context }: FaultPart): Promise<Report> => {
       Math.max(median * WORST.ofMedian, quantile(took.control, 1) * WORST.ofControl),
       WORST.milliseconds,
     )
-    const guesses = [...statuses].map(([status, count]) => `${count} × ${status}`).join(', ')
-    report.figure(`beside ${kind}`, `${spread(took.attacked)} in ${took.attacked.length}; ${guesses}`)
+    const loginThrottle = [...statuses].map(([status, count]) => `${count} × ${status}`).join(', ')
+    report.figure(`beside ${kind}`, `${spread(took.attacked)} in ${took.attacked.length}; ${loginThrottle}`)
     report.figure('  not attacked', `${spread(took.control)}; limit ${milliseconds(limit)}`)
     report.expect(worst <= limit, `${kind}: the worst sign-in took ${milliseconds(worst)}`)
     await Promise.all(attackers)

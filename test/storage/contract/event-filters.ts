@@ -1,4 +1,4 @@
-import type { EventFilter } from '../../../src/users/events.ts'
+import type { EventFilter } from '../../../src/audit-log/audit-log.ts'
 import { NOW } from './fixtures.ts'
 
 /** One of each shape: of a user who has many events, and of a rare type. */

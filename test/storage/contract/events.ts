@@ -1,9 +1,14 @@
 /** Contract: the audit log: an event is kept with its change and not without it, and read newest first (DESIGN §9). */
 import { v7 as uuidv7 } from 'uuid'
-import { newMailedToken } from '../../../src/accounts/mailed-token.ts'
+import { newEmailToken } from '../../../src/accounts/email-token.ts'
+import {
+  type EventFilter,
+  type Followed,
+  LOG_START,
+  type LogPlace,
+} from '../../../src/audit-log/audit-log.ts'
+import { type AuditEvent, newEvent } from '../../../src/audit-log/event.ts'
 import type { Storage } from '../../../src/storage/storage.ts'
-import { type AuditEvent, newEvent } from '../../../src/users/event.ts'
-import { type EventFilter, type Followed, LOG_START, type LogPlace } from '../../../src/users/events.ts'
 import { freshEmail } from '../../support/build.ts'
 import { until } from '../../support/until.ts'
 import { type Added, add, asStored, eventOf, NOW, newUser, type Part, sessionOf } from './fixtures.ts'
@@ -36,7 +41,7 @@ const addWithEvent = async (storage: Storage, at = NOW) => {
   return { userId: user.id, event }
 }
 
-/** Waits until so many events can be followed: what else runs on the server may hold them back for a moment. */
+/** Waits until so many events can be followed: what else runs on the server may hold them back for a timestamp. */
 const visible = (storage: Storage, count: number, after: LogPlace | null = null) =>
   until(
     async () => (await storage.events.follow({ filter: {}, after, limit: 1_000 })).events,
@@ -46,18 +51,18 @@ const visible = (storage: Storage, count: number, after: LogPlace | null = null)
 
 /** What may be done, with its event, in an order in which each changes something, and nothing the second time. */
 const changesOf = async (storage: Storage, { user, session }: Added) => {
-  const reset = newMailedToken('passwordReset', user.id, user.email, NOW).stored
-  const verification = newMailedToken('verification', user.id, user.email, NOW).stored
+  const reset = newEmailToken('passwordReset', user.id, user.email, NOW).stored
+  const verification = newEmailToken('verification', user.id, user.email, NOW).stored
   const fresh = newUser()
   const changes: Record<string, (event: AuditEvent) => Promise<unknown>> = {
     addUser: event => storage.accounts.addUser({ ...fresh, id: event.userId }, event, {}),
     'update of a version': event =>
       storage.users.update(user.id, { firstName: 'New' }, event, { ...ANY, versions: [1] }),
-    'mailedTokens.add': event => storage.mailedTokens.add(verification, event, user.passwordHash),
-    'mailedTokens.add, of a reset': event => storage.mailedTokens.add(reset, event, user.passwordHash),
-    confirmEmail: event => storage.mailedTokens.confirmEmail(verification, event),
+    'emailTokens.add': event => storage.emailTokens.add(verification, event, user.passwordHash),
+    'emailTokens.add, of a reset': event => storage.emailTokens.add(reset, event, user.passwordHash),
+    confirmEmail: event => storage.emailTokens.confirmEmail(verification, event),
     'end of a session': event => storage.sessions.end(session.id, event),
-    resetPassword: event => storage.mailedTokens.resetPassword(reset, sessionOf(user.id), 'reset', event),
+    resetPassword: event => storage.emailTokens.resetPassword(reset, sessionOf(user.id), 'reset', event),
     changePassword: event => storage.accounts.changePassword(sessionOf(user.id), 'reset', 'changed', event),
     'update of an enabled user': event =>
       storage.users.update(user.id, { disabled: true }, event, { ...ANY, onlyEnabled: true }),
@@ -144,7 +149,7 @@ export const events: Part = async (t, open) => {
         `${name}: kept`,
       )
       // A token is kept once because none comes twice.
-      if (name.startsWith('mailedTokens.add')) continue
+      if (name.startsWith('emailTokens.add')) continue
       t.ok(REFUSALS.has(await change(second)), `${name}: nothing is left to change`)
       t.strictSame(
         (await list(storage, { userId: second.userId })).filter(({ id }) => id === second.id),
@@ -158,13 +163,13 @@ export const events: Part = async (t, open) => {
     const { user, session } = await add(storage)
     const { user: other } = await add(storage)
     const { user: disabled } = await add(storage, { disabled: true })
-    const change = newMailedToken('emailChange', user.id, freshEmail('wanted'), NOW).stored
-    await storage.mailedTokens.add(change, eventOf(user.id), null)
+    const change = newEmailToken('emailChange', user.id, freshEmail('wanted'), NOW).stored
+    await storage.emailTokens.add(change, eventOf(user.id), null)
     await add(storage, { email: change.email })
     const nobody = uuidv7()
     const refusals: Record<string, (event: AuditEvent) => Promise<unknown>> = {
       'a taken e-mail': event => storage.users.update(user.id, { email: other.email }, event, ANY),
-      'a taken new e-mail': event => storage.mailedTokens.confirmEmail(change, event),
+      'a taken new e-mail': event => storage.emailTokens.confirmEmail(change, event),
       'an unknown user': event => storage.users.update(nobody, { firstName: 'x' }, event, ANY),
       'no version': event =>
         storage.users.update(user.id, { firstName: 'x' }, event, { ...ANY, versions: [] }),
@@ -176,7 +181,7 @@ export const events: Part = async (t, open) => {
       'a disabled user’s own removal': event =>
         storage.users.remove({ ...event, userId: disabled.id }, disabled.passwordHash),
       'a token for nobody': event =>
-        storage.mailedTokens.add({ ...change, digest: 'x', userId: nobody }, event, null),
+        storage.emailTokens.add({ ...change, digest: 'x', userId: nobody }, event, null),
     }
     for (const [title, refusal] of Object.entries(refusals)) {
       const event = newEvent('user.changed', ADMIN, user.id, NOW + 5)
@@ -237,7 +242,7 @@ export const events: Part = async (t, open) => {
       users.push(userId)
       recorded.push(event)
     }
-    // Moments go back and forth, as those of several clocks do.
+    // Timestamps go back and forth, as those of several clocks do.
     for (let number = 0; number < 40; number += 1) {
       const type = number % 4 === 0 ? 'session.ended' : 'user.changed'
       const event = newEvent(type, SYSTEM, String(users[number % 3]), NOW + ((number * 37) % 100))
@@ -288,7 +293,7 @@ export const events: Part = async (t, open) => {
     const later = [eventOf(userId, NOW + 10), eventOf(userId, NOW + 20), eventOf(userId, NOW + 30)]
     for (const event of later) await storage.events.record(event)
     await visible(storage, 3, place)
-    await storage.expiredRows.removeEvents(NOW + 20, 100)
+    await storage.cleanUp.removeEvents(NOW + 20, 100)
     const { events } = await storage.events.follow({ filter: {}, after: place, limit: 10 })
     t.strictSame(events, later.slice(1))
   })

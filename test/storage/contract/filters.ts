@@ -1,24 +1,17 @@
-/** Contract: look-ups by ids and filters by moments, alone and with all others, beside a model of random combinations. */
+/** Contract: lookups by ids and filters by timestamps, alone and with all others, beside a model of random combinations. */
 import { deepEqual } from 'node:assert/strict'
 import fc from 'fast-check'
 import { v7 as uuidv7 } from 'uuid'
 import type { Storage } from '../../../src/storage/storage.ts'
+import { MAX_IDS, parseSort, SORTS, type Sort, sortKey, type UserFilter } from '../../../src/users/listing.ts'
 import type { User } from '../../../src/users/user.ts'
-import {
-  MAX_IDS,
-  parseSort,
-  SORTS,
-  type Sort,
-  sortKey,
-  type UserFilter,
-} from '../../../src/users/user-list.ts'
 import { ALL, add, asStored, forEach, NOW, type Part } from './fixtures.ts'
 import { inOrder, matches, readAll } from './list-model.ts'
 
 const USERS = 3_000
 const RUNS = 150
 
-/** Moments of creation: far fewer than users, so that several share one. */
+/** Timestamps of creation: far fewer than users, so that several share one. */
 const SPAN = 700
 
 const moment = fc.integer({ min: NOW, max: NOW + SPAN })

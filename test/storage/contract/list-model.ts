@@ -1,13 +1,7 @@
 /** Lists as they should be: computed in memory, to compare what an engine answers with. */
 import type { Storage } from '../../../src/storage/storage.ts'
+import { type Position, parseSort, type Sort, sortKey, type UserFilter } from '../../../src/users/listing.ts'
 import { searchKey, type User } from '../../../src/users/user.ts'
-import {
-  type Position,
-  parseSort,
-  type Sort,
-  sortKey,
-  type UserFilter,
-} from '../../../src/users/user-list.ts'
 
 /** Numbers by size, text by the bytes of its UTF-8: the order that every engine can give. */
 const compare = (a: number | string, b: number | string): number =>
@@ -24,11 +18,11 @@ export const inOrder = (users: readonly User[], sort: Sort): readonly string[] =
   return (descending ? ordered.reverse() : ordered).map(({ id }) => id)
 }
 
-/** Whether a user was there before a moment, and has made no request since. */
+/** Whether a user was there before a timestamp, and has made no request since. */
 const inactiveSince = (moment: number, { createdAt, lastRequestAt }: User): boolean =>
   createdAt < moment && (lastRequestAt === null || lastRequestAt < moment)
 
-/** Whether the moments of a user are those that a filter asks for. */
+/** Whether the timestamps of a user are those that a filter asks for. */
 const matchesMoments = (filter: UserFilter, user: User): boolean => {
   const { createdAfter, createdBefore, lastRequestAfter, lastRequestBefore } = filter
   return (

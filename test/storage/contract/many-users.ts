@@ -1,6 +1,6 @@
 /** Contract: lists and counts of more users than an engine looks through at once, of random names, beside a model. */
 import fc from 'fast-check'
-import { parseSort, SORTS, sortKey, type UserFilter } from '../../../src/users/user-list.ts'
+import { parseSort, SORTS, sortKey, type UserFilter } from '../../../src/users/listing.ts'
 import { add, asStored, forEach, NOW, type Part } from './fixtures.ts'
 import { inOrder, matches, readAll } from './list-model.ts'
 

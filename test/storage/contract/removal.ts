@@ -1,10 +1,10 @@
 /** Contract: users are removed with all that is theirs, once, and everybody hears of it; versions count changes (DESIGN §9). */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { v7 as uuidv7 } from 'uuid'
-import { newMailedToken } from '../../../src/accounts/mailed-token.ts'
+import { newEmailToken } from '../../../src/accounts/email-token.ts'
+import { newEvent } from '../../../src/audit-log/event.ts'
 import type { Session } from '../../../src/auth/session.ts'
 import type { Storage } from '../../../src/storage/storage.ts'
-import { newEvent } from '../../../src/users/event.ts'
 import { freshEmail } from '../../support/build.ts'
 import {
   type Added,
@@ -37,15 +37,15 @@ export const removal: Part = async (t, open) => {
   t.test('a user goes with sessions, tokens and e-mail, once; nobody else does', async t => {
     const { user, session } = await add(storage)
     const other = await add(storage)
-    const token = newMailedToken('verification', user.id, user.email, NOW).stored
-    await storage.mailedTokens.add(token, eventOf(user.id), null)
+    const token = newEmailToken('verification', user.id, user.email, NOW).stored
+    await storage.emailTokens.add(token, eventOf(user.id), null)
     t.equal(await storage.users.remove(removed(user.id), null), 'removed')
     t.equal(await storage.users.find(user.id), undefined)
     t.equal(await storage.users.findByEmail(user.email), undefined)
     t.equal(await storage.sessions.find(session.id), undefined)
     t.strictSame(await storage.sessions.list(user.id, NOW, 0, 10), [])
-    t.equal(await storage.mailedTokens.find(token.digest, NOW), undefined)
-    t.equal(await storage.mailedTokens.confirmEmail(token, eventOf(user.id)), undefined)
+    t.equal(await storage.emailTokens.find(token.digest, NOW), undefined)
+    t.equal(await storage.emailTokens.confirmEmail(token, eventOf(user.id)), undefined)
     t.equal(await storage.sessions.open(sessionOf(user.id), null, eventOf(user.id)), 'userNotFound')
     t.equal(await storage.users.update(user.id, { firstName: 'x' }, eventOf(user.id), ANY), 'userNotFound')
     t.equal(await storage.users.remove(removed(user.id), null), 'userNotFound', 'once')
@@ -92,12 +92,12 @@ export const removal: Part = async (t, open) => {
     for (let round = 0; round < 20; round += 1) {
       const { user, session, userKey } = await add(storage)
       const late = sessionOf(user.id)
-      const token = newMailedToken('passwordReset', user.id, user.email, NOW).stored
+      const token = newEmailToken('passwordReset', user.id, user.email, NOW).stored
       const fresh = sessionOf(user.id)
-      await storage.mailedTokens.add(token, eventOf(user.id), null)
+      await storage.emailTokens.add(token, eventOf(user.id), null)
       await Promise.all([
         there.sessions.open(late, user.passwordHash, eventOf(user.id)),
-        there.mailedTokens.resetPassword(token, fresh, 'new', eventOf(user.id)),
+        there.emailTokens.resetPassword(token, fresh, 'new', eventOf(user.id)),
         there.users.update(user.id, { firstName: 'x' }, eventOf(user.id), ANY),
         storage.users.remove(removed(user.id), null),
         storage.lastRequests.noteLastRequests([{ key: userKey, at: LATER }], [{ id: session.id, at: LATER }]),
@@ -121,23 +121,23 @@ export const removal: Part = async (t, open) => {
     const [here, there] = [await open(t), await open(t)]
     const mailed = async ({ user }: Added, purpose: 'emailChange' | 'passwordReset' | 'verification') => {
       const email = purpose === 'emailChange' ? freshEmail() : user.email
-      const token = newMailedToken(purpose, user.id, email, NOW).stored
-      await here.mailedTokens.add(token, eventOf(user.id), null)
+      const token = newEmailToken(purpose, user.id, email, NOW).stored
+      await here.emailTokens.add(token, eventOf(user.id), null)
       return token
     }
     const deeds: Record<string, (added: Added) => Promise<() => Promise<unknown>>> = {
       verification: async added => {
         const token = await mailed(added, 'verification')
-        return () => here.mailedTokens.confirmEmail(token, eventOf(added.user.id))
+        return () => here.emailTokens.confirmEmail(token, eventOf(added.user.id))
       },
       emailChange: async added => {
         const token = await mailed(added, 'emailChange')
-        return () => here.mailedTokens.confirmEmail(token, eventOf(added.user.id))
+        return () => here.emailTokens.confirmEmail(token, eventOf(added.user.id))
       },
       passwordReset: async added => {
         const token = await mailed(added, 'passwordReset')
         const { id } = added.user
-        return () => here.mailedTokens.resetPassword(token, sessionOf(id), 'new', eventOf(id))
+        return () => here.emailTokens.resetPassword(token, sessionOf(id), 'new', eventOf(id))
       },
       removal: async ({ user }) => {
         return () => here.users.remove(removed(user.id), user.passwordHash)
@@ -165,7 +165,7 @@ export const removal: Part = async (t, open) => {
     const { user, session, userKey } = await add(storage)
     const { id, email } = user
     const version = async () => (await storage.users.find(id))?.version
-    const token = newMailedToken('verification', id, email, NOW).stored
+    const token = newEmailToken('verification', id, email, NOW).stored
     const open = (session: Session) => storage.sessions.open(session, null, eventOf(id))
     const steps: [string, number, (store: Storage) => Promise<unknown>][] = [
       ['a name', 1, store => store.users.update(id, { firstName: 'x' }, eventOf(id), ANY)],
@@ -174,8 +174,8 @@ export const removal: Part = async (t, open) => {
       ['its end', 0, store => store.sessions.endAll(session.id, eventOf(id), true)],
       ['a last request', 0, s => s.lastRequests.noteLastRequests([{ key: userKey, at: LATER }], [])],
       ['a stronger hash', 0, store => store.accounts.rehash(id, user.passwordHash, 'stronger')],
-      ['a token', 0, store => store.mailedTokens.add(token, eventOf(id), null)],
-      ['its use', 1, store => store.mailedTokens.confirmEmail(token, eventOf(id))],
+      ['a token', 0, store => store.emailTokens.add(token, eventOf(id), null)],
+      ['its use', 1, store => store.emailTokens.confirmEmail(token, eventOf(id))],
       [
         'a password',
         1,

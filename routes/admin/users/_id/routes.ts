@@ -3,9 +3,9 @@ import { Type } from '@sinclair/typebox'
 import type { User } from '../../../../src/users/user.ts'
 import { adminActor } from '../../../actor-of.ts'
 import { expectedVersions, setETag } from '../../../etags.ts'
-import { presentAdminUser } from '../../../presenters.ts'
 import { withHeaders } from '../../../response-headers.ts'
 import { AdminUser, Email, ErrorBody, IdParams, Name, Strict } from '../../../schemas.ts'
+import { serializeAdminUser } from '../../../serializers.ts'
 
 const Changes = Strict(
   {
@@ -19,8 +19,8 @@ const Changes = Strict(
 )
 
 const user: FastifyPluginAsyncTypebox = async app => {
-  const { users, knownUsers } = app.services
-  const present = (user: User) => presentAdminUser(knownUsers.withLatest(user))
+  const { users, userCache } = app.services
+  const present = (user: User) => serializeAdminUser(userCache.withLatest(user))
 
   app.get(
     '',

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import type { PortableUser } from '../../../../src/accounts/transfer-store.ts'
-import { presentExportedUser } from '../../../../src/accounts/views.ts'
+import type { PortableUser } from '../../../../src/accounts/bulk-user-store.ts'
+import { serializeExportedUser } from '../../../../src/accounts/serializers.ts'
 import { AdminUser, ErrorBody, NDJSON, Strict } from '../../../schemas.ts'
 
 const Query = Strict({
@@ -33,7 +33,7 @@ const exportUsers: FastifyPluginAsyncTypebox = async app => {
     },
     async (request, reply) => {
       const { passwordHashes } = request.validatedData.query
-      const present = (user: PortableUser) => presentExportedUser(user, passwordHashes)
+      const present = (user: PortableUser) => serializeExportedUser(user, passwordHashes)
       const pages = exports.pages()
       // Before anything is sent: where the store is not there, the answer still says so.
       const first = await pages.next()

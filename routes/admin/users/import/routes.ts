@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import type { ImportResult, UserLine } from '../../../../src/accounts/imports.ts'
-import { presentImportResult } from '../../../../src/accounts/views.ts'
-import { ImportedUser } from '../../../../src/input/imported-user.ts'
+import { serializeImportResult } from '../../../../src/accounts/serializers.ts'
+import { ImportedUser } from '../../../../src/validation/imported-user.ts'
 import { adminActor } from '../../../actor-of.ts'
 import { ErrorBody, NDJSON } from '../../../schemas.ts'
 
@@ -45,7 +45,7 @@ const importUsers: FastifyPluginAsyncTypebox = async app => {
     async (request, reply) => {
       const present = (result: ImportResult) => {
         if (result.status === 'stopped') request.logFailure(result.error)
-        return presentImportResult(result)
+        return serializeImportResult(result)
       }
       const actor = adminActor(request)
       async function* results() {

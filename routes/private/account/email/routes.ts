@@ -20,7 +20,7 @@ const email: FastifyPluginAsyncTypebox = async app => {
     },
     async (request, reply) => {
       refuseImpersonation(request)
-      const { user } = request.getIdentity().known
+      const { user } = request
       const { body } = request.validatedData
       await emailAddresses.requestChange(user, body, userActor(request), disconnectSignal(reply))
       return reply.code(202).send(ACCEPTED)

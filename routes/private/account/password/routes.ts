@@ -2,9 +2,9 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { refuseImpersonation, userActor } from '../../../actor-of.ts'
 import { clientOf } from '../../../client-of.ts'
 import { disconnectSignal } from '../../../disconnect-signal.ts'
-import { handOver } from '../../../presenters.ts'
 import { withHeaders } from '../../../response-headers.ts'
 import { ErrorBody, NewPassword, PresentedPassword, SignedIn, Strict } from '../../../schemas.ts'
+import { sendSignedIn } from '../../../serializers.ts'
 
 const password: FastifyPluginAsyncTypebox = async app => {
   const { passwordChanges } = app.services
@@ -25,7 +25,7 @@ const password: FastifyPluginAsyncTypebox = async app => {
     },
     async (request, reply) => {
       refuseImpersonation(request)
-      const { user } = request.getIdentity().known
+      const { user } = request
       const { body } = request.validatedData
       const signedIn = await passwordChanges.change(
         user,
@@ -34,7 +34,7 @@ const password: FastifyPluginAsyncTypebox = async app => {
         clientOf(request),
         disconnectSignal(reply),
       )
-      return handOver(signedIn, reply)
+      return sendSignedIn(signedIn, reply)
     },
   )
 }

@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { userActor } from '../../../actor-of.ts'
-import { presentSession } from '../../../presenters.ts'
 import { withHeaders } from '../../../response-headers.ts'
 import { ErrorBody, IdParams, Session, Strict } from '../../../schemas.ts'
+import { serializeSession } from '../../../serializers.ts'
 
 const Scope = Strict({
   scope: Type.Unsafe<'others' | 'all'>({ type: 'string', enum: ['others', 'all'], default: 'others' }),
@@ -21,10 +21,10 @@ const sessions: FastifyPluginAsyncTypebox = async app => {
       },
     },
     async (request, reply) => {
-      const identity = request.getIdentity()
-      const found = await sessions.list(identity.known.user.id)
+      const principal = request.requirePrincipal()
+      const found = await sessions.list(principal.cachedUser.user.id)
       reply.header('cache-control', 'no-store')
-      return { results: found.map(session => presentSession(session, identity)) }
+      return { results: found.map(session => serializeSession(session, principal)) }
     },
   )
 
@@ -38,9 +38,9 @@ const sessions: FastifyPluginAsyncTypebox = async app => {
       },
     },
     async (request, reply) => {
-      const { known, sessionId } = request.getIdentity()
+      const { cachedUser, sessionId } = request.requirePrincipal()
       const all = request.validatedData.query.scope === 'all'
-      await sessions.endOwn(known.user.id, userActor(request), all ? null : sessionId)
+      await sessions.endOwn(cachedUser.user.id, userActor(request), all ? null : sessionId)
       if (all) reply.clearAccessToken()
       return reply.code(204).send(null)
     },
@@ -56,9 +56,9 @@ const sessions: FastifyPluginAsyncTypebox = async app => {
       },
     },
     async (request, reply) => {
-      const { known, sessionId } = request.getIdentity()
+      const { cachedUser, sessionId } = request.requirePrincipal()
       const { id } = request.validatedData.params
-      await sessions.end(known.user.id, id, userActor(request))
+      await sessions.end(cachedUser.user.id, id, userActor(request))
       if (id === sessionId) reply.clearAccessToken()
       return reply.code(204).send(null)
     },

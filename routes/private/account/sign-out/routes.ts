@@ -16,8 +16,8 @@ const signOut: FastifyPluginAsyncTypebox = async app => {
       },
     },
     async (request, reply) => {
-      const { known, sessionId } = request.getIdentity()
-      await sessions.signOut(known.user.id, sessionId, userActor(request))
+      const { cachedUser, sessionId } = request.requirePrincipal()
+      await sessions.signOut(cachedUser.user.id, sessionId, userActor(request))
       return reply.clearAccessToken().code(204).send(null)
     },
   )

@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { clientOf } from '../../../client-of.ts'
 import { disconnectSignal } from '../../../disconnect-signal.ts'
-import { handOver } from '../../../presenters.ts'
 import { withHeaders } from '../../../response-headers.ts'
 import { ErrorBody, NewPassword, PresentedToken, SignedIn, Strict } from '../../../schemas.ts'
+import { sendSignedIn } from '../../../serializers.ts'
 
 const resetPassword: FastifyPluginAsyncTypebox = async app => {
   const { passwordResets } = app.services
@@ -21,7 +21,7 @@ const resetPassword: FastifyPluginAsyncTypebox = async app => {
     async (request, reply) => {
       const { token, password } = request.validatedData.body
       const signal = disconnectSignal(reply)
-      return handOver(await passwordResets.reset(token, password, clientOf(request), signal), reply)
+      return sendSignedIn(await passwordResets.reset(token, password, clientOf(request), signal), reply)
     },
   )
 }

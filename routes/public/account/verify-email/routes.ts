@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { ServiceError } from '../../../../src/errors.ts'
-import { presentAccount } from '../../../presenters.ts'
 import { withHeaders } from '../../../response-headers.ts'
 import { Account, ErrorBody, PresentedToken, Strict } from '../../../schemas.ts'
+import { serializeAccount } from '../../../serializers.ts'
 
 const Token = Strict({ token: PresentedToken })
 
@@ -11,7 +11,7 @@ const Token = Strict({ token: PresentedToken })
 const LedOn = withHeaders(ErrorBody, 'Location')
 
 const verifyEmail: FastifyPluginAsyncTypebox = async app => {
-  const { emailAddresses, knownUsers } = app.services
+  const { emailAddresses, userCache } = app.services
   const { webUrl } = app.config
 
   app.post(
@@ -26,7 +26,7 @@ const verifyEmail: FastifyPluginAsyncTypebox = async app => {
     async (request, reply) => {
       const user = await emailAddresses.verify(request.validatedData.body.token, request.clientAddress)
       reply.header('cache-control', 'no-store')
-      return presentAccount(knownUsers.withLatest(user))
+      return serializeAccount(userCache.withLatest(user))
     },
   )
 

@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { adminActor } from '../../../../actor-of.ts'
 import { clientOf } from '../../../../client-of.ts'
-import { presentSignedIn } from '../../../../presenters.ts'
 import { ErrorBody, IdParams, SignedIn } from '../../../../schemas.ts'
+import { serializeSignedIn } from '../../../../serializers.ts'
 
 const impersonate: FastifyPluginAsyncTypebox = async app => {
   app.post(
@@ -18,7 +18,7 @@ const impersonate: FastifyPluginAsyncTypebox = async app => {
       const { id } = request.validatedData.params
       const signedIn = await app.services.impersonation.begin(id, adminActor(request), clientOf(request))
       reply.code(201).header('cache-control', 'no-store')
-      return presentSignedIn(signedIn)
+      return serializeSignedIn(signedIn)
     },
   )
 }

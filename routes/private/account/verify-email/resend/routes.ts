@@ -15,7 +15,7 @@ const resend: FastifyPluginAsyncTypebox = async app => {
       },
     },
     async (request, reply) => {
-      await emailAddresses.resendVerification(request.getIdentity().known.user, userActor(request))
+      await emailAddresses.resendVerification(request.user, userActor(request))
       return reply.code(202).send(ACCEPTED)
     },
   )

@@ -1,0 +1,85 @@
+/** Writes of e-mail tokens, and what using one up changes. */
+import { type EmailToken, MAILED_AT_MOST, MAILED_BY, MAILED_WITHIN } from '../../accounts/email-token.ts'
+import type { AuditEvent } from '../../audit-log/event.ts'
+import type { Session } from '../../auth/session.ts'
+import { firstIdAt } from '../../ids.ts'
+import type { User } from '../../users/user.ts'
+import type { UserRefusal } from '../../users/user-store.ts'
+import type { Connection } from './database.ts'
+import type { SharedStatements } from './shared-statements.ts'
+import { isEmailTaken } from './user-operations.ts'
+
+const ADD_TOKEN = `INSERT INTO mailed_tokens (digest, purpose, user_key, email, created_at, expires_at)
+  SELECT @digest, @purpose, key, @email, @createdAt, @expiresAt FROM users
+  WHERE id = @userId
+    AND (SELECT count(*) FROM events
+         WHERE user_id = @userId AND id >= @since AND type IN (SELECT value FROM json_each(@mailedBy))
+        ) < ${MAILED_AT_MOST}`
+
+export const prepareEmailTokenOperations = (db: Connection, shared: SharedStatements) => {
+  const { record, refusal, addSession, deleteSessions, deleteTokens, readChanged } = shared
+  const addToken = db.prepare(ADD_TOKEN)
+  const isUsable = db.prepare(
+    `SELECT 1 FROM mailed_tokens WHERE digest = ? AND expires_at > ?
+       AND user_key = (SELECT key FROM users WHERE id = ? AND disabled = 0)`,
+  )
+  const deleteToken = db.prepare('DELETE FROM mailed_tokens WHERE digest = ?')
+  // An address that is the user's no longer is verified by nobody.
+  const verifyEmail = db.prepare(
+    `UPDATE users SET email_verified = 1, updated_at = @at, version = version + 1
+     WHERE id = @userId AND email = @email`,
+  )
+  const changeEmail = db.prepare(
+    `UPDATE users SET email = @email, email_verified = 1, updated_at = @at, version = version + 1 WHERE id = @userId`,
+  )
+  const resetHash = db.prepare(
+    `UPDATE users SET password_hash = @newHash, email_verified = 1, updated_at = @at, version = version + 1
+     WHERE id = @userId AND email = @email`,
+  )
+
+  const changed = (event: AuditEvent): User => {
+    record(event)
+    return readChanged(event.userId)
+  }
+
+  return {
+    addEmailToken(
+      token: EmailToken,
+      event: AuditEvent,
+      verifiedHash: string | null,
+    ): 'added' | 'tooManyMails' | UserRefusal {
+      const refused = refusal(token.userId, verifiedHash)
+      if (refused !== null) return refused
+      const since = firstIdAt(token.createdAt - MAILED_WITHIN + 1)
+      const mailedBy = JSON.stringify(MAILED_BY[token.purpose])
+      if (addToken.run({ ...token, since, mailedBy }).changes === 0) return 'tooManyMails'
+      record(event)
+      return 'added'
+    },
+
+    confirmEmail(token: EmailToken, event: AuditEvent): User | 'emailTaken' | undefined {
+      const { digest, purpose, userId, email } = token
+      if (isUsable.get(digest, event.at, userId) === undefined) return undefined
+      const confirm = purpose === 'verification' ? verifyEmail : changeEmail
+      try {
+        if (confirm.run({ at: event.at, userId, email }).changes === 0) return undefined
+      } catch (error) {
+        if (isEmailTaken(error)) return 'emailTaken'
+        throw error
+      }
+      if (purpose === 'verification') deleteToken.run(digest)
+      else deleteTokens(userId)
+      return changed(event)
+    },
+
+    resetPassword(token: EmailToken, session: Session, newHash: string, event: AuditEvent): User | undefined {
+      const { digest, userId, email } = token
+      if (isUsable.get(digest, event.at, userId) === undefined) return undefined
+      if (resetHash.run({ newHash, at: event.at, userId, email }).changes === 0) return undefined
+      deleteTokens(userId)
+      deleteSessions(userId, null)
+      addSession(session)
+      return changed(event)
+    },
+  }
+}

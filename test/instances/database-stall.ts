@@ -1,0 +1,118 @@
+/**
+ * The database's connections stand still for longer than the service waits: every request has its answer in time, and
+ * when they move again so does the service; or it stops.
+ */
+import { Agent } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ANSWER_LIMIT, type Answer, bodyOf, type Call, calls, send } from './http.ts'
+import { freePort, Instance } from './instance.ts'
+import type { Part } from './part.ts'
+import { milliseconds, Report } from './report.ts'
+import { asLost, Journal } from './response-checks.ts'
+import { startTcpProxy } from './tcp-proxy.ts'
+
+const EMAIL = 'standstill@example.com'
+const PASSWORD = 'a pass phrase that waits'
+
+/** Milliseconds of standstill: longer than any request may wait. */
+const STANDSTILL = ANSWER_LIMIT + 4_000
+
+/** Rounds of requests within it, and how many of each kind a round has. */
+const WAVES = 16
+const WAVE = 4
+
+/** Milliseconds after which nothing is answered from memory any more. */
+const REMEMBERED = 1_000
+
+/** Milliseconds until the service is ready when all it needs is back and all that waited is answered, and until it has stopped though nothing is. */
+const RECOVERY = 5_000
+const STOP_LIMIT = 20_000
+
+export const runStandstill = async ({ context, databaseUrl, env }: Part): Promise<Report> => {
+  const report = new Report('Standstill of the database')
+  const journal = new Journal()
+  const { hostname: host, port } = new URL(databaseUrl)
+  const proxy = await startTcpProxy(context, { host, port: Number(port) })
+  const behindProxy = new URL(databaseUrl)
+  behindProxy.port = String(proxy.port)
+  const instance = new Instance(context, 'B', await freePort(), { ...env, DATABASE_URL: behindProxy.href })
+  await instance.start()
+  const agent = new Agent({ keepAlive: true })
+
+  const ask = async (call: Call): Promise<Answer | null> => {
+    try {
+      const answer = await send(instance.url, call, agent)
+      journal.answer(instance.name, call, answer)
+      return answer
+    } catch (error) {
+      journal.fault(instance.name, call, `no answer: ${asLost(error).message}`)
+      return null
+    }
+  }
+  const signedUp = await send(instance.url, calls.signUp(EMAIL, PASSWORD), agent)
+  const token = bodyOf(signedUp).accessToken as string
+  const emails: string[] = []
+  const newSignUp = (): Call => {
+    emails.push(`standstill-${emails.length}@example.com`)
+    return calls.signUp(emails.at(-1) ?? '', PASSWORD)
+  }
+  /** Each kind of request that needs the database, and one that does not. */
+  const wave = (): Promise<Answer | null>[] =>
+    Array.from({ length: WAVE }, () => [
+      ask(calls.account(token)),
+      ask(calls.rename(token, 'Waiting')),
+      ask(calls.signIn(EMAIL, PASSWORD)),
+      ask(newSignUp()),
+      ask(calls.list()),
+      ask(calls.ready()),
+    ]).flat()
+  const health: Call = { method: 'GET', path: '/health' }
+
+  await Promise.all(wave())
+  const begin = performance.now()
+  proxy.hold()
+  const waiting: Promise<Answer | null>[] = []
+  for (let number = 0; number < WAVES; number += 1) {
+    waiting.push(...wave())
+    report.expect((await ask(health))?.status === 200, '/health does not answer 200')
+    await sleep(STANDSTILL / WAVES)
+  }
+  const end = performance.now()
+  proxy.flow()
+  const answers = (await Promise.all(waiting)).filter(answer => answer !== null)
+  const amid = answers.filter(({ sentAt, answeredAt }) => sentAt > begin + REMEMBERED && answeredAt < end)
+  report.figure('requests · answered meanwhile', `${waiting.length} · ${amid.length}`)
+  report.figure('slowest answer', milliseconds(journal.slowest))
+  report.expect(amid.length > 0, 'nothing was answered while the database stood still')
+  const wrong = amid.filter(({ status }) => status !== 503)
+  report.expect(
+    wrong.length === 0,
+    `answered while the database stood still: ${wrong.map(({ status }) => status)}`,
+  )
+
+  let ready: Answer | null = null
+  const limit = performance.now() + RECOVERY
+  while (ready?.status !== 200 && performance.now() < limit) {
+    ready = await ask(calls.ready())
+    await sleep(20)
+  }
+  report.expect(ready?.status === 200, 'it is not ready again')
+  for (const email of emails) {
+    const repeated = await ask(calls.signUp(email, PASSWORD))
+    const entered = await ask(calls.signIn(email, PASSWORD))
+    if (![201, 409].includes(repeated?.status ?? 0) || entered?.status !== 200)
+      report.fault(`${email}: repeated, answered ${repeated?.status}, and then sign-in ${entered?.status}`)
+  }
+
+  proxy.hold()
+  const last = wave()
+  await sleep(REMEMBERED)
+  const stopping = performance.now()
+  const code = await instance.stop('SIGTERM')
+  report.figure('SIGTERM meanwhile', `exit code ${code} after ${milliseconds(performance.now() - stopping)}`)
+  report.expect(performance.now() - stopping < STOP_LIMIT, 'it does not stop in time')
+  await Promise.all(last)
+  agent.destroy()
+  report.faults('wrong answers', journal.faults)
+  return report
+}

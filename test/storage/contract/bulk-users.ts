@@ -1,0 +1,130 @@
+/** Contract: users are brought in many at a time, each who can be, and read out in order of creation. */
+import { v7 as uuidv7 } from 'uuid'
+import type { PortableUser } from '../../../src/accounts/bulk-user-store.ts'
+import type { Storage } from '../../../src/storage/storage.ts'
+import { add, eventOf, NOW, newUser, type Part, sessionOf } from './fixtures.ts'
+
+const portable = (fields: Partial<PortableUser> = {}): PortableUser => ({
+  ...newUser(),
+  lastRequestAt: null,
+  version: 1,
+  ...fields,
+})
+
+const importUsers = (storage: Storage, users: readonly PortableUser[]) =>
+  storage.bulkUsers.importUsers(
+    users,
+    users.map(({ id }) => eventOf(id, NOW, 'user.created')),
+  )
+
+const exported = async (storage: Storage): Promise<PortableUser[]> => {
+  const users: PortableUser[] = []
+  for (;;) {
+    const last = users.at(-1)
+    const page = await storage.bulkUsers.exportUsers(
+      last === undefined ? null : { key: last.createdAt, id: last.id },
+    )
+    if (page.length === 0) return users
+    users.push(...page)
+  }
+}
+
+export const bulkUsers: Part = async (t, open) => {
+  t.test('an empty store has nobody to read out, and nobody is brought in by nothing', async t => {
+    const storage = await open(t)
+    t.strictSame(await importUsers(storage, []), [])
+    t.strictSame(await exported(storage), [])
+  })
+
+  t.test('who is brought in is read out exactly, in order of creation, over any number of pages', async t => {
+    const storage = await open(t)
+    const users = Array.from({ length: 1_203 }, (_, index) =>
+      portable({
+        createdAt: index % 7 === 0 ? NOW : NOW - index,
+        updatedAt: NOW + index,
+        lastRequestAt: index % 3 === 0 ? NOW + index : null,
+        disabled: index % 5 === 0,
+        emailVerified: index % 2 === 0,
+        firstName: index % 4 === 0 ? null : `\u{1f600}"{}\\${index}`,
+      }),
+    )
+    const outcomes = await importUsers(storage, users)
+    t.ok(outcomes.length === users.length && outcomes.every(({ status }) => status === 'created'))
+    const inOrder = users.toSorted((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1))
+    t.strictSame(await exported(storage), inOrder)
+    t.equal((await storage.users.list({ ...SEARCH, filter: { search: '\u{1f600}"{}\\1203' } })).length, 0)
+    t.equal((await storage.users.list({ ...SEARCH, filter: { search: '\u{1f600}"{}\\1202' } })).length, 1)
+  })
+
+  t.test('who is there is left alone, and named; an id of somebody else is refused', async t => {
+    const storage = await open(t)
+    const { user, session } = await add(storage)
+    const before = await exported(storage)
+    const [one, other] = [portable(), portable()]
+    const outcomes = await importUsers(storage, [
+      portable({ email: user.email, firstName: 'Other' }),
+      portable({ id: user.id }),
+      one,
+      { ...one },
+      portable({ email: one.email }),
+      { ...other, id: user.id, email: user.email },
+    ])
+    t.strictSame(outcomes, [
+      { status: 'exists', id: user.id },
+      { status: 'idTaken' },
+      { status: 'created' },
+      { status: 'exists', id: one.id },
+      { status: 'exists', id: one.id },
+      { status: 'exists', id: user.id },
+    ])
+    t.strictSame(await exported(storage), [...before, one])
+    t.ok(await storage.sessions.find(session.id), 'and keeps the session')
+  })
+
+  t.test('a session is opened for who was brought in', async t => {
+    const storage = await open(t)
+    const user = portable({ lastRequestAt: NOW })
+    await importUsers(storage, [user])
+    const session = sessionOf(user.id)
+    t.equal(await storage.sessions.open(session, user.passwordHash, eventOf(user.id)), 'opened')
+    const found = await storage.sessions.find(session.id)
+    t.equal(found?.user.lastRequestAt, NOW)
+    await storage.lastRequests.noteLastRequests([{ key: found?.userKey ?? Number.NaN, at: NOW + 1 }], [])
+    t.equal((await storage.users.find(user.id))?.lastRequestAt, NOW + 1)
+  })
+
+  t.test('of simultaneous imports and sign-ups on two instances each e-mail goes to one', async t => {
+    const [here, there] = [await open(t), await open(t)]
+    const users = Array.from({ length: 100 }, () => portable())
+    const others = users.map(({ email }) => portable({ email })).toReversed()
+    const ofSignUps = users.slice(0, 20).map(({ email }) => newUser({ email }))
+    const [one, two, signedUp] = await Promise.all([
+      importUsers(here, users),
+      importUsers(there, others),
+      Promise.all(
+        ofSignUps.map(user =>
+          there.accounts.addUser(user, eventOf(user.id), { session: sessionOf(user.id) }),
+        ),
+      ),
+    ])
+    for (const index of users.keys()) {
+      const winners = [
+        one[index]?.status === 'created',
+        two[99 - index]?.status === 'created',
+        signedUp[index] === true,
+      ]
+      t.equal(winners.filter(Boolean).length, 1, `user ${index}`)
+    }
+    t.equal(await here.users.count({}), users.length)
+  })
+
+  t.test('who cannot be kept at all fails the call, which leaves nothing', async t => {
+    const storage = await open(t)
+    const good = portable()
+    await t.rejects(importUsers(storage, [good, portable({ id: null as never })]))
+    t.equal(await storage.users.find(good.id), undefined)
+    t.equal(await storage.users.find(uuidv7()), undefined)
+  })
+}
+
+const SEARCH = { sort: { field: 'createdAt', descending: false }, after: null, limit: 5 } as const

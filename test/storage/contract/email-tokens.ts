@@ -1,0 +1,240 @@
+/** Contract: tokens that are mailed are kept within limits, found while they can be used, and work once (DESIGN §9). */
+import { v7 as uuidv7 } from 'uuid'
+import {
+  type EmailToken,
+  MAILED_AT_MOST,
+  MAILED_BY,
+  MAILED_WITHIN,
+  type MailPurpose,
+  newEmailToken,
+} from '../../../src/accounts/email-token.ts'
+import { freshEmail } from '../../support/build.ts'
+import { add, asStored, eventOf, NOW, newUser, type Part, sessionOf } from './fixtures.ts'
+
+const LATER = NOW + 1_000
+const PURPOSES: readonly MailPurpose[] = ['verification', 'emailChange', 'passwordReset']
+const KEEP = { endSessions: false, onlyEnabled: false, versions: null }
+const END = { ...KEEP, endSessions: true }
+
+const tokenOf = (purpose: MailPurpose, user: { id: string; email: string }, now = NOW): EmailToken =>
+  newEmailToken(purpose, user.id, purpose === 'emailChange' ? freshEmail('new') : user.email, now).stored
+
+/** The event that comes with a token, by which they are counted. */
+const requestOf = ({ userId, createdAt, purpose }: EmailToken) =>
+  eventOf(userId, createdAt, MAILED_BY[purpose].at(-1))
+
+export const emailTokens: Part = async (t, open) => {
+  const storage = await open(t)
+  const keep = (token: EmailToken, verifiedHash: string | null = null) =>
+    storage.emailTokens.add(token, requestOf(token), verifiedHash)
+  /** A user with a token of each purpose. */
+  const addWithTokens = async () => {
+    const added = await add(storage)
+    const [verification, emailChange, passwordReset] = PURPOSES.map(purpose => tokenOf(purpose, added.user))
+    if (!(verification && emailChange && passwordReset)) throw new Error('no tokens')
+    const tokens = { verification, emailChange, passwordReset }
+    for (const token of Object.values(tokens)) t.equal(await keep(token), 'added')
+    return { ...added, tokens }
+  }
+  const usable = async (tokens: Record<string, EmailToken>) => {
+    const found = await Promise.all(
+      Object.entries(tokens).map(async ([name, { digest }]) =>
+        (await storage.emailTokens.find(digest, NOW)) === undefined ? [] : [name],
+      ),
+    )
+    return found.flat().sort()
+  }
+  const confirm = (token: EmailToken, at = LATER) =>
+    storage.emailTokens.confirmEmail(token, eventOf(token.userId, at))
+  const reset = (token: EmailToken, newHash = 'new hash', session = sessionOf(token.userId)) =>
+    storage.emailTokens.resetPassword(token, session, newHash, eventOf(token.userId, LATER))
+
+  t.test('a token is found as it was kept, until its end, by its digest alone', async t => {
+    for (const purpose of PURPOSES) {
+      const { user } = await add(storage)
+      const token = tokenOf(purpose, user)
+      t.equal(await keep(token), 'added')
+      t.strictSame(await storage.emailTokens.find(token.digest, NOW), token)
+      t.strictSame(await storage.emailTokens.find(token.digest, token.expiresAt - 1), token)
+      t.equal(await storage.emailTokens.find(token.digest, token.expiresAt), undefined, 'at its end')
+      t.equal(await storage.emailTokens.find(token.digest.toLowerCase(), NOW), undefined)
+      t.equal(await storage.emailTokens.find('', NOW), undefined)
+    }
+  })
+
+  t.test('a token comes with a new account, or not at all', async t => {
+    const user = newUser()
+    const token = tokenOf('verification', user)
+    t.equal(await storage.accounts.addUser(user, eventOf(user.id), { emailToken: token }), true)
+    t.strictSame(await storage.emailTokens.find(token.digest, NOW), token)
+    t.strictSame(await storage.sessions.list(user.id, NOW, 0, 10), [], 'and no session')
+    const taken = newUser({ email: user.email })
+    const none = tokenOf('verification', taken)
+    t.equal(await storage.accounts.addUser(taken, eventOf(taken.id), { emailToken: none }), false)
+    t.equal(await storage.emailTokens.find(none.digest, NOW), undefined)
+  })
+
+  t.test('none is kept for nobody, for a disabled user, or for a hash that is no longer theirs', async t => {
+    const { user } = await add(storage)
+    const { user: disabled } = await add(storage, { disabled: true })
+    const refused = [
+      { token: tokenOf('verification', newUser()), hash: null, reason: 'userNotFound' },
+      { token: tokenOf('passwordReset', disabled), hash: null, reason: 'accountDisabled' },
+      { token: tokenOf('emailChange', disabled), hash: disabled.passwordHash, reason: 'accountDisabled' },
+      { token: tokenOf('emailChange', user), hash: 'another hash', reason: 'passwordChanged' },
+    ]
+    for (const { token, hash, reason } of refused) {
+      t.equal(await keep(token, hash), reason)
+      t.equal(await storage.emailTokens.find(token.digest, NOW), undefined)
+    }
+    t.equal(await keep(tokenOf('emailChange', user), user.passwordHash), 'added')
+  })
+
+  t.test('so many of a purpose are kept within an hour, for each user apart', async t => {
+    const { user } = await add(storage)
+    const { user: other } = await add(storage)
+    for (let number = 0; number < MAILED_AT_MOST; number += 1)
+      t.equal(await keep(tokenOf('passwordReset', user, NOW + number)), 'added', `number ${number + 1}`)
+    t.equal(await keep(tokenOf('passwordReset', user, NOW + MAILED_WITHIN - 1)), 'tooManyMails')
+    t.equal(await keep(tokenOf('verification', user)), 'added', 'of another purpose')
+    t.equal(await keep(tokenOf('passwordReset', other)), 'added', "another user's")
+    t.equal(await keep(tokenOf('passwordReset', user, NOW + MAILED_WITHIN + 1)), 'added', 'an hour later')
+  })
+
+  t.test('also of a hundred at once, on two instances', async t => {
+    const [here, there] = [await open(t), await open(t)]
+    const { user } = await add(here)
+    const kept = await Promise.all(
+      Array.from({ length: 100 }, (_, index) => {
+        const token = tokenOf('passwordReset', user)
+        return (index % 2 ? here : there).emailTokens.add(token, requestOf(token), null)
+      }),
+    )
+    t.equal(kept.filter(outcome => outcome === 'added').length, MAILED_AT_MOST)
+  })
+
+  t.test('a verification verifies, and uses up itself alone', async t => {
+    const { user, session, tokens } = await addWithTokens()
+    const verified = { ...asStored(user), emailVerified: true, updatedAt: LATER, version: 2 }
+    t.strictSame(await confirm(tokens.verification), verified)
+    t.strictSame(await storage.users.find(user.id), verified)
+    t.ok(await storage.sessions.find(session.id), 'no session ends')
+    t.strictSame(await usable(tokens), ['emailChange', 'passwordReset'])
+    t.equal(await confirm(tokens.verification), undefined, 'once')
+  })
+
+  t.test('a change of the e-mail makes the address the user’s, verified, and uses up all', async t => {
+    const { user, session, tokens } = await addWithTokens()
+    const other = await addWithTokens()
+    const changed = {
+      ...asStored(user),
+      email: tokens.emailChange.email,
+      emailVerified: true,
+      updatedAt: LATER,
+      version: 2,
+    }
+    t.strictSame(await confirm(tokens.emailChange), changed)
+    t.strictSame((await storage.users.findByEmail(tokens.emailChange.email))?.user, changed)
+    t.equal(await storage.users.findByEmail(user.email), undefined)
+    t.ok(await storage.sessions.find(session.id), 'no session ends')
+    t.strictSame(await usable(tokens), [])
+    t.equal(await confirm(tokens.emailChange), undefined, 'once')
+    t.strictSame(await usable(other.tokens), [...PURPOSES].sort(), "nobody else's")
+  })
+
+  t.test('an address that another has is no longer to be had, and nothing changes', async t => {
+    const { user, tokens } = await addWithTokens()
+    await add(storage, { email: tokens.emailChange.email })
+    t.equal(await confirm(tokens.emailChange), 'emailTaken')
+    t.strictSame(await storage.users.find(user.id), asStored(user))
+  })
+
+  t.test('a reset replaces the hash, ends every session, opens one, verifies, uses up all', async t => {
+    const { user, session, tokens } = await addWithTokens()
+    const other = await addWithTokens()
+    const fresh = sessionOf(user.id, { createdAt: LATER })
+    const changed = { ...asStored(user), emailVerified: true, updatedAt: LATER, version: 2 }
+    t.strictSame(await reset(tokens.passwordReset, 'new hash', fresh), changed)
+    t.strictSame(await storage.users.findByEmail(user.email), { user: changed, passwordHash: 'new hash' })
+    t.equal(await storage.sessions.find(session.id), undefined)
+    t.strictSame(await storage.sessions.list(user.id, NOW, 0, 10), [fresh])
+    t.strictSame(await usable(tokens), [])
+    t.equal(await reset(tokens.passwordReset, 'newer'), undefined, 'once')
+    t.equal((await storage.users.findByEmail(user.email))?.passwordHash, 'new hash')
+    t.ok(await storage.sessions.find(other.session.id))
+    t.strictSame(await usable(other.tokens), [...PURPOSES].sort(), "nobody else's")
+  })
+
+  t.test('past its end, or of a disabled user, a token changes nothing', async t => {
+    const { user, session, tokens } = await addWithTokens()
+    t.equal(await confirm(tokens.verification, tokens.verification.expiresAt), undefined)
+    const late = eventOf(user.id, tokens.passwordReset.expiresAt)
+    const fresh = sessionOf(user.id)
+    t.equal(await storage.emailTokens.resetPassword(tokens.passwordReset, fresh, 'late', late), undefined)
+    t.strictSame(await storage.users.find(user.id), asStored(user))
+    t.ok(await storage.sessions.find(session.id))
+    await storage.users.update(user.id, { disabled: true }, eventOf(user.id), KEEP)
+    t.strictSame(await usable(tokens), [])
+    t.equal(await confirm(tokens.verification), undefined)
+    t.equal(await confirm(tokens.emailChange), undefined)
+    t.equal(await reset(tokens.passwordReset), undefined)
+    t.match(await storage.users.findByEmail(user.email), {
+      user: { emailVerified: false },
+      passwordHash: user.passwordHash,
+    })
+  })
+
+  t.test('a new e-mail, a disabling and a new password make tokens invalid for good', async t => {
+    const moved = await addWithTokens()
+    await storage.users.update(moved.user.id, { email: freshEmail() }, eventOf(moved.user.id), KEEP)
+    t.strictSame(await usable(moved.tokens), [], 'a new e-mail')
+    for (const options of [KEEP, END]) {
+      const { user, tokens } = await addWithTokens()
+      await storage.users.update(user.id, { disabled: true }, eventOf(user.id), options)
+      await storage.users.update(user.id, { disabled: false }, eventOf(user.id), KEEP)
+      t.strictSame(await usable(tokens), [], `disabled, and enabled again: ${JSON.stringify(options)}`)
+    }
+    const named = await addWithTokens()
+    await storage.users.update(named.user.id, { firstName: 'Named' }, eventOf(named.user.id), KEEP)
+    t.strictSame(await usable(named.tokens), [...PURPOSES].sort(), 'a name makes none invalid')
+    const { user, tokens } = await addWithTokens()
+    await storage.accounts.changePassword(sessionOf(user.id), user.passwordHash, 'new', eventOf(user.id))
+    t.strictSame(await usable(tokens), ['verification'], 'a new password')
+  })
+
+  t.test('a token used a hundred times at once, on two instances, works exactly once', async t => {
+    const [storage, there] = [await open(t), await open(t)]
+    const stores = Array.from({ length: 100 }, (_, index) => (index % 2 ? storage : there).emailTokens)
+    const addWithToken = async (purpose: MailPurpose) => {
+      const { user } = await add(storage)
+      const token = tokenOf(purpose, user)
+      t.equal(await storage.emailTokens.add(token, eventOf(user.id), null), 'added')
+      return { user, token }
+    }
+    for (const purpose of ['verification', 'emailChange'] as const) {
+      const { user, token } = await addWithToken(purpose)
+      const outcomes = await Promise.all(
+        stores.map(store => store.confirmEmail(token, eventOf(user.id, LATER))),
+      )
+      t.equal(outcomes.filter(outcome => outcome !== undefined).length, 1, purpose)
+      t.equal((await storage.users.find(user.id))?.version, 2, `${purpose}: changed once`)
+    }
+    const { user, token } = await addWithToken('passwordReset')
+    const outcomes = await Promise.all(
+      stores.map((store, index) =>
+        store.resetPassword(token, sessionOf(user.id), `hash ${index}`, eventOf(user.id, LATER)),
+      ),
+    )
+    t.equal(outcomes.filter(Boolean).length, 1)
+    const found = await storage.users.findByEmail(user.email)
+    t.equal(found?.passwordHash, `hash ${outcomes.findIndex(Boolean)}`, "the winner's")
+    t.equal((await storage.sessions.list(user.id, NOW, 0, 10)).length, 1)
+  })
+
+  t.test('a token that nobody kept changes nothing', async t => {
+    const { user } = await add(storage)
+    t.equal(await confirm(tokenOf('verification', user)), undefined)
+    t.equal(await reset(tokenOf('passwordReset', { ...user, id: uuidv7() })), undefined)
+    t.strictSame(await storage.users.find(user.id), asStored(user))
+  })
+}

@@ -1,0 +1,102 @@
+/** Authenticator over a store of sessions that answers when a test says so. */
+import { AccessTokens } from '../../src/auth/access-tokens.ts'
+import { Authenticator } from '../../src/auth/authenticator.ts'
+import { LastRequests } from '../../src/auth/last-requests.ts'
+import { newSession, type Session } from '../../src/auth/session.ts'
+import type { SessionStore } from '../../src/auth/session-store.ts'
+import { signingKeys } from '../../src/auth/signing-keys.ts'
+import { UserCache } from '../../src/auth/user-cache.ts'
+import type { User } from '../../src/users/user.ts'
+import { JWT_SECRET, manualClock } from './build.ts'
+
+export const LIMITS = { lifetime: 86_400_000, idle: 3_600_000 }
+
+type Found = Awaited<ReturnType<SessionStore['find']>>
+
+/** Answers either at once or when the test says so, with what was true when it was asked or when it answers. */
+class TestStore {
+  readonly users = new Map<string, User>()
+  /** The number of each user. */
+  readonly keys = new Map<string, number>()
+  readonly sessions = new Map<string, Session>()
+  /** Look-ups that wait; each takes whether it answers with what was true when it was asked. */
+  readonly waiting: ((old: boolean) => void)[] = []
+  /** For each lookup, what lets it ask: the timestamp that counts for what is true. Without it, that is its beginning. */
+  readonly queued: (() => void)[] = []
+  asked = 0
+  later = true
+
+  find(id: string, onAsk?: () => void): Found | Promise<Found> {
+    this.asked += 1
+    if (!this.later) return this.#read(id)
+    let then = this.#read(id)
+    this.queued.push(() => {
+      then = this.#read(id)
+      onAsk?.()
+    })
+    return new Promise(resolve => {
+      this.waiting.push(old => resolve(old ? then : this.#read(id)))
+    })
+  }
+
+  #read(id: string): Found {
+    const session = this.sessions.get(id)
+    const user = session && this.users.get(session.userId)
+    return session && user && { session, user, userKey: this.keys.get(user.id) ?? 0 }
+  }
+}
+
+const newUser = (id: string): User => ({
+  id,
+  email: `${id}@example.com`,
+  firstName: 'version 0',
+  lastName: null,
+  emailVerified: false,
+  disabled: false,
+  createdAt: 0,
+  updatedAt: 0,
+  version: 1,
+  lastRequestAt: null,
+})
+
+export const setUp = (capacity?: number) => {
+  const clock = manualClock()
+  const store = new TestStore()
+  const tokens = new AccessTokens(signingKeys(JWT_SECRET, null))
+  const userCache = new UserCache()
+  const lastRequests = new LastRequests({
+    userCache,
+    store: { noteLastRequests: async () => undefined },
+    idle: LIMITS.idle,
+    onFailure: error => {
+      throw error
+    },
+  })
+  const parts = { tokens, sessions: store, userCache, lastRequests, limits: LIMITS, clock: clock.now }
+  const authenticator = new Authenticator(capacity === undefined ? parts : { ...parts, capacity })
+  authenticator.listening(true)
+  /** A session of a user, and its token. */
+  const open = (userId: string): { session: Session; token: string } => {
+    if (!store.users.has(userId)) {
+      store.users.set(userId, newUser(userId))
+      store.keys.set(userId, store.keys.size + 1)
+    }
+    const session = newSession(userId, clock.now(), LIMITS)
+    store.sessions.set(session.id, session)
+    return { session, token: tokens.issue(session) }
+  }
+  /** A change as an engine makes it: in the store first, then told to the cache. */
+  const change = (userId: string, changes: Partial<User>): void => {
+    const user = store.users.get(userId)
+    if (user !== undefined) store.users.set(userId, { ...user, ...changes })
+    authenticator.userChanged(userId)
+  }
+  const revoke = (session: Session): void => {
+    store.sessions.delete(session.id)
+    authenticator.userChanged(session.userId)
+  }
+  return { clock, store, authenticator, userCache, lastRequests, open, change, revoke }
+}
+
+/** Lets everything run that waits for nothing but its turn. */
+export const settle = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
