@@ -38,19 +38,37 @@ module.exports = {
     rule(
       'users-stand-alone',
       '^src/users',
-      '^src/(?!users/|errors\\.ts$)',
+      '^src/(?!users/|audit-log/|(ids|errors)\\.ts$)',
       'the rules of users know no engine, no session and no HTTP',
     ),
     rule(
       'auth-knows-no-engine',
       '^src/auth',
-      '^src/(?!auth/|users/|concurrency/|errors\\.ts$)',
+      '^src/(?!auth/|users/|audit-log/|concurrency/|(ids|errors)\\.ts$)',
       'who is asking does not depend on where it is kept, nor on HTTP',
+    ),
+    rule(
+      'audit-log-stands-alone',
+      '^src/audit-log',
+      '^src/(?!audit-log/|users/|(ids|errors)\\.ts$)',
+      'an event knows the user that it is about',
+    ),
+    rule(
+      'passwords-know-no-engine',
+      '^src/passwords',
+      '^src/(?!passwords/|users/|concurrency/|(ids|errors)\\.ts$)',
+      'hashing does not depend on where a hash is stored',
+    ),
+    rule(
+      'rate-limits-know-no-engine',
+      '^src/rate-limits',
+      '^src/(?!rate-limits/|users/|audit-log/|concurrency/|(ids|errors)\\.ts$)',
+      'counting does not depend on where counts are stored',
     ),
     rule(
       'accounts-know-no-engine',
       '^src/accounts',
-      '^src/(?!accounts/|auth/|users/|concurrency/|errors\\.ts$)',
+      '^src/(?!accounts/|auth/|passwords/|rate-limits/|users/|audit-log/|concurrency/|(ids|errors)\\.ts$)',
       'what becomes of an account does not depend on where it is kept, nor on HTTP',
     ),
     rule(
@@ -61,20 +79,20 @@ module.exports = {
     ),
     rule(
       'input-knows-no-transport',
-      '^src/input',
-      '^src/(?!input/|accounts/|auth/|users/|errors\\.ts$)',
+      '^src/validation',
+      '^src/(?!validation/|accounts/|auth/|passwords/|users/|audit-log/|(ids|errors)\\.ts$)',
       'what is taken from outside is read alike over HTTP and on the command line',
     ),
     rule(
       'storage-knows-no-http',
       '^src/storage',
-      '^src/(?!storage/|accounts/|auth/|users/|concurrency/|errors\\.ts$)',
+      '^src/(?!storage/|accounts/|auth/|passwords/|rate-limits/|users/|audit-log/|concurrency/|(ids|errors)\\.ts$)',
       'an engine keeps what it is given',
     ),
     rule(
       'mail-sends-what-it-is-told',
       '^src/mail/',
-      '^src/(?!mail/|accounts/(mails|mailed-token-lifetimes)\\.ts$|users/ids\\.ts$|errors\\.ts$)',
+      '^src/(?!mail/|accounts/(mails|email-token)\\.ts$|(ids|errors)\\.ts$)',
       'use cases call the interface Mails; mails know no use case, no engine and no HTTP',
     ),
     rule(
@@ -91,7 +109,7 @@ module.exports = {
     ),
     rule(
       'the-service-knows-no-fastify',
-      '^src/(users|auth|accounts|concurrency|storage|mail|input)/',
+      '^src/(users|audit-log|auth|passwords|rate-limits|accounts|concurrency|storage|mail|validation)/',
       'node_modules/(fastify|@fastify|pino)/',
       'they are the service, not its transport',
     ),

@@ -1,9 +1,16 @@
 /** What routes take and give, as TypeBox schemas. A `title` makes a schema a named component of the OpenAPI document. */
 import { Type } from '@sinclair/typebox'
+import {
+  ACTOR_TYPES,
+  type Actor,
+  EVENT_TYPES,
+  type EventDetails,
+  type EventType,
+} from '../src/audit-log/event.ts'
 import { SORTS, type Sort } from '../src/users/listing.ts'
-import { EXAMPLE_PASSWORD, Strict } from '../src/validation/fields.ts'
+import { EXAMPLE_PASSWORD, Strict } from '../src/validation/schemas.ts'
 
-export { Email, KnownEmail, Name, NewPassword, Strict } from '../src/validation/fields.ts'
+export { Email, KnownEmail, Name, NewPassword, Strict } from '../src/validation/schemas.ts'
 
 export const Moment = Type.String({ format: 'date-time', description: 'ISO 8601 in UTC, with milliseconds' })
 const NullableMoment = Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time' })
@@ -108,3 +115,27 @@ export const listProperties = {
     Type.String({ normalize: 'trim', minLength: 1, maxLength: 254, description: 'The start of a name' }),
   ),
 }
+
+/** A line of the audit log. */
+export const AuditEvent = Type.Object(
+  {
+    id: Id,
+    at: Moment,
+    type: Type.Unsafe<EventType>({ type: 'string', enum: [...EVENT_TYPES] }),
+    actor: Type.Object({
+      type: Type.Unsafe<Actor['type']>({ type: 'string', enum: [...ACTOR_TYPES] }),
+      id: NullableText,
+    }),
+    userId: Id,
+    ip: NullableText,
+    details: Type.Unsafe<EventDetails | null>({
+      type: ['object', 'null'],
+      properties: {
+        fields: { type: 'array', items: { type: 'string' }, description: 'What of the user has changed' },
+        session: { type: 'string', description: 'The session that is meant' },
+        except: { type: 'string', description: 'The session that is not meant' },
+      },
+    }),
+  },
+  { title: 'AuditEvent' },
+)

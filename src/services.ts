@@ -1,25 +1,88 @@
-/** Puts the service's parts together: what plugins and routes find as `app.services`. */
-import { type AccountServices, createAccountServices } from './account-services.ts'
+/** The use cases around accounts, put together. */
+
+import { NewAccounts } from './accounts/account-creation.ts'
+import { AccountRemoval } from './accounts/account-removal.ts'
+import { Accounts, type AccountsDeps, VerifiedSignUps } from './accounts/accounts.ts'
+import { Exports, Imports } from './accounts/bulk-users.ts'
 import { CleanUp, type CleanUpPace } from './accounts/clean-up.ts'
-import type { Mails } from './accounts/mails.ts'
-import { rateLimitedMailer } from './accounts/rate-limited-mailer.ts'
+import { EmailAddresses } from './accounts/email-addresses.ts'
+import { ExistingAccountNotice } from './accounts/existing-account-notice.ts'
+import { Impersonation } from './accounts/impersonation.ts'
+import { type Mails, rateLimitedMailer } from './accounts/mails.ts'
+import { PasswordChanges } from './accounts/password-changes.ts'
+import { PasswordResets } from './accounts/password-resets.ts'
+import { Reauthentication } from './accounts/reauthentication.ts'
+import { Events } from './audit-log/audit-log.ts'
 import { AccessTokens } from './auth/access-tokens.ts'
 import { AdminKeys } from './auth/admin-keys.ts'
 import { Authenticator } from './auth/authenticator.ts'
-import { withWarnings } from './auth/invalidation-warnings.ts'
+import { withWarnings } from './auth/invalidation.ts'
 import { LastRequests } from './auth/last-requests.ts'
+import { Sessions } from './auth/sessions.ts'
 import { readSecret, signingKeys } from './auth/signing-keys.ts'
 import { UserCache } from './auth/user-cache.ts'
 import { DeferredWork } from './concurrency/deferred-work.ts'
 import type { Config } from './config/config.ts'
-import { Mailer } from './mail/mailer.ts'
-import { NO_MAILS } from './mail/no-mails.ts'
-import type { PasswordHasher } from './passwords/hasher.ts'
-import { hasherLimits, PooledPasswordHasher } from './passwords/pooled-hasher.ts'
+import { Mailer, NO_MAILS } from './mail/mailer.ts'
+import { hasherLimits, type PasswordHasher, PooledPasswordHasher } from './passwords/hasher.ts'
 import { RATE_LIMITS, type RateLimits } from './rate-limits/limits.ts'
 import { noLoginThrottle, StoredLoginThrottle } from './rate-limits/login-throttle.ts'
 import { ThrottleEvents } from './rate-limits/throttle-events.ts'
 import type { Storage } from './storage/storage.ts'
+import { Users } from './users/users.ts'
+
+export interface AccountServices {
+  readonly accounts: Accounts
+  readonly newAccounts: NewAccounts
+  readonly verifiedSignUps: VerifiedSignUps
+  readonly accountRemoval: AccountRemoval
+  readonly emailAddresses: EmailAddresses
+  readonly passwordChanges: PasswordChanges
+  readonly passwordResets: PasswordResets
+  readonly impersonation: Impersonation
+  readonly sessions: Sessions
+  readonly users: Users
+  readonly events: Events
+  readonly imports: Imports
+  readonly exports: Exports
+}
+
+export interface AccountServicesDeps extends Omit<AccountsDeps, 'users' | 'accountStore' | 'sessions'> {
+  readonly storage: Storage
+  readonly later: DeferredWork
+}
+
+export const createAccountServices = (given: AccountServicesDeps): AccountServices => {
+  const { users, accounts: accountStore, sessions, emailTokens, events } = given.storage
+  const reauthentication = new Reauthentication({ ...given, users })
+  const parts = {
+    ...given,
+    users,
+    accountStore,
+    sessions,
+    emailTokens,
+    events,
+    reauthentication,
+    existingAccountNotice: new ExistingAccountNotice({ ...given, users, emailTokens, events }),
+  }
+  return {
+    accounts: new Accounts(parts),
+    newAccounts: new NewAccounts(parts),
+    verifiedSignUps: new VerifiedSignUps(parts),
+    accountRemoval: new AccountRemoval(parts),
+    emailAddresses: new EmailAddresses(parts),
+    passwordChanges: new PasswordChanges(parts),
+    passwordResets: new PasswordResets(parts),
+    impersonation: new Impersonation(parts),
+    sessions: new Sessions({ ...parts, store: sessions }),
+    users: new Users({ ...parts, store: users }),
+    events: new Events(events),
+    imports: new Imports({ ...parts, store: given.storage.bulkUsers }),
+    exports: new Exports({ ...parts, store: given.storage.bulkUsers }),
+  }
+}
+
+/** Puts the service's parts together: what plugins and routes find as `app.services`. */
 
 export interface Services extends AccountServices {
   readonly authenticator: Authenticator

@@ -1,6 +1,6 @@
 /** One verification of a password by argon2id, with the service's parameters. */
 import { hashSync, verifySync } from '@node-rs/argon2'
-import { HASH_PARAMETERS } from '../../src/passwords/argon2.ts'
+import { HASH_PARAMETERS } from '../../src/passwords/formats.ts'
 
 const PASSWORD = 'a rather long pass phrase 7'
 const ENCODED = hashSync(PASSWORD, HASH_PARAMETERS)

@@ -1,4 +1,4 @@
-import type { Session } from '../../src/auth/session.ts'
+import type { Session } from '../../src/auth/sessions.ts'
 
 /** What a store lies in, made and filled by the engine's own file. */
 export interface FilledDatabase {

@@ -1,5 +1,5 @@
 /** Sign-ups at the cost of everything but the hash. */
-import { dummyHash } from '../../src/passwords/argon2.ts'
+import { dummyHash } from '../../src/passwords/formats.ts'
 import { listen } from './listen.ts'
 
 const HASH = dummyHash()

@@ -1,23 +1,21 @@
 /** Sign-up and sign-in: the two ways to a session. */
-
 import { newEvent } from '../audit-log/event.ts'
 import type { AccessTokens } from '../auth/access-tokens.ts'
-import { newSession, type SessionClient, type SessionLimits } from '../auth/session.ts'
-import type { SessionStore } from '../auth/session-store.ts'
+import { newSession, type SessionClient, type SessionLimits, type SessionStore } from '../auth/sessions.ts'
 import type { UserCache } from '../auth/user-cache.ts'
 import { KeyedMutex } from '../concurrency/keyed-mutex.ts'
 import { ServiceError } from '../errors.ts'
-import { isWeak } from '../passwords/argon2.ts'
-import { isAmbiguous } from '../passwords/formats.ts'
+import { isAmbiguous, isWeak } from '../passwords/formats.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
 import { emailSubject, type LoginThrottle, userSubject } from '../rate-limits/login-throttle.ts'
 import type { User } from '../users/user.ts'
 import type { UserStore } from '../users/user-store.ts'
+import { type NewAccountsDeps, newUser } from './account-creation.ts'
 import type { AccountStore } from './account-store.ts'
 import { type SignedIn, signedIn } from './auth-result.ts'
 import { newEmailToken } from './email-token.ts'
+import type { ExistingAccountNotice } from './existing-account-notice.ts'
 import type { Mails } from './mails.ts'
-import { newUser } from './new-user.ts'
 
 export interface SignUp extends Credentials {
   readonly firstName?: string | null
@@ -146,5 +144,51 @@ export class Accounts {
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error
     }
+  }
+}
+
+/** Sign-ups whose e-mail has to be verified before a session is opened. */
+
+export interface VerifiedSignUpsDeps extends NewAccountsDeps {
+  readonly mails: Mails
+  readonly existingAccountNotice: ExistingAccountNotice
+}
+
+/** How often a sign-up is tried whose e-mail is taken, and free again the next timestamp. */
+const SIGN_UP_ATTEMPTS = 3
+
+export class VerifiedSignUps {
+  readonly #parts: VerifiedSignUpsDeps
+
+  constructor(parts: VerifiedSignUpsDeps) {
+    this.#parts = parts
+  }
+
+  /**
+   * A sign-up whose answer does not tell whether the e-mail has an account already: it costs the same hash and the same
+   * write, and what there is to say is in the mail.
+   * @throws {ServiceError} `overloaded`, `clientGone`, `draining`, `storeUnavailable`
+   */
+  async register(input: SignUp, ip: string | null, signal?: AbortSignal): Promise<void> {
+    const { hashing, existingAccountNotice } = this.#parts
+    const passwordHash = await hashing.hash(input.password, signal)
+    for (let attempt = 1; attempt <= SIGN_UP_ATTEMPTS; attempt += 1) {
+      if (await this.#add(input, passwordHash, ip)) return
+      if (await existingAccountNotice.send(input.email, ip)) return
+      // Its holder has closed the account between the two.
+    }
+    throw new ServiceError('overloaded')
+  }
+
+  /** @returns false when the e-mail is taken. */
+  async #add(input: SignUp, passwordHash: string, ip: string | null): Promise<boolean> {
+    const { accountStore, mails, clock } = this.#parts
+    const now = clock()
+    const user = newUser(input, now)
+    const { token, stored } = newEmailToken('verification', user.id, input.email, now)
+    const event = newEvent('user.signed-up', { type: 'user', id: user.id, ip }, user.id, now)
+    const added = await accountStore.addUser({ ...user, passwordHash }, event, { emailToken: stored })
+    if (added) mails.verification(input.email, token)
+    return added
   }
 }

@@ -1,11 +1,20 @@
-/** Tokens that are mailed: whoever presents one reads the mails of its address. Each works once, and for a while. */
 import { hash, randomBytes } from 'node:crypto'
 import type { AuditEvent, EventType } from '../audit-log/event.ts'
-import type { Session } from '../auth/session.ts'
+import type { Session } from '../auth/sessions.ts'
 import { hexMoment } from '../ids.ts'
 import type { User } from '../users/user.ts'
 import type { MaybePromise, UserRefusal } from '../users/user-store.ts'
-import { EMAIL_CHANGE, PASSWORD_RESET, VERIFICATION } from './email-token-lifetimes.ts'
+
+/** How long the tokens in mails can be used, in milliseconds. Mails say so, and the use cases hold to it. */
+const HOUR = 3_600_000
+
+export const VERIFICATION = 24 * HOUR
+export const EMAIL_CHANGE = 24 * HOUR
+export const PASSWORD_RESET = HOUR
+
+export const LONGEST_LIFETIME = Math.max(VERIFICATION, EMAIL_CHANGE, PASSWORD_RESET)
+
+/** Tokens that are mailed: whoever presents one reads the mails of its address. Each works once, and for a while. */
 
 /** `accountExists` resets a password too; apart, so that whoever signs up with a stranger's address uses up no reset of theirs. */
 export type MailPurpose = 'verification' | 'emailChange' | 'passwordReset' | 'accountExists'

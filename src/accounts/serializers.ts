@@ -1,11 +1,10 @@
 /** What is said of sessions, and of users who are moved: the same to clients and on the command line. */
 
 import type { Principal } from '../auth/principal.ts'
-import type { Session } from '../auth/session.ts'
+import type { Session } from '../auth/sessions.ts'
 import { errorBody } from '../errors.ts'
 import { serializeAdminUser } from '../users/serializers.ts'
-import type { PortableUser } from './bulk-user-store.ts'
-import type { ImportResult } from './imports.ts'
+import type { ImportResult, PortableUser } from './bulk-users.ts'
 
 /** @param current what the one who asks is identified by; `null` where it is no session of theirs. */
 export const serializeSession = (session: Session, current: Principal | null) => {

@@ -7,16 +7,13 @@
  */
 import type { MaybePromise } from '../users/user-store.ts'
 import { type AccessTokenClaims, type AccessTokens, isTokenOf } from './access-tokens.ts'
-import { tokenCapacity } from './cache-capacity.ts'
 import { CacheValidity } from './cache-validity.ts'
 import { InFlightLookups, Lookup } from './in-flight-lookups.ts'
-import type { InvalidationListener } from './invalidation-listener.ts'
+import type { InvalidationListener } from './invalidation.ts'
 import type { LastRequests } from './last-requests.ts'
 import type { Principal } from './principal.ts'
-import { RejectedTokens } from './rejected-tokens.ts'
-import type { SessionLimits } from './session.ts'
-import type { FoundSession, SessionStore } from './session-store.ts'
-import { copyString, TokenCache } from './token-cache.ts'
+import type { FoundSession, SessionLimits, SessionStore } from './sessions.ts'
+import { copyString, RejectedTokens, TokenCache, tokenCapacity } from './token-cache.ts'
 import type { UserCache } from './user-cache.ts'
 
 export interface AuthenticatorDeps {

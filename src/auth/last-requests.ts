@@ -1,13 +1,30 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { CachedUser, Principal } from './principal.ts'
+import type { Session } from './sessions.ts'
+import { tokenCapacity } from './token-cache.ts'
+import type { UserCache } from './user-cache.ts'
+
+export interface UserMoment {
+  /** The store's own number of the user: every active user is written each second, by number at a fourth of the cost. */
+  readonly key: number
+  /** Milliseconds since the epoch. */
+  readonly at: number
+}
+
+export interface SessionMoment {
+  readonly id: string
+  readonly at: number
+}
+
+export interface LastRequestStore {
+  /** Raises the timestamps of users and sessions to the given ones, never lowers them; who is gone is passed over. */
+  noteLastRequests(users: readonly UserMoment[], sessions: readonly SessionMoment[]): Promise<void>
+}
+
 /**
  * The timestamp of each user's last request (§5.1.2, DESIGN §6): exact in memory, written in one batch a second in slices,
  * never backwards. A stop loses none, a crash at most one second's, and a store that fails is tried again.
  */
-import { setTimeout as delay } from 'node:timers/promises'
-import { tokenCapacity } from './cache-capacity.ts'
-import type { LastRequestStore, SessionMoment, UserMoment } from './last-request-store.ts'
-import type { CachedUser, Principal } from './principal.ts'
-import type { Session } from './session.ts'
-import type { UserCache } from './user-cache.ts'
 
 /** Milliseconds between two flushes. */
 const INTERVAL = 1_000

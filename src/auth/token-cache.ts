@@ -1,5 +1,34 @@
+/** How much the caches of tokens may hold, so that a small heap does not end the process. */
+import { getHeapStatistics } from 'node:v8'
 import type { CachedUser, Principal } from './principal.ts'
 import type { UserCache } from './user-cache.ts'
+
+const MIB = 2 ** 20
+
+/** V8 counts its young generation in: three semi-spaces of 64 MiB. Whatever outlives two collections is not in it. */
+const YOUNG_GENERATION = 192 * MIB
+
+/** What the service needs without any cache, and while it collects garbage. */
+const SERVICE = 48 * MIB
+
+/** The part of the rest that remembered tokens may take; requests and last requests that are not written yet need the other. */
+const SHARE = 1 / 2
+
+/** Bytes of a remembered token with its session and its user (`npm run bench -- memory`). */
+const TOKEN = 1_300
+
+const MIN_TOKENS = 1_000
+const MAX_TOKENS = 100_000
+
+/**
+ * The number of tokens to remember: 100,000, and less where the heap is limited to less than about 300 MiB
+ * (`--max-old-space-size`, or a container's memory, from which Node takes its limit).
+ * @param heapLimit bytes.
+ */
+export const tokenCapacity = (heapLimit = getHeapStatistics().heap_size_limit): number => {
+  const room = (heapLimit - YOUNG_GENERATION - SERVICE) * SHARE
+  return Math.min(MAX_TOKENS, Math.max(MIN_TOKENS, Math.floor(room / TOKEN)))
+}
 
 /** A token is cut out of a header field, and V8 keeps the whole field for as long as the piece: up to 16 KB of cookies. */
 export const copyString = (token: string): string => Buffer.from(token).toString()
@@ -79,5 +108,35 @@ export class TokenCache {
   #release(cachedUser: CachedUser): void {
     cachedUser.tokens -= 1
     if (cachedUser.tokens === 0 && cachedUser.current) this.#users.remove(cachedUser)
+  }
+}
+
+/** How long (UTF-16 units) one may be that is remembered: 20,000 of them are some 10 MB at most. */
+const MAX_LENGTH = 500
+
+/** How many are remembered for each token that may be: together they take a tenth of the tokens' memory. */
+const REJECTED_SHARE = 1 / 5
+
+/**
+ * Tokens that no key of this process has signed, and so never will have: clients come with theirs again and again, long
+ * after the secret was changed. What is remembered costs no signature (6 µs) and no error of the library's.
+ */
+export class RejectedTokens {
+  readonly #capacity: number
+  readonly #tokens = new Set<string>()
+
+  /** @param tokens how many tokens may be remembered. */
+  constructor(tokens: number) {
+    this.#capacity = tokens * REJECTED_SHARE
+  }
+
+  has(token: string): boolean {
+    return this.#tokens.has(token)
+  }
+
+  add(token: string): void {
+    if (token.length > MAX_LENGTH) return
+    if (this.#tokens.size >= this.#capacity) this.#tokens.clear()
+    this.#tokens.add(copyString(token))
   }
 }

@@ -3,11 +3,10 @@ import type { Command } from 'commander'
 import { keptSecretFile } from '../auth/signing-keys.ts'
 import { SETTINGS } from '../config/settings.ts'
 import type { CopyReport } from '../storage/copy/copy.ts'
-import { CopyError } from '../storage/copy/error.ts'
+import { CopyError } from '../storage/copy/plan.ts'
 import { Refusal, UsageError } from './failure.ts'
 import { readOption } from './options.ts'
-import { count, print, table, tell } from './output.ts'
-import { progress, STOPPED, stopSignal } from './progress.ts'
+import { count, print, progress, STOPPED, stopSignal, table, tell } from './output.ts'
 
 const summary = (report: CopyReport, file: string): string[] => {
   const {

@@ -6,10 +6,9 @@ import { integer, oneOf, type Reader, SettingError } from '../config/readers.ts'
 import { serializeEvent } from '../users/serializers.ts'
 import type { Users } from '../users/users.ts'
 import { moment, option, type StoreOptions, storeCommand, words } from './options.ts'
-import { print, table, tell, write } from './output.ts'
-import { stopSignal } from './progress.ts'
+import { print, stopSignal, table, tell, write } from './output.ts'
 import { withStore } from './store.ts'
-import { findUser } from './user-argument.ts'
+import { findUser } from './users.ts'
 
 interface EventsOptions extends StoreOptions {
   readonly user?: string

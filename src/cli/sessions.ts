@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
 import { serializeSession } from '../accounts/serializers.ts'
 import { OPERATOR } from '../audit-log/event.ts'
-import type { Session } from '../auth/session.ts'
+import type { Session } from '../auth/sessions.ts'
 import { option, type StoreOptions, storeCommand, words } from './options.ts'
 import { print, table } from './output.ts'
 import { withStore } from './store.ts'
-import { findUser } from './user-argument.ts'
+import { findUser } from './users.ts'
 
 interface RevokeOptions extends StoreOptions {
   readonly session?: string

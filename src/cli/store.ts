@@ -1,8 +1,7 @@
 /** The store of the environment, and the use cases on it: no thread that hashes, no cache, nothing that is due later. */
 import { existsSync } from 'node:fs'
-import { Exports } from '../accounts/exports.ts'
-import { Imports } from '../accounts/imports.ts'
-import { NewAccounts } from '../accounts/new-accounts.ts'
+import { NewAccounts } from '../accounts/account-creation.ts'
+import { Exports, Imports } from '../accounts/bulk-users.ts'
 import { Events } from '../audit-log/audit-log.ts'
 import { Sessions } from '../auth/sessions.ts'
 import { UserCache } from '../auth/user-cache.ts'

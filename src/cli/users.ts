@@ -1,14 +1,270 @@
+import { isUtf8 } from 'node:buffer'
+import { createReadStream } from 'node:fs'
+import { addAbortSignal, type Readable } from 'node:stream'
 import type { Command } from 'commander'
+import type { CreatedAccount } from '../accounts/account-creation.ts'
+import type { Exports, ImportResult, UserLine } from '../accounts/bulk-users.ts'
+import { serializeExportedUser, serializeImportResult } from '../accounts/serializers.ts'
 import { OPERATOR } from '../audit-log/event.ts'
-import { type StoreOptions, storeCommand } from './options.ts'
-import { print } from './output.ts'
-import { withStore } from './store.ts'
-import { findUser } from './user-argument.ts'
-import { printUser } from './user-output.ts'
-import { usersCreate } from './users-create.ts'
-import { usersExport } from './users-export.ts'
-import { usersImport } from './users-import.ts'
-import { usersList } from './users-list.ts'
+import { integer, oneOf } from '../config/readers.ts'
+import { ServiceError } from '../errors.ts'
+import { PASSWORD_MAX_LENGTH } from '../passwords/policy.ts'
+import { SORTS, type Sort } from '../users/listing.ts'
+import { serializeAdminUser } from '../users/serializers.ts'
+import { canonicalEmail, type User } from '../users/user.ts'
+import type { Users } from '../users/users.ts'
+import { LineSplitter, readLines, toLines, type Validate } from '../validation/ndjson.ts'
+import { fieldErrors } from '../validation/validation.ts'
+import { explain, sentences, UsageError, withFile } from './failure.ts'
+import { writeWhole } from './files.ts'
+import {
+  type DatabaseOptions,
+  databaseCommand,
+  option,
+  type StoreOptions,
+  storeCommand,
+  words,
+} from './options.ts'
+import {
+  count,
+  count as counted,
+  lineProgress,
+  print,
+  STOPPED,
+  stopSignal,
+  table,
+  tell,
+  write,
+} from './output.ts'
+import { settings, withStore } from './store.ts'
+
+export const printUser = (json: boolean | undefined, user: User): void => {
+  const presented = serializeAdminUser(user)
+  const rows = Object.entries(presented).map(([name, value]) => [name, String(value ?? '-')])
+  print(json, presented, table(rows))
+}
+
+/** How commands are told which user is meant. @throws {ServiceError} `userNotFound` */
+export const findUser = (users: Users, idOrEmail: string): Promise<User> =>
+  idOrEmail.includes('@')
+    ? users.getByEmail(canonicalEmail(idOrEmail))
+    : users.get(idOrEmail.trim().toLowerCase())
+
+interface ListOptions extends StoreOptions {
+  readonly search?: string
+  readonly email?: string
+  readonly disabled?: boolean
+  readonly limit: number
+  readonly cursor?: string
+  readonly sort: Sort
+  readonly count?: boolean
+}
+
+const COLUMNS = ['id', 'created', 'last request', 'state', 'e-mail', 'name']
+
+const row = (user: User): string[] => {
+  const { createdAt, lastRequestAt } = serializeAdminUser(user)
+  const name = [user.firstName, user.lastName].filter(part => part !== null).join(' ')
+  return [user.id, createdAt, lastRequestAt ?? '-', user.disabled ? 'disabled' : 'enabled', user.email, name]
+}
+
+const list = ({ search, email, disabled, limit, cursor, sort, count, ...options }: ListOptions) =>
+  withStore(options, async ({ users }) => {
+    const filter = {
+      searchEmail: true,
+      ...(search !== undefined && { search }),
+      ...(email !== undefined && { email: canonicalEmail(email) }),
+      ...(disabled !== undefined && { disabled }),
+    }
+    const { users: found, nextCursor } = await users.list({ filter, limit, cursor, sort })
+    const total = count ? await users.count(filter) : undefined
+    const page = { results: found.map(user => serializeAdminUser(user)), nextCursor }
+    print(options.json, total === undefined ? page : { ...page, total }, table([COLUMNS, ...found.map(row)]))
+    if (options.json) return
+    if (total !== undefined) tell(`${counted(total, 'user')} in all`)
+    if (nextCursor !== null) tell(`The next page: --cursor ${nextCursor}`)
+  })
+
+export const usersList = (users: Command): void => {
+  storeCommand(users, 'list', 'List users, page by page')
+    .addOption(option('--search <text>', 'the start of a name or of the e-mail, in any letter case', words))
+    .addOption(option('--email <e-mail>', 'whoever has this one', words))
+    .option('--disabled', 'disabled users alone')
+    .option('--no-disabled', 'enabled users alone')
+    .addOption(option('--limit <number>', 'users of a page, 1 to 100', integer(20, 1, 100)).default(20))
+    .addOption(option('--cursor <cursor>', 'where the page before ended', words))
+    .addOption(
+      option('--sort <field>', SORTS.join(', '), oneOf('-createdAt', ...SORTS)).default('-createdAt'),
+    )
+    .option('--count', 'also count all matches')
+    .action(list)
+}
+
+interface CreateOptions extends StoreOptions {
+  readonly firstName?: string
+  readonly lastName?: string
+  readonly emailVerified?: boolean
+  readonly passwordStdin?: boolean
+}
+
+const firstLine = async (): Promise<Buffer | null> => {
+  const splitter = new LineSplitter()
+  for await (const chunk of process.stdin) for (const { bytes } of splitter.push(chunk)) return bytes
+  for (const { bytes } of splitter.end()) return bytes
+  return Buffer.alloc(0)
+}
+
+/** Not from a terminal, which would show it. @throws {UsageError} */
+const readPassword = async (): Promise<string> => {
+  if (process.stdin.isTTY) throw new UsageError('--password-stdin takes the password from a pipe or a file')
+  const bytes = await firstLine()
+  if (bytes === null) throw new UsageError(`The password must have at most ${PASSWORD_MAX_LENGTH} characters`)
+  if (!isUtf8(bytes)) throw new UsageError('The password must be valid Unicode')
+  return bytes.toString('utf8').replace(/\r$/, '')
+}
+
+/** By the rules of the API, in its words; they are loaded for this command alone. @throws {UsageError} */
+const validated = async (account: CreatedAccount, passwordMinLength: number): Promise<CreatedAccount> => {
+  const { NewAccount } = await import('../validation/schemas.ts')
+  const { jsonValidator } = await import('../validation/validation.ts')
+  const validate = jsonValidator(NewAccount(passwordMinLength))
+  const copy = { ...account }
+  if (!validate(copy)) throw new UsageError(sentences(fieldErrors(validate.errors ?? [])).join('\n'))
+  return copy
+}
+
+const create = async (email: string, { passwordStdin, ...given }: CreateOptions): Promise<void> => {
+  const { firstName, lastName, emailVerified, ...options } = given
+  const { PASSWORD_MIN_LENGTH } = settings(options)
+  const account = {
+    email,
+    ...(firstName !== undefined && { firstName }),
+    ...(lastName !== undefined && { lastName }),
+    ...(emailVerified !== undefined && { emailVerified }),
+    ...(passwordStdin && { password: await readPassword() }),
+  }
+  const valid = await validated(account, PASSWORD_MIN_LENGTH)
+  await withStore(options, async ({ newAccounts }) =>
+    printUser(options.json, await newAccounts.create(valid, OPERATOR)),
+  )
+}
+
+export const usersCreate = (users: Command): void => {
+  storeCommand(users, 'create <email>', 'Open an account; without a password it waits for a reset')
+    .option('--first-name <name>', 'the first name')
+    .option('--last-name <name>', 'the last name')
+    .option('--email-verified', 'the e-mail is known to be theirs')
+    .option('--password-stdin', 'the password is the first line of standard input')
+    .action(create)
+}
+
+/** Failed lines that people are told of. */
+const TOLD = 20
+
+/** What is read, until `stop`: also a pipe that stands still ends then. */
+async function* chunksOf(file: string | undefined, stop: AbortSignal): AsyncGenerator<Buffer> {
+  const source: Readable = file === undefined ? process.stdin : createReadStream(file)
+  try {
+    yield* addAbortSignal(stop, source)
+  } catch (error) {
+    throw stop.aborted ? new ServiceError('draining') : withFile(file ?? 'standard input', error)
+  }
+}
+
+/** By the rules of the API, which are loaded for this command alone. */
+const userLines = async (
+  file: string | undefined,
+  stop: AbortSignal,
+): Promise<AsyncIterable<readonly UserLine[]>> => {
+  const { ImportedUser } = await import('../validation/schemas.ts')
+  const { jsonValidator } = await import('../validation/validation.ts')
+  const validate = jsonValidator(ImportedUser) as Validate
+  return readLines(chunksOf(file, stop), validate) as AsyncIterable<readonly UserLine[]>
+}
+
+/** Tells people of the first lines that failed. */
+const failureTeller = () => {
+  let failures = 0
+  return (result: ImportResult): void => {
+    if (result.status !== 'failed') return
+    failures += 1
+    if (failures <= TOLD) tell(`Line ${result.line}: ${sentences(result.errors).join('; ')}`)
+    if (failures === TOLD + 1) tell('More lines have failed: --json tells of each')
+  }
+}
+
+type Ended = Extract<ImportResult, { status: 'finished' | 'stopped' }>
+
+const isEnd = (result: ImportResult): result is Ended =>
+  result.status === 'finished' || result.status === 'stopped'
+
+const summary = ({ created, exists, failed }: Ended): string =>
+  [
+    `${count(created, 'user')} created`,
+    `${count(exists, 'was', 'were')} there already`,
+    `${count(failed, 'line')} failed`,
+  ].join(', ')
+
+const importUsers = (file: string | undefined, { json, ...options }: StoreOptions): Promise<void> =>
+  withStore(options, async ({ imports }) => {
+    const stop = stopSignal()
+    const tellProgress = lineProgress()
+    const tellFailure = failureTeller()
+    const lines = await userLines(file, stop)
+    let done = 0
+    for await (const results of imports.run(lines, OPERATOR)) {
+      if (json) await write(toLines(results.map(serializeImportResult)))
+      else results.forEach(tellFailure)
+      const end = results.find(isEnd)
+      if (end === undefined) {
+        done += results.length
+        tellProgress(done)
+        continue
+      }
+      if (!json) print(false, null, [summary(end)])
+      if (end.status === 'stopped') tell(stop.aborted ? STOPPED : explain(end.error))
+      if (end.status === 'stopped' || end.failed > 0) process.exitCode = 1
+    }
+  })
+
+export const usersImport = (users: Command): void => {
+  storeCommand(
+    users,
+    'import [file]',
+    'Import users, one a line as an export writes them, from a file or from standard input',
+  ).action(importUsers)
+}
+
+interface ExportOptions extends DatabaseOptions {
+  readonly passwordHashes?: boolean
+  readonly file?: string
+}
+
+const exportToFile = async (exports: Exports, file: string, passwordHashes: boolean): Promise<void> => {
+  let users = 0
+  async function* texts() {
+    for await (const page of exports.pages()) {
+      users += page.length
+      yield toLines(page.map(user => serializeExportedUser(user, passwordHashes)))
+    }
+  }
+  await writeWhole(file, texts(), stopSignal())
+  print(false, null, [`${count(users, 'user')} in ${file}`])
+}
+
+const exportUsers = ({ passwordHashes = false, file, ...options }: ExportOptions): Promise<void> =>
+  withStore(options, async ({ exports }) => {
+    if (file !== undefined) return exportToFile(exports, file, passwordHashes)
+    for await (const page of exports.pages())
+      await write(toLines(page.map(user => serializeExportedUser(user, passwordHashes))))
+  })
+
+export const usersExport = (users: Command): void => {
+  databaseCommand(users, 'export', 'Write every user as a line of JSON, in order of creation')
+    .option('--password-hashes', 'also the hashes of passwords, to import them elsewhere')
+    .addOption(option('--file <file>', 'into a file for its owner alone, in place of standard output', words))
+    .action(exportUsers)
+}
 
 const get = (idOrEmail: string, options: StoreOptions): Promise<void> =>
   withStore(options, async ({ users }) => printUser(options.json, await findUser(users, idOrEmail)))

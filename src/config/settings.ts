@@ -1,16 +1,19 @@
 /** Every setting of the environment, its default and its check, in one table; and how the environment is read by it. */
 import { readFileSync } from 'node:fs'
-import { mailbox, mailUrl, pageUrl, serviceUrl } from './mail-readers.ts'
 import {
   database,
   duration,
   integer,
+  mailbox,
+  mailUrl,
   networks,
   oneOf,
   origins,
+  pageUrl,
   type Reader,
   SettingError,
   secret,
+  serviceUrl,
   text,
   workers,
 } from './readers.ts'

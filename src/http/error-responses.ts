@@ -1,6 +1,6 @@
 /** What a client is told of an error, whatever it is: the one place where errors become answers (§7, DESIGN §3). */
 import { ERRORS, type ErrorBody, type ErrorName, errorBody, ServiceError } from '../errors.ts'
-import { type FieldViolation, fieldErrors } from '../validation/field-errors.ts'
+import { type FieldViolation, fieldErrors } from '../validation/validation.ts'
 
 export interface ErrorResponse {
   readonly status: number

@@ -1,11 +1,24 @@
-/** The mails of {@link Mails}: queued in memory, composed and sent after the caller has returned. */
 import type { Mails } from '../accounts/mails.ts'
 import { newId } from '../ids.ts'
 import { type DeliveryLimits, type DeliveryLog, DeliveryQueue } from './delivery-queue.ts'
-import { FileTransport } from './file-transport.ts'
-import type { Content, MailKind, Transport } from './message.ts'
-import { SmtpTransport } from './smtp.ts'
 import { type Places, type Templates, templates } from './templates.ts'
+import { type Content, FileTransport, type MailKind, SmtpTransport, type Transport } from './transports.ts'
+
+const nothing = (): void => undefined
+
+/** For `MAIL_URL=off`: nobody is mailed anything. */
+export const NO_MAILS: Mails = {
+  verification: nothing,
+  newEmail: nothing,
+  emailChangeRequested: nothing,
+  emailChanged: nothing,
+  passwordReset: nothing,
+  passwordChanged: nothing,
+  accountExists: nothing,
+  accountDeleted: nothing,
+}
+
+/** The mails of {@link Mails}: queued in memory, composed and sent after the caller has returned. */
 
 /** A link for another password is of no use after an hour, so no mail is tried for longer. */
 const LIMITS: DeliveryLimits = {

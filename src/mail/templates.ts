@@ -1,8 +1,49 @@
-/** The mails, one function each. */
-import { EMAIL_CHANGE, PASSWORD_RESET, VERIFICATION } from '../accounts/email-token-lifetimes.ts'
+/** The two shapes of a mail, from one list of blocks: neither can say what the other does not. */
+
+import { EMAIL_CHANGE, PASSWORD_RESET, VERIFICATION } from '../accounts/email-token.ts'
 import type { Mails } from '../accounts/mails.ts'
-import { type Block, layOut } from './layout.ts'
-import type { Content } from './message.ts'
+import type { Content } from './transports.ts'
+
+export type Block = string | { readonly link: string; readonly label: string } | { readonly code: string }
+
+const ENTITIES: Record<string, string> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, character => ENTITIES[character] ?? '')
+
+const asText = (block: Block): string => {
+  if (typeof block === 'string') return block
+  return 'link' in block ? `${block.label}:\n${block.link}` : `    ${block.code}`
+}
+
+const asHtml = (block: Block): string => {
+  if (typeof block === 'string') return `<p>${escapeHtml(block)}</p>`
+  if ('code' in block)
+    return `<pre style="white-space:pre-wrap;word-break:break-all">${escapeHtml(block.code)}</pre>`
+  return `<p><a href="${escapeHtml(block.link)}">${escapeHtml(block.label)}</a></p>`
+}
+
+const STYLE = 'max-width:36em;margin:0 auto;padding:1em;font:16px/1.5 sans-serif'
+
+/** @param subject the same for everybody: what people choose does not stand in a header. */
+export const layOut = (subject: string, blocks: readonly Block[]): Content => ({
+  subject,
+  text: `${blocks.map(asText).join('\n\n')}\n`,
+  html: [
+    '<!doctype html>',
+    `<html lang="en-GB"><head><meta charset="utf-8"><title>${escapeHtml(subject)}</title></head>`,
+    `<body style="${STYLE}">`,
+    ...blocks.map(asHtml),
+    '</body></html>\n',
+  ].join('\n'),
+})
+
+/** The mails, one function each. */
 
 type Values<Parameters> = Parameters extends [to: string, ...rest: infer Rest] ? Rest : never
 

@@ -1,7 +1,79 @@
-/** Which hashes of passwords are taken from elsewhere, how much each may cost, and what each costs beside one of ours. */
+import { randomBytes, scryptSync, timingSafeEqual } from 'node:crypto'
 import { parseOptions } from '@node-rs/argon2'
-import { HASH_PARAMETERS } from './argon2.ts'
-import { laneSize, parseScrypt, type ScryptHash } from './scrypt.ts'
+
+/** The algorithm is the library's default, argon2id (its enum exists at compile time alone). */
+export const HASH_PARAMETERS = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
+
+/** Of another kind, or of argon2's first version, a hash is not what we would make today. */
+const CURRENT = '$argon2id$v=19$'
+
+/** Whether a hash is weaker than today's parameters, so that it should be replaced at the next sign-in. */
+export const isWeak = (encoded: string): boolean => {
+  if (!encoded.startsWith(CURRENT)) return true
+  const { memoryCost, timeCost } = parseOptions(encoded)
+  return memoryCost < HASH_PARAMETERS.memoryCost || timeCost < HASH_PARAMETERS.timeCost
+}
+
+/** The library's lengths, in bytes. */
+const SALT_LENGTH = 16
+const DIGEST_LENGTH = 32
+
+/** A hash of no password, made without hashing: comparing with it costs what comparing with a real one does. */
+export const dummyHash = (): string => {
+  const { memoryCost, timeCost, parallelism } = HASH_PARAMETERS
+  const [salt, digest] = [SALT_LENGTH, DIGEST_LENGTH].map(length =>
+    randomBytes(length).toString('base64').replaceAll('=', ''),
+  )
+  return `${CURRENT}m=${memoryCost},t=${timeCost},p=${parallelism}$${salt}$${digest}`
+}
+
+/** scrypt hashes in PHC form, as passlib writes them: `$scrypt$ln=16,r=8,p=1$salt$digest`. */
+
+export interface ScryptHash {
+  readonly logCost: number
+  readonly blockSize: number
+  readonly parallelism: number
+  readonly salt: Buffer
+  readonly digest: Buffer
+}
+
+const FORM =
+  /^\$scrypt\$ln=([1-9]\d?),r=([1-9]\d{0,3}),p=([1-9]\d{0,3})\$([\w+/.-]{11,86})={0,2}\$([\w+/.-]{22,86})={0,2}$/
+
+/** Base64, also with the characters that passlib (`.`) and the URL-safe alphabet (`-`, `_`) have in place of `+` and `/`. */
+const bytes = (text: string): Buffer => Buffer.from(text.replaceAll('.', '+'), 'base64')
+
+/** @returns `null` when it is not of that form; whether its cost can be borne is not looked at. */
+export const parseScrypt = (encoded: string): ScryptHash | null => {
+  const [matched, logCost, blockSize, parallelism, salt = '', digest = ''] = FORM.exec(encoded) ?? []
+  if (matched === undefined) return null
+  return {
+    logCost: Number(logCost),
+    blockSize: Number(blockSize),
+    parallelism: Number(parallelism),
+    salt: bytes(salt),
+    digest: bytes(digest),
+  }
+}
+
+/** Bytes that one of its lanes fills, which is also what it costs in time. */
+export const laneSize = ({ logCost, blockSize }: ScryptHash): number => 128 * 2 ** logCost * blockSize
+
+/** Beside its lanes OpenSSL counts some blocks, less than this. */
+const SPARE_MEMORY = 1_048_576
+
+export const verifyScrypt = (password: string, hash: ScryptHash): boolean => {
+  const { logCost, blockSize, parallelism, salt, digest } = hash
+  const computed = scryptSync(password, salt, digest.length, {
+    cost: 2 ** logCost,
+    blockSize,
+    parallelization: parallelism,
+    maxmem: laneSize(hash) + SPARE_MEMORY,
+  })
+  return timingSafeEqual(computed, digest)
+}
+
+/** Which hashes of passwords are taken from elsewhere, how much each may cost, and what each costs beside one of ours. */
 
 /** Characters; with the longest salt and digest that anybody uses a hash has some 250. */
 const MAX_LENGTH = 512

@@ -1,9 +1,14 @@
 /** What the hashing threads run: one hash at a time, blocking nobody but their own thread. */
 import { hashSync, verifySync } from '@node-rs/argon2'
 import bcrypt from 'bcryptjs'
-import { HASH_PARAMETERS } from './argon2.ts'
-import { type HashKind, hashKind, hashViolation } from './formats.ts'
-import { parseScrypt, verifyScrypt } from './scrypt.ts'
+import {
+  HASH_PARAMETERS,
+  type HashKind,
+  hashKind,
+  hashViolation,
+  parseScrypt,
+  verifyScrypt,
+} from './formats.ts'
 
 export const hash = (password: string): string => hashSync(password, HASH_PARAMETERS)
 

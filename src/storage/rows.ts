@@ -1,7 +1,7 @@
 /** Rows of users and sessions, the same on both engines, and the columns that a change of a user sets. */
 
 import type { NewUser } from '../accounts/account-store.ts'
-import type { Session } from '../auth/session.ts'
+import type { Session } from '../auth/sessions.ts'
 import type { Position } from '../users/listing.ts'
 import { searchKey, type User, type UserChanges } from '../users/user.ts'
 import type { SessionsTable, UsersTable } from './schema.ts'

@@ -1,6 +1,9 @@
 import { parse } from 'secure-json-parse'
 import { ServiceError } from '../errors.ts'
 
+/** Bytes of a body, or of a line of what has lines. */
+export const BODY_LIMIT = 16_384
+
 /** How many members the objects of a JSON text have together: colons outside of strings. */
 const countWritten = (text: string): number => {
   let members = 0

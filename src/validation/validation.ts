@@ -1,8 +1,176 @@
-/** Compiles schemas to validators, which report every fault, and change nothing but what a schema asks for. */
+/** Validation faults in the words of the error body: every failing field with each of its messages. */
+
 import { Ajv, type ErrorObject } from 'ajv'
 import formats from 'ajv-formats'
-import { isMoment, UUID } from './formats.ts'
-import { addKeywords } from './schema-keywords.ts'
+import { ERRORS } from '../errors.ts'
+import { hashViolation } from '../passwords/formats.ts'
+import { passwordViolations } from '../passwords/policy.ts'
+import { canonicalEmail } from '../users/user.ts'
+import {
+  emailFaults,
+  idListViolations,
+  isMoment,
+  NO_MOMENT,
+  nameFaults,
+  newEmailFaults,
+  UUID,
+} from './formats.ts'
+
+/** What is used of a fault as Ajv reports one. */
+export interface FieldViolation {
+  readonly keyword: string
+  /** JSON pointer (RFC 6901) to the value; of an object, where a property is missing or unknown. */
+  readonly instancePath: string
+  readonly params: Readonly<Record<string, unknown>>
+  readonly message?: string
+}
+
+const FORMATS: Readonly<Record<string, string>> = {
+  uuid: 'must be a valid id',
+  'date-time': NO_MOMENT,
+}
+
+const plural = (count: unknown, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
+
+const types = (type: unknown): string => [type].flat().join(' or ')
+
+const MESSAGES: Readonly<Record<string, (params: FieldViolation['params']) => string>> = {
+  required: () => 'is required',
+  additionalProperties: () => 'is not allowed',
+  type: ({ type }) => `must be ${types(type)}`,
+  minLength: ({ limit }) => `must have at least ${plural(limit, 'character')}`,
+  maxLength: ({ limit }) => `must have at most ${plural(limit, 'character')}`,
+  minimum: ({ limit }) => `must be at least ${limit}`,
+  maximum: ({ limit }) => `must be at most ${limit}`,
+  minProperties: ({ limit }) => `must have at least ${limit === 1 ? 'one property' : `${limit} properties`}`,
+  enum: ({ allowedValues }) => `must be one of ${[allowedValues].flat().join(', ')}`,
+  format: ({ format }) => FORMATS[String(format)] ?? `must be a valid ${format}`,
+}
+
+/** The property that a fault is about: of a missing or unknown one, the object's own path does not say. */
+const property = ({ keyword, params }: FieldViolation): unknown => {
+  if (keyword === 'required') return params.missingProperty
+  return keyword === 'additionalProperties' ? params.additionalProperty : undefined
+}
+
+const fieldName = (fault: FieldViolation): string => {
+  const path = fault.instancePath
+    .split('/')
+    .slice(1)
+    .map(part => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+  const own = property(fault)
+  if (own !== undefined) path.push(String(own))
+  // A client may have given a name that is no text: not every parser of JSON would take it back.
+  return path.length === 0 ? 'global' : path.join('.').toWellFormed()
+}
+
+const messageOf = ({ keyword, instancePath, params, message }: FieldViolation): string => {
+  // A body that is missing, or is no object, is a fault of the whole.
+  if (keyword === 'type' && instancePath === '') return ERRORS.bodyRequired.message
+  return MESSAGES[keyword]?.(params) ?? message ?? 'is not valid'
+}
+
+/** A record without a prototype: a client may have named a property `__proto__`. */
+export const fieldErrors = (faults: readonly FieldViolation[]): Record<string, string[]> => {
+  const errors: Record<string, string[]> = Object.create(null)
+  for (const fault of faults) {
+    const field = fieldName(fault)
+    const message = messageOf(fault)
+    errors[field] ??= []
+    if (!errors[field].includes(message)) errors[field].push(message)
+  }
+  return errors
+}
+
+/** What schemas here can ask for besides JSON Schema's own keywords. */
+
+interface Fault {
+  keyword: string
+  message: string
+  params: Record<string, unknown>
+}
+
+interface Parent {
+  readonly parentData: Record<string | number, unknown>
+  readonly parentDataProperty: string | number
+}
+
+const NORMALIZE: Readonly<Record<string, (text: string) => string>> = {
+  trim: text => text.trim(),
+  email: canonicalEmail,
+  lower: text => text.toLowerCase(),
+}
+
+/** `normalize: 'trim'` and so on: changes the text in place, before its length and format are looked at. */
+const normalize = (name: string, text: string, _schema: unknown, parent?: Parent): boolean => {
+  if (parent !== undefined) parent.parentData[parent.parentDataProperty] = NORMALIZE[name]?.(text) ?? text
+  return true
+}
+
+interface KeywordValidator {
+  (
+    value: unknown,
+    text: string,
+    schema?: { readonly minLength?: number; readonly [keyword: string]: unknown },
+    parent?: Parent,
+  ): boolean
+  errors?: Partial<Fault>[]
+}
+
+const faulty = (keyword: string, validate: KeywordValidator, messages: readonly string[]): boolean => {
+  validate.errors = messages.map(message => ({ keyword, message, params: {} }))
+  return messages.length === 0
+}
+
+/** `chosenPassword: true`: the rules for passwords that are chosen, as opposed to presented. */
+const chosenPassword: KeywordValidator = (_on, text, schema, parent) =>
+  faulty(
+    'chosenPassword',
+    chosenPassword,
+    passwordViolations(text, schema?.minLength ?? 0, parent?.parentData.email),
+  )
+
+/** `emailAddress: 'new' | 'known'`: one for an account, or one that an account may have since the rules were others. */
+const emailAddress: KeywordValidator = (kind, email) =>
+  faulty('emailAddress', emailAddress, kind === 'new' ? newEmailFaults(email) : emailFaults(email))
+
+/** `personName: true` */
+const personName: KeywordValidator = (_on, name) => faulty('personName', personName, nameFaults(name))
+
+/** `passwordHash: true`: what another service has made of a password, in a form that can be verified here. */
+const passwordHash: KeywordValidator = (_on, encoded) => {
+  const fault = hashViolation(encoded)
+  return faulty('passwordHash', passwordHash, fault === null ? [] : [fault])
+}
+
+/** `text: 'any' | 'storable'`: what the store could not give back exactly is refused (DESIGN §4). */
+const text: KeywordValidator = (kind, value) => {
+  const faults: string[] = []
+  if (!value.isWellFormed()) faults.push('must be valid Unicode')
+  if (kind === 'storable' && value.includes('\0')) faults.push('must not contain NUL')
+  return faulty('text', text, faults)
+}
+
+/** `idList: 100`: so many ids at most, with commas between them. */
+const idList: KeywordValidator = (limit, text) =>
+  faulty('idList', idList, idListViolations(text, Number(limit)))
+
+export const addKeywords = (ajv: Ajv): void => {
+  // `before` puts them ahead of the other keywords for strings.
+  ajv.addKeyword({
+    keyword: 'normalize',
+    type: 'string',
+    modifying: true,
+    before: 'maxLength',
+    validate: normalize,
+    errors: false,
+  })
+  const rules = { text, emailAddress, personName, chosenPassword, passwordHash, idList }
+  for (const [keyword, validate] of Object.entries(rules))
+    ajv.addKeyword({ keyword, type: 'string', validate, errors: true })
+}
+
+/** Compiles schemas to validators, which report every fault, and change nothing but what a schema asks for. */
 
 const createAjv = (): Ajv => {
   const ajv = new Ajv({ allErrors: true, useDefaults: true, allowUnionTypes: true, addUsedSchema: false })

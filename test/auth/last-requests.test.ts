@@ -1,7 +1,11 @@
 /** The timestamp of each user's last request on its way to the store (§5.1.2, DESIGN §6). */
 import t from 'tap'
-import type { LastRequestStore, SessionMoment, UserMoment } from '../../src/auth/last-request-store.ts'
-import { LastRequests } from '../../src/auth/last-requests.ts'
+import {
+  type LastRequestStore,
+  LastRequests,
+  type SessionMoment,
+  type UserMoment,
+} from '../../src/auth/last-requests.ts'
 import type { CachedUser, Principal } from '../../src/auth/principal.ts'
 import { UserCache } from '../../src/auth/user-cache.ts'
 

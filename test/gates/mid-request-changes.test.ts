@@ -1,11 +1,10 @@
 /** What changes while a request is under way, and what requests that come together cost. */
 
-import type { AddressInfo } from 'node:net'
-import { createConnection } from 'node:net'
+import { type AddressInfo, createConnection } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import { hashSync } from '@node-rs/argon2'
 import t from 'tap'
-import { PooledPasswordHasher } from '../../src/passwords/pooled-hasher.ts'
+import { PooledPasswordHasher } from '../../src/passwords/hasher.ts'
 import { Users } from '../../src/users/users.ts'
 import { asAdmin, bearer, freshEmail, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'

@@ -2,9 +2,8 @@
 import { hashSync } from '@node-rs/argon2'
 import bcrypt from 'bcryptjs'
 import t from 'tap'
-import { dummyHash } from '../../src/passwords/argon2.ts'
-import { relativeCost } from '../../src/passwords/formats.ts'
-import { hasherLimits } from '../../src/passwords/pooled-hasher.ts'
+import { dummyHash, relativeCost } from '../../src/passwords/formats.ts'
+import { hasherLimits } from '../../src/passwords/hasher.ts'
 import { outcomes, smallHashing, times } from '../support/hashing-threads.ts'
 import { scryptPhc } from '../support/scrypt-phc.ts'
 

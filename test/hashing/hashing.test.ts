@@ -2,8 +2,8 @@
 import { createRequire } from 'node:module'
 import { hashSync, parseOptions, verifySync } from '@node-rs/argon2'
 import t from 'tap'
-import { dummyHash, isWeak } from '../../src/passwords/argon2.ts'
-import { isCommon } from '../../src/passwords/common-passwords.ts'
+import { dummyHash, isWeak } from '../../src/passwords/formats.ts'
+import { isCommon } from '../../src/passwords/policy.ts'
 import { outcomes, smallHashing, times } from '../support/hashing-threads.ts'
 
 const PASSWORD = 'a pass phrase'

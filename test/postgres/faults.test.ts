@@ -4,7 +4,7 @@ import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import type { Parts } from '../../src/app.ts'
-import { withWarnings } from '../../src/auth/invalidation-warnings.ts'
+import { withWarnings } from '../../src/auth/invalidation.ts'
 import { CHANNEL } from '../../src/storage/postgres/invalidation-feed.ts'
 import { openPostgresStorage } from '../../src/storage/postgres/storage.ts'
 import {

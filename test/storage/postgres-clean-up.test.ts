@@ -1,7 +1,7 @@
 /** What is expired on PostgreSQL: counts that instances shared, and rows that somebody is just writing. */
 import pg from 'pg'
 import t from 'tap'
-import type { ExpiredSessions } from '../../src/accounts/clean-up-store.ts'
+import type { ExpiredSessions } from '../../src/accounts/clean-up.ts'
 import { add, NOW } from './contract/fixtures.ts'
 import { ask, open, urlOf } from './postgres-support.ts'
 

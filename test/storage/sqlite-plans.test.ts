@@ -1,8 +1,14 @@
 /** By which indexes the embedded engine lists users: as SQLite plans every query that a list is made of (DESIGN §4). */
 import type { Compilable } from 'kysely'
 import t, { type Test } from 'tap'
-import { byCreation, covers, inOrder } from '../../src/storage/sqlite/access-paths.ts'
-import { type IndexRange, sliceEnd, usersIn } from '../../src/storage/sqlite/index-ranges.ts'
+import {
+  byCreation,
+  covers,
+  type IndexRange,
+  inOrder,
+  sliceEnd,
+  usersIn,
+} from '../../src/storage/sqlite/access-paths.ts'
 import { firstOfSlice, named, usersAt } from '../../src/storage/sqlite/lists.ts'
 import { countQuery, pageQuery } from '../../src/storage/user-queries.ts'
 import { parseSort, SORTS, type UserFilter, type UserQuery } from '../../src/users/listing.ts'

@@ -1,7 +1,7 @@
 /** In place of threads that hash, where what is tested is not hashing. */
 import { createHash } from 'node:crypto'
 import { BoundedQueue } from '../../src/concurrency/bounded-queue.ts'
-import { dummyHash } from '../../src/passwords/argon2.ts'
+import { dummyHash } from '../../src/passwords/formats.ts'
 import type { PasswordHasher } from '../../src/passwords/hasher.ts'
 
 const HASH = dummyHash()

@@ -3,8 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { EVENT_SORTS, type EventSort } from '../../../src/audit-log/audit-log.ts'
 import { EVENT_TYPES, type EventType } from '../../../src/audit-log/event.ts'
 import { earlierThan, laterThan } from '../../../src/validation/formats.ts'
-import { AuditEvent } from '../../event-schema.ts'
-import { ErrorBody, listProperties, Strict } from '../../schemas.ts'
+import { AuditEvent, ErrorBody, listProperties, Strict } from '../../schemas.ts'
 import { linkToNext, serializeEvent } from '../../serializers.ts'
 
 const QueriedMoment = (description: string) =>

@@ -1,11 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import type { User } from '../../../src/users/user.ts'
-import { NewAccount } from '../../../src/validation/new-account.ts'
-import { adminActor } from '../../actor-of.ts'
-import { disconnectSignal } from '../../disconnect-signal.ts'
-import { setETag } from '../../etags.ts'
-import { withHeaders } from '../../response-headers.ts'
+import { NewAccount } from '../../../src/validation/schemas.ts'
+import { adminActor, disconnectSignal } from '../../request-context.ts'
+import { setETag, withHeaders } from '../../response-headers.ts'
 import {
   AdminUser,
   AdminUserPage,

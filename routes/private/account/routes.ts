@@ -1,9 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { refuseImpersonation, userActor } from '../../actor-of.ts'
-import { disconnectSignal } from '../../disconnect-signal.ts'
-import { expectedVersions, setETag } from '../../etags.ts'
-import { withHeaders } from '../../response-headers.ts'
+import { disconnectSignal, refuseImpersonation, userActor } from '../../request-context.ts'
+import { expectedVersions, setETag, withHeaders } from '../../response-headers.ts'
 import { Account, ErrorBody, Name, PresentedPassword, Strict } from '../../schemas.ts'
 import { sendAccount, serializeAccount } from '../../serializers.ts'
 

@@ -1,7 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { clientOf } from '../../client-of.ts'
-import { disconnectSignal } from '../../disconnect-signal.ts'
+import { clientOf, disconnectSignal } from '../../request-context.ts'
 import { withHeaders } from '../../response-headers.ts'
 import {
   ACCEPTED,

@@ -1,5 +1,9 @@
-/** Who wins, user by user, where both stores have one. */
 import { USER_COLUMNS, type UserColumns } from '../rows.ts'
+
+/** What the operator can mend, in a sentence: none of it is a fault of the code. */
+export class CopyError extends Error {}
+
+/** Who wins, user by user, where both stores have one. */
 
 /** A user of the source. */
 export interface SourceUser extends UserColumns {

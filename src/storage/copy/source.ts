@@ -2,13 +2,12 @@
 import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import type { EventType } from '../../audit-log/event.ts'
-import { EVENT_COLUMNS, type EventRow } from '../event-rows.ts'
+import { EVENT_COLUMNS, type EventRow } from '../events.ts'
 import { migrations } from '../migrations/list.ts'
 import { SESSION_COLUMNS, type SessionRow, USER_COLUMNS } from '../rows.ts'
 import type { SessionsTable } from '../schema.ts'
-import { SQLITE_DIALECT } from '../sqlite/schema-dialect.ts'
-import { CopyError } from './error.ts'
-import { ACCESS_CHANGES, type AccessChanges, type SourceUser } from './plan.ts'
+import { SQLITE_DIALECT } from '../sqlite/database.ts'
+import { ACCESS_CHANGES, type AccessChanges, CopyError, type SourceUser } from './plan.ts'
 
 /** A session of the source, with its user's id in place of the source's number. */
 export interface SourceSession extends SessionRow {

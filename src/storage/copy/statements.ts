@@ -1,8 +1,8 @@
 /** What a copy asks of the shared store: a few statements for a slice, whatever its size, each prepared once. */
 
-import { EVENT_COLUMNS } from '../event-rows.ts'
+import { EVENT_COLUMNS } from '../events.ts'
 import type { Statement } from '../postgres/database.ts'
-import { arrays, arraysOf } from '../postgres/parameters.ts'
+import { arrays, arraysOf } from '../postgres/queries.ts'
 import { SESSION_COLUMNS, USER_COLUMNS } from '../rows.ts'
 import { ACCESS_CHANGES, type SourceUser } from './plan.ts'
 import {

@@ -1,12 +1,12 @@
 /** The shared store as a copy writes it: a slice of users, with all that belongs to them, is one transaction. */
+
 import pg from 'pg'
 import { connectionOptions, reason, type Statement } from '../postgres/database.ts'
 import { Hosts } from '../postgres/hosts.ts'
 import { notification } from '../postgres/invalidation-feed.ts'
 import { migrate } from '../postgres/migrate.ts'
 import type { UserColumns } from '../rows.ts'
-import { CopyError } from './error.ts'
-import { type AccessChanges, type Plan, plan, type SourceUser, withLaterAccess } from './plan.ts'
+import { type AccessChanges, CopyError, type Plan, plan, type SourceUser, withLaterAccess } from './plan.ts'
 import type { DeletedUser, Source, SourceEvent } from './source.ts'
 import * as statements from './statements.ts'
 

@@ -3,7 +3,7 @@
  * waits for nobody: a row that is locked is being written, or being removed by another instance. Once it has the lock of a
  * row, PostgreSQL judges it again as it is then.
  */
-import type { CleanUpStore } from '../../accounts/clean-up-store.ts'
+import type { CleanUpStore } from '../../accounts/clean-up.ts'
 import { firstIdAt, hexMoment } from '../../ids.ts'
 import type { Database, Statement } from './database.ts'
 

@@ -1,9 +1,9 @@
 /** The audit log's writes: each in the transaction of the change that it tells of. */
 import { type AuditEvent, eventAfter } from '../../audit-log/event.ts'
-import { EVENT_COLUMNS, eventColumns } from '../event-rows.ts'
+import { EVENT_COLUMNS, eventColumns } from '../events.ts'
 import type { Run, Statement } from './database.ts'
 import { CHANNEL } from './invalidation-feed.ts'
-import { parameters, valuesOf } from './parameters.ts'
+import { parameters, valuesOf } from './queries.ts'
 
 /** In the order of {@link EVENT_COLUMNS}. */
 export const eventValues = (event: AuditEvent): readonly unknown[] =>

@@ -9,10 +9,9 @@ import {
   LOG_START,
   type LogPlace,
 } from '../../audit-log/audit-log.ts'
-import { eventsQuery, filteredEvents } from '../event-queries.ts'
-import { type EventRow, toEvent } from '../event-rows.ts'
+import { type EventRow, eventsQuery, filteredEvents, toEvent } from '../events.ts'
 import type { Database, Statement } from './database.ts'
-import { queries, statement } from './query-builder.ts'
+import { queries, statement } from './queries.ts'
 
 export const eventPage = (query: EventQuery): Statement =>
   statement(eventsQuery(queries.selectFrom('events'), query))

@@ -1,11 +1,11 @@
 /** Users from elsewhere: one statement for many, whatever their number. */
-import type { Imported, PortableUser } from '../../accounts/bulk-user-store.ts'
+import type { Imported, PortableUser } from '../../accounts/bulk-users.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
 import { ServiceError } from '../../errors.ts'
-import { EVENT_COLUMNS, eventColumns } from '../event-rows.ts'
+import { EVENT_COLUMNS, eventColumns } from '../events.ts'
 import { USER_COLUMNS, userColumns } from '../rows.ts'
 import type { Database, Statement } from './database.ts'
-import { arrays, arraysOf } from './parameters.ts'
+import { arrays, arraysOf } from './queries.ts'
 
 const GIVEN_COLUMNS = [...USER_COLUMNS, 'last_request_at'] as const
 

@@ -13,7 +13,7 @@
 import { randomBytes } from 'node:crypto'
 import { Socket } from 'node:net'
 import pg from 'pg'
-import type { InvalidationListener } from '../../auth/invalidation-listener.ts'
+import type { InvalidationListener } from '../../auth/invalidation.ts'
 import { connectionOptions, type ServerSource, type Statement } from './database.ts'
 import { type Hearing, Heartbeats } from './heartbeats.ts'
 

@@ -1,6 +1,6 @@
 /** Last requests, a batch a second. */
 import pg from 'pg'
-import type { SessionMoment, UserMoment } from '../../auth/last-request-store.ts'
+import type { SessionMoment, UserMoment } from '../../auth/last-requests.ts'
 import { ServiceError } from '../../errors.ts'
 import type { Database } from './database.ts'
 

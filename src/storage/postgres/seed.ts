@@ -3,7 +3,7 @@ import { SESSION_COLUMNS, sessionColumns, USER_COLUMNS, userColumns } from '../r
 import type { SeedSession, SeedStore } from '../seed.ts'
 import { connectionOptions } from './database.ts'
 import { bringUpToDate } from './migrate.ts'
-import { typeOf } from './parameters.ts'
+import { typeOf } from './queries.ts'
 
 /** Milliseconds that a statement of thousands of rows, or the clearing up after all of them, may take. */
 const TIMEOUT = 600_000

@@ -1,12 +1,12 @@
 /** The statements by which sessions come and go. */
 
 import type { AuditEvent } from '../../audit-log/event.ts'
-import type { Session } from '../../auth/session.ts'
-import { EVENT_COLUMNS } from '../event-rows.ts'
+import type { Session } from '../../auth/sessions.ts'
+import { EVENT_COLUMNS } from '../events.ts'
 import { SESSION_COLUMNS, sessionColumns } from '../rows.ts'
 import type { Statement } from './database.ts'
 import { eventValues } from './event-operations.ts'
-import { parameters, valuesOf } from './parameters.ts'
+import { parameters, valuesOf } from './queries.ts'
 import { lockedColumns } from './user-locks.ts'
 
 /** Locks the user: whoever changes them at this timestamp, and ends their sessions, either comes before or sees this one. */

@@ -4,7 +4,7 @@ import type { NewUser, NewUserExtras } from '../../accounts/account-store.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { User, UserChanges } from '../../users/user.ts'
 import type { UpdateOptions, UpdateRefusal, UserRefusal } from '../../users/user-store.ts'
-import { EVENT_COLUMNS } from '../event-rows.ts'
+import { EVENT_COLUMNS } from '../events.ts'
 import {
   changedColumns,
   SESSION_COLUMNS,
@@ -17,7 +17,7 @@ import {
 } from '../rows.ts'
 import type { Database, Run, Statement } from './database.ts'
 import { eventValues, recordAndNotify, recordRemoval } from './event-operations.ts'
-import { parameters, valuesOf } from './parameters.ts'
+import { parameters, valuesOf } from './queries.ts'
 import { END_SESSIONS } from './session-statements.ts'
 import { LOCK_TABLE, lockUser, refusalOf } from './user-locks.ts'
 

@@ -2,7 +2,7 @@
  * What is expired is removed between the writes of everybody else. Nobody is told: what was remembered of an expired session
  * is good for nothing (`Authenticator`).
  */
-import type { ExpiredSessions } from '../../accounts/clean-up-store.ts'
+import type { ExpiredSessions } from '../../accounts/clean-up.ts'
 import { firstIdAt, hexMoment } from '../../ids.ts'
 import type { Connection } from './database.ts'
 

@@ -1,8 +1,8 @@
 /** The audit log's writes: each in the transaction of the change that it tells of. */
 import { type AuditEvent, eventAfter } from '../../audit-log/event.ts'
-import { EVENT_COLUMNS, eventColumns } from '../event-rows.ts'
+import { EVENT_COLUMNS, eventColumns } from '../events.ts'
 import type { Connection } from './database.ts'
-import { parameters } from './parameters.ts'
+import { parameters } from './queries.ts'
 
 const INTO_EVENTS = `INSERT INTO events (${EVENT_COLUMNS.join(', ')})`
 

@@ -1,5 +1,5 @@
 /** Every user in order of creation, a page at a time, each in a turn of its own. */
-import type { BulkUserStore, PortableUser } from '../../accounts/bulk-user-store.ts'
+import type { BulkUserStore, PortableUser } from '../../accounts/bulk-users.ts'
 import type { Position } from '../../users/listing.ts'
 import { START, selectUser, toUser, type UserRow } from '../rows.ts'
 import type { Reader } from './reader.ts'

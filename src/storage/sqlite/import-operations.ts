@@ -1,5 +1,5 @@
 /** Users from elsewhere, as the writer thread adds them: many in one call, which other writes wait for. */
-import type { Imported, PortableUser } from '../../accounts/bulk-user-store.ts'
+import type { Imported, PortableUser } from '../../accounts/bulk-users.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
 import { userColumns } from '../rows.ts'
 import type { Connection } from './database.ts'

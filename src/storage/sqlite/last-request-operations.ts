@@ -1,5 +1,5 @@
 /** Last requests, a batch a second. */
-import type { SessionMoment } from '../../auth/last-request-store.ts'
+import type { SessionMoment } from '../../auth/last-requests.ts'
 import type { Connection } from './database.ts'
 
 export const prepareLastRequestOperations = (db: Connection) => {

@@ -4,9 +4,16 @@ import type { Position, UserFilter, UserQuery } from '../../users/listing.ts'
 import type { User } from '../../users/user.ts'
 import { toUser } from '../rows.ts'
 import { countQuery, onPage, pageQuery, SORT_COLUMNS, type Users } from '../user-queries.ts'
-import { byCreation, covers, inOrder } from './access-paths.ts'
-import { comparePositions, eachSlice, type IndexRange, usersIn } from './index-ranges.ts'
-import { queries } from './query-builder.ts'
+import {
+  byCreation,
+  comparePositions,
+  covers,
+  eachSlice,
+  type IndexRange,
+  inOrder,
+  usersIn,
+} from './access-paths.ts'
+import { queries } from './queries.ts'
 import type { Reader } from './reader.ts'
 import type { Task } from './time-slicer.ts'
 

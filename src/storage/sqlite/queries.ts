@@ -1,5 +1,22 @@
-/** The reads by a key. */
+import { DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely'
 import { SESSION_COLUMNS, selectEmailToken, selectUser } from '../rows.ts'
+import type { DatabaseSchema } from '../schema.ts'
+
+/** Kysely as a writer of SQL alone: its own driver would prepare every query anew. */
+export const queries = new Kysely<DatabaseSchema>({
+  dialect: {
+    createAdapter: () => new SqliteAdapter(),
+    createDriver: () => new DummyDriver(),
+    createIntrospector: db => new SqliteIntrospector(db),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+  },
+})
+
+/** A parameter of its own name for each column, as `INSERT` lists them. */
+export const parameters = (columns: readonly string[]): string =>
+  columns.map(column => `@${column}`).join(', ')
+
+/** The reads by a key. */
 
 export const SELECT_SESSION = `SELECT user_key, ${SESSION_COLUMNS.join(', ')} FROM sessions WHERE id = ?`
 export const SELECT_BY_KEY = `${selectUser()} WHERE key = ?`

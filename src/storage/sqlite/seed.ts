@@ -1,10 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Session } from '../../auth/session.ts'
+import type { Session } from '../../auth/sessions.ts'
 import { SESSION_COLUMNS, sessionColumns, userColumns } from '../rows.ts'
 import type { SeedAccount, Seeded, SeedSession, SeedStore } from '../seed.ts'
-import { openDatabase, stamp } from './database.ts'
-import { bringUpToDate } from './migrate.ts'
-import { parameters } from './parameters.ts'
+import { bringUpToDate, openDatabase, stamp } from './database.ts'
+import { parameters } from './queries.ts'
 import { INSERT_USER } from './user-operations.ts'
 
 /** Milliseconds to wait for another process's lock. */

@@ -1,11 +1,11 @@
 /** The statements that several operations have in common, each prepared once. */
-import type { Session } from '../../auth/session.ts'
+import type { Session } from '../../auth/sessions.ts'
 import type { User } from '../../users/user.ts'
 import type { UserRefusal } from '../../users/user-store.ts'
 import { SESSION_COLUMNS, selectUser, sessionColumns, toUser, type UserRow } from '../rows.ts'
 import type { Connection } from './database.ts'
 import { prepareRecord, prepareRecordOfUser, prepareRecordRemoval } from './event-operations.ts'
-import { parameters } from './parameters.ts'
+import { parameters } from './queries.ts'
 
 const INSERT_SESSION = `INSERT INTO sessions (user_key, ${SESSION_COLUMNS.join(', ')})
   SELECT key, ${parameters(SESSION_COLUMNS)} FROM users WHERE id = @userId`

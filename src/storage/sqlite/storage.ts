@@ -1,14 +1,14 @@
 import type { EmailToken } from '../../accounts/email-token.ts'
-import type { InvalidationListener } from '../../auth/invalidation-listener.ts'
-import type { UserMoment } from '../../auth/last-request-store.ts'
+import type { InvalidationListener } from '../../auth/invalidation.ts'
+import type { UserMoment } from '../../auth/last-requests.ts'
 import { type SessionRow, toSession, toUser, type UserRow } from '../rows.ts'
 import type { Storage } from '../storage.ts'
+import { bringUpToDate } from './database.ts'
 import { OpenDatabaseFile } from './database-file.ts'
 import { eventPage, follow, logEnd } from './events.ts'
 import { exporter } from './exports.ts'
 import { FileWatch } from './file-watch.ts'
 import { count, page } from './lists.ts'
-import { bringUpToDate } from './migrate.ts'
 import {
   LIST_SESSIONS,
   SELECT_BY_EMAIL,

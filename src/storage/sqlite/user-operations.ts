@@ -5,7 +5,7 @@ import type { User, UserChanges } from '../../users/user.ts'
 import type { UpdateOptions, UpdateRefusal, UserRefusal } from '../../users/user-store.ts'
 import { changedColumns, USER_COLUMNS, userColumns } from '../rows.ts'
 import type { Connection } from './database.ts'
-import { parameters } from './parameters.ts'
+import { parameters } from './queries.ts'
 import type { SharedStatements } from './shared-statements.ts'
 
 export const isEmailTaken = (error: unknown): boolean =>

@@ -1,6 +1,6 @@
 /** Contract: users are brought in many at a time, each who can be, and read out in order of creation. */
 import { v7 as uuidv7 } from 'uuid'
-import type { PortableUser } from '../../../src/accounts/bulk-user-store.ts'
+import type { PortableUser } from '../../../src/accounts/bulk-users.ts'
 import type { Storage } from '../../../src/storage/storage.ts'
 import { add, eventOf, NOW, newUser, type Part, sessionOf } from './fixtures.ts'
 

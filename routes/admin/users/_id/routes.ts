@@ -1,9 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import type { User } from '../../../../src/users/user.ts'
-import { adminActor } from '../../../actor-of.ts'
-import { expectedVersions, setETag } from '../../../etags.ts'
-import { withHeaders } from '../../../response-headers.ts'
+import { adminActor } from '../../../request-context.ts'
+import { expectedVersions, setETag, withHeaders } from '../../../response-headers.ts'
 import { AdminUser, Email, ErrorBody, IdParams, Name, Strict } from '../../../schemas.ts'
 import { serializeAdminUser } from '../../../serializers.ts'
 

@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import type { ImportResult, UserLine } from '../../../../src/accounts/imports.ts'
+import type { ImportResult, UserLine } from '../../../../src/accounts/bulk-users.ts'
 import { serializeImportResult } from '../../../../src/accounts/serializers.ts'
-import { ImportedUser } from '../../../../src/validation/imported-user.ts'
-import { adminActor } from '../../../actor-of.ts'
+import { ImportedUser } from '../../../../src/validation/schemas.ts'
+import { adminActor } from '../../../request-context.ts'
 import { ErrorBody, NDJSON } from '../../../schemas.ts'
 
 /** The schema is that of a line, what there is to read are the lines. */

@@ -1,6 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { refuseImpersonation, userActor } from '../../../actor-of.ts'
-import { disconnectSignal } from '../../../disconnect-signal.ts'
+import { disconnectSignal, refuseImpersonation, userActor } from '../../../request-context.ts'
 import { ACCEPTED, Accepted, Email, ErrorBody, PresentedPassword, Strict } from '../../../schemas.ts'
 
 const EmailChange = Strict({ password: PresentedPassword, email: Email })

@@ -1,7 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { refuseImpersonation, userActor } from '../../../actor-of.ts'
-import { clientOf } from '../../../client-of.ts'
-import { disconnectSignal } from '../../../disconnect-signal.ts'
+import { clientOf, disconnectSignal, refuseImpersonation, userActor } from '../../../request-context.ts'
 import { withHeaders } from '../../../response-headers.ts'
 import { ErrorBody, NewPassword, PresentedPassword, SignedIn, Strict } from '../../../schemas.ts'
 import { sendSignedIn } from '../../../serializers.ts'

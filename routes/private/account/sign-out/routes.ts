@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { userActor } from '../../../actor-of.ts'
+import { userActor } from '../../../request-context.ts'
 import { withHeaders } from '../../../response-headers.ts'
 import { ErrorBody } from '../../../schemas.ts'
 

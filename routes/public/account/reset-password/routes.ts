@@ -1,6 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { clientOf } from '../../../client-of.ts'
-import { disconnectSignal } from '../../../disconnect-signal.ts'
+import { clientOf, disconnectSignal } from '../../../request-context.ts'
 import { withHeaders } from '../../../response-headers.ts'
 import { ErrorBody, NewPassword, PresentedToken, SignedIn, Strict } from '../../../schemas.ts'
 import { sendSignedIn } from '../../../serializers.ts'

@@ -1,6 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { adminActor } from '../../../../actor-of.ts'
-import { clientOf } from '../../../../client-of.ts'
+import { adminActor, clientOf } from '../../../../request-context.ts'
 import { ErrorBody, IdParams, SignedIn } from '../../../../schemas.ts'
 import { serializeSignedIn } from '../../../../serializers.ts'
 

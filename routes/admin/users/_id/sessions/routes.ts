@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { adminActor } from '../../../../actor-of.ts'
+import { adminActor } from '../../../../request-context.ts'
 import { ErrorBody, IdParams } from '../../../../schemas.ts'
 
 const sessions: FastifyPluginAsyncTypebox = async app => {

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { userActor } from '../../../../actor-of.ts'
+import { userActor } from '../../../../request-context.ts'
 import { ACCEPTED, Accepted, ErrorBody } from '../../../../schemas.ts'
 
 const resend: FastifyPluginAsyncTypebox = async app => {

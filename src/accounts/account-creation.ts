@@ -1,13 +1,35 @@
-/** Accounts that somebody else opens for their owners. */
-
 import { type Actor, newEvent } from '../audit-log/event.ts'
 import { ServiceError } from '../errors.ts'
-import { dummyHash } from '../passwords/argon2.ts'
+import { newId } from '../ids.ts'
+import { dummyHash } from '../passwords/formats.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
 import type { User } from '../users/user.ts'
 import type { UserStore } from '../users/user-store.ts'
 import type { AccountStore } from './account-store.ts'
-import { type NewAccount, newUser } from './new-user.ts'
+
+export interface NewAccount {
+  /** In canonical form. */
+  readonly email: string
+  readonly firstName?: string | null
+  readonly lastName?: string | null
+  readonly emailVerified?: boolean
+}
+
+/** @param now milliseconds since the epoch. */
+export const newUser = (account: NewAccount, now: number): User => ({
+  id: newId(),
+  email: account.email,
+  firstName: account.firstName ?? null,
+  lastName: account.lastName ?? null,
+  emailVerified: account.emailVerified ?? false,
+  disabled: false,
+  createdAt: now,
+  updatedAt: now,
+  lastRequestAt: null,
+  version: 1,
+})
+
+/** Accounts that somebody else opens for their owners. */
 
 /** At most one of the two secrets; without any, the account waits for a reset of its password. */
 export interface CreatedAccount extends NewAccount {

@@ -1,10 +1,65 @@
-/** Users from elsewhere, with ids, timestamps and hashes as they are there. */
-
-import { type Actor, newEvent } from '../audit-log/event.ts'
+import { type Actor, type AuditEvent, newEvent } from '../audit-log/event.ts'
+import type { UserCache } from '../auth/user-cache.ts'
 import { ERRORS, type ErrorBody, errorBody, ServiceError } from '../errors.ts'
 import { newId } from '../ids.ts'
-import { dummyHash } from '../passwords/argon2.ts'
-import type { BulkUserStore, Imported, PortableUser } from './bulk-user-store.ts'
+import { dummyHash } from '../passwords/formats.ts'
+import type { Position } from '../users/listing.ts'
+import type { User } from '../users/user.ts'
+import type { MaybePromise } from '../users/user-store.ts'
+
+/** A user with all that another service needs to go on with. */
+export type PortableUser = User & { readonly passwordHash: string }
+
+export type Imported =
+  | { readonly status: 'created' }
+  /** There is a user of that e-mail already, with this id; nothing has changed. */
+  | { readonly status: 'exists'; readonly id: string }
+  /** The id belongs to a user of another e-mail. */
+  | { readonly status: 'idTaken' }
+
+/** What moving users in and out in great number needs of a store. */
+export interface BulkUserStore {
+  /**
+   * Adds users, each who can be: of two who come at once with one e-mail, here or as a sign-up, one wins.
+   * @param events one for each user, in their order: kept for those who are added.
+   * @returns what came of each, in their order, once it is on disk.
+   */
+  importUsers(users: readonly PortableUser[], events: readonly AuditEvent[]): Promise<readonly Imported[]>
+  /** Users in order of creation, `after` a position: so many that nobody else waits for long. Empty at the end. */
+  exportUsers(after: Position | null): MaybePromise<readonly PortableUser[]>
+}
+
+export interface ExportsDeps {
+  readonly store: BulkUserStore
+  readonly userCache: UserCache
+}
+
+export class Exports {
+  readonly #parts: ExportsDeps
+
+  constructor(parts: ExportsDeps) {
+    this.#parts = parts
+  }
+
+  /**
+   * Every user in order of creation, page by page: whoever is there from the beginning to the end, once, as they are when
+   * their page is read.
+   * @throws {ServiceError} `storeUnavailable`, `overloaded`
+   */
+  async *pages(): AsyncGenerator<readonly PortableUser[]> {
+    const { store, userCache } = this.#parts
+    let after: Position | null = null
+    for (;;) {
+      const users: readonly PortableUser[] = await store.exportUsers(after)
+      const last = users.at(-1)
+      if (last === undefined) return
+      yield users.map(user => userCache.withLatest(user))
+      after = { key: last.createdAt, id: last.id }
+    }
+  }
+}
+
+/** Users from elsewhere, with ids, timestamps and hashes as they are there. */
 
 /** A user as an export writes one. Timestamps are ISO 8601. */
 export interface UserRecord {
