@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { ServiceError } from '../src/errors.ts'
 import { checkBodyEncoding } from '../src/http/body-encoding.ts'
+import { isLate } from '../src/http/connection.ts'
 import { parseStrictJson } from '../src/validation/strict-json.ts'
 
 const jsonBody = async (app: FastifyInstance): Promise<void> => {
@@ -11,6 +12,9 @@ const jsonBody = async (app: FastifyInstance): Promise<void> => {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body: Buffer, done) => {
     try {
+      // Its time was over before its end came, and the connection is about to be told so.
+      if (isLate(request.raw))
+        throw new ServiceError('requestTimeout', { headers: { connection: 'close' }, quiet: true })
       checkBodyEncoding(request.headers)
       if (body.length === 0) throw new ServiceError('bodyRequired')
       if (!isUtf8(body)) throw new ServiceError('notUtf8')

@@ -7,6 +7,8 @@ export class Connection {
   last: ServerResponse | undefined = undefined
   /** The request that may take as long as it goes on. */
   unhurried: IncomingMessage | undefined = undefined
+  /** The request whose body did not arrive in time, or not whole. */
+  late: IncomingMessage | undefined = undefined
   /** Set with the last response of the connection: what arrives behind it is not processed (RFC 9112 §9.6). */
   isClosing = false
   /** Set once the connection has brought something that is no HTTP, or not in time. */
@@ -62,3 +64,6 @@ export const allowTime = (request: IncomingMessage): void => {
   const connection = connectionOf(request.socket)
   if (connection !== undefined) connection.unhurried = request
 }
+
+/** Whether a request counts as late although the rest of its body has arrived: it must not be processed. */
+export const isLate = (request: IncomingMessage): boolean => connectionOf(request.socket)?.late === request

@@ -71,6 +71,9 @@ const whenSent = (response: ServerResponse, next: () => void): void => {
   else response.prependOnceListener('finish', next)
 }
 
+const endAfter = (response: ServerResponse, socket: Duplex): void =>
+  whenSent(response, () => endSocket(socket, ''))
+
 /** When everything before this response has been sent. */
 const whenFirst = (response: ServerResponse, next: () => void): void => {
   if (response.socket !== null) next()
@@ -78,13 +81,15 @@ const whenFirst = (response: ServerResponse, next: () => void): void => {
 }
 
 /** Answers what is wrong behind whole requests, or in the last one, in its turn: whole requests have their own responses. */
-const answerInTurn = ({ last }: Connection, socket: Duplex, name: ErrorName): void => {
+const answerInTurn = ({ last, late }: Connection, socket: Duplex, name: ErrorName): void => {
   const answer = (): void => respondToSocket(socket, name)
   if (last === undefined) answer()
+  // Its body has arrived since: its own response says that it was late.
+  else if (last.req.complete && last.req === late) endAfter(last, socket)
   else if (last.req.complete) whenSent(last, answer)
-  else if (!last.headersSent) whenFirst(last, answer)
+  else if (!last.headersSent) whenFirst(last, () => (last.headersSent ? endAfter(last, socket) : answer()))
   // A request that has not arrived whole has its response already: a second one must not follow.
-  else if (last.writableEnded) whenSent(last, () => endSocket(socket, ''))
+  else if (last.writableEnded) endAfter(last, socket)
   else whenFirst(last, () => socket.destroy())
 }
 
@@ -109,6 +114,7 @@ export const respondToClientError = (error: ClientError, socket: Duplex): void =
   if (error.code === 'HPE_CLOSED_CONNECTION' || (isClosing && last?.req.complete === true)) return
   connection.hasFailed = true
   connection.isClosing = true
+  if (last?.req.complete === false) connection.late = last.req
   const answer = (): void => answerInTurn(connection, socket, nameOf(error))
   if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') endings.run(answer)
   else answer()

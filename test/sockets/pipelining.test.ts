@@ -166,9 +166,26 @@ t.test('a late body, too', async t => {
     is => is,
     LIMIT,
   )
-  connection.write('pe"}}')
   t.strictSame(statuses(await released(connection)), [200, 408])
   t.not(await firstNameOf(user), 'Hope')
+})
+
+t.test('a late body that is whole before its turn is late all the same', async t => {
+  const user = await newUser()
+  const connection = await waiting(user, named(user, 'Ines').slice(0, -1))
+  const before = log.records().length
+  await until(
+    () =>
+      log
+        .records()
+        .slice(before)
+        .some(({ code }) => code === 'ERR_HTTP_REQUEST_TIMEOUT'),
+    is => is,
+    LIMIT,
+  )
+  connection.write('}')
+  t.strictSame(statuses(await released(connection)), [200, 408], 'one response for each')
+  t.not(await firstNameOf(user), 'Ines', 'and it is not processed')
 })
 
 t.test('a request with Upgrade is the last of its connection (RFC 9110 §7.8)', async t => {
