@@ -76,6 +76,12 @@ export const run = async ({ context }: FaultPart): Promise<Report> => {
   const backAfter: number[] = []
   const failures: string[] = []
 
+  const ready = () =>
+    send(server.url, calls.ready(), false).then(
+      answer => answer.status,
+      () => 0,
+    )
+
   // The first password has files loaded.
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   await send(server.url, calls.ready(), agent)
@@ -90,6 +96,7 @@ export const run = async ({ context }: FaultPart): Promise<Report> => {
   agent.destroy()
   report.figure('a sign-up meanwhile is answered', first)
   if (first !== 201 && first !== 503) failures.push(`a sign-up was answered ${first}`)
+  await until(ready, status => status === 200, DEADLINE)
   const profiles = await signUpProfiles(server.url, USERS)
   let acknowledged = 0
 
@@ -100,11 +107,6 @@ export const run = async ({ context }: FaultPart): Promise<Report> => {
     await sleep(HELD)
     letGo()
     const goneAt = performance.now()
-    const ready = () =>
-      send(server.url, calls.ready(), false).then(
-        answer => answer.status,
-        () => 0,
-      )
     if ((await until(ready, status => status === 200, DEADLINE)) !== 200)
       failures.push('it does not answer again')
     backAfter.push(performance.now() - goneAt)
