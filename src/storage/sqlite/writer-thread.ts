@@ -139,10 +139,15 @@ const run = (calls: readonly Call[]): void => {
   const changesBefore = totalChanges.get()
   const outcomes = runBatch.immediate(calls, !isIdle && (beginsLog || endsLog || isProof))
   beginsLog &&= isIdle
-  wasFull = false
+  // A small write may still fit into the log: that does not make a full disk ready.
+  wasFull = isStillFull()
   const found = lookAtFile()
   if (found !== null) return refuse(found)
-  post({ type: 'committed', outcomes, hasWritten: isProof || totalChanges.get() !== changesBefore })
+  post({
+    type: 'committed',
+    outcomes,
+    hasWritten: !wasFull && (isProof || totalChanges.get() !== changesBefore),
+  })
   if (!endsLog) return
   checkpoint()
   lookAtFile()
