@@ -109,7 +109,7 @@ export interface ServicesDeps {
   readonly clock: () => number
   /** Told of failures that no request is there to answer for. */
   readonly onFailure: (error: unknown, message: string) => void
-  /** Told of what the operator has to mend. */
+  /** Reports what the operator has to fix. */
   readonly onError: (message: string) => void
   /** Told of what costs speed, and passes by itself. */
   readonly onWarning: (message: string) => void

@@ -23,7 +23,7 @@ export interface InvalidationListener {
 const QUIET = 60_000
 
 export interface Tell {
-  /** What the operator has to mend. */
+  /** What the operator has to fix. */
   readonly error: (message: string) => void
   /** What costs speed. */
   readonly warn: (message: string) => void

@@ -100,7 +100,7 @@ t.test('every change is noticed: a file replaced again and again, written, added
   t.notOk(await dev.stop(), 'nothing of it is left')
 })
 
-t.test('a service that cannot start waits for the change that mends it', async t => {
+t.test('a service that cannot start waits for the change that fixes it', async t => {
   const broken = 'export default 1 +\n'
   const { folder } = projectTree(t, {
     'scripts/dev.ts': readFileSync('scripts/dev.ts', 'utf8'),

@@ -153,36 +153,29 @@ t.test('a request that is late is told so behind the responses before it', { job
   t.equal(await firstNameOf(user), 'Faye', 'and not processed when the rest comes after all')
 })
 
+/** A connection whose first response is held back, and whose second request has run out of time. */
+const late = async (...args: Parameters<typeof waiting>) => {
+  const connection = await waiting(...args)
+  const before = log.records().length
+  const isTold = () =>
+    log
+      .records()
+      .slice(before)
+      .some(({ code }) => code === 'ERR_HTTP_REQUEST_TIMEOUT')
+  await until(isTold, is => is, LIMIT)
+  return connection
+}
+
 t.test('a late body, too', async t => {
   const user = await newUser()
-  const connection = await waiting(user, named(user, 'Hope').slice(0, -5))
-  const before = log.records().length
-  await until(
-    () =>
-      log
-        .records()
-        .slice(before)
-        .some(({ code }) => code === 'ERR_HTTP_REQUEST_TIMEOUT'),
-    is => is,
-    LIMIT,
-  )
+  const connection = await late(user, named(user, 'Hope').slice(0, -5))
   t.strictSame(statuses(await released(connection)), [200, 408])
   t.not(await firstNameOf(user), 'Hope')
 })
 
 t.test('a late body that is whole before its turn is late all the same', async t => {
   const user = await newUser()
-  const connection = await waiting(user, named(user, 'Ines').slice(0, -1))
-  const before = log.records().length
-  await until(
-    () =>
-      log
-        .records()
-        .slice(before)
-        .some(({ code }) => code === 'ERR_HTTP_REQUEST_TIMEOUT'),
-    is => is,
-    LIMIT,
-  )
+  const connection = await late(user, named(user, 'Ines').slice(0, -1))
   connection.write('}')
   t.strictSame(statuses(await released(connection)), [200, 408], 'one response for each')
   t.not(await firstNameOf(user), 'Ines', 'and it is not processed')

@@ -11,7 +11,7 @@ import { until } from './until.ts'
 const PROJECT = join(import.meta.dirname, '..', '..')
 
 /** Milliseconds until a process that does not start counts as failed. */
-const START_LIMIT = 60_000
+const START_LIMIT = 20_000
 
 export interface Running {
   readonly url: string

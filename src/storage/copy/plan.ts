@@ -97,7 +97,7 @@ export const plan = (
 
   let added = verdicts.get('added') ?? []
   let changed = verdicts.get('changed') ?? []
-  // Whoever cannot move keeps the e-mail that somebody else waits for: so until nobody more is held up.
+  // A blocked user keeps an e-mail that another one needs, so repeat until no more users are blocked.
   for (;;) {
     const moving = new Set(changed.filter(leaves).map(({ id }) => id))
     const blocked = new Set<SourceUser>()

@@ -127,43 +127,35 @@ export const accessChanges = (users: readonly SourceUser[]): Statement => ({
   values: [idsOf(users)],
 })
 
-/** Deletes rows of these users that the source does not have (any more). Locks in the order of keys, as everybody does. */
-const removeMissing = (table: string, key: string, onlyCopied: boolean): string => `WITH missing AS (
-    SELECT ${table}.${key}, users.id AS user_id FROM ${table} JOIN users ON users.key = ${table}.user_key
-    WHERE users.id = ANY($1::text[])
-      AND NOT EXISTS (SELECT 1 FROM unnest($2::text[]) AS given (${key}) WHERE given.${key} = ${table}.${key})
-      ${onlyCopied ? `AND EXISTS (SELECT 1 FROM copied_rows WHERE copied_rows.id = ${table}.${key})` : ''}
-    ORDER BY ${table}.${key} FOR UPDATE OF ${table}
-  )
-  DELETE FROM ${table} USING missing WHERE ${table}.${key} = missing.${key} RETURNING missing.user_id AS id`
+/** The key of each table whose rows belong to a user. */
+const KEYS = { sessions: 'id', mailed_tokens: 'digest' } as const
 
-/** Of users who were changed later in the source: a disabling or a new password ends sessions that were opened in the target too. */
-export const endMissingSessions = (userIds: readonly string[], kept: readonly string[]): Statement => ({
-  name: 'copy-end-missing-sessions',
-  text: removeMissing('sessions', 'id', false),
-  values: [userIds, kept],
-})
-
-/** Of users whose sessions were ended in the source: a session that was opened in the target stays. */
-export const endCopiedSessions = (userIds: readonly string[], kept: readonly string[]): Statement => ({
-  name: 'copy-end-copied-sessions',
-  text: removeMissing('sessions', 'id', true),
-  values: [userIds, kept],
-})
-
-/** Of users who were changed later in the source. */
-export const removeMissingTokens = (userIds: readonly string[], kept: readonly string[]): Statement => ({
-  name: 'copy-remove-missing-tokens',
-  text: removeMissing('mailed_tokens', 'digest', false),
-  values: [userIds, kept],
-})
-
-/** Of all others: tokens that were used or ended in the source. One that was mailed by the target stays. */
-export const removeCopiedTokens = (userIds: readonly string[], kept: readonly string[]): Statement => ({
-  name: 'copy-remove-copied-tokens',
-  text: removeMissing('mailed_tokens', 'digest', true),
-  values: [userIds, kept],
-})
+/**
+ * Deletes rows of these users that the source does not have (any more). Locks in the order of keys, as instances do.
+ * @param scope `all`: also what was created in the target, as a disabling or a new password does; `copied`: only what was copied.
+ * @param inSource the keys of the rows that the source has.
+ */
+export const removeMissing = (
+  table: keyof typeof KEYS,
+  scope: 'all' | 'copied',
+  userIds: readonly string[],
+  inSource: readonly string[],
+): Statement => {
+  const key = KEYS[table]
+  const wasCopied = `AND EXISTS (SELECT 1 FROM copied_rows WHERE copied_rows.id = ${table}.${key})`
+  return {
+    name: `copy-remove-missing-${table}-${scope}`,
+    text: `WITH missing AS (
+      SELECT ${table}.${key}, users.id AS user_id FROM ${table} JOIN users ON users.key = ${table}.user_key
+      WHERE users.id = ANY($1::text[])
+        AND NOT EXISTS (SELECT 1 FROM unnest($2::text[]) AS given (${key}) WHERE given.${key} = ${table}.${key})
+        ${scope === 'copied' ? wasCopied : ''}
+      ORDER BY ${table}.${key} FOR UPDATE OF ${table}
+    )
+    DELETE FROM ${table} USING missing WHERE ${table}.${key} = missing.${key} RETURNING missing.user_id AS id`,
+    values: [userIds, inSource],
+  }
+}
 
 /** Those that were never copied: one that was and is not there any more was ended in the target. */
 export const addSessions = (sessions: readonly SourceSession[]): Statement => ({

@@ -166,17 +166,19 @@ export class Target {
     if (moving.length > 0) await this.#run(statements.freeEmails(moving))
     await this.#run(statements.changeUsers(changed))
     const ids = idsOf(later)
-    await this.#run(statements.endMissingSessions(ids, source.sessionIds(later)))
-    await this.#run(statements.removeMissingTokens(ids, source.emailTokenDigests(later)))
+    await this.#run(statements.removeMissing('sessions', 'all', ids, source.sessionIds(later)))
+    await this.#run(statements.removeMissing('mailed_tokens', 'all', ids, source.emailTokenDigests(later)))
     await this.#run(notification(idsOf(changed)))
   }
 
   /** What the source has revoked since of users who do not become as they are there, or have only ended a session. */
   async #revoke(users: readonly SourceUser[], source: Source): Promise<void> {
-    await this.#run(statements.removeCopiedTokens(idsOf(users), source.emailTokenDigests(users)))
+    await this.#run(
+      statements.removeMissing('mailed_tokens', 'copied', idsOf(users), source.emailTokenDigests(users)),
+    )
     const some = source.withEndedSessions(users)
     if (some.length === 0) return
-    const statement = statements.endCopiedSessions(idsOf(some), source.sessionIds(some))
+    const statement = statements.removeMissing('sessions', 'copied', idsOf(some), source.sessionIds(some))
     const ids = new Set(idsOf(await this.#run<Identified>(statement)))
     if (ids.size > 0) await this.#run(notification([...ids]))
   }
