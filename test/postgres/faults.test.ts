@@ -5,7 +5,7 @@ import pg from 'pg'
 import t, { type Test } from 'tap'
 import type { Parts } from '../../src/app.ts'
 import { withWarnings } from '../../src/auth/invalidation.ts'
-import { CHANNEL } from '../../src/storage/postgres/invalidation-feed.ts'
+import { CHANNEL } from '../../src/storage/postgres/notifications.ts'
 import { openPostgresStorage } from '../../src/storage/postgres/storage.ts'
 import {
   asAdmin,
@@ -100,6 +100,18 @@ t.test('changes that are late are told of in the log', async t => {
   const proxy = await createProxy(t, direct)
   await build(t, { env: { DATABASE_URL: proxy.url }, logStream: log.stream })
   const told = () => log.records().filter(({ msg }) => /heard of late/.test(String(msg)))
+  // It listens once its first heartbeat has come back; the second one is sent after that.
+  const heartbeats = new Set<unknown>()
+  const sent = `SELECT query FROM pg_stat_activity
+    WHERE datname = current_database() AND query LIKE 'NOTIFY gatehouse_heartbeat%'`
+  await until(
+    async () => {
+      for (const row of await query(direct, sent)) heartbeats.add(row.query)
+      return heartbeats.size
+    },
+    size => size >= 2,
+    BOUND,
+  )
   proxy.set('slow')
   await until(
     () => told().length,

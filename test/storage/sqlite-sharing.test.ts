@@ -104,7 +104,11 @@ t.test('sqlite: a writer thread that is lost fails its calls, and the next call 
   const storage = await open(t)
   const held = new OpenDatabaseFile(file)
   const opened = held.opened()
-  const writer = new Writer(opened, { onChangedElsewhere: () => undefined, onProblem: () => undefined })
+  const writer = new Writer(opened, {
+    onInvalidated: () => undefined,
+    onChangedElsewhere: () => undefined,
+    onProblem: () => undefined,
+  })
   t.teardown(async () => {
     await writer.close()
     await storage.close()

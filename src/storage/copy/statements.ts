@@ -2,6 +2,7 @@
 
 import { EVENT_COLUMNS } from '../events.ts'
 import type { Statement } from '../postgres/database.ts'
+import { CHANNEL } from '../postgres/notifications.ts'
 import { arrays, arraysOf } from '../postgres/queries.ts'
 import { SESSION_COLUMNS, USER_COLUMNS } from '../rows.ts'
 import { ACCESS_CHANGES, type SourceUser } from './plan.ts'
@@ -224,4 +225,10 @@ export const deleteUsers = (deleted: readonly DeletedUser[]): Statement => ({
   text: `WITH deleted AS (SELECT users.key FROM ${DELETED})
     DELETE FROM users USING deleted WHERE users.key = deleted.key RETURNING users.id`,
   values: [idsOf(deleted), deleted.map(({ at }) => at)],
+})
+
+/** Notifies the instances of users whose cached state is stale. */
+export const notification = (userIds: readonly string[]): Statement => ({
+  text: 'SELECT pg_notify($1, id) FROM unnest($2::text[]) AS changed (id)',
+  values: [CHANNEL, userIds],
 })

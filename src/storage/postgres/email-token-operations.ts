@@ -5,8 +5,9 @@ import type { Session } from '../../auth/sessions.ts'
 import { firstIdAt } from '../../ids.ts'
 import type { User } from '../../users/user.ts'
 import type { UserRefusal } from '../../users/user-store.ts'
+import { invalidates, invalidatesNothing } from '../write.ts'
 import type { Database, Run } from './database.ts'
-import { record, recordAndNotify } from './event-operations.ts'
+import { record } from './event-operations.ts'
 import { addSessionStatement, END_SESSIONS } from './session-statements.ts'
 import { LOCK_TABLE, lockUser, refusalOf } from './user-locks.ts'
 import { DROP_TOKENS, isEmailTaken, readChanged } from './user-operations.ts'
@@ -46,31 +47,31 @@ export const emailTokenOperations = (database: Database) => ({
     const { digest, purpose, userId, email, createdAt, expiresAt } = token
     const since = firstIdAt(createdAt - MAILED_WITHIN + 1)
     const values = [userId, digest, purpose, email, createdAt, expiresAt, since, MAILED_BY[purpose]]
-    return database.transaction(async run => {
+    return database.transaction<'added' | 'tooManyMails' | UserRefusal>(async run => {
       // Of several at once, each sees the events of those before.
       const refused = refusalOf(await lockUser(run, userId, verifiedHash))
-      if (refused !== null) return refused
-      if ((await run({ text: ADD_TOKEN, values })).length === 0) return 'tooManyMails'
+      if (refused !== null) return invalidatesNothing(refused)
+      if ((await run({ text: ADD_TOKEN, values })).length === 0) return invalidatesNothing('tooManyMails')
       await run(record(event))
-      return 'added'
+      return invalidatesNothing('added')
     })
   },
 
   async confirmEmail(token: EmailToken, event: AuditEvent): Promise<User | 'emailTaken' | undefined> {
     const { digest, purpose, userId, email } = token
     const verifies = purpose === 'verification'
-    return database.transaction(async run => {
-      if (!(await isUsable(run, token, event.at))) return undefined
+    return database.transaction<User | 'emailTaken' | undefined>(async run => {
+      if (!(await isUsable(run, token, event.at))) return invalidatesNothing(undefined)
       try {
         const confirm = { text: verifies ? VERIFY_EMAIL : CHANGE_EMAIL, values: [event.at, userId, email] }
-        if ((await run(confirm)).length === 0) return undefined
+        if ((await run(confirm)).length === 0) return invalidatesNothing(undefined)
       } catch (error) {
-        if (isEmailTaken(error)) return 'emailTaken'
+        if (isEmailTaken(error)) return invalidatesNothing('emailTaken')
         throw error
       }
       await run(verifies ? { text: DROP_TOKEN, values: [digest] } : { text: DROP_TOKENS, values: [userId] })
-      await run(recordAndNotify(event))
-      return readChanged(run, userId)
+      await run(record(event))
+      return invalidates(userId, await readChanged(run, userId))
     })
   },
 
@@ -81,15 +82,15 @@ export const emailTokenOperations = (database: Database) => ({
     event: AuditEvent,
   ): Promise<User | undefined> {
     const { userId, email } = token
-    return database.transaction(async run => {
-      if (!(await isUsable(run, token, event.at))) return undefined
+    return database.transaction<User | undefined>(async run => {
+      if (!(await isUsable(run, token, event.at))) return invalidatesNothing(undefined)
       const reset = { text: RESET_HASH, values: [event.at, userId, email, newHash] }
-      if ((await run(reset)).length === 0) return undefined
+      if ((await run(reset)).length === 0) return invalidatesNothing(undefined)
       await run({ text: DROP_TOKENS, values: [userId] })
       await run({ text: END_SESSIONS, values: [userId, null] })
       await run(addSessionStatement(session))
-      await run(recordAndNotify(event))
-      return readChanged(run, userId)
+      await run(record(event))
+      return invalidates(userId, await readChanged(run, userId))
     })
   },
 })

@@ -15,8 +15,9 @@ import {
   type UserRow,
   userColumns,
 } from '../rows.ts'
+import { invalidates, invalidatesNothing } from '../write.ts'
 import type { Database, Run, Statement } from './database.ts'
-import { eventValues, recordAndNotify, recordRemoval } from './event-operations.ts'
+import { eventValues, record, recordRemoval } from './event-operations.ts'
 import { parameters, valuesOf } from './queries.ts'
 import { END_SESSIONS } from './session-statements.ts'
 import { LOCK_TABLE, lockUser, refusalOf } from './user-locks.ts'
@@ -108,46 +109,45 @@ export const userOperations = (database: Database) => ({
   /** @returns false when the e-mail is taken. */
   async addUser(user: NewUser, event: AuditEvent, first: NewUserExtras): Promise<boolean> {
     if (first.session && first.session.userId !== user.id) throw new Error('The session is of another user')
-    return (await database.run(addUserStatement(user, event, first))).length === 1
+    return (await database.writeUncached(addUserStatement(user, event, first))).length === 1
   },
 
-  /** Tells the other instances in the same transaction. */
   async updateUser(
     id: string,
     changes: UserChanges,
     event: AuditEvent,
     options: UpdateOptions,
   ): Promise<User | UpdateRefusal> {
-    return database.transaction(async run => {
+    return database.transaction<User | UpdateRefusal>(async run => {
       try {
         const [user] = await run<UpdatedUser>(updateStatement(id, changes, event.at, options))
-        if (user === undefined) return 'userNotFound'
-        if (options.onlyEnabled && user.disabled === 1) return 'accountDisabled'
-        if (!user.changed) return 'versionChanged'
+        if (user === undefined) return invalidatesNothing('userNotFound')
+        if (options.onlyEnabled && user.disabled === 1) return invalidatesNothing('accountDisabled')
+        if (!user.changed) return invalidatesNothing('versionChanged')
       } catch (error) {
-        if (isEmailTaken(error)) return 'emailTaken'
+        if (isEmailTaken(error)) return invalidatesNothing('emailTaken')
         throw error
       }
       // A statement of its own: it sees the sessions of those who held the user's lock until now.
       if (options.endSessions) await run({ text: END_SESSIONS, values: [id, null] })
       if (changes.disabled || changes.email !== undefined) await run({ text: DROP_TOKENS, values: [id] })
-      await run(recordAndNotify(event))
-      return readChanged(run, id)
+      await run(record(event))
+      return invalidates(id, await readChanged(run, id))
     })
   },
 
   async removeUser(event: AuditEvent, verifiedHash: string | null): Promise<'removed' | UserRefusal> {
     const { userId } = event
-    return database.transaction(async run => {
+    return database.transaction<'removed' | UserRefusal>(async run => {
       await run(LOCK_TABLE)
       const refused = refusalOf(await lockUser(run, userId, verifiedHash, 'UPDATE'), verifiedHash !== null)
-      if (refused !== null) return refused
+      if (refused !== null) return invalidatesNothing(refused)
       // In the order in which timestamps of sessions are noted: what the removal takes along has none.
       await run({ text: END_SESSIONS, values: [userId, null] })
       await run({ text: 'DELETE FROM users WHERE id = $1', values: [userId] })
       await recordRemoval(run, event)
       await run({ text: FORGET_ADDRESSES, values: [userId] })
-      return 'removed'
+      return invalidates(userId, 'removed')
     })
   },
 })

@@ -4,6 +4,7 @@
  */
 import type { ExpiredSessions } from '../../accounts/clean-up.ts'
 import { firstIdAt, hexMoment } from '../../ids.ts'
+import { invalidatesNothing, type Write } from '../write.ts'
 import type { Connection } from './database.ts'
 
 /** Sessions that are looked at in one slice: 0.3 ms. */
@@ -33,17 +34,17 @@ export const prepareCleanUpOperations = (db: Connection) => {
   )
 
   return {
-    removeExpiredSessions(expired: ExpiredSessions, after: string, limit: number): string {
+    removeExpiredSessions(expired: ExpiredSessions, after: string, limit: number): Write<string> {
       const last = lastLookedAt.get(after) ?? ''
       const ids = expiredSessions.all({ ...expired, after, limit })
       for (const id of ids) deleteSession.run(id)
-      return ids.length < limit ? last : (ids.at(-1) ?? last)
+      return invalidatesNothing(ids.length < limit ? last : (ids.at(-1) ?? last))
     },
 
-    removeOldTokens: (before: number, limit: number): boolean =>
-      deleteTokens.run(hexMoment(before), limit).changes === limit,
+    removeOldTokens: (before: number, limit: number): Write<boolean> =>
+      invalidatesNothing(deleteTokens.run(hexMoment(before), limit).changes === limit),
 
-    removeOldEvents: (before: number, limit: number): boolean =>
-      deleteEvents.run(firstIdAt(before), limit).changes === limit,
+    removeOldEvents: (before: number, limit: number): Write<boolean> =>
+      invalidatesNothing(deleteEvents.run(firstIdAt(before), limit).changes === limit),
   }
 }
