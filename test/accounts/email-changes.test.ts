@@ -1,6 +1,6 @@
 /** Another address for an account, which takes effect when that one is confirmed (DESIGN §9: PUT /account/email). */
 import t from 'tap'
-import { accountOf, call, changeEmail, forgot, resend, reset, verify } from '../support/account-life.ts'
+import { accountOf, call, changeEmail, forgot, resend, reset, verify } from '../support/account-routes.ts'
 import {
   accountStatus,
   bearer,
@@ -16,7 +16,7 @@ import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt, errorsOf, globalErrorOf } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { hasToken, mailbox, SUBJECT } from '../support/mailbox.ts'
-import { ACCOUNT, hasShape, isPrivateJson } from '../support/shapes.ts'
+import { ACCOUNT, hasShape, isPrivateJson } from '../support/response-shapes.ts'
 
 const HOUR = 3_600_000
 const OTHER_PASSWORD = 'another long pass phrase 8'

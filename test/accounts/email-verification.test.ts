@@ -1,12 +1,12 @@
 /** The address of an account is shown to be its user's (DESIGN §9: verify-email and resend). */
 import t from 'tap'
-import { accountOf, call, forgot, NO_TOKENS, resend, reset, verify } from '../support/account-life.ts'
+import { accountOf, call, forgot, NO_TOKENS, resend, reset, verify } from '../support/account-routes.ts'
 import { bearer, freshEmail, manualClock, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt, errorsOf, globalErrorOf } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { mailbox, tokenIn } from '../support/mailbox.ts'
-import { ACCOUNT, hasShape, isPrivateJson } from '../support/shapes.ts'
+import { ACCOUNT, hasShape, isPrivateJson } from '../support/response-shapes.ts'
 
 const HOUR = 3_600_000
 const WEB_URL = 'https://app.example.com/welcome?from=mail'

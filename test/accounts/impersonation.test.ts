@@ -1,6 +1,6 @@
 /** POST /admin/users/:id/impersonate (DESIGN §9): an administrator acts as a user, for an hour, and it shows. */
 import t from 'tap'
-import { allEvents, createUser, impersonate, NOBODY } from '../support/admin.ts'
+import { allEvents, createUser, impersonate, NOBODY } from '../support/admin-routes.ts'
 import {
   ADMIN_KEY,
   accountStatus,
@@ -15,7 +15,7 @@ import {
 } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
-import { ACCOUNT, hasShape, isPrivateJson } from '../support/shapes.ts'
+import { ACCOUNT, hasShape, isPrivateJson } from '../support/response-shapes.ts'
 
 const HOUR = 3_600_000
 const OTHER_KEY = 'another-admin-key-0123456789'

@@ -1,6 +1,6 @@
 /** A forgotten password, and the token to choose another one (DESIGN §9: forgot-password and reset-password). */
 import t from 'tap'
-import { call, forgot, NO_TOKENS, reset, verify } from '../support/account-life.ts'
+import { call, forgot, NO_TOKENS, reset, verify } from '../support/account-routes.ts'
 import {
   accountStatus,
   bearer,
@@ -16,7 +16,7 @@ import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { hasToken, mailbox, SUBJECT, tokenIn } from '../support/mailbox.ts'
-import { ACCOUNT, hasShape, isPrivateJson } from '../support/shapes.ts'
+import { ACCOUNT, hasShape, isPrivateJson } from '../support/response-shapes.ts'
 
 const HOUR = 3_600_000
 const NEW = 'another long pass phrase 8'

@@ -1,7 +1,7 @@
 /** An account that is deleted is gone, with whatever it said about its user (DESIGN §9: DELETE /account). */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { accountOf, call, changeEmail, forgot, remove, reset, verify } from '../support/account-life.ts'
+import { accountOf, call, changeEmail, forgot, remove, reset, verify } from '../support/account-routes.ts'
 import {
   accountStatus,
   asAdmin,

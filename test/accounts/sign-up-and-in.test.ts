@@ -1,4 +1,4 @@
-/** Sign-up, sign-in, the account itself, health and readiness (DESIGN §4); input rules: input.test.ts. */
+/** Sign-up, sign-in, the account itself, health and readiness (DESIGN §4); input rules: validation.test.ts. */
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -17,7 +17,7 @@ import {
 } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
-import { ACCOUNT, hasShape, isPrivateJson } from '../support/shapes.ts'
+import { ACCOUNT, hasShape, isPrivateJson } from '../support/response-shapes.ts'
 
 await onEveryEngine(t, async (t, { build }) => {
   const DAY = 86_400_000

@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify'
 import pg from 'pg'
 import t, { type Test } from 'tap'
-import { accountOf, call, changeEmail, forgot, reset, verify } from '../support/account-life.ts'
+import { accountOf, call, changeEmail, forgot, reset, verify } from '../support/account-routes.ts'
 import { accountStatus, asAdmin, build, freshEmail, PASSWORD, signIn, updateUser } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'

@@ -5,7 +5,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { asAdmin, bearer, manualClock, signUp, updateUser } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
-import { ADMIN_USER, hasShape, isPrivateJson } from '../support/shapes.ts'
+import { ADMIN_USER, hasShape, isPrivateJson } from '../support/response-shapes.ts'
 
 const SORTS = ['createdAt', '-createdAt', 'firstName', '-firstName', 'lastName', '-lastName']
 const MOMENTS = ['createdAfter', 'createdBefore', 'lastRequestAfter', 'lastRequestBefore']

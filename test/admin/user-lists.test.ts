@@ -3,7 +3,7 @@ import t from 'tap'
 import { asAdmin, bearer, freshEmail, manualClock, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
-import { ADMIN_USER, hasShape, isPrivateJson, PROFILE } from '../support/shapes.ts'
+import { ADMIN_USER, hasShape, isPrivateJson, PROFILE } from '../support/response-shapes.ts'
 
 await onEveryEngine(t, async (t, { build }) => {
   type Row = Record<string, string | null>

@@ -3,7 +3,7 @@ import t from 'tap'
 import { asAdmin, bearer, freshEmail, signUp, updateUser } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt } from '../support/error-response.ts'
-import type { Assert } from '../support/shapes.ts'
+import type { Assert } from '../support/response-shapes.ts'
 
 await onEveryEngine(t, async (t, { build }) => {
   const app = await build(t, { env: { RATE_LIMIT: 'off' } })

@@ -10,10 +10,10 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { type Running, startServer } from '../support/process.ts'
+import { createRandom } from '../support/random.ts'
 import type { Account } from './account.ts'
 import { createClient } from './client.ts'
 import { startLoad } from './load.ts'
-import { createRandom } from './random.ts'
 import { inspectFile, verifySignIns, verifyTokens } from './verify.ts'
 
 const { values } = parseArgs({

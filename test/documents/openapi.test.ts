@@ -5,8 +5,8 @@ import { chromium } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
 import { toLines } from '../../src/validation/ndjson.ts'
-import { call, forgot } from '../support/account-life.ts'
-import { impersonate, postUser } from '../support/admin.ts'
+import { call, forgot } from '../support/account-routes.ts'
+import { impersonate, postUser } from '../support/admin-routes.ts'
 import {
   asAdmin,
   bearer,
@@ -18,11 +18,11 @@ import {
   signUp,
   updateUser,
 } from '../support/build.ts'
+import { NDJSON } from '../support/bulk-users.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { mailbox } from '../support/mailbox.ts'
 import { answersOf, type RightRequest } from '../support/route-responses.ts'
 import { type LiveRoute, liveRoutes } from '../support/routes.ts'
-import { NDJSON } from '../support/transfers.ts'
 
 const CHROMIUM = '/usr/bin/chromium'
 

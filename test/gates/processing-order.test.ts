@@ -4,7 +4,7 @@ import t from 'tap'
 import { ServiceError } from '../../src/errors.ts'
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
 import { bearer, build, signUp, temporaryFolder, updateUser } from '../support/build.ts'
-import { projectTree } from '../support/tree.ts'
+import { projectTree } from '../support/project-copy.ts'
 
 /** Loaded before every other plugin; watches what happens to each request from its very first hook on. */
 const PROBE = `

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { asAdmin, bearer, JWT_SECRET, signUp } from '../support/build.ts'
-import { projectTree } from '../support/tree.ts'
+import { projectTree } from '../support/project-copy.ts'
 
 const NOTES = `
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'

@@ -1,10 +1,10 @@
 /** Sign-ups, profile changes, sign-outs and disables on both instances, and what was acknowledged of them. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Random } from '../crash/random.ts'
+import type { Random } from '../support/random.ts'
 import { type Answer, bodyOf, calls } from './http.ts'
 import type { Instance } from './instance.ts'
-import type { PairClient } from './pair-client.ts'
 import type { Journal } from './response-checks.ts'
+import type { PairClient } from './retrying-client.ts'
 
 /** Workers of each kind, and milliseconds that each rests after a call. */
 const WORKERS = { signUp: 3, rename: 3, revoke: 1, watch: 3 }

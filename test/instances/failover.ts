@@ -7,12 +7,12 @@ import { query } from '../support/postgres.ts'
 import { type Holder, startFailoverLoad } from './failover-load.ts'
 import { type Answer, calls } from './http.ts'
 import { type Instance, meets, type Span, startPair } from './instance.ts'
-import { PairClient } from './pair-client.ts'
 import type { Part } from './part.ts'
 import { type Loss, Replicated } from './replicated.ts'
 import { milliseconds, Report, spread } from './report.ts'
 import { Journal } from './response-checks.ts'
-import { createUsers } from './revocable.ts'
+import { PairClient } from './retrying-client.ts'
+import { createUsers } from './revocation-users.ts'
 
 /** Failovers for each round that the run has: 20 for its 8. */
 const FAILOVERS = 2.5

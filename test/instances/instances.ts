@@ -6,16 +6,16 @@
  */
 import { parseArgs } from 'node:util'
 import { type PostgresServer, startPostgres } from '../../scripts/postgres-server.ts'
-import { createRandom } from '../crash/random.ts'
 import type { Context } from '../support/build.ts'
 import { query } from '../support/postgres.ts'
+import { createRandom } from '../support/random.ts'
 import { runStandstill } from './database-stall.ts'
 import { runFailover } from './failover.ts'
 import { runOutages } from './outages.ts'
 import type { Part } from './part.ts'
 import type { Report } from './report.ts'
 import { runRevocation } from './revocation.ts'
-import { runRevocationCut } from './revocation-cut.ts'
+import { runRevocationCut } from './revocation-disrupted.ts'
 import { runRolling } from './rolling.ts'
 import { runWorkers } from './workers.ts'
 

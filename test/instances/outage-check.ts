@@ -3,7 +3,7 @@ import { query } from '../support/postgres.ts'
 import { bodyOf, calls } from './http.ts'
 import type { Instance } from './instance.ts'
 import { type Account, identifies } from './outage-load.ts'
-import type { PairClient } from './pair-client.ts'
+import type { PairClient } from './retrying-client.ts'
 
 const CONCURRENCY = 4
 

@@ -1,9 +1,9 @@
 /** Sign-ups, sign-ins and reads on both instances, while one of them or the database goes down. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Random } from '../crash/random.ts'
+import type { Random } from '../support/random.ts'
 import { type Answer, bodyOf, calls } from './http.ts'
-import type { Definite, PairClient } from './pair-client.ts'
 import type { Journal } from './response-checks.ts'
+import type { Definite, PairClient } from './retrying-client.ts'
 
 /** Workers of each kind, and milliseconds that each rests after a call: hashing gets about a core. */
 const WORKERS = { signUp: 3, signIn: 2, read: 4 }

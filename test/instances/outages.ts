@@ -7,11 +7,11 @@ import type { Answer } from './http.ts'
 import { meets, type Span, startPair } from './instance.ts'
 import { inspectDatabase, verifyAccounts } from './outage-check.ts'
 import { startOutageLoad } from './outage-load.ts'
-import { PairClient } from './pair-client.ts'
 import type { Part } from './part.ts'
 import { Readiness } from './readiness.ts'
 import { milliseconds, Report } from './report.ts'
 import { Journal } from './response-checks.ts'
+import { PairClient } from './retrying-client.ts'
 
 /** What happens, a kind a round. */
 const KINDS = ['instance', 'database', 'both', 'database away'] as const

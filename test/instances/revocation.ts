@@ -6,7 +6,7 @@ import { startPair } from './instance.ts'
 import type { Part } from './part.ts'
 import { milliseconds, quantile, Report, spread } from './report.ts'
 import { Journal } from './response-checks.ts'
-import { createUsers, type Revocable } from './revocable.ts'
+import { createUsers, type Revocable } from './revocation-users.ts'
 
 const USERS = 240
 /** Users who are revoked at once. */

@@ -3,8 +3,8 @@ import { chmodSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } fr
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { build, logCapture, temporaryFolder } from '../support/build.ts'
-import { createMailer } from '../support/mail.ts'
 import { readOutbox, tokenIn } from '../support/mailbox.ts'
+import { createMailer } from '../support/smtp.ts'
 
 const TOKEN = 'canary-token_9f3ac1d0'
 const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8)

@@ -1,7 +1,7 @@
 /** Nobody has a stranger's mailbox flooded, whatever they ask for and for how many accounts (DESIGN §9: mail). */
 import t from 'tap'
 import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
-import { call, changeEmail, forgot, remove } from '../support/account-life.ts'
+import { call, changeEmail, forgot, remove } from '../support/account-routes.ts'
 import { bearer, freshEmail, logCapture, PASSWORD, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { quickHashing } from '../support/fake-hashing.ts'

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { DeliveryQueue } from '../../src/mail/delivery-queue.ts'
 import type { Context } from '../support/build.ts'
-import { createMailer, mailLog, startSmtp } from '../support/mail.ts'
+import { createMailer, mailLog, startSmtp } from '../support/smtp.ts'
 
 const TOKEN = 'canary-token_9f3ac1d0'
 const ANN = 'canary@example.com'

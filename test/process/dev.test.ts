@@ -6,7 +6,7 @@ import { delimiter, join } from 'node:path'
 import t, { type Test } from 'tap'
 import packageJson from '../../package.json' with { type: 'json' }
 import { ADMIN_KEY, JWT_SECRET } from '../support/build.ts'
-import { projectTree } from '../support/tree.ts'
+import { projectTree } from '../support/project-copy.ts'
 import { until } from '../support/until.ts'
 
 /** Milliseconds until a start that does not happen counts as failed. */

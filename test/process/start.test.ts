@@ -6,7 +6,7 @@ import { delimiter, join } from 'node:path'
 import t from 'tap'
 import { ADMIN_KEY, JWT_SECRET, temporaryFolder } from '../support/build.ts'
 import { type Running, spawnServer, startServer } from '../support/process.ts'
-import { remoteAccountStatus, remoteSignIn, remoteSignUp } from '../support/remote-account.ts'
+import { remoteAccountStatus, remoteSignIn, remoteSignUp } from '../support/remote-accounts.ts'
 
 t.jobs = 3
 

@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
 import type { PasswordHasher } from '../../src/passwords/hasher.ts'
-import { accountOf, call, changeEmail, forgot, remove, reset, verify } from '../support/account-life.ts'
+import { accountOf, call, changeEmail, forgot, remove, reset, verify } from '../support/account-routes.ts'
 import {
   accountStatus,
   asAdmin,

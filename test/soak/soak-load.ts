@@ -4,12 +4,12 @@
  * which takes hours, and that is no leak.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Random } from '../crash/random.ts'
 import { bodyOf, type Call, calls } from '../instances/http.ts'
 import { type Instance, meets, type Span } from '../instances/instance.ts'
 import { asLost, type Journal } from '../instances/response-checks.ts'
-import { PASSWORD as REVOCABLE_PASSWORD, type Revocable } from '../instances/revocable.ts'
+import { PASSWORD as REVOCABLE_PASSWORD, type Revocable } from '../instances/revocation-users.ts'
 import type { Balancer, Connections } from '../instances/rolling-client.ts'
+import type { Random } from '../support/random.ts'
 
 /** Clients, and milliseconds that each rests between two requests. */
 const CLIENTS = 24

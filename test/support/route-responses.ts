@@ -1,6 +1,6 @@
 /** Many responses of a route: to its rightful caller and to others, to what it asks for and to what it cannot use. */
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
-import { NOBODY } from './admin.ts'
+import { NOBODY } from './admin-routes.ts'
 import { bearer, cookie, freshEmail } from './build.ts'
 import type { LiveRoute } from './routes.ts'
 

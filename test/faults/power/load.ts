@@ -1,8 +1,8 @@
 /** Writes by many clients at once, and what each of them was told: which state a power cut may leave behind. */
 import { Agent, request } from 'node:http'
 import { text } from 'node:stream/consumers'
-import type { Random } from '../../crash/random.ts'
 import { ADMIN_KEY, PASSWORD } from '../../support/build.ts'
+import type { Random } from '../../support/random.ts'
 
 const CLIENTS = 12
 

@@ -1,4 +1,4 @@
-/** Contract: what is counted by key, and for how long. What instances count together is test/gates/rate-limits.test.ts's. */
+/** Contract: what is counted by key, and for how long. What instances count together is test/rate-limits/limits.test.ts's. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { forEach, type Part } from './fixtures.ts'
 

@@ -1,0 +1,177 @@
+/** An import while it goes on (DESIGN §9): slow, silent, gone and unread clients, a stop, a store that fails. */
+import { once } from 'node:events'
+import { type AddressInfo, connect } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { FastifyInstance } from 'fastify'
+import t from 'tap'
+import { toLines } from '../../src/validation/ndjson.ts'
+import { ADMIN_KEY, asAdmin, freshEmail, logCapture } from '../support/build.ts'
+import { fromLines, IMPORT, openImport } from '../support/bulk-users.ts'
+import { onEveryEngine } from '../support/engines.ts'
+import { globalErrorOf } from '../support/error-response.ts'
+import { exchange, parseAnswer } from '../support/process.ts'
+
+/** Milliseconds of waiting for an answer that ends. */
+const SILENCE = 3_000
+
+/** A request is late after 200 ms; Node looks every half second. */
+const hurry = ({ server }: FastifyInstance): void => {
+  server.headersTimeout = 100
+  server.requestTimeout = 200
+}
+
+const user = () => toLines([{ email: freshEmail() }])
+
+await onEveryEngine(t, async (t, { build }) => {
+  t.test('what came of a line is told while others are still to come', async t => {
+    const app = await build(t)
+    const { request, response, results } = await openImport(t, app)
+    request.write(user())
+    t.equal((await response).statusCode, 200)
+    t.match(await results(1), [{ line: 1, status: 'created' }])
+    const [start, end] = [user().slice(0, 9), user().slice(9)]
+    request.write(`${user()}${start}`)
+    t.match(await results(2), [{}, { line: 2, status: 'created' }])
+    request.end(end.trimEnd())
+    t.match((await results(4)).slice(2), [
+      { line: 3, status: 'created' },
+      { status: 'finished', created: 3, exists: 0, failed: 0 },
+    ])
+  })
+
+  t.test('slow and going on it takes as long as it takes; other requests do not (DESIGN §3)', async t => {
+    const app = await build(t)
+    hurry(app)
+    const late = once(app.server, 'clientError')
+    const { request, results, ended } = await openImport(t, app)
+    request.write(user())
+    await results(1)
+    const [error] = await late
+    t.equal(error.code, 'ERR_HTTP_REQUEST_TIMEOUT', 'Node has told that it is late')
+    request.end(user())
+    t.match((await results(3)).at(-1), { status: 'finished', created: 2 })
+    await ended
+    const { port } = app.server.address() as AddressInfo
+    const head = 'Host: a\r\nContent-Length: 99\r\nContent-Type: application'
+    const refused = await exchange(port, `POST ${IMPORT} HTTP/1.1\r\n${head}/x-ndjson\r\n\r\n{`, SILENCE)
+    t.equal(parseAnswer(refused).status, 401, 'nor does whoever the gate refuses')
+    const slow = await exchange(port, `POST /account/sign-in HTTP/1.1\r\n${head}/json\r\n\r\n{`, SILENCE)
+    t.equal(parseAnswer(slow).status, 408)
+  })
+
+  t.test('the next request on its connection has the usual time again', async t => {
+    const app = await build(t)
+    hurry(app)
+    await app.listen({ host: '127.0.0.1', port: 0 })
+    const { port } = app.server.address() as AddressInfo
+    const late = once(app.server, 'clientError')
+    const socket = connect(port, '127.0.0.1')
+    t.teardown(() => socket.destroy())
+    let answer = ''
+    socket.on('data', chunk => {
+      answer += chunk
+    })
+    const head = `Host: a\r\nX-Admin-Key: ${ADMIN_KEY}\r\nTransfer-Encoding: chunked\r\n`
+    socket.write(`POST ${IMPORT} HTTP/1.1\r\n${head}Content-Type: application/x-ndjson\r\n\r\n1\r\n\n\r\n`)
+    await late
+    const closed = once(socket, 'close')
+    socket.write('0\r\n\r\n')
+    while (!answer.includes('0\r\n\r\n')) await once(socket, 'data')
+    t.match(answer, /"finished"/)
+    socket.write(
+      'POST /account/sign-in HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{',
+    )
+    await closed
+    t.equal(parseAnswer(answer.slice(answer.indexOf('0\r\n\r\n') + 5)).status, 408)
+  })
+
+  t.test('a silent client is let go of', async t => {
+    const app = await build(t)
+    app.server.setTimeout(300)
+    const { request, results, ended } = await openImport(t, app)
+    request.write(user())
+    await results(1)
+    await ended
+    t.notMatch((await results(1)).at(-1), { status: 'finished' })
+  })
+
+  t.test('of a body that is cut the whole lines are imported, and the log has no error', async t => {
+    const logs = logCapture()
+    const app = await build(t, { logStream: logs.stream })
+    const gone = once(app.server, 'request').then(([, response]) => once(response, 'close'))
+    const { request, results } = await openImport(t, app)
+    const [whole, cut] = [freshEmail(), freshEmail()]
+    request.write(`${toLines([{ email: whole }])}{"email":"${cut}"}`)
+    await results(1)
+    request.destroy()
+    await gone
+    await app.services.storage.ping()
+    t.equal(await app.services.users.count({ email: whole }), 1)
+    t.equal(await app.services.users.count({ email: cut }), 0)
+    t.notOk(logs.records().some(({ level }) => Number(level) >= 40))
+  })
+
+  t.test('a stop ends it behind the last line that is on disk, also where the client is silent', async t => {
+    const app = await build(t)
+    const { request, results, ended } = await openImport(t, app)
+    request.write(user())
+    await results(1)
+    await app.drain()
+    const errors = { global: ['This instance is shutting down'] }
+    t.match((await results(2)).at(-1), { status: 'stopped', created: 1, exists: 0, failed: 0, errors })
+    request.end(user())
+    await app.close()
+    await ended
+    t.equal((await results(3)).length, 2, 'and nothing more was read')
+  })
+
+  t.test(
+    'a store that fails half-way ends it: what is told of is there, the rest is to be repeated',
+    async t => {
+      const logs = logCapture()
+      const app = await build(t, { logStream: logs.stream })
+      const { request, results } = await openImport(t, app)
+      request.write(user())
+      await results(1)
+      await app.services.storage.close()
+      request.end(`${user()}${user()}`)
+      const errors = { global: ['The store is not available, try again'] }
+      t.match((await results(2)).slice(1), [{ status: 'stopped', created: 1, exists: 0, failed: 0, errors }])
+      const lines = logs.records().filter(({ route }) => route === IMPORT)
+      t.match(lines, [{ level: 50, method: 'POST', route: IMPORT, status: 200, msg: errors.global[0] }])
+      t.equal(lines.length, 1, 'logged once')
+    },
+  )
+
+  t.test('whoever does not read the results is not read on either, and loses nothing', async t => {
+    const app = await build(t)
+    let most = 0
+    app.server.on('request', (_request, response) => {
+      const timer = setInterval(() => {
+        most = Math.max(most, response.writableLength)
+      }, 5)
+      response.on('close', () => clearInterval(timer))
+    })
+    const { request, response } = await openImport(t, app)
+    const count = 100_000
+    const sent = once(request, 'finish').then(() => 'all sent')
+    request.end('{}\n'.repeat(count))
+    const answer = await response
+    answer.pause()
+    await Promise.race([sent, delay(500)])
+    let text = ''
+    for await (const chunk of answer) text += chunk
+    const all = fromLines(text)
+    t.equal(all.length, count + 1)
+    t.strictSame(all.at(-1), { status: 'finished', created: 0, exists: 0, failed: count })
+    t.ok(most < 200_000, `at most ${most} bytes waited for the client`)
+  })
+
+  t.test('a refused caller’s body is not read', async t => {
+    const app = await build(t)
+    const headers = { ...asAdmin, 'x-admin-key': 'wrong', 'content-type': 'application/x-ndjson' }
+    const answer = await app.inject({ method: 'POST', url: IMPORT, headers, payload: user() })
+    globalErrorOf(t, answer, 401)
+    t.equal(await app.services.users.count({}), 0)
+  })
+})
