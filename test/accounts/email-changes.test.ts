@@ -42,12 +42,12 @@ await onEveryEngine(t, async (t, { build }) => {
     const mails = mailbox(app)
     const user = await signUp(app)
     const email = freshEmail('new')
-    const answer = await changeEmail(app, user.token, {
+    const response = await changeEmail(app, user.token, {
       email: ` ${email.toUpperCase()}`,
       password: PASSWORD,
     })
-    t.equal(answer.statusCode, 202)
-    t.strictSame(answer.json(), { status: 'accepted' })
+    t.equal(response.statusCode, 202)
+    t.strictSame(response.json(), { status: 'accepted' })
     const token = await mails.token(email, 'newEmail')
     const [told] = await mails.to(user.email, 'emailChangeRequested')
     t.match(told?.text, email, 'the old address is told at once')
@@ -80,16 +80,16 @@ await onEveryEngine(t, async (t, { build }) => {
     const url = `/account/verify-email?token=${user.change}`
     t.ok((await call(app, 'HEAD', url)).statusCode < 400)
     t.equal((await accountOf(app, user.token)).email, user.email, 'HEAD changes nothing')
-    const answer = await call(app, 'GET', url, undefined, HTML)
-    t.equal(answer.statusCode, 303)
-    t.equal(answer.headers.location, app.config.webUrl)
+    const response = await call(app, 'GET', url, undefined, HTML)
+    t.equal(response.statusCode, 303)
+    t.equal(response.headers.location, app.config.webUrl)
     t.equal((await signIn(app, user.newEmail)).statusCode, 200)
   })
 
   t.test('a wrong password, and every bad input, is refused by name (400)', async t => {
     const user = await signUp(app)
     const email = freshEmail()
-    const refusals: [object, string[]][] = [
+    const rejections: [object, string[]][] = [
       [{ email, password: 'not the pass phrase' }, ['password']],
       [{ email, password: '' }, ['password']],
       [{ email, password: 'x'.repeat(10_000) }, ['password']],
@@ -104,9 +104,9 @@ await onEveryEngine(t, async (t, { build }) => {
       [{ email: user.email, password: PASSWORD }, ['email']],
       [{ email: ` ${user.email.toUpperCase()} `, password: PASSWORD }, ['email']],
     ]
-    for (const [payload, fields] of refusals) {
-      const answer = await changeEmail(app, user.token, payload)
-      errorsAt(t, answer, 400, fields, JSON.stringify(payload).slice(0, 60))
+    for (const [payload, fields] of rejections) {
+      const response = await changeEmail(app, user.token, payload)
+      errorsAt(t, response, 400, fields, JSON.stringify(payload).slice(0, 60))
     }
     t.equal((await accountOf(app, user.token)).email, user.email)
   })
@@ -197,9 +197,9 @@ await onEveryEngine(t, async (t, { build }) => {
     const change = (email: string) => changeEmail(app, user.token, { email, password: PASSWORD })
     for (let asked = 0; asked < 5; asked += 1) t.equal((await change(freshEmail())).statusCode, 202)
     const [spared, later] = [freshEmail(), freshEmail()]
-    const refused = await change(spared)
-    globalErrorOf(t, refused, 429)
-    t.ok(Number(refused.headers['retry-after']) > 0)
+    const rejected = await change(spared)
+    globalErrorOf(t, rejected, 429)
+    t.ok(Number(rejected.headers['retry-after']) > 0)
     t.equal((await resend(app, user.token)).statusCode, 202, 'each kind has its own count')
     clock.advance(HOUR)
     t.equal((await change(later)).statusCode, 202)

@@ -28,11 +28,11 @@ await onEveryEngine(t, async (t, { build }) => {
     const user = await signUp(app)
     t.equal((await accountOf(app, user.token)).emailVerified, false)
     const token = await mails.token(user.email, 'verification')
-    const answer = await verify(app, token)
-    isPrivateJson(t, answer, 200)
-    hasShape(t, answer.json(), ACCOUNT)
-    t.match(answer.json(), { id: user.id, email: user.email, emailVerified: true })
-    t.equal(answer.headers['set-cookie'], undefined, 'nobody is signed in by it')
+    const response = await verify(app, token)
+    isPrivateJson(t, response, 200)
+    hasShape(t, response.json(), ACCOUNT)
+    t.match(response.json(), { id: user.id, email: user.email, emailVerified: true })
+    t.equal(response.headers['set-cookie'], undefined, 'nobody is signed in by it')
     t.equal((await accountOf(app, user.token)).emailVerified, true, 'seen at once')
     errorsAt(t, await verify(app, token), 400, ['token'], 'a second time')
     t.equal((await accountOf(app, user.token)).emailVerified, true)
@@ -42,11 +42,11 @@ await onEveryEngine(t, async (t, { build }) => {
     for (const headers of [HTML, { accept: '*/*' }]) {
       const user = await signUp(app)
       const token = await mails.token(user.email, 'verification')
-      const answer = await follow(token, headers)
-      t.equal(answer.statusCode, 303)
-      t.equal(answer.headers.location, WEB_URL)
-      t.equal(answer.headers['cache-control'], 'no-store')
-      t.equal(answer.headers['set-cookie'], undefined)
+      const response = await follow(token, headers)
+      t.equal(response.statusCode, 303)
+      t.equal(response.headers.location, WEB_URL)
+      t.equal(response.headers['cache-control'], 'no-store')
+      t.equal(response.headers['set-cookie'], undefined)
       t.equal((await accountOf(app, user.token)).emailVerified, true)
       const again = await follow(token)
       t.equal(again.statusCode, 303, 'a browser is told on the page')
@@ -73,9 +73,9 @@ await onEveryEngine(t, async (t, { build }) => {
     const user = await signUp(app)
     const token = await mails.token(user.email, 'verification')
     for (const headers of [HTML, {}]) {
-      const answer = await call(app, 'HEAD', `/account/verify-email?token=${token}`, undefined, headers)
-      t.ok(answer.statusCode < 400, `HEAD answers ${answer.statusCode}`)
-      t.equal(answer.body, '')
+      const response = await call(app, 'HEAD', `/account/verify-email?token=${token}`, undefined, headers)
+      t.ok(response.statusCode < 400, `HEAD answers ${response.statusCode}`)
+      t.equal(response.body, '')
       t.equal((await accountOf(app, user.token)).emailVerified, false)
     }
     t.equal((await follow(token)).headers.location, WEB_URL)
@@ -132,8 +132,8 @@ await onEveryEngine(t, async (t, { build }) => {
 
   t.test('whatever is no token is refused under token (400)', async t => {
     for (const token of NO_TOKENS) {
-      const answer = await verify(app, token)
-      errorsAt(t, answer, 400, ['token'], `${JSON.stringify(token)?.slice(0, 40)}`)
+      const response = await verify(app, token)
+      errorsAt(t, response, 400, ['token'], `${JSON.stringify(token)?.slice(0, 40)}`)
     }
     for (const query of [
       '',
@@ -188,9 +188,9 @@ await onEveryEngine(t, async (t, { build }) => {
   t.test('resend mails another token (DESIGN §9: verify-email/resend)', async t => {
     const user = await signUp(app)
     globalErrorOf(t, await call(app, 'POST', '/account/verify-email/resend'), 401)
-    const answer = await resend(app, user.token)
-    t.equal(answer.statusCode, 202)
-    t.strictSame(answer.json(), { status: 'accepted' })
+    const response = await resend(app, user.token)
+    t.equal(response.statusCode, 202)
+    t.strictSame(response.json(), { status: 'accepted' })
     const tokens = (await mails.to(user.email, 'verification', 2)).map(tokenIn)
     t.not(tokens[0], tokens[1])
     t.equal((await verify(app, tokens[1])).statusCode, 200)
@@ -202,9 +202,9 @@ await onEveryEngine(t, async (t, { build }) => {
     const mails = mailbox(app)
     const [user, other] = [await signUp(app), await signUp(app)]
     for (let sent = 1; sent < 5; sent += 1) t.equal((await resend(app, user.token)).statusCode, 202)
-    const refused = await resend(app, user.token)
-    globalErrorOf(t, refused, 429)
-    t.ok(Number(refused.headers['retry-after']) > 0, 'it says when')
+    const rejected = await resend(app, user.token)
+    globalErrorOf(t, rejected, 429)
+    t.ok(Number(rejected.headers['retry-after']) > 0, 'it says when')
     t.equal((await resend(app, other.token)).statusCode, 202, 'each account has its own count')
     clock.advance(HOUR)
     t.equal((await resend(app, user.token)).statusCode, 202, 'an hour later')
@@ -238,8 +238,8 @@ await onEveryEngine(t, async (t, { build }) => {
   t.test('a verification wants nobody signed in, and signs nobody out', async t => {
     const [user, other] = [await signUp(app), await signUp(app)]
     const token = await mails.token(user.email, 'verification')
-    const answer = await call(app, 'POST', '/account/verify-email', { token }, bearer(other.token))
-    t.match(answer.json(), { id: user.id, emailVerified: true }, 'whoever brings it')
+    const response = await call(app, 'POST', '/account/verify-email', { token }, bearer(other.token))
+    t.match(response.json(), { id: user.id, emailVerified: true }, 'whoever brings it')
     t.equal((await accountOf(app, other.token)).emailVerified, false)
     t.equal((await accountOf(app, user.token)).id, user.id)
   })

@@ -202,14 +202,14 @@ await onEveryEngine(t, async (t, { build }) => {
     const { token, id } = await signUp(app)
     for (const [message, emails] of Object.entries({ ...NO_EMAILS, ...UNDELIVERABLE }))
       for (const email of [emails.at(-1) ?? '', `  ${emails[0]?.toUpperCase()}`]) {
-        for (const [way, answer] of [
+        for (const [way, response] of [
           ['sign-up', await call(app, 'POST', '/account/sign-up', { email, password: PASSWORD })],
           ['change', await changeEmail(app, token, { email, password: PASSWORD })],
           ['admin', await postUser(app, { email })],
           ['admin change', await updateUser(app, id, { email })],
         ] as const) {
-          t.equal(answer.statusCode, 400, `${way}: ${JSON.stringify(email)}`)
-          t.strictSame(answer.json(), { errors: { email: [message] } })
+          t.equal(response.statusCode, 400, `${way}: ${JSON.stringify(email)}`)
+          t.strictSame(response.json(), { errors: { email: [message] } })
         }
         t.match(await importLine({ email }), { status: 'failed', errors: { email: [message] } })
       }
@@ -226,9 +226,9 @@ await onEveryEngine(t, async (t, { build }) => {
     }
     for (const [message, emails] of Object.entries(NO_EMAILS))
       for (const email of emails)
-        for (const answer of [await signIn(app, email), await forgot(app, email)]) {
-          t.equal(answer.statusCode, 400)
-          t.strictSame(answer.json(), { errors: { email: [message] } })
+        for (const response of [await signIn(app, email), await forgot(app, email)]) {
+          t.equal(response.statusCode, 400)
+          t.strictSame(response.json(), { errors: { email: [message] } })
         }
   })
 
@@ -238,7 +238,7 @@ await onEveryEngine(t, async (t, { build }) => {
       const firstName = names[0]
       const lastName = names.at(-1)
       const body = { errors: { firstName: [message], lastName: [message] } }
-      for (const [way, answer] of [
+      for (const [way, response] of [
         [
           'sign-up',
           await call(app, 'POST', '/account/sign-up', {
@@ -252,8 +252,8 @@ await onEveryEngine(t, async (t, { build }) => {
         ['admin', await postUser(app, { email: freshEmail(), firstName, lastName })],
         ['admin change', await updateUser(app, id, { firstName, lastName })],
       ] as const) {
-        t.equal(answer.statusCode, 400, way)
-        t.strictSame(answer.json(), body, way)
+        t.equal(response.statusCode, 400, way)
+        t.strictSame(response.json(), body, way)
       }
       t.match(await importLine({ email: freshEmail(), firstName, lastName }), { status: 'failed', ...body })
     }

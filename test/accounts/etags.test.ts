@@ -1,6 +1,6 @@
 /** ETag and If-Match (DESIGN §9; RFC 9110 §8.8.3, §13.1.1): a change meant for what was read, on both routes that change a user. */
 import t from 'tap'
-import { createUser, impersonate, NOBODY, postUser } from '../support/admin-routes.ts'
+import { createUser, impersonate, postUser, UNKNOWN_ID } from '../support/admin-routes.ts'
 import { asAdmin, bearer, freshEmail, manualClock, PASSWORD, signIn, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
@@ -41,12 +41,12 @@ await onEveryEngine(t, async (t, { build }) => {
     const headers = bearer(token)
     const tag = await tagOf(id)
     t.match(tag, STRONG)
-    for (const answer of [
+    for (const response of [
       await app.inject({ url: '/account', headers }),
       await app.inject({ method: 'HEAD', url: '/account', headers }),
       await app.inject({ method: 'HEAD', url: `/admin/users/${id}`, headers: asAdmin }),
     ])
-      t.equal(answer.headers.etag, tag)
+      t.equal(response.headers.etag, tag)
     for (const change of doorsOf({ id, token })) {
       const changed = await change(undefined, { firstName: 'Changed' })
       t.match(changed.headers.etag, STRONG)
@@ -68,9 +68,9 @@ await onEveryEngine(t, async (t, { build }) => {
       const admin = (payload: Record<string, unknown>) =>
         put(`/admin/users/${id}`, asAdmin, undefined, payload)
       const signedIn = async (password?: string) => {
-        const answer = await signIn(app, email, password)
-        token = answer.json().accessToken
-        return answer
+        const response = await signIn(app, email, password)
+        token = response.json().accessToken
+        return response
       }
       const steps: Record<string, () => Promise<{ statusCode: number; json(): Record<string, unknown> }>> = {
         'a request': () => app.inject({ url: '/account', headers: bearer(token) }),
@@ -93,30 +93,30 @@ await onEveryEngine(t, async (t, { build }) => {
           return send('POST', '/account/verify-email', { token: wanted })
         },
         'a wish for a reset': async () => {
-          const answer = await send('POST', '/account/forgot-password', { email })
+          const response = await send('POST', '/account/forgot-password', { email })
           t.context.reset = await mails.token(email, 'passwordReset')
-          return answer
+          return response
         },
         'a reset': async () => {
           const payload = { token: t.context.reset, password: `${PASSWORD} 2` }
-          const answer = await send('POST', '/account/reset-password', payload)
-          token = answer.json().accessToken
-          return answer
+          const response = await send('POST', '/account/reset-password', payload)
+          token = response.json().accessToken
+          return response
         },
         'another password': async () => {
           const payload = { currentPassword: `${PASSWORD} 2`, newPassword: `${PASSWORD} 3` }
-          const answer = await send('PUT', '/account/password', payload)
-          token = answer.json().accessToken
-          return answer
+          const response = await send('PUT', '/account/password', payload)
+          token = response.json().accessToken
+          return response
         },
         'a sign-out': () => send('POST', '/account/sign-out'),
       }
       const tags = new Map<string, string>()
       const seen = async () => {
-        const answer = await get(id)
+        const response = await get(id)
         return {
-          tag: String(answer.headers.etag),
-          view: JSON.stringify({ ...answer.json(), lastRequestAt: null }),
+          tag: String(response.headers.etag),
+          view: JSON.stringify({ ...response.json(), lastRequestAt: null }),
         }
       }
       let before = await seen()
@@ -193,12 +193,12 @@ await onEveryEngine(t, async (t, { build }) => {
   t.test('an unknown user is a 404 whatever If-Match says; bad input is a 400 before a 412', async t => {
     const { id } = await createUser(app)
     for (const ifMatch of ['*', '"1"', 'W/"1"', '"foreign"'])
-      globalErrorOf(t, await put(`/admin/users/${NOBODY}`, asAdmin, ifMatch, { lastName: 'x' }), 404)
+      globalErrorOf(t, await put(`/admin/users/${UNKNOWN_ID}`, asAdmin, ifMatch, { lastName: 'x' }), 404)
     errorsAt(t, await put(`/admin/users/${id}`, asAdmin, '"foreign"', { lastName: 5 }), 400, ['lastName'])
     const headers = { 'if-match': '"1"' }
     const url = `/admin/users/${id}`
-    const refusal = await app.inject({ method: 'PUT', url, headers, payload: { lastName: 'x' } })
-    globalErrorOf(t, refusal, 401, 'the gate first')
+    const rejection = await app.inject({ method: 'PUT', url, headers, payload: { lastName: 'x' } })
+    globalErrorOf(t, rejection, 401, 'the gate first')
   })
 
   t.test('a stale tag comes before a taken e-mail, and ends no session', async t => {
@@ -216,11 +216,11 @@ await onEveryEngine(t, async (t, { build }) => {
     for (let round = 0; round < 100; round += 1) {
       const tag = await tagOf(user.id)
       const doors = [round % 2 ? account : admin, round % 3 ? admin : account]
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         doors.map((put, index) => put(tag, { lastName: `${round}.${index}` })),
       )
-      t.strictSame(answers.map(({ statusCode }) => statusCode).sort(), [200, 412], `round ${round}`)
-      const winner = answers.findIndex(({ statusCode }) => statusCode === 200)
+      t.strictSame(responses.map(({ statusCode }) => statusCode).sort(), [200, 412], `round ${round}`)
+      const winner = responses.findIndex(({ statusCode }) => statusCode === 200)
       t.equal((await get(user.id)).json().lastName, `${round}.${winner}`, `round ${round}: the winner's`)
     }
   })

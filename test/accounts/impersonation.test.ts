@@ -1,6 +1,6 @@
 /** POST /admin/users/:id/impersonate (DESIGN §9): an administrator acts as a user, for an hour, and it shows. */
 import t from 'tap'
-import { allEvents, createUser, impersonate, NOBODY } from '../support/admin-routes.ts'
+import { allEvents, createUser, impersonate, UNKNOWN_ID } from '../support/admin-routes.ts'
 import {
   ADMIN_KEY,
   accountStatus,
@@ -114,7 +114,7 @@ await onEveryEngine(t, async (t, { build }) => {
     const { id } = await createUser(app)
     await updateUser(app, id, { disabled: true })
     globalErrorOf(t, await impersonate(app, id), 403)
-    globalErrorOf(t, await impersonate(app, NOBODY), 404)
+    globalErrorOf(t, await impersonate(app, UNKNOWN_ID), 404)
     for (const bad of ['x', 'a%00b', '01890000-0000-7000-8000'])
       errorsAt(t, await impersonate(app, bad), 400, ['id'], bad)
     globalErrorOf(t, await impersonate(app, id, {}), 401, 'without the key')
@@ -125,14 +125,14 @@ await onEveryEngine(t, async (t, { build }) => {
   t.test('no impersonation that races with a disabling leaves a token that works', async t => {
     for (let round = 0; round < 20; round += 1) {
       const { id } = await createUser(app)
-      const answers = Array.from({ length: 4 }, () => impersonate(app, id))
+      const responses = Array.from({ length: 4 }, () => impersonate(app, id))
       for (let turn = 0; turn < round % 5; turn += 1) await new Promise(setImmediate)
       const disabled = updateUser(app, id, { disabled: true })
-      answers.push(impersonate(app, id))
+      responses.push(impersonate(app, id))
       t.equal((await disabled).statusCode, 200)
-      for (const answer of await Promise.all(answers)) {
-        t.ok(answer.statusCode === 201 || answer.statusCode === 403, answer.body)
-        const token = answer.json().accessToken
+      for (const response of await Promise.all(responses)) {
+        t.ok(response.statusCode === 201 || response.statusCode === 403, response.body)
+        const token = response.json().accessToken
         if (token !== undefined) t.equal(await accountStatus(app, token), 401, `round ${round}`)
       }
     }
@@ -149,14 +149,14 @@ await onEveryEngine(t, async (t, { build }) => {
       const act = (method: 'PUT' | 'POST' | 'DELETE', url: string, payload?: object) =>
         app.inject({ method, url, headers: bearer(acting), ...(payload && { payload }) })
       const spareId = (await sessionsOf(spare)).find((each: { current: boolean }) => each.current).id
-      const answers = [
+      const responses = [
         await act('PUT', '/account', { firstName: 'By another' }),
         await act('POST', '/account/verify-email/resend'),
         await act('DELETE', `/account/sessions/${spareId}`),
         await act('POST', '/account/sign-out'),
       ]
       t.strictSame(
-        answers.map(({ statusCode }) => statusCode),
+        responses.map(({ statusCode }) => statusCode),
         [200, 202, 204, 204],
       )
       const events = (await allEvents(app, { userId: id })).filter(event => !before.has(event.id))
@@ -190,8 +190,8 @@ await onEveryEngine(t, async (t, { build }) => {
       ['DELETE', '/account', { password: PASSWORD }],
     ] as const
     for (const [method, url, payload] of requests) {
-      const answer = await app.inject({ method, url, headers: bearer(acting), payload })
-      globalErrorOf(t, answer, 403, `${method} ${url}`)
+      const response = await app.inject({ method, url, headers: bearer(acting), payload })
+      globalErrorOf(t, response, 403, `${method} ${url}`)
     }
     t.strictSame(
       (await allEvents(app, { userId: id })).map(({ type }) => type),

@@ -144,31 +144,31 @@ await onEveryEngine(t, async (t, { build }) => {
     await forgot(app, user.email)
     const token = await mails.token(user.email, 'passwordReset')
     const local = user.email.slice(0, user.email.indexOf('@'))
-    const judged: [password: string, message: string][] = Object.entries(REFUSED).flatMap(
+    const checked: [password: string, message: string][] = Object.entries(REFUSED).flatMap(
       ([message, passwords]) => passwords.slice(-2).map((password): [string, string] => [password, message]),
     )
     for (const [password, message] of [
-      ...judged,
+      ...checked,
       [local.toUpperCase(), EMAIL],
       [user.email, EMAIL],
     ] as const) {
       const email = message === EMAIL ? user.email : freshEmail()
       const change = { currentPassword: PASSWORD, newPassword: password }
-      for (const [way, field, answer] of [
+      for (const [way, field, response] of [
         ['sign-up', 'password', await call(app, 'POST', '/account/sign-up', { email, password })],
         ['admin', 'password', await postUser(app, { email, password })],
         ['change', 'newPassword', await call(app, 'PUT', '/account/password', change, bearer(user.token))],
         ['reset', 'password', await reset(app, token, password)],
       ] as const) {
-        t.equal(answer.statusCode, 400, `${way}: ${JSON.stringify(password)}`)
-        t.strictSame(answer.json(), { errors: { [field]: [message] } })
+        t.equal(response.statusCode, 400, `${way}: ${JSON.stringify(password)}`)
+        t.strictSame(response.json(), { errors: { [field]: [message] } })
       }
     }
     t.equal((await signIn(app, user.email)).statusCode, 200)
     for (const password of [`it is ${local} who came`, ...ACCEPTED]) {
       const payload = { email: freshEmail(), password }
-      const answer = await call(app, 'POST', '/account/sign-up', payload)
-      t.equal(answer.statusCode, 201, `${password}: ${answer.body}`)
+      const response = await call(app, 'POST', '/account/sign-up', payload)
+      t.equal(response.statusCode, 201, `${password}: ${response.body}`)
     }
     t.equal((await reset(app, token, `it is ${local} who came`)).statusCode, 200, 'the token was not used up')
   })
@@ -179,9 +179,9 @@ await onEveryEngine(t, async (t, { build }) => {
     const change = (currentPassword: string, newPassword: string) =>
       call(app, 'PUT', '/account/password', { currentPassword, newPassword }, bearer(user.token))
     for (const newPassword of [composed, decomposed]) {
-      const answer = await change(composed, newPassword)
-      t.equal(answer.statusCode, 400)
-      t.strictSame(answer.json(), { errors: { newPassword: [CURRENT] } })
+      const response = await change(composed, newPassword)
+      t.equal(response.statusCode, 400)
+      t.strictSame(response.json(), { errors: { newPassword: [CURRENT] } })
     }
     const wrong = await change('no hen', 'no hen ever crossed')
     t.strictSame(wrong.json(), { errors: { currentPassword: ['is wrong'] } })

@@ -36,16 +36,16 @@ await onEveryEngine(t, async (t, { build }) => {
     const user = await forgetful()
     const second = (await signIn(app, user.email)).json().accessToken
     t.equal(await accountStatus(app, second), 200, 'asking changes nothing')
-    const answer = await reset(app, user.reset, NEW)
-    isPrivateJson(t, answer, 200)
-    const { accessToken, expiresAt, user: account } = answer.json()
-    t.strictSame(Object.keys(answer.json()).sort(), ['accessToken', 'expiresAt', 'user'])
+    const response = await reset(app, user.reset, NEW)
+    isPrivateJson(t, response, 200)
+    const { accessToken, expiresAt, user: account } = response.json()
+    t.strictSame(Object.keys(response.json()).sort(), ['accessToken', 'expiresAt', 'user'])
     hasShape(t, account, ACCOUNT)
     t.match(account, { id: user.id, emailVerified: true }, 'who reads the mail has the address')
     const like = (await signIn(app, user.email, NEW)).headers['set-cookie']
     const shape = (set: unknown) => String(set).replace(/=[^;]*;/, '=…;')
-    t.equal(shape(answer.headers['set-cookie']), shape(like), 'the cookie of a sign-in')
-    t.match(answer.headers['set-cookie'], `ACCESS_TOKEN=${accessToken};`)
+    t.equal(shape(response.headers['set-cookie']), shape(like), 'the cookie of a sign-in')
+    t.match(response.headers['set-cookie'], `ACCESS_TOKEN=${accessToken};`)
     t.ok(Date.parse(expiresAt) > Date.now())
     t.equal(await accountStatus(app, accessToken), 200)
     for (const token of [user.token, second]) t.equal(await accountStatus(app, token), 401, 'all others end')
@@ -105,8 +105,8 @@ await onEveryEngine(t, async (t, { build }) => {
     const email = freshEmail('melchior')
     const user = await forgetful({ email })
     const local = email.slice(0, email.indexOf('@'))
-    const refused = ['short', 'password', 'x'.repeat(129), email, local.toUpperCase()]
-    for (const password of [...refused, null, 7, undefined]) {
+    const rejected = ['short', 'password', 'x'.repeat(129), email, local.toUpperCase()]
+    for (const password of [...rejected, null, 7, undefined]) {
       errorsAt(t, await reset(app, user.reset, password), 400, ['password'], `${password}`.slice(0, 40))
     }
     t.equal(await accountStatus(app, user.token), 200)

@@ -41,9 +41,9 @@ await onEveryEngine(t, async (t, { build }) => {
     const statuses = await exhaust(() => forgot(app, freshEmail()))
     t.strictSame(statuses, Array(17).fill(202), 'counted together')
     for (const [name, attempt] of attempts) {
-      const refused = await attempt(app)
-      globalErrorOf(t, refused, 429, name)
-      t.ok(Number(refused.headers['retry-after']) > 0, name)
+      const rejected = await attempt(app)
+      globalErrorOf(t, rejected, 429, name)
+      t.ok(Number(rejected.headers['retry-after']) > 0, name)
     }
     t.equal(await accountStatus(app, user.token), 200, 'nothing else is refused')
     t.equal((await signIn(app, user.email)).statusCode, 200)
@@ -71,8 +71,8 @@ await onEveryEngine(t, async (t, { build }) => {
     const user = await signUp(app)
     let { token } = user
     let password = PASSWORD
-    const strangers = Array.from({ length: 12 }, () => freshEmail('stranger'))
-    for (const [index, email] of strangers.entries()) {
+    const otherUsers = Array.from({ length: 12 }, () => freshEmail('stranger'))
+    for (const [index, email] of otherUsers.entries()) {
       await changeEmail(app, token, { email, password })
       // A change of the password ends the changes that wait.
       const newPassword = `${NEW} ${index}`

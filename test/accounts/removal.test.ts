@@ -33,8 +33,8 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     const user = await signUp(app)
     const second = (await signIn(app, user.email)).json().accessToken
     for (const token of [user.token, second]) t.equal(await accountStatus(app, token), 200)
-    const answer = await remove(app, user.token, { password: PASSWORD })
-    t.strictSame([answer.statusCode, answer.body], [204, ''])
+    const response = await remove(app, user.token, { password: PASSWORD })
+    t.strictSame([response.statusCode, response.body], [204, ''])
     for (const token of [user.token, second, user.token]) t.equal(await accountStatus(app, token), 401)
     t.equal((await remove(app, user.token, { password: PASSWORD })).statusCode, 401)
     t.equal((await signIn(app, user.email)).statusCode, 401)
@@ -77,14 +77,15 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
 
   t.test('a wrong password, and every bad input, is refused, and nothing happens', async t => {
     const user = await signUp(app)
-    const refusals: [object, string[]][] = [
+    const rejections: [object, string[]][] = [
       [{ password: 'not the pass phrase' }, ['password']],
       [{ password: '' }, ['password']],
       [{ password: 7 }, ['password']],
       [{}, ['password']],
       [{ password: PASSWORD, sure: true }, ['sure']],
     ]
-    for (const [payload, fields] of refusals) errorsAt(t, await remove(app, user.token, payload), 400, fields)
+    for (const [payload, fields] of rejections)
+      errorsAt(t, await remove(app, user.token, payload), 400, fields)
     globalErrorOf(t, await call(app, 'DELETE', '/account', undefined, bearer(user.token)), 400)
     globalErrorOf(t, await call(app, 'DELETE', '/account', { password: PASSWORD }), 401)
     const headers = { ...cookie(user.token), 'sec-fetch-site': 'cross-site' }

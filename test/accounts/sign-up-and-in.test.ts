@@ -181,8 +181,8 @@ await onEveryEngine(t, async (t, { build }) => {
 
   t.test('simultaneous changes of one account lose none of them (DESIGN §4)', async t => {
     const { token } = await signUp(app)
-    const answers = await Promise.all([put(token, { firstName: 'One' }), put(token, { lastName: 'Two' })])
-    for (const answer of answers) t.equal(answer.statusCode, 200)
+    const responses = await Promise.all([put(token, { firstName: 'One' }), put(token, { lastName: 'Two' })])
+    for (const response of responses) t.equal(response.statusCode, 200)
     t.match(await account(token), { firstName: 'One', lastName: 'Two' })
   })
 

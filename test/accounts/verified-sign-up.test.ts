@@ -78,9 +78,9 @@ await onEveryEngine(t, async (t, { build }) => {
     const email = freshEmail()
     t.equal((await ask(app, email)).statusCode, 202)
     const token = await mails.token(email, 'verification')
-    const refused = await signIn(app, email)
-    t.match(globalErrorOf(t, refused, 403), /verified/)
-    t.equal(refused.headers['set-cookie'], undefined)
+    const rejected = await signIn(app, email)
+    t.match(globalErrorOf(t, rejected, 403), /verified/)
+    t.equal(rejected.headers['set-cookie'], undefined)
     const wrong = await signIn(app, email, NEW)
     t.equal(wrong.body, (await signIn(app, freshEmail(), NEW)).body, 'who guesses learns nothing')
     t.equal(wrong.statusCode, 401)
@@ -94,9 +94,9 @@ await onEveryEngine(t, async (t, { build }) => {
     const email = freshEmail()
     await ask(app, email)
     t.strictSame((await forgot(app, email)).json(), { status: 'accepted' })
-    const answer = await reset(app, await mails.token(email, 'passwordReset'), NEW)
-    t.match(answer.json(), { user: { email, emailVerified: true } })
-    t.equal(await accountStatus(app, answer.json().accessToken), 200)
+    const response = await reset(app, await mails.token(email, 'passwordReset'), NEW)
+    t.match(response.json(), { user: { email, emailVerified: true } })
+    t.equal(await accountStatus(app, response.json().accessToken), 200)
     t.equal((await signIn(app, email, NEW)).statusCode, 200)
   })
 
@@ -146,14 +146,14 @@ await onEveryEngine(t, async (t, { build }) => {
 
   t.test('of many sign-ups at once with one address one makes an account', async t => {
     const email = freshEmail()
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 20 }, (_, index) => ask(app, email, { password: `${PASSWORD} ${index}` })),
     )
-    t.ok(answers.every(({ statusCode, body }) => statusCode === 202 && body === answers[0]?.body))
+    t.ok(responses.every(({ statusCode, body }) => statusCode === 202 && body === responses[0]?.body))
     t.equal((await listed(app, email)).length, 1)
     t.equal((await verify(app, await mails.token(email, 'verification'))).statusCode, 200)
     let right = 0
-    for (const index of answers.keys())
+    for (const index of responses.keys())
       if ((await signIn(app, email, `${PASSWORD} ${index}`)).statusCode === 200) right += 1
     t.equal(right, 1, 'with one of the passwords')
   })
@@ -186,8 +186,8 @@ t.test('the answer waits for nothing that only an address with an account needs'
   t.teardown(() => lock.end())
   await lock.query('BEGIN')
   await lock.query('SELECT FROM users WHERE email = $1 FOR UPDATE', [holder])
-  const answer = await changeEmail(app, accessToken, { email: holder, password: PASSWORD })
-  t.equal(answer.statusCode, 202)
+  const response = await changeEmail(app, accessToken, { email: holder, password: PASSWORD })
+  t.equal(response.statusCode, 202)
   await lock.query('COMMIT')
   t.ok(await mails.token(holder, 'accountExists'))
 })

@@ -3,7 +3,7 @@
 import { hashSync } from '@node-rs/argon2'
 import bcrypt from 'bcryptjs'
 import t from 'tap'
-import { createUser, impersonate, NOBODY, postUser } from '../support/admin-routes.ts'
+import { createUser, impersonate, postUser, UNKNOWN_ID } from '../support/admin-routes.ts'
 import { asAdmin, bearer, freshEmail, manualClock, PASSWORD, signIn, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
@@ -40,7 +40,8 @@ await onEveryEngine(t, async (t, { build }) => {
   const iso = () => new Date(clock.now()).toISOString()
   const app = await build(t, { clock: clock.now })
   const mails = mailbox(app)
-  const statuses = (answers: { statusCode: number }[]) => answers.map(({ statusCode }) => statusCode).sort()
+  const statuses = (responses: { statusCode: number }[]) =>
+    responses.map(({ statusCode }) => statusCode).sort()
   const get = (id: string) => app.inject({ url: `/admin/users/${id}`, headers: asAdmin })
   const post = (payload: Record<string, unknown>) => postUser(app, payload)
   const send = (url: string, payload: Record<string, unknown>) => app.inject({ method: 'POST', url, payload })
@@ -221,7 +222,7 @@ await onEveryEngine(t, async (t, { build }) => {
       ['emailVerified', 'true', 1, null, ''],
       ['email', null, 5, '', 'x', `a\0${email}`, `${'x'.repeat(250)}@example.com`],
       ['disabled', true],
-      ['id', NOBODY],
+      ['id', UNKNOWN_ID],
       ['createdAt', '2020-01-01T00:00:00.000Z'],
     ] as [string, ...unknown[]][])
       for (const value of values)
@@ -237,10 +238,10 @@ await onEveryEngine(t, async (t, { build }) => {
     for (const taken of [email, email.toUpperCase(), ` ${email}`])
       errorsAt(t, await post({ email: taken }), 409, ['email'], taken)
     const wanted = freshEmail('wanted')
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 50 }, (_, index) => post({ email: index % 2 ? wanted : wanted.toUpperCase() })),
     )
-    t.strictSame(statuses(answers), [201, ...Array<number>(49).fill(409)])
+    t.strictSame(statuses(responses), [201, ...Array<number>(49).fill(409)])
   })
 
   t.test('where e-mails have to be verified, an account that is opened as such signs in', async t => {

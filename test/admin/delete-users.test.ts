@@ -1,6 +1,6 @@
 /** DELETE /admin/users/:id (DESIGN §9): accounts that administrators remove, with all that is theirs. */
 import t from 'tap'
-import { createUser, deleteUser, impersonate, NOBODY, postUser } from '../support/admin-routes.ts'
+import { createUser, deleteUser, impersonate, postUser, UNKNOWN_ID } from '../support/admin-routes.ts'
 import { accountStatus, asAdmin, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
@@ -9,7 +9,8 @@ import { mailbox } from '../support/mailbox.ts'
 await onEveryEngine(t, async (t, { build }) => {
   const app = await build(t)
   const mails = mailbox(app)
-  const statuses = (answers: { statusCode: number }[]) => answers.map(({ statusCode }) => statusCode).sort()
+  const statuses = (responses: { statusCode: number }[]) =>
+    responses.map(({ statusCode }) => statusCode).sort()
   const get = (id: string) => app.inject({ url: `/admin/users/${id}`, headers: asAdmin })
   const send = (url: string, payload: Record<string, unknown>) => app.inject({ method: 'POST', url, payload })
 
@@ -24,14 +25,14 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(response.statusCode, 204)
     t.equal(response.body, '')
     for (const one of [token, second]) t.equal(await accountStatus(app, one), 401, 'at once')
-    for (const answer of [
+    for (const response of [
       await deleteUser(app, id),
       await get(id),
       await updateUser(app, id, { firstName: 'x' }),
       await impersonate(app, id),
       await app.inject({ method: 'DELETE', url: `/admin/users/${id}/sessions`, headers: asAdmin }),
     ])
-      globalErrorOf(t, answer, 404, `${answer.raw.req.method}`)
+      globalErrorOf(t, response, 404, `${response.raw.req.method}`)
     for (const url of [`/admin/users?ids=${id}`, `/admin/users?email=${email}`])
       t.strictSame((await app.inject({ url, headers: asAdmin })).json().results, [])
     errorsAt(t, await signIn(app, email), 401, ['credentials'])
@@ -44,12 +45,12 @@ await onEveryEngine(t, async (t, { build }) => {
   })
 
   t.test('what is no user is a 404, what is no id a 400; of ten at once one deletes', async t => {
-    globalErrorOf(t, await deleteUser(app, NOBODY), 404)
+    globalErrorOf(t, await deleteUser(app, UNKNOWN_ID), 404)
     for (const id of ['x', '01890000-0000-7000-8000', 'a%00b'])
       errorsAt(t, await deleteUser(app, id), 400, ['id'], id)
     const { id } = await createUser(app)
-    const answers = await Promise.all(Array.from({ length: 10 }, () => deleteUser(app, id)))
-    t.strictSame(statuses(answers), [204, ...Array<number>(9).fill(404)])
+    const responses = await Promise.all(Array.from({ length: 10 }, () => deleteUser(app, id)))
+    t.strictSame(statuses(responses), [204, ...Array<number>(9).fill(404)])
   })
 
   t.test('no sign-in that races with a deletion leaves a token that works', async t => {
@@ -57,10 +58,10 @@ await onEveryEngine(t, async (t, { build }) => {
       const { id, email } = await signUp(app)
       const before = Array.from({ length: 4 }, () => signIn(app, email))
       for (let turn = 0; turn < round * 4; turn += 1) await new Promise(setImmediate)
-      const answers = await Promise.all([deleteUser(app, id), ...before, signIn(app, email)])
-      t.equal(answers.shift()?.statusCode, 204)
-      for (const answer of answers) t.match(String(answer.statusCode), /^(200|401)$/, answer.body)
-      const tokens: string[] = answers.flatMap(answer => answer.json().accessToken ?? [])
+      const responses = await Promise.all([deleteUser(app, id), ...before, signIn(app, email)])
+      t.equal(responses.shift()?.statusCode, 204)
+      for (const response of responses) t.match(String(response.statusCode), /^(200|401)$/, response.body)
+      const tokens: string[] = responses.flatMap(response => response.json().accessToken ?? [])
       for (const token of tokens) t.equal(await accountStatus(app, token), 401, `round ${round}`)
     }
   })

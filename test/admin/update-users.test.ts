@@ -21,7 +21,7 @@ await onEveryEngine(t, async (t, { build }) => {
   const iso = () => new Date(clock.now()).toISOString()
   const app = await build(t, { clock: clock.now, env: { RATE_LIMIT: 'off' } })
 
-  const NOBODY = '01890000-0000-7000-8000-000000000000'
+  const UNKNOWN_ID = '01890000-0000-7000-8000-000000000000'
   const update = (id: string, payload: Record<string, unknown>) => updateUser(app, id, payload)
   const stored = async (email: string) =>
     (await app.inject({ url: `/admin/users?email=${encodeURIComponent(email)}`, headers: asAdmin })).json()
@@ -30,7 +30,8 @@ await onEveryEngine(t, async (t, { build }) => {
     (await app.inject({ url: '/account', headers: bearer(token) })).json()
   const register = (email: string) =>
     app.inject({ method: 'POST', url: '/account/sign-up', payload: { email, password: PASSWORD } })
-  const statuses = (answers: { statusCode: number }[]) => answers.map(({ statusCode }) => statusCode).sort()
+  const statuses = (responses: { statusCode: number }[]) =>
+    responses.map(({ statusCode }) => statusCode).sort()
 
   t.test('every property can be changed alone, and the answer is the AdminUser (DESIGN §4)', async t => {
     const { id, email } = await signUp(app, { firstName: 'Before', lastName: 'Before' })
@@ -74,7 +75,7 @@ await onEveryEngine(t, async (t, { build }) => {
   })
 
   t.test('a user who is not there is a 404, what is no id a 400 (§7.2, DESIGN §3)', async t => {
-    globalErrorOf(t, await update(NOBODY, { firstName: 'x' }), 404, 'unknown')
+    globalErrorOf(t, await update(UNKNOWN_ID, { firstName: 'x' }), 404, 'unknown')
     for (const id of ['01890000-0000-7000-8000', 'x', 'a%00b', '%F0%9F%98%80'])
       errorsAt(t, await update(id, { firstName: 'x' }), 400, ['id'], `no id at all: ${id}`)
   })
@@ -106,7 +107,7 @@ await onEveryEngine(t, async (t, { build }) => {
         ['disabled', 1, 0, 'true', 'false', '', null, []],
         ['emailVerified', 1, 0, 'true', '', null, {}],
         ['password', PASSWORD],
-        ['id', NOBODY],
+        ['id', UNKNOWN_ID],
         ['createdAt', '2020-01-01T00:00:00.000Z'],
         ['lastRequestAt', null],
       ] as [string, ...unknown[]][])
@@ -184,10 +185,10 @@ await onEveryEngine(t, async (t, { build }) => {
       const before = Array.from({ length: 6 }, () => signIn(app, email))
       for (let turn = 0; turn < round * 4; turn += 1) await new Promise(setImmediate)
       const disabling = update(id, { disabled: true })
-      const answers = await Promise.all([...before, ...Array.from({ length: 6 }, () => signIn(app, email))])
+      const responses = await Promise.all([...before, ...Array.from({ length: 6 }, () => signIn(app, email))])
       t.equal((await disabling).statusCode, 200)
-      const tokens: string[] = answers.flatMap(answer => answer.json().accessToken ?? [])
-      for (const answer of answers) t.match(String(answer.statusCode), /^(200|403)$/, answer.body)
+      const tokens: string[] = responses.flatMap(response => response.json().accessToken ?? [])
+      for (const response of responses) t.match(String(response.statusCode), /^(200|403)$/, response.body)
       for (const token of tokens) t.equal(await accountStatus(app, token), 401, `round ${round}: disabled`)
       await update(id, { disabled: false })
       for (const token of tokens) t.equal(await accountStatus(app, token), 401, `round ${round}: enabled`)
@@ -208,12 +209,12 @@ await onEveryEngine(t, async (t, { build }) => {
   t.test('of many users who change to one e-mail at once one wins (DESIGN §4)', async t => {
     const users = await Promise.all(Array.from({ length: 10 }, () => signUp(app)))
     const email = freshEmail('wanted')
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       users.map(({ id }, number) => update(id, { email: number % 2 ? email : email.toUpperCase() })),
     )
-    t.strictSame(statuses(answers), [200, ...Array<number>(9).fill(409)])
-    for (const answer of answers) if (answer.statusCode === 409) errorsAt(t, answer, 409, ['email'])
-    const winner = answers.findIndex(({ statusCode }) => statusCode === 200)
+    t.strictSame(statuses(responses), [200, ...Array<number>(9).fill(409)])
+    for (const response of responses) if (response.statusCode === 409) errorsAt(t, response, 409, ['email'])
+    const winner = responses.findIndex(({ statusCode }) => statusCode === 200)
     t.equal((await stored(email)).id, users[winner]?.id)
   })
 
@@ -223,8 +224,8 @@ await onEveryEngine(t, async (t, { build }) => {
       const email = freshEmail('raced')
       const signUps = Array.from({ length: 3 }, () => register(email))
       for (let turn = 0; turn < round * 5; turn += 1) await new Promise(setImmediate)
-      const answers = await Promise.all([...signUps, update(id, { email })])
-      const [winner, ...losers] = statuses(answers)
+      const responses = await Promise.all([...signUps, update(id, { email })])
+      const [winner, ...losers] = statuses(responses)
       t.ok(winner === 200 || winner === 201, `round ${round}: ${winner}`)
       t.strictSame(losers, [409, 409, 409])
     }
@@ -235,7 +236,7 @@ await onEveryEngine(t, async (t, { build }) => {
     const email = freshEmail('merged')
     const put = (payload: Record<string, unknown>) =>
       app.inject({ method: 'PUT', url: '/account', headers: bearer(token), payload })
-    const answers = await Promise.all([
+    const responses = await Promise.all([
       update(id, { firstName: 'One' }),
       put({ lastName: 'Two' }),
       // In one: a new e-mail alone counts as unverified, and which of two comes last is nobody's promise.
@@ -243,7 +244,7 @@ await onEveryEngine(t, async (t, { build }) => {
       update(id, { disabled: false }),
       ...Array.from({ length: 10 }, () => account(token)),
     ])
-    for (const { statusCode } of answers.slice(0, 4)) t.equal(statusCode, 200)
+    for (const { statusCode } of responses.slice(0, 4)) t.equal(statusCode, 200)
     t.match(await account(token), { firstName: 'One', lastName: 'Two', email, emailVerified: true })
   })
 })

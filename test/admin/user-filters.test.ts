@@ -8,7 +8,7 @@ import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { ADMIN_USER, hasShape, isPrivateJson } from '../support/response-shapes.ts'
 
 const SORTS = ['createdAt', '-createdAt', 'firstName', '-firstName', 'lastName', '-lastName']
-const MOMENTS = ['createdAfter', 'createdBefore', 'lastRequestAfter', 'lastRequestBefore']
+const TIMESTAMPS = ['createdAfter', 'createdBefore', 'lastRequestAfter', 'lastRequestBefore']
 const MINUTE = 60_000
 
 await onEveryEngine(t, async (t, { build }) => {
@@ -136,11 +136,11 @@ await onEveryEngine(t, async (t, { build }) => {
       '2026-01-01T00:02:00Z|2026-01-01t00:02:00.0z|2026-01-01T00:02:00-00:00|2026-01-01T05:32:00+05:30',
       '2025-12-31T20:02:00.00000-04:00',
     ]
-    for (const moment of spellings.join('|').split('|'))
-      t.strictSame(await found({ createdBefore: moment }), [0, 1], moment)
-    for (const moment of ['0000-01-01T00:00:00Z', '9999-12-31T23:59:59.999Z'])
-      for (const field of MOMENTS)
-        t.equal((await get({ [field]: moment })).statusCode, 200, `${field}=${moment}`)
+    for (const timestamp of spellings.join('|').split('|'))
+      t.strictSame(await found({ createdBefore: timestamp }), [0, 1], timestamp)
+    for (const timestamp of ['0000-01-01T00:00:00Z', '9999-12-31T23:59:59.999Z'])
+      for (const field of TIMESTAMPS)
+        t.equal((await get({ [field]: timestamp })).statusCode, 200, `${field}=${timestamp}`)
   })
 
   t.test('what is no moment is a fault under its own name (DESIGN §3)', async t => {
@@ -151,9 +151,9 @@ await onEveryEngine(t, async (t, { build }) => {
       '2026-01-01T00:00:61Z|2016-12-31T23:59:60Z|2026-01-01T00:00:00,5Z|2026-01-01T00:00:00.Z',
       '+002026-01-01T00:00:00Z|2026-01-01T00:00:00Z |2026-01-01T00:00:00|2026-01-01T25:00:00Z',
     ].join('|')
-    for (const moment of wrong.split('|')) {
-      const response = await get(Object.fromEntries(MOMENTS.map(name => [name, moment])))
-      errorsAt(t, response, 400, MOMENTS, JSON.stringify(moment))
+    for (const timestamp of wrong.split('|')) {
+      const response = await get(Object.fromEntries(TIMESTAMPS.map(name => [name, timestamp])))
+      errorsAt(t, response, 400, TIMESTAMPS, JSON.stringify(timestamp))
     }
     t.strictSame((await get({ createdAfter: 'yesterday' })).json(), {
       errors: { createdAfter: ['must be a moment such as 2026-01-31T09:30:00Z, with its time zone'] },
@@ -173,23 +173,23 @@ await onEveryEngine(t, async (t, { build }) => {
     await ask(20)
     // What is asked for is what is stored, at the latest a second after it happened.
     while ((await found({ lastRequestAfter: createdAt(0) })).length < 2) await delay(50)
-    const moment = (plus: number) => new Date(at + plus).toISOString()
-    t.strictSame(await found({ lastRequestAfter: moment(0) }), [20], 'strictly later')
-    t.strictSame(await found({ lastRequestAfter: moment(-1) }), [10, 20])
-    t.strictSame(await found({ lastRequestAfter: moment(-1), lastRequestBefore: moment(MINUTE) }), [10])
+    const timestamp = (plus: number) => new Date(at + plus).toISOString()
+    t.strictSame(await found({ lastRequestAfter: timestamp(0) }), [20], 'strictly later')
+    t.strictSame(await found({ lastRequestAfter: timestamp(-1) }), [10, 20])
+    t.strictSame(await found({ lastRequestAfter: timestamp(-1), lastRequestBefore: timestamp(MINUTE) }), [10])
     const everybody = [...users.keys()]
     t.strictSame(
-      await found({ lastRequestBefore: moment(MINUTE) }),
+      await found({ lastRequestBefore: timestamp(MINUTE) }),
       everybody.filter(number => number !== 20),
       'also who never made one',
     )
     t.strictSame(
-      await found({ lastRequestBefore: moment(0) }),
+      await found({ lastRequestBefore: timestamp(0) }),
       everybody.filter(number => number !== 10 && number !== 20),
       'strictly earlier',
     )
     t.strictSame(await found({ lastRequestBefore: createdAt(3) }), [0, 1, 2], 'nobody who was not there yet')
-    t.strictSame(await found({ lastRequestBefore: moment(0), createdAfter: createdAt(26) }), [27, 28, 29])
+    t.strictSame(await found({ lastRequestBefore: timestamp(0), createdAfter: createdAt(26) }), [27, 28, 29])
   })
 
   t.test('all filters go together, with every sort, on pages, and are counted (DESIGN §9)', async t => {
@@ -225,7 +225,7 @@ await onEveryEngine(t, async (t, { build }) => {
 
   t.test('only administrators filter so (DESIGN §3, §9)', async t => {
     const headers = bearer(users[0]?.token ?? '')
-    for (const name of ['ids', ...MOMENTS]) {
+    for (const name of ['ids', ...TIMESTAMPS]) {
       const url = `?${name}=${encodeURIComponent(name === 'ids' ? idOf(0) : createdAt(0))}`
       const response = await app.inject({ url: `/users${url}`, headers })
       t.strictSame(response.json(), { errors: { [name]: ['is not allowed'] } })

@@ -158,8 +158,8 @@ await onEveryEngine(t, async (t, { build }) => {
       t.match(results, [{ id, email }], spelling)
       t.equal(results.length, 1)
     }
-    const nobody = await get('/admin/users', asAdmin, { email: freshEmail() })
-    t.strictSame(nobody.json(), { results: [], nextCursor: null })
+    const unknown = await get('/admin/users', asAdmin, { email: freshEmail() })
+    t.strictSame(unknown.json(), { results: [], nextCursor: null })
   })
 
   t.test('the admin filters by disabled (DESIGN §4)', async t => {

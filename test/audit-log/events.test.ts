@@ -31,11 +31,11 @@ await onEveryEngine(t, async (t, { build }) => {
       send(method, url, payload, bearer(user.token))
     const byKey = (method: 'PUT' | 'POST' | 'DELETE', url: string, payload?: object) =>
       send(method, url, payload, asAdmin)
-    const enter = async (answer: LightMyRequestResponse) => {
-      user.token = answer.json().accessToken
-      user.id = answer.json().user?.id
+    const enter = async (response: LightMyRequestResponse) => {
+      user.token = response.json().accessToken
+      user.id = response.json().user?.id
       secrets.add(user.token)
-      return answer
+      return response
     }
     const signIn = async () => {
       const { email, password } = user
@@ -49,8 +49,8 @@ await onEveryEngine(t, async (t, { build }) => {
     const verify = async (to: string | undefined, kind: keyof Mails) =>
       send('POST', '/account/verify-email', { token: await mailed(to, kind) })
     const first = async () => {
-      const answer = await app.inject({ url: '/account/sessions', headers: bearer(user.token) })
-      return answer.json().results.at(-1).id
+      const response = await app.inject({ url: '/account/sessions', headers: bearer(user.token) })
+      return response.json().results.at(-1).id
     }
     const change = (payload: object) => byKey('PUT', `/admin/users/${target.id}`, payload)
     const signUp = { email, password: PASSWORD, firstName: 'Zaphod', lastName: 'Beeblebrox' }
@@ -82,9 +82,9 @@ await onEveryEngine(t, async (t, { build }) => {
         'password.reset-requested',
         async () => {
           user.email = moved
-          const answer = await send('POST', '/account/forgot-password', { email: moved })
+          const response = await send('POST', '/account/forgot-password', { email: moved })
           reset = await mailed(moved, 'passwordReset')
-          return answer
+          return response
         },
       ],
       [
@@ -104,8 +104,8 @@ await onEveryEngine(t, async (t, { build }) => {
       ['all sessions', 'sessions.ended', () => mine('DELETE', '/account/sessions?scope=all')],
     ]
     for (const [title, type, action] of own) {
-      const { answer, events } = await added(action)
-      t.ok(answer.statusCode < 300, `${title}: ${answer.statusCode} ${answer.body}`)
+      const { response, events } = await added(action)
+      t.ok(response.statusCode < 300, `${title}: ${response.statusCode} ${response.body}`)
       const at = new Date(clock.now()).toISOString()
       const actor = type === 'password.reset-requested' ? events[0]?.actor : { type: 'user', id: user.id }
       t.match(events, [{ type, at, actor, userId: user.id, ip: CLIENT }], title)
@@ -120,9 +120,9 @@ await onEveryEngine(t, async (t, { build }) => {
         'POST /admin/users',
         'user.created',
         async () => {
-          const answer = await byKey('POST', '/admin/users', { email: made, firstName: 'Zaphod' })
-          target.id = answer.json().id
-          return answer
+          const response = await byKey('POST', '/admin/users', { email: made, firstName: 'Zaphod' })
+          target.id = response.json().id
+          return response
         },
       ],
       ['names', 'user.changed', () => change({ lastName: 'Beeblebrox' })],
@@ -137,17 +137,17 @@ await onEveryEngine(t, async (t, { build }) => {
         'import',
         'user.created',
         async () => {
-          const answer = await send('POST', '/admin/users/import', `${line}\n`, ndjson)
+          const response = await send('POST', '/admin/users/import', `${line}\n`, ndjson)
           const url = `/admin/users?email=${encodeURIComponent(String(imported))}`
           target.id = (await app.inject({ url, headers: asAdmin })).json().results[0].id
-          return answer
+          return response
         },
       ],
     ]
     const keys = new Set<string | null | undefined>()
     for (const [title, type, action] of byAdmin) {
-      const { answer, events } = await added(action)
-      t.ok(answer.statusCode < 300, `${title}: ${answer.statusCode} ${answer.body}`)
+      const { response, events } = await added(action)
+      t.ok(response.statusCode < 300, `${title}: ${response.statusCode} ${response.body}`)
       const at = new Date(clock.now()).toISOString()
       t.match(events, [{ type, at, actor: { type: 'adminKey' }, userId: target.id, ip: CLIENT }], title)
       t.equal(events.length, 1, `${title}: one`)
@@ -163,7 +163,7 @@ await onEveryEngine(t, async (t, { build }) => {
     user.password = PASSWORD
     await signIn()
     const gone = await added(() => mine('DELETE', '/account', { password: PASSWORD }))
-    t.equal(gone.answer.statusCode, 204)
+    t.equal(gone.response.statusCode, 204)
     const actor = { type: 'user', id: user.id }
     t.match(gone.events, [{ type: 'user.deleted', actor, userId: user.id, ip: null }])
     t.equal(gone.events.length, 1)

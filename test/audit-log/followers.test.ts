@@ -14,7 +14,7 @@ import {
   deleteUser,
   getEvents,
   impersonate,
-  NOBODY,
+  UNKNOWN_ID,
 } from '../support/admin-routes.ts'
 import { asAdmin, bearer, manualClock, signUp, updateUser } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
@@ -144,7 +144,7 @@ await onEveryEngine(t, async (t, { name, build, newDatabase }) => {
       t.teardown(() => client.end())
       const columns = 'id, at, type, actor_type, user_id'
       await client.query(
-        `BEGIN; INSERT INTO events (${columns}) VALUES ('${NOBODY}', 0, 'user.changed', 'system', 'open')`,
+        `BEGIN; INSERT INTO events (${columns}) VALUES ('${UNKNOWN_ID}', 0, 'user.changed', 'system', 'open')`,
       )
       const end = follow(second)
       for (let number = 0; number < 10; number += 1) users.push(await live(app, second))
@@ -153,7 +153,7 @@ await onEveryEngine(t, async (t, { name, build, newDatabase }) => {
       await client.query('COMMIT')
       await assertFollowed(t, app, await end(), users)
       const { events } = await readOn(app, {}, before.cursor)
-      t.equal(events[0]?.id, NOBODY, 'the one that began first comes first')
+      t.equal(events[0]?.id, UNKNOWN_ID, 'the one that began first comes first')
     })
 
   t.test('pages, filters and cursors', async t => {
@@ -180,7 +180,7 @@ await onEveryEngine(t, async (t, { name, build, newDatabase }) => {
       t.strictSame((await readOn(app, { limit })).events, all, `limit=${limit}`)
 
     const iso = (at: number) => new Date(at).toISOString()
-    for (const userId of [undefined, users[0], NOBODY])
+    for (const userId of [undefined, users[0], UNKNOWN_ID])
       for (const type of [undefined, 'user.created', 'user.impersonated', 'user.deleted'])
         for (const after of [undefined, START, START + 3_000, START + 9_000, clock.now()])
           for (const before of [undefined, START + 9_000, START]) {
@@ -232,11 +232,11 @@ await onEveryEngine(t, async (t, { name, build, newDatabase }) => {
     await readAll(app, 2)
     const newest: string = (await getEvents(app, { limit: 1 })).json().nextCursor
     const { nextCursor } = await pageAt(app, { limit: 1 }, '')
-    const refuse = async (query: Query) =>
+    const reject = async (query: Query) =>
       errorsAt(t, await getEvents(app, query), 400, ['cursor'], JSON.stringify(query))
-    await refuse({ sort: 'at', cursor: newest })
-    await refuse({ sort: '-at', cursor: nextCursor })
-    await refuse({ cursor: nextCursor })
+    await reject({ sort: 'at', cursor: newest })
+    await reject({ sort: '-at', cursor: nextCursor })
+    await reject({ cursor: nextCursor })
     const text = Buffer.from(nextCursor, 'base64url').toString()
     const other = name === 'sqlite' ? 'transactions' : 'counted'
     const encoded = (cursor: string) => Buffer.from(cursor).toString('base64url')
@@ -248,7 +248,7 @@ await onEveryEngine(t, async (t, { name, build, newDatabase }) => {
       encoded(`${text}x`),
       encoded(`${text}\n`),
     ])
-      await refuse({ sort: 'at', cursor })
+      await reject({ sort: 'at', cursor })
     errorsAt(t, await getEvents(app, { sort: 'createdAt' }), 400, ['sort'])
     errorsAt(t, await getEvents(app, { sort: '' }), 400, ['sort'])
   })

@@ -33,17 +33,17 @@ const some = (app: FastifyInstance, count: number): Promise<AuditLine[]> =>
   )
 
 /** Guesses as often as it takes for some to be refused. */
-const exhaust = async (guess: () => Promise<LightMyRequestResponse>, refusals = 5): Promise<void> => {
-  let refused = 0
-  while (refused < refusals) refused += (await guess()).statusCode === 429 ? 1 : 0
+const exhaust = async (guess: () => Promise<LightMyRequestResponse>, rejections = 5): Promise<void> => {
+  let rejected = 0
+  while (rejected < rejections) rejected += (await guess()).statusCode === 429 ? 1 : 0
 }
 
 await onEveryEngine(t, async (t, { build }) => {
   t.test('an account that exists has one event for a wait, one that does not has none', async t => {
     const app = await build(t, ON)
     const { id, email } = await signUp(app)
-    const nobody = freshEmail('nobody')
-    await exhaust(() => signIn(app, nobody, WRONG))
+    const unknown = freshEmail('nobody')
+    await exhaust(() => signIn(app, unknown, WRONG))
     await exhaust(() => signIn(app, email, WRONG))
     const other = await signUp(app)
     await exhaust(() => signIn(app, other.email, WRONG))
@@ -100,12 +100,12 @@ await onEveryEngine(t, async (t, { build }) => {
   t.test('the response is the same whether there is such an account or not', async t => {
     const app = await build(t, ON)
     const { email } = await signUp(app)
-    const refusalOf = async (of: string) => {
+    const rejectionOf = async (of: string) => {
       await exhaust(() => signIn(app, of, WRONG), 1)
       const { statusCode, body, headers } = await signIn(app, of, WRONG)
       return { statusCode, body, names: Object.keys(headers).sort() }
     }
-    t.strictSame(await refusalOf(email), await refusalOf(freshEmail('nobody')))
+    t.strictSame(await rejectionOf(email), await rejectionOf(freshEmail('nobody')))
   })
 
   t.test('the log has one line a minute for each address, with the number of the others', async t => {

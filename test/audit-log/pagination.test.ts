@@ -6,7 +6,7 @@ import {
   createUser,
   getEvents,
   impersonate,
-  NOBODY,
+  UNKNOWN_ID,
 } from '../support/admin-routes.ts'
 import { asAdmin, bearer, manualClock, signUp, updateUser } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
@@ -45,16 +45,16 @@ await onEveryEngine(t, async (t, { build }) => {
     const all = await allEvents(app)
     const expected = model.toReversed().map(({ userId, type, at }) => `${iso(at)} ${type} ${userId}`)
     t.strictSame(byTimeOnly(plain(all)), byTimeOnly(expected))
-    const moments = all.map(({ at }) => at)
-    t.strictSame(moments, moments.toSorted().reverse())
+    const timestamps = all.map(({ at }) => at)
+    t.strictSame(timestamps, timestamps.toSorted().reverse())
     t.equal(new Set(all.map(({ id }) => id)).size, model.length)
   })
 
   t.test('filters go together, in every combination, as in the model', async t => {
-    const moments = [undefined, START, START + 3_000, START + 9_000, START + 9_001, END - 1, END, END + 1]
-    for (const userId of [undefined, users[0], users[3], NOBODY])
+    const timestamps = [undefined, START, START + 3_000, START + 9_000, START + 9_001, END - 1, END, END + 1]
+    for (const userId of [undefined, users[0], users[3], UNKNOWN_ID])
       for (const type of [undefined, 'user.created', 'user.changed', 'user.impersonated', 'user.deleted'])
-        for (const after of moments)
+        for (const after of timestamps)
           for (const before of [undefined, START + 9_000, END]) {
             const expected = model.filter(
               event =>
@@ -103,7 +103,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
     t.ok(pages > 1)
     t.equal(response.headers.link, undefined)
-    t.strictSame((await getEvents(app, { userId: NOBODY })).json(), { results: [], nextCursor: null })
+    t.strictSame((await getEvents(app, { userId: UNKNOWN_ID })).json(), { results: [], nextCursor: null })
   })
 
   t.test('moments are strict bounds, in any time zone', async t => {
@@ -117,7 +117,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(await count({ before: iso(at + 1) }), 1)
     t.equal(await count({ after: iso(at - 1), before: iso(at + 1) }), 1)
     t.equal(await count({ after: iso(at + 1), before: iso(at - 1) }), 0)
-    const zoned = (moment: number) => iso(moment + 2 * 3_600_000).replace('Z', '+02:00')
+    const zoned = (timestamp: number) => iso(timestamp + 2 * 3_600_000).replace('Z', '+02:00')
     t.equal(await count({ after: zoned(at) }), 0)
     t.equal(await count({ after: zoned(at - 1), before: zoned(at + 1) }), 1)
   })

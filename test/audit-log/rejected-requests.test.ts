@@ -1,7 +1,7 @@
 /** The audit log has changes and throttled accounts alone (DESIGN §9): other refusals, and reads, are in the service's own log. */
 import type { LightMyRequestResponse } from 'fastify'
 import t from 'tap'
-import { allEvents, behindProxy, createUser, NOBODY, PROXY } from '../support/admin-routes.ts'
+import { allEvents, behindProxy, createUser, PROXY, UNKNOWN_ID } from '../support/admin-routes.ts'
 import { asAdmin, bearer, freshEmail, manualClock, PASSWORD, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 
@@ -18,7 +18,7 @@ await onEveryEngine(t, async (t, { build }) => {
     const mine = bearer(token)
     const stale = { 'if-match': '"foreign"' }
     const admin = `/admin/users/${id}`
-    const refusals: [number, () => Promise<LightMyRequestResponse>][] = [
+    const rejections: [number, () => Promise<LightMyRequestResponse>][] = [
       [202, () => send('POST', '/account/forgot-password', { email: freshEmail('nobody') })],
       [202, () => send('POST', '/account/forgot-password', { email: disabled.email })],
       [409, () => send('POST', '/account/sign-up', { email, password: PASSWORD })],
@@ -37,7 +37,7 @@ await onEveryEngine(t, async (t, { build }) => {
       ],
       [400, () => send('POST', '/account/verify-email', { token: 'x'.repeat(43) })],
       [400, () => send('POST', '/account/reset-password', { token: 'x'.repeat(43), password: PASSWORD })],
-      [404, () => send('DELETE', `/account/sessions/${NOBODY}`, undefined, mine)],
+      [404, () => send('DELETE', `/account/sessions/${UNKNOWN_ID}`, undefined, mine)],
       [400, () => send('DELETE', '/account', { password: 'wrong one' }, mine)],
       [200, () => send('GET', '/account', undefined, mine)],
       [200, () => send('GET', '/account/sessions', undefined, mine)],
@@ -45,19 +45,19 @@ await onEveryEngine(t, async (t, { build }) => {
       [409, () => send('POST', '/admin/users', { email }, asAdmin)],
       [400, () => send('POST', '/admin/users', { email: freshEmail(), passwordHash: 'x' }, asAdmin)],
       [401, () => send('POST', '/admin/users', { email: freshEmail() })],
-      [404, () => send('PUT', `/admin/users/${NOBODY}`, { firstName: 'x' }, asAdmin)],
+      [404, () => send('PUT', `/admin/users/${UNKNOWN_ID}`, { firstName: 'x' }, asAdmin)],
       [412, () => send('PUT', admin, { disabled: true }, { ...asAdmin, ...stale })],
       [409, () => send('PUT', admin, { email: disabled.email }, asAdmin)],
-      [404, () => send('DELETE', `/admin/users/${NOBODY}`, undefined, asAdmin)],
+      [404, () => send('DELETE', `/admin/users/${UNKNOWN_ID}`, undefined, asAdmin)],
       [401, () => send('DELETE', admin)],
-      [404, () => send('DELETE', `/admin/users/${NOBODY}/sessions`, undefined, asAdmin)],
-      [404, () => send('POST', `/admin/users/${NOBODY}/impersonate`, undefined, asAdmin)],
+      [404, () => send('DELETE', `/admin/users/${UNKNOWN_ID}/sessions`, undefined, asAdmin)],
+      [404, () => send('POST', `/admin/users/${UNKNOWN_ID}/impersonate`, undefined, asAdmin)],
       [403, () => send('POST', `/admin/users/${disabled.id}/impersonate`, undefined, asAdmin)],
     ]
-    for (const [index, [status, action]] of refusals.entries()) {
-      const { answer, events } = await added(action)
-      const title = `${index}: ${answer.raw.req.method} ${answer.statusCode}`
-      t.equal(answer.statusCode, status, `${title} ${answer.body}`)
+    for (const [index, [status, action]] of rejections.entries()) {
+      const { response, events } = await added(action)
+      const title = `${index}: ${response.raw.req.method} ${response.statusCode}`
+      t.equal(response.statusCode, status, `${title} ${response.body}`)
       t.strictSame(events, [], title)
     }
   })

@@ -43,7 +43,7 @@ interface Count {
   wrong: number
   /** An principal after its end. */
   late: number
-  refused: number
+  rejected: number
   right: number
 }
 
@@ -63,33 +63,34 @@ for (const { later, operations, tokens, users, capacity } of RUNS) {
       if (found === undefined) throw new Error('no such token')
       return found
     }
-    const count: Count = { wrong: 0, late: 0, refused: 0, right: 0 }
+    const count: Count = { wrong: 0, late: 0, rejected: 0, right: 0 }
 
     /** Compares with what is true now: whatever changed during the lookup, the answer has to have it. */
-    const judge = (session: Session, answer: Principal | null): void => {
+    const check = (session: Session, principal: Principal | null): void => {
       const user = store.users.get(session.userId)
       const alive = store.sessions.has(session.id) && user?.disabled === false
-      if (answer === null) count[alive ? 'wrong' : 'refused'] += 1
+      if (principal === null) count[alive ? 'wrong' : 'rejected'] += 1
       else if (!alive) count.late += 1
-      else if (answer.sessionId !== session.id || answer.cachedUser.user !== user) count.wrong += 1
+      else if (principal.sessionId !== session.id || principal.cachedUser.user !== user) count.wrong += 1
       else count.right += 1
     }
 
-    const answered: { session: Session; answer: Principal | null }[] = []
-    const judgeAll = (): void => {
-      for (const { session, answer } of answered.splice(0)) judge(session, answer)
+    const answered: { session: Session; principal: Principal | null }[] = []
+    const checkAll = (): void => {
+      for (const { session, principal } of answered.splice(0)) check(session, principal)
     }
     const authenticate = (): void => {
       const { session, token } = some()
-      const answer = authenticator.authenticate(token)
-      if (answer instanceof Promise) void answer.then(answer => answered.push({ session, answer }))
-      else judge(session, answer)
+      const principal = authenticator.authenticate(token)
+      if (principal instanceof Promise)
+        void principal.then(principal => answered.push({ session, principal }))
+      else check(session, principal)
     }
     const release = async (): Promise<void> => {
       const [pick] = store.waiting.splice(random(store.waiting.length || 1), 1)
       pick?.(random(2) === 0)
       for (let turn = 0; turn < 6; turn += 1) await null
-      judgeAll()
+      checkAll()
     }
     let versions = 0
     const alter = (): void => {
@@ -118,10 +119,10 @@ for (const { later, operations, tokens, users, capacity } of RUNS) {
     }
     while (store.waiting.length > 0) await release()
     await settle()
-    judgeAll()
+    checkAll()
     t.equal(count.wrong, 0, 'wrong identities')
     t.equal(count.late, 0, 'answers after a revocation')
-    t.ok(count.right > 10_000 && count.refused > 1_000, `both verdicts are met: ${JSON.stringify(count)}`)
+    t.ok(count.right > 10_000 && count.rejected > 1_000, `both verdicts are met: ${JSON.stringify(count)}`)
   })
 }
 
@@ -143,19 +144,19 @@ t.test('short histories over few tokens, shrunk when one is wrong (DESIGN ยง5, ย
   const property = fc.asyncProperty(fc.array(operation, { maxLength: 40 }), async history => {
     const { store, authenticator, open, change, revoke } = setUp(2)
     const all = Array.from({ length: 6 }, (_, index) => open(`user ${index % 3}`))
-    const judge = (session: Session, answer: Principal | null): void => {
+    const check = (session: Session, principal: Principal | null): void => {
       const user = store.sessions.has(session.id) ? store.users.get(session.userId) : undefined
-      if (answer?.cachedUser.user !== user)
-        throw new Error(`${session.userId}: ${answer?.cachedUser.user.firstName}`)
-      if (answer !== null && answer.sessionId !== session.id) throw new Error('another session')
+      if (principal?.cachedUser.user !== user)
+        throw new Error(`${session.userId}: ${principal?.cachedUser.user.firstName}`)
+      if (principal !== null && principal.sessionId !== session.id) throw new Error('another session')
     }
     const pending: Promise<void>[] = []
     for (const [step, { kind, at }] of history.entries()) {
       const { session, token } = all[at] ?? open('nobody')
       if (kind === 'identify') {
-        const answer = authenticator.authenticate(token)
-        if (answer instanceof Promise) pending.push(answer.then(answer => judge(session, answer)))
-        else judge(session, answer)
+        const principal = authenticator.authenticate(token)
+        if (principal instanceof Promise) pending.push(principal.then(principal => check(session, principal)))
+        else check(session, principal)
       } else if (kind === 'revoke') revoke(session)
       else if (kind === 'rename') change(session.userId, { firstName: `version ${step}` })
       else if (kind === 'evict') authenticator.userChanged(session.userId)

@@ -48,7 +48,7 @@ t.test('a change that arrives while the store is asked is honoured (DESIGN §5, 
 t.test('each of several changes during one look-up is honoured (DESIGN §7)', async t => {
   const { store, authenticator, open, change, revoke } = setUp()
   const { session, token } = open('ada')
-  const answer = authenticator.authenticate(token)
+  const response = authenticator.authenticate(token)
   for (let round = 1; round <= 5; round += 1) {
     change('ada', { firstName: `version ${round}` })
     store.waiting.shift()?.(true)
@@ -58,19 +58,19 @@ t.test('each of several changes during one look-up is honoured (DESIGN §7)', as
   store.waiting.shift()?.(true)
   await settle()
   store.waiting.shift()?.(true)
-  t.equal(await answer, null)
+  t.equal(await response, null)
 })
 
 t.test('a change of nobody knows whom during a look-up is honoured (DESIGN §7)', async t => {
   const { store, authenticator, open } = setUp()
   const { session, token } = open('ada')
-  const answer = authenticator.authenticate(token)
+  const response = authenticator.authenticate(token)
   store.sessions.delete(session.id)
   authenticator.anyoneChanged()
   store.waiting.shift()?.(true)
   await settle()
   store.waiting.shift()?.(true)
-  t.equal(await answer, null)
+  t.equal(await response, null)
 })
 
 t.test('nothing is remembered while changes made elsewhere are not heard of (DESIGN §7)', async t => {
@@ -154,13 +154,13 @@ t.test('a look-up from before changes were heard of is made again (DESIGN §7)',
   const { store, authenticator, open } = setUp()
   authenticator.listening(false)
   const { session, token } = open('ada')
-  const answer = authenticator.authenticate(token)
+  const response = authenticator.authenticate(token)
   store.sessions.delete(session.id)
   authenticator.listening(true)
   store.waiting.shift()?.(true)
   await settle()
   store.waiting.shift()?.(true)
-  t.equal(await answer, null)
+  t.equal(await response, null)
 })
 
 t.test('changes of others do not put a look-up off for ever (DESIGN §6, §7)', async t => {
@@ -168,7 +168,7 @@ t.test('changes of others do not put a look-up off for ever (DESIGN §6, §7)', 
   const { token } = open('ada')
   open('bob')
   let answered = false
-  const answer = Promise.resolve(authenticator.authenticate(token)).finally(() => {
+  const response = Promise.resolve(authenticator.authenticate(token)).finally(() => {
     answered = true
   })
   for (let round = 0; round < 100 && !answered; round += 1) {
@@ -178,18 +178,18 @@ t.test('changes of others do not put a look-up off for ever (DESIGN §6, §7)', 
   }
   t.ok(answered, `asked ${store.asked} times while somebody else changed as often`)
   store.waiting.shift()?.(false)
-  t.equal((await answer)?.cachedUser.user.id, 'ada')
+  t.equal((await response)?.cachedUser.user.id, 'ada')
 })
 
 t.test('a change before the store is really asked costs no second question (DESIGN §6, §7)', async t => {
   const { store, authenticator, open, change } = setUp()
   const { token } = open('ada')
-  const answer = authenticator.authenticate(token)
+  const response = authenticator.authenticate(token)
   change('ada', { firstName: 'version 1' })
   authenticator.listening(false)
   store.queued.shift()?.()
   store.waiting.shift()?.(true)
-  t.equal(nameOf(await answer), 'version 1')
+  t.equal(nameOf(await response), 'version 1')
   t.equal(store.asked, 1)
 
   const again = authenticator.authenticate(token)

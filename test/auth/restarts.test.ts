@@ -77,11 +77,11 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
       await app.close()
       const next = await build(t, { clock: clock.now, env: { DATABASE_URL } })
       const { results } = (await next.inject({ url: '/admin/users?limit=100', headers: asAdmin })).json()
-      const moments = new Map<string, string>(
+      const timestamps = new Map<string, string>(
         results.map((user: { id: string; lastRequestAt: string }) => [user.id, user.lastRequestAt]),
       )
-      for (const { user, at, title } of made) t.equal(moments.get(user.id), at, title)
-      t.equal(moments.get(target.id), null, 'null until the first identified request')
+      for (const { user, at, title } of made) t.equal(timestamps.get(user.id), at, title)
+      t.equal(timestamps.get(target.id), null, 'null until the first identified request')
     },
   )
 })

@@ -95,10 +95,10 @@ await onEveryEngine(t, async (t, { build }) => {
   })
 
   t.test('one session is ended by its id, and nobody else’s (DESIGN §3)', async t => {
-    const [user, stranger] = [await signUp(app), await signUp(app)]
+    const [user, otherUser] = [await signUp(app), await signUp(app)]
     const second = await another(user)
     const [newest] = await list(second)
-    t.equal((await request('DELETE', `/account/sessions/${newest.id}`, stranger.token)).statusCode, 404)
+    t.equal((await request('DELETE', `/account/sessions/${newest.id}`, otherUser.token)).statusCode, 404)
     t.equal(await accountStatus(app, second), 200)
     const ended = await request('DELETE', `/account/sessions/${newest.id}`, user.token)
     t.equal(ended.statusCode, 204)
@@ -115,7 +115,7 @@ await onEveryEngine(t, async (t, { build }) => {
 
   t.test('the other sessions, or all of them, are ended together', async t => {
     const user = await signUp(app)
-    const stranger = await signUp(app)
+    const otherUser = await signUp(app)
     const tokens = [await another(user), await another(user)]
     t.equal((await request('DELETE', '/account/sessions', user.token)).statusCode, 204)
     for (const token of tokens) t.equal(await accountStatus(app, token), 401)
@@ -124,7 +124,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await request('DELETE', '/account/sessions?scope=none', user.token)).statusCode, 400)
     t.equal((await request('DELETE', '/account/sessions?scope=all', user.token)).statusCode, 204)
     for (const token of [third, user.token]) t.equal(await accountStatus(app, token), 401)
-    t.equal(await accountStatus(app, stranger.token), 200)
+    t.equal(await accountStatus(app, otherUser.token), 200)
   })
 
   t.test('another password ends every session but the new one (DESIGN §5)', async t => {
@@ -155,7 +155,7 @@ await onEveryEngine(t, async (t, { build }) => {
   t.test('of simultaneous changes of a password exactly one wins, 20 rounds', async t => {
     for (let round = 0; round < 20; round += 1) {
       const user = await signUp(app)
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         ['one', 'two'].map(name =>
           request('PUT', '/account/password', user.token, {
             currentPassword: PASSWORD,
@@ -163,14 +163,14 @@ await onEveryEngine(t, async (t, { build }) => {
           }),
         ),
       )
-      const won = answers.filter(({ statusCode }) => statusCode === 200)
+      const won = responses.filter(({ statusCode }) => statusCode === 200)
       if (won.length !== 1) t.fail(`${won.length} have won`)
       t.equal((await list(won[0]?.json().accessToken)).length, 1)
     }
   })
 
   t.test('an administrator sees a user, and ends the sessions of one (DESIGN §4)', async t => {
-    const [user, stranger] = [await signUp(app), await signUp(app)]
+    const [user, otherUser] = [await signUp(app), await signUp(app)]
     const second = await another(user)
     const found = await app.inject({ url: `/admin/users/${user.id}`, headers: asAdmin })
     t.equal(found.statusCode, 200)
@@ -180,11 +180,11 @@ await onEveryEngine(t, async (t, { build }) => {
       app.inject({ method: 'DELETE', url: `/admin/users/${id}/sessions`, headers: asAdmin })
     t.equal((await end(user.id)).statusCode, 204)
     for (const token of [user.token, second]) t.equal(await accountStatus(app, token), 401)
-    t.equal(await accountStatus(app, stranger.token), 200)
+    t.equal(await accountStatus(app, otherUser.token), 200)
     t.equal((await signIn(app, user.email)).statusCode, 200, 'the account is as it was')
-    const nobody = '01900000-0000-7000-8000-000000000000'
-    t.equal((await end(nobody)).statusCode, 404)
-    t.equal((await app.inject({ url: `/admin/users/${nobody}`, headers: asAdmin })).statusCode, 404)
+    const unknown = '01900000-0000-7000-8000-000000000000'
+    t.equal((await end(unknown)).statusCode, 404)
+    t.equal((await app.inject({ url: `/admin/users/${unknown}`, headers: asAdmin })).statusCode, 404)
     t.equal((await end('x')).statusCode, 400)
   })
 })

@@ -57,9 +57,9 @@ const isHeaderSafe = (token: string): boolean => /^[\w.=-]+$/.test(token)
 const anonymous = async (t: Test, variants: Record<string, string>) => {
   for (const [name, token] of Object.entries(variants)) {
     for (const headers of isHeaderSafe(token) ? [bearer(token), cookie(token)] : [bearer(token)]) {
-      const refused = await app.inject({ url: '/account', headers })
-      t.equal(refused.statusCode, 401, `${name}: private is 401, by ${Object.keys(headers)}`)
-      t.strictSame(Object.keys(refused.json()), ['errors'], `${name}: the errors body`)
+      const rejected = await app.inject({ url: '/account', headers })
+      t.equal(rejected.statusCode, 401, `${name}: private is 401, by ${Object.keys(headers)}`)
+      t.strictSame(Object.keys(rejected.json()), ['errors'], `${name}: the errors body`)
       t.equal((await app.inject({ url: '/health', headers })).statusCode, 200, `${name}: public is served`)
     }
   }
@@ -135,12 +135,12 @@ t.test('a header of any other form makes the request anonymous (DESIGN §5)', as
 
 t.test('claims that are not exactly those of a session make the request anonymous (DESIGN §5)', async t => {
   const { user, forged } = await start(t)
-  const stranger = await signUp(app)
-  const theirs = forgery(stranger.token).payload
+  const otherUser = await signUp(app)
+  const theirs = forgery(otherUser.token).payload
   const now = Math.floor(Date.now() / 1_000)
   const exp = Number(forged.payload.exp)
   const variants: Record<string, string> = {
-    "sub another user's": forged.withClaims({ sub: stranger.id }),
+    "sub another user's": forged.withClaims({ sub: otherUser.id }),
     "sid of another user's session": forged.withClaims({ sid: theirs.sid }),
     'sid unknown': forged.withClaims({ sid: user.id }),
     'iat an hour ahead': forged.withClaims({ iat: now + 3_600 }),

@@ -74,13 +74,13 @@ t.test('what is wrong is said in one sentence, without a password, and nothing i
   const missing = path(join('missing', 'gatehouse.db'))
   const pair = (from: string, to: string) => ['copy', '--from', from, '--to', to]
 
-  const refusals: [string, string, RegExp][] = [
+  const rejections: [string, string, RegExp][] = [
     [path('text.db'), to, /^the source: .*file is not a database/],
     [path('other.db'), to, /is not a database of this service$/],
     [path('old.db'), to, /was left by another version/],
     [path('good.db'), unreachable, /^the target: .*ECONNREFUSED/],
   ]
-  for (const [file, url, message] of refusals) await t.rejects(copyHere(file, url), { message })
+  for (const [file, url, message] of rejections) await t.rejects(copyHere(file, url), { message })
 
   const cases: [string[], number, RegExp][] = [
     [pair(`sqlite:${missing}`, to), 1, /^Nothing was copied: .*there is no file .*gatehouse\.db/],

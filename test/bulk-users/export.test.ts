@@ -72,8 +72,8 @@ await onEveryEngine(t, async (t, { build }) => {
     const [withHash] = await exportAll(app, '?passwordHashes=true')
     t.strictSame(Object.keys(withHash ?? {}).sort(), [...ADMIN_USER, 'passwordHash'].sort())
     t.notOk('passwordHash' in ((await exportAll(app, '?passwordHashes=false'))[0] ?? {}))
-    const refused = { url: `${EXPORT}?passwordHashes=1&limit=5`, headers: asAdmin }
-    errorsAt(t, await app.inject(refused), 400, ['limit', 'passwordHashes'])
+    const rejected = { url: `${EXPORT}?passwordHashes=1&limit=5`, headers: asAdmin }
+    errorsAt(t, await app.inject(rejected), 400, ['limit', 'passwordHashes'])
     globalErrorOf(t, await app.inject({ url: EXPORT, headers: bearer(token) }), 401)
   })
 
@@ -101,9 +101,9 @@ await onEveryEngine(t, async (t, { build }) => {
     const app = await build(t)
     t.match(await app.inject({ url: EXPORT, headers: asAdmin }), { statusCode: 200, body: '' })
     await app.services.storage.close()
-    const answer = await app.inject({ url: EXPORT, headers: asAdmin })
-    globalErrorOf(t, answer, 503)
-    t.equal(answer.headers['content-disposition'], undefined)
+    const response = await app.inject({ url: EXPORT, headers: asAdmin })
+    globalErrorOf(t, response, 503)
+    t.equal(response.headers['content-disposition'], undefined)
   })
 
   t.test('an error half-way cuts the connection, and is logged once (§7.2)', async t => {
@@ -139,8 +139,8 @@ await onEveryEngine(t, async (t, { build }) => {
     const ended = once(app.server, 'request').then(([, response]) => once(response, 'close'))
     const sent = request({ port, path: EXPORT, headers: asAdmin }).end()
     sent.on('error', () => undefined)
-    const [answer] = await once(sent, 'response')
-    answer.pause()
+    const [response] = await once(sent, 'response')
+    response.pause()
     // Sockets of both sides fill, then nothing moves.
     let seen = -1
     for (let still = 0; still < 200; still = pages === seen ? still + 1 : 0) {
@@ -148,8 +148,8 @@ await onEveryEngine(t, async (t, { build }) => {
       await setImmediate()
     }
     t.ok(pages > 0 && pages < 1_000, `${pages} pages without a reader`)
-    answer.resume()
-    await once(answer, 'data')
+    response.resume()
+    await once(response, 'data')
     while (pages <= seen) await setImmediate()
     sent.destroy()
     await ended

@@ -9,7 +9,7 @@ import { ADMIN_KEY, asAdmin, freshEmail, logCapture } from '../support/build.ts'
 import { fromLines, IMPORT, openImport } from '../support/bulk-users.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { globalErrorOf } from '../support/error-response.ts'
-import { exchange, parseAnswer } from '../support/process.ts'
+import { exchange, parseResponse } from '../support/process.ts'
 
 /** Milliseconds of waiting for an answer that ends. */
 const SILENCE = 3_000
@@ -53,10 +53,10 @@ await onEveryEngine(t, async (t, { build }) => {
     await ended
     const { port } = app.server.address() as AddressInfo
     const head = 'Host: a\r\nContent-Length: 99\r\nContent-Type: application'
-    const refused = await exchange(port, `POST ${IMPORT} HTTP/1.1\r\n${head}/x-ndjson\r\n\r\n{`, SILENCE)
-    t.equal(parseAnswer(refused).status, 401, 'nor does whoever the gate refuses')
+    const rejected = await exchange(port, `POST ${IMPORT} HTTP/1.1\r\n${head}/x-ndjson\r\n\r\n{`, SILENCE)
+    t.equal(parseResponse(rejected).status, 401, 'nor does whoever the gate refuses')
     const slow = await exchange(port, `POST /account/sign-in HTTP/1.1\r\n${head}/json\r\n\r\n{`, SILENCE)
-    t.equal(parseAnswer(slow).status, 408)
+    t.equal(parseResponse(slow).status, 408)
   })
 
   t.test('the next request on its connection has the usual time again', async t => {
@@ -67,22 +67,22 @@ await onEveryEngine(t, async (t, { build }) => {
     const late = once(app.server, 'clientError')
     const socket = connect(port, '127.0.0.1')
     t.teardown(() => socket.destroy())
-    let answer = ''
+    let response = ''
     socket.on('data', chunk => {
-      answer += chunk
+      response += chunk
     })
     const head = `Host: a\r\nX-Admin-Key: ${ADMIN_KEY}\r\nTransfer-Encoding: chunked\r\n`
     socket.write(`POST ${IMPORT} HTTP/1.1\r\n${head}Content-Type: application/x-ndjson\r\n\r\n1\r\n\n\r\n`)
     await late
     const closed = once(socket, 'close')
     socket.write('0\r\n\r\n')
-    while (!answer.includes('0\r\n\r\n')) await once(socket, 'data')
-    t.match(answer, /"finished"/)
+    while (!response.includes('0\r\n\r\n')) await once(socket, 'data')
+    t.match(response, /"finished"/)
     socket.write(
       'POST /account/sign-in HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{',
     )
     await closed
-    t.equal(parseAnswer(answer.slice(answer.indexOf('0\r\n\r\n') + 5)).status, 408)
+    t.equal(parseResponse(response.slice(response.indexOf('0\r\n\r\n') + 5)).status, 408)
   })
 
   t.test('a silent client is let go of', async t => {
@@ -152,15 +152,15 @@ await onEveryEngine(t, async (t, { build }) => {
       }, 5)
       response.on('close', () => clearInterval(timer))
     })
-    const { request, response } = await openImport(t, app)
+    const { request, response: head } = await openImport(t, app)
     const count = 100_000
     const sent = once(request, 'finish').then(() => 'all sent')
     request.end('{}\n'.repeat(count))
-    const answer = await response
-    answer.pause()
+    const response = await head
+    response.pause()
     await Promise.race([sent, delay(500)])
     let text = ''
-    for await (const chunk of answer) text += chunk
+    for await (const chunk of response) text += chunk
     const all = fromLines(text)
     t.equal(all.length, count + 1)
     t.strictSame(all.at(-1), { status: 'finished', created: 0, exists: 0, failed: count })
@@ -170,8 +170,8 @@ await onEveryEngine(t, async (t, { build }) => {
   t.test('a refused caller’s body is not read', async t => {
     const app = await build(t)
     const headers = { ...asAdmin, 'x-admin-key': 'wrong', 'content-type': 'application/x-ndjson' }
-    const answer = await app.inject({ method: 'POST', url: IMPORT, headers, payload: user() })
-    globalErrorOf(t, answer, 401)
+    const response = await app.inject({ method: 'POST', url: IMPORT, headers, payload: user() })
+    globalErrorOf(t, response, 401)
     t.equal(await app.services.users.count({}), 0)
   })
 })

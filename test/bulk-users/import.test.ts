@@ -227,8 +227,8 @@ await onEveryEngine(t, async (t, { build }) => {
     const body = { method: 'POST', url: IMPORT, payload: `{"email":"${freshEmail()}"}` } as const
     for (const type of ['application/json', 'text/plain', 'application/x-ndjsonx', undefined]) {
       const headers = { ...asAdmin, ...(type !== undefined && { 'content-type': type }) }
-      const answer = await app.inject({ ...body, headers })
-      t.equal(globalErrorOf(t, answer, 415, type), 'The body must be application/x-ndjson')
+      const response = await app.inject({ ...body, headers })
+      t.equal(globalErrorOf(t, response, 415, type), 'The body must be application/x-ndjson')
     }
     for (const type of ['application/json', 'application/x-ndjson']) {
       globalErrorOf(t, await app.inject({ ...body, headers: { 'content-type': type } }), 401, type)

@@ -92,8 +92,8 @@ t.test('what changed in the target is kept, and no session that was ended there 
   t.match(await copyHere(file, url), { kept: 2, unchanged: 1, changed: 0, sessions: 0 })
   t.strictSame(await targetContent(url), before)
 
-  const moment = { id: renamed.session.id, at: NOW + 5 }
-  await source.lastRequests.noteLastRequests([{ key: renamed.userKey, at: NOW + 5 }], [moment])
+  const timestamp = { id: renamed.session.id, at: NOW + 5 }
+  await source.lastRequests.noteLastRequests([{ key: renamed.userKey, at: NOW + 5 }], [timestamp])
   await copyHere(file, url)
   const found = await target.sessions.find(renamed.session.id)
   t.match(found, {
@@ -323,7 +323,7 @@ t.test('the audit log is copied once, and erased addresses stay erased', async t
 t.test('an e-mail that another user of the target has is reported, and all others are copied', async t => {
   const { file, url, source, target, added } = await copied(t, 2)
   const holder = await add(target, { email: 'taken@example.com' })
-  const refused = await add(source, { email: 'taken@example.com' })
+  const rejected = await add(source, { email: 'taken@example.com' })
   await source.users.update(
     added[0]?.user.id ?? '',
     { email: 'free@example.com' },
@@ -343,8 +343,8 @@ t.test('an e-mail that another user of the target has is reported, and all other
   ]
   t.match(stdout, new RegExp(`^4 users in the source:\n  ${lines.join('\n  ')}\n`))
   const { id } = holder.user
-  t.match(stderr, `User ${refused.user.id} was left out: user ${id} of the target has the same e-mail\n`)
-  t.equal(await target.users.find(refused.user.id), undefined)
+  t.match(stderr, `User ${rejected.user.id} was left out: user ${id} of the target has the same e-mail\n`)
+  t.equal(await target.users.find(rejected.user.id), undefined)
   t.match(await target.users.find(next.user.id), { email: next.user.email })
 })
 

@@ -36,7 +36,7 @@ t.test('users with one password and a token each; run again, what is missing', t
     })
     const app = await build(t, { env })
     t.equal((await signIn(app, 'user20@seed.example', 'another password')).statusCode, 200)
-    const { id: stranger } = await signUp(app, { email: 'user25@seed.example' })
+    const { id: otherUser } = await signUp(app, { email: 'user25@seed.example' })
     const list = async () =>
       (await app.inject({ url: '/admin/users?limit=100&sort=createdAt', headers: asAdmin })).json().results
     const before = await list()
@@ -60,8 +60,8 @@ t.test('users with one password and a token each; run again, what is missing', t
       users.map(({ email }: { email: string }) => email).sort(),
       Array.from({ length: 30 }, (_, index) => `user${index + 1}@seed.example`).sort(),
     )
-    t.ok(users.some(({ id }: { id: string }) => id === stranger))
-    const seeded = users.filter(({ id }: { id: string }) => id !== stranger)
+    t.ok(users.some(({ id }: { id: string }) => id === otherUser))
+    const seeded = users.filter(({ id }: { id: string }) => id !== otherUser)
     t.ok(new Set(seeded.map(({ createdAt }: { createdAt: string }) => createdAt)).size > 20, 'spread in time')
     t.ok(seeded.every(({ firstName, lastName }: Record<string, string>) => firstName && lastName))
     t.strictSame(

@@ -13,7 +13,7 @@ import {
   signUp,
   temporaryFolder,
 } from '../support/build.ts'
-import { HEARD_LIMIT, pipeToCli, runCli } from '../support/cli.ts'
+import { INVALIDATION_LIMIT, pipeToCli, runCli } from '../support/cli.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { until } from '../support/until.ts'
 
@@ -116,11 +116,11 @@ t.test('users delete removes the user with all sessions, and the e-mail is free'
       stderr: '',
     })
     const before = Date.now()
-    while ((await accountStatus(service.app, ann.token)) !== 401 && Date.now() - before < HEARD_LIMIT)
+    while ((await accountStatus(service.app, ann.token)) !== 401 && Date.now() - before < INVALIDATION_LIMIT)
       await sleep(20)
     t.equal(await accountStatus(service.app, ann.token), 401, 'a running service has heard of it')
-    const refused = { code: 1, stdout: '', stderr: 'There is no such user\n' }
-    t.strictSame(await service.cli('users', 'delete', ann.id), refused)
+    const rejected = { code: 1, stdout: '', stderr: 'There is no such user\n' }
+    t.strictSame(await service.cli('users', 'delete', ann.id), rejected)
     t.not((await signUp(service.app, { email: ann.email })).id, ann.id)
     t.equal(await accountStatus(service.app, bob.token), 200)
     const silent = await service.cli('users', 'delete', bob.id, '--json')
@@ -205,13 +205,13 @@ t.test('events --follow writes what comes, until Ctrl-C, and tells where to go o
     const { nextCursor } = await until(
       async () => (await app.inject({ url: '/admin/events?sort=at', headers: asAdmin })).json(),
       ({ results }) => results.length === 1,
-      HEARD_LIMIT * 4,
+      INVALIDATION_LIMIT * 4,
     )
     const { id } = await signUp(app)
     const following = runCli(['events', '--follow', '--json', '--cursor', nextCursor], { DATABASE_URL })
     t.teardown(() => following.process.kill('SIGKILL'))
     const lines = () => following.stdout().split('\n').slice(0, -1)
-    const linesAt = (count: number) => until(lines, ({ length }) => length === count, HEARD_LIMIT * 4)
+    const linesAt = (count: number) => until(lines, ({ length }) => length === count, INVALIDATION_LIMIT * 4)
     await linesAt(1)
     await app.inject({ method: 'DELETE', url: `/admin/users/${id}`, headers: asAdmin })
     const events = (await linesAt(2)).map(line => JSON.parse(line))

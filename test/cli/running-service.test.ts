@@ -3,7 +3,7 @@
 import t, { type Test } from 'tap'
 import { OPERATOR } from '../../src/audit-log/event.ts'
 import { ADMIN_KEY, JWT_SECRET, PASSWORD } from '../support/build.ts'
-import { HEARD_LIMIT, runCli } from '../support/cli.ts'
+import { INVALIDATION_LIMIT, runCli } from '../support/cli.ts'
 import { type Engine, onEveryEngine } from '../support/engines.ts'
 import { startServer } from '../support/process.ts'
 import { remoteAccountStatus, remoteSignUp } from '../support/remote-accounts.ts'
@@ -24,12 +24,12 @@ const start = async (t: Test, engine: Engine) => {
       (await fetch(url + path, { headers: { 'x-admin-key': ADMIN_KEY } })).json(),
     status: (token: string) => remoteAccountStatus({ url }, token),
     /** Until the token is refused. @returns milliseconds. */
-    async untilRefused(token: string): Promise<number> {
+    async untilRejected(token: string): Promise<number> {
       const start = Date.now()
       await until(
         () => remoteAccountStatus({ url }, token),
         status => status === 401,
-        HEARD_LIMIT,
+        INVALIDATION_LIMIT,
       )
       return Date.now() - start
     },
@@ -47,9 +47,9 @@ t.test('what the command line ends is refused by a running service, without a re
       t.equal(await service.status(token), 200, 'remembered')
 
     t.match(await service.cli('sessions', 'revoke', ' Revoked@Example.com'), { code: 0, stderr: '' })
-    t.ok((await service.untilRefused(revoked.token)) < HEARD_LIMIT, 'revoked')
+    t.ok((await service.untilRejected(revoked.token)) < INVALIDATION_LIMIT, 'revoked')
     const { code, stdout } = await service.cli('users', 'disable', disabled.id.toUpperCase(), '--json')
-    t.ok((await service.untilRefused(disabled.token)) < HEARD_LIMIT, 'disabled')
+    t.ok((await service.untilRejected(disabled.token)) < INVALIDATION_LIMIT, 'disabled')
     t.equal(code, 0)
     // The service knows of last requests up to a second before the store.
     const shown = (user: unknown) => ({ ...(user as object), lastRequestAt: 'some moment' })
@@ -66,7 +66,7 @@ t.test('what the command line ends is refused by a running service, without a re
     t.match(await end(revoked.email), { code: 1, stdout: '', stderr: 'There is no such session\n' })
     t.equal(await service.status(other.token), 200, 'the session of somebody else')
     t.match(await end(other.email), { code: 0 })
-    t.ok((await service.untilRefused(other.token)) < HEARD_LIMIT, 'one session')
+    t.ok((await service.untilRejected(other.token)) < INVALIDATION_LIMIT, 'one session')
   }),
 )
 
@@ -109,7 +109,7 @@ t.test('users list and get say what the admin routes say', t =>
 
     const { stdout } = await service.cli('users', 'get', ann.email, '--json')
     t.strictSame(JSON.parse(stdout), await service.asAdmin(`/admin/users/${ann.id}`))
-    const refused = { code: 1, stdout: '', stderr: 'There is no such user\n' }
-    t.strictSame(await service.cli('users', 'get', 'nobody@example.com'), refused)
+    const rejected = { code: 1, stdout: '', stderr: 'There is no such user\n' }
+    t.strictSame(await service.cli('users', 'get', 'nobody@example.com'), rejected)
   }),
 )

@@ -7,7 +7,7 @@ import { temporaryFolder } from '../support/build.ts'
 
 const SECRET = 'a-secret-of-enough-characters-0123456789'
 
-const faultsOf = (environment: Record<string, string>): string => {
+const configErrors = (environment: Record<string, string>): string => {
   try {
     loadConfig(environment)
   } catch (error) {
@@ -75,7 +75,7 @@ t.test(
   async t => {
     for (const [name, values] of WRONG) {
       for (const value of values) {
-        const message = faultsOf({ [name]: value })
+        const message = configErrors({ [name]: value })
         t.match(
           message,
           new RegExp(`^The configuration is not valid:\\n {2}${name} [^\\n]+$`),
@@ -88,10 +88,10 @@ t.test(
         }
       }
     }
-    t.match(faultsOf({ PORT: '80x' }), /^ {2}PORT must be an integer from 0 to 65535, not "80x"$/m)
-    t.match(faultsOf({ PUBLIC_URL: 'https://h/?a=b' }), /not "https:\/\/h\/\?a=b"$/)
-    t.notMatch(faultsOf({ ALLOWED_ORIGINS: 'https://u:canary@h' }), /canary/)
-    t.match(faultsOf({ LOG_LEVEL: 'x'.repeat(5_000) }), /not "x{80}…"$/)
+    t.match(configErrors({ PORT: '80x' }), /^ {2}PORT must be an integer from 0 to 65535, not "80x"$/m)
+    t.match(configErrors({ PUBLIC_URL: 'https://h/?a=b' }), /not "https:\/\/h\/\?a=b"$/)
+    t.notMatch(configErrors({ ALLOWED_ORIGINS: 'https://u:canary@h' }), /canary/)
+    t.match(configErrors({ LOG_LEVEL: 'x'.repeat(5_000) }), /not "x{80}…"$/)
   },
 )
 
@@ -99,16 +99,16 @@ t.test('a file that cannot be read is named, unless it may be the secret itself'
   for (const file of ['/nowhere/secret', './secret', 'C:\\secrets\\key', 'nowhere/jwt-secret', 'secret.txt'])
     for (const name of FILE_SETTINGS)
       t.match(
-        faultsOf({ [`${name}_FILE`]: file }),
+        configErrors({ [`${name}_FILE`]: file }),
         `${name}_FILE names a file that cannot be read: ${file} (ENOENT)`,
       )
-  t.match(faultsOf({ JWT_SECRET_FILE: '/' }), 'cannot be read: / (EISDIR)')
+  t.match(configErrors({ JWT_SECRET_FILE: '/' }), 'cannot be read: / (EISDIR)')
   for (const secret of [
     'canary-5d2e8b71c09f4a36b1e7d2f8',
     'Canary/5d2e8b71c09f4a36b1e7d2f8',
     'smtp://u:canary@h',
   ])
-    t.notMatch(faultsOf({ MAIL_URL_FILE: secret }), /canary/i)
+    t.notMatch(configErrors({ MAIL_URL_FILE: secret }), /canary/i)
 })
 
 t.test('what has to be percent-encoded in the password of PostgreSQL is said, not shown', async t => {
@@ -125,28 +125,28 @@ t.test('what has to be percent-encoded in the password of PostgreSQL is said, no
   ])
     for (const rest of ['@db.example/gatehouse', '@db.example:5432/gatehouse?sslmode=verify-full']) {
       const DATABASE_URL = `postgres://gatehouse:${password}${rest}`
-      const message = faultsOf({ DATABASE_URL, JWT_SECRET: SECRET })
+      const message = configErrors({ DATABASE_URL, JWT_SECRET: SECRET })
       t.match(
         message,
         /DATABASE_URL must be sqlite:.* or postgres:.* # as %23, \/ as %2F, \? as %3F, @ as %40 and % as %25$/m,
       )
       t.notMatch(message, password)
       const encoded = `postgres://gatehouse:${encodeURIComponent(password)}${rest}`
-      t.equal(faultsOf({ DATABASE_URL: encoded, JWT_SECRET: SECRET }), '')
+      t.equal(configErrors({ DATABASE_URL: encoded, JWT_SECRET: SECRET }), '')
     }
   for (const DATABASE_URL of [
     'postgres://db/gatehouse?user=a@b',
     'postgres://u:p@[::1]/d?options=-c%20a%3Db',
   ])
-    t.equal(faultsOf({ DATABASE_URL, JWT_SECRET: SECRET }), '')
+    t.equal(configErrors({ DATABASE_URL, JWT_SECRET: SECRET }), '')
 })
 
 t.test('SESSION_IDLE is at most SESSION_LIFETIME; its default gives way', async t => {
   const sentence = '  SESSION_IDLE must not be longer than SESSION_LIFETIME, at which every session ends'
   for (const env of [{ SESSION_IDLE: '31d' }, { SESSION_IDLE: '2h', SESSION_LIFETIME: '1h' }])
-    t.equal(faultsOf(env), `The configuration is not valid:\n${sentence}`)
+    t.equal(configErrors(env), `The configuration is not valid:\n${sentence}`)
   t.match(loadConfig({ SESSION_LIFETIME: '12h' }), { sessionIdle: 43_200_000, sessionLifetime: 43_200_000 })
-  t.equal(faultsOf({ SESSION_IDLE: '30d' }), '')
+  t.equal(configErrors({ SESSION_IDLE: '30d' }), '')
 })
 
 /** What containers, shells, desktops, CI systems and npm set. */
@@ -193,17 +193,20 @@ t.test('a variable that looks like a setting and is none is warned of, a usual o
 })
 
 t.test('every fault is named in one message (DESIGN §8)', async t => {
-  const message = faultsOf(Object.fromEntries(WRONG.map(([name, [value = '']]) => [name, value])))
+  const message = configErrors(Object.fromEntries(WRONG.map(([name, [value = '']]) => [name, value])))
   for (const [name] of WRONG) t.match(message, new RegExp(`^ {2}${name} `, 'm'))
 })
 
 t.test('previous secrets need current ones, and a secret is given once (DESIGN §8)', async t => {
-  t.match(faultsOf({ ADMIN_KEY_PREVIOUS: SECRET }), /ADMIN_KEY_PREVIOUS is of no use without ADMIN_KEY/)
-  t.match(faultsOf({ JWT_SECRET_PREVIOUS: SECRET }), /JWT_SECRET_PREVIOUS is of no use without JWT_SECRET/)
+  t.match(configErrors({ ADMIN_KEY_PREVIOUS: SECRET }), /ADMIN_KEY_PREVIOUS is of no use without ADMIN_KEY/)
+  t.match(
+    configErrors({ JWT_SECRET_PREVIOUS: SECRET }),
+    /JWT_SECRET_PREVIOUS is of no use without JWT_SECRET/,
+  )
   const file = join(temporaryFolder(t), 'secret')
   writeFileSync(file, `${SECRET}\n`)
   t.match(
-    faultsOf({ ADMIN_KEY: SECRET, ADMIN_KEY_FILE: file }),
+    configErrors({ ADMIN_KEY: SECRET, ADMIN_KEY_FILE: file }),
     /ADMIN_KEY is given twice, also as ADMIN_KEY_FILE/,
   )
   t.same(loadConfig({ ADMIN_KEY_FILE: file }).adminKeys, [SECRET])
@@ -211,7 +214,7 @@ t.test('previous secrets need current ones, and a secret is given once (DESIGN �
 
 t.test('PostgreSQL needs a secret that all instances share (DESIGN §5)', async t => {
   const DATABASE_URL = 'postgres://gatehouse:canary@db.example/gatehouse'
-  const message = faultsOf({ DATABASE_URL })
+  const message = configErrors({ DATABASE_URL })
   t.match(message, /JWT_SECRET is needed with PostgreSQL/)
   t.notMatch(message, /canary/)
   const config = loadConfig({ DATABASE_URL, JWT_SECRET: SECRET, DATABASE_CONNECTIONS: '25', WORKERS: '4' })

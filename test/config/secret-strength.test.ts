@@ -11,17 +11,17 @@ const NAMES = ['ADMIN_KEY', 'ADMIN_KEY_PREVIOUS', 'JWT_SECRET', 'JWT_SECRET_PREV
 
 const STRONG = { ADMIN_KEY, JWT_SECRET, PUBLIC_URL: 'https://accounts.example.com' }
 
-const attempt = (environment: Record<string, string>): { faults: string[]; warnings: readonly string[] } => {
+const attempt = (environment: Record<string, string>): { errors: string[]; warnings: readonly string[] } => {
   try {
-    return { faults: [], warnings: loadConfig({ ...STRONG, ...environment }).warnings }
+    return { errors: [], warnings: loadConfig({ ...STRONG, ...environment }).warnings }
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    return { faults: error.message.split('\n').slice(1), warnings: [] }
+    return { errors: error.message.split('\n').slice(1), warnings: [] }
   }
 }
 
 const inProduction = (environment: Record<string, string>): string[] =>
-  attempt({ ...environment, NODE_ENV: 'production' }).faults
+  attempt({ ...environment, NODE_ENV: 'production' }).errors
 
 const GUESSABLE = [
   'aaaa',
@@ -64,7 +64,7 @@ t.test('in production one sentence for each secret, which is not quoted; elsewhe
       const sentence = `${name} ${reason}: make a key with npm run cli -- keys new`
       t.same(inProduction({ [name]: secret }), [`  ${sentence}`], secret)
       for (const NODE_ENV of ['development', 'test', ''])
-        t.same(attempt({ [name]: secret, NODE_ENV, MAIL_URL: '' }), { faults: [], warnings: [sentence] })
+        t.same(attempt({ [name]: secret, NODE_ENV, MAIL_URL: '' }), { errors: [], warnings: [sentence] })
     }
   }
   t.equal(inProduction({ ADMIN_KEY: 'password12345678' }).length, 1)
@@ -101,10 +101,10 @@ t.test('random keys of 128 bits in any notation, and keys that people make with 
     () => randomUUID(),
   ]
   for (const notation of notations) {
-    const refused = Array.from({ length: 500 }, () => notation(randomBytes(16))).filter(
+    const rejected = Array.from({ length: 500 }, () => notation(randomBytes(16))).filter(
       key => inProduction({ ADMIN_KEY: key }).length > 0,
     )
-    t.same(refused, [])
+    t.same(rejected, [])
   }
 })
 

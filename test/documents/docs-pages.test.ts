@@ -4,7 +4,7 @@ import t from 'tap'
 import packageJson from '../../package.json' with { type: 'json' }
 import { loadConfig } from '../../src/config/config.ts'
 import { build } from '../support/build.ts'
-import { exchange, parseAnswer } from '../support/process.ts'
+import { exchange, parseResponse } from '../support/process.ts'
 
 const app = await build(t)
 
@@ -90,8 +90,8 @@ t.test('whatever is no page is answered with the one error body', async t => {
     '/docs/unknown',
     '//docs',
   ]) {
-    const answer = await exchange(port, `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
-    const { status, body } = parseAnswer(answer)
+    const response = await exchange(port, `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+    const { status, body } = parseResponse(response)
     t.equal(status, 404, path)
     t.equal(body, '{"errors":{"global":["There is no such route"]}}', path)
   }
@@ -99,11 +99,11 @@ t.test('whatever is no page is answered with the one error body', async t => {
     ['/docs?x=1', 400],
     ['/docs/static/%ff', 400],
   ] as const) {
-    const answer = parseAnswer(
+    const response = parseResponse(
       await exchange(port, `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`),
     )
-    t.equal(answer.status, status, path)
-    t.same(Object.keys(JSON.parse(answer.body)), ['errors'])
+    t.equal(response.status, status, path)
+    t.same(Object.keys(JSON.parse(response.body)), ['errors'])
   }
   const slash = await app.inject('/docs/')
   t.match(slash, { statusCode: 303, headers: { location: '../docs' } })
@@ -112,10 +112,10 @@ t.test('whatever is no page is answered with the one error body', async t => {
 t.test('GET / names the service; browsers are led to /docs', async t => {
   const { version } = packageJson
   for (const accept of [undefined, '*/*', 'application/json', 'application/json, text/html;q=0.5']) {
-    const answer = await app.inject({ url: '/', headers: { ...(accept && { accept }) } })
-    t.equal(answer.statusCode, 200)
-    t.same(answer.json(), { name: 'gatehouse', version, docs: '/docs', openapi: '/openapi.json' })
-    t.equal(answer.headers.vary, 'accept')
+    const response = await app.inject({ url: '/', headers: { ...(accept && { accept }) } })
+    t.equal(response.statusCode, 200)
+    t.same(response.json(), { name: 'gatehouse', version, docs: '/docs', openapi: '/openapi.json' })
+    t.equal(response.headers.vary, 'accept')
   }
   const browser = await app.inject({ url: '/', headers: { accept: 'text/html,*/*;q=0.8' } })
   t.match(browser, { statusCode: 303, headers: { location: '/docs', vary: 'accept' } })
@@ -124,14 +124,14 @@ t.test('GET / names the service; browsers are led to /docs', async t => {
 t.test('DOCS=off: there is neither /docs nor /openapi.json, and nothing leads there', async t => {
   const off = await build(t, { env: { DOCS: 'off' } })
   for (const url of [...Object.keys(PAGES), '/docs/', '/docs/json', '/docs/yaml']) {
-    const answer = await off.inject(url)
-    t.equal(answer.statusCode, 404, url)
-    t.same(answer.json(), { errors: { global: ['There is no such route'] } })
+    const response = await off.inject(url)
+    t.equal(response.statusCode, 404, url)
+    t.same(response.json(), { errors: { global: ['There is no such route'] } })
   }
   for (const accept of ['*/*', 'text/html']) {
-    const answer = await off.inject({ url: '/', headers: { accept } })
-    t.equal(answer.statusCode, 200)
-    t.same(answer.json(), { name: 'gatehouse', version: packageJson.version })
+    const response = await off.inject({ url: '/', headers: { accept } })
+    t.equal(response.statusCode, 200)
+    t.same(response.json(), { name: 'gatehouse', version: packageJson.version })
   }
   t.equal((await off.inject('/health')).statusCode, 200)
   t.equal(loadConfig({ DOCS: 'off', PUBLIC_URL: 'https://h/a' }).webUrl, 'https://h/a')

@@ -21,7 +21,7 @@ import {
 import { NDJSON } from '../support/bulk-users.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { mailbox } from '../support/mailbox.ts'
-import { answersOf, type RightRequest } from '../support/route-responses.ts'
+import { type RightRequest, responsesOf } from '../support/route-responses.ts'
 import { type LiveRoute, liveRoutes } from '../support/routes.ts'
 
 const CHROMIUM = '/usr/bin/chromium'
@@ -174,16 +174,16 @@ t.test('each status and header that a route really answers is in the document (D
     paths[url.replace(/:(\w+)/g, '{$1}')][method.toLowerCase()]
   /** The headers that were sent, by what the document says of the answer. */
   const sent = new Map<object, { title: string; names: Set<string> }>()
-  const isDocumented = (t: Test, route: LiveRoute, answer: LightMyRequestResponse, what: string) => {
-    const { statusCode, headers, body } = answer
+  const isDocumented = (t: Test, route: LiveRoute, response: LightMyRequestResponse, what: string) => {
+    const { statusCode, headers, body } = response
     const title = `${what}: ${statusCode}`
-    const response = operationOf(route).responses[statusCode]
-    if (!t.ok(response, title)) return
-    const { names } = sent.get(response) ?? { names: new Set() }
-    sent.set(response, { title: `${route.method} ${route.url}: ${statusCode}`, names })
-    for (const name of sentHeaders(answer)) names.add(name)
+    const documented = operationOf(route).responses[statusCode]
+    if (!t.ok(documented, title)) return
+    const { names } = sent.get(documented) ?? { names: new Set() }
+    sent.set(documented, { title: `${route.method} ${route.url}: ${statusCode}`, names })
+    for (const name of sentHeaders(response)) names.add(name)
     if (!/^application\/json/.test(String(headers['content-type']))) return
-    const content = response.content['application/json']
+    const content = documented.content['application/json']
     if (!t.ok(content, `${title} in application/json`)) return
     const { properties } = content.schema
     const others = Object.keys(JSON.parse(body)).filter(key => !(key in properties))
@@ -192,21 +192,21 @@ t.test('each status and header that a route really answers is in the document (D
   const tried = routes.filter(({ documentation, method }) => !documentation && method !== 'HEAD')
   for (const route of tried)
     await t.test(`${route.method} ${route.url}`, async t => {
-      for await (const [title, answer] of answersOf(app, route, () => rightRequest(route))) {
-        if (title === 'right') t.ok(answer.statusCode < 400, `right: ${answer.body}`)
-        isDocumented(t, route, answer, title)
+      for await (const [title, response] of responsesOf(app, route, () => rightRequest(route))) {
+        if (title === 'right') t.ok(response.statusCode < 400, `right: ${response.body}`)
+        isDocumented(t, route, response, title)
         if (title !== 'another version') continue
         const { parameters = [] } = operationOf(route)
         const headers = parameters.filter((parameter: { in: string }) => parameter.in === 'header')
         const ifMatch = { name: 'If-Match', in: 'header', required: false, schema: { type: 'string' } }
-        t.equal(headers.length, answer.statusCode === 412 ? 1 : 0, 'If-Match where it is honoured alone')
-        if (answer.statusCode === 412) t.match(headers[0], ifMatch)
+        t.equal(headers.length, response.statusCode === 412 ? 1 : 0, 'If-Match where it is honoured alone')
+        if (response.statusCode === 412) t.match(headers[0], ifMatch)
       }
     })
   const { email, token } = await signUp(app)
   const { id, email: disabled } = await signUp(app)
   await updateUser(app, id, { disabled: true })
-  const answers = [
+  const responses = [
     ['/account/sign-up', 409, await call(app, 'POST', '/account/sign-up', { email, password: PASSWORD })],
     ['/account/sign-in', 401, await signIn(app, email, 'wrong')],
     ['/account/sign-in', 403, await signIn(app, disabled)],
@@ -221,10 +221,10 @@ t.test('each status and header that a route really answers is in the document (D
       await call(app, 'DELETE', '/account/sessions?scope=all', undefined, bearer(token)),
     ],
   ] as const
-  for (const [url, status, answer] of answers) {
-    const route = tried.find(route => route.url === url && route.method === answer.raw.req.method)
-    t.equal(answer.statusCode, status)
-    if (t.ok(route, url)) isDocumented(t, route as LiveRoute, answer, url)
+  for (const [url, status, response] of responses) {
+    const route = tried.find(route => route.url === url && route.method === response.raw.req.method)
+    t.equal(response.statusCode, status)
+    if (t.ok(route, url)) isDocumented(t, route as LiveRoute, response, url)
   }
   for (const [response, { title, names }] of sent) {
     // Refusals that come before anything is counted have the status of others that come after.
@@ -245,12 +245,12 @@ t.test('an answer that asks to wait has the headers that the document says', asy
   await limited.drain()
   const draining = await limited.inject('/ready')
   const { paths } = document
-  for (const [answer, status, operation] of [
+  for (const [response, status, operation] of [
     [tooMany, 429, paths['/account/forgot-password'].post],
     [draining, 503, paths['/ready'].get],
   ] as const) {
-    t.equal(answer.statusCode, status)
-    t.same(sentHeaders(answer).sort(), documentedHeaders(operation.responses[status]))
+    t.equal(response.statusCode, status)
+    t.same(sentHeaders(response).sort(), documentedHeaders(operation.responses[status]))
   }
 })
 

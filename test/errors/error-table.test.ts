@@ -74,9 +74,9 @@ for (const NODE_ENV of ['development', 'production']) {
 
     t.test('private routes: 401 and WWW-Authenticate: Bearer (§5.1.4, RFC 9110 §11.6.1)', async t => {
       const challengeFor = async (headers: Record<string, string>, title: string): Promise<unknown> => {
-        const answer = await app.inject({ url: '/account', headers })
-        globalErrorOf(t, answer, 401, title)
-        return answer.headers['www-authenticate']
+        const response = await app.inject({ url: '/account', headers })
+        globalErrorOf(t, response, 401, title)
+        return response.headers['www-authenticate']
       }
       const invalid = /^Bearer (.*, ?)?error="invalid_token"/
       t.match(await challengeFor(bearer('nonsense'), 'bad token'), invalid)
@@ -93,7 +93,7 @@ for (const NODE_ENV of ['development', 'production']) {
     })
 
     t.test('admin routes: 401 and a challenge without the right key (§5.2.3)', async t => {
-      const refused: Record<string, Record<string, string>> = {
+      const rejected: Record<string, Record<string, string>> = {
         none: {},
         wrong: { 'x-admin-key': `${ADMIN_KEY}x` },
         prefix: { 'x-admin-key': ADMIN_KEY.slice(0, -1) },
@@ -101,14 +101,14 @@ for (const NODE_ENV of ['development', 'production']) {
         'as a bearer token': bearer(ADMIN_KEY),
         "a user's token": bearer(user.token),
       }
-      for (const [title, headers] of Object.entries(refused))
+      for (const [title, headers] of Object.entries(rejected))
         for (const [method, url] of [
           ['GET', '/admin/users'],
           ['PUT', `/admin/users/${user.id}`],
         ] as const) {
-          const answer = await app.inject({ method, url, headers })
-          globalErrorOf(t, answer, 401, `${method} ${title}`)
-          t.ok(answer.headers['www-authenticate'], `${method} ${title}: a challenge`)
+          const response = await app.inject({ method, url, headers })
+          globalErrorOf(t, response, 401, `${method} ${title}`)
+          t.ok(response.headers['www-authenticate'], `${method} ${title}: a challenge`)
         }
     })
 
@@ -174,31 +174,31 @@ for (const NODE_ENV of ['development', 'production']) {
       const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const
       for (const [url, allow] of Object.entries(allowed))
         for (const method of methods.filter(each => !allow.includes(each))) {
-          const answer = await app.inject({ method, url: `${url}?a=1` })
-          if (method === 'HEAD') t.equal(answer.statusCode, 405, `HEAD ${url}`)
-          else globalErrorOf(t, answer, 405, `${method} ${url}`)
-          t.strictSame(String(answer.headers.allow).split(', ').sort(), allow, `${method} ${url}: Allow`)
+          const response = await app.inject({ method, url: `${url}?a=1` })
+          if (method === 'HEAD') t.equal(response.statusCode, 405, `HEAD ${url}`)
+          else globalErrorOf(t, response, 405, `${method} ${url}`)
+          t.strictSame(String(response.headers.allow).split(', ').sort(), allow, `${method} ${url}: Allow`)
         }
       for (const [title, { headers, payload }] of Object.entries(BAD_PAYLOADS)) {
-        const answer = await app.inject({ method: 'PATCH', url: '/account', headers, payload })
-        globalErrorOf(t, answer, 405, `before the body: ${title}`)
+        const response = await app.inject({ method: 'PATCH', url: '/account', headers, payload })
+        globalErrorOf(t, response, 405, `before the body: ${title}`)
       }
     })
 
     t.test('wrong pair: 401 credentials; e-mail taken: 409 email (DESIGN §4)', async t => {
       const payload = { email: user.email, password: 'not this pass phrase' }
-      const refused = await app.inject({ method: 'POST', url: '/account/sign-in', payload })
-      errorsAt(t, refused, 401, ['credentials'])
+      const rejected = await app.inject({ method: 'POST', url: '/account/sign-in', payload })
+      errorsAt(t, rejected, 401, ['credentials'])
       const taken = await signUpWith({ email: user.email.toUpperCase(), password: 'a rather long phrase 8' })
       errorsAt(t, taken, 409, ['email'])
     })
 
     t.test('Retry-After on 429 and 503 (RFC 9110 §10.2.3)', async t => {
       for (const [url, status] of Object.entries({ '/test/too-many': 429, '/test/overloaded': 503 })) {
-        const answer = await app.inject({ url })
-        const message = globalErrorOf(t, answer, status)
+        const response = await app.inject({ url })
+        const message = globalErrorOf(t, response, status)
         t.not(message, 'Something went wrong', 'foreseen: its message is meant for the caller')
-        t.match(answer.headers['retry-after'], /^[1-9]\d*$/, 'whole seconds')
+        t.match(response.headers['retry-after'], /^[1-9]\d*$/, 'whole seconds')
       }
     })
 

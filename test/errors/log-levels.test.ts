@@ -89,11 +89,11 @@ t.test('errors of use cases on rate-limited routes are at info', async t => {
 })
 
 t.test('wrong tokens and keys are at info once for each address, the rest at debug', async t => {
-  const refusals: [string, InjectOptions][] = [
+  const rejections: [string, InjectOptions][] = [
     ['access-token', { url: '/account', headers: bearer('x.y.z') }],
     ['admin-key', { url: '/admin/users', headers: { 'x-admin-key': 'wrong' } }],
   ]
-  for (const [limit, options] of refusals) {
+  for (const [limit, options] of rejections) {
     const lines = []
     for (const remoteAddress of ['192.0.2.1', '192.0.2.1', '192.0.2.1', '192.0.2.2'])
       lines.push(...(await lineOf({ ...options, remoteAddress })).lines)
@@ -116,9 +116,9 @@ t.test('what is not HTTP is at debug', async t => {
   socket.on('error', () => undefined)
   socket.write('not http\r\n\r\n')
   socket.resume()
-  const isRefusal = ({ msg }: Record<string, unknown>) => String(msg).startsWith('not HTTP')
+  const isRejection = ({ msg }: Record<string, unknown>) => String(msg).startsWith('not HTTP')
   const lines = await until(
-    () => log.records().slice(before).filter(isRefusal),
+    () => log.records().slice(before).filter(isRejection),
     found => found.length > 0,
     DEADLINE,
   )

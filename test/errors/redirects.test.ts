@@ -52,32 +52,32 @@ for (const NODE_ENV of ['development', 'production'])
     t.test('a browser gets 303 to the target with the message as ?error=', async t => {
       for (const [name, accept] of Object.entries(BROWSERS))
         for (const method of ['GET', 'HEAD', 'POST'] as const) {
-          const answer = await app.inject({ method, url: '/test/link', headers: { accept } })
-          t.equal(answer.statusCode, 303, `${method} ${name}`)
-          const location = locationOf(answer.headers.location)
+          const response = await app.inject({ method, url: '/test/link', headers: { accept } })
+          t.equal(response.statusCode, 303, `${method} ${name}`)
+          const location = locationOf(response.headers.location)
           t.equal(location.origin + location.pathname, 'https://app.example.com/welcome', name)
           const parameters = { lang: 'en', next: '/home?a=1', error: MESSAGE }
           t.strictSame(Object.fromEntries(location.searchParams), parameters, `${name}: the query is kept`)
           t.equal(location.hash, '#top', `${name}: the fragment is kept`)
-          t.notMatch(answer.body, /\S/, 'and nothing to read')
+          t.notMatch(response.body, /\S/, 'and nothing to read')
         }
     })
 
     t.test('any other client gets the error, with the target in Location', async t => {
       for (const [name, accept] of Object.entries(OTHERS)) {
         const headers = accept === undefined ? {} : { accept }
-        const answer = await app.inject({ url: '/test/link', headers })
-        t.equal(globalErrorOf(t, answer, 404, name), MESSAGE)
-        t.equal(answer.headers.location, TARGET, `${name}: Location`)
+        const response = await app.inject({ url: '/test/link', headers })
+        t.equal(globalErrorOf(t, response, 404, name), MESSAGE)
+        t.equal(response.headers.location, TARGET, `${name}: Location`)
       }
     })
 
     t.test('targets of every form', async t => {
       const headers = { accept: BROWSERS.Firefox }
       const follow = async (url: string): Promise<URL> => {
-        const answer = await app.inject({ url, headers })
-        t.equal(answer.statusCode, 303, url)
-        return locationOf(answer.headers.location)
+        const response = await app.inject({ url, headers })
+        t.equal(response.statusCode, 303, url)
+        return locationOf(response.headers.location)
       }
       t.equal((await follow('/test/bare')).searchParams.get('error'), MESSAGE)
       const relative = await follow('/test/relative')
@@ -90,7 +90,7 @@ for (const NODE_ENV of ['development', 'production'])
     })
 
     t.test('the target never comes from the request', async t => {
-      const answer = await app.inject({
+      const response = await app.inject({
         url: '/test/link',
         headers: {
           accept: 'text/html',
@@ -99,8 +99,8 @@ for (const NODE_ENV of ['development', 'production'])
           referer: 'https://evil.example/',
         },
       })
-      t.equal(answer.statusCode, 303)
-      t.notMatch(JSON.stringify(answer.headers), /evil/)
+      t.equal(response.statusCode, 303)
+      t.notMatch(JSON.stringify(response.headers), /evil/)
       const query = {
         redirectTo: 'https://evil.example',
         redirect_uri: 'https://evil.example',
@@ -118,8 +118,8 @@ for (const NODE_ENV of ['development', 'production'])
 
     t.test('a cause is never sent', async t => {
       for (const accept of ['text/html', '*/*']) {
-        const answer = await app.inject({ url: '/test/cause', headers: { accept } })
-        t.notMatch(JSON.stringify(answer.headers) + answer.body, /secret detail/, accept)
+        const response = await app.inject({ url: '/test/cause', headers: { accept } })
+        t.notMatch(JSON.stringify(response.headers) + response.body, /secret detail/, accept)
       }
       const busy = await app.inject({ url: '/test/busy' })
       globalErrorOf(t, busy, 503)

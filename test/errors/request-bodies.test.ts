@@ -37,9 +37,9 @@ t.test('nested fields fail under their dotted path (DESIGN §3)', async t => {
   t.strictSame(Object.keys(errors).sort(), paths, 'every failing field')
   for (const path of ['address.zip', 'items.1.more', 'x.y']) t.strictSame(errors[path], ['is not allowed'])
   const good = { address: { city: 'Ulm' }, items: [{ name: 'a' }, { name: 'b' }] }
-  const answer = await send(good)
-  t.equal(answer.statusCode, 200)
-  t.strictSame(answer.json(), good, 'the same key in different objects is no duplicate')
+  const response = await send(good)
+  t.equal(response.statusCode, 200)
+  t.strictSame(response.json(), good, 'the same key in different objects is no duplicate')
 })
 
 t.test('malformed JSON: 400 global (RFC 8259)', async t => {
@@ -77,9 +77,14 @@ t.test('a property named twice: 400 global (DESIGN §3)', async t => {
   for (const [title, body] of Object.entries(bodies)) globalErrorOf(t, await post(body), 400, title)
   const { token } = await signUp(app)
   const names = { firstName: '{"a":1,"a":2}', lastName: 'a","lastName":"b\\' }
-  const answer = await app.inject({ method: 'PUT', url: '/account', headers: bearer(token), payload: names })
-  t.equal(answer.statusCode, 200, 'what looks like a duplicate inside a string is text')
-  t.match(answer.json(), names, 'byte for byte')
+  const response = await app.inject({
+    method: 'PUT',
+    url: '/account',
+    headers: bearer(token),
+    payload: names,
+  })
+  t.equal(response.statusCode, 200, 'what looks like a duplicate inside a string is text')
+  t.match(response.json(), names, 'byte for byte')
 })
 
 t.test('dangerous keys: 400 global, and no prototype is touched (DESIGN §3)', async t => {
@@ -195,9 +200,9 @@ t.test('a body in another encoding: 415 global, JSON and NDJSON alike (RFC 9110 
     ])
       t.equal((await send(ndjson, parameters)).statusCode, read, `${parameters} is read`)
     for (const coding of ['gzip', 'br', 'deflate, gzip', 'identity, gzip', 'x']) {
-      const refused = await send(ndjson, '', coding)
-      globalErrorOf(t, refused, 415, coding)
-      t.equal(refused.headers['accept-encoding'], 'identity', 'with what would be taken')
+      const rejected = await send(ndjson, '', coding)
+      globalErrorOf(t, rejected, 415, coding)
+      t.equal(rejected.headers['accept-encoding'], 'identity', 'with what would be taken')
     }
     for (const coding of ['identity', 'Identity', ''])
       t.equal((await send(ndjson, '', coding)).statusCode, read, `${coding} is read`)

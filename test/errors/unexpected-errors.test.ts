@@ -115,10 +115,10 @@ for (const NODE_ENV of ['development', 'production'])
     t.test('thrown, rejected and sent', async t => {
       for (const [name, [value, status]] of Object.entries(THROWN))
         for (const way of value instanceof Error ? ['sync', 'async', 'send'] : ['sync', 'async']) {
-          const answer = await app.inject({ url: `/test/${way}/${name}` })
-          const message = globalErrorOf(t, answer, status, `${way} ${name}`)
+          const response = await app.inject({ url: `/test/${way}/${name}` })
+          const message = globalErrorOf(t, response, status, `${way} ${name}`)
           if (production && status >= 500) t.equal(message, HIDDEN, `${way} ${name}: hidden`)
-          else if (answer.body.includes('SELECT') || value === SECRET)
+          else if (response.body.includes('SELECT') || value === SECRET)
             t.equal(message, SECRET, `${way} ${name}: the real message, alone`)
           if (value instanceof Error && !(value instanceof Awkward) && value.message !== '')
             checkMessage(message, status, SECRET, `${way} ${name}`)
@@ -143,9 +143,9 @@ for (const NODE_ENV of ['development', 'production'])
     })
 
     t.test('HEAD, and the service goes on', async t => {
-      const answer = await app.inject({ method: 'HEAD', url: '/test/sync/Error' })
-      t.equal(answer.statusCode, 500)
-      t.equal(answer.body, '')
+      const response = await app.inject({ method: 'HEAD', url: '/test/sync/Error' })
+      t.equal(response.statusCode, 500)
+      t.equal(response.body, '')
       t.equal((await app.inject({ url: '/health' })).statusCode, 200)
     })
   })
@@ -192,9 +192,14 @@ t.test('each error is logged once with its context (§7.2, DESIGN §3)', async t
       const headers = token === undefined ? {} : bearer(token)
       const { method = 'GET', payload = undefined } = { ...more } as { method?: 'GET'; payload?: object }
       requestId = ''
-      const answer = await app.inject({ method, url, headers, ...(payload === undefined ? {} : { payload }) })
+      const response = await app.inject({
+        method,
+        url,
+        headers,
+        ...(payload === undefined ? {} : { payload }),
+      })
       const expected = url.startsWith('/users') && token === undefined ? 401 : status
-      errorsOf(t, answer, expected, title)
+      errorsOf(t, response, expected, title)
       const records = log.records().slice(before)
       t.equal(records.length, 1, `${title}: one log line`)
       const [record = {}] = records

@@ -2,7 +2,7 @@
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
 import { ADMIN_KEY, asAdmin, bearer, build, cookie, signUp } from '../support/build.ts'
-import { exchange, parseAnswer } from '../support/process.ts'
+import { exchange, parseResponse } from '../support/process.ts'
 
 type Headers = Record<string, string>
 
@@ -145,7 +145,7 @@ t.test('two x-admin-key headers, and bytes as they come (§5.2.3)', async t => {
     const lines = keys.flatMap(key => [Buffer.from('x-admin-key: '), Buffer.from(key), Buffer.from('\r\n')])
     const head = Buffer.from('GET /admin/users HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n')
     const bytes = Buffer.concat([head, ...lines, Buffer.from('\r\n')])
-    return parseAnswer(await exchange(port, bytes, 5_000)).status
+    return parseResponse(await exchange(port, bytes, 5_000)).status
   }
   t.equal(await status(ADMIN_KEY), 200, 'control')
   t.equal(

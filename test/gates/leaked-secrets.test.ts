@@ -89,13 +89,13 @@ for (const NODE_ENV of ['development', 'production'])
     const leaks: string[] = []
     /** Sends a request; notes every secret that comes back. Only SignedIn may carry a token: the one it issues. */
     const send = async (title: string, options: InjectOptions) => {
-      const answer = await app.inject(options)
-      const sent = JSON.stringify(answer.headers) + answer.body
-      const signedIn = /^\/account\/sign-(up|in)$/.test(String(options.url)) && answer.statusCode < 300
+      const response = await app.inject(options)
+      const sent = JSON.stringify(response.headers) + response.body
+      const signedIn = /^\/account\/sign-(up|in)$/.test(String(options.url)) && response.statusCode < 300
       const secrets = [...Object.values(WRONG), 'canary-signature', KEY, JWT_SECRET, PASSWORD, ...issued]
       for (const secret of secrets) if (sent.includes(secret)) leaks.push(`${title}: ${sent}`)
-      if (signedIn) issued.push(answer.json().accessToken)
-      return answer
+      if (signedIn) issued.push(response.json().accessToken)
+      return response
     }
 
     t.test('wrong secrets through every route in every place', async t => {

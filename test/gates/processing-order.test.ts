@@ -72,10 +72,10 @@ t.test(
     const app = await build(t)
     const { token } = await signUp(app)
     await app.services.storage.close()
-    const refused = await app.inject({ url: '/account', headers: bearer(token) })
-    t.equal(refused.statusCode, 503, 'not 401: nobody can say that the token is wrong')
-    t.equal(refused.headers['retry-after'], '1')
-    t.same(refused.json(), { errors: { global: ['The store is not available, try again'] } })
+    const rejected = await app.inject({ url: '/account', headers: bearer(token) })
+    t.equal(rejected.statusCode, 503, 'not 401: nobody can say that the token is wrong')
+    t.equal(rejected.headers['retry-after'], '1')
+    t.same(rejected.json(), { errors: { global: ['The store is not available, try again'] } })
     t.equal(
       (await app.inject({ url: '/health', headers: bearer(token) })).statusCode,
       200,

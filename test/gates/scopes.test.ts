@@ -38,13 +38,13 @@ t.test('a route file dropped into a scope is gated, validated, documented (DESIG
 
   for (const url of ['/notes', '/notes/deep/er']) {
     const payload = { text: 'remember' }
-    const refused = await app.inject({
+    const rejected = await app.inject({
       method: 'POST',
       url,
       payload: '{',
       headers: { 'content-type': 'application/json' },
     })
-    t.equal(refused.statusCode, 401, `${url} without a token, before the body is looked at`)
+    t.equal(rejected.statusCode, 401, `${url} without a token, before the body is looked at`)
     const created = await app.inject({ method: 'POST', url, payload, headers: bearer(token) })
     t.equal(created.statusCode, 201)
     t.same(created.json(), { text: `remember by ${id}` })

@@ -34,9 +34,9 @@ await onEveryEngine(t, async (t, { build }) => {
     const user = await signUp(app)
     t.equal(await whoIs({ ...cookie(''), ...bearer(user.token) }), user.id)
     t.equal(await whoIs({ cookie: 'ACCESS_TOKEN; a=b', ...bearer(user.token) }), user.id)
-    const nobody = await account(cookie(''))
-    t.equal(nobody.statusCode, 401)
-    t.equal(nobody.headers['www-authenticate'], 'Bearer', 'no token was presented')
+    const unknown = await account(cookie(''))
+    t.equal(unknown.statusCode, 401)
+    t.equal(unknown.headers['www-authenticate'], 'Bearer', 'no token was presented')
   })
 
   t.test('of two cookies the first is used (§5.1.1)', async t => {
@@ -150,7 +150,7 @@ await onEveryEngine(t, async (t, { build }) => {
   t.test('no other answer sets a cookie (DESIGN §5)', async t => {
     const user = await signUp(app)
     const wrong = await signIn(app, user.email, 'not the pass phrase')
-    const answers = [wrong, await account(cookie(user.token)), await account(cookie('garbage'))]
-    for (const answer of answers) t.notOk(answer.headers['set-cookie'])
+    const responses = [wrong, await account(cookie(user.token)), await account(cookie('garbage'))]
+    for (const response of responses) t.notOk(response.headers['set-cookie'])
   })
 })

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { bearer, build, logCapture, signUp } from '../support/build.ts'
 import { errorsAt, errorsOf, globalErrorOf } from '../support/error-response.ts'
-import { exchange, parseAnswer } from '../support/process.ts'
+import { exchange, parseResponse } from '../support/process.ts'
 
 const log = logCapture()
 const app = await build(t, { logStream: log.stream, env: { LOG_LEVEL: 'debug', RATE_LIMIT: 'off' } })
@@ -18,7 +18,7 @@ const HOST = `Host: 127.0.0.1:${port}`
 /** An answer whose length is what its Content-Length says. */
 const ask = async (request: string | Buffer, silence?: number) => {
   const raw = await exchange(port, request, silence)
-  const { status, headers, body } = parseAnswer(raw)
+  const { status, headers, body } = parseResponse(raw)
   return { statusCode: status, headers, body, raw }
 }
 
@@ -89,10 +89,10 @@ t.test('ambiguous lengths are 400 and end the connection: no smuggling (RFC 9112
     'a chunk longer than its size': `${lines(...post, chunked)}1\r\n{}\r\n0\r\n\r\n`,
   }
   for (const [title, request] of Object.entries(requests)) {
-    const answer = await ask(request + healthy)
-    const last = answer.raw.slice(answer.raw.lastIndexOf('HTTP/1.1 '))
-    t.notOk(statusesIn(answer.raw).includes(200), `${title}: what follows is not served`)
-    const { status, headers, body } = parseAnswer(last)
+    const response = await ask(request + healthy)
+    const last = response.raw.slice(response.raw.lastIndexOf('HTTP/1.1 '))
+    t.notOk(statusesIn(response.raw).includes(200), `${title}: what follows is not served`)
+    const { status, headers, body } = parseResponse(last)
     globalErrorOf(t, { statusCode: status, headers, body }, 400, title)
   }
   await stillServes(t)
@@ -102,11 +102,14 @@ t.test('a good chunked body is read (RFC 9112 §7.1)', async t => {
   const json = JSON.stringify({ email: 'nobody@example.com', password: 'not anybody at all' })
   const chunks = [json.slice(0, 5), json.slice(5)].map(each => `${each.length.toString(16)}\r\n${each}\r\n`)
   const head = ['POST /account/sign-in HTTP/1.1', HOST, 'Content-Type: application/json', 'Connection: close']
-  const answer = await ask(`${lines(...head, 'Transfer-Encoding: chunked')}${chunks.join('')}0\r\n\r\n`, 5000)
-  errorsAt(t, answer, 401, ['credentials'])
+  const response = await ask(
+    `${lines(...head, 'Transfer-Encoding: chunked')}${chunks.join('')}0\r\n\r\n`,
+    5000,
+  )
+  errorsAt(t, response, 401, ['credentials'])
   const long = `4001\r\n${' '.repeat(0x4001)}\r\n0\r\n\r\n`
-  const refused = await ask(lines(...head, 'Transfer-Encoding: chunked') + long)
-  globalErrorOf(t, refused, 413, 'over the limit, without a Content-Length')
+  const rejected = await ask(lines(...head, 'Transfer-Encoding: chunked') + long)
+  globalErrorOf(t, rejected, 413, 'over the limit, without a Content-Length')
 })
 
 t.test('bad URLs are 400, unknown ones 404 (RFC 3986 §2.1)', async t => {
@@ -155,10 +158,10 @@ t.test('methods that no route has (RFC 9110 §9.1)', async t => {
   t.ok([400, 405, 501].includes(unknown.statusCode), 'an unknown method is refused')
   globalErrorOf(t, unknown, unknown.statusCode, 'an unknown method')
   for (const method of ['TRACE', 'DELETE', 'PROPFIND', 'PURGE', 'OPTIONS']) {
-    const answer = await ask(lines(`${method} /health HTTP/1.1`, HOST, 'X-Secret: canary', close))
-    globalErrorOf(t, answer, 405, method)
-    t.strictSame(answer.headers.allow?.split(', ').sort(), ['GET', 'HEAD'], `${method}: Allow`)
-    t.notMatch(answer.raw, /canary/, `${method}: nothing is echoed`)
+    const response = await ask(lines(`${method} /health HTTP/1.1`, HOST, 'X-Secret: canary', close))
+    globalErrorOf(t, response, 405, method)
+    t.strictSame(response.headers.allow?.split(', ').sort(), ['GET', 'HEAD'], `${method}: Allow`)
+    t.notMatch(response.raw, /canary/, `${method}: nothing is echoed`)
   }
 })
 
@@ -171,17 +174,17 @@ t.test('Expect: 100-continue works, any other expectation is 417 (RFC 9110 §10.
   globalErrorOf(t, await ask(lines(...head, length, 'Expect: the-impossible') + json), 417)
   globalErrorOf(t, await ask(lines('GET /health HTTP/1.1', HOST, 'Expect: x', 'Connection: close')), 417)
   const gated = ['PUT /account HTTP/1.1', HOST, 'Content-Type: application/json', 'Connection: close']
-  const refused = await ask(lines(...gated, 'Content-Length: 99999999', 'Expect: 100-continue'))
-  const final = parseAnswer(refused.raw.slice(refused.raw.lastIndexOf('HTTP/1.1 ')))
+  const rejected = await ask(lines(...gated, 'Content-Length: 99999999', 'Expect: 100-continue'))
+  const final = parseResponse(rejected.raw.slice(rejected.raw.lastIndexOf('HTTP/1.1 ')))
   t.equal(final.status, 401, 'a refused caller need not send the body')
 })
 
 t.test('protocol changes are not taken up (RFC 9110 §7.8)', async t => {
   for (const protocol of ['websocket', 'h2c', 'TLS/1.2']) {
     const upgrade = ['Connection: Upgrade', `Upgrade: ${protocol}`, 'HTTP2-Settings: AAMAAABkAAQAAP__']
-    const answer = await ask(lines('GET /health HTTP/1.1', HOST, ...upgrade))
-    t.equal(answer.statusCode, 200, `${protocol}: ignored`)
-    t.equal(JSON.parse(answer.body).status, 'ok')
+    const response = await ask(lines('GET /health HTTP/1.1', HOST, ...upgrade))
+    t.equal(response.statusCode, 200, `${protocol}: ignored`)
+    t.equal(JSON.parse(response.body).status, 'ok')
     globalErrorOf(t, await ask(lines('GET /account HTTP/1.1', HOST, ...upgrade)), 401, `${protocol}, private`)
   }
   const preface = await ask('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
@@ -210,7 +213,7 @@ t.test('HEAD errors on the wire carry no body (RFC 9110 §9.3.2)', async t => {
   for (const [target, status] of Object.entries({ '/nope': 404, '/account': 401, '/account/sign-in': 405 })) {
     const raw = await exchange(port, lines(`HEAD ${target} HTTP/1.1`, HOST) + healthy)
     t.strictSame(statusesIn(raw), [status, 200], target)
-    t.equal(parseAnswer(raw).body.indexOf('HTTP/1.1 200'), 0, `${target}: the next answer follows at once`)
+    t.equal(parseResponse(raw).body.indexOf('HTTP/1.1 200'), 0, `${target}: the next answer follows at once`)
   }
 })
 

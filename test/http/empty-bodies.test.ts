@@ -2,7 +2,7 @@
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { ADMIN_KEY, build, signUp } from '../support/build.ts'
-import { exchange, parseAnswer } from '../support/process.ts'
+import { exchange, parseResponse } from '../support/process.ts'
 import { liveRoutes } from '../support/routes.ts'
 
 const app = await build(t)
@@ -25,7 +25,7 @@ const statusOf = async (method: string, url: string, fields: readonly string[]):
     `X-Admin-Key: ${ADMIN_KEY}`,
     ...fields,
   ]
-  return parseAnswer(await exchange(port, `${request.join('\r\n')}\r\n\r\n`, SILENCE)).status
+  return parseResponse(await exchange(port, `${request.join('\r\n')}\r\n\r\n`, SILENCE)).status
 }
 
 const ROUTES = liveRoutes(app).filter(({ method }) => BODY_METHODS.has(method))
@@ -47,6 +47,6 @@ t.test('an empty chunked body is no JSON', async t => {
   const fields = ['Content-Type: application/json', 'Transfer-Encoding: chunked']
   const { token } = await signUp(app)
   const head = `PUT /account HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nConnection: close\r\nAuthorization: Bearer ${token}\r\n`
-  const answer = await exchange(port, `${head}${fields.join('\r\n')}\r\n\r\n0\r\n\r\n`, SILENCE)
-  t.equal(parseAnswer(answer).status, 400)
+  const response = await exchange(port, `${head}${fields.join('\r\n')}\r\n\r\n0\r\n\r\n`, SILENCE)
+  t.equal(parseResponse(response).status, 400)
 })

@@ -2,7 +2,7 @@
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { ADMIN_KEY, bearer, build, signUp } from '../support/build.ts'
-import { type Answer, errorsOf } from '../support/error-response.ts'
+import { errorsOf, type HttpResponse } from '../support/error-response.ts'
 import { lines, RawConnection } from '../support/raw-http.ts'
 
 const app = await build(t)
@@ -177,7 +177,8 @@ const ROWS: Record<string, readonly Row[]> = {
   ],
 }
 
-const statuses = (answers: readonly Answer[]): number[] => answers.map(({ statusCode }) => statusCode)
+const statuses = (responses: readonly HttpResponse[]): number[] =>
+  responses.map(({ statusCode }) => statusCode)
 
 for (const [title, rows] of Object.entries(ROWS)) {
   t.test(`one interpretation: ${title}`, async t => {
@@ -188,9 +189,9 @@ for (const [title, rows] of Object.entries(ROWS)) {
         await connection.untilResponses(2)
         connection.write(LAST)
       }
-      const answers = await connection.untilClosed()
-      t.strictSame(statuses(answers), then === 'stays' ? [status, 200, 200] : [status], `${name}: ${then}`)
-      const [first] = answers
+      const responses = await connection.untilClosed()
+      t.strictSame(statuses(responses), then === 'stays' ? [status, 200, 200] : [status], `${name}: ${then}`)
+      const [first] = responses
       if (first === undefined) continue
       if (status >= 400) errorsOf(t, first, status, name)
       t.equal(first.headers['x-content-type-options'], 'nosniff', `${name}: nosniff`)
@@ -201,7 +202,7 @@ for (const [title, rows] of Object.entries(ROWS)) {
 
 t.test('a private route knows nobody by two tokens, and one of several cookies is used (§5.1.1)', async t => {
   const [ada, bob] = [await signUp(app), await signUp(app)]
-  const account = async (...fields: string[]): Promise<Answer | undefined> =>
+  const account = async (...fields: string[]): Promise<HttpResponse | undefined> =>
     (
       await new RawConnection(port)
         .write(lines('GET /account HTTP/1.1', HOST, 'Connection: close', ...fields))
@@ -212,8 +213,8 @@ t.test('a private route knows nobody by two tokens, and one of several cookies i
     [ada.token, bob.token],
     [ada.token, ada.token],
   ] as const) {
-    const refused = await account(authorization(first), authorization(second))
-    errorsOf(t, refused as Answer, 400)
+    const rejected = await account(authorization(first), authorization(second))
+    errorsOf(t, rejected as HttpResponse, 400)
   }
   const own = async (...fields: string[]): Promise<unknown> =>
     JSON.parse((await account(...fields))?.body ?? '').id

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { bearer, build, logCapture, PASSWORD, type SignedUp, signUp } from '../support/build.ts'
-import { type Answer, globalErrorOf } from '../support/error-response.ts'
+import { globalErrorOf, type HttpResponse } from '../support/error-response.ts'
 import { HeldHashing } from '../support/fake-hashing.ts'
 import { lines, RawConnection } from '../support/raw-http.ts'
 import { until } from '../support/until.ts'
@@ -55,7 +55,7 @@ const waiting = async (user: SignedUp, behind = '', ...fields: string[]): Promis
   return connection
 }
 
-const released = (connection: RawConnection): Promise<Answer[]> => {
+const released = (connection: RawConnection): Promise<HttpResponse[]> => {
   hashing.release()
   return connection.untilClosed()
 }
@@ -67,7 +67,8 @@ const told = (code: string) =>
     LIMIT,
   )
 
-const statuses = (answers: readonly Answer[]): number[] => answers.map(({ statusCode }) => statusCode)
+const statuses = (responses: readonly HttpResponse[]): number[] =>
+  responses.map(({ statusCode }) => statusCode)
 
 t.test('what changes something has its response before the error behind it', async t => {
   for (const [line, status, body] of [
@@ -79,12 +80,12 @@ t.test('what changes something has its response before the error behind it', asy
     ['GET /nope', 404, {}],
   ] as const) {
     const user = await newUser()
-    const answers = await new RawConnection(port)
+    const responses = await new RawConnection(port)
       .write(withBody(line, body, authorization(user)) + GARBAGE)
       .untilClosed()
-    t.strictSame(statuses(answers), [status, 400], line)
-    globalErrorOf(t, answers[1] as Answer, 400, line)
-    t.equal(answers[1]?.headers.connection, 'close')
+    t.strictSame(statuses(responses), [status, 400], line)
+    globalErrorOf(t, responses[1] as HttpResponse, 400, line)
+    t.equal(responses[1]?.headers.connection, 'close')
   }
 })
 
@@ -147,9 +148,9 @@ t.test('a request that is late is told so behind the responses before it', { job
   const connection = await waiting(user, named(user, 'Faye') + named(user, 'Gail').slice(0, 30))
   t.ok(await told('ERR_HTTP_REQUEST_TIMEOUT'))
   connection.write(named(user, 'Gail').slice(30))
-  const answers = await released(connection)
-  t.strictSame(statuses(answers), [200, 200, 408])
-  globalErrorOf(t, answers[2] as Answer, 408)
+  const responses = await released(connection)
+  t.strictSame(statuses(responses), [200, 200, 408])
+  globalErrorOf(t, responses[2] as HttpResponse, 408)
   t.equal(await firstNameOf(user), 'Faye', 'and not processed when the rest comes after all')
 })
 
@@ -157,12 +158,12 @@ t.test('a request that is late is told so behind the responses before it', { job
 const late = async (...args: Parameters<typeof waiting>) => {
   const connection = await waiting(...args)
   const before = log.records().length
-  const isTold = () =>
+  const isNotified = () =>
     log
       .records()
       .slice(before)
       .some(({ code }) => code === 'ERR_HTTP_REQUEST_TIMEOUT')
-  await until(isTold, is => is, LIMIT)
+  await until(isNotified, is => is, LIMIT)
   return connection
 }
 
@@ -193,9 +194,9 @@ t.test('a request with Upgrade is the last of its connection (RFC 9110 §7.8)', 
   })) {
     const connection = await waiting(user, segments[0], ...upgrade)
     connection.write(`${segments[1] ?? ''}\r\n${all}`)
-    const answers = await released(connection)
-    t.strictSame(statuses(answers), [200], `what is behind it ${title} is nothing`)
-    t.equal(answers[0]?.headers.connection, 'close')
+    const responses = await released(connection)
+    t.strictSame(statuses(responses), [200], `what is behind it ${title} is nothing`)
+    t.equal(responses[0]?.headers.connection, 'close')
     t.equal(await firstNameOf(user), null, title)
     hashing.hold()
     hashing.begun.length = 0
@@ -219,11 +220,11 @@ t.test('nothing is processed behind the last response of a connection (RFC 9112 
       415,
     ],
   ] as const) {
-    const answers = await new RawConnection(port).write(request + rest).untilClosed()
-    t.equal(answers[0]?.statusCode, status, title)
+    const responses = await new RawConnection(port).write(request + rest).untilClosed()
+    t.equal(responses[0]?.statusCode, status, title)
     t.equal(
       await firstNameOf(user),
-      answers.length === 1 ? null : 'Joan',
+      responses.length === 1 ? null : 'Joan',
       `${title}: what is processed has its response`,
     )
   }
@@ -251,10 +252,10 @@ t.test('while an instance stops, pipelined requests all have their responses (DE
   )
   await stopping.drain()
   held.release()
-  const answers = await connection.untilClosed()
-  t.strictSame(statuses(answers), [200, 200, 200])
+  const responses = await connection.untilClosed()
+  t.strictSame(statuses(responses), [200, 200, 200])
   t.strictSame(
-    answers.map(({ headers }) => headers.connection),
+    responses.map(({ headers }) => headers.connection),
     ['keep-alive', 'keep-alive', 'close'],
     'the last one tells that the connection ends',
   )

@@ -4,7 +4,7 @@ import { type AddressInfo, connect } from 'node:net'
 import t from 'tap'
 import { build } from '../support/build.ts'
 import { globalErrorOf } from '../support/error-response.ts'
-import { parseAnswer } from '../support/process.ts'
+import { parseResponse } from '../support/process.ts'
 
 const app = await build(t)
 await app.listen({ port: 0, host: '127.0.0.1' })
@@ -18,9 +18,9 @@ const DEADLINE = 30
 /** Sends `start` at once and then drips, until the service closes. @returns all that it answered. */
 const drip = async (start: string, dripped: string): Promise<string> => {
   const socket = connect(port, '127.0.0.1')
-  let answer = ''
+  let response = ''
   socket.on('data', chunk => {
-    answer += chunk
+    response += chunk
   })
   socket.on('error', () => undefined)
   socket.write(start)
@@ -29,12 +29,12 @@ const drip = async (start: string, dripped: string): Promise<string> => {
   try {
     await closed
   } catch {
-    answer = `still open after ${DEADLINE} s: ${answer}`
+    response = `still open after ${DEADLINE} s: ${response}`
   } finally {
     clearInterval(timer)
     socket.destroy()
   }
-  return answer
+  return response
 }
 
 const HEAD = 'POST /account/sign-in HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n'
@@ -59,7 +59,7 @@ t.test('slow headers and slow bodies end with 408 (DESIGN §3)', { jobs: 10 }, a
       t.notMatch(raw, /^still open/, 'ended')
       const statuses = [...raw.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(match => Number(match[1]))
       if (title.includes('unknown route')) return t.strictSame(statuses, [404], 'one request, one answer')
-      const { status, headers, body } = parseAnswer(raw)
+      const { status, headers, body } = parseResponse(raw)
       globalErrorOf(t, { statusCode: status, headers, body }, 408, title)
       return t.equal(headers.connection, 'close', 'the connection ends')
     })

@@ -6,7 +6,7 @@ import type { TcpProxy } from './tcp-proxy.ts'
 
 /** Milliseconds of peace between two troubles, and of a standstill. */
 const PEACE = { min: 300, max: 1_500 }
-const STANDSTILL = { min: 300, max: 2_000 }
+const STALL = { min: 300, max: 2_000 }
 
 /** Milliseconds from the beginning of trouble within which a change may go unheard. */
 const NEAR = 500
@@ -15,7 +15,7 @@ export interface Trouble {
   readonly cuts: () => number
   readonly holds: () => number
   /** Whether a change at this timestamp may go unheard: during a standstill, or close to a cut. */
-  isNear(moment: number): boolean
+  isNear(timestamp: number): boolean
   stop(): Promise<void>
 }
 
@@ -38,7 +38,7 @@ export const startTrouble = (proxy: TcpProxy, random: Random): Trouble => {
       }
       holds += 1
       proxy.hold()
-      await sleep(random.integer(STANDSTILL.min, STANDSTILL.max))
+      await sleep(random.integer(STALL.min, STALL.max))
       // Half of the connections that stood still come back to life, the others never do.
       if (random.integer(1, 2) === 1) proxy.cut()
       proxy.flow()
@@ -49,7 +49,7 @@ export const startTrouble = (proxy: TcpProxy, random: Random): Trouble => {
   return {
     cuts: () => cuts,
     holds: () => holds,
-    isNear: moment => spans.some(({ from, to }) => from <= moment && moment <= to),
+    isNear: timestamp => spans.some(({ from, to }) => from <= timestamp && timestamp <= to),
     async stop() {
       running = false
       await end

@@ -9,7 +9,7 @@ import { type PostgresServer, startPostgres } from '../../scripts/postgres-serve
 import type { Context } from '../support/build.ts'
 import { query } from '../support/postgres.ts'
 import { createRandom } from '../support/random.ts'
-import { runStandstill } from './database-stall.ts'
+import { runDatabaseStall } from './database-stall.ts'
 import { runFailover } from './failover.ts'
 import { runOutages } from './outages.ts'
 import type { Part } from './part.ts'
@@ -25,7 +25,7 @@ const PARTS: Readonly<Record<string, (part: Part) => Promise<Report>>> = {
   rolling: runRolling,
   revocation: runRevocation,
   'revocation-cut': runRevocationCut,
-  standstill: runStandstill,
+  standstill: runDatabaseStall,
   workers: runWorkers,
 }
 

@@ -2,7 +2,7 @@
 import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Random } from '../support/random.ts'
-import { type Answer, type Call, send } from './http.ts'
+import { type Call, send, type TimedResponse } from './http.ts'
 import type { Instance } from './instance.ts'
 import { asLost, type Journal } from './response-checks.ts'
 
@@ -12,7 +12,7 @@ const RETRY = { min: 20, max: 120 }
 
 export interface Definite {
   /** `null` when patience ended first, which the journal has as a fault. */
-  readonly answer: Answer | null
+  readonly response: TimedResponse | null
   /** Attempts before it: their effect is unknown. */
   readonly repeats: number
 }
@@ -21,7 +21,7 @@ export class PairClient {
   /** Answers that never came: their instance was killed. */
   lost = 0
   /** 503, with the timestamps of the attempt. */
-  readonly unavailable: Answer[] = []
+  readonly unavailable: TimedResponse[] = []
   readonly #pair: readonly [Instance, Instance]
   readonly #journal: Journal
   readonly #random: Random
@@ -34,12 +34,12 @@ export class PairClient {
   }
 
   /** Asks one instance once. @returns `null` when the answer is lost. */
-  async attempt(instance: Instance, call: Call): Promise<Answer | null> {
+  async attempt(instance: Instance, call: Call): Promise<TimedResponse | null> {
     try {
-      const answer = await send(instance.url, call, this.#agent)
-      this.#journal.answer(instance.name, call, answer)
-      if (answer.status === 503) this.unavailable.push(answer)
-      return answer
+      const response = await send(instance.url, call, this.#agent)
+      this.#journal.response(instance.name, call, response)
+      if (response.status === 503) this.unavailable.push(response)
+      return response
     } catch (error) {
       const { message, sentAt, lostAt } = asLost(error)
       this.lost += 1
@@ -53,12 +53,12 @@ export class PairClient {
   async persist(call: Call, first = this.#random.integer(0, 1)): Promise<Definite> {
     const end = performance.now() + PATIENCE
     for (let repeats = 0; performance.now() < end; repeats += 1) {
-      const answer = await this.attempt(this.#pair[((first + repeats) % 2) as 0 | 1], call)
-      if (answer !== null && answer.status !== 503) return { answer, repeats }
+      const response = await this.attempt(this.#pair[((first + repeats) % 2) as 0 | 1], call)
+      if (response !== null && response.status !== 503) return { response, repeats }
       await sleep(this.#random.integer(RETRY.min, RETRY.max))
     }
     this.#journal.fault('both', call, `no definite answer within ${PATIENCE} ms`)
-    return { answer: null, repeats: 0 }
+    return { response: null, repeats: 0 }
   }
 
   either(): Instance {

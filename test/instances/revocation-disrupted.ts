@@ -2,7 +2,7 @@
 import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startTrouble } from './database-disruptions.ts'
-import { type Answer, type Call, calls, send } from './http.ts'
+import { type Call, calls, send, type TimedResponse } from './http.ts'
 import { freePort, Instance } from './instance.ts'
 import type { Part } from './part.ts'
 import { milliseconds, Report } from './report.ts'
@@ -42,11 +42,11 @@ export const runRevocationCut = async ({ context, random, databaseUrl, env }: Pa
   const users = await createUsers(a, USERS, 'cut')
   const agent = new Agent({ keepAlive: true })
 
-  const ask = async (instance: Instance, call: Call): Promise<Answer | null> => {
+  const ask = async (instance: Instance, call: Call): Promise<TimedResponse | null> => {
     try {
-      const answer = await send(instance.url, call, agent)
-      journal.answer(instance.name, call, answer)
-      return answer
+      const response = await send(instance.url, call, agent)
+      journal.response(instance.name, call, response)
+      return response
     } catch (error) {
       journal.fault(instance.name, call, `no answer: ${asLost(error).message}`)
       return null
@@ -56,56 +56,56 @@ export const runRevocationCut = async ({ context, random, databaseUrl, env }: Pa
   const trouble = startTrouble(proxy, random)
   let amidTrouble = 0
   let latest = 0
-  const revokeUnderWay = async (user: Revocable): Promise<void> => {
+  const revokeInFlight = async (user: Revocable): Promise<void> => {
     const begin = performance.now()
-    const answers: Promise<Answer | null>[] = []
+    const responses: Promise<TimedResponse | null>[] = []
     const warm = random.integer(WARM.min, WARM.max)
     let revokedAt = Number.POSITIVE_INFINITY
     let acknowledgedAt = Number.POSITIVE_INFINITY
     const revoke = async (): Promise<void> => {
       revokedAt = performance.now()
-      const answer = await ask(a, calls.disable(user.id))
-      if (answer?.status !== 200)
-        report.fault(`${user.email}: A answered ${answer?.status} to the revocation`)
+      const response = await ask(a, calls.disable(user.id))
+      if (response?.status !== 200)
+        report.fault(`${user.email}: A answered ${response?.status} to the revocation`)
       acknowledgedAt = performance.now()
       if (trouble.isNear(acknowledgedAt)) amidTrouble += 1
     }
     while (performance.now() < acknowledgedAt + AFTERWARDS) {
-      answers.push(ask(b, calls.account(user.token)))
+      responses.push(ask(b, calls.account(user.token)))
       if (revokedAt === Number.POSITIVE_INFINITY && performance.now() > begin + warm) void revoke()
       await sleep(INTERVAL)
     }
-    judge(user, await Promise.all(answers), revokedAt, acknowledgedAt)
+    check(user, await Promise.all(responses), revokedAt, acknowledgedAt)
   }
 
-  const judge = (
+  const check = (
     { email }: Revocable,
-    answers: readonly (Answer | null)[],
+    responses: readonly (TimedResponse | null)[],
     revokedAt: number,
     acknowledgedAt: number,
   ): void => {
-    const answered = answers.filter(answer => answer !== null)
-    const refused = answered.filter(({ status }) => status === 401)
-    const firstRefusal = Math.min(...refused.map(({ answeredAt }) => answeredAt))
-    for (const { status, sentAt, answeredAt } of answered) {
-      const after = `${milliseconds(sentAt - acknowledgedAt)} to ${milliseconds(answeredAt - acknowledgedAt)}`
+    const answered = responses.filter(response => response !== null)
+    const rejected = answered.filter(({ status }) => status === 401)
+    const firstRejection = Math.min(...rejected.map(({ respondedAt }) => respondedAt))
+    for (const { status, sentAt, respondedAt } of answered) {
+      const after = `${milliseconds(sentAt - acknowledgedAt)} to ${milliseconds(respondedAt - acknowledgedAt)}`
       if (![200, 401, 503].includes(status)) report.fault(`${email}: B answered ${status}`)
-      if (status === 401 && answeredAt < revokedAt)
+      if (status === 401 && respondedAt < revokedAt)
         report.fault(`${email}: B answered 401 before the revocation`)
       if (status !== 200) continue
-      latest = Math.max(latest, answeredAt - acknowledgedAt)
-      if (sentAt > acknowledgedAt + BOUND || answeredAt > acknowledgedAt + BOUND + ON_ITS_WAY)
+      latest = Math.max(latest, respondedAt - acknowledgedAt)
+      if (sentAt > acknowledgedAt + BOUND || respondedAt > acknowledgedAt + BOUND + ON_ITS_WAY)
         report.fault(`${email}: B took the token ${after} after the acknowledgement`)
-      if (sentAt > firstRefusal) report.fault(`${email}: B took the token after it had refused it`)
+      if (sentAt > firstRejection) report.fault(`${email}: B took the token after it had refused it`)
     }
   }
 
-  const underWay: Promise<void>[] = []
+  const inFlight: Promise<void>[] = []
   for (const user of users.slice(0, -1)) {
-    underWay.push(revokeUnderWay(user))
+    inFlight.push(revokeInFlight(user))
     await sleep(PACE)
   }
-  await Promise.all(underWay)
+  await Promise.all(inFlight)
   await trouble.stop()
 
   const healed = performance.now()

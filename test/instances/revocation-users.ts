@@ -19,9 +19,9 @@ export const createUsers = async (instance: Instance, count: number, name: strin
   const worker = async (): Promise<void> => {
     for (const number of numbers) {
       const email = `${name}-${number}@example.com`
-      const answer = await send(instance.url, calls.signUp(email, PASSWORD), false)
-      if (answer.status !== 201) throw new Error(`sign-up answered ${answer.status}: ${answer.text}`)
-      const { user, accessToken } = bodyOf(answer)
+      const response = await send(instance.url, calls.signUp(email, PASSWORD), false)
+      if (response.status !== 201) throw new Error(`sign-up answered ${response.status}: ${response.text}`)
+      const { user, accessToken } = bodyOf(response)
       users.push({ email, id: (user as { id: string }).id, token: accessToken as string })
     }
   }

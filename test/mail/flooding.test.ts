@@ -31,9 +31,9 @@ await onEveryEngine(t, async (t, { build }) => {
         currentPassword: `${PASSWORD}${change || ''}`,
         newPassword: `${PASSWORD}${change + 1}`,
       }
-      const answer = await call(app, 'PUT', '/account/password', passwords, bearer(current))
-      t.equal(answer.statusCode, 200, answer.body)
-      current = answer.json().accessToken
+      const response = await call(app, 'PUT', '/account/password', passwords, bearer(current))
+      t.equal(response.statusCode, 200, response.body)
+      current = response.json().accessToken
     }
     await forgot(app, email)
     t.ok(

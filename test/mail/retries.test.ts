@@ -13,7 +13,7 @@ const ANN = 'canary@example.com'
 const SOON = { firstDelay: 1, maxDelay: 1 }
 
 /** As servers answer: with the address. */
-const refusal = (responseCode: number): Error =>
+const rejection = (responseCode: number): Error =>
   Object.assign(new Error(`5.1.1 <${ANN}> ${TOKEN}`), { responseCode })
 
 /** Takes connections and says nothing. */
@@ -37,7 +37,7 @@ t.test('a mail that is put off is sent again, as the same message (DESIGN §9: m
   const smtp = await startSmtp(t, {
     onRcptTo(_address, _session, done) {
       attempts += 1
-      done(attempts <= 2 ? refusal(450) : null)
+      done(attempts <= 2 ? rejection(450) : null)
     },
   })
   const later = await startSmtp(t, {
@@ -48,7 +48,7 @@ t.test('a mail that is put off is sent again, as the same message (DESIGN §9: m
       })
       stream.on('end', () => {
         ids.push(/^Message-ID: (.*)$/im.exec(text)?.[1] ?? '')
-        done(ids.length === 1 ? refusal(451) : null)
+        done(ids.length === 1 ? rejection(451) : null)
       })
     },
   })
@@ -89,7 +89,7 @@ t.test('a mail that is refused for good is not sent again (DESIGN §9: mail)', a
     onRcptTo({ address }, _session, done) {
       if (address !== ANN) return done()
       attempts += 1
-      done(refusal(550))
+      done(rejection(550))
     },
   })
   const { mailer, log } = createMailer(t, smtp.url, { limits: { ...SOON, concurrency: 1 } })
@@ -123,7 +123,7 @@ t.test(
 )
 
 t.test('a mail is given up when its time is over (DESIGN §9: mail)', async t => {
-  const { url } = await startSmtp(t, { onRcptTo: (_address, _session, done) => done(refusal(450)) })
+  const { url } = await startSmtp(t, { onRcptTo: (_address, _session, done) => done(rejection(450)) })
   const { mailer, log } = createMailer(t, url, { limits: { ...SOON, patience: 0 } })
   mailer.passwordReset(ANN, TOKEN)
   const line = await log.until(/^error/)
@@ -157,7 +157,7 @@ t.test(
       let attempts = 0
       queue.add('accountExists', async () => {
         attempts += 1
-        if (attempts < 6) throw refusal(450)
+        if (attempts < 6) throw rejection(450)
         resolve()
       })
       await promise
@@ -203,16 +203,16 @@ t.test(
     const log = mailLog()
     const limits = { capacity: 9, concurrency: 1, firstDelay: 1, maxDelay: 1, patience: 60_000, closing: 1 }
     const queue = new DeliveryQueue(limits, log)
-    const underWay = Promise.withResolvers<void>()
+    const inFlight = Promise.withResolvers<void>()
     let begun = false
     queue.add('accountExists', () => {
       begun = true
-      return underWay.promise
+      return inFlight.promise
     })
     t.notOk(begun)
-    await queue.close(() => underWay.reject(refusal(450)))
+    await queue.close(() => inFlight.reject(rejection(450)))
     t.ok(begun)
-    await t.rejects(underWay.promise)
+    await t.rejects(inFlight.promise)
     await new Promise(setImmediate)
     t.same(log.lines, ['error mails not sent: 1: MailFailure: the service stops'])
   },

@@ -6,7 +6,7 @@ import t from 'tap'
 import { build, freshEmail, logCapture, PASSWORD, signUp } from '../support/build.ts'
 import { globalErrorOf } from '../support/error-response.ts'
 import { HeldHashing } from '../support/fake-hashing.ts'
-import { parseAnswer } from '../support/process.ts'
+import { parseResponse } from '../support/process.ts'
 
 const log = logCapture()
 const hashing = new HeldHashing()
@@ -16,7 +16,7 @@ const { port } = app.server.address() as AddressInfo
 
 interface Client {
   readonly socket: Socket
-  readonly answered: Promise<ReturnType<typeof parseAnswer>>
+  readonly answered: Promise<ReturnType<typeof parseResponse>>
 }
 
 /** Sends it, and waits until it has reached the use case: its body is read by then. */
@@ -25,15 +25,15 @@ const post = async (path: string, email: string, password = PASSWORD): Promise<C
   const socket = connect(port, '127.0.0.1')
   t.teardown(() => socket.destroy())
   const arrived = once(app.server, 'request')
-  let answer = ''
+  let response = ''
   socket.on('data', chunk => {
-    answer += chunk
+    response += chunk
   })
   socket.write(
     `POST ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Type: application/json\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   )
-  const answered = once(socket, 'close').then(() => parseAnswer(answer))
+  const answered = once(socket, 'close').then(() => parseResponse(response))
   const [request] = await arrived
   while (!request.readableEnded) await setImmediate()
   await setImmediate()

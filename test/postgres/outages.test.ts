@@ -141,20 +141,20 @@ t.test('a network that is slow is told of as late, never as lost, and no change 
     listening: isListening => told.push({ isListening }),
     late: isLate => told.push({ isLate }),
   })
-  const hasTold = (count: number) =>
+  const hasReceived = (count: number) =>
     until(
       () => told.length,
       length => length >= count,
       BOUND,
     )
-  await hasTold(1)
+  await hasReceived(1)
   proxy.set('slow')
-  await hasTold(2)
+  await hasReceived(2)
   // Longer than a connection is silent until it counts as lost.
   await sleep(7_000)
   await query(direct, `SELECT pg_notify('${CHANNEL}', 'ada')`)
   proxy.set('none')
-  await hasTold(4)
+  await hasReceived(4)
   t.strictSame(told, [{ isListening: true }, { isLate: true }, 'ada', { isLate: false }])
 })
 
@@ -187,8 +187,8 @@ t.test(
     const locker = new pg.Client({ connectionString: direct })
     await locker.connect()
     await locker.query('BEGIN; LOCK TABLE users IN ACCESS EXCLUSIVE MODE')
-    const answers = await Promise.all([1, 2, 3].map(() => signIn(app, email)))
-    for (const answer of answers) isUnavailable(t, answer, 'a sign-in')
+    const responses = await Promise.all([1, 2, 3].map(() => signIn(app, email)))
+    for (const response of responses) isUnavailable(t, response, 'a sign-in')
     await locker.query('COMMIT')
     await locker.end()
     t.equal(await statusOnce(() => signIn(app, email), 200), 200)
@@ -214,14 +214,14 @@ t.test(
   async t => {
     const { app, proxy, direct } = await setUp(t)
     const { id, token } = await signUp(app)
-    const moment = async () => (await account(app, token)).json().lastRequestAt
-    const before = await moment()
+    const timestamp = async () => (await account(app, token)).json().lastRequestAt
+    const before = await timestamp()
     proxy.set('refuse')
     proxy.cut()
     await sleep(DISTRUST)
     proxy.set('none')
     t.equal(await statusOnce(() => account(app, token), 200), 200)
-    const after = await moment()
+    const after = await timestamp()
     t.ok(after > before)
     await app.close()
     const [row] = await query(

@@ -15,7 +15,7 @@ t.jobs = 3
 const skip = spawnSync('openssl', ['version']).status === 0 ? false : 'needs openssl'
 
 /** As scripts/postgres-server.ts runs it where the test is root. */
-const NOBODY = 65_534
+const UNKNOWN_ID = 65_534
 
 /** An authority, and a key and a certificate that it has signed for `host`. */
 const certificates = (folder: string, host: string) => {
@@ -40,7 +40,7 @@ const certificates = (folder: string, host: string) => {
   writeFileSync(file('names'), `subjectAltName=DNS:${host}`)
   const signed = ['-CA', 'ca.crt', '-CAkey', 'ca.key', '-CAcreateserial', '-extfile', 'names']
   openssl('x509', '-req', '-in', 'server.csr', ...signed, '-days', '2', '-out', 'server.crt')
-  if (process.getuid?.() === 0) chownSync(file('server.key'), NOBODY, NOBODY)
+  if (process.getuid?.() === 0) chownSync(file('server.key'), UNKNOWN_ID, UNKNOWN_ID)
   chmodSync(file('server.key'), 0o600)
   return { authority: file('ca.crt'), certificate: file('server.crt'), key: file('server.key') }
 }
@@ -62,7 +62,7 @@ const setUp = async (t: Test, certified = 'localhost') => {
 }
 
 /** A service that is expected not to start. */
-const refusal = async (DATABASE_URL: string): Promise<{ code: number; output: string }> => {
+const rejection = async (DATABASE_URL: string): Promise<{ code: number; output: string }> => {
   const child = spawnServer({ DATABASE_URL, JWT_SECRET, NODE_ENV: 'test', HOST: '127.0.0.1', PORT: '0' })
   let output = ''
   for (const stream of [child.stdout, child.stderr])
@@ -118,7 +118,7 @@ t.test('without the authority, or under another name, nothing starts', { skip },
     [urlWith({ sslmode: 'verify-full', sslrootcert: '/nowhere/ca.crt' }), /ENOENT.*\/nowhere\/ca\.crt/],
   ]
   for (const [url, reason] of cases) {
-    const { code, output } = await refusal(url)
+    const { code, output } = await rejection(url)
     t.equal(code, 1, output)
     t.match(output, reason)
     t.match(output, /^Gatehouse cannot start: /m)
@@ -145,7 +145,7 @@ t.test('sslmode=no-verify encrypts for whoever answers, disable does not encrypt
 t.test('a server without TLS is refused by whoever asks for it', { skip }, async t => {
   const server = await startPostgres()
   t.teardown(() => server.stop())
-  const { code, output } = await refusal(`${server.url}?sslmode=verify-full`)
+  const { code, output } = await rejection(`${server.url}?sslmode=verify-full`)
   t.equal(code, 1)
   t.match(output, /^Gatehouse cannot start: .*SSL/m)
 })

@@ -56,7 +56,7 @@ for (const [name, make] of Object.entries(FAULTS))
   t.test(`a database ${name}: 503, and after a restart every acknowledged change is there`, async t => {
     const { databaseFile, server, profiles } = await signedUp(t)
     const changes = await change(server, profiles, 50)
-    const mend = make(databaseFile)
+    const repair = make(databaseFile)
     const lostAt = performance.now()
     t.equal(
       await until(
@@ -76,7 +76,7 @@ for (const [name, make] of Object.entries(FAULTS))
     )
     t.match(server.output(), /"level":50[^\n]*the database file [^\n]*test\.db/)
     await server.stop('SIGKILL')
-    mend()
+    repair()
     const again = await startServer(t, { databaseFile })
     t.strictSame(await missing(again.url, profiles), [])
   })
@@ -113,12 +113,12 @@ t.test(
     )
     t.equal(await second.stop('SIGTERM'), 0, 'it stops all the same')
 
-    const refused = spawnServer({ DATABASE_URL: `sqlite:${databaseFile}`, NODE_ENV: 'test', PORT: '0' })
+    const rejected = spawnServer({ DATABASE_URL: `sqlite:${databaseFile}`, NODE_ENV: 'test', PORT: '0' })
     let said = ''
-    refused.stderr?.on('data', chunk => {
+    rejected.stderr?.on('data', chunk => {
       said += chunk
     })
-    t.equal(await new Promise(resolve => refused.once('exit', resolve)), 1)
+    t.equal(await new Promise(resolve => rejected.once('exit', resolve)), 1)
     t.match(said, /test\.db-wal belongs to another database, or to another state of this one: remove it/)
     for (const suffix of ['-wal', '-shm']) rmSync(databaseFile + suffix, { force: true })
     const again = await startServer(t, { databaseFile })
@@ -138,7 +138,7 @@ t.test('a full disk: /ready is 503 while writes fail, reads go on, and it recove
   disk.fill()
   await until(
     () => changes.statuses.get(503) ?? 0,
-    refused => refused > 0,
+    rejected => rejected > 0,
     DEADLINE,
   )
   await changes.stop()

@@ -92,14 +92,14 @@ t.test('a lock that is never released ends a write with 503 in the error shape (
   const database = new Database(databaseFile)
   t.teardown(() => database.close())
   database.exec('BEGIN IMMEDIATE')
-  const response = await remoteSignIn(server, EMAIL)
-  const answer = {
-    statusCode: response.status,
-    headers: Object.fromEntries(response.headers),
-    body: await response.text(),
+  const signIn = await remoteSignIn(server, EMAIL)
+  const response = {
+    statusCode: signIn.status,
+    headers: Object.fromEntries(signIn.headers),
+    body: await signIn.text(),
   }
-  errorsAt(t, answer, 503, ['global'])
-  t.match(answer.headers['retry-after'], /^[1-9]\d*$/)
+  errorsAt(t, response, 503, ['global'])
+  t.match(response.headers['retry-after'], /^[1-9]\d*$/)
   t.equal(await remoteAccountStatus(server, token), 200, 'reads go on')
   database.exec('ROLLBACK')
   t.equal((await remoteSignIn(server, EMAIL)).status, 200)

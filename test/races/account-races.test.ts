@@ -55,8 +55,8 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     (await call(app, 'GET', `/admin/users?email=${encodeURIComponent(email)}`, undefined, asAdmin)).json()
       .results
 
-  const tally = (answers: readonly LightMyRequestResponse[]): string =>
-    answers.map(({ statusCode }) => statusCode).join(' ')
+  const tally = (responses: readonly LightMyRequestResponse[]): string =>
+    responses.map(({ statusCode }) => statusCode).join(' ')
 
   t.test('two resets with one token: one of them, and its session alone lives', async t => {
     const users = await Promise.all(rounds.map(() => signUp(app)))
@@ -68,17 +68,17 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
       const passwords = [`first pass phrase ${round}`, `second pass phrase ${round}`]
       const apps = [app, rival(round)]
       const start = (index: number) => () => reset(apps[index] ?? app, token, passwords[index])
-      const answers = await race(round, start(0), start(1))
-      const winner = answers.findIndex(({ statusCode }) => statusCode === 200)
-      const loser = answers[1 - winner]
+      const responses = await race(round, start(0), start(1))
+      const winner = responses.findIndex(({ statusCode }) => statusCode === 200)
+      const loser = responses[1 - winner]
       if (loser === undefined || winner === -1 || loser.statusCode !== 400) {
-        faults.push(tally(answers))
+        faults.push(tally(responses))
         continue
       }
       wins[winner] = (wins[winner] ?? 0) + 1
       if (Object.keys(errorsOf(t, loser, 400)).join() !== 'token') faults.push(loser.body)
       const at = apps[winner] ?? app
-      const { accessToken } = answers[winner]?.json() ?? {}
+      const { accessToken } = responses[winner]?.json() ?? {}
       const sessions = (await call(at, 'GET', '/account/sessions', undefined, bearer(accessToken))).json()
       if (sessions.results?.length !== 1) faults.push(`${sessions.results?.length} sessions`)
       if ((await accountStatus(at, user.token)) !== 401) faults.push('the session before it')
@@ -98,10 +98,10 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     for (const [round, user] of users.entries()) {
       const change = () =>
         call(rival(round), 'PUT', '/account', { firstName: `Ann ${round}` }, bearer(user.token))
-      const answers = await race(round, () => remove(app, user.token, { password: PASSWORD }), change)
-      seen.set(tally(answers), (seen.get(tally(answers)) ?? 0) + 1)
-      const [{ statusCode: removed }, { statusCode: changed }] = answers
-      if (removed !== 204 || ![200, 401, 404].includes(changed)) faults.push(tally(answers))
+      const responses = await race(round, () => remove(app, user.token, { password: PASSWORD }), change)
+      seen.set(tally(responses), (seen.get(tally(responses)) ?? 0) + 1)
+      const [{ statusCode: removed }, { statusCode: changed }] = responses
+      if (removed !== 204 || ![200, 401, 404].includes(changed)) faults.push(tally(responses))
       if ((await accountStatus(app, user.token)) !== 401) faults.push('a session')
       if ((await listed(user.email)).length !== 0) faults.push('a user')
       if ((await signIn(second, user.email)).statusCode !== 401) faults.push('a sign-in')
@@ -122,15 +122,15 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
       const email = wanted[round] ?? ''
       const token = await mails.token(email, 'newEmail')
       const payload = { email, password: PASSWORD }
-      const answers = await race(
+      const responses = await race(
         round,
         () => verify(app, token),
         () => call(rival(round), 'POST', '/account/sign-up', payload),
       )
-      seen.set(tally(answers), (seen.get(tally(answers)) ?? 0) + 1)
-      const [confirmed, signedUp] = answers
-      if (!['200 409', '409 201'].includes(tally(answers))) {
-        faults.push(tally(answers))
+      seen.set(tally(responses), (seen.get(tally(responses)) ?? 0) + 1)
+      const [confirmed, signedUp] = responses
+      if (!['200 409', '409 201'].includes(tally(responses))) {
+        faults.push(tally(responses))
         continue
       }
       const owner = confirmed.statusCode === 200 ? user.id : signedUp.json().user.id
@@ -152,16 +152,16 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     for (const [round, user] of users.entries()) {
       const token = await mails.token(user.email, 'verification')
       const email = freshEmail('other')
-      const answers = await race(
+      const responses = await race(
         round,
         () => verify(app, token),
         () => updateUser(rival(round), user.id, { email }),
       )
-      seen.set(tally(answers), (seen.get(tally(answers)) ?? 0) + 1)
-      if (!['200 200', '400 200'].includes(tally(answers))) faults.push(tally(answers))
+      seen.set(tally(responses), (seen.get(tally(responses)) ?? 0) + 1)
+      if (!['200 200', '400 200'].includes(tally(responses))) faults.push(tally(responses))
       const [{ emailVerified, id }] = await listed(email)
       if (id !== user.id || emailVerified)
-        faults.push(`${tally(answers)}: the other address counts as verified`)
+        faults.push(`${tally(responses)}: the other address counts as verified`)
     }
     t.strictSame(faults, [])
     t.comment(Object.fromEntries(seen))
@@ -192,12 +192,12 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
       const faults: string[] = []
       for (const round of rounds) {
         const user = await signUp(app)
-        const answers = await race(
+        const responses = await race(
           round,
           () => run(user),
           () => updateUser(rival(round), user.id, { email: freshEmail('other') }),
         )
-        if (answers[0].statusCode !== status) faults.push(`${tally(answers)} ${answers[0].body}`)
+        if (responses[0].statusCode !== status) faults.push(`${tally(responses)} ${responses[0].body}`)
       }
       t.strictSame(faults, [])
     })
@@ -212,8 +212,8 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
           await accounts.rehash(user.id, hash, `${hash}${ANEW}`)
           return signIn(rival(round), freshEmail('nobody'))
         }
-        const [answer] = await race(round, () => run(user), rehash)
-        if (answer.statusCode !== status) faults.push(`${answer.statusCode} ${answer.body}`)
+        const [response] = await race(round, () => run(user), rehash)
+        if (response.statusCode !== status) faults.push(`${response.statusCode} ${response.body}`)
       }
       t.strictSame(faults, [])
     })

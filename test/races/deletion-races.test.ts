@@ -29,7 +29,7 @@ const rounds = Array.from({ length: ROUNDS }, (_, round) => round)
 /** Rounds that are under way at once, each with a user of its own. */
 const AT_ONCE = 5
 
-type Answer = Promise<LightMyRequestResponse>
+type PendingResponse = Promise<LightMyRequestResponse>
 
 interface Rival {
   /** Statuses that an action may have beside a deletion, and beside a disabling. */
@@ -37,7 +37,7 @@ interface Rival {
   readonly disabling: readonly number[]
   /** What the user is mailed before the race. */
   readonly token?: MailPurpose
-  run(app: FastifyInstance, user: SignedUp, round: number, token: string): Answer
+  run(app: FastifyInstance, user: SignedUp, round: number, token: string): PendingResponse
 }
 
 const mine = ({ token }: SignedUp) => bearer(token)
@@ -124,8 +124,8 @@ const RIVALS: Record<string, Rival> = {
 }
 
 /** Both at once, now one first, now the other, and the second a few turns of the event loop later. */
-const race = async (round: number, one: () => Answer, two: () => Answer) => {
-  const later = async (start: () => Answer) => {
+const race = async (round: number, one: () => PendingResponse, two: () => PendingResponse) => {
+  const later = async (start: () => PendingResponse) => {
     for (let turns = (round >> 2) % 8; turns > 0; turns -= 1) await setImmediate()
     return start()
   }

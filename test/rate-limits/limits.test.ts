@@ -39,8 +39,8 @@ const wrongSignIn = (app: FastifyInstance, remoteAddress = '192.0.2.1'): Promise
     payload: { email: freshEmail(), password: PASSWORD },
   })
 
-const statuses = async (answers: Iterable<Promise<LightMyRequestResponse>>): Promise<number[]> =>
-  (await Promise.all(answers)).map(({ statusCode }) => statusCode)
+const statuses = async (responses: Iterable<Promise<LightMyRequestResponse>>): Promise<number[]> =>
+  (await Promise.all(responses)).map(({ statusCode }) => statusCode)
 
 /** What `RateLimit` says is left, and for how many seconds. */
 const leftOf = (name: string, { headers }: LightMyRequestResponse): { r: number; t: number } => {
@@ -64,17 +64,17 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(malformed.statusCode, 400)
     t.equal(leftOf('sign-in', malformed).r, 0, 'also where the input was at fault')
 
-    const refused = await app.inject({
+    const rejected = await app.inject({
       method: 'POST',
       url: '/account/sign-in',
       remoteAddress: '192.0.2.1',
       headers: { 'content-type': 'text/plain' },
       payload: 'not looked at',
     })
-    t.equal(globalErrorOf(t, refused, 429, 'before the body is looked at'), 'Too many requests')
-    const seconds = Number(refused.headers['retry-after'])
+    t.equal(globalErrorOf(t, rejected, 429, 'before the body is looked at'), 'Too many requests')
+    const seconds = Number(rejected.headers['retry-after'])
     t.ok(seconds >= 1 && seconds <= SHORT)
-    t.strictSame(leftOf('sign-in', refused), { r: 0, t: seconds })
+    t.strictSame(leftOf('sign-in', rejected), { r: 0, t: seconds })
     await wrongSignIn(app)
     const logged = log.records().filter(({ status }) => status === 429)
     t.match(logged, [{ level: 30, limit: 'sign-in', ip: '192.0.2.1', suppressed: 0 }], 'a flood fills no log')
@@ -86,9 +86,9 @@ await onEveryEngine(t, async (t, { build }) => {
 
   t.test('of requests at once as many pass as there are left', async t => {
     const app = await build(t, { env: ON, rateLimits: limits(LONG, 3), extend: withMailRoute })
-    const answers = await statuses(Array.from({ length: 50 }, () => mail(app, '192.0.2.1')))
-    t.strictSame(answers.filter(status => status === 200).length, 3)
-    t.strictSame(answers.filter(status => status === 429).length, 47)
+    const responses = await statuses(Array.from({ length: 50 }, () => mail(app, '192.0.2.1')))
+    t.strictSame(responses.filter(status => status === 200).length, 3)
+    t.strictSame(responses.filter(status => status === 429).length, 47)
   })
 
   t.test('IPv6 counts by /64, an IPv4 address in IPv6 as itself', async t => {
@@ -139,13 +139,13 @@ await onEveryEngine(t, async (t, { build }) => {
       t.equal(leftOf('mail', await app.inject(request)).r, left, JSON.stringify(request))
     }
     const { token } = await signUp(app)
-    for (const answer of [
+    for (const response of [
       await app.inject('/health'),
       await app.inject({ url: '/account', headers: bearer(token) }),
       await app.inject({ url: '/admin/users', headers: asAdmin }),
     ]) {
-      t.equal(answer.statusCode, 200)
-      t.notOk(answer.headers.ratelimit)
+      t.equal(response.statusCode, 200)
+      t.notOk(response.headers.ratelimit)
     }
   })
 
@@ -165,10 +165,10 @@ const onPostgres = async (t: Test, DATABASE_URL: string, points: number): Promis
 t.test('instances on one PostgreSQL count together', async t => {
   const url = await createDatabase(t)
   const [one, other] = [await onPostgres(t, url, 10), await onPostgres(t, url, 10)]
-  const answers = await statuses(
+  const responses = await statuses(
     Array.from({ length: 40 }, (_, index) => mail(index % 2 === 0 ? one : other, '192.0.2.1')),
   )
-  t.equal(answers.filter(status => status === 200).length, 10)
+  t.equal(responses.filter(status => status === 200).length, 10)
 })
 
 t.test('while PostgreSQL does not answer, an instance counts by itself, and soon', async t => {
@@ -182,10 +182,10 @@ t.test('while PostgreSQL does not answer, an instance counts by itself, and soon
     proxy.set(fault)
     if (fault === 'refuse') proxy.cut()
     const began = performance.now()
-    const answers = await statuses(
+    const responses = await statuses(
       Array.from({ length: 4 }, () => mail(app, `${fault === 'silent' ? '192.0.2.1' : '192.0.2.2'}`)),
     )
-    t.strictSame(answers.sort(), [200, 200, 429, 429], fault)
+    t.strictSame(responses.sort(), [200, 200, 429, 429], fault)
     t.ok(performance.now() - began < 4_000, 'sooner than the database is given up')
   }
 })

@@ -55,7 +55,7 @@ const exhaust = async (guess: () => Promise<LightMyRequestResponse>) => {
   const statuses: number[] = []
   for (;;) {
     const response = await guess()
-    if (response.statusCode === 429) return { statuses, refused: response }
+    if (response.statusCode === 429) return { statuses, rejected: response }
     statuses.push(response.statusCode)
     if (statuses.length > 20) throw new Error('nothing was refused')
   }
@@ -78,10 +78,10 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
       const guess = () => signIn(app, email, WRONG)
       const waits: number[] = []
       for (let round = 0; round < 3; round += 1) {
-        const { statuses, refused } = await exhaust(guess)
+        const { statuses, rejected } = await exhaust(guess)
         t.strictSame(statuses, round === 0 ? [401, 401] : [401], 'free ones first, then one after each wait')
-        t.equal(globalErrorOf(t, refused, 429), 'Too many requests')
-        const wait = Number(refused.headers['retry-after'])
+        t.equal(globalErrorOf(t, rejected, 429), 'Too many requests')
+        const wait = Number(rejected.headers['retry-after'])
         waits.push(wait)
         t.equal((await signIn(app, email)).statusCode, 429, 'the right password waits too')
         await sleep(wait * 1_000)
@@ -99,14 +99,14 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     await updateUser(app, disabled.id, { disabled: true })
     const seen = []
     for (const who of [freshEmail(), email, disabled.email]) {
-      const { statuses, refused } = await exhaust(() => signIn(app, who, WRONG))
+      const { statuses, rejected } = await exhaust(() => signIn(app, who, WRONG))
       const right = await signIn(app, who)
-      const { date: _, ratelimit: _left, ...headers } = refused.headers
+      const { date: _, ratelimit: _left, ...headers } = rejected.headers
       const waits = Number(headers['retry-after'])
       t.ok(waits > LONG.firstWait - 60 && waits <= LONG.firstWait)
       seen.push({
         statuses,
-        body: refused.body,
+        body: rejected.body,
         headers: { ...headers, 'retry-after': 0 },
         right: right.body,
       })
@@ -128,8 +128,8 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
   t.test('nobody who is signed in waits for what strangers try', async t => {
     const app = await build(t, guessing(LONG))
     const { email, token } = await signUp(app)
-    const stranger = await signUp(app)
-    await exhaust(() => signInWith(app, stranger.token, email, WRONG))
+    const otherUser = await signUp(app)
+    await exhaust(() => signInWith(app, otherUser.token, email, WRONG))
     t.equal((await signIn(app, email)).statusCode, 429)
     t.equal((await signInWith(app, `${token}x`, email, PASSWORD)).statusCode, 429, 'a token that is none')
     t.equal((await signInWith(app, token, email, PASSWORD)).statusCode, 200)
@@ -139,9 +139,9 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
   t.test('a stolen session cannot try passwords without end, whatever route it takes', async t => {
     const app = await build(t, guessing(LONG))
     const { email, token } = await signUp(app)
-    const { statuses, refused } = await exhaust(() => changePassword(app, token, WRONG))
+    const { statuses, rejected } = await exhaust(() => changePassword(app, token, WRONG))
     t.strictSame(statuses, [400, 400, 400])
-    globalErrorOf(t, refused, 429)
+    globalErrorOf(t, rejected, 429)
     t.equal((await changePassword(app, token, PASSWORD)).statusCode, 429)
     t.equal((await signInWith(app, token, email, PASSWORD)).statusCode, 429)
     t.equal((await signIn(app, email)).statusCode, 200, 'the owner signs in as ever')
@@ -153,10 +153,12 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     const apps = [await build(t, { ...guessing(LONG), env }), await build(t, { ...guessing(LONG), env })]
     const email = freshEmail()
     const shared = env.DATABASE_URL.startsWith('postgres')
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 100 }, (_, index) => signIn(apps[index % 2] as FastifyInstance, email, WRONG)),
     )
-    const counts = [401, 429].map(status => answers.filter(({ statusCode }) => statusCode === status).length)
+    const counts = [401, 429].map(
+      status => responses.filter(({ statusCode }) => statusCode === status).length,
+    )
     // On SQLite, processes that share a file count each for itself.
     t.strictSame(counts, shared ? [3, 97] : [6, 94])
   })

@@ -48,7 +48,7 @@ interface Fault {
   /** What is done to the database's file; `spare` is another database, `copy` the file as it was before the last writes. */
   readonly make: (file: string, others: { spare: string; copy: string }) => void
   /** What makes it good again without a restart. */
-  readonly mend?: (file: string) => void
+  readonly repair?: (file: string) => void
   /** What the log says of it. */
   readonly says: RegExp
 }
@@ -56,7 +56,7 @@ interface Fault {
 const asidePath = (file: string): string => `${file}.aside`
 const moved = (suffix = '') => ({
   make: (file: string) => renameSync(file + suffix, asidePath(file)),
-  mend: (file: string) => renameSync(asidePath(file), file + suffix),
+  repair: (file: string) => renameSync(asidePath(file), file + suffix),
   says: /is not there any more/,
 })
 const replaced = (suffix = '') => ({
@@ -64,7 +64,7 @@ const replaced = (suffix = '') => ({
     renameSync(file + suffix, asidePath(file))
     renameSync(spare, file + suffix)
   },
-  mend: (file: string) => renameSync(asidePath(file), file + suffix),
+  repair: (file: string) => renameSync(asidePath(file), file + suffix),
   says: /is another file/,
 })
 
@@ -78,7 +78,7 @@ const FAULTS: readonly Fault[] = [
       renameSync(file, asidePath(file))
       symlinkSync(spare, file)
     },
-    mend: file => {
+    repair: file => {
       unlinkSync(file)
       renameSync(asidePath(file), file)
     },
@@ -112,7 +112,7 @@ const FAULTS: readonly Fault[] = [
   {
     name: 'its folder moved',
     make: file => renameSync(dirname(file), `${dirname(file)}-aside`),
-    mend: file => renameSync(`${dirname(file)}-aside`, dirname(file)),
+    repair: file => renameSync(`${dirname(file)}-aside`, dirname(file)),
     says: /is not there any more/,
   },
 ]
@@ -144,7 +144,7 @@ const fillLog = async (app: FastifyInstance, token: string, file: string): Promi
   )
 }
 
-for (const { name, make, mend, says } of FAULTS)
+for (const { name, make, repair, says } of FAULTS)
   t.test(`sqlite file: ${name}: nothing is acknowledged, all is 503 within a second`, async t => {
     const { folder, file, app, log, errors } = await setUp(t)
     const spare = join(folder, '..', 'spare.db')
@@ -159,10 +159,10 @@ for (const { name, make, mend, says } of FAULTS)
     t.equal((await rename(app, token, 'Ada')).statusCode, 200)
 
     make(file, { spare, copy })
-    const answers = await Promise.all(Array.from({ length: 5 }, (_, n) => rename(app, token, `Late ${n}`)))
+    const responses = await Promise.all(Array.from({ length: 5 }, (_, n) => rename(app, token, `Late ${n}`)))
     t.strictSame(
-      answers.map(({ statusCode }) => statusCode),
-      /index/.test(name) ? answers.map(({ statusCode }) => statusCode) : [503, 503, 503, 503, 503],
+      responses.map(({ statusCode }) => statusCode),
+      /index/.test(name) ? responses.map(({ statusCode }) => statusCode) : [503, 503, 503, 503, 503],
       'no write is acknowledged',
     )
     const start = performance.now()
@@ -187,11 +187,11 @@ for (const { name, make, mend, says } of FAULTS)
     t.match(errors(), [{ msg: says }], 'told once')
     t.match(errors()[0]?.msg, file)
 
-    if (mend === undefined) {
+    if (repair === undefined) {
       t.equal(await ready(app), 503, 'and so it stays')
       return
     }
-    mend(file)
+    repair(file)
     t.equal(
       await until(
         () => ready(app),

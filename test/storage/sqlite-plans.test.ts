@@ -42,7 +42,7 @@ const PEOPLE: UserFilter[] = [{}, { disabled: false }, { disabled: true }].flatM
   { ...filter, search: 'a' },
   { ...filter, search: 'a', searchEmail: true },
 ])
-const MOMENTS: UserFilter[] = [
+const TIMESTAMPS: UserFilter[] = [
   {},
   { createdAfter: NOW + 10 },
   { createdBefore: NOW + 60 },
@@ -50,7 +50,7 @@ const MOMENTS: UserFilter[] = [
   { lastRequestAfter: NOW },
   { lastRequestBefore: NOW + 60, createdAfter: NOW + 10 },
 ]
-const FILTERS = PEOPLE.flatMap(people => MOMENTS.map(moments => ({ ...people, ...moments })))
+const FILTERS = PEOPLE.flatMap(people => TIMESTAMPS.map(timestamps => ({ ...people, ...timestamps })))
 
 const queriesOf = (filter: UserFilter): UserQuery[] =>
   SORTS.map(parseSort).flatMap(sort =>

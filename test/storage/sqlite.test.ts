@@ -82,7 +82,7 @@ t.test('sqlite: more shapes of queries than are remembered are answered all the 
   t.teardown(() => reader.close())
   const asked = Array.from({ length: 1_200 }, (_, number) => number)
   for (const round of ['first', 'again']) {
-    const answers = asked.map(number => reader.get<{ n: number }>(`SELECT ${number} AS n`)?.n)
-    t.strictSame(answers, asked, round)
+    const responses = asked.map(number => reader.get<{ n: number }>(`SELECT ${number} AS n`)?.n)
+    t.strictSame(responses, asked, round)
   }
 })

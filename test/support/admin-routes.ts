@@ -2,7 +2,7 @@
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import { asAdmin, freshEmail, type manualClock } from './build.ts'
 
-export const NOBODY = '01890000-0000-7000-8000-000000000000'
+export const UNKNOWN_ID = '01890000-0000-7000-8000-000000000000'
 
 export interface AuditLine {
   readonly id: string
@@ -100,8 +100,8 @@ export const behindProxy = (app: FastifyInstance, clock: ReturnType<typeof manua
     async added(action: () => Promise<LightMyRequestResponse>) {
       clock.advance(1_000)
       const before = new Set((await newest()).map(({ id }) => id))
-      const answer = await action()
-      return { answer, events: (await newest()).filter(({ id }) => !before.has(id)) }
+      const response = await action()
+      return { response, events: (await newest()).filter(({ id }) => !before.has(id)) }
     },
   }
 }

@@ -67,23 +67,23 @@ export const openImport = async (t: Context, app: FastifyInstance): Promise<Open
   t.teardown(() => sent.destroy())
   sent.flushHeaders()
   const ended = once(sent, 'close')
-  const response = once(sent, 'response').then(([answer]) => answer as IncomingMessage)
+  const response = once(sent, 'response').then(([response]) => response as IncomingMessage)
   let text = ''
-  const arrived = response.then(answer => {
-    answer.on('data', chunk => {
+  const arrived = response.then(response => {
+    response.on('data', chunk => {
       text += chunk
     })
-    answer.on('error', () => undefined)
-    return answer
+    response.on('error', () => undefined)
+    return response
   })
   return {
     request: sent,
     response,
     ended,
     async results(count) {
-      const answer = await arrived
-      while (fromLines(text).length < count && !answer.closed) {
-        await Promise.race([once(answer, 'data'), once(answer, 'close')])
+      const response = await arrived
+      while (fromLines(text).length < count && !response.closed) {
+        await Promise.race([once(response, 'data'), once(response, 'close')])
       }
       return fromLines(text)
     },

@@ -24,9 +24,9 @@ const ISO_8601 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/
 export const hasShape = (t: Assert, value: Record<string, unknown>, keys: string[]): void => {
   t.strictSame(Object.keys(value).sort(), keys)
   t.match(value.id, UUID_V7, 'a UUIDv7')
-  for (const [key, moment] of Object.entries(value))
-    if (key.endsWith('At') && moment !== null)
-      t.match(moment, ISO_8601, `${key} is ISO 8601 with milliseconds`)
+  for (const [key, timestamp] of Object.entries(value))
+    if (key.endsWith('At') && timestamp !== null)
+      t.match(timestamp, ISO_8601, `${key} is ISO 8601 with milliseconds`)
 }
 
 /** An answer that carries account data is JSON and is kept by no cache. */

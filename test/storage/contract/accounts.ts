@@ -131,12 +131,12 @@ export const accounts: Part = async (t, open) => {
     const changed = await add(storage)
     await storage.accounts.rehash(changed.user.id, changed.user.passwordHash, 'another')
     const disabled = await add(storage, { disabled: true })
-    const refused = [
+    const rejected = [
       [changed.user, 'passwordChanged'],
       [disabled.user, 'accountDisabled'],
       [newUser(), 'userNotFound'],
     ] as const
-    for (const [user, reason] of refused) {
+    for (const [user, reason] of rejected) {
       const session = sessionOf(user.id)
       t.equal(await storage.sessions.open(session, user.passwordHash, eventOf(session.userId)), reason)
       t.equal(await storage.sessions.find(session.id), undefined)

@@ -125,15 +125,15 @@ export const cleanUp: Part = async (t, openStore) => {
           ),
         )
       ).flat()
-      const moments = sessions.map(({ id }) => ({ id, at: NOW + round }))
+      const timestamps = sessions.map(({ id }) => ({ id, at: NOW + round }))
       const ending = users[round % users.length]?.user.id ?? ''
       await t.resolves(
         Promise.all([
           removeAll(one, 7),
           removeAll(other, 5),
           removeAll(other, 100),
-          one.lastRequests.noteLastRequests([], moments.toReversed()),
-          other.lastRequests.noteLastRequests([], moments),
+          one.lastRequests.noteLastRequests([], timestamps.toReversed()),
+          other.lastRequests.noteLastRequests([], timestamps),
           other.sessions.endAll(null, eventOf(ending), true),
         ]),
       )
@@ -145,10 +145,10 @@ export const cleanUp: Part = async (t, openStore) => {
 
   t.test('mailed tokens from before a moment go, in slices, the oldest first', async t => {
     const storage = await openStore(t)
-    const moments = [NOW + HOUR, NOW - HOUR, NOW + 1, NOW - 2, NOW - 1, NOW]
-    const tokens = await forEach(moments, async moment => {
+    const timestamps = [NOW + HOUR, NOW - HOUR, NOW + 1, NOW - 2, NOW - 1, NOW]
+    const tokens = await forEach(timestamps, async timestamp => {
       const { user } = await add(storage)
-      const { stored } = newEmailToken('verification', user.id, user.email, moment)
+      const { stored } = newEmailToken('verification', user.id, user.email, timestamp)
       await storage.emailTokens.add(stored, eventOf(user.id), null)
       return stored.digest
     })

@@ -77,13 +77,13 @@ export const emailTokens: Part = async (t, open) => {
   t.test('none is kept for nobody, for a disabled user, or for a hash that is no longer theirs', async t => {
     const { user } = await add(storage)
     const { user: disabled } = await add(storage, { disabled: true })
-    const refused = [
+    const rejected = [
       { token: tokenOf('verification', newUser()), hash: null, reason: 'userNotFound' },
       { token: tokenOf('passwordReset', disabled), hash: null, reason: 'accountDisabled' },
       { token: tokenOf('emailChange', disabled), hash: disabled.passwordHash, reason: 'accountDisabled' },
       { token: tokenOf('emailChange', user), hash: 'another hash', reason: 'passwordChanged' },
     ]
-    for (const { token, hash, reason } of refused) {
+    for (const { token, hash, reason } of rejected) {
       t.equal(await keep(token, hash), reason)
       t.equal(await storage.emailTokens.find(token.digest, NOW), undefined)
     }

@@ -103,11 +103,11 @@ export const events: Part = async (t, open) => {
     const recorded = [...added.map(({ event }) => event), ...changes]
     const newestFirst = recorded.toSorted((one, other) => (one.id < other.id ? 1 : -1))
     t.strictSame(await list(storage, {}), newestFirst)
-    const moments = [undefined, NOW - 1, NOW, NOW + 7, NOW + 14, NOW + 15]
+    const timestamps = [undefined, NOW - 1, NOW, NOW + 7, NOW + 14, NOW + 15]
     for (const userId of [undefined, users[0], uuidv7()])
       for (const type of [undefined, ...types])
-        for (const after of moments)
-          for (const before of moments) {
+        for (const after of timestamps)
+          for (const before of timestamps) {
             const filter = {
               ...(userId !== undefined && { userId }),
               ...(type !== undefined && { type }),
@@ -166,26 +166,26 @@ export const events: Part = async (t, open) => {
     const change = newEmailToken('emailChange', user.id, freshEmail('wanted'), NOW).stored
     await storage.emailTokens.add(change, eventOf(user.id), null)
     await add(storage, { email: change.email })
-    const nobody = uuidv7()
-    const refusals: Record<string, (event: AuditEvent) => Promise<unknown>> = {
+    const unknown = uuidv7()
+    const rejections: Record<string, (event: AuditEvent) => Promise<unknown>> = {
       'a taken e-mail': event => storage.users.update(user.id, { email: other.email }, event, ANY),
       'a taken new e-mail': event => storage.emailTokens.confirmEmail(change, event),
-      'an unknown user': event => storage.users.update(nobody, { firstName: 'x' }, event, ANY),
+      'an unknown user': event => storage.users.update(unknown, { firstName: 'x' }, event, ANY),
       'no version': event =>
         storage.users.update(user.id, { firstName: 'x' }, event, { ...ANY, versions: [] }),
       'a wrong hash': event => storage.sessions.open(sessionOf(user.id), 'wrong', event),
       'a disabled user': event => storage.sessions.open(sessionOf(disabled.id), null, event),
       'another user’s session': event => storage.sessions.end(session.id, { ...event, userId: other.id }),
-      'sessions of nobody': event => storage.sessions.endAll(null, { ...event, userId: nobody }, false),
+      'sessions of nobody': event => storage.sessions.endAll(null, { ...event, userId: unknown }, false),
       'a removal with a wrong hash': event => storage.users.remove(event, 'wrong'),
       'a disabled user’s own removal': event =>
         storage.users.remove({ ...event, userId: disabled.id }, disabled.passwordHash),
       'a token for nobody': event =>
-        storage.emailTokens.add({ ...change, digest: 'x', userId: nobody }, event, null),
+        storage.emailTokens.add({ ...change, digest: 'x', userId: unknown }, event, null),
     }
-    for (const [title, refusal] of Object.entries(refusals)) {
+    for (const [title, rejection] of Object.entries(rejections)) {
       const event = newEvent('user.changed', ADMIN, user.id, NOW + 5)
-      const outcome = await refusal(event)
+      const outcome = await rejection(event)
       t.ok(REFUSALS.has(outcome), `${title}: ${outcome}`)
       t.notOk(
         (await list(storage, {})).some(({ id }) => id === event.id),

@@ -14,12 +14,12 @@ const RUNS = 150
 /** Timestamps of creation: far fewer than users, so that several share one. */
 const SPAN = 700
 
-const moment = fc.integer({ min: NOW, max: NOW + SPAN })
+const timestamp = fc.integer({ min: NOW, max: NOW + SPAN })
 const person = fc.record({
   firstName: fc.option(fc.constantFrom('ada', 'Adam', 'bea', 'Zo\u00eb')),
   lastName: fc.option(fc.constantFrom('a', 'b', '\u{1f600}')),
   disabled: fc.integer({ min: 0, max: 9 }).map(number => number === 0),
-  createdAt: moment,
+  createdAt: timestamp,
 })
 /** Of a last request: none, any, or before the user's creation, as a clock that is behind has it. */
 const request = fc.option(fc.integer({ min: NOW - 20, max: NOW + 2 * SPAN }))
@@ -28,11 +28,11 @@ const addPeople = async (storage: Storage, seed: number): Promise<User[]> => {
   const options = { numRuns: USERS, seed }
   const requests = fc.sample(request, options)
   const added = await forEach(fc.sample(person, options), fields => add(storage, fields))
-  const moments = added.flatMap(({ userKey }, index) => {
+  const timestamps = added.flatMap(({ userKey }, index) => {
     const at = requests[index] ?? null
     return at === null ? [] : [{ key: userKey, at }]
   })
-  await storage.lastRequests.noteLastRequests(moments, [])
+  await storage.lastRequests.noteLastRequests(timestamps, [])
   return added.map(({ user }, index) => asStored(user, requests[index] ?? null))
 }
 

@@ -31,10 +31,10 @@ export const lastRequests: Part = async (t, open) => {
 
   t.test('last requests never move backwards (DESIGN §6)', async t => {
     const { session, userKey } = await add(storage)
-    const noted = async (...moments: number[]) => {
+    const noted = async (...timestamps: number[]) => {
       await storage.lastRequests.noteLastRequests(
-        moments.map(at => ({ key: userKey, at })),
-        moments.map(at => ({ id: session.id, at })),
+        timestamps.map(at => ({ key: userKey, at })),
+        timestamps.map(at => ({ id: session.id, at })),
       )
       const found = await storage.sessions.find(session.id)
       return [found?.user.lastRequestAt, found?.session.lastRequestAt]
@@ -85,8 +85,8 @@ export const lastRequests: Part = async (t, open) => {
     const second = sessionOf(user.id, { lastRequestAt: NOW + 90 })
     await storage.sessions.open(second, user.passwordHash, eventOf(second.userId))
     await storage.lastRequests.noteLastRequests([], [{ id: session.id, at: NOW + 30 }])
-    const moments = [session, second].map(async ({ id }) => (await storage.sessions.find(id))?.session)
-    t.match(await Promise.all(moments), [{ lastRequestAt: NOW + 30 }, { lastRequestAt: NOW + 90 }])
+    const timestamps = [session, second].map(async ({ id }) => (await storage.sessions.find(id))?.session)
+    t.match(await Promise.all(timestamps), [{ lastRequestAt: NOW + 30 }, { lastRequestAt: NOW + 90 }])
     t.match(await storage.users.find(user.id), { lastRequestAt: null })
   })
 }

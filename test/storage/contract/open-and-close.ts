@@ -1,7 +1,7 @@
 /** Contract: a store opens, answers, closes, and opens again with everything that it acknowledged. */
 import { add, asStored, eventOf, NOW, newUser, type Part, sessionOf } from './fixtures.ts'
 
-export const life: Part = async (t, open) => {
+export const openAndClose: Part = async (t, open) => {
   t.test('ping answers while the store is open, and not after', async t => {
     const storage = await open(t)
     await t.resolves(storage.ping())

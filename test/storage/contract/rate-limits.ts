@@ -15,9 +15,9 @@ export const rateLimits: Part = async (t, open) => {
     t.ok(first.seconds > LONG - 60 && first.seconds <= LONG)
     const others = await forEach(Array.from({ length: 20 }), () => limit.consume(KEY))
     t.equal(others.filter(({ allowed }) => allowed).length, 2)
-    const refused = await limit.consume(KEY)
-    t.match(refused, { allowed: false, remaining: 0 })
-    t.ok(refused.seconds > LONG - 60 && refused.seconds <= LONG)
+    const rejected = await limit.consume(KEY)
+    t.match(rejected, { allowed: false, remaining: 0 })
+    t.ok(rejected.seconds > LONG - 60 && rejected.seconds <= LONG)
     t.match(await limit.consume('another key'), { allowed: true, remaining: 2 })
   })
 

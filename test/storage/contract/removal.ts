@@ -148,15 +148,15 @@ export const removal: Part = async (t, open) => {
       const deed = await prepare(added)
       // What the preparation has told passes by first.
       await sleep(NEWS_LIMIT)
-      let toldHere = false
+      let notifiedHere = false
       onChange(here, userId => {
-        toldHere ||= userId === added.user.id
+        notifiedHere ||= userId === added.user.id
       })
-      const { promise: toldThere, resolve } = Promise.withResolvers<string | null>()
+      const { promise: notifiedElsewhere, resolve } = Promise.withResolvers<string | null>()
       onChange(there, resolve)
       t.not(typeof (await deed()), 'undefined', name)
-      t.ok(toldHere, `${name}: here, before it is acknowledged`)
-      const news = await Promise.race([toldThere, sleep(NEWS_LIMIT, 'timeout')])
+      t.ok(notifiedHere, `${name}: here, before it is acknowledged`)
+      const news = await Promise.race([notifiedElsewhere, sleep(NEWS_LIMIT, 'timeout')])
       t.ok(news === null || news === added.user.id, `${name}: there, told ${news}`)
     }
   })
