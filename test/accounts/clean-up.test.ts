@@ -81,7 +81,7 @@ const addEmailToken = async ({ services }: FastifyInstance, { id, email }: Signe
 }
 
 await onEveryEngine(t, async (t, { build, newDatabase }) => {
-  t.test('a session goes an hour after its last moment, and stays while it is used', async t => {
+  t.test('a session is removed an hour after it became invalid, and kept while it is used', async t => {
     const clock = manualClock()
     const env = { SESSION_IDLE: '10d', SESSION_LIFETIME: '30d' }
     const app = await build(t, { env, clock: clock.now, cleanUpPace: OFTEN })
@@ -142,7 +142,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.strictSame(await types(), [])
   })
 
-  t.test('a stop waits for the slice under way, not for the pass; the next start goes on', async t => {
+  t.test('close() waits for the current slice, not for the whole pass; the next start continues', async t => {
     const env = { DATABASE_URL: await newDatabase(t) }
     const log = logCapture()
     const first = await build(t, { env, logStream: log.stream })
@@ -161,7 +161,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
   })
 })
 
-t.test('what fails is logged once a pass, and keeps nothing else', async t => {
+t.test('a failure is logged once per pass and the other removals still run', async t => {
   const log = logCapture()
   const clock = manualClock()
   const env = { DATABASE_URL: `sqlite:${fileOf(t)}`, EVENTS_KEPT: '30d' }
@@ -185,7 +185,7 @@ t.test('what fails is logged once a pass, and keeps nothing else', async t => {
   t.equal((await signIn(app, user.email)).statusCode, 200)
 })
 
-t.test('of instances on one PostgreSQL one makes the pass', async t => {
+t.test('only one of several instances on one PostgreSQL runs the pass', async t => {
   const DATABASE_URL = await createDatabase(t)
   const instance = () => build(t, { env: { DATABASE_URL }, cleanUpPace: { ...OFTEN, interval: HOUR } })
   const asked = (times: number) =>

@@ -24,7 +24,7 @@ await onEveryEngine(t, async (t, { build }) => {
   const follow = (token: string, headers: Record<string, string> = HTML) =>
     call(app, 'GET', `/account/verify-email?token=${encodeURIComponent(token)}`, undefined, headers)
 
-  t.test('sign-up mails a token, which verifies the address once (DESIGN §9: POST verify-email)', async t => {
+  t.test('sign-up mails a token that verifies the address once (DESIGN §9: POST verify-email)', async t => {
     const user = await signUp(app)
     t.equal((await accountOf(app, user.token)).emailVerified, false)
     const token = await mails.token(user.email, 'verification')
@@ -38,7 +38,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await accountOf(app, user.token)).emailVerified, true)
   })
 
-  t.test('the link verifies and leads to WEB_URL (DESIGN §9: GET verify-email, DESIGN §3)', async t => {
+  t.test('the link verifies and redirects to WEB_URL (DESIGN §9: GET verify-email, DESIGN §3)', async t => {
     for (const headers of [HTML, { accept: '*/*' }]) {
       const user = await signUp(app)
       const token = await mails.token(user.email, 'verification')
@@ -60,7 +60,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('the link in the mail is the one that works (DESIGN §9: Mail)', async t => {
+  t.test('the link in the mail works (DESIGN §9: Mail)', async t => {
     const user = await signUp(app)
     const [mail] = await mails.to(user.email, 'verification')
     const link = /https?:\/\/\S+verify-email\?token=\S+/.exec(mail?.text ?? '')?.[0] ?? ''
@@ -69,7 +69,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await accountOf(app, user.token)).emailVerified, true)
   })
 
-  t.test('a client that only looks uses nothing up (HEAD)', async t => {
+  t.test('HEAD does not use up the token', async t => {
     const user = await signUp(app)
     const token = await mails.token(user.email, 'verification')
     for (const headers of [HTML, {}]) {
@@ -81,7 +81,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await follow(token)).headers.location, WEB_URL)
   })
 
-  t.test('and is told what GET would be told (HEAD, RFC 9110 §9.3.2)', async t => {
+  t.test('HEAD has the status and headers of GET (RFC 9110 §9.3.2)', async t => {
     const link = (token: string) => `/account/verify-email?token=${token}`
     const look = async (method: 'GET' | 'HEAD', token: string, headers: Record<string, string>) => {
       const { statusCode, headers: fields } = await call(app, method, link(token), undefined, headers)
@@ -130,7 +130,7 @@ await onEveryEngine(t, async (t, { build }) => {
     await same(await mails.token(resetting.email, 'passwordReset'), 400, 'for another purpose')
   })
 
-  t.test('whatever is no token is refused under token (400)', async t => {
+  t.test('an invalid token is a 400 under `token`', async t => {
     for (const token of NO_TOKENS) {
       const response = await verify(app, token)
       errorsAt(t, response, 400, ['token'], `${JSON.stringify(token)?.slice(0, 40)}`)
@@ -158,7 +158,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await verify(app, token)).statusCode, 200, 'no refusal used it up')
   })
 
-  t.test('a token does for what it was mailed for, and nothing else', async t => {
+  t.test('a token works only for the purpose that it was mailed for', async t => {
     const user = await signUp(app)
     const verification = await mails.token(user.email, 'verification')
     t.equal((await forgot(app, user.email)).statusCode, 202)
@@ -196,7 +196,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await verify(app, tokens[1])).statusCode, 200)
   })
 
-  t.test('five such mails an hour go to one account, then 429', async t => {
+  t.test('an account gets five verification mails an hour, then 429', async t => {
     const clock = manualClock()
     const app = await build(t, { hashing: quickHashing, clock: clock.now })
     const mails = mailbox(app)
@@ -211,7 +211,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await mails.final(user.email)).length, 6)
   })
 
-  t.test('nothing is mailed to who is verified already', async t => {
+  t.test('a verified user gets no mail', async t => {
     const app = await build(t, { hashing: quickHashing })
     const mails = mailbox(app)
     const user = await signUp(app)
@@ -220,7 +220,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await mails.final(user.email)).length, 1)
   })
 
-  t.test('another address, or being disabled, ends every token', async t => {
+  t.test('changing the e-mail or disabling the account invalidates every token', async t => {
     for (const changes of [{ email: freshEmail() }, { disabled: true }]) {
       const user = await signUp(app)
       const token = await mails.token(user.email, 'verification')
@@ -235,7 +235,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('a verification wants nobody signed in, and signs nobody out', async t => {
+  t.test('verification needs no session and ends none', async t => {
     const [user, other] = [await signUp(app), await signUp(app)]
     const token = await mails.token(user.email, 'verification')
     const response = await call(app, 'POST', '/account/verify-email', { token }, bearer(other.token))

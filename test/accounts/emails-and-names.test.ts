@@ -66,7 +66,7 @@ const EMAILS = [
   ],
 ]
 
-t.test('each reason for which an e-mail is refused is told', t => {
+t.test('each reason to reject an e-mail has its own message', t => {
   for (const [message, emails] of Object.entries(NO_EMAILS))
     for (const email of emails)
       for (const faults of [emailFaults, newEmailFaults])
@@ -80,7 +80,7 @@ t.test('each reason for which an e-mail is refused is told', t => {
   t.end()
 })
 
-t.test('what is taken is a path that SMTP can carry (RFC 5321 §4.5.3.1)', t => {
+t.test('an accepted e-mail is a path that SMTP can carry (RFC 5321 §4.5.3.1)', t => {
   const piece = fc.string({ maxLength: 70 })
   const almost = fc.oneof(
     fc.emailAddress(),
@@ -171,7 +171,7 @@ const NAMES = [
   ...['全角', '\u{10ffff}', '-', '7', 'a\u00a0b'],
 ]
 
-t.test('each reason for which a name is refused is told', t => {
+t.test('each reason to reject a name has its own message', t => {
   for (const [message, names] of Object.entries(NO_NAMES))
     for (const name of names) t.strictSame(nameFaults(name), [message], encodeURIComponent(name))
   for (const name of NAMES) t.strictSame(nameFaults(name), [], encodeURIComponent(name))
@@ -198,7 +198,7 @@ await onEveryEngine(t, async (t, { build }) => {
     return JSON.parse(response.body.split('\n')[0] ?? '')
   }
 
-  t.test('the rule for e-mails is the same wherever an account gets one', async t => {
+  t.test('every route that takes an e-mail applies the same rules', async t => {
     const { token, id } = await signUp(app)
     for (const [message, emails] of Object.entries({ ...NO_EMAILS, ...UNDELIVERABLE }))
       for (const email of [emails.at(-1) ?? '', `  ${emails[0]?.toUpperCase()}`]) {
@@ -216,7 +216,7 @@ await onEveryEngine(t, async (t, { build }) => {
     for (const email of EMAILS) t.equal((await postUser(app, { email })).statusCode, 201, email)
   })
 
-  t.test('an account whose e-mail was taken when the rules were others still signs in', async t => {
+  t.test('an account with an e-mail that current rules reject can still sign in', async t => {
     for (const email of Object.values(UNDELIVERABLE).flat()) {
       await app.services.newAccounts.create({ email, password: PASSWORD }, OPERATOR)
       t.equal((await signIn(app, email)).statusCode, 200, email)
@@ -232,7 +232,7 @@ await onEveryEngine(t, async (t, { build }) => {
         }
   })
 
-  t.test('the rule for names is the same wherever one is given', async t => {
+  t.test('every route that takes a name applies the same rules', async t => {
     const { token, id } = await signUp(app)
     for (const [message, names] of Object.entries(NO_NAMES)) {
       const firstName = names[0]

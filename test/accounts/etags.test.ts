@@ -36,7 +36,7 @@ await onEveryEngine(t, async (t, { build }) => {
       put(`/admin/users/${id}`, asAdmin, ifMatch, payload),
   ]
 
-  t.test('every answer with the user has the same strong tag, HEAD too', async t => {
+  t.test('every response with the user has the same strong ETag, HEAD too', async t => {
     const { id, token } = await signUp(app)
     const headers = bearer(token)
     const tag = await tagOf(id)
@@ -56,85 +56,80 @@ await onEveryEngine(t, async (t, { build }) => {
     t.match((await postUser(app, { email: freshEmail() })).headers.etag, STRONG)
   })
 
-  t.test(
-    'the tag changes with what is seen of the user but the last request, and with nothing else',
-    async t => {
-      const moved = freshEmail('moved')
-      const user = await signUp(app)
-      const { id } = user
-      let { email, token } = user
-      const send = (method: 'POST' | 'PUT' | 'DELETE', url: string, payload?: object) =>
-        app.inject({ method, url, headers: bearer(token), ...(payload && { payload }) })
-      const admin = (payload: Record<string, unknown>) =>
-        put(`/admin/users/${id}`, asAdmin, undefined, payload)
-      const signedIn = async (password?: string) => {
-        const response = await signIn(app, email, password)
+  t.test('the ETag changes with every visible field except the last request', async t => {
+    const moved = freshEmail('moved')
+    const user = await signUp(app)
+    const { id } = user
+    let { email, token } = user
+    const send = (method: 'POST' | 'PUT' | 'DELETE', url: string, payload?: object) =>
+      app.inject({ method, url, headers: bearer(token), ...(payload && { payload }) })
+    const admin = (payload: Record<string, unknown>) => put(`/admin/users/${id}`, asAdmin, undefined, payload)
+    const signedIn = async (password?: string) => {
+      const response = await signIn(app, email, password)
+      token = response.json().accessToken
+      return response
+    }
+    const steps: Record<string, () => Promise<{ statusCode: number; json(): Record<string, unknown> }>> = {
+      'a request': () => app.inject({ url: '/account', headers: bearer(token) }),
+      'a sign-in': () => signedIn(),
+      'the end of other sessions': () => send('DELETE', '/account/sessions'),
+      'an impersonation': () => impersonate(app, id),
+      'another name': () => send('PUT', '/account', { firstName: 'One' }),
+      'another name, by an administrator': () => admin({ lastName: 'Two' }),
+      'no name': () => send('PUT', '/account', { firstName: null }),
+      verified: () => admin({ emailVerified: true }),
+      'not verified': () => admin({ emailVerified: false }),
+      disabled: () => admin({ disabled: true }),
+      enabled: () => admin({ disabled: false }),
+      'a sign-in again': () => signedIn(),
+      'a wish for another e-mail': () => send('PUT', '/account/email', { password: PASSWORD, email: moved }),
+      'another e-mail': async () => {
+        const wanted = await mails.token(moved, 'newEmail')
+        email = moved
+        return send('POST', '/account/verify-email', { token: wanted })
+      },
+      'a wish for a reset': async () => {
+        const response = await send('POST', '/account/forgot-password', { email })
+        t.context.reset = await mails.token(email, 'passwordReset')
+        return response
+      },
+      'a reset': async () => {
+        const payload = { token: t.context.reset, password: `${PASSWORD} 2` }
+        const response = await send('POST', '/account/reset-password', payload)
         token = response.json().accessToken
         return response
+      },
+      'another password': async () => {
+        const payload = { currentPassword: `${PASSWORD} 2`, newPassword: `${PASSWORD} 3` }
+        const response = await send('PUT', '/account/password', payload)
+        token = response.json().accessToken
+        return response
+      },
+      'a sign-out': () => send('POST', '/account/sign-out'),
+    }
+    const tags = new Map<string, string>()
+    const seen = async () => {
+      const response = await get(id)
+      return {
+        tag: String(response.headers.etag),
+        view: JSON.stringify({ ...response.json(), lastRequestAt: null }),
       }
-      const steps: Record<string, () => Promise<{ statusCode: number; json(): Record<string, unknown> }>> = {
-        'a request': () => app.inject({ url: '/account', headers: bearer(token) }),
-        'a sign-in': () => signedIn(),
-        'the end of other sessions': () => send('DELETE', '/account/sessions'),
-        'an impersonation': () => impersonate(app, id),
-        'another name': () => send('PUT', '/account', { firstName: 'One' }),
-        'another name, by an administrator': () => admin({ lastName: 'Two' }),
-        'no name': () => send('PUT', '/account', { firstName: null }),
-        verified: () => admin({ emailVerified: true }),
-        'not verified': () => admin({ emailVerified: false }),
-        disabled: () => admin({ disabled: true }),
-        enabled: () => admin({ disabled: false }),
-        'a sign-in again': () => signedIn(),
-        'a wish for another e-mail': () =>
-          send('PUT', '/account/email', { password: PASSWORD, email: moved }),
-        'another e-mail': async () => {
-          const wanted = await mails.token(moved, 'newEmail')
-          email = moved
-          return send('POST', '/account/verify-email', { token: wanted })
-        },
-        'a wish for a reset': async () => {
-          const response = await send('POST', '/account/forgot-password', { email })
-          t.context.reset = await mails.token(email, 'passwordReset')
-          return response
-        },
-        'a reset': async () => {
-          const payload = { token: t.context.reset, password: `${PASSWORD} 2` }
-          const response = await send('POST', '/account/reset-password', payload)
-          token = response.json().accessToken
-          return response
-        },
-        'another password': async () => {
-          const payload = { currentPassword: `${PASSWORD} 2`, newPassword: `${PASSWORD} 3` }
-          const response = await send('PUT', '/account/password', payload)
-          token = response.json().accessToken
-          return response
-        },
-        'a sign-out': () => send('POST', '/account/sign-out'),
-      }
-      const tags = new Map<string, string>()
-      const seen = async () => {
-        const response = await get(id)
-        return {
-          tag: String(response.headers.etag),
-          view: JSON.stringify({ ...response.json(), lastRequestAt: null }),
-        }
-      }
-      let before = await seen()
-      tags.set(before.tag, before.view)
-      for (const [title, step] of Object.entries(steps)) {
-        clock.advance(1_000)
-        const { statusCode } = await step()
-        t.ok(statusCode >= 200 && statusCode < 300, `${title}: ${statusCode}`)
-        const after = await seen()
-        t.equal(after.tag === before.tag, after.view === before.view, `${title}: ${before.tag} ${after.tag}`)
-        t.equal(tags.get(after.tag) ?? after.view, after.view, `${title}: never the tag of another state`)
-        tags.set(after.tag, after.view)
-        before = after
-      }
-    },
-  )
+    }
+    let before = await seen()
+    tags.set(before.tag, before.view)
+    for (const [title, step] of Object.entries(steps)) {
+      clock.advance(1_000)
+      const { statusCode } = await step()
+      t.ok(statusCode >= 200 && statusCode < 300, `${title}: ${statusCode}`)
+      const after = await seen()
+      t.equal(after.tag === before.tag, after.view === before.view, `${title}: ${before.tag} ${after.tag}`)
+      t.equal(tags.get(after.tag) ?? after.view, after.view, `${title}: never the tag of another state`)
+      tags.set(after.tag, after.view)
+      before = after
+    }
+  })
 
-  t.test('with the tag that it has, a user is changed; with an old one it is a 412 and stays', async t => {
+  t.test('a change with the current ETag succeeds; with a stale one it is a 412', async t => {
     const user = await signUp(app)
     for (const [index, change] of doorsOf(user).entries()) {
       const old = await tagOf(user.id)
@@ -151,7 +146,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('lists of tags and `*` match; weak, foreign and malformed ones do not', async t => {
+  t.test('If-Match accepts lists and `*`; weak, foreign and malformed tags do not match', async t => {
     const user = await signUp(app)
     const other = await createUser(app)
     for (const change of doorsOf(user)) {
@@ -190,7 +185,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await put(`/admin/users/${other.id}`, asAdmin, '*', { firstName: 'x' })).statusCode, 200)
   })
 
-  t.test('an unknown user is a 404 whatever If-Match says; bad input is a 400 before a 412', async t => {
+  t.test('an unknown user is a 404 and invalid input a 400, before the 412', async t => {
     const { id } = await createUser(app)
     for (const ifMatch of ['*', '"1"', 'W/"1"', '"foreign"'])
       globalErrorOf(t, await put(`/admin/users/${UNKNOWN_ID}`, asAdmin, ifMatch, { lastName: 'x' }), 404)
@@ -201,7 +196,7 @@ await onEveryEngine(t, async (t, { build }) => {
     globalErrorOf(t, rejection, 401, 'the gate first')
   })
 
-  t.test('a stale tag comes before a taken e-mail, and ends no session', async t => {
+  t.test('a stale ETag is reported before a taken e-mail, and ends no session', async t => {
     const [{ id, token }, other] = [await signUp(app), await createUser(app)]
     const stale = await put(`/admin/users/${id}`, asAdmin, '"foreign"', { email: other.email })
     globalErrorOf(t, stale, 412)
@@ -209,7 +204,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await app.inject({ url: '/account', headers: bearer(token) })).statusCode, 200)
   })
 
-  t.test('of two changes with one tag one wins, 100 rounds; the other is a 412', async t => {
+  t.test('of two changes with one ETag one succeeds and the other is a 412, 100 rounds', async t => {
     const user = await signUp(app)
     const [account, admin] = doorsOf(user)
     if (account === undefined || admin === undefined) throw new Error('no routes')

@@ -92,7 +92,7 @@ const ACCEPTED: readonly string[] = [
   ...['٣٧١٩٢٨٤٦', 'پسورد\u200cخوب ۷', '👩‍👩‍👧‍👦 und 🏳️‍🌈'],
 ]
 
-t.test('whole passwords are judged, not parts of them', t => {
+t.test('the policy checks the whole password, not parts of it', t => {
   for (const [message, passwords] of Object.entries(REFUSED))
     for (const password of passwords)
       t.strictSame(passwordViolations(password, 8, undefined), [message], JSON.stringify(password))
@@ -106,23 +106,20 @@ t.test('whole passwords are judged, not parts of them', t => {
   t.end()
 })
 
-t.test(
-  'a password that is the e-mail, or the part of it before the @, is refused; one with more is not',
-  t => {
-    for (const email of ['balthasar@example.com', ' BALTHASAR@Example.com ']) {
-      for (const password of ['balthasar', 'Balthasar', ' BALTHASAR ', 'balthasar@EXAMPLE.com', 'ｂalthasar'])
-        t.strictSame(passwordViolations(password, 8, email), [EMAIL], password)
-      t.strictSame(passwordViolations('balthasarbalthasar', 8, email), [REPEATED])
-      for (const password of ['it is balthasar who came', 'balthasar7', 'example.com', '@example.com'])
-        t.strictSame(passwordViolations(password, 8, email), [], password)
-    }
-    for (const email of [undefined, null, 7, '', '@', 'x'.repeat(16_000)])
-      t.strictSame(passwordViolations('kV7#pq2z', 8, email), [])
-    t.end()
-  },
-)
+t.test('a password equal to the e-mail or its local part is rejected; a longer one is not', t => {
+  for (const email of ['balthasar@example.com', ' BALTHASAR@Example.com ']) {
+    for (const password of ['balthasar', 'Balthasar', ' BALTHASAR ', 'balthasar@EXAMPLE.com', 'ｂalthasar'])
+      t.strictSame(passwordViolations(password, 8, email), [EMAIL], password)
+    t.strictSame(passwordViolations('balthasarbalthasar', 8, email), [REPEATED])
+    for (const password of ['it is balthasar who came', 'balthasar7', 'example.com', '@example.com'])
+      t.strictSame(passwordViolations(password, 8, email), [], password)
+  }
+  for (const email of [undefined, null, 7, '', '@', 'x'.repeat(16_000)])
+    t.strictSame(passwordViolations('kV7#pq2z', 8, email), [])
+  t.end()
+})
 
-t.test('a repetition is refused for any short part, and nothing makes the rules fail', t => {
+t.test('a repeated short part is rejected, and no input makes the policy throw', t => {
   const short = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 2 })
   fc.assert(
     fc.property(short, fc.integer({ min: 8, max: 20 }), (part, count) => {
@@ -139,7 +136,7 @@ await onEveryEngine(t, async (t, { build }) => {
   const app = await build(t, { hashing: quickHashing })
   const mails = mailbox(app)
 
-  t.test('the rules are the same wherever a password is chosen', async t => {
+  t.test('every route that sets a password applies the same policy', async t => {
     const user = await signUp(app)
     await forgot(app, user.email)
     const token = await mails.token(user.email, 'passwordReset')
@@ -173,7 +170,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await reset(app, token, `it is ${local} who came`)).statusCode, 200, 'the token was not used up')
   })
 
-  t.test('a new password differs from the current one, which has to be right first', async t => {
+  t.test('a new password must differ from the current one, which is checked first', async t => {
     const [composed, decomposed] = ['four h\u00e9ns crossed', 'four he\u0301ns crossed']
     const user = await signUp(app, { password: composed })
     const change = (currentPassword: string, newPassword: string) =>

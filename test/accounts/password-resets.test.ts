@@ -32,7 +32,7 @@ await onEveryEngine(t, async (t, { build }) => {
     return { ...user, reset: await mails.token(user.email, 'passwordReset') }
   }
 
-  t.test('the token in the mail gives another password and signs in (DESIGN §9: reset-password)', async t => {
+  t.test('the mailed token sets a new password and signs in (DESIGN §9: reset-password)', async t => {
     const user = await forgetful()
     const second = (await signIn(app, user.email)).json().accessToken
     t.equal(await accountStatus(app, second), 200, 'asking changes nothing')
@@ -57,7 +57,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.notOk(told && hasToken(told))
   })
 
-  t.test('forgot-password answers the same for everybody (DESIGN §9: forgot-password)', async t => {
+  t.test('forgot-password has the same response for every e-mail (DESIGN §9: forgot-password)', async t => {
     const [known, disabled] = [await signUp(app), await signUp(app)]
     await updateUser(app, disabled.id, { disabled: true })
     const seen = []
@@ -71,7 +71,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await mails.to(known.email, 'passwordReset', 2)).length, 2, 'in any letter case')
   })
 
-  t.test('nobody but the owner of an account gets a mail', async t => {
+  t.test('only the owner of an account gets a mail', async t => {
     const app = await build(t, { hashing: quickHashing })
     const mails = mailbox(app)
     const [unknown, known, disabled] = [freshEmail(), await signUp(app), await signUp(app)]
@@ -83,7 +83,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.strictSame(await mails.final(disabled.email), [SUBJECT.verification])
   })
 
-  t.test('bad input is refused by name (400), whoever it is about', async t => {
+  t.test('invalid input is a 400 with field errors, for every e-mail', async t => {
     for (const email of [
       '',
       'ann',
@@ -101,7 +101,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('a password that is refused uses no token up (400)', async t => {
+  t.test('a rejected password does not use up the token (400)', async t => {
     const email = freshEmail('melchior')
     const user = await forgetful({ email })
     const local = email.slice(0, email.indexOf('@'))
@@ -128,7 +128,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('a reset, a change of the password or of the address, or being disabled ends others', async t => {
+  t.test('a reset, a new password, a new e-mail or disabling invalidates other tokens', async t => {
     const twice = await forgetful()
     await forgot(app, twice.email)
     const [first = '', second = ''] = (await mails.to(twice.email, 'passwordReset', 2)).map(tokenIn)
@@ -147,7 +147,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await verify(app, verification)).statusCode, 200, 'the address is the same as before')
   })
 
-  t.test('five such mails an hour go to one account, and the answer does not tell', async t => {
+  t.test('an account gets five reset mails an hour, and the response does not reveal it', async t => {
     const clock = manualClock()
     const app = await build(t, { hashing: quickHashing, clock: clock.now })
     const mails = mailbox(app)
@@ -157,7 +157,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await mails.final(user.email)).filter(each => each === SUBJECT.passwordReset).length, 5)
   })
 
-  t.test('an hour later the next one goes', async t => {
+  t.test('the next mail is sent an hour later', async t => {
     const clock = manualClock()
     const app = await build(t, { hashing: quickHashing, clock: clock.now })
     const mails = mailbox(app)
@@ -169,7 +169,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await mails.to(user.email, 'passwordReset', 6)).length, 6)
   })
 
-  t.test('no log line has a token or a password (DESIGN §3)', async t => {
+  t.test('no log line contains a token or a password (DESIGN §3)', async t => {
     const log = logCapture()
     const env = { LOG_LEVEL: 'trace', LOG_REQUESTS: 'on' }
     const app = await build(t, { hashing: quickHashing, env, logStream: log.stream })

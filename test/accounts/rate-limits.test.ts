@@ -24,7 +24,7 @@ const exhaust = async (attempt: () => Promise<LightMyRequestResponse>): Promise<
 }
 
 await onEveryEngine(t, async (t, { build }) => {
-  t.test('an address may ask for twenty mails a minute (DESIGN §9: rate limits)', async t => {
+  t.test('an address may request twenty mails a minute (DESIGN §9: rate limits)', async t => {
     const app = await build(t, limited)
     const user = await signUp(app)
     const attempts: [string, (app: FastifyInstance) => Promise<LightMyRequestResponse>][] = [
@@ -49,7 +49,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await signIn(app, user.email)).statusCode, 200)
   })
 
-  t.test('a stolen session cannot guess the password, whatever route it takes', async t => {
+  t.test('a stolen session cannot guess the password over any route', async t => {
     const loginThrottle: ((app: FastifyInstance, token: string) => Promise<LightMyRequestResponse>)[] = [
       (app, token) => remove(app, token, { password: WRONG }),
       (app, token) => changeEmail(app, token, { email: freshEmail(), password: WRONG }),
@@ -65,7 +65,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('a token that was used, or ended, gives nobody more mails (five of a kind an hour)', async t => {
+  t.test('used or invalidated verification tokens still count towards five mails an hour', async t => {
     const app = await build(t, { hashing: quickHashing })
     const mails = mailbox(app)
     const user = await signUp(app)
@@ -88,7 +88,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(kinds.filter(kind => kind === SUBJECT.emailChangeRequested).length, 5)
   })
 
-  t.test('a reset gives nobody more mails either (five of a kind an hour)', async t => {
+  t.test('used reset tokens still count towards five mails an hour', async t => {
     const app = await build(t, { hashing: quickHashing })
     const mails = mailbox(app)
     const user = await signUp(app)

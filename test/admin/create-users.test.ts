@@ -46,7 +46,7 @@ await onEveryEngine(t, async (t, { build }) => {
   const post = (payload: Record<string, unknown>) => postUser(app, payload)
   const send = (url: string, payload: Record<string, unknown>) => app.inject({ method: 'POST', url, payload })
 
-  t.test('an account is opened: 201, where it is, the AdminUser, its ETag, and no session', async t => {
+  t.test('POST /admin/users returns 201, Location, AdminUser and ETag, and opens no session', async t => {
     const email = freshEmail('opened')
     const response = await post({
       email: ` ${email.toUpperCase()} `,
@@ -83,12 +83,12 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(sessions.json().results.length, 1, 'that of the sign-in alone')
   })
 
-  t.test('an e-mail is enough: names are null, nothing is verified', async t => {
+  t.test('an e-mail is enough: names are null and the e-mail is unverified', async t => {
     const user = (await post({ email: freshEmail() })).json()
     t.match(user, { firstName: null, lastName: null, emailVerified: false, disabled: false })
   })
 
-  t.test('without a password nobody signs in, until it is reset by mail', async t => {
+  t.test('a user without a password signs in only after a reset by mail', async t => {
     const { email, id } = await createUser(app)
     for (const password of [PASSWORD, 'null', 'undefined', ' ', email, id])
       errorsAt(t, await signIn(app, email, password), 401, ['credentials'], password)
@@ -99,19 +99,22 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await signIn(app, email)).json().user?.id, id)
   })
 
-  t.test('without a password nobody signs in, and who acts as the user confirms nothing', async t => {
-    const { id, email } = await createUser(app)
-    errorsAt(t, await signIn(app, email), 401, ['credentials'])
-    const headers = bearer((await impersonate(app, id)).json().accessToken)
-    const change = { currentPassword: PASSWORD, newPassword: `${PASSWORD}x` }
-    const changed = await app.inject({ method: 'PUT', url: '/account/password', headers, payload: change })
-    globalErrorOf(t, changed, 403)
-    const payload = { password: PASSWORD }
-    const removed = await app.inject({ method: 'DELETE', url: '/account', headers, payload })
-    globalErrorOf(t, removed, 403)
-  })
+  t.test(
+    'a user without a password cannot sign in, and an impersonation cannot confirm a password',
+    async t => {
+      const { id, email } = await createUser(app)
+      errorsAt(t, await signIn(app, email), 401, ['credentials'])
+      const headers = bearer((await impersonate(app, id)).json().accessToken)
+      const change = { currentPassword: PASSWORD, newPassword: `${PASSWORD}x` }
+      const changed = await app.inject({ method: 'PUT', url: '/account/password', headers, payload: change })
+      globalErrorOf(t, changed, 403)
+      const payload = { password: PASSWORD }
+      const removed = await app.inject({ method: 'DELETE', url: '/account', headers, payload })
+      globalErrorOf(t, removed, 403)
+    },
+  )
 
-  t.test('passwords that other services have hashed as they were sent sign in, composed or not', async t => {
+  t.test('hashes of passwords that were not normalised sign in, composed or not', async t => {
     for (const [kind, passwordHash] of Object.entries(DECOMPOSED_HASHES)) {
       const { email } = await createUser(app, { passwordHash })
       t.equal((await signIn(app, email, `${DECOMPOSED}x`)).statusCode, 401, kind)
@@ -129,7 +132,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await signIn(app, email, DECOMPOSED.normalize('NFC'))).statusCode, 200)
   })
 
-  t.test('a bcrypt match that may be of another password is not hashed anew', async t => {
+  t.test('a bcrypt match that may belong to a longer password is not rehashed', async t => {
     const x72 = 'x'.repeat(72)
     for (const [title, passwordHash, steps] of [
       [
@@ -168,7 +171,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('hashes from elsewhere sign in, also after the first time (bcrypt, argon2, scrypt)', async t => {
+  t.test('imported bcrypt, argon2 and scrypt hashes sign in, the first time and later', async t => {
     for (const [name, passwordHash] of Object.entries(HASHES)) {
       const response = await post({ email: freshEmail(name), passwordHash })
       t.equal(response.statusCode, 201, `${name}: ${response.body}`)
@@ -182,7 +185,7 @@ await onEveryEngine(t, async (t, { build }) => {
   })
 
   t.test(
-    'a hash with a password, malformed, of another kind or too costly is a 400 `passwordHash`',
+    'a hash with a password, malformed, of another format or too expensive is a 400 `passwordHash`',
     async t => {
       const email = freshEmail('refused')
       const good = String(HASHES.bcrypt)
@@ -213,27 +216,30 @@ await onEveryEngine(t, async (t, { build }) => {
     },
   )
 
-  t.test('failing and unknown properties are refused by name, and nothing is opened (DESIGN §3)', async t => {
-    const email = freshEmail('kept.out')
-    for (const [property, ...values] of [
-      ['firstName', 5, '', ' ', 'x'.repeat(129), 'a\0', '\ud800', []],
-      ['lastName', 5, '', ' ', '😀'.repeat(129), {}],
-      ['password', 5, null, '', 'short', 'x'.repeat(129), 'password', email, '12341234'],
-      ['emailVerified', 'true', 1, null, ''],
-      ['email', null, 5, '', 'x', `a\0${email}`, `${'x'.repeat(250)}@example.com`],
-      ['disabled', true],
-      ['id', UNKNOWN_ID],
-      ['createdAt', '2020-01-01T00:00:00.000Z'],
-    ] as [string, ...unknown[]][])
-      for (const value of values)
-        errorsAt(t, await post({ email, [property]: value }), 400, [property], `${property}: ${value}`)
-    errorsAt(t, await post({}), 400, ['email'])
-    const all = { email: 'x', password: 'x', firstName: '', lastName: 5, emailVerified: 0, role: 1 }
-    errorsAt(t, await post(all), 400, Object.keys(all), 'all at once')
-    t.equal((await post({ email })).statusCode, 201)
-  })
+  t.test(
+    'invalid and unknown properties are rejected by name, and no user is created (DESIGN §3)',
+    async t => {
+      const email = freshEmail('kept.out')
+      for (const [property, ...values] of [
+        ['firstName', 5, '', ' ', 'x'.repeat(129), 'a\0', '\ud800', []],
+        ['lastName', 5, '', ' ', '😀'.repeat(129), {}],
+        ['password', 5, null, '', 'short', 'x'.repeat(129), 'password', email, '12341234'],
+        ['emailVerified', 'true', 1, null, ''],
+        ['email', null, 5, '', 'x', `a\0${email}`, `${'x'.repeat(250)}@example.com`],
+        ['disabled', true],
+        ['id', UNKNOWN_ID],
+        ['createdAt', '2020-01-01T00:00:00.000Z'],
+      ] as [string, ...unknown[]][])
+        for (const value of values)
+          errorsAt(t, await post({ email, [property]: value }), 400, [property], `${property}: ${value}`)
+      errorsAt(t, await post({}), 400, ['email'])
+      const all = { email: 'x', password: 'x', firstName: '', lastName: 5, emailVerified: 0, role: 1 }
+      errorsAt(t, await post(all), 400, Object.keys(all), 'all at once')
+      t.equal((await post({ email })).statusCode, 201)
+    },
+  )
 
-  t.test('a taken e-mail is a 409 in any letter case; of fifty at once one wins', async t => {
+  t.test('a taken e-mail is a 409 in any letter case; of fifty concurrent requests one succeeds', async t => {
     const { email } = await signUp(app)
     for (const taken of [email, email.toUpperCase(), ` ${email}`])
       errorsAt(t, await post({ email: taken }), 409, ['email'], taken)
@@ -244,7 +250,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.strictSame(statuses(responses), [201, ...Array<number>(49).fill(409)])
   })
 
-  t.test('where e-mails have to be verified, an account that is opened as such signs in', async t => {
+  t.test('with REQUIRE_EMAIL_VERIFICATION a user created as verified signs in', async t => {
     const app = await build(t, { env: { REQUIRE_EMAIL_VERIFICATION: 'true' } })
     for (const [emailVerified, status] of [
       [false, 403],

@@ -14,7 +14,7 @@ await onEveryEngine(t, async (t, { build }) => {
   const get = (id: string) => app.inject({ url: `/admin/users/${id}`, headers: asAdmin })
   const send = (url: string, payload: Record<string, unknown>) => app.inject({ method: 'POST', url, payload })
 
-  t.test('a deleted account is gone from every route, its sessions and its e-mail with it', async t => {
+  t.test('a deleted user disappears from every route, with sessions and e-mail', async t => {
     const { id, email, token } = await signUp(app)
     const second: string = (await signIn(app, email)).json().accessToken
     await send('/account/forgot-password', { email })
@@ -44,16 +44,19 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(await accountStatus(app, bystander.token), 200, 'nobody else was touched')
   })
 
-  t.test('what is no user is a 404, what is no id a 400; of ten at once one deletes', async t => {
-    globalErrorOf(t, await deleteUser(app, UNKNOWN_ID), 404)
-    for (const id of ['x', '01890000-0000-7000-8000', 'a%00b'])
-      errorsAt(t, await deleteUser(app, id), 400, ['id'], id)
-    const { id } = await createUser(app)
-    const responses = await Promise.all(Array.from({ length: 10 }, () => deleteUser(app, id)))
-    t.strictSame(statuses(responses), [204, ...Array<number>(9).fill(404)])
-  })
+  t.test(
+    'an unknown user is a 404, an invalid id a 400; of ten concurrent deletions one succeeds',
+    async t => {
+      globalErrorOf(t, await deleteUser(app, UNKNOWN_ID), 404)
+      for (const id of ['x', '01890000-0000-7000-8000', 'a%00b'])
+        errorsAt(t, await deleteUser(app, id), 400, ['id'], id)
+      const { id } = await createUser(app)
+      const responses = await Promise.all(Array.from({ length: 10 }, () => deleteUser(app, id)))
+      t.strictSame(statuses(responses), [204, ...Array<number>(9).fill(404)])
+    },
+  )
 
-  t.test('no sign-in that races with a deletion leaves a token that works', async t => {
+  t.test('a sign-in concurrent with deletion leaves no valid token', async t => {
     for (let round = 0; round < 5; round += 1) {
       const { id, email } = await signUp(app)
       const before = Array.from({ length: 4 }, () => signIn(app, email))
@@ -66,7 +69,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('deletion against change, 100 rounds: 200 or 404, and the user is gone', async t => {
+  t.test('deletion concurrent with a change: 200 or 404, and the user is gone, 100 rounds', async t => {
     const seen = new Set<number>()
     for (let round = 0; round < 100; round += 1) {
       const { id, email } = await createUser(app)

@@ -33,7 +33,7 @@ await onEveryEngine(t, async (t, { build }) => {
   const statuses = (responses: { statusCode: number }[]) =>
     responses.map(({ statusCode }) => statusCode).sort()
 
-  t.test('every property can be changed alone, and the answer is the AdminUser (DESIGN §4)', async t => {
+  t.test('every property can be changed alone, and the response is the AdminUser (DESIGN §4)', async t => {
     const { id, email } = await signUp(app, { firstName: 'Before', lastName: 'Before' })
     for (const change of [
       { firstName: 'After' },
@@ -55,7 +55,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('names are trimmed, the e-mail takes its canonical form (DESIGN §4)', async t => {
+  t.test('names are trimmed, and the e-mail is canonicalised (DESIGN §4)', async t => {
     const { id } = await signUp(app)
     const email = freshEmail('changed')
     const change = { firstName: ' \tA b ', email: ` ${email.toUpperCase()} `, lastName: '😀'.repeat(128) }
@@ -63,7 +63,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.match(response.json(), { firstName: 'A b', email, lastName: '😀'.repeat(128) })
   })
 
-  t.test('a change is seen by the user at once and ends no session (DESIGN §4, §6)', async t => {
+  t.test('the user sees a change at once, and no session ends (DESIGN §4, §6)', async t => {
     const { id, token } = await signUp(app)
     await account(token)
     const email = freshEmail()
@@ -74,19 +74,19 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(disabled, false)
   })
 
-  t.test('a user who is not there is a 404, what is no id a 400 (§7.2, DESIGN §3)', async t => {
+  t.test('an unknown user is a 404, an invalid id a 400 (§7.2, DESIGN §3)', async t => {
     globalErrorOf(t, await update(UNKNOWN_ID, { firstName: 'x' }), 404, 'unknown')
     for (const id of ['01890000-0000-7000-8000', 'x', 'a%00b', '%F0%9F%98%80'])
       errorsAt(t, await update(id, { firstName: 'x' }), 400, ['id'], `no id at all: ${id}`)
   })
 
-  t.test('at least one property is wanted (DESIGN §4)', async t => {
+  t.test('at least one property is required (DESIGN §4)', async t => {
     const { id } = await signUp(app)
     globalErrorOf(t, await update(id, {}), 400)
   })
 
   t.test(
-    'failing and unknown properties are refused by name, and nothing is changed (DESIGN §3, §4)',
+    'invalid and unknown properties are rejected by name, and nothing changes (DESIGN §3, §4)',
     async t => {
       const { id, email, token } = await signUp(app, { firstName: 'Kept' })
       const before = await stored(email)
@@ -124,7 +124,7 @@ await onEveryEngine(t, async (t, { build }) => {
     },
   )
 
-  t.test('the e-mail moves: the old one is free, the new one signs in (DESIGN §4)', async t => {
+  t.test('after a change of the e-mail the old one is free and the new one signs in (DESIGN §4)', async t => {
     const { id, email } = await signUp(app)
     const moved = freshEmail('moved')
     t.equal((await update(id, { email: moved })).statusCode, 200)
@@ -152,7 +152,7 @@ await onEveryEngine(t, async (t, { build }) => {
     },
   )
 
-  t.test('disabling ends every session at once, enabling brings none back (DESIGN §4)', async t => {
+  t.test('disabling ends every session at once; enabling restores none (DESIGN §4)', async t => {
     const { id, email, token } = await signUp(app)
     const second: string = (await signIn(app, email)).json().accessToken
     for (const one of [token, second]) t.equal(await accountStatus(app, one), 200)
@@ -172,14 +172,14 @@ await onEveryEngine(t, async (t, { build }) => {
     for (const one of [token, second]) t.equal(await accountStatus(app, one), 401, 'still not back')
   })
 
-  t.test('disabling concerns that user alone (DESIGN §4)', async t => {
+  t.test('disabling affects only that user (DESIGN §4)', async t => {
     const [one, other] = [await signUp(app), await signUp(app)]
     await update(one.id, { disabled: true, firstName: 'Gone' })
     t.equal(await accountStatus(app, other.token), 200)
     t.match(await stored(one.email), { disabled: true, firstName: 'Gone' }, 'together with another property')
   })
 
-  t.test('no sign-in that races with a disabling leaves a token that works (DESIGN §4)', async t => {
+  t.test('a sign-in concurrent with disabling leaves no valid token (DESIGN §4)', async t => {
     for (let round = 0; round < 5; round += 1) {
       const { id, email } = await signUp(app)
       const before = Array.from({ length: 6 }, () => signIn(app, email))
@@ -195,7 +195,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('no request that races with a disabling revives the token (DESIGN §4, §6)', async t => {
+  t.test('a request concurrent with disabling does not revive the token (DESIGN §4, §6)', async t => {
     const { id, token } = await signUp(app)
     const races = Array.from({ length: 40 }, (_, number) =>
       number === 20
@@ -206,7 +206,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(await accountStatus(app, token), 401)
   })
 
-  t.test('of many users who change to one e-mail at once one wins (DESIGN §4)', async t => {
+  t.test('of many users who change to one e-mail concurrently one succeeds (DESIGN §4)', async t => {
     const users = await Promise.all(Array.from({ length: 10 }, () => signUp(app)))
     const email = freshEmail('wanted')
     const responses = await Promise.all(
@@ -218,7 +218,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await stored(email)).id, users[winner]?.id)
   })
 
-  t.test('of a sign-up and a change to one e-mail at once one wins (DESIGN §4)', async t => {
+  t.test('of a concurrent sign-up and change to one e-mail one succeeds (DESIGN §4)', async t => {
     for (let round = 0; round < 5; round += 1) {
       const { id } = await signUp(app)
       const email = freshEmail('raced')
@@ -231,7 +231,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('simultaneous changes of one user lose none of them (DESIGN §4)', async t => {
+  t.test('concurrent changes of one user lose none (DESIGN §4)', async t => {
     const { id, token } = await signUp(app)
     const email = freshEmail('merged')
     const put = (payload: Record<string, unknown>) =>

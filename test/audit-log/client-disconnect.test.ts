@@ -22,7 +22,7 @@ await onEveryEngine(t, async (t, { build }) => {
   await app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = app.server.address() as AddressInfo
 
-  t.test('a change whose client is gone before it is made has an address', async t => {
+  t.test('a change whose client disconnected records the client address', async t => {
     const { id, token } = await signUp(app)
     const body = '{"firstName":"Gone"}'
     const socket = connect(port, '127.0.0.1')

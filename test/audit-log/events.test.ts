@@ -22,7 +22,7 @@ await onEveryEngine(t, async (t, { build }) => {
   /** Every token and address that was about: none of them may stand in the log. */
   const secrets = new Set([PASSWORD, ADMIN_KEY, OTHER_KEY, 'Zaphod', 'Beeblebrox'])
 
-  t.test('each change on any route writes one event: who, what, whom, from where and when', async t => {
+  t.test('each change on any route records one event with actor, user, address and time', async t => {
     const [email, moved, made, imported] = ['ann', 'moved', 'made', 'imported'].map(name => freshEmail(name))
     for (const each of [email, moved, made, imported]) secrets.add(String(each))
     const user = { id: '', token: '', email, password: PASSWORD }
@@ -169,7 +169,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(gone.events.length, 1)
   })
 
-  t.test('a change says what has changed, the end of a session which', async t => {
+  t.test('events list the changed fields or the ended sessions', async t => {
     const { id, token } = await signUp(app)
     const put = await added(() => send('PUT', '/account', { firstName: 'Zaphod' }, bearer(token)))
     t.match(JSON.stringify(put.events[0]?.details), /firstName/)
@@ -182,47 +182,47 @@ await onEveryEngine(t, async (t, { build }) => {
     t.match(JSON.stringify(out.events[0]?.details), sessions[0].id)
   })
 
-  t.test('with the account its addresses go from the log, those of administrators stay', async t => {
-    const other = await signUp(app)
-    const { id, token } = await signUp(app)
-    await send('PUT', '/account', { firstName: 'Zaphod' }, bearer(token))
-    await send('PUT', `/admin/users/${id}`, { lastName: 'Beeblebrox' }, asAdmin)
-    const acting = (await send('POST', `/admin/users/${id}/impersonate`, undefined, asAdmin)).json()
-      .accessToken
-    await send('PUT', '/account', { firstName: null }, bearer(acting))
-    const before = await allEvents(app, { userId: id })
-    for (const { ip, type } of before) t.ok(ip, `${type} has an address`)
-    clock.advance(1_000)
-    t.equal((await deleteUser(app, id)).statusCode, 204)
-    const [last, ...events] = await allEvents(app, { userId: id })
-    t.match(last, { type: 'user.deleted', actor: { type: 'adminKey' }, ip: '127.0.0.1' })
-    const erased = before.map(event => (event.actor.type === 'user' ? { ...event, ip: null } : event))
-    t.strictSame(events, erased)
-    t.ok(events.some(({ ip }) => ip === null) && events.some(({ ip }) => ip === CLIENT), 'both kinds')
-    for (const { ip } of await allEvents(app, { userId: other.id })) t.ok(ip, 'nobody else was touched')
-  })
-
   t.test(
-    'a page has lines of this shape, kept by no cache; types are those of the OpenAPI document',
+    "deleting a user erases that user's addresses from events, but not those of administrators",
     async t => {
-      const response = await getEvents(app, { limit: 100 })
-      isPrivateJson(t, response, 200)
-      t.strictSame(Object.keys(response.json()).sort(), ['nextCursor', 'results'])
-      const { schema } = (await app.inject({ url: '/openapi.json' }))
-        .json()
-        .paths['/admin/events'].get.parameters.find((each: { name: string }) => each.name === 'type')
-      for (const line of response.json().results) {
-        hasShape(t, line, LINE)
-        t.strictSame(Object.keys(line.actor).sort(), ['id', 'type'])
-        t.ok(schema.enum.includes(line.type), line.type)
-      }
-      t.equal((await app.inject({ url: '/admin/events' })).statusCode, 401)
-      globalErrorOf(t, await app.inject({ url: '/admin/events?limit=0' }), 401, '401 before 400')
-      t.equal((await app.inject({ method: 'HEAD', url: '/admin/events', headers: asAdmin })).statusCode, 200)
+      const other = await signUp(app)
+      const { id, token } = await signUp(app)
+      await send('PUT', '/account', { firstName: 'Zaphod' }, bearer(token))
+      await send('PUT', `/admin/users/${id}`, { lastName: 'Beeblebrox' }, asAdmin)
+      const acting = (await send('POST', `/admin/users/${id}/impersonate`, undefined, asAdmin)).json()
+        .accessToken
+      await send('PUT', '/account', { firstName: null }, bearer(acting))
+      const before = await allEvents(app, { userId: id })
+      for (const { ip, type } of before) t.ok(ip, `${type} has an address`)
+      clock.advance(1_000)
+      t.equal((await deleteUser(app, id)).statusCode, 204)
+      const [last, ...events] = await allEvents(app, { userId: id })
+      t.match(last, { type: 'user.deleted', actor: { type: 'adminKey' }, ip: '127.0.0.1' })
+      const erased = before.map(event => (event.actor.type === 'user' ? { ...event, ip: null } : event))
+      t.strictSame(events, erased)
+      t.ok(events.some(({ ip }) => ip === null) && events.some(({ ip }) => ip === CLIENT), 'both kinds')
+      for (const { ip } of await allEvents(app, { userId: other.id })) t.ok(ip, 'nobody else was touched')
     },
   )
 
-  t.test('nothing in the log is secret or personal but addresses', async t => {
+  t.test('a page has the documented shape, is not cacheable, and event types match OpenAPI', async t => {
+    const response = await getEvents(app, { limit: 100 })
+    isPrivateJson(t, response, 200)
+    t.strictSame(Object.keys(response.json()).sort(), ['nextCursor', 'results'])
+    const { schema } = (await app.inject({ url: '/openapi.json' }))
+      .json()
+      .paths['/admin/events'].get.parameters.find((each: { name: string }) => each.name === 'type')
+    for (const line of response.json().results) {
+      hasShape(t, line, LINE)
+      t.strictSame(Object.keys(line.actor).sort(), ['id', 'type'])
+      t.ok(schema.enum.includes(line.type), line.type)
+    }
+    t.equal((await app.inject({ url: '/admin/events' })).statusCode, 401)
+    globalErrorOf(t, await app.inject({ url: '/admin/events?limit=0' }), 401, '401 before 400')
+    t.equal((await app.inject({ method: 'HEAD', url: '/admin/events', headers: asAdmin })).statusCode, 200)
+  })
+
+  t.test('events contain no secrets, and no personal data except addresses', async t => {
     const log = JSON.stringify(await allEvents(app))
     t.ok(secrets.size > 15)
     for (const secret of secrets) t.notOk(log.includes(secret), secret)

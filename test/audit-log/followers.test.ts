@@ -119,7 +119,7 @@ const assertFollowed = async (t: Test, app: FastifyInstance, seen: readonly Audi
 await onEveryEngine(t, async (t, { name, build, newDatabase }) => {
   const options = { hashing: quickHashing }
 
-  t.test('a consumer misses nothing of what two instances write at once', async t => {
+  t.test('a consumer misses no event of two concurrent instances', async t => {
     const env = { DATABASE_URL: await newDatabase(t) }
     const [app, second] = [await build(t, { ...options, env }), await build(t, { ...options, env })]
     const end = follow(app)
@@ -134,7 +134,7 @@ await onEveryEngine(t, async (t, { name, build, newDatabase }) => {
   })
 
   if (name === 'postgres')
-    t.test('nor while a transaction stays open, which holds back what came after it', async t => {
+    t.test('an open transaction holds back later events, and none is missed', async t => {
       const env = { DATABASE_URL: await newDatabase(t) }
       const [app, second] = [await build(t, { ...options, env }), await build(t, { ...options, env })]
       const users = [await live(app, second)]
@@ -156,7 +156,7 @@ await onEveryEngine(t, async (t, { name, build, newDatabase }) => {
       t.equal(events[0]?.id, UNKNOWN_ID, 'the one that began first comes first')
     })
 
-  t.test('pages, filters and cursors', async t => {
+  t.test('ascending order supports pages, filters and cursors', async t => {
     const clock = manualClock()
     const app = await build(t, { ...options, clock: clock.now })
     t.match(await pageAt(app, {}, ''), { results: [], nextCursor: /./ }, 'of an empty log too')
@@ -226,7 +226,7 @@ await onEveryEngine(t, async (t, { name, build, newDatabase }) => {
     t.strictSame(linked.json(), byCursor, 'the link leads where the cursor does')
   })
 
-  t.test('a cursor of the other sort, of another engine, or of none, is a 400', async t => {
+  t.test('a cursor of the other sort, of another engine, or an invalid one, is a 400', async t => {
     const app = await build(t, options)
     await Promise.all([createUser(app), createUser(app)])
     await readAll(app, 2)

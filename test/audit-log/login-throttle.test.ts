@@ -39,7 +39,7 @@ const exhaust = async (guess: () => Promise<LightMyRequestResponse>, rejections 
 }
 
 await onEveryEngine(t, async (t, { build }) => {
-  t.test('an account that exists has one event for a wait, one that does not has none', async t => {
+  t.test('a throttled account has one event; an unknown e-mail has none', async t => {
     const app = await build(t, ON)
     const { id, email } = await signUp(app)
     const unknown = freshEmail('nobody')
@@ -66,7 +66,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.notMatch(JSON.stringify(await allEvents(app)), /@/, 'no e-mail')
   })
 
-  t.test('whoever is signed in is its actor', async t => {
+  t.test('the actor is the signed-in user when re-authentication fails', async t => {
     const app = await build(t, ON)
     const { id, email, token } = await signUp(app)
     const guess = () =>
@@ -82,7 +82,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.match(await some(app, 2), [{ actor: { type: 'anonymous' } }, { actor: { type: 'user' } }], 'and others')
   })
 
-  t.test('further refusals of one wait are no further events', async t => {
+  t.test('further attempts in the same wait record no further events', async t => {
     const clock = manualClock()
     const app = await build(t, { ...ON, clock: clock.now })
     const { email } = await signUp(app)
@@ -97,7 +97,7 @@ await onEveryEngine(t, async (t, { build }) => {
     await app.close()
   })
 
-  t.test('the response is the same whether there is such an account or not', async t => {
+  t.test('the response does not reveal whether the account exists', async t => {
     const app = await build(t, ON)
     const { email } = await signUp(app)
     const rejectionOf = async (of: string) => {
@@ -108,7 +108,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.strictSame(await rejectionOf(email), await rejectionOf(freshEmail('nobody')))
   })
 
-  t.test('the log has one line a minute for each address, with the number of the others', async t => {
+  t.test('the log has one line a minute per address, with the number of further attempts', async t => {
     const log = logCapture()
     const clock = manualClock()
     const app = await build(t, {

@@ -11,7 +11,7 @@ await onEveryEngine(t, async (t, { build }) => {
   const app = await build(t, { clock: clock.now, env })
   const { send, added } = behindProxy(app, clock)
 
-  t.test('a refused change and a look write none', async t => {
+  t.test('rejected changes and reads record no event', async t => {
     const { id, email, token } = await signUp(app)
     const disabled = await createUser(app, { password: PASSWORD })
     await send('PUT', `/admin/users/${disabled.id}`, { disabled: true }, asAdmin)
@@ -62,7 +62,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('where e-mails have to be verified, a repeated sign-up is noted, once', async t => {
+  t.test('with REQUIRE_EMAIL_VERIFICATION a repeated sign-up is recorded once', async t => {
     const app = await build(t, { clock: clock.now, env: { ...env, REQUIRE_EMAIL_VERIFICATION: 'true' } })
     const payload = { email: freshEmail('twice'), password: PASSWORD }
     const sign = () => app.inject({ method: 'POST', url: '/account/sign-up', payload })

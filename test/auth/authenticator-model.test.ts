@@ -52,7 +52,7 @@ const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31)
 for (const { later, operations, tokens, users, capacity } of RUNS) {
   const when = later ? 'later, in any order' : 'at once'
   const what = `${operations} operations over ${tokens} tokens`
-  t.test(`${what}, a store that answers ${when}: SEED=${seed} (DESIGN §5, §7)`, async t => {
+  t.test(`${what} agree with the model, store responds ${when}: SEED=${seed} (DESIGN §5, §7)`, async t => {
     const random = generator(seed)
     const { store, authenticator, lastRequests, open, change, revoke } = setUp(capacity)
     store.later = later
@@ -126,7 +126,7 @@ for (const { later, operations, tokens, users, capacity } of RUNS) {
   })
 }
 
-t.test('short histories over few tokens, shrunk when one is wrong (DESIGN §5, §7)', async () => {
+t.test('short histories over few tokens agree with the model, with shrinking (DESIGN §5, §7)', async () => {
   const operation = fc.record({
     kind: fc.constantFrom(
       'identify',

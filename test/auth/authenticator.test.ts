@@ -10,7 +10,7 @@ const nameOf = (principal: Principal | null): string | null | undefined =>
 /** Milliseconds for which an answer of the store is good, and a little more. */
 const GOOD_FOR = 120
 
-t.test('a change that arrives while the store is asked is honoured (DESIGN §5, §7)', async t => {
+t.test('a change during a lookup is respected (DESIGN §5, §7)', async t => {
   for (const old of [true, false]) {
     const { store, authenticator, open, change, revoke } = setUp()
     const { session, token } = open('ada')
@@ -45,7 +45,7 @@ t.test('a change that arrives while the store is asked is honoured (DESIGN §5, 
   }
 })
 
-t.test('each of several changes during one look-up is honoured (DESIGN §7)', async t => {
+t.test('each of several changes during one lookup is respected (DESIGN §7)', async t => {
   const { store, authenticator, open, change, revoke } = setUp()
   const { session, token } = open('ada')
   const response = authenticator.authenticate(token)
@@ -61,7 +61,7 @@ t.test('each of several changes during one look-up is honoured (DESIGN §7)', as
   t.equal(await response, null)
 })
 
-t.test('a change of nobody knows whom during a look-up is honoured (DESIGN §7)', async t => {
+t.test('a change of an unknown user during a lookup is respected (DESIGN §7)', async t => {
   const { store, authenticator, open } = setUp()
   const { session, token } = open('ada')
   const response = authenticator.authenticate(token)
@@ -73,7 +73,7 @@ t.test('a change of nobody knows whom during a look-up is honoured (DESIGN §7)'
   t.equal(await response, null)
 })
 
-t.test('nothing is remembered while changes made elsewhere are not heard of (DESIGN §7)', async t => {
+t.test('nothing is cached while the invalidation feed is down (DESIGN §7)', async t => {
   const { store, authenticator, userCache, open, clock } = setUp()
   store.later = false
   const { session, token } = open('ada')
@@ -97,7 +97,7 @@ t.test('nothing is remembered while changes made elsewhere are not heard of (DES
 })
 
 t.test(
-  'what is remembered is left aside while changes are heard of late, and is good again afterwards (DESIGN §7)',
+  'the cache is bypassed while invalidations are late, and used again afterwards (DESIGN §7)',
   async t => {
     const { store, authenticator, userCache, lastRequests, open, clock, change, revoke } = setUp()
     store.later = false
@@ -150,7 +150,7 @@ t.test(
   },
 )
 
-t.test('a look-up from before changes were heard of is made again (DESIGN §7)', async t => {
+t.test('a lookup that began before the feed was up is repeated (DESIGN §7)', async t => {
   const { store, authenticator, open } = setUp()
   authenticator.listening(false)
   const { session, token } = open('ada')
@@ -163,7 +163,7 @@ t.test('a look-up from before changes were heard of is made again (DESIGN §7)',
   t.equal(await response, null)
 })
 
-t.test('changes of others do not put a look-up off for ever (DESIGN §6, §7)', async t => {
+t.test('changes of other users do not repeat a lookup endlessly (DESIGN §6, §7)', async t => {
   const { store, authenticator, open, change } = setUp()
   const { token } = open('ada')
   open('bob')
@@ -181,7 +181,7 @@ t.test('changes of others do not put a look-up off for ever (DESIGN §6, §7)', 
   t.equal((await response)?.cachedUser.user.id, 'ada')
 })
 
-t.test('a change before the store is really asked costs no second question (DESIGN §6, §7)', async t => {
+t.test('a change before the lookup reaches the store causes no second lookup (DESIGN §6, §7)', async t => {
   const { store, authenticator, open, change } = setUp()
   const { token } = open('ada')
   const response = authenticator.authenticate(token)
@@ -202,7 +202,7 @@ t.test('a change before the store is really asked costs no second question (DESI
   t.equal(store.asked, 3)
 })
 
-t.test('what one look-up finds revoked, an earlier one does not bring back (DESIGN §5, §7)', async t => {
+t.test('an earlier lookup does not restore what a later one found revoked (DESIGN §5, §7)', async t => {
   const { store, authenticator, open } = setUp()
   const { session, token } = open('ada')
   const earlier = authenticator.authenticate(token)
@@ -220,7 +220,7 @@ t.test('what one look-up finds revoked, an earlier one does not bring back (DESI
   t.equal(await after, null, 'nor is it remembered')
 })
 
-t.test('a user changed during one of two look-ups is the same user for both (DESIGN §6)', async t => {
+t.test('two overlapping lookups return the same cached user (DESIGN §6)', async t => {
   const { store, authenticator, open, change } = setUp()
   const [one, two] = [open('ada'), open('ada')]
   const first = authenticator.authenticate(one.token)
@@ -237,7 +237,7 @@ t.test('a user changed during one of two look-ups is the same user for both (DES
   t.equal(nameOf(await again), 'version 1')
 })
 
-t.test('a look-up that fails is an error of its own request alone (DESIGN §6)', async t => {
+t.test('a failed lookup fails only its own request (DESIGN §6)', async t => {
   const { store, authenticator, open } = setUp()
   const { token } = open('ada')
   const find = store.find.bind(store)
@@ -252,7 +252,7 @@ t.test('a look-up that fails is an error of its own request alone (DESIGN §6)',
   )
 })
 
-t.test('capacity is a bound, and costs no right answer (DESIGN §6)', async t => {
+t.test('the cache respects its capacity, and eviction changes no result (DESIGN §6)', async t => {
   const { store, authenticator, open } = setUp(10)
   store.later = false
   const all = Array.from({ length: 300 }, (_, index) => open(`user ${index % 100}`))
@@ -269,7 +269,7 @@ t.test('capacity is a bound, and costs no right answer (DESIGN §6)', async t =>
   t.equal(store.asked, 901, 'a token in use is remembered')
 })
 
-t.test('a change reaches every token of the user, whatever the cache dropped before (DESIGN §5)', async t => {
+t.test('a change reaches every token of the user, including evicted ones (DESIGN §5)', async t => {
   const { store, authenticator, open, change } = setUp(4)
   store.later = false
   const mine = Array.from({ length: 3 }, () => open('ada'))
@@ -292,7 +292,7 @@ t.test('a change reaches every token of the user, whatever the cache dropped bef
   await check(undefined, 'disabled')
 })
 
-t.test('a session keeps its last request when the cache drops it (DESIGN §5)', async t => {
+t.test('a session keeps its last request when it is evicted (DESIGN §5)', async t => {
   const { clock, store, authenticator, open, change } = setUp()
   store.later = false
   const { token } = open('ada')
@@ -304,7 +304,7 @@ t.test('a session keeps its last request when the cache drops it (DESIGN §5)', 
 })
 
 t.test(
-  'a session that is idle here may have been used elsewhere: the store is asked (DESIGN §5, §7)',
+  'a session that is idle here is looked up, since another instance may have used it (DESIGN §5, §7)',
   async t => {
     const { store, authenticator, open, clock } = setUp()
     store.later = false

@@ -19,7 +19,7 @@ await onEveryEngine(t, async (t, { build }) => {
   const clock = manualClock()
   const app = await build(t, { clock: clock.now, env: { SESSION_LIFETIME: '30d', SESSION_IDLE: '10m' } })
 
-  t.test('a session ends at its lifetime, however busy it is (DESIGN §5)', async t => {
+  t.test('a session expires at the end of its lifetime even if it is used (DESIGN §5)', async t => {
     const clock = manualClock()
     const env = { SESSION_LIFETIME: '1h', SESSION_IDLE: '10m' }
     const app = await build(t, { clock: clock.now, env })
@@ -41,7 +41,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(await accountStatus(app, second), 200, 'a second session of the user has a life of its own')
   })
 
-  t.test('a session ends when it was idle too long (DESIGN §5)', async t => {
+  t.test('a session expires after its idle time (DESIGN §5)', async t => {
     const never = await signUp(app)
     const once = await signUp(app)
     t.equal(await accountStatus(app, once.token), 200)
@@ -52,7 +52,7 @@ await onEveryEngine(t, async (t, { build }) => {
   })
 
   t.test(
-    'every request pushes the idle end on, on public and admin routes too (DESIGN §5, §5.1.2)',
+    'every request extends the idle time, on public and admin routes too (DESIGN §5, §5.1.2)',
     async t => {
       const clock = manualClock()
       const env = { SESSION_LIFETIME: '30d', SESSION_IDLE: '10m' }
@@ -66,7 +66,7 @@ await onEveryEngine(t, async (t, { build }) => {
     },
   )
 
-  t.test('a change of the user takes nothing from the idle time of a session (DESIGN §5)', async t => {
+  t.test('a change of the user does not shorten the idle time (DESIGN §5)', async t => {
     const user = await signUp(app)
     for (let round = 0; round < 3; round += 1) {
       clock.advance(6 * MINUTE)
@@ -76,7 +76,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('disabling ends every session at once, and enabling revives none (DESIGN §4, §5)', async t => {
+  t.test('disabling ends every session at once; enabling restores none (DESIGN §4, §5)', async t => {
     const user = await signUp(app)
     const bystander = await signUp(app)
     const second = (await signIn(app, user.email)).json().accessToken
@@ -119,7 +119,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await signIn(app, user.email)).json().user.lastRequestAt, at, 'sign-in')
   })
 
-  t.test('a request that identifies nobody is noted for nobody (§5.1.2)', async t => {
+  t.test('an unidentified request is noted for no user (§5.1.2)', async t => {
     const user = await signUp(app)
     await app.inject({ url: '/account', headers: bearer(`${user.token}x`) })
     await app.inject({ url: '/admin/users', headers: asAdmin })

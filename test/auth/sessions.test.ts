@@ -29,7 +29,7 @@ await onEveryEngine(t, async (t, { build }) => {
   const list = async (token: string, from: FastifyInstance = app) =>
     (await from.inject({ url: '/account/sessions', headers: bearer(token) })).json().results
 
-  t.test('a sign-out ends this session alone, at once, and takes the cookie (DESIGN §5)', async t => {
+  t.test('sign-out ends only this session, at once, and clears the cookie (DESIGN §5)', async t => {
     const user = await signUp(app)
     const second = await another(user)
     const response = await request('POST', '/account/sign-out', user.token)
@@ -44,7 +44,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await request('POST', '/account/sign-out', user.token)).statusCode, 401, 'there is nothing left')
   })
 
-  t.test('by cookie it works from pages of this service alone (DESIGN §5)', async t => {
+  t.test('sign-out by cookie works only from allowed origins (DESIGN §5)', async t => {
     const user = await signUp(app)
     const signOut = (headers: Record<string, string>) =>
       app.inject({
@@ -58,7 +58,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(await accountStatus(app, user.token), 401)
   })
 
-  t.test('the list has the own sessions, newest first, with what they are known by', async t => {
+  t.test('the list has the own sessions, newest first, with their details', async t => {
     const user = await signUp(app)
     await signUp(app)
     clock.advance(MINUTE)
@@ -87,14 +87,14 @@ await onEveryEngine(t, async (t, { build }) => {
     t.notMatch(JSON.stringify(sessions), token.split('.')[2], 'and nothing that could be used')
   })
 
-  t.test('a session that has ended is not in the list', async t => {
+  t.test('an ended session is not listed', async t => {
     const user = await signUp(app)
     clock.advance(61 * MINUTE)
     const sessions = await list(await another(user))
     t.equal(sessions.length, 1, 'the first was idle too long')
   })
 
-  t.test('one session is ended by its id, and nobody else’s (DESIGN §3)', async t => {
+  t.test('a session is ended by its id, only by its own user (DESIGN §3)', async t => {
     const [user, otherUser] = [await signUp(app), await signUp(app)]
     const second = await another(user)
     const [newest] = await list(second)
@@ -113,7 +113,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(await accountStatus(app, user.token), 401)
   })
 
-  t.test('the other sessions, or all of them, are ended together', async t => {
+  t.test('the other sessions, or all of them, can be ended together', async t => {
     const user = await signUp(app)
     const otherUser = await signUp(app)
     const tokens = [await another(user), await another(user)]
@@ -127,7 +127,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(await accountStatus(app, otherUser.token), 200)
   })
 
-  t.test('another password ends every session but the new one (DESIGN §5)', async t => {
+  t.test('a new password ends every session but the new one (DESIGN §5)', async t => {
     const user = await signUp(app)
     const second = await another(user)
     clock.advance(MINUTE)
@@ -152,7 +152,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await signIn(app, user.email, OTHER_PASSWORD)).statusCode, 200)
   })
 
-  t.test('of simultaneous changes of a password exactly one wins, 20 rounds', async t => {
+  t.test('of concurrent changes of a password exactly one succeeds, 20 rounds', async t => {
     for (let round = 0; round < 20; round += 1) {
       const user = await signUp(app)
       const responses = await Promise.all(
@@ -169,7 +169,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('an administrator sees a user, and ends the sessions of one (DESIGN §4)', async t => {
+  t.test('an administrator sees a user, and ends the sessions of that user (DESIGN §4)', async t => {
     const [user, otherUser] = [await signUp(app), await signUp(app)]
     const second = await another(user)
     const found = await app.inject({ url: `/admin/users/${user.id}`, headers: asAdmin })

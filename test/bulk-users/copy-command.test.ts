@@ -10,7 +10,7 @@ import { runCli } from '../support/cli.ts'
 import { copyHere, makeSource, runCopy, sourceContent, targetContent } from '../support/copy-runs.ts'
 import { createDatabase, holdAt, query } from '../support/postgres.ts'
 
-t.test('after kill -9, and after Ctrl-C, another run copies what is missing', async t => {
+t.test('after kill -9 or Ctrl-C another run copies the rest', async t => {
   const file = join(temporaryFolder(t), 'test.db')
   const url = await createDatabase(t)
   await makeSource(file, 5_000)
@@ -45,7 +45,7 @@ t.test('after kill -9, and after Ctrl-C, another run copies what is missing', as
   t.strictSame(await targetContent(url), sourceContent(file))
 })
 
-t.test('what is wrong is said in one sentence, without a password, and nothing is created', async t => {
+t.test('errors are one sentence without a password, and nothing is created', async t => {
   const folder = temporaryFolder(t)
   const path = (name: string) => join(folder, name)
   await makeSource(path('good.db'), 1)

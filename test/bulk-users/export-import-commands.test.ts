@@ -10,7 +10,7 @@ import { pipeToCli, runCli } from '../support/cli.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { createDatabase, holdReaders } from '../support/postgres.ts'
 
-t.test('an export is what the API answers, and an import tells what the API tells', t =>
+t.test('export and import have the same lines as the API', t =>
   onEveryEngine(t, async (t, engine) => {
     const folder = temporaryFolder(t)
     const file = join(folder, 'users.ndjson')
@@ -61,7 +61,7 @@ t.test('an export is what the API answers, and an import tells what the API tell
   }),
 )
 
-t.test('of lines that fail people are told, of the first ones; of their values nothing', async t => {
+t.test('the first failed lines are reported without their values', async t => {
   const DATABASE_URL = `sqlite:${join(temporaryFolder(t), 'test.db')}`
   await build(t, { env: { DATABASE_URL } })
   const failing = Array.from({ length: 25 }, () => ({ email: 'canary', '\u001b[2J': 1 }))
@@ -81,7 +81,7 @@ t.test('of lines that fail people are told, of the first ones; of their values n
   t.notMatch(folder.stderr, /\n {4}at /)
 })
 
-t.test('Ctrl-C ends an import that waits for lines; what is told of is there', t =>
+t.test('Ctrl-C ends a waiting import; every reported line is stored', t =>
   onEveryEngine(t, async (t, engine) => {
     const DATABASE_URL = await engine.newDatabase(t)
     const app = await build(t, { env: { DATABASE_URL } })
@@ -104,7 +104,7 @@ t.test('Ctrl-C ends an import that waits for lines; what is told of is there', t
   }),
 )
 
-t.test('whoever reads an export may stop before its end', async t => {
+t.test('the reader of an export may stop early', async t => {
   const DATABASE_URL = `sqlite:${join(temporaryFolder(t), 'test.db')}`
   const app = await build(t, { env: { DATABASE_URL } })
   await importAll(
@@ -117,7 +117,7 @@ t.test('whoever reads an export may stop before its end', async t => {
   t.strictSame({ code, stderr }, { code: 1, stderr: '' })
 })
 
-t.test('a file is there whole or not at all, and nothing but a file is replaced', async t => {
+t.test('an export file is complete or absent, and only regular files are replaced', async t => {
   const folder = temporaryFolder(t)
   const DATABASE_URL = await createDatabase(t)
   await build(t, { env: { DATABASE_URL, JWT_SECRET } })

@@ -26,7 +26,7 @@ const listen = async (app: FastifyInstance): Promise<number> => {
 }
 
 await onEveryEngine(t, async (t, { build }) => {
-  t.test('an export imported into an empty service: everybody is as before, and signs in', async t => {
+  t.test('an export imported into an empty service restores every user, and they sign in', async t => {
     const [from, to] = [await build(t), await build(t)]
     const people = []
     for (const fields of [{ firstName: 'Ada' }, { lastName: 'Zoë' }, {}])
@@ -55,7 +55,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('everybody once, in order of creation, with what AdminUser has; hashes when asked', async t => {
+  t.test('each user is exported once, in order of creation, as AdminUser; hashes on request', async t => {
     const app = await build(t)
     const { token } = await signUp(app)
     const day = 86_400_000
@@ -77,7 +77,7 @@ await onEveryEngine(t, async (t, { build }) => {
     globalErrorOf(t, await app.inject({ url: EXPORT, headers: bearer(token) }), 401)
   })
 
-  t.test('NDJSON to keep as a file, in no cache; HEAD says so and reads nobody out', async t => {
+  t.test('an export is a downloadable, uncacheable NDJSON file; HEAD reads no users', async t => {
     const app = await build(t)
     await signUp(app)
     const expected = {
@@ -97,7 +97,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(elsewhere.headers.allow, 'GET, HEAD')
   })
 
-  t.test('nobody: an empty answer; no store: 503 in the one body', async t => {
+  t.test('no users: an empty response; no store: 503 with the error body', async t => {
     const app = await build(t)
     t.match(await app.inject({ url: EXPORT, headers: asAdmin }), { statusCode: 200, body: '' })
     await app.services.storage.close()
@@ -106,7 +106,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(response.headers['content-disposition'], undefined)
   })
 
-  t.test('an error half-way cuts the connection, and is logged once (§7.2)', async t => {
+  t.test('an error midway closes the connection, and is logged once (§7.2)', async t => {
     const logs = logCapture()
     const app = await build(t, { logStream: logs.stream })
     await signUp(app)
@@ -121,7 +121,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(lines.length, 1)
   })
 
-  t.test('pages are read as fast as the client reads them, and no longer than it is there', async t => {
+  t.test('pages are read at the pace of the client, and not after it disconnects', async t => {
     const logs = logCapture()
     const app = await build(t, { logStream: logs.stream })
     await importAll(

@@ -23,7 +23,7 @@ const hurry = ({ server }: FastifyInstance): void => {
 const user = () => toLines([{ email: freshEmail() }])
 
 await onEveryEngine(t, async (t, { build }) => {
-  t.test('what came of a line is told while others are still to come', async t => {
+  t.test('the result of a line is sent while later lines are still to come', async t => {
     const app = await build(t)
     const { request, response, results } = await openImport(t, app)
     request.write(user())
@@ -39,7 +39,7 @@ await onEveryEngine(t, async (t, { build }) => {
     ])
   })
 
-  t.test('slow and going on it takes as long as it takes; other requests do not (DESIGN §3)', async t => {
+  t.test('a slow but steady import has no time limit; other requests do (DESIGN §3)', async t => {
     const app = await build(t)
     hurry(app)
     const late = once(app.server, 'clientError')
@@ -59,7 +59,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(parseResponse(slow).status, 408)
   })
 
-  t.test('the next request on its connection has the usual time again', async t => {
+  t.test('the next request on the connection has the usual time limit', async t => {
     const app = await build(t)
     hurry(app)
     await app.listen({ host: '127.0.0.1', port: 0 })
@@ -85,7 +85,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(parseResponse(response.slice(response.indexOf('0\r\n\r\n') + 5)).status, 408)
   })
 
-  t.test('a silent client is let go of', async t => {
+  t.test('a silent client is disconnected', async t => {
     const app = await build(t)
     app.server.setTimeout(300)
     const { request, results, ended } = await openImport(t, app)
@@ -95,7 +95,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.notMatch((await results(1)).at(-1), { status: 'finished' })
   })
 
-  t.test('of a body that is cut the whole lines are imported, and the log has no error', async t => {
+  t.test('complete lines of an aborted body are imported, and no error is logged', async t => {
     const logs = logCapture()
     const app = await build(t, { logStream: logs.stream })
     const gone = once(app.server, 'request').then(([, response]) => once(response, 'close'))
@@ -111,7 +111,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.notOk(logs.records().some(({ level }) => Number(level) >= 40))
   })
 
-  t.test('a stop ends it behind the last line that is on disk, also where the client is silent', async t => {
+  t.test('a stop ends the import after the last stored line, even with a silent client', async t => {
     const app = await build(t)
     const { request, results, ended } = await openImport(t, app)
     request.write(user())
@@ -125,25 +125,22 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await results(3)).length, 2, 'and nothing more was read')
   })
 
-  t.test(
-    'a store that fails half-way ends it: what is told of is there, the rest is to be repeated',
-    async t => {
-      const logs = logCapture()
-      const app = await build(t, { logStream: logs.stream })
-      const { request, results } = await openImport(t, app)
-      request.write(user())
-      await results(1)
-      await app.services.storage.close()
-      request.end(`${user()}${user()}`)
-      const errors = { global: ['The store is not available, try again'] }
-      t.match((await results(2)).slice(1), [{ status: 'stopped', created: 1, exists: 0, failed: 0, errors }])
-      const lines = logs.records().filter(({ route }) => route === IMPORT)
-      t.match(lines, [{ level: 50, method: 'POST', route: IMPORT, status: 200, msg: errors.global[0] }])
-      t.equal(lines.length, 1, 'logged once')
-    },
-  )
+  t.test('a store failure ends the import: reported lines are stored, the rest must be repeated', async t => {
+    const logs = logCapture()
+    const app = await build(t, { logStream: logs.stream })
+    const { request, results } = await openImport(t, app)
+    request.write(user())
+    await results(1)
+    await app.services.storage.close()
+    request.end(`${user()}${user()}`)
+    const errors = { global: ['The store is not available, try again'] }
+    t.match((await results(2)).slice(1), [{ status: 'stopped', created: 1, exists: 0, failed: 0, errors }])
+    const lines = logs.records().filter(({ route }) => route === IMPORT)
+    t.match(lines, [{ level: 50, method: 'POST', route: IMPORT, status: 200, msg: errors.global[0] }])
+    t.equal(lines.length, 1, 'logged once')
+  })
 
-  t.test('whoever does not read the results is not read on either, and loses nothing', async t => {
+  t.test('an import pauses while the client does not read the results, and loses none', async t => {
     const app = await build(t)
     let most = 0
     app.server.on('request', (_request, response) => {
@@ -167,7 +164,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.ok(most < 200_000, `at most ${most} bytes waited for the client`)
   })
 
-  t.test('a refused caller’s body is not read', async t => {
+  t.test('the body of an unauthenticated client is not read', async t => {
     const app = await build(t)
     const headers = { ...asAdmin, 'x-admin-key': 'wrong', 'content-type': 'application/x-ndjson' }
     const response = await app.inject({ method: 'POST', url: IMPORT, headers, payload: user() })

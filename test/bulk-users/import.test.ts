@@ -83,7 +83,7 @@ const HOSTILE: readonly (readonly [string | Buffer, Record<string, string[]>])[]
 await onEveryEngine(t, async (t, { build }) => {
   const app = await build(t)
 
-  t.test('each kind of hash signs in, and is argon2id of today afterwards', async t => {
+  t.test('each hash format signs in, and is rehashed with argon2id', async t => {
     for (const [kind, passwordHash] of Object.entries(HASHES)) {
       const email = freshEmail()
       t.match(await importAll(app, [{ email, passwordHash }]), [{ status: 'created' }], kind)
@@ -95,7 +95,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('each line is told of in its order; repeated, everybody is there and nothing changes', async t => {
+  t.test('each line is reported in order; repeated, every user exists and nothing changes', async t => {
     const [known, named] = [await signUp(app), uuidv7()]
     const lines = [
       { email: freshEmail(), firstName: 'New' },
@@ -134,7 +134,7 @@ await onEveryEngine(t, async (t, { build }) => {
     )
   })
 
-  t.test('without a hash no password is right; without moments the account is of now', async t => {
+  t.test('without a hash no password matches; without timestamps the account is created now', async t => {
     const email = freshEmail()
     const before = Date.now()
     const [result] = await importAll(app, [{ email }])
@@ -152,7 +152,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await signIn(app, email)).statusCode, 403)
   })
 
-  t.test('hostile lines are told of, and those beside them imported', async t => {
+  t.test('hostile lines are reported, and the lines beside them imported', async t => {
     const good = HOSTILE.map(() => freshEmail())
     const parts = HOSTILE.flatMap(([line], index) => [
       line,
@@ -172,27 +172,30 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(await app.services.users.count({ email: 'a@example.com' }), 0)
   })
 
-  t.test('lines end in LF or CRLF, the last one in nothing; blank ones are counted and skipped', async t => {
-    const [a, b, c] = [freshEmail(), freshEmail(), freshEmail()]
-    const text = `\ufeff{"email":"${a}"}\r\n\n \t\r\n{"email":"${b}"}\n\n{"email":"${c}"}`
-    const results = await importAll(app, text)
-    t.strictSame(
-      results.map(({ line, status }) => [line, status]),
-      [
-        [1, 'created'],
-        [4, 'created'],
-        [6, 'created'],
-        [undefined, 'finished'],
-      ],
-    )
-  })
+  t.test(
+    'lines end in LF or CRLF, the last line may end in neither; blank lines are counted and skipped',
+    async t => {
+      const [a, b, c] = [freshEmail(), freshEmail(), freshEmail()]
+      const text = `\ufeff{"email":"${a}"}\r\n\n \t\r\n{"email":"${b}"}\n\n{"email":"${c}"}`
+      const results = await importAll(app, text)
+      t.strictSame(
+        results.map(({ line, status }) => [line, status]),
+        [
+          [1, 'created'],
+          [4, 'created'],
+          [6, 'created'],
+          [undefined, 'finished'],
+        ],
+      )
+    },
+  )
 
-  t.test('nothing to import is an import of nobody', async t => {
+  t.test('an empty import creates no users', async t => {
     const nothing = [{ status: 'finished', created: 0, exists: 0, failed: 0 }]
     for (const text of ['', '\n', '\n\r\n ']) t.strictSame(await importAll(app, text), nothing)
   })
 
-  t.test('longer than any other body, of whatever length its chunks are', async t => {
+  t.test('an import may exceed the body limit of other routes, with chunks of any length', async t => {
     const emails = Array.from({ length: 1_200 }, () => freshEmail('many'))
     const text = emails.map(email => JSON.stringify({ email, firstName: 'é'.repeat(20) })).join('\n')
     const results = await importAll(app, text)
@@ -200,7 +203,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.ok(results.slice(0, -1).every(({ line, status }, index) => line === index + 1 && status === 'created'))
   })
 
-  t.test('of simultaneous imports and sign-ups of the same e-mails each e-mail goes to one', async t => {
+  t.test('of concurrent imports and sign-ups of the same e-mails each e-mail is created once', async t => {
     const emails = Array.from({ length: 60 }, () => freshEmail('raced'))
     const reversed = emails.toReversed()
     const [one, two] = await Promise.all([
@@ -223,7 +226,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.notOk(ids.includes(false), 'both name the same user')
   })
 
-  t.test('another media type: 415; without the key: 401, whatever the body', async t => {
+  t.test('another media type is a 415; without the key the response is 401 for any body', async t => {
     const body = { method: 'POST', url: IMPORT, payload: `{"email":"${freshEmail()}"}` } as const
     for (const type of ['application/json', 'text/plain', 'application/x-ndjsonx', undefined]) {
       const headers = { ...asAdmin, ...(type !== undefined && { 'content-type': type }) }
@@ -239,7 +242,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await app.inject({ ...body, headers: typed })).statusCode, 200)
   })
 
-  t.test('the answer is NDJSON that no cache keeps', async t => {
+  t.test('the response is uncacheable NDJSON', async t => {
     const { headers } = await post(app, '')
     t.match(headers, { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' })
   })

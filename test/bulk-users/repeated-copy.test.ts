@@ -37,7 +37,7 @@ const copied = async (t: Test, users: number) => {
 const KEEP = { endSessions: false, onlyEnabled: false, versions: null }
 const END = { endSessions: true, onlyEnabled: false, versions: null }
 
-t.test('what changed in the source is carried over, with the sessions that it ended', async t => {
+t.test('changes in the source are carried over, including ended sessions', async t => {
   const { file, url, source, added } = await copied(t, 8)
   const [renamed, disabled, active, one, other, moved, rehashed] = added
   if (!(renamed && disabled && active && one && other && moved && rehashed)) throw new Error('too few')
@@ -74,7 +74,7 @@ t.test('what changed in the source is carried over, with the sessions that it en
   t.strictSame(await targetContent(url), sourceContent(file))
 })
 
-t.test('what changed in the target is kept, and no session that was ended there comes back', async t => {
+t.test('changes in the target are kept, and sessions that ended there stay ended', async t => {
   const { file, url, source, target, added } = await copied(t, 3)
   const [renamed, disabled, active] = added
   if (!(renamed && disabled && active)) throw new Error('too few')
@@ -102,7 +102,7 @@ t.test('what changed in the target is kept, and no session that was ended there 
   })
 })
 
-t.test('what was deleted or revoked in the target never comes back', async t => {
+t.test('rows that were deleted or revoked in the target never return', async t => {
   const { file, url, source, target, added } = await copied(t, 4)
   const [deleted, signedOut, signedOutThenChanged, resetting] = added
   if (!(deleted && signedOut && signedOutThenChanged && resetting)) throw new Error('too few')
@@ -135,7 +135,7 @@ t.test('what was deleted or revoked in the target never comes back', async t => 
   )
 })
 
-t.test('what was deleted or revoked in the source ends in the target too', async t => {
+t.test('rows that were deleted or revoked in the source end in the target too', async t => {
   const { file, url, source, target, added } = await copied(t, 5)
   const [deleted, signedOut, allEnded, changedThere, untouched] = added
   if (!(deleted && signedOut && allEnded && changedThere && untouched)) throw new Error('too few')
@@ -167,7 +167,7 @@ t.test('what was deleted or revoked in the source ends in the target too', async
   t.ok(await target.sessions.find(untouched.session.id))
 })
 
-t.test('what was used or ended in the source ends, whoever changed the user last', async t => {
+t.test('rows that were used or ended in the source end, whoever changed the user last', async t => {
   const { file, url, source, target, added } = await copied(t, 2)
   const [kept, inConflict] = added
   if (!(kept && inConflict)) throw new Error('too few')
@@ -211,7 +211,7 @@ t.test('a user who was deleted and imported again stays', async t => {
   )
 })
 
-t.test('a password that was hashed anew in the target ends no session there', async t => {
+t.test('a password that was rehashed in the target ends no session there', async t => {
   const { file, url, target, added } = await copied(t, 1)
   const { user } = added[0] as Added
   await target.accounts.rehash(user.id, user.passwordHash, 'stronger')
@@ -224,7 +224,7 @@ t.test('a password that was hashed anew in the target ends no session there', as
 /** Each connection of the database that waits for a lock. */
 const WAITING = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
 
-t.test('a copy and who removes a user it changes wait for each other in one order', async t => {
+t.test('a copy and a concurrent deletion lock users in the same order', async t => {
   const { file, url, source, target, added } = await copied(t, 1)
   const { user, session } = added[0] as Added
   await source.users.update(user.id, { firstName: 'Here' }, eventOf(user.id, NOW + 9), KEEP)
@@ -249,7 +249,7 @@ t.test('a copy and who removes a user it changes wait for each other in one orde
   t.match(await copying, { removed: 1, complete: true })
 })
 
-t.test('a later change in the source undoes no disabling and no new password of the target', async t => {
+t.test('a later change in the source does not undo a disabling or a new password in the target', async t => {
   const { file, url, source, target, added } = await copied(t, 3)
   const [disabled, changed, enabled] = added
   if (!(disabled && changed && enabled)) throw new Error('too few')
@@ -349,7 +349,7 @@ t.test('an e-mail that another user of the target has is reported, and all other
 })
 
 t.test(
-  'an e-mail that moves between users of different slices is no conflict; sessions may be many',
+  'an e-mail that moves between users of different slices is no conflict, with many sessions',
   async t => {
     const file = join(temporaryFolder(t), 'test.db')
     const url = await createDatabase(t)
@@ -367,7 +367,7 @@ t.test(
   },
 )
 
-t.test('instances that serve the target hear of what a copy changes (DESIGN §7)', async t => {
+t.test('a copy invalidates the caches of instances that serve the target (DESIGN §7)', async t => {
   const file = join(temporaryFolder(t), 'test.db')
   const url = await createDatabase(t)
   const source = await build(t, { env: { DATABASE_URL: `sqlite:${file}` } })

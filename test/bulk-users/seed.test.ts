@@ -20,7 +20,7 @@ import { createDatabase, holdAt, query } from '../support/postgres.ts'
 
 const tokensIn = (file: string): string[] => readFileSync(file, 'utf8').trimEnd().split('\n')
 
-t.test('users with one password and a token each; run again, what is missing', t =>
+t.test('seed creates users with one password and a token each; repeated, it adds missing ones', t =>
   onEveryEngine(t, async (t, engine) => {
     const DATABASE_URL = await engine.newDatabase(t)
     const file = join(temporaryFolder(t), 'tokens')
@@ -78,7 +78,7 @@ t.test('users with one password and a token each; run again, what is missing', t
   }),
 )
 
-t.test('a session that is over is replaced by a new one', t =>
+t.test('an expired session is replaced by a new one', t =>
   onEveryEngine(t, async (t, engine) => {
     const DATABASE_URL = await engine.newDatabase(t)
     const file = join(temporaryFolder(t), 'tokens')
@@ -96,51 +96,44 @@ t.test('a session that is over is replaced by a new one', t =>
   }),
 )
 
-t.test(
-  'in production it takes --force; a file that cannot be written is said before anything is added',
-  async t => {
-    const folder = temporaryFolder(t)
-    const DATABASE_URL = `sqlite:${join(folder, 'test.db')}`
-    const env = { DATABASE_URL, NODE_ENV: 'production' }
-    const nowhere = await runCli(['seed', '--users', '2', '--force', '--tokens', join(folder, 'x', 'y')], env)
-      .ended
-    t.match(nowhere, { code: 1, stdout: '', stderr: /^ENOENT/ })
-    const forced = await runCli(['seed', '--users', '1', '--force'], env).ended
-    t.match(forced, { code: 0, stdout: '1 user added, 0 were there already\n' })
-  },
-)
+t.test('production requires --force; an unwritable file is reported before users are added', async t => {
+  const folder = temporaryFolder(t)
+  const DATABASE_URL = `sqlite:${join(folder, 'test.db')}`
+  const env = { DATABASE_URL, NODE_ENV: 'production' }
+  const nowhere = await runCli(['seed', '--users', '2', '--force', '--tokens', join(folder, 'x', 'y')], env)
+    .ended
+  t.match(nowhere, { code: 1, stdout: '', stderr: /^ENOENT/ })
+  const forced = await runCli(['seed', '--users', '1', '--force'], env).ended
+  t.match(forced, { code: 0, stdout: '1 user added, 0 were there already\n' })
+})
 
-t.test(
-  'Ctrl-C ends it after the users that are being written, kill -9 at once; the next run adds the rest',
-  async t => {
-    const DATABASE_URL = await createDatabase(t)
-    await migrate(DATABASE_URL)
-    const hold = await holdAt(DATABASE_URL, 'user7000@seed.example')
-    const seed = () => runCli(['seed', '--users', '12000'], { DATABASE_URL })
-    const added = async () =>
-      (await query(DATABASE_URL, 'SELECT count(*)::int AS users FROM users'))[0]?.users
+t.test('Ctrl-C ends seed after the current users, kill -9 at once; the next run adds the rest', async t => {
+  const DATABASE_URL = await createDatabase(t)
+  await migrate(DATABASE_URL)
+  const hold = await holdAt(DATABASE_URL, 'user7000@seed.example')
+  const seed = () => runCli(['seed', '--users', '12000'], { DATABASE_URL })
+  const added = async () => (await query(DATABASE_URL, 'SELECT count(*)::int AS users FROM users'))[0]?.users
 
-    await hold.close()
-    const killed = seed()
-    await hold.arrival()
-    killed.process.kill('SIGKILL')
-    await killed.ended
-    await hold.open()
-    await hold.close()
-    t.equal(await added(), 5_000, 'a slice is there whole or not at all')
+  await hold.close()
+  const killed = seed()
+  await hold.arrival()
+  killed.process.kill('SIGKILL')
+  await killed.ended
+  await hold.open()
+  await hold.close()
+  t.equal(await added(), 5_000, 'a slice is there whole or not at all')
 
-    const stopped = seed()
-    await hold.arrival()
-    stopped.process.kill('SIGINT')
-    while (!stopped.stderr().includes('Stopping')) await sleep(20)
-    await hold.end()
-    t.match(await stopped.ended, {
-      code: 1,
-      stdout: '5,000 users added, 5,000 were there already\n',
-      stderr: /^Stopped before the end: run it again/m,
-    })
-    t.equal(await added(), 10_000)
-    t.match(await seed().ended, { code: 0, stdout: '2,000 users added, 10,000 were there already\n' })
-    t.equal(await added(), 12_000)
-  },
-)
+  const stopped = seed()
+  await hold.arrival()
+  stopped.process.kill('SIGINT')
+  while (!stopped.stderr().includes('Stopping')) await sleep(20)
+  await hold.end()
+  t.match(await stopped.ended, {
+    code: 1,
+    stdout: '5,000 users added, 5,000 were there already\n',
+    stderr: /^Stopped before the end: run it again/m,
+  })
+  t.equal(await added(), 10_000)
+  t.match(await seed().ended, { code: 0, stdout: '2,000 users added, 10,000 were there already\n' })
+  t.equal(await added(), 12_000)
+})

@@ -65,7 +65,7 @@ t.test('users create opens the account that POST /admin/users opens', t =>
   }),
 )
 
-t.test('what is no account is refused as POST /admin/users refuses it, and not repeated', async t => {
+t.test('users create rejects what POST /admin/users rejects, without repeating the values', async t => {
   const DATABASE_URL = `sqlite:${join(temporaryFolder(t), 'test.db')}`
   const service = await start(t, DATABASE_URL)
   const wrong: Record<string, string>[] = [
@@ -104,7 +104,7 @@ t.test('what is no account is refused as POST /admin/users refuses it, and not r
   t.equal((await service.asAdmin('/admin/users?count=true')).total, 0)
 })
 
-t.test('users delete removes the user with all sessions, and the e-mail is free', t =>
+t.test('users delete removes the user with all sessions, and frees the e-mail', t =>
   onEveryEngine(t, async (t, engine) => {
     const service = await start(t, await engine.newDatabase(t))
     const [ann, bob] = [await signUp(service.app), await signUp(service.app)]
@@ -130,7 +130,7 @@ t.test('users delete removes the user with all sessions, and the e-mail is free'
   }),
 )
 
-t.test('sessions list says what the user is told; sessions revoke takes an id of it', t =>
+t.test('sessions list shows what the user sees; sessions revoke takes an id from it', t =>
   onEveryEngine(t, async (t, engine) => {
     const service = await start(t, await engine.newDatabase(t))
     const user = await signUp(service.app)
@@ -161,7 +161,7 @@ t.test('sessions list says what the user is told; sessions revoke takes an id of
   }),
 )
 
-t.test('events says what GET /admin/events says', t =>
+t.test('events prints what GET /admin/events returns', t =>
   onEveryEngine(t, async (t, engine) => {
     const service = await start(t, await engine.newDatabase(t))
     const [ann, bob] = [await signUp(service.app), await signUp(service.app)]
@@ -196,7 +196,7 @@ t.test('events says what GET /admin/events says', t =>
   }),
 )
 
-t.test('events --follow writes what comes, until Ctrl-C, and tells where to go on', t =>
+t.test('events --follow prints new events until Ctrl-C, and prints the cursor to continue from', t =>
   onEveryEngine(t, async (t, engine) => {
     const DATABASE_URL = await engine.newDatabase(t)
     const { app } = await start(t, DATABASE_URL)
@@ -229,7 +229,7 @@ t.test('events --follow writes what comes, until Ctrl-C, and tells where to go o
   }),
 )
 
-t.test('events refuses what GET /admin/events refuses', async t => {
+t.test('events rejects what GET /admin/events rejects', async t => {
   const service = await start(t, `sqlite:${join(temporaryFolder(t), 'test.db')}`)
   const faults: [args: string[], sentence: RegExp][] = [
     [['--type', 'user.eaten'], /^--type must be one of user\.created, /m],

@@ -36,7 +36,7 @@ const start = async (t: Test, engine: Engine) => {
   }
 }
 
-t.test('what the command line ends is refused by a running service, without a restart', t =>
+t.test('a running service rejects sessions that the command line ended, without a restart', t =>
   onEveryEngine(t, async (t, engine) => {
     const service = await start(t, engine)
     const [revoked, disabled, other] = await Promise.all(
@@ -70,7 +70,7 @@ t.test('what the command line ends is refused by a running service, without a re
   }),
 )
 
-t.test('users list and get say what the admin routes say', t =>
+t.test('users list and get print what the admin routes return', t =>
   onEveryEngine(t, async (t, engine) => {
     const service = await start(t, engine)
     const ann = await service.signUp('ann@example.com')

@@ -7,34 +7,31 @@ import { runCli } from '../support/cli.ts'
 
 const CANARY = 'canary-password-7'
 
-t.test(
-  '--help names every command and what exit codes mean; it is shown where a command is missing',
-  async t => {
-    const [help, ofOne, none] = await Promise.all(
-      [['--help'], ['users', 'list', '--help'], []].map(args => runCli(args).ended),
-    )
-    t.match(help, { code: 0, stderr: '' })
-    for (const name of ['users', 'sessions', 'events', 'keys', 'copy', 'seed'])
-      t.match(help?.stdout, `\n  ${name} `)
-    for (const shown of [help, ofOne]) t.match(shown?.stdout, /Exit codes: 0 .*, 1 .*, 2 /)
-    for (const name of [
-      'search',
-      'email',
-      'disabled',
-      'limit',
-      'cursor',
-      'sort',
-      'count',
-      'json',
-      'database',
-    ]) {
-      t.match(ofOne?.stdout, `--${name}`)
-    }
-    t.match(none, { code: 2, stdout: '', stderr: /^Usage: / })
-  },
-)
+t.test('--help lists every command and the exit codes; it is shown when the command is missing', async t => {
+  const [help, ofOne, none] = await Promise.all(
+    [['--help'], ['users', 'list', '--help'], []].map(args => runCli(args).ended),
+  )
+  t.match(help, { code: 0, stderr: '' })
+  for (const name of ['users', 'sessions', 'events', 'keys', 'copy', 'seed'])
+    t.match(help?.stdout, `\n  ${name} `)
+  for (const shown of [help, ofOne]) t.match(shown?.stdout, /Exit codes: 0 .*, 1 .*, 2 /)
+  for (const name of [
+    'search',
+    'email',
+    'disabled',
+    'limit',
+    'cursor',
+    'sort',
+    'count',
+    'json',
+    'database',
+  ]) {
+    t.match(ofOne?.stdout, `--${name}`)
+  }
+  t.match(none, { code: 2, stdout: '', stderr: /^Usage: / })
+})
 
-t.test('keys new prints a key that ADMIN_KEY and JWT_SECRET take, another one each time', async t => {
+t.test('keys new prints a new key that ADMIN_KEY and JWT_SECRET accept', async t => {
   const keys = await Promise.all([runCli(['keys', 'new']).ended, runCli(['keys', 'new']).ended])
   for (const key of keys) t.match(key, { code: 0, stderr: '', stdout: /^[\w-]{43}\n$/ })
   t.not(keys[0]?.stdout, keys[1]?.stdout)
@@ -43,7 +40,7 @@ t.test('keys new prints a key that ADMIN_KEY and JWT_SECRET take, another one ea
   t.match(stdout, /^\{"key":"[\w-]{43}"\}\n$/)
 })
 
-t.test('what is wrong is said in a sentence; nothing is repeated, nothing is created', async t => {
+t.test('errors are one sentence without the values, and nothing is created', async t => {
   const folder = temporaryFolder(t)
   const missing = join(folder, 'missing.db')
   const env = { DATABASE_URL: `sqlite:${missing}`, NODE_ENV: 'test' }
@@ -78,7 +75,7 @@ t.test('what is wrong is said in a sentence; nothing is repeated, nothing is cre
   t.notOk(existsSync(missing))
 })
 
-t.test('a file that cannot be used is named as it was asked for, a URL in its place is not', async t => {
+t.test('an unusable file is named as given, but a URL in its place is not', async t => {
   const folder = temporaryFolder(t)
   const env = { DATABASE_URL: `sqlite:${join(folder, 'test.db')}`, JWT_SECRET: '', NODE_ENV: 'test' }
   t.equal((await runCli(['seed', '--users', '1'], env).ended).code, 0)
@@ -103,7 +100,7 @@ t.test('a file that cannot be used is named as it was asked for, a URL in its pl
   }
 })
 
-t.test('a choice is listed once', async t => {
+t.test('each choice of an option is listed once', async t => {
   const choices = 'createdAt, -createdAt, firstName, -firstName, lastName, -lastName'
   const help = await runCli(['users', 'list', '--help']).ended
   t.equal(help.stdout.replaceAll(/\s+/g, ' ').split(choices).length, 2)

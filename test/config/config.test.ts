@@ -70,32 +70,29 @@ const WRONG: [name: string, values: string[]][] = [
 /** Secrets, and what may hold one. */
 const UNQUOTED = /SECRET|KEY|_URL$/
 
-t.test(
-  'a setting that is not valid is named, and quoted unless it may hold a secret (DESIGN §8)',
-  async t => {
-    for (const [name, values] of WRONG) {
-      for (const value of values) {
-        const message = configErrors({ [name]: value })
-        t.match(
-          message,
-          new RegExp(`^The configuration is not valid:\\n {2}${name} [^\\n]+$`),
-          `${name}=${value}`,
-        )
-        t.notMatch(message, /canary/)
-        if (name !== 'WORKERS' && !UNQUOTED.test(name)) {
-          const [, quoted = '""'] = /, not ("[^\n]*")$/.exec(message) ?? []
-          t.ok(value.includes(JSON.parse(quoted)) && quoted !== '""', message)
-        }
+t.test('an invalid setting is named, and quoted unless it may contain a secret (DESIGN §8)', async t => {
+  for (const [name, values] of WRONG) {
+    for (const value of values) {
+      const message = configErrors({ [name]: value })
+      t.match(
+        message,
+        new RegExp(`^The configuration is not valid:\\n {2}${name} [^\\n]+$`),
+        `${name}=${value}`,
+      )
+      t.notMatch(message, /canary/)
+      if (name !== 'WORKERS' && !UNQUOTED.test(name)) {
+        const [, quoted = '""'] = /, not ("[^\n]*")$/.exec(message) ?? []
+        t.ok(value.includes(JSON.parse(quoted)) && quoted !== '""', message)
       }
     }
-    t.match(configErrors({ PORT: '80x' }), /^ {2}PORT must be an integer from 0 to 65535, not "80x"$/m)
-    t.match(configErrors({ PUBLIC_URL: 'https://h/?a=b' }), /not "https:\/\/h\/\?a=b"$/)
-    t.notMatch(configErrors({ ALLOWED_ORIGINS: 'https://u:canary@h' }), /canary/)
-    t.match(configErrors({ LOG_LEVEL: 'x'.repeat(5_000) }), /not "x{80}…"$/)
-  },
-)
+  }
+  t.match(configErrors({ PORT: '80x' }), /^ {2}PORT must be an integer from 0 to 65535, not "80x"$/m)
+  t.match(configErrors({ PUBLIC_URL: 'https://h/?a=b' }), /not "https:\/\/h\/\?a=b"$/)
+  t.notMatch(configErrors({ ALLOWED_ORIGINS: 'https://u:canary@h' }), /canary/)
+  t.match(configErrors({ LOG_LEVEL: 'x'.repeat(5_000) }), /not "x{80}…"$/)
+})
 
-t.test('a file that cannot be read is named, unless it may be the secret itself', async t => {
+t.test('an unreadable file is named, unless the path may be the secret itself', async t => {
   for (const file of ['/nowhere/secret', './secret', 'C:\\secrets\\key', 'nowhere/jwt-secret', 'secret.txt'])
     for (const name of FILE_SETTINGS)
       t.match(
@@ -111,7 +108,7 @@ t.test('a file that cannot be read is named, unless it may be the secret itself'
     t.notMatch(configErrors({ MAIL_URL_FILE: secret }), /canary/i)
 })
 
-t.test('what has to be percent-encoded in the password of PostgreSQL is said, not shown', async t => {
+t.test('a PostgreSQL password that needs percent-encoding is reported, not shown', async t => {
   for (const password of [
     'can#ary',
     '12#34',
@@ -141,7 +138,7 @@ t.test('what has to be percent-encoded in the password of PostgreSQL is said, no
     t.equal(configErrors({ DATABASE_URL, JWT_SECRET: SECRET }), '')
 })
 
-t.test('SESSION_IDLE is at most SESSION_LIFETIME; its default gives way', async t => {
+t.test('SESSION_IDLE is at most SESSION_LIFETIME; its default adapts', async t => {
   const sentence = '  SESSION_IDLE must not be longer than SESSION_LIFETIME, at which every session ends'
   for (const env of [{ SESSION_IDLE: '31d' }, { SESSION_IDLE: '2h', SESSION_LIFETIME: '1h' }])
     t.equal(configErrors(env), `The configuration is not valid:\n${sentence}`)
@@ -165,7 +162,7 @@ WEB_CONCURRENCY RATE HOST_IP HOSTPORT USERDOMAIN SYSTEMROOT WINDIR COMSPEC APPDA
     /\s+/,
   )
 
-t.test('a variable that looks like a setting and is none is warned of, a usual one is not', async t => {
+t.test('an unknown variable that resembles a setting causes a warning', async t => {
   const warningsOf = (names: readonly string[], value = 'x'): readonly string[] =>
     loadConfig({ ADMIN_KEY: SECRET, ...Object.fromEntries(names.map(name => [name, value])) }).warnings
   for (const [written, meant] of [
@@ -192,12 +189,12 @@ t.test('a variable that looks like a setting and is none is warned of, a usual o
   t.same(warningsOf(Object.keys(process.env).filter(name => !(name in SETTINGS))), [])
 })
 
-t.test('every fault is named in one message (DESIGN §8)', async t => {
+t.test('every error is in one message (DESIGN §8)', async t => {
   const message = configErrors(Object.fromEntries(WRONG.map(([name, [value = '']]) => [name, value])))
   for (const [name] of WRONG) t.match(message, new RegExp(`^ {2}${name} `, 'm'))
 })
 
-t.test('previous secrets need current ones, and a secret is given once (DESIGN §8)', async t => {
+t.test('previous secrets require current ones, and a secret is given once (DESIGN §8)', async t => {
   t.match(configErrors({ ADMIN_KEY_PREVIOUS: SECRET }), /ADMIN_KEY_PREVIOUS is of no use without ADMIN_KEY/)
   t.match(
     configErrors({ JWT_SECRET_PREVIOUS: SECRET }),
@@ -212,7 +209,7 @@ t.test('previous secrets need current ones, and a secret is given once (DESIGN �
   t.same(loadConfig({ ADMIN_KEY_FILE: file }).adminKeys, [SECRET])
 })
 
-t.test('PostgreSQL needs a secret that all instances share (DESIGN §5)', async t => {
+t.test('PostgreSQL requires a shared secret (DESIGN §5)', async t => {
   const DATABASE_URL = 'postgres://gatehouse:canary@db.example/gatehouse'
   const message = configErrors({ DATABASE_URL })
   t.match(message, /JWT_SECRET is needed with PostgreSQL/)
@@ -227,7 +224,7 @@ t.test('PostgreSQL needs a secret that all instances share (DESIGN §5)', async 
   t.ok(loadConfig({ DATABASE_URL, JWT_SECRET: SECRET, WORKERS: 'auto' }).workers >= 1)
 })
 
-t.test('values are read in their units, empty ones are absent (DESIGN §8)', async t => {
+t.test('values are parsed in their units, and empty ones are absent (DESIGN §8)', async t => {
   const config = loadConfig({
     PORT: '0',
     ADMIN_KEY: '',
@@ -254,7 +251,7 @@ t.test('values are read in their units, empty ones are absent (DESIGN §8)', asy
   t.ok(Object.isFrozen(config))
 })
 
-t.test('mails: whom they are from, where they go and where their links lead (DESIGN §8)', async t => {
+t.test('mail settings: sender, server and the base of links (DESIGN §8)', async t => {
   const { mail, publicUrl, webUrl } = loadConfig({})
   t.same(mail, { url: null, from: 'Gatehouse <no-reply@localhost>', outbox: join('data', 'outbox') })
   t.equal(publicUrl, 'http://127.0.0.1:3000')

@@ -57,7 +57,7 @@ const PUBLISHED = [
   'YOUR-256-BIT-SECRET-YOUR-256-BIT-SECRET',
 ]
 
-t.test('in production one sentence for each secret, which is not quoted; elsewhere a warning', async t => {
+t.test('a weak secret is an error in production and a warning elsewhere, and is not quoted', async t => {
   for (const secret of [...GUESSABLE, ...PUBLISHED]) {
     const reason = GUESSABLE.includes(secret) ? 'is too easy to guess' : 'is a published example'
     for (const name of NAMES) {
@@ -75,7 +75,7 @@ t.test('in production one sentence for each secret, which is not quoted; elsewhe
   )
 })
 
-t.test('a secret from a file is named by the variable that names the file', async t => {
+t.test('a secret from a file is named by the variable of the file', async t => {
   const file = join(temporaryFolder(t), 'key')
   writeFileSync(file, `${'a'.repeat(40)}\n`)
   for (const name of NAMES)
@@ -84,7 +84,7 @@ t.test('a secret from a file is named by the variable that names the file', asyn
     ])
 })
 
-t.test('random keys of 128 bits in any notation, and keys that people make with care, are taken', async t => {
+t.test('random keys of 128 bits in any notation, and careful passphrases, are accepted', async t => {
   for (const key of [
     ADMIN_KEY,
     JWT_SECRET,
@@ -108,7 +108,7 @@ t.test('random keys of 128 bits in any notation, and keys that people make with 
   }
 })
 
-t.test('no secret takes long to judge, and none of few characters is taken', async () => {
+t.test('checking a secret is fast, and secrets of few distinct characters are rejected', async () => {
   fc.assert(
     fc.property(
       fc.constantFrom(...'aZ5-'),
@@ -123,7 +123,7 @@ t.test('no secret takes long to judge, and none of few characters is taken', asy
   )
 })
 
-t.test('every key that the documents of this repository show is a published one', async t => {
+t.test('every key in the documents of this repository is on the list of published secrets', async t => {
   const project = join(import.meta.dirname, '..', '..')
   const files = ['README.md', '.env.example', 'compose.yaml', 'requests.http', 'deploy/kubernetes.yaml']
   const shown = files.flatMap(file =>
@@ -138,7 +138,7 @@ t.test('every key that the documents of this repository show is a published one'
     t.match(inProduction({ ADMIN_KEY: key })[0], 'is a published example', key)
 })
 
-t.test('PUBLIC_URL that is not set in production is warned of', async t => {
+t.test('an unset PUBLIC_URL in production causes a warning', async t => {
   const { warnings } = attempt({ NODE_ENV: 'production', PUBLIC_URL: '', HOST: '0.0.0.0' })
   t.same(warnings, ['PUBLIC_URL is not set: links in mails lead to http://localhost:3000'])
   t.same(attempt({ NODE_ENV: 'production' }).warnings, [])

@@ -18,27 +18,24 @@ const PAGES = {
   '/openapi.json': 'application/json',
 }
 
-t.test(
-  'no page can be framed, sends a form elsewhere, leaks its address or is taken for another type',
-  async t => {
-    for (const [url, type] of Object.entries(PAGES)) {
-      const { statusCode, headers } = await app.inject(url)
-      t.equal(statusCode, 200, url)
-      t.match(headers['content-type'], type)
-      const policy = String(headers['content-security-policy']).split('; ')
-      for (const directive of [
-        "default-src 'self'",
-        "frame-ancestors 'none'",
-        "form-action 'self'",
-        "base-uri 'self'",
-      ])
-        t.ok(policy.includes(directive), `${url}: ${directive}`)
-      t.match(headers, { 'referrer-policy': 'no-referrer', 'x-content-type-options': 'nosniff' })
-    }
-  },
-)
+t.test('pages have headers against framing, form posts, referrer leaks and MIME sniffing', async t => {
+  for (const [url, type] of Object.entries(PAGES)) {
+    const { statusCode, headers } = await app.inject(url)
+    t.equal(statusCode, 200, url)
+    t.match(headers['content-type'], type)
+    const policy = String(headers['content-security-policy']).split('; ')
+    for (const directive of [
+      "default-src 'self'",
+      "frame-ancestors 'none'",
+      "form-action 'self'",
+      "base-uri 'self'",
+    ])
+      t.ok(policy.includes(directive), `${url}: ${directive}`)
+    t.match(headers, { 'referrer-policy': 'no-referrer', 'x-content-type-options': 'nosniff' })
+  }
+})
 
-t.test('compressed for who takes that, and the same bytes', async t => {
+t.test('pages are compressed on request, with the same content', async t => {
   for (const [url, type] of Object.entries(PAGES)) {
     const plain = await app.inject({ url, headers: { 'accept-encoding': 'br;q=1, gzip;q=0' } })
     t.equal(plain.headers['content-encoding'], undefined)
@@ -52,7 +49,7 @@ t.test('compressed for who takes that, and the same bytes', async t => {
   }
 })
 
-t.test('cached by a hash of the content, which every instance has alike', async t => {
+t.test('pages are cached by a content hash, the same on every instance', async t => {
   const other = await build(t)
   for (const url of Object.keys(PAGES))
     for (const encoding of ['gzip', 'identity']) {
@@ -75,7 +72,7 @@ t.test('cached by a hash of the content, which every instance has alike', async 
     }
 })
 
-t.test('whatever is no page is answered with the one error body', async t => {
+t.test('unknown pages get the error body', async t => {
   const port = Number(new URL(await app.listen({ host: '127.0.0.1', port: 0 })).port)
   for (const path of [
     '/docs/static/../../package.json',
@@ -109,7 +106,7 @@ t.test('whatever is no page is answered with the one error body', async t => {
   t.match(slash, { statusCode: 303, headers: { location: '../docs' } })
 })
 
-t.test('GET / names the service; browsers are led to /docs', async t => {
+t.test('GET / names the service; browsers are redirected to /docs', async t => {
   const { version } = packageJson
   for (const accept of [undefined, '*/*', 'application/json', 'application/json, text/html;q=0.5']) {
     const response = await app.inject({ url: '/', headers: { ...(accept && { accept }) } })
@@ -121,7 +118,7 @@ t.test('GET / names the service; browsers are led to /docs', async t => {
   t.match(browser, { statusCode: 303, headers: { location: '/docs', vary: 'accept' } })
 })
 
-t.test('DOCS=off: there is neither /docs nor /openapi.json, and nothing leads there', async t => {
+t.test('DOCS=off removes /docs, /openapi.json and the redirect', async t => {
   const off = await build(t, { env: { DOCS: 'off' } })
   for (const url of [...Object.keys(PAGES), '/docs/', '/docs/json', '/docs/yaml']) {
     const response = await off.inject(url)

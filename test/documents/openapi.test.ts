@@ -37,7 +37,7 @@ const mails = mailbox(app)
 const routes = liveRoutes(app)
 const document = (await app.inject('/openapi.json')).json()
 
-t.test('the document is valid OpenAPI 3.1 and names every live route, no other (DESIGN §1)', async t => {
+t.test('the document is valid OpenAPI 3.1 and lists exactly the live routes (DESIGN §1)', async t => {
   t.match(document.openapi, /^3\.1\./)
   const result = await validate(structuredClone(document))
   t.ok(result.valid, JSON.stringify(result))
@@ -57,7 +57,7 @@ t.test('the document is valid OpenAPI 3.1 and names every live route, no other (
   )
 })
 
-t.test('the document says what clients are generated from', async t => {
+t.test('the document has what client generators need', async t => {
   const { paths, components } = document
   t.same(components.schemas.AuditEvent.properties.actor.properties.type, {
     type: 'string',
@@ -95,7 +95,7 @@ const exampleOf = (schema: { properties: object; required?: string[] }): Record<
     ]),
   )
 
-t.test('the examples of the document are taken by the service', async t => {
+t.test('the service accepts the examples of the document', async t => {
   const bodyOf = (path: string) =>
     exampleOf(document.paths[path].post.requestBody.content['application/json'].schema)
   const signedUp = await call(app, 'POST', '/account/sign-up', bodyOf('/account/sign-up'))
@@ -168,7 +168,7 @@ const documentedHeaders = ({ headers = {} }: { headers?: object }): string[] =>
     .map(name => name.toLowerCase())
     .sort()
 
-t.test('each status and header that a route really answers is in the document (DESIGN §1)', async t => {
+t.test('every status and header that a route sends is documented (DESIGN §1)', async t => {
   const { paths } = (await dereference(structuredClone(document))) as typeof document
   const operationOf = ({ method, url }: LiveRoute) =>
     paths[url.replace(/:(\w+)/g, '{$1}')][method.toLowerCase()]
@@ -236,7 +236,7 @@ t.test('each status and header that a route really answers is in the document (D
   }
 })
 
-t.test('an answer that asks to wait has the headers that the document says', async t => {
+t.test('responses with Retry-After have the documented headers', async t => {
   const limited = await build(t, {
     env: { RATE_LIMIT: 'on' },
     rateLimits: { ...RATE_LIMITS, perAddress: { ...perAddress, mail: 0 } },
@@ -256,7 +256,7 @@ t.test('an answer that asks to wait has the headers that the document says', asy
 
 const skip = existsSync(CHROMIUM) ? false : "needs Debian's chromium"
 
-t.test('the pages at /docs show the routes in a browser, from this service alone', { skip }, async t => {
+t.test('/docs shows the routes in a browser, without other origins', { skip }, async t => {
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   const browser = await chromium.launch({
     executablePath: CHROMIUM,

@@ -33,7 +33,7 @@ t.test('every example writes below data/', async t => {
   for (const file of written) t.match(file, /^data\//)
 })
 
-t.test('neither git nor npm pack takes what the examples and the service leave', async t => {
+t.test('git and npm pack ignore the files of the examples and the service', async t => {
   const folder = temporaryFolder(t)
   for (const part of [
     'src',
@@ -87,7 +87,7 @@ t.test('neither git nor npm pack takes what the examples and the service leave',
     t.ok(paths.includes(needed), needed)
 })
 
-t.test('copies of a database are made for their owner alone', async t => {
+t.test('database back-ups are readable only by their owner', async t => {
   const readme = readFileSync(join(PROJECT, 'README.md'), 'utf8')
   for (const command of ['.backup', 'pg_dump --'])
     t.match(readme, new RegExp(`\\(umask 077; [^\`]*${command.replace('.', '\\.')}`))

@@ -36,7 +36,7 @@ for (const NODE_ENV of ['development', 'production']) {
     const signUpWith = (payload: Record<string, unknown>) =>
       app.inject({ method: 'POST', url: '/account/sign-up', payload })
 
-    t.test('every failing field, each with every message: 400 (§7.2)', async t => {
+    t.test('400 reports every invalid field with every message (§7.2)', async t => {
       const errors = errorsOf(
         t,
         await signUpWith({ email: 'x'.repeat(300), password: 'short', firstName: '', lastName: 5 }),
@@ -52,7 +52,7 @@ for (const NODE_ENV of ['development', 'production']) {
       t.strictSame(inQuery.nonsense, ['is not allowed'])
     })
 
-    t.test('a property that the route does not know: 400 is not allowed (DESIGN §3)', async t => {
+    t.test('400 reports an unknown property as not allowed (DESIGN §3)', async t => {
       const errors = errorsOf(
         t,
         await signUpWith({ email: freshEmail(), password: 'zu7 Korrekte Heftklammer', admin: true, role: 1 }),
@@ -61,7 +61,7 @@ for (const NODE_ENV of ['development', 'production']) {
       t.strictSame(errors, { admin: ['is not allowed'], role: ['is not allowed'] })
     })
 
-    t.test('a single message under global, with its own status (§7.2)', async t => {
+    t.test('a single message is under global, with its own status (§7.2)', async t => {
       globalErrorOf(t, await app.inject({ url: '/test/disabled' }), 403)
       t.equal(
         globalErrorOf(t, await app.inject({ url: '/test/user-missing' }), 404),
@@ -72,7 +72,7 @@ for (const NODE_ENV of ['development', 'production']) {
       globalErrorOf(t, await app.inject({ ...put, payload: { disabled: true } }), 404, 'unknown user')
     })
 
-    t.test('private routes: 401 and WWW-Authenticate: Bearer (§5.1.4, RFC 9110 §11.6.1)', async t => {
+    t.test('private routes return 401 and WWW-Authenticate: Bearer (§5.1.4, RFC 9110 §11.6.1)', async t => {
       const challengeFor = async (headers: Record<string, string>, title: string): Promise<unknown> => {
         const response = await app.inject({ url: '/account', headers })
         globalErrorOf(t, response, 401, title)
@@ -92,7 +92,7 @@ for (const NODE_ENV of ['development', 'production']) {
       }
     })
 
-    t.test('admin routes: 401 and a challenge without the right key (§5.2.3)', async t => {
+    t.test('admin routes without the correct key return 401 and a challenge (§5.2.3)', async t => {
       const rejected: Record<string, Record<string, string>> = {
         none: {},
         wrong: { 'x-admin-key': `${ADMIN_KEY}x` },
@@ -112,7 +112,7 @@ for (const NODE_ENV of ['development', 'production']) {
         }
     })
 
-    t.test('a refused caller learns nothing about payloads (DESIGN §2)', async t => {
+    t.test('a rejected client learns nothing about payloads (DESIGN §2)', async t => {
       for (const [title, { headers, payload }] of Object.entries(BAD_PAYLOADS))
         for (const url of ['/account', `/admin/users/${user.id}`, '/admin/users/not-an-id'])
           globalErrorOf(
@@ -125,7 +125,7 @@ for (const NODE_ENV of ['development', 'production']) {
         globalErrorOf(t, await app.inject({ url: `${url}?limit=0&cursor=x&nonsense=1` }), 401, `GET ${url}`)
     })
 
-    t.test('unknown route: 404, before anything about the body (DESIGN §3)', async t => {
+    t.test('an unknown route is a 404, before anything about the body (DESIGN §3)', async t => {
       const unknown = [
         '/nope',
         '/account/sign-up/x',
@@ -146,7 +146,7 @@ for (const NODE_ENV of ['development', 'production']) {
           )
     })
 
-    t.test('known path, other method: 405 with an exact Allow (RFC 9110 §15.5.6)', async t => {
+    t.test('a known path with another method is a 405 with an exact Allow (RFC 9110 §15.5.6)', async t => {
       const allowed: Record<string, string[]> = {
         '/health': ['GET', 'HEAD'],
         '/ready': ['GET', 'HEAD'],
@@ -185,15 +185,21 @@ for (const NODE_ENV of ['development', 'production']) {
       }
     })
 
-    t.test('wrong pair: 401 credentials; e-mail taken: 409 email (DESIGN §4)', async t => {
-      const payload = { email: user.email, password: 'not this pass phrase' }
-      const rejected = await app.inject({ method: 'POST', url: '/account/sign-in', payload })
-      errorsAt(t, rejected, 401, ['credentials'])
-      const taken = await signUpWith({ email: user.email.toUpperCase(), password: 'a rather long phrase 8' })
-      errorsAt(t, taken, 409, ['email'])
-    })
+    t.test(
+      'a wrong pair is a 401 under credentials, a taken e-mail a 409 under email (DESIGN §4)',
+      async t => {
+        const payload = { email: user.email, password: 'not this pass phrase' }
+        const rejected = await app.inject({ method: 'POST', url: '/account/sign-in', payload })
+        errorsAt(t, rejected, 401, ['credentials'])
+        const taken = await signUpWith({
+          email: user.email.toUpperCase(),
+          password: 'a rather long phrase 8',
+        })
+        errorsAt(t, taken, 409, ['email'])
+      },
+    )
 
-    t.test('Retry-After on 429 and 503 (RFC 9110 §10.2.3)', async t => {
+    t.test('429 and 503 have Retry-After (RFC 9110 §10.2.3)', async t => {
       for (const [url, status] of Object.entries({ '/test/too-many': 429, '/test/overloaded': 503 })) {
         const response = await app.inject({ url })
         const message = globalErrorOf(t, response, status)
@@ -202,7 +208,7 @@ for (const NODE_ENV of ['development', 'production']) {
       }
     })
 
-    t.test('HEAD errors carry no body, and the headers that GET has (RFC 9110 §9.3.2)', async t => {
+    t.test('HEAD errors have no body, and the headers of GET (RFC 9110 §9.3.2)', async t => {
       for (const url of ['/nope', '/account', '/admin/users', '/test/overloaded', '/users?limit=0']) {
         const [get, head] = [await app.inject({ url }), await app.inject({ method: 'HEAD', url })]
         t.equal(head.body, '', url)

@@ -56,7 +56,7 @@ const lineOf = async (options: InjectOptions, headers = {}) => {
   return { statusCode, lines }
 }
 
-t.test('errors that cost nothing are at debug, those of users and of valid keys at info', async t => {
+t.test('errors of anonymous clients are at debug, those of users and valid keys at info', async t => {
   for (const [title, [status, options]] of Object.entries(CHEAP)) {
     const who = {
       anonymous: [DEBUG, {}],
@@ -88,7 +88,7 @@ t.test('errors of use cases on rate-limited routes are at info', async t => {
   })
 })
 
-t.test('wrong tokens and keys are at info once for each address, the rest at debug', async t => {
+t.test('wrong tokens and keys are at info once per address, the rest at debug', async t => {
   const rejections: [string, InjectOptions][] = [
     ['access-token', { url: '/account', headers: bearer('x.y.z') }],
     ['admin-key', { url: '/admin/users', headers: { 'x-admin-key': 'wrong' } }],
@@ -108,7 +108,7 @@ t.test('wrong tokens and keys are at info once for each address, the rest at deb
   }
 })
 
-t.test('what is not HTTP is at debug', async t => {
+t.test('malformed HTTP is at debug', async t => {
   const url = new URL(await app.listen({ port: 0, host: '127.0.0.1' }))
   const before = log.records().length
   const socket = connect(Number(url.port), '127.0.0.1')

@@ -77,10 +77,10 @@ await onEveryEngine(t, async (t, { build }) => {
       const headers = { ...request.headers, 'content-type': 'application/json' }
       check(await app.inject({ ...request, headers, payload }), statuses)
     }
-    t.test(`any JSON body to ${title} (§7, DESIGN §3)`, async () => {
+    t.test(`any JSON body to ${title} is handled (§7, DESIGN §3)`, async () => {
       await fc.assert(fc.asyncProperty(jsonBody, send), RUNS)
     })
-    t.test(`any bytes as the body of ${title} (§7, DESIGN §3)`, async () => {
+    t.test(`any bytes as the body of ${title} are handled (§7, DESIGN §3)`, async () => {
       await fc.assert(fc.asyncProperty(rawBody, send), RUNS)
     })
   }
@@ -89,7 +89,7 @@ await onEveryEngine(t, async (t, { build }) => {
     ['/users', bearer(mine.token)],
     ['/admin/users', asAdmin],
   ] as const) {
-    t.test(`any query to GET ${url} (§7, DESIGN §3)`, async () => {
+    t.test(`any query to GET ${url} is handled (§7, DESIGN §3)`, async () => {
       const property = fc.asyncProperty(query, async text => {
         const response = await app.inject({ url: `${url}?${text}`, headers })
         check(response, [200, 400])
@@ -109,7 +109,7 @@ await onEveryEngine(t, async (t, { build }) => {
     fc.base64String().map(value => `${head}.${value}.${value}`),
   )
 
-  t.test('any Cookie and Authorization identify nobody (§5.1.3, §5.1.4)', async () => {
+  t.test('random Cookie and Authorization headers identify no user (§5.1.3, §5.1.4)', async () => {
     const credentials = fc.oneof(
       nearToken.map(value => ({ cookie: `ACCESS_TOKEN=${value.replaceAll(';', '')}` })),
       headerText.map(value => ({ cookie: value })),
@@ -124,7 +124,7 @@ await onEveryEngine(t, async (t, { build }) => {
     await fc.assert(property, { numRuns: 400 })
   })
 
-  t.test('any path segment as :id finds nobody (§4, DESIGN §4)', async () => {
+  t.test('random path segments as :id find no user (§4, DESIGN §4)', async () => {
     const segment = fc.oneof(
       fc.string({ unit: 'binary', minLength: 1 }).map(encodeURIComponent),
       fc.webSegment(),
@@ -155,7 +155,7 @@ await onEveryEngine(t, async (t, { build }) => {
     .string({ unit: 'binary', minLength: 1, maxLength: 128 })
     .filter(name => !name.includes('\u0000') && name.trim() === name && nameFaults(name).length === 0)
 
-  t.test('any name comes back byte for byte (DESIGN §4)', async t => {
+  t.test('any name is returned byte for byte (DESIGN §4)', async t => {
     const user = await signUp(app)
     const headers = bearer(user.token)
     const put = (payload: object) => app.inject({ method: 'PUT', url: '/account', headers, payload })
@@ -182,7 +182,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(signedUp.json().user.firstName, given.firstName, 'not normalised')
   })
 
-  t.test('after all of it the others are byte for byte as they were', async t => {
+  t.test('afterwards all other users are unchanged byte for byte', async t => {
     t.strictSame(await everybody(), before)
     for (const { email } of bystanders) {
       const payload = { email, password: PASSWORD }

@@ -49,7 +49,7 @@ for (const NODE_ENV of ['development', 'production'])
     })
     const locationOf = (value: unknown): URL => new URL(String(value), 'http://service.example')
 
-    t.test('a browser gets 303 to the target with the message as ?error=', async t => {
+    t.test('a browser gets 303 to the target with the message in ?error=', async t => {
       for (const [name, accept] of Object.entries(BROWSERS))
         for (const method of ['GET', 'HEAD', 'POST'] as const) {
           const response = await app.inject({ method, url: '/test/link', headers: { accept } })
@@ -72,7 +72,7 @@ for (const NODE_ENV of ['development', 'production'])
       }
     })
 
-    t.test('targets of every form', async t => {
+    t.test('targets of every form are supported', async t => {
       const headers = { accept: BROWSERS.Firefox }
       const follow = async (url: string): Promise<URL> => {
         const response = await app.inject({ url, headers })

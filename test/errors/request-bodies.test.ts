@@ -29,7 +29,7 @@ const app = await build(t, {
 const post = (payload: string | Buffer, contentType = 'application/json', url = '/account/sign-in') =>
   app.inject({ method: 'POST', url, payload, headers: { 'content-type': contentType } })
 
-t.test('nested fields fail under their dotted path (DESIGN §3)', async t => {
+t.test('errors of nested fields have dotted paths (DESIGN §3)', async t => {
   const send = (body: unknown) => post(JSON.stringify(body), 'application/json', '/test/nested')
   const body = { address: { street: 5, zip: 1 }, items: [{ name: 'a' }, { name: 5, more: 1 }], 'x.y': 1 }
   const errors = errorsOf(t, await send(body), 400)
@@ -42,7 +42,7 @@ t.test('nested fields fail under their dotted path (DESIGN §3)', async t => {
   t.strictSame(response.json(), good, 'the same key in different objects is no duplicate')
 })
 
-t.test('malformed JSON: 400 global (RFC 8259)', async t => {
+t.test('malformed JSON is a 400 under global (RFC 8259)', async t => {
   const bodies = ['{', '{"email":', '{email:1}', "{'email':1}", '{"a":1,}', '{"a":01}', '{"a":NaN}', '{} {}']
   const more = [
     'undefined',
@@ -57,7 +57,7 @@ t.test('malformed JSON: 400 global (RFC 8259)', async t => {
   for (const body of [...bodies, ...more]) globalErrorOf(t, await post(body), 400, JSON.stringify(body))
 })
 
-t.test('a property named twice: 400 global (DESIGN §3)', async t => {
+t.test('a duplicate property is a 400 under global (DESIGN §3)', async t => {
   const bodies = {
     'at the top': '{"email":"a@example.com","password":"x","email":"b@example.com"}',
     'the same value': '{"email":"a@example.com","password":"x","password":"x"}',
@@ -87,7 +87,7 @@ t.test('a property named twice: 400 global (DESIGN §3)', async t => {
   t.match(response.json(), names, 'byte for byte')
 })
 
-t.test('dangerous keys: 400 global, and no prototype is touched (DESIGN §3)', async t => {
+t.test('dangerous keys are a 400 under global, and change no prototype (DESIGN §3)', async t => {
   const bodies = [
     '{"__proto__":{"polluted":true}}',
     '{"email":"a@example.com","password":"x","__proto__":null}',
@@ -112,7 +112,7 @@ t.test('dangerous keys: 400 global, and no prototype is touched (DESIGN §3)', a
   ])
 })
 
-t.test('not UTF-8: 400 global (RFC 8259 §8.1)', async t => {
+t.test('invalid UTF-8 is a 400 under global (RFC 8259 §8.1)', async t => {
   const sequences = {
     'a lone byte': [0xff],
     'a truncated character': [0xe2, 0x82],
@@ -131,7 +131,7 @@ t.test('not UTF-8: 400 global (RFC 8259 §8.1)', async t => {
   globalErrorOf(t, await post(Buffer.from('{"email":"a"}', 'utf16le')), 400, 'UTF-16')
 })
 
-t.test('16 KiB is the limit: 413 global beyond it (RFC 9110 §15.5.14)', async t => {
+t.test('bodies over 16 KiB are a 413 under global (RFC 9110 §15.5.14)', async t => {
   const json = JSON.stringify({ email: 'nobody@example.com', password: PASSWORD })
   t.equal((await post(json.padEnd(LIMIT))).statusCode, 401, 'exactly 16 KiB is read')
   globalErrorOf(t, await post(json.padEnd(LIMIT + 1)), 413, 'one byte more')
@@ -146,7 +146,7 @@ t.test('16 KiB is the limit: 413 global beyond it (RFC 9110 §15.5.14)', async t
   globalErrorOf(t, declared, 413, 'by its Content-Length')
 })
 
-t.test('not application/json: 415 global (RFC 9110 §15.5.16)', async t => {
+t.test('media types other than application/json are a 415 under global (RFC 9110 §15.5.16)', async t => {
   const json = JSON.stringify({ email: 'nobody@example.com', password: PASSWORD })
   const types = [
     'text/plain',
@@ -163,7 +163,7 @@ t.test('not application/json: 415 global (RFC 9110 §15.5.16)', async t => {
   for (const type of good) t.equal((await post(json, type)).statusCode, 401, `${type} is read`)
 })
 
-t.test('a body in another encoding: 415 global, JSON and NDJSON alike (RFC 9110 §8.4, §15.5.16)', async t => {
+t.test('encoded bodies are a 415 under global, JSON and NDJSON alike (RFC 9110 §8.4, §15.5.16)', async t => {
   const json = JSON.stringify({ email: 'nobody@example.com', password: PASSWORD })
   const send = (ndjson: boolean, parameters: string, coding?: string) =>
     app.inject({
@@ -209,7 +209,7 @@ t.test('a body in another encoding: 415 global, JSON and NDJSON alike (RFC 9110 
   }
 })
 
-t.test('a body that is no object, or none at all: 400 global (DESIGN §4)', async t => {
+t.test('a missing body or one that is not an object is a 400 under global (DESIGN §4)', async t => {
   const { token } = await signUp(app)
   for (const body of ['[]', '[{"email":"a@example.com"}]', '"text"', '""', '5', 'null', 'true']) {
     globalErrorOf(t, await post(body), 400, body)
@@ -223,7 +223,7 @@ t.test('a body that is no object, or none at all: 400 global (DESIGN §4)', asyn
   globalErrorOf(t, put, 400, 'at least one of the names')
 })
 
-t.test('deep nesting of 8,000 levels is refused like any other body (DESIGN §3)', async t => {
+t.test('8,000 nested levels are rejected like any other invalid body (DESIGN §3)', async t => {
   const depth = 8000
   const bodies = {
     arrays: '['.repeat(depth) + ']'.repeat(depth),

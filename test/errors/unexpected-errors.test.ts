@@ -104,7 +104,7 @@ async function* failing(): AsyncGenerator<string> {
 }
 
 for (const NODE_ENV of ['development', 'production'])
-  t.test(`unforeseen errors in ${NODE_ENV} (§7.2, DESIGN §3)`, async t => {
+  t.test(`unexpected errors in ${NODE_ENV} (§7.2, DESIGN §3)`, async t => {
     const production = NODE_ENV === 'production'
     const app = await build(t, { env: { NODE_ENV }, extend: addRoutes })
     const checkMessage = (message: string, status: number, real: string, title: string): void => {
@@ -112,7 +112,7 @@ for (const NODE_ENV of ['development', 'production'])
       t.equal(message, expected, `${title}: ${production ? 'hidden' : 'the real message'}`)
     }
 
-    t.test('thrown, rejected and sent', async t => {
+    t.test('errors that are thrown, rejected or sent are a 500', async t => {
       for (const [name, [value, status]] of Object.entries(THROWN))
         for (const way of value instanceof Error ? ['sync', 'async', 'send'] : ['sync', 'async']) {
           const response = await app.inject({ url: `/test/${way}/${name}` })
@@ -125,14 +125,14 @@ for (const NODE_ENV of ['development', 'production'])
         }
     })
 
-    t.test("@fastify/sensible's errors and replies", async t => {
+    t.test("@fastify/sensible's errors and replies keep their status", async t => {
       for (const [name, status] of Object.entries(SENSIBLE)) {
         const message = globalErrorOf(t, await app.inject({ url: `/test/sensible/${name}` }), status, name)
         if (name !== 'reply-not-found') checkMessage(message, status, SECRET, name)
       }
     })
 
-    t.test('errors of hooks, serialisation and streams', async t => {
+    t.test('errors of hooks, serialisation and streams are a 500', async t => {
       for (const name of ELSEWHERE) {
         const message = globalErrorOf(t, await app.inject({ url: `/test/${name}` }), 500, name)
         if (production) t.equal(message, HIDDEN, `${name}: hidden`)
@@ -142,7 +142,7 @@ for (const NODE_ENV of ['development', 'production'])
       }
     })
 
-    t.test('HEAD, and the service goes on', async t => {
+    t.test('HEAD errors have no body, and the service continues', async t => {
       const response = await app.inject({ method: 'HEAD', url: '/test/sync/Error' })
       t.equal(response.statusCode, 500)
       t.equal(response.body, '')
@@ -217,7 +217,7 @@ t.test('each error is logged once with its context (§7.2, DESIGN §3)', async t
   }
 })
 
-t.test('a process without a descriptor left is busy: 503, not an unforeseen error', async t => {
+t.test('a lack of file descriptors is a 503, not an unexpected error', async t => {
   // As Node's loader and as the file system say it.
   const errors = [
     Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' }),

@@ -62,7 +62,7 @@ const placesOf = (path: string, operation: Operation, secret: string): Record<st
 }
 
 for (const NODE_ENV of ['development', 'production'])
-  t.test(`secrets appear nowhere in ${NODE_ENV} (DESIGN §3)`, async t => {
+  t.test(`secrets appear in no log line and no response in ${NODE_ENV} (DESIGN §3)`, async t => {
     const log = logCapture()
     const app = await build(t, {
       logStream: log.stream,
@@ -98,7 +98,7 @@ for (const NODE_ENV of ['development', 'production'])
       return response
     }
 
-    t.test('wrong secrets through every route in every place', async t => {
+    t.test('wrong secrets in every place of every route do not appear in responses', async t => {
       for (const { path, method, operation } of operations)
         for (const [kind, secret] of Object.entries(WRONG))
           for (const [place, options] of Object.entries(placesOf(path, operation, secret)))
@@ -106,7 +106,7 @@ for (const NODE_ENV of ['development', 'production'])
       t.strictSame(leaks, [], 'no answer carries one')
     })
 
-    t.test('right secrets where they belong', async t => {
+    t.test('correct secrets do not appear in responses', async t => {
       const email = freshEmail('canary')
       const payload = { email, password: PASSWORD }
       const signUp = await send('sign-up', { method: 'POST', url: '/account/sign-up', payload })
@@ -138,7 +138,7 @@ for (const NODE_ENV of ['development', 'production'])
       t.strictSame(leaks, [], 'no answer carries one')
     })
 
-    t.test('no log line carries one', async t => {
+    t.test('no log line contains a secret', async t => {
       const lines = log.text().split('\n')
       t.ok(lines.length > operations.length, 'there are log lines')
       const parts = issued.flatMap(token => token.split('.').slice(1))

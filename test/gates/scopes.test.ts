@@ -25,7 +25,7 @@ const USER_GATE = readFileSync(join(import.meta.dirname, '../../routes/private/a
 
 const UNGATED = 'export default async function hooks(): Promise<void> {}\n'
 
-t.test('a route file dropped into a scope is gated, validated, documented (DESIGN §1)', async t => {
+t.test('a route file added to a scope is gated, validated and documented (DESIGN §1)', async t => {
   const tree = projectTree(t, {
     'routes/private/notes/routes.ts': NOTES,
     'routes/private/notes/deep/er/routes.ts': NOTES,

@@ -31,7 +31,7 @@ const signUpFrom = async (app: FastifyInstance, forwarded: string, remoteAddress
 }
 
 await onEveryEngine(t, async (t, { build }) => {
-  t.test('sessions, events and log lines have one spelling of it, or null', async t => {
+  t.test('sessions, events and log lines have one spelling of the client address, or null', async t => {
     const log = logCapture()
     const env = { TRUST_PROXY: PROXY, LOG_LEVEL: 'info' }
     const app = await build(t, { env, logStream: log.stream })
@@ -53,7 +53,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(event?.ip, '192.0.2.1', 'a connection by IPv4 to a socket for both, which no proxy made')
   })
 
-  t.test('a port makes no fresh limit; without an address the connection is counted', async t => {
+  t.test('a port gives no fresh rate limit; without an address the connection counts', async t => {
     const app = await build(t, {
       env: { TRUST_PROXY: '10.0.0.0/8', RATE_LIMIT: 'on' },
       rateLimits: { ...RATE_LIMITS, perAddress: { ...RATE_LIMITS.perAddress, 'sign-up': 2 } },

@@ -46,7 +46,7 @@ t.test('header overflow is 431 (RFC 6585 §5)', async t => {
   await stillServes(t)
 })
 
-t.test('what is no HTTP is 400 (RFC 9112 §3)', async t => {
+t.test('malformed HTTP is 400 (RFC 9112 §3)', async t => {
   const requests = {
     garbage: 'hello there\r\n\r\n',
     'a space in the target': lines('GET /he alth HTTP/1.1', HOST),
@@ -63,7 +63,7 @@ t.test('what is no HTTP is 400 (RFC 9112 §3)', async t => {
   await stillServes(t)
 })
 
-t.test('exactly one Host on HTTP/1.1, none needed on HTTP/1.0 (RFC 9112 §3.2)', async t => {
+t.test('HTTP/1.1 needs exactly one Host, HTTP/1.0 none (RFC 9112 §3.2)', async t => {
   const close = 'Connection: close'
   globalErrorOf(t, await ask(lines('GET /health HTTP/1.1', close)), 400, 'no Host')
   globalErrorOf(t, await ask(lines('GET /health HTTP/1.1', HOST, HOST, close)), 400, 'twice the same')
@@ -75,7 +75,7 @@ t.test('exactly one Host on HTTP/1.1, none needed on HTTP/1.0 (RFC 9112 §3.2)',
   t.equal((await ask(lines('GET /health HTTP/1.0', HOST))).statusCode, 200, 'HTTP/1.0 with')
 })
 
-t.test('ambiguous lengths are 400 and end the connection: no smuggling (RFC 9112 §6.1, §6.3)', async t => {
+t.test('ambiguous lengths are 400 and close the connection (RFC 9112 §6.1, §6.3)', async t => {
   const post = ['POST /account/sign-in HTTP/1.1', HOST, 'Content-Type: application/json']
   const chunked = 'Transfer-Encoding: chunked'
   const requests = {
@@ -98,7 +98,7 @@ t.test('ambiguous lengths are 400 and end the connection: no smuggling (RFC 9112
   await stillServes(t)
 })
 
-t.test('a good chunked body is read (RFC 9112 §7.1)', async t => {
+t.test('a valid chunked body is read (RFC 9112 §7.1)', async t => {
   const json = JSON.stringify({ email: 'nobody@example.com', password: 'not anybody at all' })
   const chunks = [json.slice(0, 5), json.slice(5)].map(each => `${each.length.toString(16)}\r\n${each}\r\n`)
   const head = ['POST /account/sign-in HTTP/1.1', HOST, 'Content-Type: application/json', 'Connection: close']
@@ -112,7 +112,7 @@ t.test('a good chunked body is read (RFC 9112 §7.1)', async t => {
   globalErrorOf(t, rejected, 413, 'over the limit, without a Content-Length')
 })
 
-t.test('bad URLs are 400, unknown ones 404 (RFC 3986 §2.1)', async t => {
+t.test('invalid URLs are 400, unknown ones 404 (RFC 3986 §2.1)', async t => {
   const get = (target: string) => ask(lines(`GET ${target} HTTP/1.1`, HOST, 'Connection: close'))
   for (const target of ['/%E0%A4%A', '/%zz', '/%', '/admin/users/%ff', '/account/%c0%af'])
     globalErrorOf(t, await get(target), 400, target)
@@ -137,7 +137,7 @@ t.test('bad URLs are 400, unknown ones 404 (RFC 3986 §2.1)', async t => {
   globalErrorOf(t, longest, longest.statusCode, 'a URL of 100 kB')
 })
 
-t.test('the forms of a request target (RFC 9112 §3.2)', async t => {
+t.test('every form of a request target is handled (RFC 9112 §3.2)', async t => {
   const close = 'Connection: close'
   for (const target of [`http://127.0.0.1:${port}/health`, `HTTP://127.0.0.1:${port}/health`])
     t.equal((await ask(lines(`GET ${target} HTTP/1.1`, HOST, close))).statusCode, 200, target)
@@ -152,7 +152,7 @@ t.test('the forms of a request target (RFC 9112 §3.2)', async t => {
   if (authority.statusCode === 405) t.ok('allow' in authority.headers, 'a 405 names what is allowed')
 })
 
-t.test('methods that no route has (RFC 9110 §9.1)', async t => {
+t.test('unsupported methods are rejected (RFC 9110 §9.1)', async t => {
   const close = 'Connection: close'
   const unknown = await ask(lines('BREW /health HTTP/1.1', HOST, close))
   t.ok([400, 405, 501].includes(unknown.statusCode), 'an unknown method is refused')
@@ -179,7 +179,7 @@ t.test('Expect: 100-continue works, any other expectation is 417 (RFC 9110 §10.
   t.equal(final.status, 401, 'a refused caller need not send the body')
 })
 
-t.test('protocol changes are not taken up (RFC 9110 §7.8)', async t => {
+t.test('protocol upgrades are ignored (RFC 9110 §7.8)', async t => {
   for (const protocol of ['websocket', 'h2c', 'TLS/1.2']) {
     const upgrade = ['Connection: Upgrade', `Upgrade: ${protocol}`, 'HTTP2-Settings: AAMAAABkAAQAAP__']
     const response = await ask(lines('GET /health HTTP/1.1', HOST, ...upgrade))
@@ -191,7 +191,7 @@ t.test('protocol changes are not taken up (RFC 9110 §7.8)', async t => {
   globalErrorOf(t, preface, 505, 'an HTTP/2 preface')
 })
 
-t.test('pipelined requests are answered in order, each for itself (RFC 9112 §9.3.2)', async t => {
+t.test('pipelined requests get their responses in order (RFC 9112 §9.3.2)', async t => {
   const user = await signUp(app)
   const authorization = `Authorization: ${bearer(user.token).authorization}`
   const requests = [
@@ -209,7 +209,7 @@ t.test('pipelined requests are answered in order, each for itself (RFC 9112 §9.
   t.equal(raw.split(user.email).length, 2, 'the account, once: no identity passes to the next request')
 })
 
-t.test('HEAD errors on the wire carry no body (RFC 9110 §9.3.2)', async t => {
+t.test('HEAD errors have no body on the wire (RFC 9110 §9.3.2)', async t => {
   for (const [target, status] of Object.entries({ '/nope': 404, '/account': 401, '/account/sign-in': 405 })) {
     const raw = await exchange(port, lines(`HEAD ${target} HTTP/1.1`, HOST) + healthy)
     t.strictSame(statusesIn(raw), [status, 200], target)
@@ -217,7 +217,7 @@ t.test('HEAD errors on the wire carry no body (RFC 9110 §9.3.2)', async t => {
   }
 })
 
-t.test('errors beside Fastify are logged once too (§7.2)', async t => {
+t.test('errors outside Fastify are logged once too (§7.2)', async t => {
   const requests = {
     417: lines('GET /health HTTP/1.1', HOST, 'Expect: x', 'Connection: close'),
     400: lines('GET /health HTTP/1.1', 'Connection: close'),
@@ -234,7 +234,7 @@ t.test('errors beside Fastify are logged once too (§7.2)', async t => {
   }
 })
 
-t.test('a client that goes away or resets harms nobody', async t => {
+t.test('a client that disconnects or resets affects no other client', async t => {
   const partial = `${lines('POST /account/sign-in HTTP/1.1', HOST, 'Content-Type: application/json', 'Content-Length: 50')}{"em`
   await Promise.all(Array.from({ length: 20 }, () => exchange(port, partial, 1)))
   await stillServes(t)

@@ -51,7 +51,7 @@ const open = async (event: 'close' | 'finish') => {
   return { clients, servers, rounds, total, end }
 }
 
-t.test('idle connections are cut fifty at a time', async t => {
+t.test('idle connections are closed fifty at a time', async t => {
   const { servers, rounds, total, end } = await open('close')
   t.teardown(end)
   for (const socket of servers) socket.setTimeout(50)
@@ -59,7 +59,7 @@ t.test('idle connections are cut fifty at a time', async t => {
   t.ok(Math.max(...rounds.values()) <= AT_ONCE, `in rounds of ${[...rounds.values()]}`)
 })
 
-t.test('one that is used before its turn is kept', async t => {
+t.test('a connection that is used before its turn is kept', async t => {
   const { clients, servers, total, end } = await open('close')
   t.teardown(end)
   for (const socket of servers) socket.setTimeout(0)
@@ -73,7 +73,7 @@ t.test('one that is used before its turn is kept', async t => {
   t.notOk(client.destroyed)
 })
 
-t.test('late requests are answered fifty at a time', async t => {
+t.test('late requests get their responses fifty at a time', async t => {
   const { rounds, total, end } = await open('finish')
   t.teardown(end)
   t.equal(await until(total, count => count === CONNECTIONS, LIMIT), CONNECTIONS, 'all of them')

@@ -5,7 +5,7 @@ import { accountStatus, bearer, cookie, logCapture, signUp } from '../support/bu
 import { onEveryEngine } from '../support/engines.ts'
 
 await onEveryEngine(t, async (t, { build }) => {
-  t.test('an account that is remembered as text is sent as the schema would (§4)', async t => {
+  t.test("a cached serialised account equals the schema's serialisation (§4)", async t => {
     const app = await build(t)
     const names = { firstName: 'O"Hara \\ \u{1f469} \u{10ffff} </script>', lastName: '\u0130\u00df e\u0301' }
     const { token } = await signUp(app)
@@ -20,7 +20,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('a remembered signature identifies nobody by another payload (DESIGN §5)', async t => {
+  t.test('a cached signature does not authenticate another payload (DESIGN §5)', async t => {
     const app = await build(t)
     const [ada, bob] = [await signUp(app), await signUp(app)]
     for (const { token } of [ada, bob]) t.equal(await accountStatus(app, token), 200)
@@ -34,7 +34,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('a forgery that is remembered is only itself (DESIGN §5)', async t => {
+  t.test('a cached rejected token affects no other token (DESIGN §5)', async t => {
     const app = await build(t)
     const { token } = await signUp(app)
     const status = async (value: string): Promise<number> =>
@@ -46,7 +46,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(await status(token), 200)
   })
 
-  t.test('more forgeries than are remembered are all refused (DESIGN §5)', async t => {
+  t.test('more rejected tokens than fit into the cache are all rejected (DESIGN §5)', async t => {
     const { authenticator } = (await build(t)).services
     for (let index = 0; index < 20_100; index += 1) {
       if (authenticator.authenticate(`a.b.${index}`) !== null) t.fail('identified')
@@ -55,7 +55,7 @@ await onEveryEngine(t, async (t, { build }) => {
   })
 
   for (const env of [{}, { LOG_REQUESTS: 'on' }]) {
-    t.test(`the lines of a request carry its id ${JSON.stringify(env)} (§7)`, async t => {
+    t.test(`the log lines of a request have its id ${JSON.stringify(env)} (§7)`, async t => {
       const capture = logCapture()
       const seen: { id?: string } = {}
       const extend = (app: FastifyInstance): void => {
@@ -84,7 +84,7 @@ await onEveryEngine(t, async (t, { build }) => {
     })
   }
 
-  t.test('clients are told how long a connection is kept', async t => {
+  t.test('responses state how long a connection is kept alive', async t => {
     const app = await build(t)
     const url = await app.listen({ host: '127.0.0.1', port: 0 })
     const response = await fetch(`${url}/health`)

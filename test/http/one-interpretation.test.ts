@@ -200,28 +200,35 @@ for (const [title, rows] of Object.entries(ROWS)) {
   })
 }
 
-t.test('a private route knows nobody by two tokens, and one of several cookies is used (§5.1.1)', async t => {
-  const [ada, bob] = [await signUp(app), await signUp(app)]
-  const account = async (...fields: string[]): Promise<HttpResponse | undefined> =>
-    (
-      await new RawConnection(port)
-        .write(lines('GET /account HTTP/1.1', HOST, 'Connection: close', ...fields))
-        .untilClosed()
-    )[0]
-  const authorization = (token: string): string => `Authorization: ${bearer(token).authorization}`
-  for (const [first, second] of [
-    [ada.token, bob.token],
-    [ada.token, ada.token],
-  ] as const) {
-    const rejected = await account(authorization(first), authorization(second))
-    errorsOf(t, rejected as HttpResponse, 400)
-  }
-  const own = async (...fields: string[]): Promise<unknown> =>
-    JSON.parse((await account(...fields))?.body ?? '').id
-  const [adas, bobs] = [`ACCESS_TOKEN=${ada.token}`, `ACCESS_TOKEN=${bob.token}`]
-  t.equal(await own(`Cookie: ${adas}; ${bobs}`), ada.id, 'the first one (RFC 6265 §5.4: of the longest path)')
-  t.equal(await own(`Cookie: ${bobs}; ${adas}`), bob.id)
-  t.equal(await own(`Cookie: ${adas}`, `Cookie: ${bobs}`), ada.id, 'in fields of their own')
-  const bad = await account(`Cookie: ACCESS_TOKEN=bad; ${adas}`)
-  t.equal(bad?.statusCode, 401, 'also where it is worth nothing (DESIGN §2)')
-})
+t.test(
+  'duplicate tokens identify no user on a private route, and the first of several cookies is used (§5.1.1)',
+  async t => {
+    const [ada, bob] = [await signUp(app), await signUp(app)]
+    const account = async (...fields: string[]): Promise<HttpResponse | undefined> =>
+      (
+        await new RawConnection(port)
+          .write(lines('GET /account HTTP/1.1', HOST, 'Connection: close', ...fields))
+          .untilClosed()
+      )[0]
+    const authorization = (token: string): string => `Authorization: ${bearer(token).authorization}`
+    for (const [first, second] of [
+      [ada.token, bob.token],
+      [ada.token, ada.token],
+    ] as const) {
+      const rejected = await account(authorization(first), authorization(second))
+      errorsOf(t, rejected as HttpResponse, 400)
+    }
+    const own = async (...fields: string[]): Promise<unknown> =>
+      JSON.parse((await account(...fields))?.body ?? '').id
+    const [adas, bobs] = [`ACCESS_TOKEN=${ada.token}`, `ACCESS_TOKEN=${bob.token}`]
+    t.equal(
+      await own(`Cookie: ${adas}; ${bobs}`),
+      ada.id,
+      'the first one (RFC 6265 §5.4: of the longest path)',
+    )
+    t.equal(await own(`Cookie: ${bobs}; ${adas}`), bob.id)
+    t.equal(await own(`Cookie: ${adas}`, `Cookie: ${bobs}`), ada.id, 'in fields of their own')
+    const bad = await account(`Cookie: ACCESS_TOKEN=bad; ${adas}`)
+    t.equal(bad?.statusCode, 401, 'also where it is worth nothing (DESIGN §2)')
+  },
+)

@@ -70,7 +70,7 @@ const told = (code: string) =>
 const statuses = (responses: readonly HttpResponse[]): number[] =>
   responses.map(({ statusCode }) => statusCode)
 
-t.test('what changes something has its response before the error behind it', async t => {
+t.test('a processed change gets its response before a parser error', async t => {
   for (const [line, status, body] of [
     ['PUT /account', 200, { firstName: 'Ann' }],
     ['POST /account/sign-out', 204, {}],
@@ -89,26 +89,29 @@ t.test('what changes something has its response before the error behind it', asy
   }
 })
 
-t.test('also where it takes long, with others behind it, and however often the garbage comes', async t => {
-  const user = await newUser()
-  const alone = await waiting(user, GARBAGE)
-  for (let time = 0; time < 5; time += 1) alone.write(GARBAGE)
-  t.equal(alone.received, '')
-  t.strictSame(statuses(await released(alone)), [200, 400])
+t.test(
+  'slow changes get their responses too, with other requests and repeated garbage behind them',
+  async t => {
+    const user = await newUser()
+    const alone = await waiting(user, GARBAGE)
+    for (let time = 0; time < 5; time += 1) alone.write(GARBAGE)
+    t.equal(alone.received, '')
+    t.strictSame(statuses(await released(alone)), [200, 400])
 
-  const first = await newUser()
-  const behind = [
-    health,
-    named(first, 'Bea'),
-    lines('HEAD /nope HTTP/1.1', HOST),
-    lines('GET /account HTTP/1.1', HOST),
-  ]
-  const several = await waiting(first, behind.slice(0, 2).join('') + behind[3] + GARBAGE)
-  t.strictSame(statuses(await released(several)), [200, 200, 200, 401, 400])
-  t.equal(await firstNameOf(first), 'Bea')
-})
+    const first = await newUser()
+    const behind = [
+      health,
+      named(first, 'Bea'),
+      lines('HEAD /nope HTTP/1.1', HOST),
+      lines('GET /account HTTP/1.1', HOST),
+    ]
+    const several = await waiting(first, behind.slice(0, 2).join('') + behind[3] + GARBAGE)
+    t.strictSame(statuses(await released(several)), [200, 200, 200, 401, 400])
+    t.equal(await firstNameOf(first), 'Bea')
+  },
+)
 
-t.test('an error in a body stands behind the responses before it', async t => {
+t.test('a body error comes after earlier responses', async t => {
   const user = await newUser()
   const chunked = lines(
     'POST /account/sign-in HTTP/1.1',
@@ -126,7 +129,7 @@ t.test('an error in a body stands behind the responses before it', async t => {
   )
 })
 
-t.test('a client that has ended its side has its responses', async t => {
+t.test('a client that half-closes gets its responses', async t => {
   const user = await newUser()
   t.strictSame(
     statuses(await new RawConnection(port).write(named(user, 'Cleo')).halfClose().untilClosed()),
@@ -143,7 +146,7 @@ t.test('a client that has ended its side has its responses', async t => {
   t.strictSame(statuses(await released(signIn)), [200], 'in one segment with its end')
 })
 
-t.test('a request that is late is told so behind the responses before it', { jobs: 2 }, async t => {
+t.test('a late request gets 408 after earlier responses', { jobs: 2 }, async t => {
   const user = await newUser()
   const connection = await waiting(user, named(user, 'Faye') + named(user, 'Gail').slice(0, 30))
   t.ok(await told('ERR_HTTP_REQUEST_TIMEOUT'))
@@ -167,14 +170,14 @@ const late = async (...args: Parameters<typeof waiting>) => {
   return connection
 }
 
-t.test('a late body, too', async t => {
+t.test('a late body gets 408 after earlier responses', async t => {
   const user = await newUser()
   const connection = await late(user, named(user, 'Hope').slice(0, -5))
   t.strictSame(statuses(await released(connection)), [200, 408])
   t.not(await firstNameOf(user), 'Hope')
 })
 
-t.test('a late body that is whole before its turn is late all the same', async t => {
+t.test('a late body that completes while it waits gets 408 too', async t => {
   const user = await newUser()
   const connection = await late(user, named(user, 'Ines').slice(0, -1))
   connection.write('}')
@@ -203,7 +206,7 @@ t.test('a request with Upgrade is the last of its connection (RFC 9110 §7.8)', 
   }
 })
 
-t.test('nothing is processed behind the last response of a connection (RFC 9112 §9.6)', async t => {
+t.test('nothing is processed after the last response of a connection (RFC 9112 §9.6)', async t => {
   const user = await newUser()
   const rest = named(user, 'Joan')
   for (const [title, request, status] of [
@@ -230,13 +233,13 @@ t.test('nothing is processed behind the last response of a connection (RFC 9112 
   }
 })
 
-t.test('a CONNECT stands behind the responses before it', async t => {
+t.test('CONNECT comes after earlier responses', async t => {
   const user = await newUser()
   const connect = lines('CONNECT a.example:443 HTTP/1.1', 'Host: a.example:443')
   t.strictSame(statuses(await released(await waiting(user, health + connect + GARBAGE))), [200, 200, 400])
 })
 
-t.test('while an instance stops, pipelined requests all have their responses (DESIGN §8)', async t => {
+t.test('during a stop all pipelined requests get their responses (DESIGN §8)', async t => {
   const held = new HeldHashing()
   const stopping = await build(t, { hashing: held })
   await stopping.listen({ port: 0, host: '127.0.0.1' })

@@ -63,7 +63,7 @@ t.test('slow headers and slow bodies end with 408 (DESIGN §3)', { jobs: 10 }, a
       globalErrorOf(t, { statusCode: status, headers, body }, 408, title)
       return t.equal(headers.connection, 'close', 'the connection ends')
     })
-  t.test('while others are served', async t => {
+  t.test('other clients are served meanwhile', async t => {
     t.equal((await fetch(`http://127.0.0.1:${port}/health`)).status, 200)
   })
 })

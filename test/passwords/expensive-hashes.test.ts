@@ -17,7 +17,7 @@ const mostExpensive = (account: number): string =>
 /** Some fifty milliseconds of work. */
 const expensive = (): string => bcrypt.hashSync(PASSWORD, 10)
 
-t.test('the cost of a hash is estimated from its parameters, in units of one of ours', t => {
+t.test('the cost of a hash is estimated from its parameters, relative to a standard hash', t => {
   for (const [encoded, least, most] of [
     [dummyHash(), 1, 1],
     [`$argon2id$v=19$m=12288,t=3,p=1${TAIL}`, 0.9, 1],
@@ -40,7 +40,7 @@ t.test('the cost of a hash is estimated from its parameters, in units of one of 
   t.end()
 })
 
-t.test('ordinary hashes are done while the expensive lane is busy and full', async t => {
+t.test('standard hashes run while the expensive lane is full', async t => {
   const hashing = smallHashing(t)
   const ended: string[] = []
   const slow = [0, 1, 2].map(account =>
@@ -70,7 +70,7 @@ t.test('ordinary hashes are done while the expensive lane is busy and full', asy
   await Promise.all(slow)
 })
 
-t.test('accounts with expensive hashes take turns, and each has few places to wait', async t => {
+t.test('accounts with expensive hashes take turns, and each has few places in the queue', async t => {
   const hashing = smallHashing(t)
   const [attacked, other] = [expensive(), expensive()]
   const ended: string[] = []
@@ -91,7 +91,7 @@ t.test('accounts with expensive hashes take turns, and each has few places to wa
   t.equal(await hashing.verify(PASSWORD, attacked), true, 'and it goes on')
 })
 
-t.test('whoever leaves the queue of an account frees the place', async t => {
+t.test('a cancelled hash frees its place in the queue of the account', async t => {
   const hashing = smallHashing(t)
   const encoded = expensive()
   const clients = times(3, () => new AbortController())
@@ -103,7 +103,7 @@ t.test('whoever leaves the queue of an account frees the place', async t => {
   t.strictSame(await another, ['done'])
 })
 
-t.test('what waits when the service stops is refused in both lanes', async t => {
+t.test('waiting hashes are rejected in both lanes when the service stops', async t => {
   const hashing = smallHashing(t)
   const encoded = expensive()
   const running = hashing.verify(PASSWORD, encoded)
@@ -135,7 +135,7 @@ t.test('scrypt and argon2 use the expensive lane too', async t => {
   await filling
 })
 
-t.test('memory is bounded: one thread for expensive hashes for every four others', t => {
+t.test('memory is bounded: one thread for expensive hashes per four others', t => {
   for (const processes of [1, 2, 64]) {
     const { threads, expensive: lane } = hasherLimits(processes)
     t.equal(lane.threads, Math.max(1, Math.floor(threads / 4)))

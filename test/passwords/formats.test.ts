@@ -49,7 +49,7 @@ const VECTORS: Record<string, readonly [string, string]> = {
 }
 
 for (const [title, [password, encoded]] of Object.entries(VECTORS)) {
-  t.test(`${title}: taken, verified in a thread, to be replaced unless as strong as today`, async t => {
+  t.test(`${title} verifies in a thread, and needs a rehash unless it is as strong as a new one`, async t => {
     t.equal(hashViolation(encoded), null)
     const hashing = smallHashing(t)
     t.equal(await hashing.verify(password, encoded), true)
@@ -105,14 +105,14 @@ const REFUSED: readonly (readonly [string, string])[] = [
   [`$scrypt$ln=18,r=8,p=16${TAIL}`, COSTLY],
 ]
 
-t.test('whatever is of another format, malformed or too costly is refused, and matches nothing', async t => {
+t.test('unknown formats, malformed and too expensive hashes are rejected and never match', async t => {
   for (const [encoded, fault] of REFUSED) {
     t.equal(hashViolation(encoded), fault, encoded.slice(0, 40))
     t.equal(verify({ passwords: ['password'], encoded }), false, `${encoded.slice(0, 40)} in the store`)
   }
 })
 
-t.test('at the bounds they are taken', async t => {
+t.test('parameters at the bounds are accepted', async t => {
   const taken = [
     `$argon2id$v=19$m=262144,t=16,p=16${TAIL}`,
     `$2b$14$${BCRYPT_TAIL}`,
@@ -130,7 +130,7 @@ t.test('at the bounds they are taken', async t => {
   t.equal(verify({ passwords: ['password'], encoded: widest }), true)
 })
 
-t.test('bcrypt takes any password: NUL, and more than 72 bytes', async t => {
+t.test('bcrypt accepts any password: NUL, and more than 72 bytes', async t => {
   const encoded = bcrypt.hashSync('a\0b', 4)
   t.equal(verify({ passwords: ['a\0b'], encoded }), true)
   for (const password of ['a', 'a\0', '\0', 'x'.repeat(128), '\u{1f600}'.repeat(128), '\ud800']) {
@@ -151,7 +151,7 @@ const almost = fc.oneof(
     .map(([ln, r, p]) => `$scrypt$ln=${ln},r=${r},p=${p}${TAIL}`),
 )
 
-t.test('nothing that looks like a hash makes the comparison throw', async t => {
+t.test('malformed hashes never make the comparison throw', async t => {
   const everyCase = () =>
     fc.assert(
       fc.property(almost, fc.string({ unit: 'binary' }), (encoded, password) => {

@@ -8,7 +8,7 @@ import { outcomes, smallHashing, times } from '../support/hashing-threads.ts'
 
 const PASSWORD = 'a pass phrase'
 
-t.test('past the bound of the queue the answer is `overloaded` at once (DESIGN §5)', async t => {
+t.test('a full queue rejects with `overloaded` at once (DESIGN §5)', async t => {
   const hashing = smallHashing(t)
   const encoded = hashSync(PASSWORD)
   const kinds: Record<string, () => Promise<unknown>> = {
@@ -33,7 +33,7 @@ t.test('past the bound of the queue the answer is `overloaded` at once (DESIGN �
   t.match(overloaded, { reason: { status: 503, headers: { 'retry-after': /^\d+$/ } } })
 })
 
-t.test('a password verifies against its own hash alone (DESIGN §4, §5)', async t => {
+t.test('a password matches only its own hash (DESIGN §4, §5)', async t => {
   const hashing = smallHashing(t)
   const long = `${'x'.repeat(127)}y`
   const encoded = await hashing.hash(long)
@@ -49,7 +49,7 @@ t.test('a password verifies against its own hash alone (DESIGN §4, §5)', async
   t.equal(await hashing.verify('a pass\u0000', nul), false, 'not cut at NUL')
 })
 
-t.test('hashes weaker than m = 19 MiB, t = 2, p = 1 are reported, and verify (DESIGN §4)', async t => {
+t.test('hashes weaker than m = 19 MiB, t = 2, p = 1 match and need a rehash (DESIGN §4)', async t => {
   const hashing = smallHashing(t)
   const made = (memoryCost: number, timeCost: number) =>
     hashSync(PASSWORD, { memoryCost, timeCost, parallelism: 1 })
@@ -63,7 +63,7 @@ t.test('hashes weaker than m = 19 MiB, t = 2, p = 1 are reported, and verify (DE
   }
 })
 
-t.test('without an account, the comparison is with a hash like any other (DESIGN §5)', async t => {
+t.test('an unknown account is compared with a standard dummy hash (DESIGN §5)', async t => {
   const [real, unknown] = [await smallHashing(t).hash(PASSWORD), dummyHash()]
   t.strictSame(parseOptions(unknown), parseOptions(real), 'the same parameters')
   const lengths = (encoded: string) => encoded.split('$').map(part => part.length)
@@ -72,7 +72,7 @@ t.test('without an account, the comparison is with a hash like any other (DESIGN
   t.not(dummyHash(), unknown)
 })
 
-t.test('of the list of common passwords nothing stays but the long ones', t => {
+t.test('only long common passwords stay in memory', t => {
   t.equal(isCommon('password1'), true)
   t.equal(isCommon('four hens crossed the moat'), false)
   const loaded = Object.keys(createRequire(import.meta.url).cache)

@@ -54,7 +54,7 @@ const reset = (): void => {
   hashing.begun.length = 0
 }
 
-t.test('while the queue is full, sign-ins are refused before any hash is done (DESIGN §5)', async t => {
+t.test('while the queue is full, sign-ins are rejected before hashing (DESIGN §5)', async t => {
   reset()
   hashing.release()
   const { email } = await signUp(app)
@@ -74,7 +74,7 @@ t.test('while the queue is full, sign-ins are refused before any hash is done (D
   for (const { answered } of taken) t.equal((await answered).status, 200)
 })
 
-t.test('what a client has sent who has gone before its hash is not done', async t => {
+t.test('the request of a client that disconnects before its hash is dropped', async t => {
   reset()
   const [first, second, third] = [freshEmail(), freshEmail(), freshEmail()]
   const done = await post('/account/sign-up', first, 'the first pass phrase')
@@ -101,7 +101,7 @@ t.test('what a client has sent who has gone before its hash is not done', async 
   )
 })
 
-t.test('a sign-up goes on when the one of the same e-mail before it has gone', async t => {
+t.test('a sign-up continues when an earlier one with the same e-mail disconnects', async t => {
   reset()
   const email = freshEmail()
   const busy = await post('/account/sign-up', freshEmail())
@@ -114,7 +114,7 @@ t.test('a sign-up goes on when the one of the same e-mail before it has gone', a
   t.strictSame(hashing.begun, [PASSWORD, 'of who waits'])
 })
 
-t.test('a hash that has begun is finished, and the sign-up with it (DESIGN §7)', async t => {
+t.test('a hash that has started is finished, and so is the sign-up (DESIGN §7)', async t => {
   reset()
   const email = freshEmail()
   const { socket } = await post('/account/sign-up', email)

@@ -12,7 +12,7 @@ const PASSWORD = 'a pass phrase'
 const started: Worker[] = []
 process.on('worker', worker => started.push(worker))
 
-t.test('threads start when there is work, and end when there has been none', async t => {
+t.test('threads start with the first work and end when idle', async t => {
   const before = started.length
   const hashing = smallHashing(t, { threads: 3, maxWaiting: 100, idle: 1 })
   t.equal(started.length, before, 'none for having been made')
@@ -30,7 +30,7 @@ t.test('threads start when there is work, and end when there has been none', asy
   t.ok(started.length > before + threads.length, 'and then start anew')
 })
 
-t.test('what nobody waits for any more is not computed, unless it has begun', async t => {
+t.test('cancelled work is not computed unless it has started', async t => {
   const before = started.length
   const hashing = smallHashing(t)
   const clients = times(3, () => new AbortController())
@@ -52,7 +52,7 @@ t.test('what nobody waits for any more is not computed, unless it has begun', as
   )
 })
 
-t.test('what waits when the service stops is refused, and starts no thread', async t => {
+t.test('waiting work is rejected when the service stops, and starts no thread', async t => {
   const hashing = smallHashing(t)
   const [first, ...waiting] = times(3, () => hashing.hash(PASSWORD))
   const ended = outcomes(waiting)
@@ -65,7 +65,7 @@ t.test('what waits when the service stops is refused, and starts no thread', asy
   t.equal(started.length, before)
 })
 
-t.test('a thread that cannot start fails its hashes alone, and its reason is told', async t => {
+t.test('a thread that cannot start fails only its hashes, and its reason is logged', async t => {
   const failures: unknown[] = []
   const hashing = smallHashing(t, {}, error => failures.push(error))
   process.env.NODE_OPTIONS = '--import=/does/not/exist.mjs'
@@ -80,7 +80,7 @@ t.test('a thread that cannot start fails its hashes alone, and its reason is tol
   t.strictSame(await outcomes([hashing.hash(PASSWORD)]), ['done'], 'the next one tries again')
 })
 
-t.test('threads take compiled code from the cache, as the process does', t => {
+t.test('threads use the compile cache of the process', t => {
   const inThread = "process.stdout.write(String(require('node:module').getCompileCacheDir()))"
   const script = `new (require('node:worker_threads').Worker)(${JSON.stringify(inThread)}, { eval: true })`
   const { NODE_COMPILE_CACHE: _, ...env } = process.env

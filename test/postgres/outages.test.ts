@@ -52,28 +52,31 @@ const isUnavailable = (t: Test, response: LightMyRequestResponse, what: string):
 const statusOnce = async (ask: () => Promise<LightMyRequestResponse>, status: number): Promise<number> =>
   (await until(ask, ({ statusCode }) => statusCode === status, BOUND)).statusCode
 
-t.test('a database that is away is 503 everywhere but for health, and comes back by itself', async t => {
-  const { app, proxy } = await setUp(t)
-  const { email, token } = await signUp(app)
-  t.equal((await account(app, token)).statusCode, 200)
-  proxy.set('refuse')
-  proxy.cut()
-  isUnavailable(t, await signIn(app, email), 'a sign-in, never a wrong password')
-  const payload = { email: freshEmail(), password: PASSWORD }
-  isUnavailable(t, await app.inject({ method: 'POST', url: '/account/sign-up', payload }), 'a sign-up')
-  isUnavailable(t, await app.inject({ url: '/admin/users', headers: asAdmin }), 'a list')
-  t.equal(await statusOnce(() => account(app, token), 503), 503, 'who was remembered is so no longer')
-  t.equal((await app.inject('/ready')).statusCode, 503)
-  t.equal((await app.inject('/health')).statusCode, 200)
-  t.equal((await account(app, 'not.a.token')).statusCode, 401, 'a forgery needs no database')
-  proxy.set('none')
-  t.equal(await statusOnce(() => account(app, token), 200), 200)
-  t.equal(await statusOnce(() => app.inject('/ready'), 200), 200)
-  t.equal((await signIn(app, email)).statusCode, 200)
-})
+t.test(
+  'while the database is down every route but health is 503, and the service recovers by itself',
+  async t => {
+    const { app, proxy } = await setUp(t)
+    const { email, token } = await signUp(app)
+    t.equal((await account(app, token)).statusCode, 200)
+    proxy.set('refuse')
+    proxy.cut()
+    isUnavailable(t, await signIn(app, email), 'a sign-in, never a wrong password')
+    const payload = { email: freshEmail(), password: PASSWORD }
+    isUnavailable(t, await app.inject({ method: 'POST', url: '/account/sign-up', payload }), 'a sign-up')
+    isUnavailable(t, await app.inject({ url: '/admin/users', headers: asAdmin }), 'a list')
+    t.equal(await statusOnce(() => account(app, token), 503), 503, 'who was remembered is so no longer')
+    t.equal((await app.inject('/ready')).statusCode, 503)
+    t.equal((await app.inject('/health')).statusCode, 200)
+    t.equal((await account(app, 'not.a.token')).statusCode, 401, 'a forgery needs no database')
+    proxy.set('none')
+    t.equal(await statusOnce(() => account(app, token), 200), 200)
+    t.equal(await statusOnce(() => app.inject('/ready'), 200), 200)
+    t.equal((await signIn(app, email)).statusCode, 200)
+  },
+)
 
 t.test(
-  'a database that is silent lets nobody in who may have been revoked, and holds nobody for long',
+  'while the database is silent, sessions that may be revoked are rejected, in bounded time',
   async t => {
     const { app, proxy, direct } = await setUp(t)
     const other = await build(t, { env: { DATABASE_URL: direct, LOG_LEVEL: 'silent' } })
@@ -94,7 +97,7 @@ t.test(
   },
 )
 
-t.test('changes that are late are told of in the log', async t => {
+t.test('late invalidations are logged', async t => {
   const log = logCapture()
   const direct = await createDatabase(t)
   const proxy = await createProxy(t, direct)
@@ -109,7 +112,7 @@ t.test('changes that are late are told of in the log', async t => {
   t.match(told(), [{ level: 40 }])
 })
 
-t.test('changes that are late again and again are told of once a minute', async t => {
+t.test('repeatedly late invalidations are logged once a minute', async t => {
   const clock = manualClock()
   const told: string[] = []
   const tell = (message: string) => void told.push(message)
@@ -129,7 +132,7 @@ t.test('changes that are late again and again are told of once a minute', async 
   t.strictSame(passed, [true, false, true, false, true, ...[false, false, true, false].map(is => ({ is }))])
 })
 
-t.test('a network that is slow is told of as late, never as lost, and no change is missed', async t => {
+t.test('a slow network makes invalidations late, never lost, and none is missed', async t => {
   const direct = await createDatabase(t)
   const proxy = await createProxy(t, direct)
   const storage = await openPostgresStorage(proxy.url, 2)
@@ -158,7 +161,7 @@ t.test('a network that is slow is told of as late, never as lost, and no change 
   t.strictSame(told, [{ isListening: true }, { isLate: true }, 'ada', { isLate: false }])
 })
 
-t.test('a sign-up whose answer was lost is 503, and repeated it is one definite answer', async t => {
+t.test('a sign-up whose database response was lost is 503; repeated, it has one definite result', async t => {
   const hashing = new HeldHashing()
   const { app, proxy, direct } = await setUp(t, {}, { hashing })
   const payload = { email: freshEmail(), password: PASSWORD }
@@ -179,23 +182,20 @@ t.test('a sign-up whose answer was lost is 503, and repeated it is one definite 
   t.equal((await signIn(app, payload.email)).statusCode, 200)
 })
 
-t.test(
-  'a database that locks everything is given up by statement, and by whoever waits for a connection',
-  async t => {
-    const { app, direct } = await setUp(t, { DATABASE_CONNECTIONS: '1' })
-    const { email } = await signUp(app)
-    const locker = new pg.Client({ connectionString: direct })
-    await locker.connect()
-    await locker.query('BEGIN; LOCK TABLE users IN ACCESS EXCLUSIVE MODE')
-    const responses = await Promise.all([1, 2, 3].map(() => signIn(app, email)))
-    for (const response of responses) isUnavailable(t, response, 'a sign-in')
-    await locker.query('COMMIT')
-    await locker.end()
-    t.equal(await statusOnce(() => signIn(app, email), 200), 200)
-  },
-)
+t.test('a locked database fails by statement timeout, and by connection timeout', async t => {
+  const { app, direct } = await setUp(t, { DATABASE_CONNECTIONS: '1' })
+  const { email } = await signUp(app)
+  const locker = new pg.Client({ connectionString: direct })
+  await locker.connect()
+  await locker.query('BEGIN; LOCK TABLE users IN ACCESS EXCLUSIVE MODE')
+  const responses = await Promise.all([1, 2, 3].map(() => signIn(app, email)))
+  for (const response of responses) isUnavailable(t, response, 'a sign-in')
+  await locker.query('COMMIT')
+  await locker.end()
+  t.equal(await statusOnce(() => signIn(app, email), 200), 200)
+})
 
-t.test('connections that the server ends cost nobody an answer once they are known to be gone', async t => {
+t.test('connections that the server closed fail no request once that is known', async t => {
   const { app, direct } = await setUp(t)
   const { email, token } = await signUp(app)
   await Promise.all([1, 2, 3, 4].map(() => signIn(app, email)))
@@ -209,25 +209,22 @@ t.test('connections that the server ends cost nobody an answer once they are kno
   }
 })
 
-t.test(
-  'last requests that could not be written are written when the database is back (DESIGN §6)',
-  async t => {
-    const { app, proxy, direct } = await setUp(t)
-    const { id, token } = await signUp(app)
-    const timestamp = async () => (await account(app, token)).json().lastRequestAt
-    const before = await timestamp()
-    proxy.set('refuse')
-    proxy.cut()
-    await sleep(DISTRUST)
-    proxy.set('none')
-    t.equal(await statusOnce(() => account(app, token), 200), 200)
-    const after = await timestamp()
-    t.ok(after > before)
-    await app.close()
-    const [row] = await query(
-      direct,
-      `SELECT at FROM last_requests JOIN users ON key = user_key WHERE id = '${id}'`,
-    )
-    t.equal(Number(row?.at), Date.parse(after))
-  },
-)
+t.test('last requests of an outage are written afterwards (DESIGN §6)', async t => {
+  const { app, proxy, direct } = await setUp(t)
+  const { id, token } = await signUp(app)
+  const timestamp = async () => (await account(app, token)).json().lastRequestAt
+  const before = await timestamp()
+  proxy.set('refuse')
+  proxy.cut()
+  await sleep(DISTRUST)
+  proxy.set('none')
+  t.equal(await statusOnce(() => account(app, token), 200), 200)
+  const after = await timestamp()
+  t.ok(after > before)
+  await app.close()
+  const [row] = await query(
+    direct,
+    `SELECT at FROM last_requests JOIN users ON key = user_key WHERE id = '${id}'`,
+  )
+  t.equal(Number(row?.at), Date.parse(after))
+})

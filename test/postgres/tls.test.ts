@@ -78,7 +78,7 @@ const rejection = async (DATABASE_URL: string): Promise<{ code: number; output: 
 const CONNECTIONS = `SELECT a.query, s.ssl FROM pg_stat_activity a JOIN pg_stat_ssl s USING (pid)
   WHERE a.application_name = 'gatehouse'`
 
-t.test('sslmode=verify-full: every connection is TLS, also the one that listens', { skip }, async t => {
+t.test('sslmode=verify-full encrypts every connection, including LISTEN', { skip }, async t => {
   const { server, authority, urlWith } = await setUp(t)
   const app = await build(t, {
     env: { DATABASE_URL: urlWith({ sslmode: 'verify-full', sslrootcert: authority }) },
@@ -96,7 +96,7 @@ t.test('sslmode=verify-full: every connection is TLS, also the one that listens'
   )
 })
 
-t.test('without the authority, or under another name, nothing starts', { skip }, async t => {
+t.test('a wrong authority or host name prevents the start', { skip }, async t => {
   const { server, authority, urlWith } = await setUp(t)
   const other = await setUp(t, 'db.example')
   const password = new URL(server.url).password
@@ -127,7 +127,7 @@ t.test('without the authority, or under another name, nothing starts', { skip },
   }
 })
 
-t.test('sslmode=no-verify encrypts for whoever answers, disable does not encrypt', { skip }, async t => {
+t.test('sslmode=no-verify encrypts with any server, disable does not encrypt', { skip }, async t => {
   const { server, urlWith } = await setUp(t, 'db.example')
   for (const sslmode of ['no-verify', 'disable', '']) {
     const app = await build(t, { env: { DATABASE_URL: urlWith({ ...(sslmode && { sslmode }) }) } })
@@ -142,7 +142,7 @@ t.test('sslmode=no-verify encrypts for whoever answers, disable does not encrypt
   }
 })
 
-t.test('a server without TLS is refused by whoever asks for it', { skip }, async t => {
+t.test('a server without TLS is rejected when TLS is required', { skip }, async t => {
   const server = await startPostgres()
   t.teardown(() => server.stop())
   const { code, output } = await rejection(`${server.url}?sslmode=verify-full`)

@@ -14,7 +14,7 @@ const EMAIL = 'user@example.com'
 /** Milliseconds until a condition that does not come true counts as failed. */
 const DEADLINE = 10_000
 
-t.test('a user disabled in one process is out of the other within a second (DESIGN §4, §7)', async t => {
+t.test('a user disabled in one process is rejected by the other within a second (DESIGN §4, §7)', async t => {
   const databaseFile = join(temporaryFolder(t), 'test.db')
   const first = await startServer(t, { databaseFile })
   const second = await startServer(t, { databaseFile })
@@ -40,7 +40,7 @@ t.test('a user disabled in one process is out of the other within a second (DESI
   t.equal(await remoteAccountStatus(first, token), 401, 'its old tokens are not')
 })
 
-t.test("a change of the other process is seen in the first one's answers (DESIGN §7)", async t => {
+t.test("a change in one process appears in the other's responses (DESIGN §7)", async t => {
   const databaseFile = join(temporaryFolder(t), 'test.db')
   const first = await startServer(t, { databaseFile })
   const second = await startServer(t, { databaseFile })
@@ -54,7 +54,7 @@ t.test("a change of the other process is seen in the first one's answers (DESIGN
   t.equal(seen.firstName, 'Ada')
 })
 
-t.test('a lock held by another process stalls no read and is no wrong password (DESIGN §7)', async t => {
+t.test('a lock held by another process delays no read and is no wrong password (DESIGN §7)', async t => {
   const databaseFile = join(temporaryFolder(t), 'test.db')
   const server = await startServer(t, { databaseFile })
   const { token } = await remoteSignUp(server, EMAIL)
@@ -85,7 +85,7 @@ t.test('a lock held by another process stalls no read and is no wrong password (
   t.equal((await put({ lastName: 'Lovelace' })).status, 200, 'and so do other writes')
 })
 
-t.test('a lock that is never released ends a write with 503 in the error shape (DESIGN §3)', async t => {
+t.test('a lock that is never released fails a write with 503 in the error shape (DESIGN §3)', async t => {
   const databaseFile = join(temporaryFolder(t), 'test.db')
   const server = await startServer(t, { databaseFile })
   const { token } = await remoteSignUp(server, EMAIL)

@@ -51,7 +51,7 @@ const halfSignUp = async (port: number, email: string) => {
   }
 }
 
-t.test('SIGTERM drains: not ready, still answering, nothing cut off (DESIGN §3, §4)', async t => {
+t.test('SIGTERM drains: not ready, still serving, nothing cut off (DESIGN §3, §4)', async t => {
   const server = await startServer(t, { env: { DRAIN_DELAY: '2s' } })
   t.equal((await post(server, '/account/sign-up')).status, 201)
   t.equal((await get(server, '/ready')).statusCode, 200)
@@ -106,7 +106,7 @@ t.test('a request in flight finishes without a drain delay too', async t => {
   t.equal((await post(again, '/account/sign-in')).status, 200, 'and it is on disk (DESIGN §7)')
 })
 
-t.test('a client that never ends its request does not hold the stop', async t => {
+t.test('a client that never completes its request does not delay the stop', async t => {
   const server = await startServer(t)
   const { socket } = await halfSignUp(server.port, EMAIL)
   t.teardown(() => socket.destroy())
@@ -140,7 +140,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const)
     t.match(results, [{ email: EMAIL, firstName: 'Ada', lastRequestAt: account.lastRequestAt }])
   })
 
-t.test('who stops reading the log holds up nothing (DESIGN §8)', async t => {
+t.test('an unread log does not delay the stop (DESIGN §8)', async t => {
   const server = await startServer(t, { env: { LOG_REQUESTS: 'on' } })
   server.process.stdout?.pause()
   // More than a pipe and the reader's buffer hold: two lines a request.

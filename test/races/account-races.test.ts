@@ -58,7 +58,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
   const tally = (responses: readonly LightMyRequestResponse[]): string =>
     responses.map(({ statusCode }) => statusCode).join(' ')
 
-  t.test('two resets with one token: one of them, and its session alone lives', async t => {
+  t.test('of two resets with one token one succeeds, and only its session is valid', async t => {
     const users = await Promise.all(rounds.map(() => signUp(app)))
     await Promise.all(users.map(({ email }) => forgot(app, email)))
     const faults: string[] = []
@@ -91,7 +91,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.comment(`wins: ${wins}`)
   })
 
-  t.test('a deletion against a change: never a 5xx, and the account is gone', async t => {
+  t.test('deletion concurrent with a change is never a 5xx, and the account is gone', async t => {
     const users = await Promise.all(rounds.map(() => signUp(app)))
     const faults: string[] = []
     const seen = new Map<string, number>()
@@ -110,7 +110,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.comment(Object.fromEntries(seen))
   })
 
-  t.test('a change of the e-mail against a sign-up with it: exactly one has it', async t => {
+  t.test('of an e-mail change and a sign-up with the same e-mail exactly one succeeds', async t => {
     const users = await Promise.all(rounds.map(() => signUp(app)))
     const wanted = rounds.map(() => freshEmail('wanted'))
     await Promise.all(
@@ -145,7 +145,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.comment(Object.fromEntries(seen))
   })
 
-  t.test('a verification against another e-mail by an admin: none is verified but by its own', async t => {
+  t.test("verification concurrent with an admin's e-mail change never verifies the wrong e-mail", async t => {
     const users = await Promise.all(rounds.map(() => signUp(app)))
     const faults: string[] = []
     const seen = new Map<string, number>()
@@ -188,7 +188,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
   }
 
   for (const [name, [status, run]] of Object.entries(CONFIRMED)) {
-    t.test(`${name} against another e-mail by an admin, which ends no session`, async t => {
+    t.test(`${name} concurrent with an admin's e-mail change, which ends no session`, async t => {
       const faults: string[] = []
       for (const round of rounds) {
         const user = await signUp(app)
@@ -202,7 +202,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
       t.strictSame(faults, [])
     })
 
-    t.test(`${name} against a sign-in that hashes the same password anew`, async t => {
+    t.test(`${name} concurrent with a sign-in that rehashes the same password`, async t => {
       const faults: string[] = []
       const { users, accounts } = app.services.storage
       for (const round of rounds) {
@@ -219,7 +219,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     })
   }
 
-  t.test('an import against the deletion of who has the e-mail: there, or created', async t => {
+  t.test("an import concurrent with deletion of the e-mail's user: exists or created", async t => {
     const seen = new Map<string, number>()
     for (const round of rounds) {
       const user = await signUp(app)

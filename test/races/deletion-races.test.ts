@@ -177,7 +177,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
 
   for (const [name, rival] of Object.entries(RIVALS))
     for (const deletes of [true, false])
-      t.test(`${name} against ${deletes ? 'a deletion' : 'a disabling'}`, async t => {
+      t.test(`${name} concurrent with ${deletes ? 'deletion' : 'disabling'}`, async t => {
         const faults: string[] = []
         const seen = new Map<string, number>()
         for (let round = 0; round < ROUNDS; round += AT_ONCE) {

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { memoryLimiter, rateLimit } from '../../src/storage/rate-limits.ts'
 
-t.test('whoever was not heard of for longest is forgotten when there are too many', async t => {
+t.test('the least recently used key is evicted when there are too many', async t => {
   const limit = rateLimit(memoryLimiter({ name: 'limit', points: 10, seconds: 600 }, 3))
   for (const key of ['a', 'b', 'c', 'a', 'd']) await limit.consume(key)
   t.strictSame(await Promise.all(['a', 'b', 'c', 'd'].map(limit.used)), [2, 0, 1, 1])
@@ -13,7 +13,7 @@ t.test('whoever was not heard of for longest is forgotten when there are too man
   t.strictSame(await Promise.all(['a', 'd', 'e'].map(limit.used)), [2, 0, 7], 'what was deleted leaves room')
 })
 
-t.test('as many keys as requests bring take no more memory than the limit has', async t => {
+t.test('many keys take no more memory than the limit allows', async t => {
   const limiter = memoryLimiter({ name: 'limit', points: 10, seconds: 600 }, 100)
   const limit = rateLimit(limiter)
   for (let index = 0; index < 10_000; index += 1) await limit.consume(`key ${index}`)

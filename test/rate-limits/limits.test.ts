@@ -49,7 +49,7 @@ const leftOf = (name: string, { headers }: LightMyRequestResponse): { r: number;
 }
 
 await onEveryEngine(t, async (t, { build }) => {
-  t.test('each answer tells the policy and what is left of it; the refusal, for how long', async t => {
+  t.test('each response has the policy and the remaining requests; a 429 has the wait', async t => {
     const log = logCapture()
     const app = await build(t, { env: ON, rateLimits: limits(SHORT, 2), logStream: log.stream })
     const first = await wrongSignIn(app)
@@ -84,14 +84,14 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await wrongSignIn(app)).statusCode, 401, 'after the time that it was told')
   })
 
-  t.test('of requests at once as many pass as there are left', async t => {
+  t.test('of concurrent requests exactly the remaining number passes', async t => {
     const app = await build(t, { env: ON, rateLimits: limits(LONG, 3), extend: withMailRoute })
     const responses = await statuses(Array.from({ length: 50 }, () => mail(app, '192.0.2.1')))
     t.strictSame(responses.filter(status => status === 200).length, 3)
     t.strictSame(responses.filter(status => status === 429).length, 47)
   })
 
-  t.test('IPv6 counts by /64, an IPv4 address in IPv6 as itself', async t => {
+  t.test('IPv6 counts by /64, an IPv4-mapped address as IPv4', async t => {
     const app = await build(t, { env: ON, rateLimits: limits(LONG, 2), extend: withMailRoute })
     const same = ['2001:db8:0:1::1', '2001:DB8::1:ffff:ffff:ffff:ffff', '2001:0db8:0000:0001:0:0:0:2']
     t.strictSame(await statuses(same.map(ip => mail(app, ip))).then(all => all.sort()), [200, 200, 429])
@@ -100,7 +100,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.strictSame(await statuses(mapped.map(ip => mail(app, ip))).then(all => all.sort()), [200, 200, 429])
   })
 
-  t.test('behind a proxy that is trusted the client counts, and nobody else is believed', async t => {
+  t.test('behind a trusted proxy the client counts, and other forwarded headers are ignored', async t => {
     const env = { ...ON, TRUST_PROXY: '10.0.0.0/8' }
     const app = await build(t, { env, rateLimits: limits(LONG, 1), extend: withMailRoute })
     const from = (client: string) => ({ 'x-forwarded-for': client })
@@ -115,41 +115,44 @@ await onEveryEngine(t, async (t, { build }) => {
     )
   })
 
-  t.test('a request counts once, also with HEAD and a last slash, and other routes do not count', async t => {
-    const app = await build(t, {
-      env: ON,
-      rateLimits: limits(LONG, 9),
-      extend: app => {
-        app.register(
-          async scope => {
-            scope.get('/', { config: { rateLimit: 'mail' } }, async () => ({}))
-          },
-          { prefix: '/test/slash' },
-        )
-      },
-    })
-    const requests = [
-      { url: '/test/slash' },
-      { url: '/test/slash/' },
-      { method: 'HEAD', url: '/test/slash' },
-    ] as const
-    let left = 9
-    for (const request of requests) {
-      left -= 1
-      t.equal(leftOf('mail', await app.inject(request)).r, left, JSON.stringify(request))
-    }
-    const { token } = await signUp(app)
-    for (const response of [
-      await app.inject('/health'),
-      await app.inject({ url: '/account', headers: bearer(token) }),
-      await app.inject({ url: '/admin/users', headers: asAdmin }),
-    ]) {
-      t.equal(response.statusCode, 200)
-      t.notOk(response.headers.ratelimit)
-    }
-  })
+  t.test(
+    'a request counts once, with HEAD and a trailing slash too, and other routes do not count',
+    async t => {
+      const app = await build(t, {
+        env: ON,
+        rateLimits: limits(LONG, 9),
+        extend: app => {
+          app.register(
+            async scope => {
+              scope.get('/', { config: { rateLimit: 'mail' } }, async () => ({}))
+            },
+            { prefix: '/test/slash' },
+          )
+        },
+      })
+      const requests = [
+        { url: '/test/slash' },
+        { url: '/test/slash/' },
+        { method: 'HEAD', url: '/test/slash' },
+      ] as const
+      let left = 9
+      for (const request of requests) {
+        left -= 1
+        t.equal(leftOf('mail', await app.inject(request)).r, left, JSON.stringify(request))
+      }
+      const { token } = await signUp(app)
+      for (const response of [
+        await app.inject('/health'),
+        await app.inject({ url: '/account', headers: bearer(token) }),
+        await app.inject({ url: '/admin/users', headers: asAdmin }),
+      ]) {
+        t.equal(response.statusCode, 200)
+        t.notOk(response.headers.ratelimit)
+      }
+    },
+  )
 
-  t.test('RATE_LIMIT=off counts nothing', async t => {
+  t.test('RATE_LIMIT=off disables counting', async t => {
     const app = await build(t, { env: { RATE_LIMIT: 'off' }, rateLimits: limits(LONG, 1) })
     for (let time = 0; time < 3; time += 1) {
       const { statusCode, headers } = await wrongSignIn(app)
@@ -162,7 +165,7 @@ await onEveryEngine(t, async (t, { build }) => {
 const onPostgres = async (t: Test, DATABASE_URL: string, points: number): Promise<FastifyInstance> =>
   build(t, { env: { ...ON, DATABASE_URL }, rateLimits: limits(LONG, points), extend: withMailRoute })
 
-t.test('instances on one PostgreSQL count together', async t => {
+t.test('instances on one PostgreSQL share counts', async t => {
   const url = await createDatabase(t)
   const [one, other] = [await onPostgres(t, url, 10), await onPostgres(t, url, 10)]
   const responses = await statuses(
@@ -171,7 +174,7 @@ t.test('instances on one PostgreSQL count together', async t => {
   t.equal(responses.filter(status => status === 200).length, 10)
 })
 
-t.test('while PostgreSQL does not answer, an instance counts by itself, and soon', async t => {
+t.test('while PostgreSQL does not respond, an instance counts by itself, without a long wait', async t => {
   const proxy = await createProxy(t, await createDatabase(t))
   const app = await onPostgres(t, proxy.url, 2)
   t.teardown(() => {

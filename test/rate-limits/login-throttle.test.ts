@@ -62,37 +62,34 @@ const exhaust = async (guess: () => Promise<LightMyRequestResponse>) => {
 }
 
 await onEveryEngine(t, async (t, { build, newDatabase }) => {
-  t.test(
-    'each further failure makes the next one wait twice as long; the right password ends it',
-    async t => {
-      const hashing = {
-        hash: async () => dummyHash(),
-        verify: async (password: string) => password === PASSWORD,
-        close: async () => undefined,
-      }
-      const app = await build(t, {
-        ...guessing({ free: 1, memory: 60, firstWait: 2, longestWait: 3 }),
-        hashing,
-      })
-      const { email } = await signUp(app)
-      const guess = () => signIn(app, email, WRONG)
-      const waits: number[] = []
-      for (let round = 0; round < 3; round += 1) {
-        const { statuses, rejected } = await exhaust(guess)
-        t.strictSame(statuses, round === 0 ? [401, 401] : [401], 'free ones first, then one after each wait')
-        t.equal(globalErrorOf(t, rejected, 429), 'Too many requests')
-        const wait = Number(rejected.headers['retry-after'])
-        waits.push(wait)
-        t.equal((await signIn(app, email)).statusCode, 429, 'the right password waits too')
-        await sleep(wait * 1_000)
-      }
-      t.strictSame(waits, [2, 3, 3], 'twice as long, up to the longest')
-      t.equal((await signIn(app, email)).statusCode, 200)
-      t.strictSame((await exhaust(guess)).statuses, [401, 401], 'then as if nothing had been')
-    },
-  )
+  t.test('each failure doubles the wait, and the correct password resets it', async t => {
+    const hashing = {
+      hash: async () => dummyHash(),
+      verify: async (password: string) => password === PASSWORD,
+      close: async () => undefined,
+    }
+    const app = await build(t, {
+      ...guessing({ free: 1, memory: 60, firstWait: 2, longestWait: 3 }),
+      hashing,
+    })
+    const { email } = await signUp(app)
+    const guess = () => signIn(app, email, WRONG)
+    const waits: number[] = []
+    for (let round = 0; round < 3; round += 1) {
+      const { statuses, rejected } = await exhaust(guess)
+      t.strictSame(statuses, round === 0 ? [401, 401] : [401], 'free ones first, then one after each wait')
+      t.equal(globalErrorOf(t, rejected, 429), 'Too many requests')
+      const wait = Number(rejected.headers['retry-after'])
+      waits.push(wait)
+      t.equal((await signIn(app, email)).statusCode, 429, 'the right password waits too')
+      await sleep(wait * 1_000)
+    }
+    t.strictSame(waits, [2, 3, 3], 'twice as long, up to the longest')
+    t.equal((await signIn(app, email)).statusCode, 200)
+    t.strictSame((await exhaust(guess)).statuses, [401, 401], 'then as if nothing had been')
+  })
 
-  t.test('being refused tells nothing: unknown, wrong and disabled are the same', async t => {
+  t.test('throttling reveals nothing: unknown, wrong and disabled accounts behave the same', async t => {
     const app = await build(t, guessing(LONG))
     const { email } = await signUp(app)
     const disabled = await signUp(app)
@@ -116,7 +113,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.strictSame(seen[2], seen[0])
   })
 
-  t.test('one account has one count, however its e-mail is written, and no other account waits', async t => {
+  t.test('an account has one count for every spelling of its e-mail, and others do not wait', async t => {
     const app = await build(t, guessing(LONG))
     const { email } = await signUp(app)
     const other = await signUp(app)
@@ -125,7 +122,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.equal((await signIn(app, other.email)).statusCode, 200)
   })
 
-  t.test('nobody who is signed in waits for what strangers try', async t => {
+  t.test("signed-in users are not throttled by other clients' attempts", async t => {
     const app = await build(t, guessing(LONG))
     const { email, token } = await signUp(app)
     const otherUser = await signUp(app)
@@ -136,7 +133,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.equal((await changePassword(app, token, PASSWORD)).statusCode, 200)
   })
 
-  t.test('a stolen session cannot try passwords without end, whatever route it takes', async t => {
+  t.test('a stolen session cannot try passwords without end, over any route', async t => {
     const app = await build(t, guessing(LONG))
     const { email, token } = await signUp(app)
     const { statuses, rejected } = await exhaust(() => changePassword(app, token, WRONG))
@@ -148,7 +145,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.equal((await app.inject({ url: '/account', headers: bearer(token) })).statusCode, 200)
   })
 
-  t.test('a hundred guesses at once, on two instances, are no more than one after the other', async t => {
+  t.test('a hundred concurrent guesses on two instances pass no more than sequential ones', async t => {
     const env = { ...guessing(LONG).env, DATABASE_URL: await newDatabase(t) }
     const apps = [await build(t, { ...guessing(LONG), env }), await build(t, { ...guessing(LONG), env })]
     const email = freshEmail()
@@ -163,7 +160,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.strictSame(counts, shared ? [3, 97] : [6, 94])
   })
 
-  t.test('what was not compared was no guess', async t => {
+  t.test('attempts that were not compared do not count', async t => {
     let busy = true
     const hash = async (): Promise<never> => {
       throw new ServiceError('overloaded')
@@ -183,7 +180,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.equal((await signIn(app, email, WRONG)).statusCode, 429, 'but what had to wait counts, compared or not')
   })
 
-  t.test('no e-mail is kept by which is counted', async t => {
+  t.test('no e-mail is stored as a counting key', async t => {
     const DATABASE_URL = await newDatabase(t)
     if (!DATABASE_URL.startsWith('postgres')) return
     const app = await build(t, { ...guessing(LONG), env: { RATE_LIMIT: 'on', DATABASE_URL } })

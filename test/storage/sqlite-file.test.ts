@@ -209,29 +209,26 @@ for (const { name, make, repair, says } of FAULTS)
     t.equal(errors().length, 1)
   })
 
-t.test(
-  'sqlite file: a link from the start, and a path relative to the folder, are nothing wrong',
-  async t => {
-    const folder = temporaryFolder(t)
-    mkdirSync(join(folder, 'real'))
-    symlinkSync(join(folder, 'real'), join(folder, 'linked-folder'))
-    symlinkSync(join(folder, 'real', 'test.db'), join(folder, 'linked.db'))
-    const paths = ['real/test.db', 'linked.db', 'linked-folder/test.db']
-    let token: string | undefined
-    for (const path of paths) {
-      const url = `sqlite:${relative(process.cwd(), join(folder, path))}`
-      const app = await build(t, { env: { DATABASE_URL: url } })
-      token ??= (await signUp(app)).token
-      t.equal((await rename(app, token, path)).statusCode, 200, path)
-      // Long enough for both watches.
-      await new Promise(resolve => setTimeout(resolve, 600))
-      t.equal(await ready(app), 200, path)
-      await app.close()
-    }
-  },
-)
+t.test('sqlite file: a symbolic link and a relative path are accepted', async t => {
+  const folder = temporaryFolder(t)
+  mkdirSync(join(folder, 'real'))
+  symlinkSync(join(folder, 'real'), join(folder, 'linked-folder'))
+  symlinkSync(join(folder, 'real', 'test.db'), join(folder, 'linked.db'))
+  const paths = ['real/test.db', 'linked.db', 'linked-folder/test.db']
+  let token: string | undefined
+  for (const path of paths) {
+    const url = `sqlite:${relative(process.cwd(), join(folder, path))}`
+    const app = await build(t, { env: { DATABASE_URL: url } })
+    token ??= (await signUp(app)).token
+    t.equal((await rename(app, token, path)).statusCode, 200, path)
+    // Long enough for both watches.
+    await new Promise(resolve => setTimeout(resolve, 600))
+    t.equal(await ready(app), 200, path)
+    await app.close()
+  }
+})
 
-t.test('sqlite file: what was acknowledged from a log that is gone is in the database', async t => {
+t.test('sqlite file: acknowledged writes of a removed log are in the database', async t => {
   for (const what of ['the log deleted', 'moved away', 'its folder moved'] as const) {
     const { file, app } = await setUp(t)
     const { token } = await signUp(app)
@@ -256,7 +253,7 @@ t.test('sqlite file: what was acknowledged from a log that is gone is in the dat
   }
 })
 
-t.test('sqlite file: checkpoints and writes by other processes are not taken for a replacement', async t => {
+t.test('sqlite file: checkpoints and writes by other processes are not a replacement', async t => {
   const { file, app, errors } = await setUp(t)
   const { token } = await signUp(app)
   const elsewhere = (sql: string) =>
@@ -283,7 +280,7 @@ t.test('sqlite file: checkpoints and writes by other processes are not taken for
   t.strictSame(errors(), [])
 })
 
-t.test('sqlite file: a log that belongs to another database is refused at the start', async t => {
+t.test('sqlite file: a log of another database is rejected at the start', async t => {
   const folder = temporaryFolder(t)
   const [file, spare] = [join(folder, 'test.db'), join(folder, 'spare.db')]
   await anotherDatabase(spare)

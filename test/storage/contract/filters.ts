@@ -68,7 +68,7 @@ const filterOf = (users: readonly User[]): fc.Arbitrary<UserFilter> => {
 }
 
 export const filters: Part = async (t, open) => {
-  t.test('later and earlier are strictly so, and who made no request is earlier alone', async t => {
+  t.test('timestamp bounds are exclusive, and users without a request match only "before"', async t => {
     const storage = await open(t)
     const added = await forEach([0, 1, 2, 3], index => add(storage, { createdAt: NOW + index }))
     const [early, , late] = added
@@ -97,7 +97,7 @@ export const filters: Part = async (t, open) => {
     t.strictSame(await found({ lastRequestAfter: 0, lastRequestBefore: at + 1 }), [0])
   })
 
-  t.test('random combinations, in every order and on pages of any length', async t => {
+  t.test('random combinations agree with the model, in every order and page size', async t => {
     const seed = Date.now()
     const storage = await open(t)
     const users = await addPeople(storage, seed)

@@ -22,7 +22,7 @@ export const sessions: Part = async (t, open) => {
   const idsOf = async (userId: string, now = NOW, idleSince = 0, limit = LIMIT): Promise<string[]> =>
     (await storage.sessions.list(userId, now, idleSince, limit)).map(({ id }) => id)
 
-  t.test('a list has the living sessions of one user, newest first, as they were opened', async t => {
+  t.test('a list has the valid sessions of one user, newest first, unchanged', async t => {
     const { user, session } = await add(storage)
     await add(storage)
     const more = await openMore(storage, user.id, user.passwordHash, 3)
@@ -41,7 +41,7 @@ export const sessions: Part = async (t, open) => {
     t.strictSame(await idsOf(uuidv7()), [])
   })
 
-  t.test('a session is ended by its user alone, once', async t => {
+  t.test('a session is ended only by its user, once', async t => {
     const { user, session } = await add(storage)
     const otherUser = await add(storage)
     t.equal(await storage.sessions.end(session.id, eventOf(otherUser.user.id)), 'sessionNotFound')
@@ -52,7 +52,7 @@ export const sessions: Part = async (t, open) => {
     t.ok(await storage.sessions.find(otherUser.session.id))
   })
 
-  t.test('all sessions of a user are ended, but for one', async t => {
+  t.test('all sessions of a user are ended, except one', async t => {
     const { user, session } = await add(storage)
     const otherUser = await add(storage)
     await openMore(storage, user.id, user.passwordHash, 5)
@@ -70,7 +70,7 @@ export const sessions: Part = async (t, open) => {
     t.strictSame(await idsOf(otherUser.user.id), [otherUser.session.id])
   })
 
-  t.test('another password leaves one session, and needs the verified one and an enabled user', async t => {
+  t.test('a new password leaves one session, and requires the verified one and an enabled user', async t => {
     const { user, session } = await add(storage)
     const fresh = sessionOf(user.id, { createdAt: NOW + 9 })
     t.equal(
@@ -110,7 +110,7 @@ export const sessions: Part = async (t, open) => {
   })
 
   t.test(
-    'whatever ends a session is told here before its promise resolves, and elsewhere within a second',
+    'every end of a session is notified here before its promise resolves, and elsewhere within a second',
     async t => {
       const [here, there] = [await open(t), await open(t)]
       const ends: Record<string, (userId: string, hash: string, id: string) => Promise<unknown>> = {
