@@ -116,7 +116,7 @@ t.test('what is not HTTP is at debug', async t => {
   socket.on('error', () => undefined)
   socket.write('not http\r\n\r\n')
   socket.resume()
-  const isRefusal = ({ msg }: Record<string, unknown>) => String(msg).startsWith('not HTTP')
+  const isRefusal = ({ msg }: Record<string, unknown>) => String(msg).startsWith('malformed HTTP')
   const lines = await until(
     () => log.records().slice(before).filter(isRefusal),
     found => found.length > 0,
