@@ -76,11 +76,9 @@ export const Session = Type.Object(
   { title: 'Session' },
 )
 
-/** What is done about it comes by mail. */
+/** The response to a request whose result is mailed. */
 export const Accepted = Type.Object({ status: Type.Literal('accepted') })
 export const ACCEPTED = { status: 'accepted' } as const
-/** Newline-delimited JSON, for bodies and responses of any length. */
-export const NDJSON = 'application/x-ndjson'
 
 /** The body of every error (§7.1). */
 export const ErrorBody = Type.Object(

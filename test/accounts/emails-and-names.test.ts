@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { OPERATOR } from '../../src/audit-log/event.ts'
-import { emailFaults, nameFaults, newEmailFaults } from '../../src/validation/formats.ts'
+import { emailViolations, nameViolations, newEmailViolations } from '../../src/validation/formats.ts'
 import { call, changeEmail, forgot } from '../support/account-routes.ts'
 import { postUser } from '../support/admin-routes.ts'
 import { asAdmin, bearer, freshEmail, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'
@@ -69,14 +69,14 @@ const EMAILS = [
 t.test('each reason to reject an e-mail has its own message', t => {
   for (const [message, emails] of Object.entries(NO_EMAILS))
     for (const email of emails)
-      for (const faults of [emailFaults, newEmailFaults])
+      for (const faults of [emailViolations, newEmailViolations])
         t.strictSame(faults(email), [message], JSON.stringify(email))
   for (const [message, emails] of Object.entries(UNDELIVERABLE))
     for (const email of emails) {
-      t.strictSame(newEmailFaults(email), [message], email)
-      t.strictSame(emailFaults(email), [], `${email} of an account that is there`)
+      t.strictSame(newEmailViolations(email), [message], email)
+      t.strictSame(emailViolations(email), [], `${email} of an account that is there`)
     }
-  for (const email of EMAILS) t.strictSame(newEmailFaults(email), [], email)
+  for (const email of EMAILS) t.strictSame(newEmailViolations(email), [], email)
   t.end()
 })
 
@@ -91,7 +91,7 @@ t.test('an accepted e-mail is a path that SMTP can carry (RFC 5321 §4.5.3.1)', 
   )
   fc.assert(
     fc.property(almost, email => {
-      if (newEmailFaults(email).length > 0) return true
+      if (newEmailViolations(email).length > 0) return true
       const [local = '', domain = '', ...more] = email.split('@')
       const labels = domain.split('.')
       return (
@@ -173,16 +173,16 @@ const NAMES = [
 
 t.test('each reason to reject a name has its own message', t => {
   for (const [message, names] of Object.entries(NO_NAMES))
-    for (const name of names) t.strictSame(nameFaults(name), [message], encodeURIComponent(name))
-  for (const name of NAMES) t.strictSame(nameFaults(name), [], encodeURIComponent(name))
-  t.strictSame(nameFaults('\u202e\n'), [CONTROL, DIRECTION, UNSEEN])
+    for (const name of names) t.strictSame(nameViolations(name), [message], encodeURIComponent(name))
+  for (const name of NAMES) t.strictSame(nameViolations(name), [], encodeURIComponent(name))
+  t.strictSame(nameViolations('\u202e\n'), [CONTROL, DIRECTION, UNSEEN])
   const letters = fc.string({
     unit: fc.constantFrom('a', 'é', 'א', '字', '🦊', '\u200d', ' ', '\u0301'),
     minLength: 1,
   })
-  fc.assert(fc.property(letters, name => nameFaults(`x${name}`).length === 0))
+  fc.assert(fc.property(letters, name => nameViolations(`x${name}`).length === 0))
   const bad = fc.constantFrom('\u202e', '\u2066', '\n', '\u0007', '\u2028')
-  fc.assert(fc.property(letters, bad, letters, (...parts) => nameFaults(parts.join('')).length > 0))
+  fc.assert(fc.property(letters, bad, letters, (...parts) => nameViolations(parts.join('')).length > 0))
   t.end()
 })
 

@@ -159,7 +159,7 @@ await onEveryEngine(t, async (t, { build }) => {
       errorsAt(t, response, 400, TIMESTAMPS, JSON.stringify(timestamp))
     }
     t.strictSame((await get({ createdAfter: 'yesterday' })).json(), {
-      errors: { createdAfter: ['must be a moment such as 2026-01-31T09:30:00Z, with its time zone'] },
+      errors: { createdAfter: ['must be a timestamp with a time zone, such as 2026-01-31T09:30:00Z'] },
     })
     const url = `/admin/users?createdAfter=${createdAt(0)}&createdAfter=${createdAt(0)}`
     errorsAt(t, await app.inject({ url, headers: asAdmin }), 400, ['createdAfter'], 'twice')

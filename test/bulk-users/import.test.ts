@@ -58,15 +58,15 @@ const HOSTILE: readonly (readonly [string | Buffer, Record<string, string[]>])[]
   ['{"email":"a@example.com","id":"7"}', { id: ['must be a valid id'] }],
   [
     '{"email":"a@example.com","createdAt":"yesterday"}',
-    { createdAt: ['must be a moment such as 2026-01-31T09:30:00Z, with its time zone'] },
+    { createdAt: ['must be a timestamp with a time zone, such as 2026-01-31T09:30:00Z'] },
   ],
   [
     '{"email":"a@example.com","createdAt":"2016-12-31T23:59:60Z"}',
-    { createdAt: ['must be a moment such as 2026-01-31T09:30:00Z, with its time zone'] },
+    { createdAt: ['must be a timestamp with a time zone, such as 2026-01-31T09:30:00Z'] },
   ],
   [
     '{"email":"a@example.com","createdAt":"0000-01-01T00:00:00+23:00"}',
-    { createdAt: ['must be a moment such as 2026-01-31T09:30:00Z, with its time zone'] },
+    { createdAt: ['must be a timestamp with a time zone, such as 2026-01-31T09:30:00Z'] },
   ],
   ['{"email":"a@example.com","updatedAt":1}', { updatedAt: ['must be string'] }],
   [

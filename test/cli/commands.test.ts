@@ -233,7 +233,7 @@ t.test('events rejects what GET /admin/events rejects', async t => {
   const service = await start(t, `sqlite:${join(temporaryFolder(t), 'test.db')}`)
   const faults: [args: string[], sentence: RegExp][] = [
     [['--type', 'user.eaten'], /^--type must be one of user\.created, /m],
-    [['--after', 'yesterday'], /^--after must be a moment such as 2026-/m],
+    [['--after', 'yesterday'], /^--after must be a timestamp with a time zone, such as 2026-/m],
     [['--cursor', 'nonsense'], /^The cursor is not a cursor of this list$/m],
   ]
   const ended = await Promise.all(faults.map(([args]) => service.cli('events', ...args)))

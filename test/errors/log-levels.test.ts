@@ -116,7 +116,7 @@ t.test('malformed HTTP is at debug', async t => {
   socket.on('error', () => undefined)
   socket.write('not http\r\n\r\n')
   socket.resume()
-  const isRejection = ({ msg }: Record<string, unknown>) => String(msg).startsWith('not HTTP')
+  const isRejection = ({ msg }: Record<string, unknown>) => String(msg).startsWith('malformed HTTP')
   const lines = await until(
     () => log.records().slice(before).filter(isRejection),
     found => found.length > 0,

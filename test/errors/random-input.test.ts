@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import type { InjectOptions, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
-import { nameFaults } from '../../src/validation/formats.ts'
+import { nameViolations } from '../../src/validation/formats.ts'
 import { asAdmin, bearer, freshEmail, PASSWORD, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { headerText, jsonBody, query, rawBody } from '../support/hostile-input.ts'
@@ -153,7 +153,7 @@ await onEveryEngine(t, async (t, { build }) => {
 
   const names = fc
     .string({ unit: 'binary', minLength: 1, maxLength: 128 })
-    .filter(name => !name.includes('\u0000') && name.trim() === name && nameFaults(name).length === 0)
+    .filter(name => !name.includes('\u0000') && name.trim() === name && nameViolations(name).length === 0)
 
   t.test('any name is returned byte for byte (DESIGN §4)', async t => {
     const user = await signUp(app)
