@@ -143,7 +143,11 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     if (rival.token === undefined) return { user, token: '' }
     const { storage, clock } = app.services
     const { token, stored } = newEmailToken(rival.token, user.id, user.email, clock())
-    await storage.emailTokens.add(stored, newEvent('user.changed', anonymous(null), user.id, clock()), null)
+    await storage.emailTokens.add(
+      stored,
+      newEvent('user.changed', anonymous(null), user.id, clock(), { fields: [] }),
+      null,
+    )
     return { user, token }
   }
 
