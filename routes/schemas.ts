@@ -3,6 +3,7 @@ import { Type } from '@sinclair/typebox'
 import {
   ACTOR_TYPES,
   type Actor,
+  DETAIL_PROPERTIES,
   EVENT_TYPES,
   type EventDetails,
   type EventType,
@@ -128,11 +129,7 @@ export const AuditEvent = Type.Object(
     ip: NullableText,
     details: Type.Unsafe<EventDetails | null>({
       type: ['object', 'null'],
-      properties: {
-        fields: { type: 'array', items: { type: 'string' }, description: 'What of the user has changed' },
-        session: { type: 'string', description: 'The session that is meant' },
-        except: { type: 'string', description: 'The session that is not meant' },
-      },
+      properties: DETAIL_PROPERTIES,
     }),
   },
   { title: 'AuditEvent' },

@@ -65,7 +65,11 @@ const addExpired = async (app: FastifyInstance, count: number): Promise<string> 
   )
   await Promise.all(
     sessions.map(session =>
-      storage.sessions.open(session, null, newEvent('user.signed-in', OPERATOR, id, clock())),
+      storage.sessions.open(
+        session,
+        null,
+        newEvent('user.signed-in', OPERATOR, id, clock(), { session: session.id }),
+      ),
     ),
   )
   return id

@@ -34,7 +34,7 @@ await onEveryEngine(t, async (t, { build }) => {
     const user = await signUp(app)
     const email = freshEmail('new')
     t.equal((await ask(user.token, email)).statusCode, 202)
-    return { ...user, newEmail: email, change: await mails.token(email, 'newEmail') }
+    return { ...user, newEmail: email, change: await mails.token(email, 'emailChange') }
   }
 
   t.test('nothing changes until the new address is confirmed', async t => {
@@ -48,7 +48,7 @@ await onEveryEngine(t, async (t, { build }) => {
     })
     t.equal(response.statusCode, 202)
     t.strictSame(response.json(), { status: 'accepted' })
-    const token = await mails.token(email, 'newEmail')
+    const token = await mails.token(email, 'emailChange')
     const [told] = await mails.to(user.email, 'emailChangeRequested')
     t.match(told?.text, email, 'the old address is told at once')
     t.notOk(told && hasToken(told), 'and cannot confirm the new one')
@@ -68,7 +68,7 @@ await onEveryEngine(t, async (t, { build }) => {
     const [changed] = await mails.to(user.email, 'emailChanged')
     t.notOk(changed && hasToken(changed))
     t.match((await signUp(app, { email: user.email })).email, user.email, 'the old address is free')
-    t.strictSame(await mails.final(email), [SUBJECT.newEmail])
+    t.strictSame(await mails.final(email), [SUBJECT.emailChange])
     t.strictSame(
       (await mails.final(user.email)).sort(),
       [SUBJECT.verification, SUBJECT.verification, SUBJECT.emailChangeRequested, SUBJECT.emailChanged].sort(),
@@ -163,7 +163,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await ask(user.token, second)).statusCode, 202)
     t.equal((await forgot(app, user.email)).statusCode, 202)
     const forReset = await mails.token(user.email, 'passwordReset')
-    t.equal((await verify(app, await mails.token(second, 'newEmail'))).statusCode, 200)
+    t.equal((await verify(app, await mails.token(second, 'emailChange'))).statusCode, 200)
     for (const token of [user.change, verification]) errorsOf(t, await verify(app, token), 400, 'changed')
     errorsOf(t, await reset(app, forReset, OTHER_PASSWORD), 400, 'changed')
     for (const changes of [{ disabled: true }, { email: freshEmail() }]) {
@@ -183,7 +183,7 @@ await onEveryEngine(t, async (t, { build }) => {
       const user = await signUp(app)
       const email = freshEmail()
       await changeEmail(app, user.token, { email, password: PASSWORD })
-      const token = await mails.token(email, 'newEmail')
+      const token = await mails.token(email, 'emailChange')
       clock.advance(wait)
       t.equal((await verify(app, token)).statusCode, status)
     }
@@ -204,7 +204,7 @@ await onEveryEngine(t, async (t, { build }) => {
     clock.advance(HOUR)
     t.equal((await change(later)).statusCode, 202)
     t.strictSame(await mails.final(spared), [])
-    t.strictSame(await mails.final(later), [SUBJECT.newEmail])
+    t.strictSame(await mails.final(later), [SUBJECT.emailChange])
     t.equal((await mails.final(user.email)).filter(each => each === SUBJECT.emailChangeRequested).length, 6)
   })
 

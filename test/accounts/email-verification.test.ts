@@ -120,7 +120,7 @@ await onEveryEngine(t, async (t, { build }) => {
     const wanted = freshEmail()
     const payload = { email: wanted, password: PASSWORD }
     await call(app, 'PUT', '/account/email', payload, bearer(changing.token))
-    const changeToken = await mails.token(wanted, 'newEmail')
+    const changeToken = await mails.token(wanted, 'emailChange')
     t.equal((await look('HEAD', changeToken, {})).statusCode, 303, 'as long as it can be used')
     await signUp(app, { email: wanted })
     await same(changeToken, 409, 'for an address that is taken')

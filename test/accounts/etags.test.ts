@@ -84,7 +84,7 @@ await onEveryEngine(t, async (t, { build }) => {
       'a sign-in again': () => signedIn(),
       'a wish for another e-mail': () => send('PUT', '/account/email', { password: PASSWORD, email: moved }),
       'another e-mail': async () => {
-        const wanted = await mails.token(moved, 'newEmail')
+        const wanted = await mails.token(moved, 'emailChange')
         email = moved
         return send('POST', '/account/verify-email', { token: wanted })
       },

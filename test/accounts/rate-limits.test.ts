@@ -84,7 +84,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
     await mails.final(user.email)
     const kinds = (await mails.all()).map(({ subject }) => subject)
-    t.equal(kinds.filter(kind => kind === SUBJECT.newEmail).length, 5)
+    t.equal(kinds.filter(kind => kind === SUBJECT.emailChange).length, 5)
     t.equal(kinds.filter(kind => kind === SUBJECT.emailChangeRequested).length, 5)
   })
 

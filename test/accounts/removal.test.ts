@@ -100,7 +100,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     await changeEmail(app, user.token, { email: newEmail, password: PASSWORD })
     await forgot(app, user.email)
     const verification = await mails.token(user.email, 'verification')
-    const change = await mails.token(newEmail, 'newEmail')
+    const change = await mails.token(newEmail, 'emailChange')
     const forReset = await mails.token(user.email, 'passwordReset')
     await remove(app, user.token, { password: PASSWORD })
     const anew = await signUp(app, { email: user.email })
@@ -122,7 +122,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     await forgot(app, user.email)
     const secrets = [
       await mails.token(user.email, 'verification'),
-      await mails.token(newEmail, 'newEmail'),
+      await mails.token(newEmail, 'emailChange'),
       await mails.token(user.email, 'passwordReset'),
       user.token,
       PASSWORD,
@@ -160,7 +160,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     const user = await signUp(app)
     const email = freshEmail('canary')
     for (const password of [NEW, PASSWORD]) await changeEmail(app, user.token, { email, password })
-    const change = await mailbox(app).token(email, 'newEmail')
+    const change = await mailbox(app).token(email, 'emailChange')
     for (const password of [NEW, PASSWORD]) await remove(app, user.token, { password })
     await app.close()
     t.ok(log.records().length > 5)

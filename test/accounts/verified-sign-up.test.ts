@@ -124,7 +124,7 @@ await onEveryEngine(t, async (t, { build }) => {
     const wrong = await changeEmail(app, user.token, { email: other.email, password: NEW })
     errorsAt(t, wrong, 400, ['password'])
     t.match(await accountOf(app, user.token), { email: user.email })
-    t.equal((await verify(app, await mails.token(free, 'newEmail'))).statusCode, 200)
+    t.equal((await verify(app, await mails.token(free, 'emailChange'))).statusCode, 200)
     t.match((await signIn(app, free)).json(), { user: { id: user.id } })
   })
 

@@ -2,7 +2,7 @@
 import bcrypt from 'bcryptjs'
 import type { LightMyRequestResponse } from 'fastify'
 import t from 'tap'
-import type { Mails } from '../../src/accounts/mails.ts'
+import type { AccountMails } from '../../src/accounts/mails.ts'
 import { allEvents, behindProxy, CLIENT, deleteUser, getEvents, PROXY } from '../support/admin-routes.ts'
 import { ADMIN_KEY, asAdmin, bearer, freshEmail, manualClock, PASSWORD, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
@@ -41,12 +41,12 @@ await onEveryEngine(t, async (t, { build }) => {
       const { email, password } = user
       return enter(await send('POST', '/account/sign-in', { email, password }))
     }
-    const mailed = async (to: string | undefined, kind: keyof Mails) => {
+    const mailed = async (to: string | undefined, kind: keyof AccountMails) => {
       const token = await mails.token(String(to), kind)
       secrets.add(token)
       return token
     }
-    const verify = async (to: string | undefined, kind: keyof Mails) =>
+    const verify = async (to: string | undefined, kind: keyof AccountMails) =>
       send('POST', '/account/verify-email', { token: await mailed(to, kind) })
     const first = async () => {
       const response = await app.inject({ url: '/account/sessions', headers: bearer(user.token) })
@@ -67,7 +67,7 @@ await onEveryEngine(t, async (t, { build }) => {
         'email.change-requested',
         () => mine('PUT', '/account/email', { email: moved, password: PASSWORD }),
       ],
-      ['the link of a new e-mail', 'email.changed', () => verify(moved, 'newEmail')],
+      ['the link of a new e-mail', 'email.changed', () => verify(moved, 'emailChange')],
       [
         'PUT /account/password',
         'password.changed',

@@ -54,7 +54,7 @@ t.test('a deferred mail is sent again as the same message (DESIGN §9: mail)', a
   })
   for (const { url } of [smtp, later]) {
     const { mailer, log } = createMailer(t, url, { limits: SOON })
-    mailer.passwordReset(ANN, TOKEN)
+    mailer.send('passwordReset', ANN, { token: TOKEN })
     await log.until(/^info mails can be sent again/)
     t.equal(log.lines.length, 2, 'one line when it begins, one when it is over')
     t.match(
@@ -73,8 +73,8 @@ t.test('mails wait while the server is down (DESIGN §9: mail)', async t => {
   const before = await startSmtp(t)
   await before.stop()
   const { mailer, log } = createMailer(t, before.url, { limits: SOON })
-  mailer.verification(ANN, TOKEN)
-  mailer.passwordReset(ANN, TOKEN)
+  mailer.send('verification', ANN, { token: TOKEN })
+  mailer.send('passwordReset', ANN, { token: TOKEN })
   await log.until(/^warn mails cannot be sent, they are tried again: connect ECONNREFUSED 127\.0\.0\.1/)
   const after = await startSmtp(t, { port: before.port })
   await after.received(2)
@@ -93,8 +93,8 @@ t.test('a permanently rejected mail is not sent again (DESIGN §9: mail)', async
     },
   })
   const { mailer, log } = createMailer(t, smtp.url, { limits: { ...SOON, concurrency: 1 } })
-  mailer.verification(ANN, TOKEN)
-  mailer.verification('ben@example.com', TOKEN)
+  mailer.send('verification', ANN, { token: TOKEN })
+  mailer.send('verification', 'ben@example.com', { token: TOKEN })
   await smtp.received(1)
   await mailer.close()
   t.equal(attempts, 1)
@@ -113,7 +113,7 @@ t.test('mails wait while credentials are rejected; the log has no password (DESI
   })
   const url = smtp.url.replace('//', '//canary-user:canary-password@')
   const { mailer, log } = createMailer(t, url, { limits: SOON })
-  mailer.accountDeleted(ANN)
+  mailer.send('accountDeleted', ANN)
   await smtp.received(1)
   t.match(log.lines[0], /^warn mails cannot be sent, they are tried again: 535 to AUTH PLAIN$/)
   t.notMatch(log.lines.join(), /canary/)
@@ -122,7 +122,7 @@ t.test('mails wait while credentials are rejected; the log has no password (DESI
 t.test('a mail is dropped when its time is over (DESIGN §9: mail)', async t => {
   const { url } = await startSmtp(t, { onRcptTo: (_address, _session, done) => done(rejection(450)) })
   const { mailer, log } = createMailer(t, url, { limits: { ...SOON, patience: 0 } })
-  mailer.passwordReset(ANN, TOKEN)
+  mailer.send('passwordReset', ANN, { token: TOKEN })
   const line = await log.until(/^error/)
   t.match(line, /^error a mail was given up \(passwordReset\): MailFailure: 450/)
   t.notMatch(log.lines.join(), /canary/)
@@ -170,18 +170,18 @@ t.test('retries back off with jitter (DESIGN §9: mail)', async t => {
 t.test('mails past the bound are dropped and logged (DESIGN §9: mail)', async t => {
   const smtp = await startSmtp(t)
   const { mailer, log } = createMailer(t, smtp.url, { limits: { capacity: 2 } })
-  for (let count = 0; count < 3; count += 1) mailer.passwordReset(ANN, TOKEN)
+  for (let count = 0; count < 3; count += 1) mailer.send('passwordReset', ANN, { token: TOKEN })
   t.same(log.lines, ['error a mail was dropped (passwordReset): MailFailure: 2 mails wait already'])
   await mailer.close()
   t.equal(smtp.mails.length, 2)
-  mailer.passwordReset(ANN, TOKEN)
+  mailer.send('passwordReset', ANN, { token: TOKEN })
   t.match(log.lines[1], /a mail was dropped \(passwordReset\): MailFailure: the service stops/)
 })
 
 t.test('closing is bounded in time and logs what was not sent (DESIGN §9: mail)', async t => {
   const { url, server, sockets } = await startSilent(t)
   const { mailer, log } = createMailer(t, url, { limits: { concurrency: 2, closing: 200 } })
-  for (let count = 0; count < 5; count += 1) mailer.passwordReset(ANN, TOKEN)
+  for (let count = 0; count < 5; count += 1) mailer.send('passwordReset', ANN, { token: TOKEN })
   await once(server, 'connection')
   const began = performance.now()
   await mailer.close()
@@ -216,7 +216,7 @@ t.test('waiting mails get their retry when the service stops (DESIGN §9: mail)'
   const before = await startSmtp(t)
   await before.stop()
   const { mailer, log } = createMailer(t, before.url)
-  mailer.verification(ANN, TOKEN)
+  mailer.send('verification', ANN, { token: TOKEN })
   await log.until(/^warn/)
   const after = await startSmtp(t, { port: before.port })
   await mailer.close()
@@ -224,7 +224,7 @@ t.test('waiting mails get their retry when the service stops (DESIGN §9: mail)'
 
   const { mailer: vain, log: said } = createMailer(t, before.url)
   await after.stop()
-  vain.verification(ANN, TOKEN)
+  vain.send('verification', ANN, { token: TOKEN })
   await said.until(/^warn/)
   await vain.close()
   t.same(said.lines.slice(1), ['error mails not sent: 1: MailFailure: the service stops'])
@@ -233,15 +233,16 @@ t.test('waiting mails get their retry when the service stops (DESIGN §9: mail)'
 t.test('waiting mails do not keep a process alive (DESIGN §9: mail)', async t => {
   const { url } = await startSilent(t)
   const script = `
+    import { ACCOUNT_MAILS } from './src/accounts/mails.ts'
     import { Mailer } from './src/mail/mailer.ts'
     setTimeout(() => process.exit(1), 4_000).unref()
-    const mailer = (url, limits) => new Mailer({
+    const mailer = (url, limits) => new Mailer(ACCOUNT_MAILS, {
       mail: { url, from: 'a@example.com', outbox: '' }, publicUrl: 'http://x', webUrl: 'http://x', limits,
       onNotice() {}, onWarning() {}, onFailure(_error, message) { console.log(message) },
     })
-    mailer('smtp://127.0.0.1:1').accountDeleted('a@example.com')
+    mailer('smtp://127.0.0.1:1').send('accountDeleted', 'a@example.com')
     const silent = mailer('${url}', { closing: 100 })
-    silent.accountDeleted('a@example.com')
+    silent.send('accountDeleted', 'a@example.com')
     setTimeout(() => silent.close(), 300)`
   const { status, stdout } = spawnSync(process.execPath, ['--input-type=module', '--eval', script], {
     cwd: join(import.meta.dirname, '..', '..'),

@@ -120,7 +120,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     const seen = new Map<string, number>()
     for (const [round, user] of users.entries()) {
       const email = wanted[round] ?? ''
-      const token = await mails.token(email, 'newEmail')
+      const token = await mails.token(email, 'emailChange')
       const payload = { email, password: PASSWORD }
       const responses = await race(
         round,

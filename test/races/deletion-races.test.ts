@@ -5,7 +5,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
-import { type MailPurpose, newEmailToken } from '../../src/accounts/email-token.ts'
+import { type EmailTokenPurpose, newEmailToken } from '../../src/accounts/email-token.ts'
 import { anonymous, newEvent } from '../../src/audit-log/event.ts'
 import { call, changeEmail, resend, reset, verify } from '../support/account-routes.ts'
 import { allEvents } from '../support/admin-routes.ts'
@@ -36,7 +36,7 @@ interface Rival {
   readonly deletion: readonly number[]
   readonly disabling: readonly number[]
   /** What the user is mailed before the race. */
-  readonly token?: MailPurpose
+  readonly token?: EmailTokenPurpose
   run(app: FastifyInstance, user: SignedUp, round: number, token: string): PendingResponse
 }
 
@@ -143,7 +143,11 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     if (rival.token === undefined) return { user, token: '' }
     const { storage, clock } = app.services
     const { token, stored } = newEmailToken(rival.token, user.id, user.email, clock())
-    await storage.emailTokens.add(stored, newEvent('user.changed', anonymous(null), user.id, clock()), null)
+    await storage.emailTokens.add(
+      stored,
+      newEvent('user.changed', anonymous(null), user.id, clock(), { fields: [] }),
+      null,
+    )
     return { user, token }
   }
 

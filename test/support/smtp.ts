@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import PostalMime, { type Email } from 'postal-mime'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
+import { ACCOUNT_MAILS } from '../../src/accounts/mails.ts'
 import { Mailer, type MailerDeps } from '../../src/mail/mailer.ts'
 import { type Context, temporaryFolder } from './build.ts'
 
@@ -93,7 +94,7 @@ export const mailLog = () => {
 /** A mailer with a log of its own, closed with the test. */
 export const createMailer = (t: Context, url: string | null, parts: Partial<MailerDeps> = {}) => {
   const log = mailLog()
-  const mailer = new Mailer({
+  const mailer = new Mailer(ACCOUNT_MAILS, {
     mail: { url, from: 'Gatehouse <no-reply@gatehouse.example>', outbox: join(temporaryFolder(t), 'outbox') },
     publicUrl: 'https://accounts.example.com/api',
     webUrl: 'https://app.example.com/welcome?from=mail',

@@ -2,21 +2,21 @@
 import { v7 as uuidv7 } from 'uuid'
 import {
   type EmailToken,
+  type EmailTokenPurpose,
   MAILED_AT_MOST,
   MAILED_BY,
   MAILED_WITHIN,
-  type MailPurpose,
   newEmailToken,
 } from '../../../src/accounts/email-token.ts'
 import { freshEmail } from '../../support/build.ts'
 import { add, asStored, eventOf, NOW, newUser, type Part, sessionOf } from './fixtures.ts'
 
 const LATER = NOW + 1_000
-const PURPOSES: readonly MailPurpose[] = ['verification', 'emailChange', 'passwordReset']
+const PURPOSES: readonly EmailTokenPurpose[] = ['verification', 'emailChange', 'passwordReset']
 const KEEP = { endSessions: false, onlyEnabled: false, versions: null }
 const END = { ...KEEP, endSessions: true }
 
-const tokenOf = (purpose: MailPurpose, user: { id: string; email: string }, now = NOW): EmailToken =>
+const tokenOf = (purpose: EmailTokenPurpose, user: { id: string; email: string }, now = NOW): EmailToken =>
   newEmailToken(purpose, user.id, purpose === 'emailChange' ? freshEmail('new') : user.email, now).stored
 
 /** The event that comes with a token, by which they are counted. */
@@ -205,7 +205,7 @@ export const emailTokens: Part = async (t, open) => {
   t.test('a token used a hundred times concurrently on two instances works exactly once', async t => {
     const [storage, there] = [await open(t), await open(t)]
     const stores = Array.from({ length: 100 }, (_, index) => (index % 2 ? storage : there).emailTokens)
-    const addWithToken = async (purpose: MailPurpose) => {
+    const addWithToken = async (purpose: EmailTokenPurpose) => {
       const { user } = await add(storage)
       const token = tokenOf(purpose, user)
       t.equal(await storage.emailTokens.add(token, eventOf(user.id), null), 'added')

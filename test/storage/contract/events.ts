@@ -78,9 +78,11 @@ export const events: Part = async (t, open) => {
     const { userId, event } = await addWithEvent(storage)
     const details = { fields: ['firstName', 'é😀'], session: 'one', except: 'other' }
     const recorded = [
-      newEvent('user.signed-in', { type: 'user', id: userId, ip: '192.0.2.1' }, userId, NOW),
+      newEvent('user.signed-in', { type: 'user', id: userId, ip: '192.0.2.1' }, userId, NOW, {
+        session: 'one',
+      }),
       newEvent('user.changed', ADMIN, userId, NOW + 1, details),
-      newEvent('user.disabled', SYSTEM, userId, NOW + 2, {}),
+      newEvent('sessions.ended', SYSTEM, userId, NOW + 2, {}),
     ]
     for (const event of recorded) await storage.events.record(event)
     t.strictSame(await list(storage, { userId }), [event, ...recorded].toReversed())
@@ -97,6 +99,7 @@ export const events: Part = async (t, open) => {
         SYSTEM,
         String(users[index % 2]),
         NOW + Math.floor(index / 4),
+        { fields: [] },
       ),
     )
     await Promise.all(changes.map(event => storage.events.record(event)))
@@ -131,7 +134,9 @@ export const events: Part = async (t, open) => {
 
   t.test('events of one instance with equal timestamps keep their order', async t => {
     const { userId, event } = await addWithEvent(storage, NOW - 1)
-    const made = Array.from({ length: 50 }, () => newEvent('user.changed', SYSTEM, userId, NOW))
+    const made = Array.from({ length: 50 }, () =>
+      newEvent('user.changed', SYSTEM, userId, NOW, { fields: [] }),
+    )
     await Promise.all(made.map(event => storage.events.record(event)))
     t.strictSame(await list(storage, { userId }), [event, ...made].toReversed())
   })
@@ -184,7 +189,7 @@ export const events: Part = async (t, open) => {
         storage.emailTokens.add({ ...change, digest: 'x', userId: unknown }, event, null),
     }
     for (const [title, rejection] of Object.entries(rejections)) {
-      const event = newEvent('user.changed', ADMIN, user.id, NOW + 5)
+      const event = newEvent('user.changed', ADMIN, user.id, NOW + 5, { fields: [] })
       const outcome = await rejection(event)
       t.ok(REFUSALS.has(outcome), `${title}: ${outcome}`)
       t.notOk(
@@ -245,7 +250,9 @@ export const events: Part = async (t, open) => {
     // Timestamps go back and forth, as those of several clocks do.
     for (let number = 0; number < 40; number += 1) {
       const type = number % 4 === 0 ? 'session.ended' : 'user.changed'
-      const event = newEvent(type, SYSTEM, String(users[number % 3]), NOW + ((number * 37) % 100))
+      const event = newEvent(type, SYSTEM, String(users[number % 3]), NOW + ((number * 37) % 100), {
+        fields: [],
+      })
       await storage.events.record(event)
       recorded.push(event)
     }
