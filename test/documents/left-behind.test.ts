@@ -88,7 +88,7 @@ t.test('neither git nor npm pack takes what the examples and the service leave',
 })
 
 t.test('copies of a database are made for their owner alone', async t => {
-  const readme = readFileSync(join(PROJECT, 'README.md'), 'utf8')
+  const operations = readFileSync(join(PROJECT, 'docs/operations.md'), 'utf8')
   for (const command of ['.backup', 'pg_dump --'])
-    t.match(readme, new RegExp(`\\(umask 077; [^\`]*${command.replace('.', '\\.')}`))
+    t.match(operations, new RegExp(`\\(umask 077; [^\`]*${command.replace('.', '\\.')}`))
 })
