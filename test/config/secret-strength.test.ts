@@ -1,6 +1,6 @@
 /** Secrets that can be guessed: refused in production, warned of elsewhere (NEXT §8, Secrets). */
 import { randomBytes, randomUUID } from 'node:crypto'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
@@ -125,7 +125,14 @@ t.test('checking a secret is fast, and secrets of few distinct characters are re
 
 t.test('every key in the documents of this repository is on the list of published secrets', async t => {
   const project = join(import.meta.dirname, '..', '..')
-  const files = ['README.md', '.env.example', 'compose.yaml', 'requests.http', 'deploy/kubernetes.yaml']
+  const files = [
+    'README.md',
+    ...globSync('docs/*.md', { cwd: project }),
+    '.env.example',
+    'compose.yaml',
+    'requests.http',
+    'deploy/kubernetes.yaml',
+  ]
   const shown = files.flatMap(file =>
     [
       ...readFileSync(join(project, file), 'utf8').matchAll(

@@ -88,7 +88,7 @@ t.test('git and npm pack ignore the files of the examples and the service', asyn
 })
 
 t.test('database back-ups are readable only by their owner', async t => {
-  const readme = readFileSync(join(PROJECT, 'README.md'), 'utf8')
+  const operations = readFileSync(join(PROJECT, 'docs/operations.md'), 'utf8')
   for (const command of ['.backup', 'pg_dump --'])
-    t.match(readme, new RegExp(`\\(umask 077; [^\`]*${command.replace('.', '\\.')}`))
+    t.match(operations, new RegExp(`\\(umask 077; [^\`]*${command.replace('.', '\\.')}`))
 })

@@ -1,4 +1,4 @@
-/** Connections to PostgreSQL over TLS, as README.md says of `sslmode`: with a real server, its own authority and certificate. */
+/** Connections to PostgreSQL over TLS, as docs/operations.md says of `sslmode`: with a real server, its own authority and certificate. */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, chownSync, writeFileSync } from 'node:fs'
