@@ -173,7 +173,7 @@ t.test('a failure is logged once per pass and the other removals still run', asy
   const user = await signUp(app)
   await addEmailToken(app, user, clock.now())
   const db = connect(t)
-  for (const table of ['sessions', 'mailed_tokens'])
+  for (const table of ['sessions', 'email_tokens'])
     db.exec(
       `CREATE TRIGGER keep_${table} BEFORE DELETE ON ${table} BEGIN SELECT RAISE(ABORT, 'kept by a test'); END`,
     )
@@ -184,7 +184,7 @@ t.test('a failure is logged once per pass and the other removals still run', asy
   t.match(failures()[0], { level: 50, err: { message: /store/ } })
   t.equal(await sessionsOf(app, user.id), 1)
   t.strictSame(await allEvents(app), [], 'events are gone')
-  db.exec('DROP TRIGGER keep_sessions; DROP TRIGGER keep_mailed_tokens')
+  db.exec('DROP TRIGGER keep_sessions; DROP TRIGGER keep_email_tokens')
   await until(async () => (await sessionsOf(app, user.id)) === 0)
   t.equal((await signIn(app, user.email)).statusCode, 200)
 })

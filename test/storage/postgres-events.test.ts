@@ -38,7 +38,9 @@ t.test('postgres: a database without positions is migrated with its events, in t
   const client = await connect(t)
   const pool = new pg.Pool({ connectionString: await urlOf(t), max: 1 })
   const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) })
-  const { '0003_event_positions': _, ...before } = migrations(POSTGRES_DIALECT)
+  const before = Object.fromEntries(
+    Object.entries(migrations(POSTGRES_DIALECT)).filter(([name]) => name < '0003'),
+  )
   const { error } = await new Migrator({
     db,
     provider: { getMigrations: async () => before },

@@ -18,7 +18,9 @@ const openBefore = async (t: Test) => {
   createDatabaseFile(file)
   const connection = openDatabase(file, 5_000)
   const db = new Kysely<unknown>({ dialect: new SqliteDialect({ database: connection }) })
-  const { '0003_event_positions': _, ...before } = migrations(SQLITE_DIALECT)
+  const before = Object.fromEntries(
+    Object.entries(migrations(SQLITE_DIALECT)).filter(([name]) => name < '0003'),
+  )
   const { error } = await new Migrator({
     db,
     provider: { getMigrations: async () => before },

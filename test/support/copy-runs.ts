@@ -15,8 +15,8 @@ const CONTENT = [
      created_at, updated_at, at FROM users LEFT JOIN last_requests ON user_key = key ORDER BY id`,
   `SELECT sessions.id, users.id AS user_id, sessions.created_at, expires_at, last_request_at
      FROM sessions JOIN users ON key = user_key ORDER BY sessions.id`,
-  `SELECT digest, purpose, users.id AS user_id, mailed_tokens.email, mailed_tokens.created_at, expires_at
-     FROM mailed_tokens JOIN users ON key = user_key ORDER BY digest`,
+  `SELECT digest, purpose, users.id AS user_id, email_tokens.email, email_tokens.created_at, expires_at
+     FROM email_tokens JOIN users ON key = user_key ORDER BY digest`,
 ]
 
 const EVENTS = 'SELECT id, at, type, actor_type, actor_id, user_id, ip, details FROM events ORDER BY id'
@@ -55,7 +55,7 @@ export const targetVersions = async (url: string): Promise<unknown> => {
     'users',
     'sessions',
     'last_requests',
-    'mailed_tokens',
+    'email_tokens',
     'events',
     'copied_rows',
     'copied_events',

@@ -166,14 +166,14 @@ export class Target {
     await this.#run(statements.changeUsers(changed))
     const ids = idsOf(later)
     await this.#run(statements.removeMissing('sessions', 'all', ids, source.sessionIds(later)))
-    await this.#run(statements.removeMissing('mailed_tokens', 'all', ids, source.emailTokenDigests(later)))
+    await this.#run(statements.removeMissing('email_tokens', 'all', ids, source.emailTokenDigests(later)))
     await this.#run(statements.notification(idsOf(changed)))
   }
 
   /** What the source has revoked since of users who do not become as they are there, or have only ended a session. */
   async #revoke(users: readonly SourceUser[], source: Source): Promise<void> {
     await this.#run(
-      statements.removeMissing('mailed_tokens', 'copied', idsOf(users), source.emailTokenDigests(users)),
+      statements.removeMissing('email_tokens', 'copied', idsOf(users), source.emailTokenDigests(users)),
     )
     const some = source.withEndedSessions(users)
     if (some.length === 0) return

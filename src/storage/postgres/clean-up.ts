@@ -35,7 +35,7 @@ const removeBefore = (table: string, key: string): string => `WITH old AS (
   )
   DELETE FROM ${table} USING old WHERE ${table}.${key} = old.${key} RETURNING old.${key}`
 
-const REMOVE_TOKENS = removeBefore('mailed_tokens', 'digest')
+const REMOVE_TOKENS = removeBefore('email_tokens', 'digest')
 
 const REMOVE_EVENTS = removeBefore('events', 'id')
 

@@ -12,12 +12,12 @@ import { addSessionStatement, END_SESSIONS } from './session-statements.ts'
 import { LOCK_TABLE, lockUser, refusalOf } from './user-locks.ts'
 import { DROP_TOKENS, isEmailTaken, readChanged } from './user-operations.ts'
 
-const ADD_TOKEN = `INSERT INTO mailed_tokens (user_key, digest, purpose, email, created_at, expires_at)
+const ADD_TOKEN = `INSERT INTO email_tokens (user_key, digest, purpose, email, created_at, expires_at)
   SELECT key, $2, $3, $4, $5, $6 FROM users WHERE id = $1
     AND (SELECT count(*) FROM events WHERE user_id = $1 AND id >= $7 AND type = ANY($8)) < ${MAILED_AT_MOST}
   RETURNING digest`
 
-const IS_USABLE = `SELECT digest FROM mailed_tokens WHERE digest = $1 AND expires_at > $2
+const IS_USABLE = `SELECT digest FROM email_tokens WHERE digest = $1 AND expires_at > $2
   AND user_key = (SELECT key FROM users WHERE id = $3)`
 
 // An address that is the user's no longer is verified by nobody.
@@ -30,7 +30,7 @@ const CHANGE_EMAIL = `UPDATE users SET email = $3, email_verified = 1, updated_a
 const RESET_HASH = `UPDATE users SET password_hash = $4, email_verified = 1, updated_at = $1, version = version + 1
   WHERE id = $2 AND email = $3 RETURNING id`
 
-const DROP_TOKEN = 'DELETE FROM mailed_tokens WHERE digest = $1'
+const DROP_TOKEN = 'DELETE FROM email_tokens WHERE digest = $1'
 
 const isUsable = async (run: Run, { digest, userId }: EmailToken, now: number): Promise<boolean> => {
   await run(LOCK_TABLE)

@@ -23,7 +23,7 @@ const SET_HASH = `WITH found AS (
   SELECT disabled, verified FROM found`
 
 /** What was mailed to reset the password or to change the e-mail: a verification stays good. */
-const DROP_RESET_TOKENS = `DELETE FROM mailed_tokens
+const DROP_RESET_TOKENS = `DELETE FROM email_tokens
   WHERE user_key = (SELECT key FROM users WHERE id = $1) AND purpose <> 'verification'`
 
 export const sessionOperations = (database: Database) => ({

@@ -105,7 +105,7 @@ export const openPostgresStorage = async (url: string, connections: number): Pro
     emailTokens: {
       add: write.addEmailToken,
       async find(digest, now) {
-        const statement = { name: 'mailed-token', text: SELECT_EMAIL_TOKEN, values: [digest, now] }
+        const statement = { name: 'email-token', text: SELECT_EMAIL_TOKEN, values: [digest, now] }
         const [token] = await database.read<EmailToken>(statement)
         return token
       },

@@ -7,6 +7,8 @@ import type { UpdateOptions, UpdateRefusal, UserRefusal } from '../../users/user
 import { EVENT_COLUMNS } from '../events.ts'
 import {
   changedColumns,
+  EMAIL_TOKEN_COLUMNS,
+  emailTokenColumns,
   SESSION_COLUMNS,
   selectUser,
   sessionColumns,
@@ -31,17 +33,15 @@ export const readChanged = async (run: Run, id: string): Promise<User> => {
   return toUser(row as UserRow)
 }
 
-export const DROP_TOKENS = 'DELETE FROM mailed_tokens WHERE user_key = (SELECT key FROM users WHERE id = $1)'
+export const DROP_TOKENS = 'DELETE FROM email_tokens WHERE user_key = (SELECT key FROM users WHERE id = $1)'
 
 /** The addresses of administrators are not the user's. */
 const FORGET_ADDRESSES = `UPDATE events SET ip = NULL WHERE user_id = $1 AND actor_type <> 'adminKey'`
 
-const TOKEN_COLUMNS = ['digest', 'purpose', 'email', 'created_at', 'expires_at']
-
 /** The first parameter of each. */
 const SESSION = 1 + USER_COLUMNS.length
 const TOKEN = SESSION + SESSION_COLUMNS.length
-const EVENT = TOKEN + TOKEN_COLUMNS.length
+const EVENT = TOKEN + EMAIL_TOKEN_COLUMNS.length
 
 const ADD_USER = `WITH added AS (
     INSERT INTO users (${USER_COLUMNS.join(', ')}) VALUES (${parameters(USER_COLUMNS, 1)})
@@ -51,8 +51,8 @@ const ADD_USER = `WITH added AS (
     INSERT INTO sessions (user_key, ${SESSION_COLUMNS.join(', ')})
     SELECT key, ${parameters(SESSION_COLUMNS, SESSION)} FROM added WHERE $${SESSION}::text IS NOT NULL
   ), mailed AS (
-    INSERT INTO mailed_tokens (user_key, ${TOKEN_COLUMNS.join(', ')})
-    SELECT key, ${parameters(TOKEN_COLUMNS, TOKEN)} FROM added WHERE $${TOKEN}::text IS NOT NULL
+    INSERT INTO email_tokens (user_key, ${EMAIL_TOKEN_COLUMNS.join(', ')})
+    SELECT key, ${parameters(EMAIL_TOKEN_COLUMNS, TOKEN)} FROM added WHERE $${TOKEN}::text IS NOT NULL
   ), recorded AS (
     INSERT INTO events (${EVENT_COLUMNS.join(', ')}) SELECT ${parameters(EVENT_COLUMNS, EVENT)} FROM added
   )
@@ -68,11 +68,7 @@ const addUserStatement = (
   values: [
     ...valuesOf(USER_COLUMNS, userColumns(user)),
     ...valuesOf(SESSION_COLUMNS, session && sessionColumns(session)),
-    emailToken?.digest,
-    emailToken?.purpose,
-    emailToken?.email,
-    emailToken?.createdAt,
-    emailToken?.expiresAt,
+    ...valuesOf(EMAIL_TOKEN_COLUMNS, emailToken && emailTokenColumns(emailToken)),
     ...eventValues(event),
   ],
 })

@@ -26,8 +26,8 @@ export const prepareCleanUpOperations = (db: Connection) => {
     .pluck()
   const deleteSession = db.prepare('DELETE FROM sessions WHERE id = ?')
   const deleteTokens = db.prepare(
-    `DELETE FROM mailed_tokens WHERE digest IN (
-       SELECT digest FROM mailed_tokens WHERE digest < ? ORDER BY digest LIMIT ?)`,
+    `DELETE FROM email_tokens WHERE digest IN (
+       SELECT digest FROM email_tokens WHERE digest < ? ORDER BY digest LIMIT ?)`,
   )
   const deleteEvents = db.prepare(
     'DELETE FROM events WHERE id IN (SELECT id FROM events WHERE id < ? ORDER BY id LIMIT ?)',

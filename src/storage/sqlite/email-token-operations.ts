@@ -10,7 +10,7 @@ import type { Connection } from './database.ts'
 import type { SharedStatements } from './shared-statements.ts'
 import { isEmailTaken } from './user-operations.ts'
 
-const ADD_TOKEN = `INSERT INTO mailed_tokens (digest, purpose, user_key, email, created_at, expires_at)
+const ADD_TOKEN = `INSERT INTO email_tokens (digest, purpose, user_key, email, created_at, expires_at)
   SELECT @digest, @purpose, key, @email, @createdAt, @expiresAt FROM users
   WHERE id = @userId
     AND (SELECT count(*) FROM events
@@ -21,10 +21,10 @@ export const prepareEmailTokenOperations = (db: Connection, shared: SharedStatem
   const { record, refusal, addSession, deleteSessions, deleteTokens, readChanged } = shared
   const addToken = db.prepare(ADD_TOKEN)
   const isUsable = db.prepare(
-    `SELECT 1 FROM mailed_tokens WHERE digest = ? AND expires_at > ?
+    `SELECT 1 FROM email_tokens WHERE digest = ? AND expires_at > ?
        AND user_key = (SELECT key FROM users WHERE id = ? AND disabled = 0)`,
   )
-  const deleteToken = db.prepare('DELETE FROM mailed_tokens WHERE digest = ?')
+  const deleteToken = db.prepare('DELETE FROM email_tokens WHERE digest = ?')
   // An address that is the user's no longer is verified by nobody.
   const verifyEmail = db.prepare(
     `UPDATE users SET email_verified = 1, updated_at = @at, version = version + 1

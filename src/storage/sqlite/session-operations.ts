@@ -18,7 +18,7 @@ export const prepareSessionOperations = (db: Connection, shared: SharedStatement
   )
   // What was mailed to reset the password or to change the e-mail: a verification stays good.
   const deleteResetTokens = db.prepare(
-    `DELETE FROM mailed_tokens
+    `DELETE FROM email_tokens
      WHERE user_key = (SELECT key FROM users WHERE id = ?) AND purpose <> 'verification'`,
   )
   const replaceHash = db.prepare('UPDATE users SET password_hash = ? WHERE id = ? AND password_hash = ?')

@@ -21,7 +21,7 @@ export const prepareUserOperations = (db: Connection, shared: SharedStatements) 
   const { record, recordRemoval, refusal, addSession, deleteSessions, deleteTokens, readChanged } = shared
   const insertUser = db.prepare(INSERT_USER)
   const insertToken = db.prepare(
-    `INSERT INTO mailed_tokens (digest, purpose, user_key, email, created_at, expires_at)
+    `INSERT INTO email_tokens (digest, purpose, user_key, email, created_at, expires_at)
      SELECT @digest, @purpose, key, @email, @createdAt, @expiresAt FROM users WHERE id = @userId`,
   )
   const deleteUser = db.prepare('DELETE FROM users WHERE id = ?')
