@@ -1,0 +1,2 @@
+/** Upgrades from released versions. Each file can also be run alone. */
+import './releases/migration.test.ts'

@@ -1,0 +1,42 @@
+/**
+ * Records the databases of the version in package.json, which every later version has to migrate:
+ * `npm run record-release`, before the version is tagged. A recorded version is never recorded again.
+ */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import packageJson from '../../package.json' with { type: 'json' }
+import { build, type Context, manualClock, temporaryFolder } from '../support/build.ts'
+import { createDatabase } from '../support/postgres.ts'
+import { recordRows, recordSchema } from './postgres-dump.ts'
+import { fill, type Recorded } from './scenario.ts'
+
+const folder = join(import.meta.dirname, packageJson.version)
+if (existsSync(folder)) throw new Error(`${folder} is there already`)
+
+const teardowns: (() => unknown)[] = []
+const context: Context = { teardown: (run: () => unknown) => void teardowns.push(run) }
+
+/** @returns what the API says of the data, once it is all written. */
+const record = async (DATABASE_URL: string): Promise<Recorded> => {
+  const clock = manualClock(Date.UTC(2026, 10, 22))
+  const app = await build(context, { env: { DATABASE_URL }, clock: clock.now })
+  const recorded = await fill(app, clock)
+  await app.close()
+  return recorded
+}
+
+try {
+  const file = join(temporaryFolder(context), 'release.db')
+  const sqlite = await record(`sqlite:${file}`)
+  const url = await createDatabase(context)
+  const schema = await recordSchema(url)
+  const postgres = await record(url)
+  const statements = [...schema, ...(await recordRows(url))]
+  mkdirSync(folder)
+  writeFileSync(join(folder, 'sqlite.db.gz'), gzipSync(readFileSync(file)))
+  writeFileSync(join(folder, 'postgres.sql'), `${statements.join(';\n')};\n`)
+  writeFileSync(join(folder, 'expected.json'), `${JSON.stringify({ sqlite, postgres }, null, 2)}\n`)
+} finally {
+  for (const run of teardowns.reverse()) await run()
+}
