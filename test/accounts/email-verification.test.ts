@@ -1,4 +1,4 @@
-/** The address of an account is shown to be its user's (DESIGN §9: verify-email and resend). */
+/** Verification of an account's e-mail (DESIGN §9: verify-email and resend). */
 import t from 'tap'
 import { accountOf, call, forgot, NO_TOKENS, resend, reset, verify } from '../support/account-routes.ts'
 import { bearer, freshEmail, manualClock, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'
@@ -12,7 +12,7 @@ const HOUR = 3_600_000
 const WEB_URL = 'https://app.example.com/welcome?from=mail'
 const HTML = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 
-/** What PostgreSQL takes for no text, in the part of a token that a store is asked for. */
+/** Text that PostgreSQL rejects, in the part of a token that the store looks up. */
 const NO_TEXT = ['%00', 'abcdefghijk%00', '01890000000%00x', '0189000000%F0%9F%98%80', '%ED%A0%80'].map(
   token => `?token=${token}`,
 )

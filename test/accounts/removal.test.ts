@@ -1,4 +1,4 @@
-/** An account that is deleted is gone, with whatever it said about its user (DESIGN §9: DELETE /account). */
+/** DELETE /account (DESIGN §9): access ends and personal data is erased. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { accountOf, call, changeEmail, forgot, remove, reset, verify } from '../support/account-routes.ts'

@@ -1,4 +1,4 @@
-/** `ids` and the filters by timestamps of GET /admin/users (DESIGN §9: lookup of up to 100 ids; filters). */
+/** `ids` and timestamp filters of GET /admin/users (DESIGN §9: lookup of up to 100 ids; filters). */
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { v7 as uuidv7 } from 'uuid'
@@ -23,7 +23,7 @@ await onEveryEngine(t, async (t, { build }) => {
     return app.inject({ url: `/admin/users?${new URLSearchParams(texts)}`, headers: asAdmin })
   }
 
-  // One a minute; names in another order than that of sign-up.
+  // One user a minute. The order by name differs from the order of sign-up.
   const users: { id: string; email: string; token: string; firstName: string }[] = []
   for (let number = 0; number < 30; number += 1) {
     const firstName = `Name ${(number * 7) % 30}`
@@ -34,7 +34,7 @@ await onEveryEngine(t, async (t, { build }) => {
   const createdAt = (number: number, plus = 0): string =>
     new Date(START + number * MINUTE + plus).toISOString()
 
-  /** The numbers of the users on one page, the oldest first; that no other one matches, its count says. */
+  /** The indexes of the users on one page, oldest first. The count confirms that no other user matches. */
   const found = async (fields: Fields): Promise<number[]> => {
     const response = await get({ sort: 'createdAt', limit: 100, count: 'true', ...fields })
     if (response.statusCode !== 200) throw new Error(`${response.statusCode}: ${response.body}`)
@@ -134,7 +134,7 @@ await onEveryEngine(t, async (t, { build }) => {
   )
 
   t.test('every ISO 8601 spelling with a time zone is accepted (DESIGN §9)', async t => {
-    // 2026-01-01T00:02:00.000Z is when the third one signed up.
+    // The third user signed up at 2026-01-01T00:02:00.000Z.
     const spellings = [
       '2026-01-01T00:02:00Z|2026-01-01t00:02:00.0z|2026-01-01T00:02:00-00:00|2026-01-01T05:32:00+05:30',
       '2025-12-31T20:02:00.00000-04:00',
@@ -174,7 +174,7 @@ await onEveryEngine(t, async (t, { build }) => {
     await ask(10)
     clock.advance(MINUTE)
     await ask(20)
-    // What is asked for is what is stored, at the latest a second after it happened.
+    // Filters use the stored timestamp, which is at most a second old.
     while ((await found({ lastRequestAfter: createdAt(0) })).length < 2) await delay(50)
     const timestamp = (plus: number) => new Date(at + plus).toISOString()
     t.strictSame(await found({ lastRequestAfter: timestamp(0) }), [20], 'strictly later')

@@ -1,4 +1,4 @@
-/** Who is asking, when the store answers later (§5.1.2, DESIGN §5, §6, §7): races, capacity, eviction. */
+/** Authenticator with an asynchronous store: races, capacity, eviction (§5.1.2, DESIGN §5, §6, §7). */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import type { Principal } from '../../src/auth/principal.ts'
@@ -7,7 +7,7 @@ import { LIMITS, settle, setUp } from '../support/authenticator.ts'
 const nameOf = (principal: Principal | null): string | null | undefined =>
   principal?.cachedUser.user.firstName
 
-/** Milliseconds for which an answer of the store is good, and a little more. */
+/** Milliseconds for which a lookup is valid, plus a margin. */
 const GOOD_FOR = 120
 
 t.test('a change during a lookup is respected (DESIGN §5, §7)', async t => {
@@ -125,7 +125,7 @@ t.test(
     t.ok(passing && authenticator.isCurrent(passing))
     change('bob', { firstName: 'version 1' })
     t.notOk(passing && authenticator.isCurrent(passing), 'something has changed meanwhile: perhaps this user')
-    // What another instance has done, of which nothing is heard yet.
+    // A change by another instance, not yet notified.
     store.sessions.delete(bob.session.id)
     t.equal(await authenticator.authenticate(bob.token), null)
     change('ada', { firstName: 'version 1' })
@@ -206,7 +206,7 @@ t.test('an earlier lookup does not restore what a later one found revoked (DESIG
   const { store, authenticator, open } = setUp()
   const { session, token } = open('ada')
   const earlier = authenticator.authenticate(token)
-  // By another instance, of which this one has not heard yet.
+  // By another instance, not yet notified.
   store.sessions.delete(session.id)
   const later = authenticator.authenticate(token)
   store.waiting.pop()?.(true)

@@ -1,4 +1,4 @@
-/** A clock that is set back and forth ends no session, moves no last request back and fails nothing (DESIGN §5, §6). */
+/** Moving the clock back and forth ends no session, moves no last request back and fails no request (DESIGN §5, §6). */
 import t from 'tap'
 import { forgot, reset } from '../support/account-routes.ts'
 import { allEvents } from '../support/admin-routes.ts'

@@ -1,4 +1,4 @@
-/** The timestamp of each user's last request on its way to the store (§5.1.2, DESIGN §6). */
+/** LastRequests: timestamps on their way to the store (§5.1.2, DESIGN §6). */
 import t from 'tap'
 import {
   type LastRequestStore,
@@ -12,7 +12,7 @@ import { UserCache } from '../../src/auth/user-cache.ts'
 const IDLE = 3_600_000
 const START = Date.UTC(2026, 0, 1)
 
-/** The store's numbers of the users, by their ids. */
+/** The store's keys of the users, by id. */
 const keys = new Map<string, number>()
 
 const keyOf = (id: string): number => {
@@ -54,7 +54,7 @@ const principal = (cachedUser: CachedUser, sessionId = `session of ${cachedUser.
   used: false,
 })
 
-/** Keeps what it was given as a store does: the latest timestamp of each. Fails, or waits, when the test says so. */
+/** Keeps the latest timestamp of each key, like a store. Fails or waits when the test asks for it. */
 class TestStore implements LastRequestStore {
   /** By key. */
   readonly #users = new Map<number, number>()
@@ -230,7 +230,7 @@ t.test('a failed flush does not overwrite a newer request (DESIGN §6)', async t
   userCache.add(ada)
   lastRequests.note(principal(ada), START + 1)
   const flush = lastRequests.flush()
-  // Evicted and looked up again meanwhile: another record of the same user.
+  // Evicted and looked up again: another record of the same user.
   userCache.evict('ada')
   const again = cachedUser('ada', userCache.latest('ada', null) ?? 0)
   t.equal(again.lastRequestAt, START + 1, 'visible while it is being written')

@@ -1,4 +1,4 @@
-/** When a session ends (DESIGN §5), and the last request that its idle time counts from (§5.1.2). */
+/** When sessions expire (DESIGN §5), and the last request that idle time counts from (§5.1.2). */
 import t from 'tap'
 import {
   accountStatus,

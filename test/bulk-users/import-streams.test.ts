@@ -1,4 +1,4 @@
-/** An import while it goes on (DESIGN §9): slow, silent, gone and unread clients, a stop, a store that fails. */
+/** Imports in progress (DESIGN §9): slow, silent, disconnected and non-reading clients, a stop, a failing store. */
 import { once } from 'node:events'
 import { type AddressInfo, connect } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -11,10 +11,10 @@ import { onEveryEngine } from '../support/engines.ts'
 import { globalErrorOf } from '../support/error-response.ts'
 import { exchange, parseResponse } from '../support/process.ts'
 
-/** Milliseconds of waiting for an answer that ends. */
+/** Milliseconds of waiting for a response that ends. */
 const SILENCE = 3_000
 
-/** A request is late after 200 ms; Node looks every half second. */
+/** A request is late after 200 ms; Node checks every half second. */
 const hurry = ({ server }: FastifyInstance): void => {
   server.headersTimeout = 100
   server.requestTimeout = 200

@@ -1,4 +1,4 @@
-/** `npm run cli -- users create|delete`, `sessions list`, `events`: as the API has it (DESIGN §9, CLI). */
+/** `npm run cli -- users create|delete`, `sessions list`, `events`: the same results as the API (DESIGN §9, CLI). */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -30,7 +30,7 @@ const start = async (t: Test, DATABASE_URL: string) => {
   }
 }
 
-/** An error body as the command line says it. */
+/** An error body as the command line prints it. */
 const inSentences = ({ errors }: { errors: Record<string, string[]> }): string[] =>
   Object.entries(errors).flatMap(([field, messages]) =>
     messages.map(message => (field === 'global' ? message : `The ${field} ${message}`)),
@@ -40,7 +40,7 @@ t.test('users create opens the account that POST /admin/users opens', t =>
   onEveryEngine(t, async (t, engine) => {
     const service = await start(t, await engine.newDatabase(t))
     const names = ['--first-name', '  Ann ', '--last-name', 'Łucja', '--email-verified', '--json']
-    // The rest is not waited for: the pipe stays open.
+    // Only the first part is awaited: the pipe stays open.
     const typed = service.open('users', 'create', ' Ann@Example.com', '--password-stdin', ...names)
     typed.process.stdin?.write(`${PASSWORD}\r\nnot the password\n`)
     const created = await typed.ended
@@ -144,7 +144,7 @@ t.test('sessions list shows what the user sees; sessions revoke takes an id from
     const { results } = JSON.parse(stdout)
     t.match(results, [{ ip: '127.0.0.1', userAgent, impersonated: false }, { userAgent: 'lightMyRequest' }])
     const { body } = await service.app.inject({ url: '/account/sessions', headers: bearer(user.token) })
-    // Who asks is not asked by the command line, and has made a request since.
+    // `lastRequestAt` differs: GET /account counts as a request, the command line does not.
     const shown = (sessions: object[]) =>
       sessions.map(session => ({ ...session, current: false, lastRequestAt: 'some moment' }))
     t.strictSame(shown(results), shown(JSON.parse(body).results))
@@ -201,7 +201,7 @@ t.test('events --follow prints new events until Ctrl-C, and prints the cursor to
     const DATABASE_URL = await engine.newDatabase(t)
     const { app } = await start(t, DATABASE_URL)
     await signUp(app)
-    // On PostgreSQL an event waits for transactions of the other tests' databases.
+    // On PostgreSQL an event waits for open transactions of the other tests' databases.
     const { nextCursor } = await until(
       async () => (await app.inject({ url: '/admin/events?sort=at', headers: asAdmin })).json(),
       ({ results }) => results.length === 1,

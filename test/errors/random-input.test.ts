@@ -1,4 +1,4 @@
-/** What holds for every input whatever: no 5xx, one error body, nobody identified by garbage, nobody else changed. */
+/** Properties of any input: no 5xx, the error body, no user identified by random tokens, no other user changed. */
 import fc from 'fast-check'
 import type { InjectOptions, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
@@ -8,11 +8,11 @@ import { onEveryEngine } from '../support/engines.ts'
 import { headerText, jsonBody, query, rawBody } from '../support/hostile-input.ts'
 
 await onEveryEngine(t, async (t, { build }) => {
-  /** Each run is a request or two; fast-check prints seed and path of whatever it finds. */
+  /** Each run is one or two requests. fast-check prints the seed and path of a failure. */
   const RUNS = { numRuns: 150 }
 
   const app = await build(t)
-  /** Users whom nothing here is meant to touch. */
+  /** Users that no request of this file may change. */
   const bystanders = [
     await signUp(app, { firstName: 'Ada', lastName: 'Λάβλεϊς' }),
     await signUp(app, { firstName: null }),
@@ -42,7 +42,7 @@ await onEveryEngine(t, async (t, { build }) => {
   const isMessages = (list: unknown): boolean =>
     Array.isArray(list) && list.length > 0 && list.every(message => typeof message === 'string')
 
-  /** @throws what is wrong with the answer, for fast-check to report with the input. */
+  /** @throws the difference from an expected response, for fast-check to report with the input. */
   const check = (response: LightMyRequestResponse, statuses: readonly number[]): void => {
     const { statusCode, body } = response
     if (!statuses.includes(statusCode)) throw new Error(`answered ${statusCode}: ${body}`)

@@ -1,4 +1,4 @@
-/** The key gate (§5.2): what opens admin routes, and that nothing else does. */
+/** The admin gate (§5.2). */
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
 import { ADMIN_KEY, asAdmin, bearer, build, cookie, signUp } from '../support/build.ts'
@@ -11,7 +11,7 @@ const PREVIOUS = 'previous-admin-key-0123456789'
 const app = await build(t)
 const user = await signUp(app)
 
-/** Both admin routes: reading, and a change of the user's. */
+/** Both kinds of admin routes: reading, and changing the user. */
 const ask = async (
   app: FastifyInstance,
   id: string,

@@ -1,4 +1,4 @@
-/** Who may use the cookie for a change: the cross-site rule of DESIGN §5, in every combination. */
+/** The CSRF rule of DESIGN §5 for requests with the cookie, in every combination. */
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { asAdmin, bearer, cookie, PASSWORD, type SignedUp, signUp } from '../support/build.ts'
@@ -62,7 +62,7 @@ await onEveryEngine(t, async (t, { build }) => {
 
   let names = 0
 
-  /** Sends the request; a PUT sets a name that was never set before. @returns what was answered, and the name sent. */
+  /** Sends the request; a PUT sets a new name. @returns the response and the name. */
   const send = async (app: FastifyInstance, one: Case, token: string, more: Headers = {}) => {
     names += 1
     const firstName = `Name ${names}`

@@ -6,7 +6,7 @@ import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
 import { bearer, build, signUp, temporaryFolder, updateUser } from '../support/build.ts'
 import { projectTree } from '../support/project-copy.ts'
 
-/** Loaded before every other plugin; watches what happens to each request from its very first hook on. */
+/** Loaded before every other plugin; records the steps of each request from its first hook on. */
 const PROBE = `
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'

@@ -1,4 +1,4 @@
-/** A whole request has its own response, in its place, whatever comes behind it (RFC 9112 §9.3.2, DESIGN §3). */
+/** A complete request gets its own response in order, whatever follows it (RFC 9112 §9.3.2, DESIGN §3). */
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
@@ -44,7 +44,7 @@ const newUser = async (): Promise<SignedUp> => {
   return user
 }
 
-/** A connection whose sign-in waits for its hash, with what is behind it in the same segment. */
+/** A connection whose sign-in waits for its hash, with more bytes in the same segment. */
 const waiting = async (user: SignedUp, behind = '', ...fields: string[]): Promise<RawConnection> => {
   const connection = new RawConnection(port).write(signingIn(user, ...fields) + behind)
   await until(
@@ -157,7 +157,7 @@ t.test('a late request gets 408 after earlier responses', { jobs: 2 }, async t =
   t.equal(await firstNameOf(user), 'Faye', 'and not processed when the rest comes after all')
 })
 
-/** A connection whose first response is held back, and whose second request has run out of time. */
+/** A connection whose first response is delayed, and whose second request has timed out. */
 const late = async (...args: Parameters<typeof waiting>) => {
   const connection = await waiting(...args)
   const before = log.records().length

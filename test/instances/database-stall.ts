@@ -1,6 +1,6 @@
 /**
- * The database's connections stand still for longer than the service waits: every request has its answer in time, and
- * when they move again so does the service; or it stops.
+ * The database's connections stall for longer than the service waits: every request gets a response in time, and the service
+ * recovers or stops.
  */
 import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -14,17 +14,20 @@ import { startTcpProxy } from './tcp-proxy.ts'
 const EMAIL = 'standstill@example.com'
 const PASSWORD = 'a pass phrase that waits'
 
-/** Milliseconds of standstill: longer than any request may wait. */
+/** Milliseconds of the stall: longer than any request may wait. */
 const STALL = RESPONSE_LIMIT + 4_000
 
-/** Rounds of requests within it, and how many of each kind a round has. */
+/** Rounds of requests during the stall, and requests of each kind per round. */
 const WAVES = 16
 const WAVE = 4
 
-/** Milliseconds after which nothing is answered from memory any more. */
+/** Milliseconds after which nothing is served from the cache. */
 const REMEMBERED = 1_000
 
-/** Milliseconds until the service is ready when all it needs is back and all that waited is answered, and until it has stopped though nothing is. */
+/**
+ * Milliseconds until the service is ready after the stall, with all waiting requests done, and until it has stopped during
+ * one.
+ */
 const RECOVERY = 5_000
 const STOP_LIMIT = 20_000
 

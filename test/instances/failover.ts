@@ -1,6 +1,8 @@
 /**
- * The primary is lost under load and its synchronous standby promoted, again and again: the instances find it without a
- * restart, nothing that was acknowledged is lost, and no token is taken after its revocation was acknowledged.
+ *
+ * The primary is lost under load and its synchronous standby promoted, repeatedly: the instances find it without a restart,
+ * no acknowledged write is lost, and no token is accepted after its revocation was acknowledged.
+ *
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { query } from '../support/postgres.ts'
@@ -14,7 +16,7 @@ import { Journal } from './response-checks.ts'
 import { PairClient } from './retrying-client.ts'
 import { createUsers } from './revocation-users.ts'
 
-/** Failovers for each round that the run has: 20 for its 8. */
+/** Failovers per round of the run: 20 for its 8. */
 const FAILOVERS = 2.5
 
 const LOSSES: readonly Loss[] = ['killed', 'silent']
@@ -22,7 +24,7 @@ const LOSSES: readonly Loss[] = ['killed', 'silent']
 /** Milliseconds of load before each. */
 const LOAD = { min: 600, max: 2_000 }
 
-/** Milliseconds after the promotion within which each instance acknowledges a write, and until that is given up. */
+/** Milliseconds after the promotion within which each instance acknowledges a write, and until the check gives up. */
 const RESTORED = 5_000
 const GIVE_UP = 30_000
 
@@ -116,7 +118,7 @@ export const runFailover = async ({ context, random, rounds, env }: Part): Promi
   return report
 }
 
-/** What the database does not have of what was acknowledged. */
+/** Acknowledged writes that the database lacks. */
 const lossesOf = (holder: Holder, row: Record<string, unknown> | undefined): string[] => {
   const { email, name, unsure, revoked } = holder
   if (row === undefined) return [`${email} is not in the database`]

@@ -5,31 +5,31 @@ import { bodyOf, calls, type TimedResponse } from './http.ts'
 import type { Journal } from './response-checks.ts'
 import type { Definite, PairClient } from './retrying-client.ts'
 
-/** Workers of each kind, and milliseconds that each rests after a call: hashing gets about a core. */
+/** Workers of each kind, and milliseconds that each waits after a call: hashing gets about a core. */
 const WORKERS = { signUp: 3, signIn: 2, read: 4 }
 const REST = { signUp: 60, signIn: 60, read: 20 }
 
-/** One sign-up in so many is made on both instances at once. */
+/** One of so many sign-ups is made on both instances concurrently. */
 const CONTEST_ONE_IN = 6
 
 export interface Account {
   readonly email: string
   readonly password: string
-  /** The newest; `null` while the answers that had one were lost. */
+  /** The newest token; `null` while the responses with one were lost. */
   token: string | null
 }
 
 export interface OutageLoad {
-  /** E-mails for which a sign-up was sent, acknowledged or not. */
+  /** E-mails of all sign-ups that were sent. */
   readonly asked: ReadonlySet<string>
-  /** Whose sign-up was acknowledged, or found to have happened. */
+  /** E-mails whose sign-up was acknowledged, or found to have happened. */
   readonly accounts: readonly Account[]
-  /** Sign-ups that were made on both instances at once. */
+  /** Sign-ups that were made on both instances concurrently. */
   readonly contested: number
   stop(): Promise<void>
 }
 
-/** Whether a token was answered with its own account. */
+/** Whether the response to a token has its own account. */
 export const identifies = (response: TimedResponse, { email }: Account): boolean =>
   response.status === 200 && bodyOf(response).email === email
 
@@ -39,7 +39,7 @@ export const startOutageLoad = (client: PairClient, journal: Journal, random: Ra
   let contested = 0
   let running = true
 
-  /** One e-mail wins once, and no answer is 409 unless there was somebody to lose to. */
+  /** One sign-up per e-mail succeeds, and a 409 needs another one that may have succeeded. */
   const checkSignUp = (email: string, outcomes: readonly Definite[]): void => {
     const call = calls.signUp(email, '')
     const statuses = outcomes.map(({ response }) => response?.status)

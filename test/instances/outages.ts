@@ -1,6 +1,8 @@
 /**
- * One instance is killed, the database crashes, both at once, or the database stays away, under load: nothing that was
- * acknowledged is lost, nothing is there twice or half, and whoever repeats what was not answered gets one answer.
+ *
+ * One instance is killed, the database crashes, both at once, or the database stays down, under load: no acknowledged
+ * write is lost, nothing is stored twice or partially, and a repeated request gets one definite response.
+ *
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TimedResponse } from './http.ts'
@@ -13,15 +15,15 @@ import { milliseconds, Report } from './report.ts'
 import { Journal } from './response-checks.ts'
 import { PairClient } from './retrying-client.ts'
 
-/** What happens, a kind a round. */
+/** Outages, one kind per round. */
 const KINDS = ['instance', 'database', 'both', 'database away'] as const
 
-/** Milliseconds of load before it, until a killed instance is started, and that the database stays away in its kind. */
+/** Milliseconds of load before it, until a killed instance is started, and for which the database stays down in its kind. */
 const LOAD = { min: 600, max: 2_000 }
 const RESTART = { min: 50, max: 500 }
 const AWAY = 2_000
 
-/** Milliseconds within which an instance is ready when all it needs is back. */
+/** Milliseconds within which an instance is ready once its dependencies are back. */
 const RECOVERY = 5_000
 
 export const runOutages = async ({
@@ -81,7 +83,7 @@ export const runOutages = async ({
   client.close()
   const database = await inspectDatabase(databaseUrl, load.accounts, load.asked)
 
-  /** Nobody is told so long after the database is back. */
+  /** Milliseconds after the database is back from which 503 is an error. */
   const isUnfounded = ({ sentAt, respondedAt }: TimedResponse): boolean =>
     !aways.some(({ from, to }) => meets({ from, to: to + RECOVERY }, sentAt, respondedAt))
   const unfounded = client.unavailable.filter(isUnfounded)

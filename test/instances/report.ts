@@ -1,6 +1,6 @@
-/** What the run found: figures as a table, faults as sentences. */
+/** The results of a run: a table of figures, and sentences for errors. */
 
-/** Faults that are printed of each part. */
+/** Errors that are printed per part. */
 const SHOWN = 15
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`)
@@ -18,7 +18,7 @@ export class Report {
     this.#figures.push([name, String(value)])
   }
 
-  /** A figure that has to be 0: how many of these faults there are. */
+  /** A figure that must be 0: the number of these errors. */
   faults(name: string, faults: readonly string[]): void {
     this.figure(name, faults.length)
     this.#faults.push(...faults)
@@ -28,12 +28,12 @@ export class Report {
     this.#faults.push(message)
   }
 
-  /** Notes a fault unless all is well. */
+  /** Records an error unless the condition holds. */
   expect(condition: boolean, message: string): void {
     if (!condition) this.fault(message)
   }
 
-  /** @returns whether nothing was wrong. */
+  /** @returns whether there are no errors. */
   print(): boolean {
     const width = Math.max(...this.#figures.map(([name]) => name.length))
     print(`\n${this.#title}: ${this.#faults.length === 0 ? 'passed' : 'FAILED'}`)
@@ -44,7 +44,7 @@ export class Report {
   }
 }
 
-/** The value below which `part` of all of them lie. */
+/** The quantile `part` of the values. */
 export const quantile = (values: readonly number[], part: number): number => {
   const sorted = values.toSorted((a, b) => a - b)
   return sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * part) - 1)] ?? Number.NaN

@@ -1,4 +1,4 @@
-/** What every answer has to be, whatever it was asked for. */
+/** Checks that every response must pass. */
 import { type Call, Lost, RESPONSE_LIMIT, type TimedResponse } from './http.ts'
 
 const isMessages = (value: unknown): boolean =>
@@ -18,7 +18,7 @@ const isErrorBody = (text: string): boolean => {
   }
 }
 
-/** What is wrong with an answer by itself. */
+/** Errors of one response by itself. */
 export const faultsOf = ({ status, headers, text, sentAt, respondedAt }: TimedResponse): string[] => {
   const faults: string[] = []
   const isJson = headers['content-type']?.startsWith('application/json') ?? false
@@ -32,15 +32,15 @@ export const faultsOf = ({ status, headers, text, sentAt, respondedAt }: TimedRe
   return faults
 }
 
-/** Keeps account of all requests of a part. */
+/** Records all requests of a part. */
 export class Journal {
   readonly faults: string[] = []
   readonly statuses = new Map<number, number>()
   answered = 0
-  /** Milliseconds of the slowest answer. */
+  /** Milliseconds of the slowest response. */
   slowest = 0
 
-  /** Notes an answer. @param where which instance gave it. */
+  /** Records a response. @param where the instance that sent it. */
   response(where: string, { method, path }: Call, response: TimedResponse): void {
     this.answered += 1
     this.statuses.set(response.status, (this.statuses.get(response.status) ?? 0) + 1)
@@ -57,7 +57,7 @@ export class Journal {
   }
 }
 
-/** @returns the error, when it tells of a lost answer. @throws any other. */
+/** @returns the error if it is a lost response. @throws any other. */
 export const asLost = (error: unknown): Lost => {
   if (error instanceof Lost) return error
   throw error

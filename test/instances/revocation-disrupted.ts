@@ -1,4 +1,4 @@
-/** The same while B's connections to the database are cut or stand still at random: no luck is needed (DESIGN §7). */
+/** Revocation on A while B's database connections are cut or stalled at random (DESIGN §7). */
 import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startTrouble } from './database-disruptions.ts'
@@ -11,21 +11,21 @@ import { createUsers, type Revocable } from './revocation-users.ts'
 import { startTcpProxy } from './tcp-proxy.ts'
 
 const USERS = 160
-/** Milliseconds between two users' beginnings, and of asking before the revocation. */
+/** Milliseconds between the starts of two users, and of requests before the revocation. */
 const PACE = 150
 const WARM = { min: 300, max: 900 }
 
-/** Milliseconds between two questions about a user, which are asked whether or not the last one is answered. */
+/** Milliseconds between two requests of a user, which do not wait for each other. */
 const INTERVAL = 60
 
-/** Milliseconds after A's acknowledgement from which B must not be asked in vain, and until which it is asked. */
+/** Milliseconds after A's acknowledgement from which B must reject, and until which it is checked. */
 const BOUND = 1_000
 const AFTERWARDS = 2_500
 
-/** Milliseconds that an answer may be on its way, which was asked for before the bound. */
+/** Milliseconds that a response to a request from before the bound may take. */
 const ON_ITS_WAY = 1_000
 
-/** Milliseconds within which B is ready once it is left alone. */
+/** Milliseconds within which B is ready after the disruptions. */
 const RECOVERY = 5_000
 
 export const runRevocationCut = async ({ context, random, databaseUrl, env }: Part): Promise<Report> => {

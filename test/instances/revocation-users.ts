@@ -3,7 +3,7 @@ import type { Instance } from './instance.ts'
 
 export const PASSWORD = 'a pass phrase for a short while'
 
-/** Sign-ups under way at once. */
+/** Concurrent sign-ups. */
 const CONCURRENCY = 4
 
 export interface Revocable {
@@ -12,7 +12,7 @@ export interface Revocable {
   readonly token: string
 }
 
-/** Users who are there to be disabled. */
+/** Users for tests to disable. */
 export const createUsers = async (instance: Instance, count: number, name: string): Promise<Revocable[]> => {
   const users: Revocable[] = []
   const numbers = Array.from({ length: count }, (_, index) => index + 1).values()

@@ -1,4 +1,4 @@
-/** A user is disabled on A: how long does B, which remembers their token, still take it? */
+/** A user is disabled on A: how long does B accept the cached token? */
 import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { calls, send } from './http.ts'
@@ -9,17 +9,17 @@ import { Journal } from './response-checks.ts'
 import { createUsers, type Revocable } from './revocation-users.ts'
 
 const USERS = 240
-/** Users who are revoked at once. */
+/** Users who are revoked concurrently. */
 const CONCURRENCY = 4
 
-/** Answers before the revocation, after which B is certain to remember the token. */
+/** Responses before the revocation, after which B has certainly cached the token. */
 const WARM = 5
 
-/** Milliseconds from A's acknowledgement to B's first 401, and that its tokens are looked at after that. */
+/** Milliseconds from A's acknowledgement to B's first 401, and of checks after that. */
 const LIMIT = { p99: 100, max: 1_000 }
 const AFTERWARDS = 100
 
-/** Milliseconds of asking, after which a token is taken for good. */
+/** Milliseconds after which a token counts as accepted for good. */
 const GIVE_UP = 5_000
 
 export const runRevocation = async ({ context, env }: Part): Promise<Report> => {
@@ -52,7 +52,7 @@ export const runRevocation = async ({ context, env }: Part): Promise<Report> => 
     return response.respondedAt
   }
 
-  /** Asks B without a pause, until a while after its first 401. @returns its timestamp; `null` when none came. */
+  /** Polls B until some time after its first 401. @returns its timestamp; `null` when none came. */
   const rejection = async ({ token, email }: Revocable): Promise<number | null> => {
     const giveUp = performance.now() + GIVE_UP
     let first: number | null = null

@@ -7,21 +7,21 @@ import { milliseconds, Report } from './report.ts'
 import { Journal } from './response-checks.ts'
 import { Balancer } from './rolling-client.ts'
 
-/** Kept connections to each instance, and milliseconds that each rests between two requests. */
+/** Kept connections per instance, and milliseconds that each waits between two requests. */
 const CONNECTIONS = 12
 const REST = 15
 
 const USERS = 20
 const PASSWORD = 'a pass phrase that rolls along'
 
-/** One request in so many hashes a password; one in so many writes without. */
+/** One of so many requests hashes a password; one of so many writes without hashing. */
 const HASH_ONE_IN = 40
 const WRITE_ONE_IN = 10
 
-/** Milliseconds of load with both instances there. */
+/** Milliseconds of load with both instances up. */
 const TOGETHER = { min: 300, max: 900 }
 
-/** Milliseconds until a started instance has to be used again. */
+/** Milliseconds until a started instance must be used again. */
 const USED_AGAIN = 5_000
 
 interface User {

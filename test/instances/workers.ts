@@ -9,7 +9,7 @@ import { reject } from './workers-refused.ts'
 
 const PASSWORD = 'a pass phrase for two workers'
 
-/** Milliseconds until both workers have answered, until a killed one is replaced, and until all have ended. */
+/** Milliseconds until both workers have responded, until a killed one is replaced, and until all have ended. */
 const START_LIMIT = 10_000
 const REPLACE_LIMIT = 10_000
 const END_LIMIT = 5_000
@@ -17,15 +17,15 @@ const END_LIMIT = 5_000
 /** Milliseconds after a kill in which its replacement is due, or starts. */
 const REPLACEMENT = { min: 400, max: 1_000 }
 
-/** Clients, each of which makes a new connection for each request, and rests so many milliseconds. */
+/** Clients, each of which opens a new connection per request, and waits so many milliseconds. */
 const CLIENTS = 6
 const REST = 15
 
-/** Requests under way when all are stopped. */
+/** Requests in flight when all are stopped. */
 const HALVES = 8
 const SIGN_INS = 8
 
-/** Asks while `work` is done; whatever is not answered is asked once more, and then has to be. */
+/** Sends requests during `work`; a request without a response is repeated once, and then must have one. */
 const underLoad = async (
   url: string,
   call: Call,
@@ -113,7 +113,7 @@ const killOne = async (workers: Workers, victim: number | undefined, journal: Jo
   return { after, repeated }
 }
 
-/** Told to stop while a worker that was killed is being replaced: the new one stops too. */
+/** Stopped while a killed worker is being replaced: the new one stops too. */
 const stopAmidReplacement = async ({ context, random, env }: Part, report: Report): Promise<void> => {
   const workers = await startWorkers(context, env)
   const both = await workers.untilTwo(START_LIMIT)
@@ -125,7 +125,7 @@ const stopAmidReplacement = async ({ context, random, env }: Part, report: Repor
   report.expect(left.length === 0, `left after SIGTERM amid a replacement: ${left}`)
 }
 
-/** The first process is killed: its workers must not stay on the port for ever. */
+/** The first process is killed: its workers must not keep the port. */
 const killFirst = async ({ context, env }: Part, report: Report): Promise<void> => {
   const workers = await startWorkers(context, env)
   await workers.untilTwo(START_LIMIT)

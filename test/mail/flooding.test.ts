@@ -1,4 +1,4 @@
-/** Nobody has a stranger's mailbox flooded, whatever they ask for and for how many accounts (DESIGN §9: mail). */
+/** No client can flood the mailbox of another user, over any route and with any number of accounts (DESIGN §9: mail). */
 import t from 'tap'
 import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
 import { call, changeEmail, forgot, remove } from '../support/account-routes.ts'

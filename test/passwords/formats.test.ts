@@ -1,4 +1,7 @@
-/** Hashes from elsewhere (DESIGN §9, import): which are taken, that they verify, and that none makes a sign-in fail or wait. */
+/**
+ * Imported hash formats (DESIGN §9, import): which are accepted, that they verify, and that none makes a sign-in fail or
+ * wait.
+ */
 
 import { hashSync } from '@node-rs/argon2'
 import bcrypt from 'bcryptjs'
@@ -12,7 +15,7 @@ import { base64, scryptPhc } from '../support/scrypt-phc.ts'
 const RFC_7914 =
   '7023bdcb3afd7348461c06cd81fd38ebfda8fbba904f8e3ea9b543f6545da1f2d5432955613f0fcf62d49705242a9af9e61e85dc0d651e40dfcf017b45575887'
 
-/** From each format's own tests or documents. */
+/** From each format's own tests or documentation. */
 const VECTORS: Record<string, readonly [string, string]> = {
   'argon2i, version 16 (phc-winner-argon2)': [
     'password',
@@ -156,7 +159,7 @@ t.test('malformed hashes never make the comparison throw', async t => {
     fc.assert(
       fc.property(almost, fc.string({ unit: 'binary' }), (encoded, password) => {
         const fault = hashViolation(encoded)
-        // What is costly and allowed takes its time: that it does not throw is shown above.
+        // Allowed but expensive: that these do not throw is shown above.
         const costly = /m=\d{4,}|\$(0[6-9]|1\d)\$|ln=(1[2-9]|[2-9]\d)/.test(encoded)
         return costly || verify({ passwords: [password], encoded }) === false || fault === null
       }),

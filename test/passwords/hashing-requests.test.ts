@@ -1,4 +1,6 @@
-/** What clients see of the hashing queue, over real sockets: they are refused at once, and may go (DESIGN §5). */
+/**
+ * The hashing queue as clients see it, over real sockets: rejected at once when full, cancelled on disconnect (DESIGN §5).
+ */
 import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
@@ -19,7 +21,7 @@ interface Client {
   readonly answered: Promise<ReturnType<typeof parseResponse>>
 }
 
-/** Sends it, and waits until it has reached the use case: its body is read by then. */
+/** Sends it, and waits until the use case runs: its body is read by then. */
 const post = async (path: string, email: string, password = PASSWORD): Promise<Client> => {
   const body = JSON.stringify({ email, password })
   const socket = connect(port, '127.0.0.1')
@@ -42,7 +44,7 @@ const post = async (path: string, email: string, password = PASSWORD): Promise<C
 
 const gone = (): Record<string, unknown>[] => log.records().filter(({ msg }) => msg === 'The client has gone')
 
-/** Goes, and waits until the service has noticed. */
+/** Disconnects, and waits until the service has noticed. */
 const leave = async ({ socket }: Client): Promise<void> => {
   const before = gone().length
   socket.destroy()

@@ -1,4 +1,4 @@
-/** The threads that hash: when they start and end, and what becomes of work that waits for them (DESIGN §5). */
+/** The hashing threads: start, end, and waiting work (DESIGN §5). */
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'

@@ -1,4 +1,7 @@
-/** A database that is away, silent, slow or forgetful: 503 within a bound, nobody let in, and back by itself (DESIGN §3, §7). */
+/**
+ * A database that is down, silent or slow: 503 in bounded time, no revoked session accepted, automatic recovery (DESIGN §3,
+ * §7).
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import pg from 'pg'
@@ -26,7 +29,7 @@ import { until } from '../support/until.ts'
 
 t.jobs = 3
 
-/** Milliseconds: nobody waits for the database longer than this; and what is remembered is distrusted after this. */
+/** Milliseconds: the longest wait for the database, and the time after which caches are bypassed. */
 const BOUND = 13_000
 const DISTRUST = 1_000
 
@@ -48,7 +51,7 @@ const isUnavailable = (t: Test, response: LightMyRequestResponse, what: string):
   t.ok(Number(response.headers['retry-after']) >= 1, `${what}: Retry-After`)
 }
 
-/** The last status of those that are asked for until it is the one that is waited for: no assertion on how soon. */
+/** Polls until the expected status. @returns the last status. There is no assertion on how soon. */
 const statusOnce = async (ask: () => Promise<LightMyRequestResponse>, status: number): Promise<number> =>
   (await until(ask, ({ statusCode }) => statusCode === status, BOUND)).statusCode
 
@@ -153,7 +156,7 @@ t.test('a slow network makes invalidations late, never lost, and none is missed'
   await hasReceived(1)
   proxy.set('slow')
   await hasReceived(2)
-  // Longer than a connection is silent until it counts as lost.
+  // Longer than the silence after which a connection counts as lost.
   await sleep(7_000)
   await query(direct, `SELECT pg_notify('${CHANNEL}', 'ada')`)
   proxy.set('none')
@@ -168,7 +171,7 @@ t.test('a sign-up whose database response was lost is 503; repeated, it has one 
   const again = async () => app.inject({ method: 'POST', url: '/account/sign-up', payload })
   const first = again()
   while (hashing.begun.length === 0) await sleep(10)
-  // Nothing but the writing is left: it arrives, and is answered in vain.
+  // Only the write remains: it arrives, but its response is lost.
   proxy.set('no answers')
   hashing.release()
   isUnavailable(t, await first, 'it is not known what became of it')

@@ -1,4 +1,4 @@
-/** The service as a process: how it starts, and what it refuses to start with (DESIGN §5, §8). */
+/** Start of the service, and errors that prevent it (DESIGN §5, §8). */
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs'
@@ -191,7 +191,7 @@ t.test('JWT_SECRET is rotated with JWT_SECRET_PREVIOUS (DESIGN §5)', async t =>
   t.equal(await remoteAccountStatus(server, fresh), 200)
 })
 
-/** A `node` of an earlier version than the service needs, outside of the project. */
+/** A `node` of an older version than the service needs, outside of the project. */
 const findOldNode = (): string | undefined =>
   ['/usr/bin', ...(process.env.PATH ?? '').split(delimiter)]
     .filter(folder => folder !== '' && !folder.includes('node_modules'))

@@ -1,4 +1,7 @@
-/** Two things at once on one account (DESIGN §9, "Must be shown"): 100 rounds each, also on two instances of one database. */
+/**
+ * Two concurrent changes of one account (DESIGN §9, "Must be shown"): 100 rounds each, also on two instances of one
+ * database.
+ */
 import { setImmediate } from 'node:timers/promises'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
@@ -23,7 +26,7 @@ import { mailbox } from '../support/mailbox.ts'
 const ROUNDS = 100
 const rounds = Array.from({ length: ROUNDS }, (_, round) => round)
 
-/** What stands behind a hash that was made anew of the same password. */
+/** The state after the same password was rehashed. */
 const ANEW = ' anew'
 
 const hashing: PasswordHasher = {
@@ -33,7 +36,7 @@ const hashing: PasswordHasher = {
 
 type Start = () => Promise<LightMyRequestResponse>
 
-/** Both at once, now one first, now the other, and the second a few turns of the event loop later. */
+/** Runs both concurrently, in alternating order, the second a few turns of the event loop later. */
 const race = async (round: number, one: Start, two: Start) => {
   const later = async (start: Start) => {
     for (let turns = (round >> 2) % 8; turns > 0; turns -= 1) await setImmediate()
@@ -48,7 +51,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
   const app = await build(t, options)
   const second = await build(t, options)
   const mails = mailbox(app)
-  /** In half of the rounds the rival is another instance. */
+  /** In half of the rounds the rival runs on another instance. */
   const rival = (round: number): FastifyInstance => (round % 4 < 2 ? app : second)
 
   const listed = async (email: string) =>
@@ -167,7 +170,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.comment(Object.fromEntries(seen))
   })
 
-  /** What needs the password, with the status that it has while nothing ends the session. */
+  /** Requests that need the password, with their status while the session is valid. */
   const CONFIRMED: Record<string, [number, (user: SignedUp) => Promise<LightMyRequestResponse>]> = {
     'PUT /account/password': [
       200,

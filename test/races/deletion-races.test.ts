@@ -1,6 +1,8 @@
 /**
- * A deletion or a disabling against everything else that can be done to the account: 100 rounds each, also on two instances
- * of one database. The status says what happened, and no event of a user is newer than the user's deletion.
+ *
+ * Deletion or disabling concurrent with every other action on the account: 100 rounds each, also on two instances of one
+ * database. The status names the cause, and no event of a user is newer than the user's deletion.
+ *
  */
 import { setImmediate } from 'node:timers/promises'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
@@ -26,16 +28,16 @@ import { quickHashing } from '../support/fake-hashing.ts'
 const ROUNDS = 100
 const rounds = Array.from({ length: ROUNDS }, (_, round) => round)
 
-/** Rounds that are under way at once, each with a user of its own. */
+/** Concurrent rounds, each with its own user. */
 const AT_ONCE = 5
 
 type PendingResponse = Promise<LightMyRequestResponse>
 
 interface Rival {
-  /** Statuses that an action may have beside a deletion, and beside a disabling. */
+  /** Statuses that an action may have beside a deletion, and beside disabling. */
   readonly deletion: readonly number[]
   readonly disabling: readonly number[]
-  /** What the user is mailed before the race. */
+  /** The mail that the user gets before the race. */
   readonly token?: MailPurpose
   run(app: FastifyInstance, user: SignedUp, round: number, token: string): PendingResponse
 }
@@ -123,7 +125,7 @@ const RIVALS: Record<string, Rival> = {
   },
 }
 
-/** Both at once, now one first, now the other, and the second a few turns of the event loop later. */
+/** Runs both concurrently, in alternating order, the second a few turns of the event loop later. */
 const race = async (round: number, one: () => PendingResponse, two: () => PendingResponse) => {
   const later = async (start: () => PendingResponse) => {
     for (let turns = (round >> 2) % 8; turns > 0; turns -= 1) await setImmediate()
@@ -147,7 +149,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     return { user, token }
   }
 
-  /** @returns what is wrong. */
+  /** @returns the errors. */
   const play = async (rival: Rival, round: number, deletes: boolean, seen: Map<string, number>) => {
     const { user, token } = await prepare(rival)
     const end = () =>

@@ -1,6 +1,6 @@
 /**
- * More connections than the process may have descriptors: it lives on, answers again when they are gone, and nothing that it
- * has acknowledged is lost.
+ * More connections than file descriptors: the process survives, serves again when they close, and loses no acknowledged
+ * write.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -21,7 +21,7 @@ const LIMIT = 64
 const CONNECTIONS = 200
 const USERS = 5
 const ROUNDS = 4
-/** Milliseconds for which the connections stay; until a condition counts as failed. */
+/** Milliseconds for which the connections stay open, and until a condition counts as failed. */
 const HELD = 2_000
 const DEADLINE = 15_000
 const PROJECT = join(import.meta.dirname, '..', '..', '..')
@@ -51,7 +51,7 @@ const startLimited = async ({ context }: Pick<FaultPart, 'context'>, databaseFil
   return { child, exited, ...(await listening(child, DEADLINE)) }
 }
 
-/** Opens the connections, with half a request each. @returns what closes them. */
+/** Opens the connections, each with half a request. @returns a function that closes them. */
 const hold = (port: number): (() => void) => {
   const sockets = Array.from({ length: CONNECTIONS }, (): Socket => {
     const socket = connect(port, '127.0.0.1')
@@ -82,7 +82,7 @@ export const run = async ({ context }: FaultPart): Promise<Report> => {
       () => 0,
     )
 
-  // The first password has files loaded.
+  // The first password loads files.
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   await send(server.url, calls.ready(), agent)
   const letGoFirst = hold(port)

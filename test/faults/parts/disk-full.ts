@@ -1,4 +1,4 @@
-/** The disk fills up and is freed again while 20 users change their profiles: 503 meanwhile, and nothing acknowledged is lost. */
+/** The disk fills up and is freed while 20 users change their profiles: 503 meanwhile, and no acknowledged write is lost. */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Report, spread } from '../../instances/report.ts'
@@ -10,9 +10,9 @@ import { missing, type Profile, signUpProfiles, startChanges } from '../profiles
 
 const USERS = 20
 const ROUNDS = 6
-/** The database, its log at its longest, and room for both. */
+/** Sizes: the database, its longest log, and room for both. */
 const DISK_SIZE = 12
-/** Milliseconds for which the disk stays full; until a condition counts as failed. */
+/** Milliseconds for which the disk stays full, and until a condition counts as failed. */
 const FULL_FOR = 2_500
 const DEADLINE = 10_000
 
@@ -30,7 +30,7 @@ export const run = async ({ context, random }: FaultPart): Promise<Report> => {
   let profiles: Profile[] | null = null
 
   for (let round = 1; round <= ROUNDS; round += 1) {
-    // With a log that is new, so that it has to grow.
+    // With a new log, which has to grow.
     const server = await startServer(context, { databaseFile })
     const ready = async () => (await fetch(`${server.url}/ready`)).status
     profiles ??= await signUpProfiles(server.url, USERS)
@@ -48,7 +48,7 @@ export const run = async ({ context, random }: FaultPart): Promise<Report> => {
     if ((await fetch(`${server.url}/health`)).status !== 200) failures.push('/health was not 200')
     totals.rejected += rejected()
     if (round % 2 === 0) {
-      // Also a process that ends while the disk is full has all that it has acknowledged.
+      // A process that ends while the disk is full keeps everything acknowledged, too.
       await changes.stop()
       await server.stop('SIGKILL')
       disk.free()

@@ -1,6 +1,8 @@
 /**
- * fsync fails with EIO while 20 users change their profiles, and what was written since the last one that succeeded is lost:
- * what was acknowledged before and what is acknowledged afterwards is there after a restart.
+ *
+ * fsync fails with EIO while 20 users change their profiles, and writes since the last successful fsync are lost. Writes
+ * that were acknowledged before or afterwards are there after a restart.
+ *
  */
 import { execFileSync } from 'node:child_process'
 import { rmSync, writeFileSync } from 'node:fs'
@@ -14,14 +16,14 @@ import type { FaultPart } from '../part.ts'
 import { missing, signUpProfiles, startChanges } from '../profiles.ts'
 
 const USERS = 20
-/** What fails in turn: the log, where commits go, and the database, where checkpoints go. */
+/** The file that fails: the log (commits), then the database (checkpoints). */
 const SUFFIXES = ['.db-wal', '.db', '.db', '.db-wal', '.db', '.db'] as const
-/** Milliseconds of load before, while and after it fails. */
+/** Milliseconds of load before, during and after the failure. */
 const LOAD = { min: 100, max: 800 }
 const FAILING = { '.db-wal': 1_000, '.db': 3_000 }
 const DEADLINE = 10_000
 
-/** @returns `null` where there is no compiler, or no Linux. */
+/** @returns `null` without a compiler or Linux. */
 const compile = (folder: string): string | null => {
   if (process.platform !== 'linux') return null
   const library = join(folder, 'fsync-error.so')
@@ -71,7 +73,7 @@ export const run = async ({ context, random }: FaultPart): Promise<Report> => {
       if ((await ready()) !== 503) failures.push('/ready was 200 while no commit succeeded')
     } else await sleep(FAILING[suffix])
     rmSync(control)
-    // A checkpoint that fails after one that was cut short takes a restart, and the log says so.
+    // A failed checkpoint after an interrupted one requires a restart, and the log says so.
     const says = () => /the disk failed a checkpoint[^"]*restart the service/.test(server.output())
     await until(
       async () => (await ready()) === 200 || says(),

@@ -1,6 +1,8 @@
 /**
- * A small heap under a flood of distinct tokens (DESIGN §6): the caches take a part of the heap alone, so the service goes
- * on, answers every request for the right user, and keeps what it acknowledged.
+ *
+ * A small heap and a flood of distinct tokens (DESIGN §6): caches take only a part of the heap, so the service keeps
+ * responding for the correct users and keeps every acknowledged write.
+ *
  */
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -18,7 +20,7 @@ const HEAP = 64
 const USERS = 40_000
 const CLIENTS = 32
 
-/** Every so many requests of a client change its user's name, which has to be there at the end. */
+/** Every nth request of a client changes its user's name, which is checked at the end. */
 const RENAME_EVERY = 100
 
 const seed = async (databaseFile: string, tokens: string): Promise<void> => {
@@ -33,7 +35,7 @@ const seed = async (databaseFile: string, tokens: string): Promise<void> => {
 const userOf = (token: string): string =>
   JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()).sub
 
-/** The same claims with a signature of nobody. */
+/** The same claims with an invalid signature. */
 const forge = (token: string, number: number): string =>
   token.slice(0, token.lastIndexOf('.') + 1) + String(number).padStart(43, 'A')
 

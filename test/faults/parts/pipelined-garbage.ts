@@ -1,4 +1,4 @@
-/** Whole requests with garbage behind them, in segments that end anywhere: what was processed has had its response. */
+/** Requests followed by garbage, in segments of random length: every processed request gets its response. */
 
 import { Report } from '../../instances/report.ts'
 import { PASSWORD } from '../../support/build.ts'
@@ -18,11 +18,11 @@ interface User {
 
 interface Piece {
   readonly bytes: string
-  /** Of its response. */
+  /** Status of its response. */
   readonly status: number
-  /** Whether its password waits in line, which nobody does who has ended their side: 499. */
+  /** Whether its password waits for hashing, which a half-closed client does not get: 499. */
   readonly waits?: boolean
-  /** Whether it changes the account where it is processed. */
+  /** Whether processing it changes the account. */
   readonly changes?: boolean
 }
 
@@ -43,7 +43,7 @@ const signUp = async (url: string, email: string): Promise<User> => {
   return { email, token: accessToken }
 }
 
-/** Goes up by one with each change. */
+/** Incremented with each change. */
 const versionOf = async (url: string, { token }: User): Promise<number> => {
   const response = await fetch(`${url}/account`, { headers: { authorization: `Bearer ${token}` } })
   return Number(response.headers.get('etag')?.replaceAll('"', ''))
@@ -115,7 +115,7 @@ export const run = async ({ context, random }: FaultPart): Promise<Report> => {
     const whole = Array.from({ length: 1 + below(MAX_REQUESTS) }, () => wholeRequest(user))
     const end = garbage(user)
     const pieces = [...whole, end]
-    // None of what is behind the garbage is processed, whatever it is.
+    // Nothing after the garbage is processed.
     const behind = of(['', wholeRequest(user).bytes, withBody('PUT /account', {}), '\r\n\r\n\0'])
     const bytes = Buffer.from(pieces.map(piece => piece.bytes).join('') + behind, 'latin1')
     const cuts = Array.from({ length: below(MAX_CUTS + 1) }, () => below(bytes.length))

@@ -1,4 +1,4 @@
-/** Contract: changes of a user, and who is told of them. */
+/** Contract: changes of a user, and their notifications. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { v7 as uuidv7 } from 'uuid'
 import type { UserChanges } from '../../../src/users/user.ts'
@@ -9,7 +9,7 @@ const KEEP = { endSessions: false, onlyEnabled: false, versions: null }
 const END = { endSessions: true, onlyEnabled: false, versions: null }
 const LATER = NOW + 1_000
 
-/** DESIGN §7: milliseconds within which another instance hears of a change. */
+/** DESIGN §7: milliseconds within which another instance is notified. */
 const NEWS_LIMIT = 1_000
 
 export const changes: Part = async (t, open) => {
@@ -149,7 +149,7 @@ export const changes: Part = async (t, open) => {
     const here = await open(t)
     const there = await open(t)
     const { user } = await add(there)
-    // What adding has told passes by first.
+    // The notification about the added user comes first.
     await sleep(NEWS_LIMIT)
     const { promise: told, resolve } = Promise.withResolvers<string | null>()
     onChange(here, resolve)

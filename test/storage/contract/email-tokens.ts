@@ -1,4 +1,4 @@
-/** Contract: tokens that are mailed are kept within limits, found while they can be used, and work once (DESIGN §9). */
+/** Contract: e-mail tokens are limited, found while valid, and work once (DESIGN §9). */
 import { v7 as uuidv7 } from 'uuid'
 import {
   type EmailToken,
@@ -19,7 +19,7 @@ const END = { ...KEEP, endSessions: true }
 const tokenOf = (purpose: MailPurpose, user: { id: string; email: string }, now = NOW): EmailToken =>
   newEmailToken(purpose, user.id, purpose === 'emailChange' ? freshEmail('new') : user.email, now).stored
 
-/** The event that comes with a token, by which they are counted. */
+/** The event of a token, by which tokens are counted. */
 const requestOf = ({ userId, createdAt, purpose }: EmailToken) =>
   eventOf(userId, createdAt, MAILED_BY[purpose].at(-1))
 

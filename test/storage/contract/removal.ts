@@ -1,4 +1,4 @@
-/** Contract: users are removed with all that is theirs, once, and everybody hears of it; versions count changes (DESIGN §9). */
+/** Contract: users are removed completely, once, with a notification; versions count changes (DESIGN §9). */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { v7 as uuidv7 } from 'uuid'
 import { newEmailToken } from '../../../src/accounts/email-token.ts'
@@ -21,7 +21,7 @@ import {
 const ANY = { endSessions: false, onlyEnabled: false, versions: null }
 const LATER = NOW + 1_000
 
-/** DESIGN §7: milliseconds within which another instance hears of a change. */
+/** DESIGN §7: milliseconds within which another instance is notified. */
 const NEWS_LIMIT = 1_000
 
 const ADMIN = { type: 'adminKey', id: 'abcdef01', ip: '192.0.2.9' } as const
@@ -146,7 +146,7 @@ export const removal: Part = async (t, open) => {
     for (const [name, prepare] of Object.entries(deeds)) {
       const added = await add(here)
       const deed = await prepare(added)
-      // What the preparation has told passes by first.
+      // Notifications of the preparation come first.
       await sleep(NEWS_LIMIT)
       let notifiedHere = false
       onChange(here, userId => {
