@@ -1,10 +1,8 @@
 /**
- *
  * Kills the real server with SIGKILL while it writes, repeatedly on one database. Everything acknowledged must be stored,
  * and nothing may be stored partially (DESIGN §7).
  *
  * `npm run test:crash -- --rounds 25 --seed 1`
- *
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

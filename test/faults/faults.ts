@@ -1,10 +1,8 @@
 /**
- *
  * Fault injection into a real process: full disks, deleted files, power cuts, expensive hashes. Every file in `parts/` is
  * one experiment and exports `run`.
  *
  * `npm run test:faults -- --seed 1 --only power-cuts`
- *
  */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'

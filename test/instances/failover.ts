@@ -1,8 +1,6 @@
 /**
- *
  * The primary is lost under load and its synchronous standby promoted, repeatedly: the instances find it without a restart,
  * no acknowledged write is lost, and no token is accepted after its revocation was acknowledged.
- *
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { query } from '../support/postgres.ts'

@@ -43,10 +43,8 @@ export const RESPONSE_LIMIT = 12_000
 const GIVE_UP = RESPONSE_LIMIT + 3_000
 
 /**
- *
  * @param agent keeps the connection; `false` for a separate one.
  * @throws {Lost}
- *
  */
 export const send = (url: string, call: Call, agent: Agent | false): Promise<TimedResponse> => {
   const sentAt = performance.now()

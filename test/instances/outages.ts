@@ -1,8 +1,6 @@
 /**
- *
  * One instance is killed, the database crashes, both at once, or the database stays down, under load: no acknowledged
  * write is lost, nothing is stored twice or partially, and a repeated request gets one definite response.
- *
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TimedResponse } from './http.ts'

@@ -42,11 +42,9 @@ export class Readiness {
   }
 
   /**
-   *
    * @returns errors of readiness while the database was down.
    * @param span from before the outage until its end.
    * @param surely milliseconds from the span's beginning in which the database is certainly down.
-   *
    */
   faultsDuring(span: Span, surely: number): string[] {
     const { name } = this.instance

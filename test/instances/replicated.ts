@@ -16,10 +16,8 @@ const CATCH_UP = 60_000
 export type Loss = 'killed' | 'silent'
 
 /**
- *
  * From now on the standby confirms every commit, and it has all earlier ones. On a promoted server the setting is off until
  * then, as cluster managers do: otherwise no write would be acknowledged without a standby.
- *
  */
 const makeSynchronous = async ({ url }: PostgresServer): Promise<void> => {
   await query(url, `ALTER SYSTEM SET synchronous_standby_names = '*'`)

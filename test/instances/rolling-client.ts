@@ -23,12 +23,10 @@ export interface Connections {
   /** Sends to the next instance in turn; any status but the expected one is an error. */
   send(call: Call, expected: number): Promise<void>
   /**
-   *
    * Like `call`, for a caller who checks the response, and whose connections may be idle for so long that an instance closes
    * them just when the next request is sent: the client does not retry on a closing instance.
    * @returns the response with the instance's name.
    * @throws {Lost}
-   *
    */
   ask(call: Call): Promise<readonly [name: string, response: TimedResponse]>
   close(): void

@@ -1,9 +1,7 @@
 /**
- *
  * Mixed load with a constant population: a client that signs in signs out, and one that signs up deletes the account.
  * Tokens that end this way are not sent to the measured instance: it would cache each of them until its cache of 100,000 is
  * full, which takes hours and is no leak.
- *
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { bodyOf, type Call, calls } from '../instances/http.ts'
@@ -41,11 +39,9 @@ interface Client {
 }
 
 /**
- *
  * @param pair the instances that are not measured.
  * @param users to read and rename, each with a token.
  * @param troubles while the database has no primary: 503 is not an error then, and is retried.
- *
  */
 export const startSoakLoad = (
   balancer: Balancer,

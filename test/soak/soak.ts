@@ -1,5 +1,4 @@
 /**
- *
  * Mixed load for a long time on three instances on a replicated PostgreSQL: two of them are restarted in turn every minute,
  * and the primary is lost in the middle. No request fails, and no memory leaks.
  *
@@ -7,7 +6,6 @@
  * Its heap is small, so that its caches, whose capacity follows the heap limit, are full before measuring begins.
  *
  * `npm run test:soak -- --minutes 20 --seed 1`
- *
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'

@@ -25,10 +25,8 @@ export interface CommandLine {
 }
 
 /**
- *
  * Runs `npm run cli -- …`, without npm.
  * @param stdin `pipe` to write to the process step by step.
- *
  */
 export const runCli = (
   args: readonly string[],

@@ -81,11 +81,9 @@ export const startServer = async (t: Context, options: StartOptions = {}): Promi
 }
 
 /**
- *
  * Like {@link startServer}, with another standard output that is not read: waits until the service is ready. `output`
  * returns standard error.
  * @param stdio standard output, and standard error if that is not read either.
- *
  */
 export const startWithOutput = async (
   t: Context,
@@ -117,10 +115,8 @@ export const startWithOutput = async (
 }
 
 /**
- *
  * Sends GET requests on one connection without waiting for responses.
  * @returns the number of 200 responses before the connection closed or was silent for `silence` milliseconds.
- *
  */
 export const pipelined = async (
   port: number,

@@ -19,10 +19,8 @@ const headersOf = (fields: readonly string[]): Record<string, string> =>
   )
 
 /**
- *
  * The final responses in received bytes, in order. Not for HEAD; each has a `Content-Length` or no body.
  * @throws {Error} for anything that is not a complete response.
- *
  */
 export const responsesIn = (raw: string): HttpResponse[] => {
   const bytes = Buffer.from(raw, 'latin1')

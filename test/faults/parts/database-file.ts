@@ -1,8 +1,6 @@
 /**
- *
  * The database file is removed, replaced or overwritten at a random time while 20 users change their profiles. Every
  * acknowledged write is in the file that a restart opens. If that is impossible, nothing more is acknowledged.
- *
  */
 import {
   closeSync,

@@ -1,8 +1,6 @@
 /**
- *
  * Concurrent failed sign-ins to an account with an expensive imported hash, while another user signs in repeatedly: the
  * other user does not wait for them. A second instance without attack shows the effect of the machine's load on sign-ins.
- *
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { send } from '../../instances/http.ts'
@@ -20,10 +18,8 @@ const DURATION = 6_000
 const UNDISTURBED = 100
 
 /**
- *
  * Bound of the other user's slowest sign-in: a multiple of the undisturbed median, or of the slowest on the instance
  * without attack if the machine is busy; milliseconds in any case.
- *
  */
 const WORST = { ofMedian: 10, ofControl: 3, milliseconds: 3_000 }
 

@@ -1,8 +1,6 @@
 /**
- *
  * fsync fails with EIO while 20 users change their profiles, and writes since the last successful fsync are lost. Writes
  * that were acknowledged before or afterwards are there after a restart.
- *
  */
 import { execFileSync } from 'node:child_process'
 import { rmSync, writeFileSync } from 'node:fs'

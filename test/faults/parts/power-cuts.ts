@@ -1,11 +1,9 @@
 /**
- *
  * Power cuts on SQLite (DESIGN §7): the real service writes under load, a preloaded library records every file operation in
  * order, and each cut restores the folder as a disk may leave it that loses unsynced writes. Every acknowledged write must
  * be there. With `synchronous=NORMAL` some must be lost, which proves that the test can fail.
  *
  * Needs Linux and a C compiler, and is skipped otherwise.
- *
  */
 import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

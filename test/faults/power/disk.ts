@@ -1,9 +1,7 @@
 /**
- *
  * A folder on a disk that loses power. Synced data survives: bytes and size of a file, entries of a folder. Any part of
  * unsynced data may survive. This is what POSIX promises, which is less than what common file systems do: there, a synced
  * file has its entry as well.
- *
  */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,8 +1,6 @@
 /**
- *
  * Preloaded into the service. Every SQLite connection uses `synchronous=NORMAL` but reports FULL. The simulated power cuts
  * must then lose acknowledged writes, which proves that they would detect such an error.
- *
  */
 import Database from 'better-sqlite3'
 

@@ -10,10 +10,8 @@ import type { User } from '../../../src/users/user.ts'
 import { freshEmail } from '../../support/build.ts'
 
 /**
- *
  * Opens the store of a test, empty at first. Called again with the same test, it opens another instance on the same data.
  * All of it is closed and removed with the test.
- *
  */
 export type Open = (t: Test) => Promise<Storage>
 
