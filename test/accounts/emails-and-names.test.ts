@@ -69,8 +69,8 @@ const EMAILS = [
 t.test('each reason to reject an e-mail has its own message', t => {
   for (const [message, emails] of Object.entries(NO_EMAILS))
     for (const email of emails)
-      for (const faults of [emailFaults, newEmailFaults])
-        t.strictSame(faults(email), [message], JSON.stringify(email))
+      for (const failures of [emailFaults, newEmailFaults])
+        t.strictSame(failures(email), [message], JSON.stringify(email))
   for (const [message, emails] of Object.entries(UNDELIVERABLE))
     for (const email of emails) {
       t.strictSame(newEmailFaults(email), [message], email)

@@ -53,8 +53,8 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await signIn(app, user.email, NEW)).statusCode, 200)
     errorsAt(t, await reset(app, user.reset, PASSWORD), 400, ['token'], 'once')
     t.equal((await signIn(app, user.email, NEW)).statusCode, 200)
-    const [told] = await mails.to(user.email, 'passwordChanged')
-    t.notOk(told && hasToken(told))
+    const [notice] = await mails.to(user.email, 'passwordChanged')
+    t.notOk(notice && hasToken(notice))
   })
 
   t.test('forgot-password has the same response for every e-mail (DESIGN §9: forgot-password)', async t => {

@@ -193,7 +193,7 @@ await onEveryEngine(t, async (t, { build }) => {
     const { token } = await signUp(app)
     for (const step of [60_000, 1, 0]) {
       clock.advance(step)
-      t.equal((await account(token)).lastRequestAt, iso(), 'the answer counts its own request')
+      t.equal((await account(token)).lastRequestAt, iso(), 'the response includes its own request')
     }
     clock.advance(-400)
     t.equal((await account(token)).lastRequestAt, iso(400), 'not even with the clock')

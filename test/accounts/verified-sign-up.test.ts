@@ -44,7 +44,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
     for (const each of seen) t.strictSame(each, seen[0])
     t.strictSame([seen[0]?.statusCode, seen[0]?.body], [202, '{"status":"accepted"}'])
-    t.notOk(seen[0]?.headers['set-cookie'] ?? seen[0]?.headers.location, 'nobody is signed in')
+    t.notOk(seen[0]?.headers['set-cookie'] ?? seen[0]?.headers.location, 'no session is opened')
     const accounts = await listed(app, known.email)
     t.match(accounts, [{ id: known.id, firstName: null, emailVerified: true }], 'nothing has changed')
     t.equal(accounts.length, 1)

@@ -41,7 +41,7 @@ await onEveryEngine(t, async (t, { build }) => {
     const again = await signUp(app, { email })
     t.not(again.id, id, 'the e-mail is free')
     t.equal(await accountStatus(app, token), 401, 'and brings no session back')
-    t.equal(await accountStatus(app, bystander.token), 200, 'nobody else was touched')
+    t.equal(await accountStatus(app, bystander.token), 200, 'other users are unaffected')
   })
 
   t.test(

@@ -57,7 +57,7 @@ await onEveryEngine(t, async (t, { build }) => {
       'the newest first, as everywhere',
     )
     t.strictSame(await found({ ids: `${idOf(3)},${idOf(1)}` }), [1, 3])
-    t.strictSame(await found({ ids: uuidv7() }), [], 'whom nobody has is passed over')
+    t.strictSame(await found({ ids: uuidv7() }), [], 'unknown ids are ignored')
     t.strictSame(await found({ ids: `${idOf(4)},${idOf(4)},${idOf(4)}` }), [4], 'once')
     t.strictSame(await found({ ids: `${idOf(4).toUpperCase()},${idOf(4)}` }), [4], 'in any letter case')
   })
@@ -117,7 +117,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.strictSame(
       await found({ createdAfter: createdAt(8), createdBefore: createdAt(4) }),
       [],
-      'nobody, no fault',
+      'no users, no error',
     )
     t.strictSame(await found({ createdAfter: createdAt(5), createdBefore: createdAt(5) }), [])
   })
@@ -180,18 +180,18 @@ await onEveryEngine(t, async (t, { build }) => {
     t.strictSame(await found({ lastRequestAfter: timestamp(0) }), [20], 'strictly later')
     t.strictSame(await found({ lastRequestAfter: timestamp(-1) }), [10, 20])
     t.strictSame(await found({ lastRequestAfter: timestamp(-1), lastRequestBefore: timestamp(MINUTE) }), [10])
-    const everybody = [...users.keys()]
+    const everyUser = [...users.keys()]
     t.strictSame(
       await found({ lastRequestBefore: timestamp(MINUTE) }),
-      everybody.filter(number => number !== 20),
+      everyUser.filter(number => number !== 20),
       'also who never made one',
     )
     t.strictSame(
       await found({ lastRequestBefore: timestamp(0) }),
-      everybody.filter(number => number !== 10 && number !== 20),
+      everyUser.filter(number => number !== 10 && number !== 20),
       'strictly earlier',
     )
-    t.strictSame(await found({ lastRequestBefore: createdAt(3) }), [0, 1, 2], 'nobody who was not there yet')
+    t.strictSame(await found({ lastRequestBefore: createdAt(3) }), [0, 1, 2], 'no user who did not exist yet')
     t.strictSame(await found({ lastRequestBefore: timestamp(0), createdAfter: createdAt(26) }), [27, 28, 29])
   })
 

@@ -167,7 +167,7 @@ await onEveryEngine(t, async (t, { build }) => {
       }
       const response = await get(`${url}?limit=${TOTAL - 1}`, headers)
       t.type(response.json().nextCursor, 'string', 'one is left')
-      const none = await get(`${url}?search=nobody%20is%20called%20so`, headers)
+      const none = await get(`${url}?search=no%20such%20name`, headers)
       t.strictSame(none.json(), { results: [], nextCursor: null })
       t.equal(none.headers.link, undefined)
     }
@@ -259,11 +259,11 @@ await onEveryEngine(t, async (t, { build }) => {
           await signUp(app, { email: freshEmail('added'), lastName: 'Same', ...(firstName && { firstName }) })
         })
         const seen = rows.map(({ id }) => id)
-        t.equal(new Set(seen).size, seen.length, `${url} sort=${sort}: nobody twice`)
+        t.equal(new Set(seen).size, seen.length, `${url} sort=${sort}: none twice`)
         t.strictSame(
           before.filter(id => !seen.includes(id)),
           [],
-          `${url} sort=${sort}: nobody missed`,
+          `${url} sort=${sort}: none missing`,
         )
       }
   })

@@ -75,15 +75,15 @@ for (const { later, operations, tokens, users, capacity } of RUNS) {
       else count.right += 1
     }
 
-    const answered: { session: Session; principal: Principal | null }[] = []
+    const responded: { session: Session; principal: Principal | null }[] = []
     const checkAll = (): void => {
-      for (const { session, principal } of answered.splice(0)) check(session, principal)
+      for (const { session, principal } of responded.splice(0)) check(session, principal)
     }
     const authenticate = (): void => {
       const { session, token } = some()
       const principal = authenticator.authenticate(token)
       if (principal instanceof Promise)
-        void principal.then(principal => answered.push({ session, principal }))
+        void principal.then(principal => responded.push({ session, principal }))
       else check(session, principal)
     }
     const release = async (): Promise<void> => {
@@ -121,7 +121,7 @@ for (const { later, operations, tokens, users, capacity } of RUNS) {
     await settle()
     checkAll()
     t.equal(count.wrong, 0, 'wrong identities')
-    t.equal(count.late, 0, 'answers after a revocation')
+    t.equal(count.late, 0, 'principals after a revocation')
     t.ok(count.right > 10_000 && count.rejected > 1_000, `both verdicts are met: ${JSON.stringify(count)}`)
   })
 }
@@ -131,8 +131,8 @@ t.test('short histories over few tokens agree with the model, with shrinking (DE
     kind: fc.constantFrom(
       'identify',
       'identify',
-      'answer old',
-      'answer new',
+      'respond old',
+      'respond new',
       'revoke',
       'rename',
       'evict',
@@ -162,7 +162,7 @@ t.test('short histories over few tokens agree with the model, with shrinking (DE
       else if (kind === 'evict') authenticator.userChanged(session.userId)
       else if (kind === 'late' || kind === 'in time') authenticator.late(kind === 'late')
       else {
-        store.waiting.splice(at % (store.waiting.length || 1), 1)[0]?.(kind === 'answer old')
+        store.waiting.splice(at % (store.waiting.length || 1), 1)[0]?.(kind === 'respond old')
         await settle()
       }
     }

@@ -87,7 +87,7 @@ t.test('a token is a JWT with a fixed header and claims (DESIGN §5)', async t =
   t.type(claims.iss, 'string')
   t.type(claims.aud, 'string')
   t.ok(Number.isSafeInteger(claims.iat) && Number(claims.iat) <= Date.now() / 1_000)
-  t.equal(Number(claims.exp) * 1_000, Date.parse(expiresAt), 'exp is the moment that the body names')
+  t.equal(Number(claims.exp) * 1_000, Date.parse(expiresAt), 'exp is the time in the body')
 
   const again = await signIn(app, payload.email)
   const second = forgery(again.json().accessToken).payload

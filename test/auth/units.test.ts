@@ -128,7 +128,7 @@ t.test('the capacity of the token cache follows the heap limit (DESIGN §6)', t 
   const limits = [64, 96, 128, 256, 4_096].map(size => (size + 192) * 2 ** 20)
   const capacities = limits.map(limit => tokenCapacity(limit))
   t.strictSame(capacities, [6_452, 19_358, 32_263, 83_886, 100_000])
-  t.equal(tokenCapacity(32 * 2 ** 20), 1_000, 'some are always remembered')
+  t.equal(tokenCapacity(32 * 2 ** 20), 1_000, 'a minimum is always cached')
   t.end()
 })
 

@@ -37,7 +37,7 @@ t.test('after kill -9 or Ctrl-C another run copies the rest', async t => {
   t.match(stderr, /^Stopping after .*$/m)
   t.match(stderr, /^Stopped before the end: run it again.*\n$/m)
   t.match(stdout, /^5,000 users in the source:\n {2}2,000 +copied\n/)
-  t.equal(await copied(), 4_000, 'the slice that was under way is there')
+  t.equal(await copied(), 4_000, 'the slice in progress was stored')
 
   const last = await runCopy(file, url).ended
   t.equal(last.code, 0)

@@ -40,7 +40,7 @@ t.test('accounts, tokens and passwords work on PostgreSQL; a second run changes 
     people.push(await signUp(before, { firstName, ...(lastName && { lastName }) }))
   }
   const [first, disabled] = [people[0], await signUp(before)]
-  if (first === undefined) throw new Error('nobody signed up')
+  if (first === undefined) throw new Error('no sign-up')
   await updateUser(before, disabled.id, { disabled: true, lastName: null })
   const second = (await signIn(before, first.email)).json().accessToken
   const list = async (app: typeof before) =>

@@ -155,7 +155,7 @@ await onEveryEngine(t, async (t, { build }) => {
     await ended
     const last = pages
     for (let round = 0; round < 100; round += 1) await setImmediate()
-    t.ok(pages <= last + 1, 'nothing is read for nobody')
+    t.ok(pages <= last + 1, 'nothing is read after the disconnect')
     t.notOk(
       logs.records().some(({ level }) => Number(level) > 30),
       'which is no error',

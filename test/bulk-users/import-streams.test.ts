@@ -47,14 +47,14 @@ await onEveryEngine(t, async (t, { build }) => {
     request.write(user())
     await results(1)
     const [error] = await late
-    t.equal(error.code, 'ERR_HTTP_REQUEST_TIMEOUT', 'Node has told that it is late')
+    t.equal(error.code, 'ERR_HTTP_REQUEST_TIMEOUT', 'Node has reported that it is late')
     request.end(user())
     t.match((await results(3)).at(-1), { status: 'finished', created: 2 })
     await ended
     const { port } = app.server.address() as AddressInfo
     const head = 'Host: a\r\nContent-Length: 99\r\nContent-Type: application'
     const rejected = await exchange(port, `POST ${IMPORT} HTTP/1.1\r\n${head}/x-ndjson\r\n\r\n{`, SILENCE)
-    t.equal(parseResponse(rejected).status, 401, 'nor does whoever the gate refuses')
+    t.equal(parseResponse(rejected).status, 401, 'nor does a client that fails authentication')
     const slow = await exchange(port, `POST /account/sign-in HTTP/1.1\r\n${head}/json\r\n\r\n{`, SILENCE)
     t.equal(parseResponse(slow).status, 408)
   })

@@ -207,7 +207,7 @@ t.test('a user who was deleted and imported again stays', async t => {
   t.strictSame(
     events.map(({ userId }) => userId),
     [inTarget.user.id],
-    'of whom the copy deleted',
+    'of users that the copy deleted',
   )
 })
 
@@ -312,7 +312,7 @@ t.test('the audit log is copied once, and erased addresses stay erased', async t
     t.equal(
       actor.ip,
       userId === other.user.id ? '192.0.2.1' : null,
-      'of nobody who was deleted on either side',
+      'of no user who was deleted on either side',
     )
 
   await target.cleanUp.removeEvents(NOW + 86_400_000, 100)

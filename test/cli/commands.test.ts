@@ -108,7 +108,7 @@ t.test('users delete removes the user with all sessions, and frees the e-mail', 
   onEveryEngine(t, async (t, engine) => {
     const service = await start(t, await engine.newDatabase(t))
     const [ann, bob] = [await signUp(service.app), await signUp(service.app)]
-    for (const { token } of [ann, bob]) t.equal(await accountStatus(service.app, token), 200, 'remembered')
+    for (const { token } of [ann, bob]) t.equal(await accountStatus(service.app, token), 200, 'cached')
     const removed = await service.cli('users', 'delete', ann.email.toUpperCase())
     t.strictSame(removed, {
       code: 0,
@@ -118,13 +118,13 @@ t.test('users delete removes the user with all sessions, and frees the e-mail', 
     const before = Date.now()
     while ((await accountStatus(service.app, ann.token)) !== 401 && Date.now() - before < INVALIDATION_LIMIT)
       await sleep(20)
-    t.equal(await accountStatus(service.app, ann.token), 401, 'a running service has heard of it')
+    t.equal(await accountStatus(service.app, ann.token), 401, 'a running service was notified')
     const rejected = { code: 1, stdout: '', stderr: 'There is no such user\n' }
     t.strictSame(await service.cli('users', 'delete', ann.id), rejected)
     t.not((await signUp(service.app, { email: ann.email })).id, ann.id)
     t.equal(await accountStatus(service.app, bob.token), 200)
     const silent = await service.cli('users', 'delete', bob.id, '--json')
-    t.strictSame(silent, { code: 0, stdout: '', stderr: '' }, 'as the API, which answers 204')
+    t.strictSame(silent, { code: 0, stdout: '', stderr: '' }, 'as the API, which returns 204')
     const { results } = await service.asAdmin('/admin/events?type=user.deleted')
     t.match(results, [{ userId: bob.id, actor: { type: 'system' } }, { userId: ann.id }])
   }),
@@ -146,7 +146,7 @@ t.test('sessions list shows what the user sees; sessions revoke takes an id from
     const { body } = await service.app.inject({ url: '/account/sessions', headers: bearer(user.token) })
     // `lastRequestAt` differs: GET /account counts as a request, the command line does not.
     const shown = (sessions: object[]) =>
-      sessions.map(session => ({ ...session, current: false, lastRequestAt: 'some moment' }))
+      sessions.map(session => ({ ...session, current: false, lastRequestAt: 'some time' }))
     t.strictSame(shown(results), shown(JSON.parse(body).results))
     t.notOk(results.some(({ current }: { current: boolean }) => current))
 
@@ -177,11 +177,11 @@ t.test('events prints what GET /admin/events returns', t =>
       [`--before ${newest.at} --after 2026-01-01T00:00:00Z`, `before=${newest.at}`, 3],
       ['--sort at --limit 2', 'sort=at&limit=2', 2],
     ]
-    const told = await Promise.all(
+    const results = await Promise.all(
       pages.map(([args]) => service.cli('events', '--json', ...args.split(' ').filter(Boolean))),
     )
     for (const [index, [args, query, events]] of pages.entries()) {
-      const { code, stdout = '', stderr } = told[index] ?? {}
+      const { code, stdout = '', stderr } = results[index] ?? {}
       t.match({ code, stderr }, { code: 0, stderr: '' }, args)
       t.strictSame(JSON.parse(stdout), await service.asAdmin(`/admin/events?${query}`), args)
       t.equal(JSON.parse(stdout).results.length, events, args)
@@ -231,11 +231,11 @@ t.test('events --follow prints new events until Ctrl-C, and prints the cursor to
 
 t.test('events rejects what GET /admin/events rejects', async t => {
   const service = await start(t, `sqlite:${join(temporaryFolder(t), 'test.db')}`)
-  const faults: [args: string[], sentence: RegExp][] = [
+  const failures: [args: string[], sentence: RegExp][] = [
     [['--type', 'user.eaten'], /^--type must be one of user\.created, /m],
     [['--after', 'yesterday'], /^--after must be a moment such as 2026-/m],
     [['--cursor', 'nonsense'], /^The cursor is not a cursor of this list$/m],
   ]
-  const ended = await Promise.all(faults.map(([args]) => service.cli('events', ...args)))
-  for (const [index, [, stderr]] of faults.entries()) t.match(ended[index], { code: 2, stdout: '', stderr })
+  const ended = await Promise.all(failures.map(([args]) => service.cli('events', ...args)))
+  for (const [index, [, stderr]] of failures.entries()) t.match(ended[index], { code: 2, stdout: '', stderr })
 })

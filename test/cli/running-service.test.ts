@@ -43,8 +43,7 @@ t.test('a running service rejects sessions that the command line ended, without 
       ['revoked', 'disabled', 'other'].map(name => service.signUp(`${name}@example.com`)),
     )
     if (!(revoked && disabled && other)) throw new Error('too few')
-    for (const { token } of [revoked, disabled, other])
-      t.equal(await service.status(token), 200, 'remembered')
+    for (const { token } of [revoked, disabled, other]) t.equal(await service.status(token), 200, 'cached')
 
     t.match(await service.cli('sessions', 'revoke', ' Revoked@Example.com'), { code: 0, stderr: '' })
     t.ok((await service.untilRejected(revoked.token)) < INVALIDATION_LIMIT, 'revoked')
@@ -52,7 +51,7 @@ t.test('a running service rejects sessions that the command line ended, without 
     t.ok((await service.untilRejected(disabled.token)) < INVALIDATION_LIMIT, 'disabled')
     t.equal(code, 0)
     // The service's last requests are up to a second ahead of the store.
-    const shown = (user: unknown) => ({ ...(user as object), lastRequestAt: 'some moment' })
+    const shown = (user: unknown) => ({ ...(user as object), lastRequestAt: 'some time' })
     const expected = await service.asAdmin(`/admin/users/${disabled.id}`)
     t.strictSame(shown(JSON.parse(stdout)), shown(expected), 'as the API has it')
     t.match(JSON.parse(stdout), { id: disabled.id, disabled: true })
@@ -64,7 +63,7 @@ t.test('a running service rejects sessions that the command line ended, without 
     const { sid } = JSON.parse(claims) as { sid: string }
     const end = (email: string) => service.cli('sessions', 'revoke', email, '--session', sid)
     t.match(await end(revoked.email), { code: 1, stdout: '', stderr: 'There is no such session\n' })
-    t.equal(await service.status(other.token), 200, 'the session of somebody else')
+    t.equal(await service.status(other.token), 200, 'the session of another user')
     t.match(await end(other.email), { code: 0 })
     t.ok((await service.untilRejected(other.token)) < INVALIDATION_LIMIT, 'one session')
   }),

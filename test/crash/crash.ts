@@ -61,10 +61,10 @@ const check = (lost: readonly string[], unexpected: readonly string[] = []): boo
   totals.lost += lost.length
   totals.half += halves.length
   if (integrity !== 'ok') totals.damaged += 1
-  const faults = [...lost, ...halves, ...unexpected, ...(integrity === 'ok' ? [] : [integrity])]
-  for (const fault of faults.slice(0, SHOWN)) print(`  ${fault}`)
-  if (faults.length > SHOWN) print(`  and ${faults.length - SHOWN} more`)
-  return faults.length === 0
+  const failures = [...lost, ...halves, ...unexpected, ...(integrity === 'ok' ? [] : [integrity])]
+  for (const failure of failures.slice(0, SHOWN)) print(`  ${failure}`)
+  if (failures.length > SHOWN) print(`  and ${failures.length - SHOWN} more`)
+  return failures.length === 0
 }
 
 /** @returns the server that replaced the killed one and passed the checks. The next round kills it. */

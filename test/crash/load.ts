@@ -39,7 +39,7 @@ export const startLoad = (
 
   const acknowledge = (status: number, expected: number, what: string): boolean => {
     if (status === expected) outcome.acknowledged += 1
-    else outcome.unexpected.push(`${what} answered ${status}`)
+    else outcome.unexpected.push(`${what} returned ${status}`)
     return status === expected
   }
 

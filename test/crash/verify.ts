@@ -21,7 +21,7 @@ export const verifySignIns = async (client: Client, accounts: readonly Account[]
   await forEach(accounts, async account => {
     const { status, body } = await client.signIn(account.email, account.password)
     if (!(status === 200 || status === 403) || !fits(account.disabled, status === 403)) {
-      lost.push(`${account.email}: sign-in answered ${status}`)
+      lost.push(`${account.email}: sign-in returned ${status}`)
       return
     }
     settle(account.disabled, status === 403)
@@ -39,7 +39,7 @@ export const verifyTokens = async (client: Client, accounts: readonly Account[])
     if (account.token === null) return
     const { status, body } = await client.account(account.token)
     if (!(status === 200 || status === 401) || !fits(account.disabled, status === 401)) {
-      lost.push(`${account.email}: its token answered ${status}`)
+      lost.push(`${account.email}: its token returned ${status}`)
       return
     }
     settle(account.disabled, status === 401)

@@ -21,7 +21,7 @@ await onEveryEngine(t, async (t, { build }) => {
   const mine = await signUp(app)
   const theirs = await signUp(app)
 
-  const everybody = async (): Promise<string[]> => {
+  const everyUser = async (): Promise<string[]> => {
     const found: string[] = []
     for (const { email } of bystanders) {
       found.push((await app.inject({ url: `/admin/users?email=${email}`, headers: asAdmin })).body)
@@ -29,7 +29,7 @@ await onEveryEngine(t, async (t, { build }) => {
     return found
   }
 
-  const before = await everybody()
+  const before = await everyUser()
 
   const isErrorBody = (body: unknown): boolean => {
     if (typeof body !== 'object' || body === null || Object.keys(body).join() !== 'errors') return false
@@ -45,7 +45,7 @@ await onEveryEngine(t, async (t, { build }) => {
   /** @throws the difference from an expected response, for fast-check to report with the input. */
   const check = (response: LightMyRequestResponse, statuses: readonly number[]): void => {
     const { statusCode, body } = response
-    if (!statuses.includes(statusCode)) throw new Error(`answered ${statusCode}: ${body}`)
+    if (!statuses.includes(statusCode)) throw new Error(`status ${statusCode}: ${body}`)
     if (statusCode >= 400 && !isErrorBody(JSON.parse(body))) throw new Error(`not the errors body: ${body}`)
   }
 
@@ -183,7 +183,7 @@ await onEveryEngine(t, async (t, { build }) => {
   })
 
   t.test('afterwards all other users are unchanged byte for byte', async t => {
-    t.strictSame(await everybody(), before)
+    t.strictSame(await everyUser(), before)
     for (const { email } of bystanders) {
       const payload = { email, password: PASSWORD }
       const signedIn = await app.inject({ method: 'POST', url: '/account/sign-in', payload })

@@ -16,7 +16,7 @@ export const signUpProfiles = (url: string, count: number): Promise<Profile[]> =
     Array.from({ length: count }, async (_, index) => {
       const email = `profile-${index}@example.com`
       const { status, body } = await client.signUp(email, 'a rather long pass phrase 7', 'New')
-      if (status !== 201) throw new Error(`sign-up answered ${status}`)
+      if (status !== 201) throw new Error(`sign-up returned ${status}`)
       return {
         token: body?.accessToken as string,
         acknowledged: 'New',

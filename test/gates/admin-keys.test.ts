@@ -71,7 +71,7 @@ t.test('a missing or wrong key is a 401 and changes nothing (§5.2.1, §5.2.3)',
       t.strictSame(Object.keys(response.json()), ['errors'], `${name}: the errors body (§7.1)`)
       t.strictSame(Object.keys(response.json().errors), ['global'], name)
       t.ok(response.headers['www-authenticate'], `${name}: a challenge (DESIGN §3)`)
-      t.notMatch(response.body, key, `${name}: the key is not told`)
+      t.notMatch(response.body, key, `${name}: the key is not in the response`)
     }
   }
   t.equal(await lastName(), null, 'nothing was changed')

@@ -103,7 +103,7 @@ for (const NODE_ENV of ['development', 'production'])
         for (const [kind, secret] of Object.entries(WRONG))
           for (const [place, options] of Object.entries(placesOf(path, operation, secret)))
             await send(`${method} ${path}, ${kind} in ${place}`, { ...options, method })
-      t.strictSame(leaks, [], 'no answer carries one')
+      t.strictSame(leaks, [], 'no response contains one')
     })
 
     t.test('correct secrets do not appear in responses', async t => {
@@ -135,7 +135,7 @@ for (const NODE_ENV of ['development', 'production'])
             payload: {},
           })
         }
-      t.strictSame(leaks, [], 'no answer carries one')
+      t.strictSame(leaks, [], 'no response contains one')
     })
 
     t.test('no log line contains a secret', async t => {

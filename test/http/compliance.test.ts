@@ -213,7 +213,11 @@ t.test('HEAD errors have no body on the wire (RFC 9110 §9.3.2)', async t => {
   for (const [target, status] of Object.entries({ '/nope': 404, '/account': 401, '/account/sign-in': 405 })) {
     const raw = await exchange(port, lines(`HEAD ${target} HTTP/1.1`, HOST) + healthy)
     t.strictSame(statusesIn(raw), [status, 200], target)
-    t.equal(parseResponse(raw).body.indexOf('HTTP/1.1 200'), 0, `${target}: the next answer follows at once`)
+    t.equal(
+      parseResponse(raw).body.indexOf('HTTP/1.1 200'),
+      0,
+      `${target}: the next response follows at once`,
+    )
   }
 })
 

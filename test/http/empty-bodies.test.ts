@@ -33,7 +33,7 @@ const ROUTES = liveRoutes(app).filter(({ method }) => BODY_METHODS.has(method))
 for (const { method, url } of ROUTES) {
   t.test(`${method} ${url} without a body ignores the content type`, async t => {
     const expected = await statusOf(method, url, [])
-    t.ok(expected >= 200, `answered ${expected}`)
+    t.ok(expected >= 200, `status ${expected}`)
     for (const type of ['application/json', 'text/plain']) {
       for (const length of [[], ['Content-Length: 0']]) {
         const fields = [`Content-Type: ${type}`, ...length]

@@ -60,7 +60,7 @@ const released = (connection: RawConnection): Promise<HttpResponse[]> => {
   return connection.untilClosed()
 }
 
-const told = (code: string) =>
+const connectionError = (code: string) =>
   until(
     () => log.records().some(record => record.code === code),
     is => is,
@@ -149,7 +149,7 @@ t.test('a client that half-closes gets its responses', async t => {
 t.test('a late request gets 408 after earlier responses', { jobs: 2 }, async t => {
   const user = await newUser()
   const connection = await waiting(user, named(user, 'Faye') + named(user, 'Gail').slice(0, 30))
-  t.ok(await told('ERR_HTTP_REQUEST_TIMEOUT'))
+  t.ok(await connectionError('ERR_HTTP_REQUEST_TIMEOUT'))
   connection.write(named(user, 'Gail').slice(30))
   const responses = await released(connection)
   t.strictSame(statuses(responses), [200, 200, 408])

@@ -58,7 +58,7 @@ t.test('slow headers and slow bodies end with 408 (DESIGN §3)', { jobs: 10 }, a
       const raw = await drip(start, dripped)
       t.notMatch(raw, /^still open/, 'ended')
       const statuses = [...raw.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(match => Number(match[1]))
-      if (title.includes('unknown route')) return t.strictSame(statuses, [404], 'one request, one answer')
+      if (title.includes('unknown route')) return t.strictSame(statuses, [404], 'one request, one response')
       const { status, headers, body } = parseResponse(raw)
       globalErrorOf(t, { statusCode: status, headers, body }, 408, title)
       return t.equal(headers.connection, 'close', 'the connection ends')

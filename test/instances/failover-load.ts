@@ -60,7 +60,8 @@ export const startFailoverLoad = (
     const { response } = await client.persist(calls.signUp(email, `the pass phrase of number ${asked}`))
     // 409: a repeated sign-up that had succeeded; its token was lost.
     if (response === null || response.status === 409) return
-    if (response.status !== 201) return journal.fault('either', calls.signUp(email, ''), `${response.status}`)
+    if (response.status !== 201)
+      return journal.failure('either', calls.signUp(email, ''), `${response.status}`)
     const { user, accessToken } = bodyOf(response) as { user: { id: string }; accessToken: string }
     const holder = { id: user.id, email, token: accessToken, name: null, unsure: new Set<string>() }
     holders.push({ ...holder, revoked: null, isLeaving: false })
@@ -86,7 +87,7 @@ export const startFailoverLoad = (
       holder.name = name
       holder.unsure.clear()
     } else if (response !== null && response.status !== 503 && !(response.status === 401 && holder.isLeaving))
-      journal.fault('either', call, `${holder.email}: ${response.status} ${response.text}`)
+      journal.failure('either', call, `${holder.email}: ${response.status} ${response.text}`)
   }
 
   const revoke = async (): Promise<void> => {
@@ -100,7 +101,8 @@ export const startFailoverLoad = (
     if (response === null) return
     // 401 to a repeated sign-out: the first one succeeded.
     const isDone = response.status === (disabled ? 200 : 204) || (response.status === 401 && repeats > 0)
-    if (!isDone) return journal.fault('either', call, `${holder.email}: ${response.status} ${response.text}`)
+    if (!isDone)
+      return journal.failure('either', call, `${holder.email}: ${response.status} ${response.text}`)
     const by = pair[((first + repeats) % 2) as 0 | 1]
     holder.revoked = { at: response.respondedAt, by, disabled }
     revoked.push(holder)

@@ -82,7 +82,9 @@ export const runFailover = async ({ context, random, rounds, env }: Part): Promi
     for (const instance of pair) {
       const response = await client.attempt(instance, calls.account(holder.token))
       if (response?.status !== expected && (holder.revoked !== null || expected === 200))
-        lost.push(`${holder.email}: ${instance.name} answered its token ${response?.status}, not ${expected}`)
+        lost.push(
+          `${holder.email}: ${instance.name} responded to its token with ${response?.status}, not ${expected}`,
+        )
     }
   }
   const stopped = await Promise.all(pair.map(instance => instance.stop('SIGTERM')))
@@ -92,19 +94,19 @@ export const runFailover = async ({ context, random, rounds, env }: Part): Promi
     !troubles.some(({ from, to }) => meets({ from, to: to + RESTORED }, sentAt, respondedAt))
   const unfounded = client.unavailable.filter(isUnfounded)
   report.figure('failovers', failovers)
-  report.figure('requests answered · of them 503', `${journal.answered} · ${client.unavailable.length}`)
+  report.figure('responses · of them 503', `${journal.responses} · ${client.unavailable.length}`)
   report.figure(
     'acknowledged: sign-ups · renames sent · revocations',
     `${load.holders.length} · ${load.renames} · ${load.holders.filter(({ revoked }) => revoked !== null).length}`,
   )
-  report.figure('answers to revoked tokens', load.watched)
-  report.figure('slowest answer', milliseconds(journal.slowest))
+  report.figure('responses to revoked tokens', load.watched)
+  report.figure('slowest response', milliseconds(journal.slowest))
   report.figure('writes again after the promotion: p50 / p99 / max', spread(restored))
-  report.faults('acknowledged writes lost', lost)
-  report.faults('revoked tokens taken', load.taken)
-  report.faults(`not restored within ${milliseconds(RESTORED)}`, late)
-  report.faults('wrong answers', journal.faults)
-  report.faults(
+  report.failures('acknowledged writes lost', lost)
+  report.failures('revoked tokens taken', load.taken)
+  report.failures(`not restored within ${milliseconds(RESTORED)}`, late)
+  report.failures('wrong responses', journal.failures)
+  report.failures(
     '503 long after a failover',
     unfounded.map(({ text }) => text),
   )

@@ -25,7 +25,7 @@ const PARTS: Readonly<Record<string, (part: Part) => Promise<Report>>> = {
   rolling: runRolling,
   revocation: runRevocation,
   'revocation-cut': runRevocationCut,
-  standstill: runDatabaseStall,
+  'database-stall': runDatabaseStall,
   workers: runWorkers,
 }
 

@@ -19,14 +19,14 @@ export const verifyAccounts = async (
       const response = await client.attempt(instance, calls.account(token))
       if (response === null || !identifies(response, account))
         lost.push(
-          `${account.email}: ${instance.name} answered its token with ${response?.status} ${response?.text}`,
+          `${account.email}: ${instance.name} responded to its token with ${response?.status} ${response?.text}`,
         )
     }
   }
   const verify = async (account: Account): Promise<void> => {
     const { response } = await client.persist(calls.signIn(account.email, account.password))
     if (response?.status === 200) await verifyToken(account, bodyOf(response).accessToken as string)
-    else lost.push(`${account.email}: sign-in answered ${response?.status} ${response?.text}`)
+    else lost.push(`${account.email}: sign-in returned ${response?.status} ${response?.text}`)
     if (account.token !== null) await verifyToken(account, account.token)
   }
   // The workers share one iterator, so that each account is checked once.

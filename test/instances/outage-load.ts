@@ -46,9 +46,9 @@ export const startOutageLoad = (client: PairClient, journal: Journal, random: Ra
     const wins = statuses.filter(status => status === 201).length
     const unknown = outcomes.some(({ repeats }) => repeats > 0)
     if (statuses.some(status => status !== 201 && status !== 409 && status !== undefined))
-      journal.fault('both', call, `answered ${statuses}`)
-    if (wins > 1) journal.fault('both', call, `${email} was taken twice`)
-    if (wins === 0 && !unknown) journal.fault('both', call, `${email} was new, and nobody got it`)
+      journal.failure('both', call, `statuses ${statuses}`)
+    if (wins > 1) journal.failure('both', call, `${email} was taken twice`)
+    if (wins === 0 && !unknown) journal.failure('both', call, `${email} was new, and no sign-up succeeded`)
   }
 
   const signUp = async (): Promise<void> => {
@@ -76,7 +76,7 @@ export const startOutageLoad = (client: PairClient, journal: Journal, random: Ra
     if (response === null) return
     if (response.status === 200) account.token = bodyOf(response).accessToken as string
     else
-      journal.fault('either', call, `${account.email}, the right pair: ${response.status} ${response.text}`)
+      journal.failure('either', call, `${account.email}, the right pair: ${response.status} ${response.text}`)
   }
 
   const read = async (): Promise<void> => {
@@ -86,7 +86,7 @@ export const startOutageLoad = (client: PairClient, journal: Journal, random: Ra
     const instance = client.either()
     const response = await client.attempt(instance, call)
     if (response !== null && response.status !== 503 && !identifies(response, account))
-      journal.fault(instance.name, call, `${account.email}: ${response.status} ${response.text}`)
+      journal.failure(instance.name, call, `${account.email}: ${response.status} ${response.text}`)
   }
 
   const work = async (step: () => Promise<void>, rest: number): Promise<void> => {

@@ -87,18 +87,18 @@ export const runOutages = async ({
   const unfounded = client.unavailable.filter(isUnfounded)
 
   report.figure('rounds', `${rounds}: ${kills} kills, ${aways.length} crashes of the database`)
-  report.figure('requests answered', journal.answered)
-  report.figure('503 · answers lost to kills', `${client.unavailable.length} · ${client.lost}`)
-  report.figure('slowest answer', milliseconds(journal.slowest))
+  report.figure('responses', journal.responses)
+  report.figure('503 · responses lost to kills', `${client.unavailable.length} · ${client.lost}`)
+  report.figure('slowest response', milliseconds(journal.slowest))
   report.figure('ready again, at most', milliseconds(Math.max(0, ...recoveries)))
   report.figure('sign-ups sent · on both at once', `${load.asked.size} · ${load.contested}`)
   report.figure('accounts acknowledged · in database', `${load.accounts.length} · ${database.users}`)
-  report.faults('lost', [...lost, ...database.strays])
-  report.faults('twice', database.duplicates)
-  report.faults('half', database.halves)
-  report.faults('wrong answers', journal.faults)
-  report.faults('wrong readiness', unready)
-  report.faults(
+  report.failures('lost', [...lost, ...database.strays])
+  report.failures('twice', database.duplicates)
+  report.failures('half', database.halves)
+  report.failures('wrong responses', journal.failures)
+  report.failures('wrong readiness', unready)
+  report.failures(
     '503 while the database was there',
     unfounded.map(({ text }) => text),
   )

@@ -80,7 +80,7 @@ export class Readiness {
       } catch (error) {
         const { message, sentAt, lostAt } = asLost(error)
         if (!this.instance.wasDown(sentAt, lostAt))
-          this.#journal.fault(this.instance.name, call, `no answer, though it ran: ${message}`)
+          this.#journal.failure(this.instance.name, call, `no response, though it ran: ${message}`)
       }
       await sleep(INTERVAL)
     }

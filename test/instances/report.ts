@@ -8,7 +8,7 @@ const print = (line: string): void => void process.stdout.write(`${line}\n`)
 export class Report {
   readonly #title: string
   readonly #figures: (readonly [name: string, value: string])[] = []
-  readonly #faults: string[] = []
+  readonly #failures: string[] = []
 
   constructor(title: string) {
     this.#title = title
@@ -19,28 +19,28 @@ export class Report {
   }
 
   /** A figure that must be 0: the number of these errors. */
-  faults(name: string, faults: readonly string[]): void {
-    this.figure(name, faults.length)
-    this.#faults.push(...faults)
+  failures(name: string, failures: readonly string[]): void {
+    this.figure(name, failures.length)
+    this.#failures.push(...failures)
   }
 
-  fault(message: string): void {
-    this.#faults.push(message)
+  failure(message: string): void {
+    this.#failures.push(message)
   }
 
   /** Records an error unless the condition holds. */
   expect(condition: boolean, message: string): void {
-    if (!condition) this.fault(message)
+    if (!condition) this.failure(message)
   }
 
   /** @returns whether there are no errors. */
   print(): boolean {
     const width = Math.max(...this.#figures.map(([name]) => name.length))
-    print(`\n${this.#title}: ${this.#faults.length === 0 ? 'passed' : 'FAILED'}`)
+    print(`\n${this.#title}: ${this.#failures.length === 0 ? 'passed' : 'FAILED'}`)
     for (const [name, value] of this.#figures) print(`  ${name.padEnd(width)}  ${value}`)
-    for (const fault of this.#faults.slice(0, SHOWN)) print(`  ! ${fault}`)
-    if (this.#faults.length > SHOWN) print(`  ! and ${this.#faults.length - SHOWN} more`)
-    return this.#faults.length === 0
+    for (const failure of this.#failures.slice(0, SHOWN)) print(`  ! ${failure}`)
+    if (this.#failures.length > SHOWN) print(`  ! and ${this.#failures.length - SHOWN} more`)
+    return this.#failures.length === 0
   }
 }
 

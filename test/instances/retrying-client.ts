@@ -44,7 +44,7 @@ export class PairClient {
       const { message, sentAt, lostAt } = asLost(error)
       this.lost += 1
       if (!instance.wasDown(sentAt, lostAt))
-        this.#journal.fault(instance.name, call, `no answer, though it ran: ${message}`)
+        this.#journal.failure(instance.name, call, `no response, though it ran: ${message}`)
       return null
     }
   }
@@ -57,7 +57,7 @@ export class PairClient {
       if (response !== null && response.status !== 503) return { response, repeats }
       await sleep(this.#random.integer(RETRY.min, RETRY.max))
     }
-    this.#journal.fault('both', call, `no definite answer within ${PATIENCE} ms`)
+    this.#journal.failure('both', call, `no definite response within ${PATIENCE} ms`)
     return { response: null, repeats: 0 }
   }
 

@@ -48,7 +48,7 @@ export const runRevocationCut = async ({ context, random, databaseUrl, env }: Pa
       journal.response(instance.name, call, response)
       return response
     } catch (error) {
-      journal.fault(instance.name, call, `no answer: ${asLost(error).message}`)
+      journal.failure(instance.name, call, `no response: ${asLost(error).message}`)
       return null
     }
   }
@@ -66,7 +66,7 @@ export const runRevocationCut = async ({ context, random, databaseUrl, env }: Pa
       revokedAt = performance.now()
       const response = await ask(a, calls.disable(user.id))
       if (response?.status !== 200)
-        report.fault(`${user.email}: A answered ${response?.status} to the revocation`)
+        report.failure(`${user.email}: A returned ${response?.status} to the revocation`)
       acknowledgedAt = performance.now()
       if (trouble.isNear(acknowledgedAt)) amidTrouble += 1
     }
@@ -84,19 +84,19 @@ export const runRevocationCut = async ({ context, random, databaseUrl, env }: Pa
     revokedAt: number,
     acknowledgedAt: number,
   ): void => {
-    const answered = responses.filter(response => response !== null)
-    const rejected = answered.filter(({ status }) => status === 401)
+    const responded = responses.filter(response => response !== null)
+    const rejected = responded.filter(({ status }) => status === 401)
     const firstRejection = Math.min(...rejected.map(({ respondedAt }) => respondedAt))
-    for (const { status, sentAt, respondedAt } of answered) {
+    for (const { status, sentAt, respondedAt } of responded) {
       const after = `${milliseconds(sentAt - acknowledgedAt)} to ${milliseconds(respondedAt - acknowledgedAt)}`
-      if (![200, 401, 503].includes(status)) report.fault(`${email}: B answered ${status}`)
+      if (![200, 401, 503].includes(status)) report.failure(`${email}: B returned ${status}`)
       if (status === 401 && respondedAt < revokedAt)
-        report.fault(`${email}: B answered 401 before the revocation`)
+        report.failure(`${email}: B returned 401 before the revocation`)
       if (status !== 200) continue
       latest = Math.max(latest, respondedAt - acknowledgedAt)
       if (sentAt > acknowledgedAt + BOUND || respondedAt > acknowledgedAt + BOUND + ON_ITS_WAY)
-        report.fault(`${email}: B took the token ${after} after the acknowledgement`)
-      if (sentAt > firstRejection) report.fault(`${email}: B took the token after it had refused it`)
+        report.failure(`${email}: B took the token ${after} after the acknowledgement`)
+      if (sentAt > firstRejection) report.failure(`${email}: B took the token after it had refused it`)
     }
   }
 
@@ -119,7 +119,7 @@ export const runRevocationCut = async ({ context, random, databaseUrl, env }: Pa
   report.expect(status === 200, `B is not ready ${milliseconds(RECOVERY)} after it was left alone`)
   report.expect(
     (await ask(b, calls.account(untouched.token)))?.status === 200,
-    'B does not take a token that nobody revoked',
+    'B accepts tokens that were not revoked',
   )
   let taken = 0
   for (const { token } of users.slice(0, -1))
@@ -127,11 +127,11 @@ export const runRevocationCut = async ({ context, random, databaseUrl, env }: Pa
   agent.destroy()
 
   report.figure('users · revoked amid trouble', `${users.length} · ${amidTrouble}`)
-  report.figure('cuts · standstills', `${trouble.cuts()} · ${trouble.holds()}`)
-  report.figure('answers: 200 · 401 · 503', [200, 401, 503].map(code => journal.count(code)).join(' · '))
-  report.figure('slowest answer', milliseconds(journal.slowest))
+  report.figure('cuts · stalls', `${trouble.cuts()} · ${trouble.holds()}`)
+  report.figure('responses: 200 · 401 · 503', [200, 401, 503].map(code => journal.count(code)).join(' · '))
+  report.figure('slowest response', milliseconds(journal.slowest))
   report.figure('last 200 after the acknowledgement', milliseconds(latest))
-  report.faults('wrong answers', journal.faults)
+  report.failures('wrong responses', journal.failures)
   report.figure('taken in the end', taken)
   report.expect(taken === 0, `${taken} revoked tokens are taken again`)
   return report

@@ -20,7 +20,7 @@ export const createUsers = async (instance: Instance, count: number, name: strin
     for (const number of numbers) {
       const email = `${name}-${number}@example.com`
       const response = await send(instance.url, calls.signUp(email, PASSWORD), false)
-      if (response.status !== 201) throw new Error(`sign-up answered ${response.status}: ${response.text}`)
+      if (response.status !== 201) throw new Error(`sign-up returned ${response.status}: ${response.text}`)
       const { user, accessToken } = bodyOf(response)
       users.push({ email, id: (user as { id: string }).id, token: accessToken as string })
     }

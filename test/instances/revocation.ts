@@ -41,14 +41,15 @@ export const runRevocation = async ({ context, env }: Part): Promise<Report> => 
   const warm = async (token: string): Promise<void> => {
     for (let number = 0; number < WARM; number += 1) {
       const { status } = await ask(b, token)
-      if (status !== 200) journal.fault(b.name, calls.account(token), `${status} before anything was revoked`)
+      if (status !== 200)
+        journal.failure(b.name, calls.account(token), `${status} before anything was revoked`)
     }
   }
   const revoke = async ({ id }: Revocable): Promise<number> => {
     const call = calls.disable(id)
     const response = await send(a.url, call, agent)
     journal.response(a.name, call, response)
-    if (response.status !== 200) journal.fault(a.name, call, `${response.status} ${response.text}`)
+    if (response.status !== 200) journal.failure(a.name, call, `${response.status} ${response.text}`)
     return response.respondedAt
   }
 
@@ -59,18 +60,19 @@ export const runRevocation = async ({ context, env }: Part): Promise<Report> => 
     while (performance.now() < (first === null ? giveUp : first + AFTERWARDS)) {
       const { status, respondedAt } = await ask(b, token)
       if (status === 401) first ??= respondedAt
-      else if (status !== 200) report.fault(`${email}: B answered ${status}`)
-      else if (first !== null) report.fault(`${email}: B takes the token after it has refused it`)
+      else if (status !== 200) report.failure(`${email}: B returned ${status}`)
+      else if (first !== null) report.failure(`${email}: B takes the token after it has refused it`)
     }
     return first
   }
   const measure = async (user: Revocable): Promise<void> => {
     await warm(user.token)
     const [acknowledged, first] = await Promise.all([revoke(user), rejection(user)])
-    if (first === null) report.fault(`${user.email}: B takes the token still, ${milliseconds(GIVE_UP)} later`)
+    if (first === null)
+      report.failure(`${user.email}: B takes the token still, ${milliseconds(GIVE_UP)} later`)
     else delays.push(Math.max(0, first - acknowledged))
     const { status } = await ask(a, user.token)
-    if (status !== 401) report.fault(`${user.email}: A itself answered ${status} after its acknowledgement`)
+    if (status !== 401) report.failure(`${user.email}: A itself returned ${status} after its acknowledgement`)
   }
 
   const rest = users.values()
@@ -89,7 +91,7 @@ export const runRevocation = async ({ context, env }: Part): Promise<Report> => 
   report.figure('until the first 401: p50 / p99 / max', spread(delays))
   report.expect(quantile(delays, 0.99) <= LIMIT.p99, `p99 is over ${milliseconds(LIMIT.p99)}`)
   report.expect(quantile(delays, 1) <= LIMIT.max, `the maximum is over ${milliseconds(LIMIT.max)}`)
-  report.faults('wrong answers', journal.faults)
+  report.failures('wrong responses', journal.failures)
   report.figure('taken again in the end', taken)
   report.expect(taken === 0, `${taken} revoked tokens are taken again`)
   return report

@@ -36,7 +36,7 @@ const isConnected = (agent: Agent): boolean => Object.keys(agent.freeSockets).le
 
 export class Balancer {
   /** Responses with `Connection: close`. */
-  told = 0
+  closed = 0
   opened = 0
   readonly #targets: readonly Target[]
   readonly #journal: Journal
@@ -101,7 +101,7 @@ export class Balancer {
     const response = await send(url, call, agent)
     this.#journal.response(name, call, response)
     if (response.headers.connection === 'close') {
-      this.told += 1
+      this.closed += 1
       target.leaving = true
     }
     return response
@@ -111,10 +111,11 @@ export class Balancer {
     const { name } = target.instance
     try {
       const response = await this.#ask(target, agent, call)
-      if (response.status !== expected) this.#journal.fault(name, call, `${response.status} ${response.text}`)
+      if (response.status !== expected)
+        this.#journal.failure(name, call, `${response.status} ${response.text}`)
     } catch (error) {
       const { message, sent } = asLost(error)
-      this.#journal.fault(name, call, `${sent ? 'sent and not answered' : 'refused'}: ${message}`)
+      this.#journal.failure(name, call, `${sent ? 'sent without a response' : 'refused'}: ${message}`)
     }
   }
 

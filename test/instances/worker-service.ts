@@ -16,7 +16,7 @@ const INTERVAL = 100
 export interface Workers {
   readonly server: Running
   /** The processes that responded since the call, over many connections. */
-  answering(): Promise<ReadonlySet<number>>
+  responding(): Promise<ReadonlySet<number>>
   /** Waits until two respond, none of them `gone`. @returns them and the milliseconds; `null` after `limit`. */
   untilTwo(
     limit: number,
@@ -46,7 +46,7 @@ export const startWorkers = async (context: Context, env: Record<string, string>
       PORT: String(await freePort()),
     },
   })
-  const answering = async (): Promise<ReadonlySet<number>> => {
+  const responding = async (): Promise<ReadonlySet<number>> => {
     const from = server.output().length
     const asked = Array.from({ length: CONNECTIONS }, () =>
       send(server.url, calls.ready(), false).catch(() => null),
@@ -57,11 +57,11 @@ export const startWorkers = async (context: Context, env: Record<string, string>
   }
   return {
     server,
-    answering,
+    responding,
     async untilTwo(limit, gone = 0) {
       const begin = performance.now()
       while (performance.now() < begin + limit) {
-        const pids = await answering()
+        const pids = await responding()
         if (pids.size === 2 && !pids.has(gone)) return { pids: [...pids], after: performance.now() - begin }
       }
       return null
@@ -101,14 +101,14 @@ export const halfSignUp = async (url: string, email: string, password: string) =
     },
   })
   const taken = Promise.withResolvers<void>()
-  const answered = Promise.withResolvers<number>()
+  const responded = Promise.withResolvers<number>()
   outgoing.once('continue', taken.resolve)
   outgoing.once('error', error => {
     taken.reject(error)
-    answered.reject(error)
+    responded.reject(error)
   })
   outgoing.once('response', response => {
-    text(response).then(() => answered.resolve(response.statusCode ?? 0), answered.reject)
+    text(response).then(() => responded.resolve(response.statusCode ?? 0), responded.reject)
   })
   outgoing.flushHeaders()
   await taken.promise
@@ -116,7 +116,7 @@ export const halfSignUp = async (url: string, email: string, password: string) =
     /** Sends the body. @returns the status; 0 without a response. */
     async finish(): Promise<number> {
       outgoing.end(payload)
-      return answered.promise.catch(() => 0)
+      return responded.promise.catch(() => 0)
     },
   }
 }

@@ -37,7 +37,7 @@ const underLoad = async (
   const ask = async () => {
     const response = await send(url, call, false)
     journal.response('workers', call, response)
-    if (response.status !== 200) journal.fault('workers', call, `${response.status} ${response.text}`)
+    if (response.status !== 200) journal.failure('workers', call, `${response.status} ${response.text}`)
   }
   const client = async (): Promise<void> => {
     while (running) {
@@ -46,7 +46,7 @@ const underLoad = async (
           repeated += 1
           return ask()
         })
-        .catch(error => journal.fault('workers', call, `twice no answer: ${asLost(error).message}`))
+        .catch(error => journal.failure('workers', call, `no response twice: ${asLost(error).message}`))
       await sleep(REST)
     }
   }
@@ -63,7 +63,7 @@ const killAndStop = async ({ context, random, env }: Part, report: Report): Prom
   const workers = await startWorkers(context, env)
   const { url } = workers.server
   const both = await workers.untilTwo(START_LIMIT)
-  report.expect(both !== null, 'there are not two workers that answer')
+  report.expect(both !== null, 'there are not two workers that respond')
   const email = 'ada@example.com'
   const signedUp = JSON.parse((await send(url, calls.signUp(email, PASSWORD), false)).text)
 
@@ -74,8 +74,8 @@ const killAndStop = async ({ context, random, env }: Part, report: Report): Prom
     calls.account(signedUp.accessToken),
   )
   report.figure(
-    'answered · asked again while a worker was killed',
-    `${journal.answered} · ${replaced.repeated}`,
+    'responses · repeated requests while a worker was killed',
+    `${journal.responses} · ${replaced.repeated}`,
   )
   report.figure('two workers again after', milliseconds(replaced.after))
   report.expect(replaced.after <= REPLACE_LIMIT, 'the killed worker was not replaced in time')
@@ -94,12 +94,12 @@ const killAndStop = async ({ context, random, env }: Part, report: Report): Prom
   await sleep(500)
   const statuses = await Promise.all([...signIns, ...halves.map(half => half.finish())])
   const wrong = statuses.filter(status => status !== 200 && status !== 201)
-  report.figure('in flight at SIGTERM · not answered', `${statuses.length} · ${wrong.length}`)
-  report.expect(wrong.length === 0, `in flight at SIGTERM, answered ${statuses}`)
+  report.figure('in flight at SIGTERM · without a response', `${statuses.length} · ${wrong.length}`)
+  report.expect(wrong.length === 0, `in flight at SIGTERM, statuses ${statuses}`)
   report.expect((await stopped) === 0, `the first process ended with ${await stopped} after SIGTERM`)
   const left = await survivors(workers.pids(), 0)
   report.expect(left.length === 0, `left after the first process had ended: ${left}`)
-  report.faults('wrong answers', journal.faults)
+  report.failures('wrong responses', journal.failures)
 }
 
 const killOne = async (workers: Workers, victim: number | undefined, journal: Journal, call: Call) => {

@@ -65,7 +65,7 @@ t.test('standard hashes run while the expensive lane is full', async t => {
     ['overloaded'],
     'past the bound of their lane, accounts with an expensive hash are refused',
   )
-  t.strictSame(await outcomes([hashing.verify(PASSWORD, encoded)]), ['done'], 'and nobody else')
+  t.strictSame(await outcomes([hashing.verify(PASSWORD, encoded)]), ['done'], 'and no other account')
   await hashing.close()
   await Promise.all(slow)
 })

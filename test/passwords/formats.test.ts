@@ -109,8 +109,8 @@ const REFUSED: readonly (readonly [string, string])[] = [
 ]
 
 t.test('unknown formats, malformed and too expensive hashes are rejected and never match', async t => {
-  for (const [encoded, fault] of REFUSED) {
-    t.equal(hashViolation(encoded), fault, encoded.slice(0, 40))
+  for (const [encoded, failure] of REFUSED) {
+    t.equal(hashViolation(encoded), failure, encoded.slice(0, 40))
     t.equal(verify({ passwords: ['password'], encoded }), false, `${encoded.slice(0, 40)} in the store`)
   }
 })
@@ -158,10 +158,10 @@ t.test('malformed hashes never make the comparison throw', async t => {
   const everyCase = () =>
     fc.assert(
       fc.property(almost, fc.string({ unit: 'binary' }), (encoded, password) => {
-        const fault = hashViolation(encoded)
+        const failure = hashViolation(encoded)
         // Allowed but expensive: that these do not throw is shown above.
         const costly = /m=\d{4,}|\$(0[6-9]|1\d)\$|ln=(1[2-9]|[2-9]\d)/.test(encoded)
-        return costly || verify({ passwords: [password], encoded }) === false || fault === null
+        return costly || verify({ passwords: [password], encoded }) === false || failure === null
       }),
       { numRuns: 500 },
     )

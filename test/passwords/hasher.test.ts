@@ -23,7 +23,7 @@ t.test('a full queue rejects with `overloaded` at once (DESIGN §5)', async t =>
     t.strictSame(
       await outcomes(times(12, task)),
       [...times(9, () => 'overloaded'), 'done', 'done', 'done'],
-      `${name}: one works, two wait, the others are told before any of them is done`,
+      `${name}: one runs, two wait, the others are rejected before any is done`,
     )
   }
   t.equal(await hashing.verify(PASSWORD, encoded), true, 'and it goes on')

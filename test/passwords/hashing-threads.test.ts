@@ -48,7 +48,7 @@ t.test('cancelled work is not computed unless it has started', async t => {
       hashing.hash(PASSWORD, AbortSignal.abort()),
     ]),
     ['clientGone', 'done'],
-    'who may have gone is not waited for, and served where nobody waits',
+    'an aborted hash is computed if a thread is free, and dropped if it has to wait',
   )
 })
 

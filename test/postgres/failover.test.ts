@@ -158,7 +158,7 @@ t.test('the writable server is used, and another one once it becomes read-only',
   t.equal(
     await statusOnce(() => accountStatus(app, token), 401),
     401,
-    'nothing is remembered of the former server',
+    'nothing is cached from the former server',
   )
   t.equal(await statusOnce(() => signUpStatus(app), 201), 201)
   t.equal(await connectionsTo(other), 0, 'every connection to it is closed')
@@ -171,7 +171,7 @@ t.test('the writable server is used, and another one once it becomes read-only',
   t.equal(
     await statusOnce(() => accountStatus(app, user.token), 401),
     401,
-    'changes are heard from the new server',
+    'changes of the new server are notified',
   )
 })
 

@@ -55,7 +55,7 @@ for (const chosenBy of ['the system', 'us']) {
     t.ok(isAlive(other), 'the other one goes on')
     t.match(server.output(), 'a worker ended, another takes its place')
     t.equal(await server.stop('SIGTERM'), 0)
-    t.notOk(workersOf(server).some(isAlive), 'nobody is left')
+    t.notOk(workersOf(server).some(isAlive), 'no worker is left')
     t.equal(server.output().match(/"stopped"/g)?.length, 2, 'both have drained')
   })
 }
@@ -64,7 +64,7 @@ t.test('a stop reaches a worker that is still starting', async t => {
   // It listens as soon as the first of the two does.
   const server = await start(t, '0')
   t.equal(await server.stop('SIGTERM'), 0)
-  t.notOk(workersOf(server).some(isAlive), 'nobody is left')
+  t.notOk(workersOf(server).some(isAlive), 'no worker is left')
 })
 
 t.test('workers end with the first process', async t => {
@@ -96,13 +96,13 @@ t.test('workers that cannot start end the first process, which logs each reason 
 /** File descriptors that cannot be written, closed with the test. */
 const UNWRITABLE: Record<string, (t: Test) => number> = {
   'a full disk': () => openSync('/dev/full', constants.O_WRONLY),
-  'a pipe that nobody reads': t => {
+  'an unread pipe': t => {
     const path = join(temporaryFolder(t), 'log')
     execFileSync('mkfifo', [path])
     // Opened for reading and writing, so that neither end waits for the other.
     return openSync(path, constants.O_RDWR)
   },
-  'a pipe whose reader has gone': t => {
+  'a closed pipe': t => {
     const path = join(temporaryFolder(t), 'log')
     execFileSync('mkfifo', [path])
     const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
@@ -125,12 +125,12 @@ for (const [title, open] of Object.entries(UNWRITABLE))
     process.kill(lost, 'SIGKILL')
     t.ok(await comesTrue(() => workers().length === 2 && !workers().includes(lost)), 'one is replaced')
     // The lost worker may have been the only one that listened.
-    const answered = await until(
+    const responded = await until(
       () => pipelined(server.port, '/health', 500).catch(() => 0),
       count => count > 0,
       DEADLINE,
     )
-    t.equal(answered, 500, 'and they are served')
+    t.equal(responded, 500, 'and they are served')
     for (let connection = 0; connection < 3; connection += 1)
       t.equal(await pipelined(server.port, '/health', 500), 500)
     t.equal(await server.stop('SIGTERM'), 0)

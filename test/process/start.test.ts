@@ -33,7 +33,7 @@ const signUp = async (server: Running): Promise<string> => (await remoteSignUp(s
 
 const signIn = async (server: Running): Promise<string> => {
   const response = await remoteSignIn(server, EMAIL)
-  if (!response.ok) throw new Error(`sign-in answered ${response.status}: ${await response.text()}`)
+  if (!response.ok) throw new Error(`sign-in returned ${response.status}: ${await response.text()}`)
   const { accessToken } = (await response.json()) as { accessToken: string }
   return accessToken
 }
@@ -42,7 +42,7 @@ const adminStatus = async ({ url }: Running, key: string): Promise<number> =>
   (await fetch(`${url}/admin/users`, { headers: { 'x-admin-key': key } })).status
 
 t.test('every configuration error is listed at once, and nothing starts (DESIGN §8)', async t => {
-  const faults = {
+  const invalid = {
     PORT: 'nonsense',
     DATABASE_URL: 'mysql://root:canary-database-password@localhost/x',
     ADMIN_KEY: 'canary-key',
@@ -58,9 +58,9 @@ t.test('every configuration error is listed at once, and nothing starts (DESIGN 
     SESSION_IDLE: '-1',
     PASSWORD_MIN_LENGTH: 'zero',
   }
-  const { code, output } = await runToEnd(faults)
+  const { code, output } = await runToEnd(invalid)
   t.equal(code, 1)
-  for (const name of Object.keys(faults)) t.match(output, new RegExp(`\\b${name}\\b`), name)
+  for (const name of Object.keys(invalid)) t.match(output, new RegExp(`\\b${name}\\b`), name)
   t.notMatch(output, /canary/, 'the values of secrets are not printed')
   t.notMatch(output, /listening/, 'nothing listens')
   t.notMatch(output, /\n\s+at /, 'a message, not a stack trace')

@@ -74,7 +74,7 @@ t.test('SIGTERM drains: not ready, still serving, nothing cut off (DESIGN ยง3, ย
   t.equal(health.statusCode, 200, 'GET /health: the process lives')
   t.equal(health.headers.connection, 'close')
   const rejected = await get(server, '/account')
-  globalErrorOf(t, rejected, 401, 'other routes answer as ever')
+  globalErrorOf(t, rejected, 401, 'other routes respond as usual')
   t.equal(rejected.headers.connection, 'close')
 
   let kept = ''
@@ -86,12 +86,12 @@ t.test('SIGTERM drains: not ready, still serving, nothing cut off (DESIGN ยง3, ย
   t.match(
     parseResponse(kept),
     { status: 200, headers: { connection: 'close' } },
-    'a kept connection is answered',
+    'a kept connection gets a response',
   )
 
   const statuses = (await Promise.all(burst)).map(response => response.status)
-  t.strictSame(statuses, [200, 200, 200, 200, 200, 200], 'hashes that were under way')
-  t.equal(parseResponse(await inFlight.finish()).status, 201, 'a body that was under way')
+  t.strictSame(statuses, [200, 200, 200, 200, 200, 200], 'hashes in progress')
+  t.equal(parseResponse(await inFlight.finish()).status, 201, 'a body in progress')
   t.equal(await stopped, 0, 'exit code')
 })
 

@@ -26,7 +26,7 @@ const PASSWORD = 'a pass phrase for a long soak'
 
 export interface SoakLoad {
   /** Responses of each instance, by its name. */
-  readonly answered: ReadonlyMap<string, number>
+  readonly responded: ReadonlyMap<string, number>
   /** Calls that were repeated because the primary was lost or an instance had closed the connection. */
   readonly repeats: () => { readonly unavailable: number; readonly rejected: number }
   stop(): Promise<void>
@@ -51,7 +51,7 @@ export const startSoakLoad = (
   journal: Journal,
   random: Random,
 ): SoakLoad => {
-  const answered = new Map<string, number>()
+  const responded = new Map<string, number>()
   let unavailable = 0
   let rejected = 0
   let signUps = 0
@@ -71,12 +71,12 @@ export const startSoakLoad = (
     for (let attempts = 0; performance.now() < end; attempts += 1) {
       try {
         const [name, response] = await connections.ask(call)
-        answered.set(name, (answered.get(name) ?? 0) + 1)
+        responded.set(name, (responded.get(name) ?? 0) + 1)
         if (response.status === expected) return response.text === '' ? {} : bodyOf(response)
         // The previous attempt may have succeeded without a response.
         if (attempts > 0 && response.status === repeated) return null
         if (response.status !== 503 || !isTroubled(response.sentAt, response.respondedAt)) {
-          journal.fault(name, call, `${response.status} ${response.text}`)
+          journal.failure(name, call, `${response.status} ${response.text}`)
           return null
         }
         unavailable += 1
@@ -84,14 +84,14 @@ export const startSoakLoad = (
         const { message, sent } = asLost(error)
         // Refused connection: no instance received it, so another one is tried. All others are errors, since none was killed.
         if (sent) {
-          journal.fault('?', call, `sent and not answered: ${message}`)
+          journal.failure('?', call, `sent without a response: ${message}`)
           return null
         }
         rejected += 1
       }
       await sleep(RETRY)
     }
-    journal.fault('?', call, `no definite answer within ${PATIENCE} ms`)
+    journal.failure('?', call, `no definite response within ${PATIENCE} ms`)
     return null
   }
 
@@ -137,7 +137,7 @@ export const startSoakLoad = (
   const clients = Array.from({ length: CLIENTS }, work)
 
   return {
-    answered,
+    responded,
     repeats: () => ({ unavailable, rejected }),
     async stop() {
       running = false

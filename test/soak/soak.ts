@@ -89,9 +89,9 @@ const soak = async (): Promise<Report> => {
       for (const instance of pair) {
         codes.push(await instance.stop('SIGTERM'))
         await instance.start()
-        if (!(await balancer.uses(instance, USED_AGAIN))) report.fault(`${instance.name} is not used again`)
+        if (!(await balancer.uses(instance, USED_AGAIN))) report.failure(`${instance.name} is not used again`)
       }
-      note(`restarted; ${journal.answered} answered; heap of C ${format(points.at(-1)?.y)}`)
+      note(`restarted; ${journal.responses} answered; heap of C ${format(points.at(-1)?.y)}`)
     }
   }
   /** Half a minute from the restarts, so that only one disruption happens at a time. */
@@ -107,7 +107,7 @@ const soak = async (): Promise<Report> => {
     while (performance.now() < end) {
       await sleep(LOOK)
       const y = (await measured.ask('heap')) / MIB
-      points.push({ x: (load.answered.get(measured.name) ?? 0) / 1e6, y })
+      points.push({ x: (load.responded.get(measured.name) ?? 0) / 1e6, y })
     }
   }
   await Promise.all([restartEveryMinute(), failOver(), measure()])
@@ -118,10 +118,10 @@ const soak = async (): Promise<Report> => {
   const steady = points.slice(Math.ceil(points.length * WARMING))
   const leak = slope(steady)
   const { unavailable, rejected } = load.repeats()
-  const by = [...load.answered].sort().map(([name, count]) => `${name} ${count}`)
+  const by = [...load.responded].sort().map(([name, count]) => `${name} ${count}`)
   report.figure('minutes · restarts · failovers', `${minutes} · ${codes.length - 2} · ${troubles.length}`)
-  report.figure('requests answered', `${journal.answered} (${by.join(', ')})`)
-  report.figure('slowest answer', milliseconds(journal.slowest))
+  report.figure('responses', `${journal.responses} (${by.join(', ')})`)
+  report.figure('slowest response', milliseconds(journal.slowest))
   report.figure('asked again: 503 amid the failover · refused', `${unavailable} · ${rejected}`)
   report.figure(
     'heap of C, first and last after warming',
@@ -133,12 +133,12 @@ const soak = async (): Promise<Report> => {
     'slope of it',
     `${leak.toFixed(2)} MiB per million requests, over ${checked.toFixed(0)}${isConclusive ? '' : ': too few to judge'}`,
   )
-  report.faults('failed requests', journal.faults)
+  report.failures('failed requests', journal.failures)
   report.expect(
     !isConclusive || leak <= LEAK.limit,
     `the heap grows by ${leak.toFixed(2)} MiB per million requests`,
   )
-  report.faults(
+  report.failures(
     'exit codes other than 0',
     codes.filter(code => code !== 0).map(code => `an instance ended with ${code}`),
   )

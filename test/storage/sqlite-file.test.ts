@@ -177,14 +177,14 @@ for (const { name, make, repair, says } of FAULTS)
     )
     t.ok(performance.now() - start < NOTICED)
     const warm = await app.inject({ url: '/account', headers: bearer(token) })
-    globalErrorOf(t, warm, 503, 'a token that is remembered')
+    globalErrorOf(t, warm, 503, 'a cached token')
     t.equal(warm.headers['retry-after'], '1')
     globalErrorOf(t, await app.inject({ url: '/admin/users', headers: asAdmin }), 503, 'reads')
     globalErrorOf(t, await rename(app, token, 'Later'), 503, 'writes')
     t.equal((await app.inject({ url: '/health' })).statusCode, 200, '/health')
     // Reads may have failed before the file was checked.
     await until(errors, ({ length }) => length > 0, NOTICED)
-    t.match(errors(), [{ msg: says }], 'told once')
+    t.match(errors(), [{ msg: says }], 'logged once')
     t.match(errors()[0]?.msg, file)
 
     if (repair === undefined) {

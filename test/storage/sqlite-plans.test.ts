@@ -139,7 +139,7 @@ t.test(
     const BY_EMAIL = /^SEARCH users USING (COVERING )?INDEX users_by_email \(email=\?\)/
     const expect = (filter: UserFilter, step: RegExp) => {
       const few = named(filter)
-      if (few === null) throw new Error('nobody is named')
+      if (few === null) throw new Error('no user is named')
       const queries = [
         countQuery(few.users, few.filter),
         ...queriesOf(few.filter).map(query => pageQuery(few.users, query)),

@@ -40,20 +40,20 @@ t.test('sqlite: a change by another connection is notified without a user within
   const { user } = await add(storage)
   const other = connect(t)
   for (const name of ['first', 'second']) {
-    const { promise: told, resolve } = Promise.withResolvers<string | null>()
+    const { promise: notified, resolve } = Promise.withResolvers<string | null>()
     onChange(storage, resolve)
     other.prepare('UPDATE users SET first_name = ? WHERE id = ?').run(name, user.id)
-    t.equal(await Promise.race([told, sleep(1_000, 'barrier')]), null)
+    t.equal(await Promise.race([notified, sleep(1_000, 'barrier')]), null)
     t.match(await storage.users.find(user.id), { firstName: name })
   }
 })
 
 t.test('sqlite: own writes are not taken for those of another connection', async t => {
   const storage = await open(t)
-  const told: unknown[] = []
+  const notified: unknown[] = []
   // Changes before the writer's first check cause one notification, to be safe.
   await storage.ping()
-  onChange(storage, userId => told.push(userId))
+  onChange(storage, userId => notified.push(userId))
   const { user } = await add(storage)
   await storage.users.update(user.id, { firstName: 'New' }, eventOf(user.id, NOW), {
     endSessions: false,
@@ -61,7 +61,7 @@ t.test('sqlite: own writes are not taken for those of another connection', async
     versions: null,
   })
   await sleep(600)
-  t.strictSame(told, [user.id])
+  t.strictSame(notified, [user.id])
 })
 
 t.test('sqlite: a lock held by another connection delays only writes', async t => {

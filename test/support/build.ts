@@ -106,7 +106,7 @@ export const signUp = async (
   const payload = { email: freshEmail(), password: PASSWORD, ...fields }
   const response = await app.inject({ method: 'POST', url: '/account/sign-up', payload })
   if (response.statusCode !== 201)
-    throw new Error(`sign-up answered ${response.statusCode}: ${response.body}`)
+    throw new Error(`sign-up returned ${response.statusCode}: ${response.body}`)
   const { accessToken, user } = response.json()
   return { id: user.id, email: user.email, token: accessToken }
 }

@@ -36,7 +36,7 @@ export const importAll = async (
 ): Promise<Result[]> => {
   const payload = typeof lines === 'string' || Buffer.isBuffer(lines) ? lines : toLines(lines)
   const response = await post(app, payload)
-  if (response.statusCode !== 200) throw new Error(`the import answered ${response.statusCode}`)
+  if (response.statusCode !== 200) throw new Error(`the import returned ${response.statusCode}`)
   return fromLines(response.body)
 }
 

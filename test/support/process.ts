@@ -126,20 +126,20 @@ export const pipelined = async (
 ): Promise<number> => {
   const socket = connect(port, '127.0.0.1')
   let received = ''
-  let answered = 0
+  let responses = 0
   socket.setTimeout(silence, () => socket.destroy())
   socket.on('error', () => undefined)
   socket.on('data', chunk => {
     received += chunk.toString('latin1')
     const found = received.match(/HTTP\/1\.1 200 /g)?.length ?? 0
-    answered += found
+    responses += found
     // A status line that is split between two chunks is found with the second one.
     received = found === 0 ? received.slice(-12) : received.slice(received.lastIndexOf('HTTP/1.1 200 ') + 13)
-    if (answered === count) socket.end()
+    if (responses === count) socket.end()
   })
   socket.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(count))
   await once(socket, 'close')
-  return answered
+  return responses
 }
 
 /** Writes bytes to a new connection and collects the response until the server closes it or is silent for a while. */

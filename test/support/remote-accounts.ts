@@ -28,7 +28,7 @@ export const remoteSignUp = async (
 ): Promise<SignedUp> => {
   const response = await send(service, 'POST', '/account/sign-up', { email, password: PASSWORD, ...fields })
   if (response.status !== 201)
-    throw new Error(`sign-up answered ${response.status}: ${await response.text()}`)
+    throw new Error(`sign-up returned ${response.status}: ${await response.text()}`)
   const { accessToken, user } = (await response.json()) as { accessToken: string; user: { id: string } }
   return { id: user.id, email, token: accessToken }
 }

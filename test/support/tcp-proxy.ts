@@ -11,7 +11,7 @@ export type Fault =
   /** Connections stay open, and nothing arrives. */
   | 'silent'
   /** Requests arrive, responses do not. */
-  | 'no answers'
+  | 'no responses'
   /** Everything arrives in order, {@link SLOWNESS} later. */
   | 'slow'
 
@@ -30,7 +30,7 @@ export const createProxy = async (t: Context, url: string) => {
       sockets.add(from)
       let last: Promise<unknown> = Promise.resolve()
       from.on('data', chunk => {
-        if (fault === 'silent' || (fault === 'no answers' && isResponse)) return
+        if (fault === 'silent' || (fault === 'no responses' && isResponse)) return
         const arrival = Date.now() + (fault === 'slow' ? SLOWNESS : 0)
         // After the chunks that are in transit.
         last = last

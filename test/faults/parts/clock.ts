@@ -41,12 +41,12 @@ export const run = async ({ context }: FaultPart): Promise<Report> => {
   let server = await start()
   const ask = (call: Call) => send(server.url, call, false)
   const setClock = async (hours: number): Promise<void> => {
-    const told = (): number => server.output().split('the clock is ').length
-    const before = told()
+    const clockChanges = (): number => server.output().split('the clock is ').length
+    const before = clockChanges()
     // Replaces the file atomically.
     writeFileSync(`${offsetFile}.new`, String(hours * HOUR))
     renameSync(`${offsetFile}.new`, offsetFile)
-    await until(told, count => count > before, PATIENCE)
+    await until(clockChanges, count => count > before, PATIENCE)
   }
 
   const wrong: string[] = []
@@ -92,7 +92,7 @@ export const run = async ({ context }: FaultPart): Promise<Report> => {
   const limited = await ask(signIn)
   const retryAfter = Number(limited.headers['retry-after'])
   report.expect(limited.status === 429, `a limited client got ${limited.status}`)
-  report.expect(retryAfter <= WINDOW, `a limited client is told to wait ${retryAfter} s`)
+  report.expect(retryAfter <= WINDOW, `a limited client has to wait ${retryAfter} s`)
 
   const [first = ''] = tokens
   await expect(
@@ -118,6 +118,6 @@ export const run = async ({ context }: FaultPart): Promise<Report> => {
   report.figure('steps of the clock, with a restart after each', OFFSETS.length)
   report.figure('requests', requests)
   report.figure('Retry-After of a limited client', `${retryAfter} s`)
-  report.faults('wrong responses', wrong)
+  report.failures('wrong responses', wrong)
   return report
 }

@@ -181,7 +181,7 @@ export const run = async ({ context, random }: FaultPart): Promise<Report> => {
     totals.rejected += changes.statuses.get(503) ?? 0
     if (status === 503) noticedAfter.push(noticed)
     for (const response of changes.statuses.keys())
-      if (response !== 200 && response !== 503) failures.push(`${name}: a change was answered ${response}`)
+      if (response !== 200 && response !== 503) failures.push(`${name}: a change returned ${response}`)
     await verify({ name, file, profiles, putBack, madeAt, isNoticed: status === 503, opensMeanwhile })
   }
 
@@ -199,23 +199,23 @@ export const run = async ({ context, random }: FaultPart): Promise<Report> => {
     if (opensMeanwhile) {
       const meanwhile = await restart(name, file)
       const names = await missing(meanwhile.url, signedUp)
-      failures.push(...names.map(fault => `${name}, what is there meanwhile: ${fault}`))
+      failures.push(...names.map(failure => `${name}, what is there meanwhile: ${failure}`))
       await meanwhile.stop('SIGTERM')
     }
     putBack?.()
     const after = profiles.filter(({ sentAt }) => sentAt > madeAt)
     const server = await restart(name, file)
     if (putBack !== null) {
-      const faults = await missing(server.url, profiles)
-      lost.push(...faults.map(fault => `${name}: ${fault}`))
+      const wrong = await missing(server.url, profiles)
+      lost.push(...wrong.map(failure => `${name}: ${failure}`))
     } else {
-      const faults = await missing(server.url, after)
-      falselyAcknowledged.push(...faults.map(fault => `${name}, sent after it: ${fault}`))
+      const wrong = await missing(server.url, after)
+      falselyAcknowledged.push(...wrong.map(failure => `${name}, sent after it: ${failure}`))
     }
     // The replacement may have the same bytes: then nothing is lost, since the log belongs to it.
     if (!isNoticed) {
-      const faults = await missing(server.url, profiles)
-      failures.push(...faults.map(fault => `${name}, not noticed: ${fault}`))
+      const wrong = await missing(server.url, profiles)
+      failures.push(...wrong.map(failure => `${name}, not noticed: ${failure}`))
     }
     await server.stop('SIGKILL')
   }
@@ -224,11 +224,11 @@ export const run = async ({ context, random }: FaultPart): Promise<Report> => {
   for (const variant of VARIANTS) await Promise.all(Array.from({ length: REPEATS }, () => runRound(variant)))
   report.figure('rounds', totals.rounds)
   report.figure('acknowledged', totals.acknowledged)
-  report.figure('refused with 503', totals.rejected)
+  report.figure('rejected with 503', totals.rejected)
   report.figure('/ready is 503 after (median / 99 % / max)', spread(noticedAfter))
   report.expect(Math.max(...noticedAfter) < NOTICED, 'it took longer than a second')
-  report.faults('acknowledged and missing after a restart', lost)
-  report.faults('acknowledged after the file was lost for good', falselyAcknowledged)
-  report.faults('other faults', failures)
+  report.failures('acknowledged and missing after a restart', lost)
+  report.failures('acknowledged after the file was lost for good', falselyAcknowledged)
+  report.failures('other failures', failures)
   return report
 }

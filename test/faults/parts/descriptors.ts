@@ -94,8 +94,8 @@ export const run = async ({ context }: FaultPart): Promise<Report> => {
   )
   letGoFirst()
   agent.destroy()
-  report.figure('a sign-up meanwhile is answered', first)
-  if (first !== 201 && first !== 503) failures.push(`a sign-up was answered ${first}`)
+  report.figure('status of a sign-up meanwhile', first)
+  if (first !== 201 && first !== 503) failures.push(`a sign-up returned ${first}`)
   await until(ready, status => status === 200, DEADLINE)
   const profiles = await signUpProfiles(server.url, USERS)
   let acknowledged = 0
@@ -108,12 +108,12 @@ export const run = async ({ context }: FaultPart): Promise<Report> => {
     letGo()
     const goneAt = performance.now()
     if ((await until(ready, status => status === 200, DEADLINE)) !== 200)
-      failures.push('it does not answer again')
+      failures.push('it does not respond again')
     backAfter.push(performance.now() - goneAt)
     await changes.stop()
     acknowledged += changes.statuses.get(200) ?? 0
     for (const status of changes.statuses.keys())
-      if (![0, 200, 503].includes(status)) failures.push(`a change was answered ${status}`)
+      if (![0, 200, 503].includes(status)) failures.push(`a change returned ${status}`)
     failures.push(...(await missing(server.url, profiles)))
   }
   if (server.child.exitCode !== null) failures.push(`it has ended with ${server.child.exitCode}`)
@@ -127,8 +127,8 @@ export const run = async ({ context }: FaultPart): Promise<Report> => {
   report.figure('rounds', ROUNDS)
   report.figure('connections, descriptors', `${CONNECTIONS}, ${LIMIT}`)
   report.figure('acknowledged', acknowledged)
-  report.figure('answers again after (median / 99 % / max)', spread(backAfter))
-  report.faults('acknowledged and missing after a restart', lost)
-  report.faults('other faults', failures)
+  report.figure('responds again after (median / 99 % / max)', spread(backAfter))
+  report.failures('acknowledged and missing after a restart', lost)
+  report.failures('other failures', failures)
   return report
 }

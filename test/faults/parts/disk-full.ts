@@ -63,20 +63,20 @@ export const run = async ({ context, random }: FaultPart): Promise<Report> => {
     }
     totals.acknowledged += changes.statuses.get(200) ?? 0
     for (const status of changes.statuses.keys())
-      if (status !== 200 && status !== 503) failures.push(`a change was answered ${status}`)
+      if (status !== 200 && status !== 503) failures.push(`a change returned ${status}`)
   }
   const server = await startServer(context, { databaseFile })
   const lost = await missing(server.url, profiles ?? [])
   await server.stop('SIGTERM')
   report.figure('rounds', ROUNDS)
   report.figure('acknowledged', totals.acknowledged)
-  report.figure('refused with 503', totals.rejected)
+  report.figure('rejected with 503', totals.rejected)
   report.figure('/ready while full: 503', totals.notReadyWhileFull)
   report.figure('/ready while full: 200', totals.readyWhileFull)
   report.figure('/ready is 200 again after (median / 99 % / max)', spread(backAfter))
   report.expect(totals.rejected > 0, 'the disk was never full')
   report.expect(totals.readyWhileFull === 0, '/ready was 200 while writes failed')
-  report.faults('acknowledged and missing', lost)
-  report.faults('other faults', failures)
+  report.failures('acknowledged and missing', lost)
+  report.failures('other failures', failures)
   return report
 }

@@ -48,7 +48,7 @@ export const run = async ({ context }: FaultPart): Promise<Report> => {
 
   const add = async (url: string, email: string, secret: object): Promise<void> => {
     const { status, text } = await post(url, '/admin/users', { email, ...secret })
-    if (status !== 201) throw new Error(`POST /admin/users answered ${status}: ${text}`)
+    if (status !== 201) throw new Error(`POST /admin/users returned ${status}: ${text}`)
   }
   for (const { url } of [attacked, control]) await add(url, OTHER, { password: PASSWORD })
   for (const [kind, passwordHash] of Object.entries(HASHES))
@@ -60,7 +60,7 @@ export const run = async ({ context }: FaultPart): Promise<Report> => {
     while (!enough(took.attacked.length)) {
       for (const [name, { url }] of Object.entries({ attacked, control })) {
         const response = await signIn(url, OTHER, PASSWORD)
-        report.expect(response.status === 200, `a sign-in of another user answered ${response.status}`)
+        report.expect(response.status === 200, `a sign-in of another user returned ${response.status}`)
         took[name as keyof typeof took].push(response.took)
       }
       await sleep(5)
@@ -81,7 +81,7 @@ export const run = async ({ context }: FaultPart): Promise<Report> => {
       while (performance.now() < end) {
         const { status, text } = await signIn(attacked.url, `${kind}@example.com`, 'a guess')
         statuses.set(status, (statuses.get(status) ?? 0) + 1)
-        if (status !== 401 && status !== 503) report.fault(`a guess answered ${status}: ${text}`)
+        if (status !== 401 && status !== 503) report.failure(`a guess returned ${status}: ${text}`)
         // As `Retry-After` asks.
         if (status === 503) await sleep(1_000)
       }
@@ -104,7 +104,7 @@ export const run = async ({ context }: FaultPart): Promise<Report> => {
     email: 'new@example.com',
     password: PASSWORD,
   })
-  report.expect(status === 201, `a sign-up afterwards answered ${status}`)
+  report.expect(status === 201, `a sign-up afterwards returned ${status}`)
   report.expect((await attacked.stop('SIGTERM')) === 0, 'the service does not stop in order')
   return report
 }

@@ -86,7 +86,7 @@ export const run = async ({ context, random }: FaultPart): Promise<Report> => {
     totals.acknowledged += count(200)
     totals.rejected += count(503)
     for (const status of changes.statuses.keys())
-      if (status !== 200 && status !== 503) failures.push(`a change was answered ${status}`)
+      if (status !== 200 && status !== 503) failures.push(`a change returned ${status}`)
     server = await startServer(context, { databaseFile })
     lost.push(...(await missing(server.url, profiles)))
     await server.stop('SIGTERM')
@@ -94,11 +94,11 @@ export const run = async ({ context, random }: FaultPart): Promise<Report> => {
   report.figure('rounds', SUFFIXES.length)
   report.figure('rounds that took a restart', totals.restarts)
   report.figure('acknowledged', totals.acknowledged)
-  report.figure('refused with 503', totals.rejected)
+  report.figure('rejected with 503', totals.rejected)
   report.expect(totals.rejected > 0, 'fsync never failed')
   report.figure('acknowledged while every commit failed', totals.acknowledgedWhileFailing)
   report.expect(totals.acknowledgedWhileFailing === 0, 'a commit that failed was acknowledged')
-  report.faults('acknowledged and missing after a restart', lost)
-  report.faults('other faults', failures)
+  report.failures('acknowledged and missing after a restart', lost)
+  report.failures('other failures', failures)
   return report
 }

@@ -46,8 +46,8 @@ const mountSmall = (context: Context): string | null => {
 }
 
 const serve = async (report: Report, name: string, server: Running): Promise<void> => {
-  const answered = await pipelined(server.port, '/health', REQUESTS)
-  report.expect(answered === REQUESTS, `${name}: ${answered} of ${REQUESTS} requests were answered`)
+  const responded = await pipelined(server.port, '/health', REQUESTS)
+  report.expect(responded === REQUESTS, `${name}: ${responded} of ${REQUESTS} requests had a response`)
 }
 
 const stop = async (report: Report, name: string, server: Running): Promise<void> => {
@@ -79,7 +79,7 @@ const fillDisk = async (context: Context, report: Report): Promise<void> => {
   const count = /"dropped":(\d+)/
   const text = () => readFileSync(log, 'utf8')
   const dropped = Number(count.exec(await until(text, found => count.test(found), DEADLINE))?.[1])
-  report.figure(`${name}: lines dropped and told of`, dropped)
+  report.figure(`${name}: dropped lines that were counted`, dropped)
   report.expect(dropped > 0, `${name}: no line tells how many were dropped`)
   await stop(report, name, server)
   const isBroken = (line: string): boolean => {

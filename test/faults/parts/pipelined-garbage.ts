@@ -109,7 +109,7 @@ export const run = async ({ context, random }: FaultPart): Promise<Report> => {
     ])
   }
 
-  const faults: string[] = []
+  const failures: string[] = []
   let responses = 0
   const round = async (user: User, index: number): Promise<void> => {
     const whole = Array.from({ length: 1 + below(MAX_REQUESTS) }, () => wholeRequest(user))
@@ -131,14 +131,14 @@ export const run = async ({ context, random }: FaultPart): Promise<Report> => {
       const isWanted = ({ status, waits = false }: Piece, place: number): boolean =>
         seen[place] === status || (waits && halfClosed && seen[place] === 499)
       if (seen.length !== pieces.length || !pieces.every(isWanted)) {
-        faults.push(`${seen} instead of ${pieces.map(({ status }) => status)}: ${title}`)
+        failures.push(`${seen} instead of ${pieces.map(({ status }) => status)}: ${title}`)
       }
     } catch (error) {
-      faults.push(`${error}: ${title}`)
+      failures.push(`${error}: ${title}`)
     }
     const changes = (await versionOf(url, user)) - before
     const wanted = pieces.filter(piece => piece.changes).length
-    if (changes !== wanted) faults.push(`${changes} changes instead of ${wanted}: ${title}`)
+    if (changes !== wanted) failures.push(`${changes} changes instead of ${wanted}: ${title}`)
   }
 
   const users = await Promise.all(
@@ -155,6 +155,6 @@ export const run = async ({ context, random }: FaultPart): Promise<Report> => {
   )
   report.figure('rounds', next)
   report.figure('responses', responses)
-  report.faults('requests without their own response, or processed behind the last one', faults)
+  report.failures('requests without their own response, or processed behind the last one', failures)
   return report
 }

@@ -176,10 +176,10 @@ export const run = async (part: FaultPart): Promise<Report> => {
   report.figure('responses', acknowledged)
   report.figure('syncs of the database / write-ahead logs begun', `${checkpoints} / ${resets}`)
   report.figure('power cuts', `${outcome.cuts}, ${outcome.unsynced} with something not synced`)
-  report.faults('cuts that lost acknowledged writes', outcome.lost)
-  report.faults('databases damaged', outcome.damaged)
-  report.faults('files that the recording does not explain', outcome.unlikeTheFiles)
-  report.faults('requests that failed', full.load.unexpected)
+  report.failures('cuts that lost acknowledged writes', outcome.lost)
+  report.failures('databases damaged', outcome.damaged)
+  report.failures('files that the recording does not explain', outcome.unlikeTheFiles)
+  report.failures('requests that failed', full.load.unexpected)
   report.expect(outcome.cuts === CUTS, `only ${outcome.cuts} cuts were made`)
   report.expect(checkpoints >= 5 && resets >= 5, 'too few checkpoints were recorded')
 
@@ -194,6 +194,6 @@ export const run = async (part: FaultPart): Promise<Report> => {
     proof.lost.length > 0,
     'cuts with synchronous=NORMAL have lost nothing: the test proves nothing',
   )
-  report.faults('proof: databases damaged', proof.damaged)
+  report.failures('proof: databases damaged', proof.damaged)
   return report
 }

@@ -172,7 +172,7 @@ export const cleanUp: Part = async (t, openStore) => {
     t.equal(await storage.cleanUp.removeEvents(NOW - 2 * HOUR, 3), true)
     t.strictSame(await left(), ages.slice(3))
     t.equal(await storage.cleanUp.removeEvents(NOW - 2 * HOUR, 3), false)
-    t.strictSame(await left(), [0, -1], 'the event of that very moment stays')
+    t.strictSame(await left(), [0, -1], 'the event of exactly that time stays')
     const byUser = await storage.events.list({ filter: { userId: user.id }, beforeId: null, limit: 100 })
     t.equal(byUser.length, 3, 'with that of the sign-up')
   })

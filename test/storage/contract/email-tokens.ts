@@ -139,7 +139,7 @@ export const emailTokens: Part = async (t, open) => {
     t.ok(await storage.sessions.find(session.id), 'no session ends')
     t.strictSame(await usable(tokens), [])
     t.equal(await confirm(tokens.emailChange), undefined, 'once')
-    t.strictSame(await usable(other.tokens), [...PURPOSES].sort(), "nobody else's")
+    t.strictSame(await usable(other.tokens), [...PURPOSES].sort(), "no other user's")
   })
 
   t.test('a taken address cannot be confirmed, and nothing changes', async t => {
@@ -162,7 +162,7 @@ export const emailTokens: Part = async (t, open) => {
     t.equal(await reset(tokens.passwordReset, 'newer'), undefined, 'once')
     t.equal((await storage.users.findByEmail(user.email))?.passwordHash, 'new hash')
     t.ok(await storage.sessions.find(other.session.id))
-    t.strictSame(await usable(other.tokens), [...PURPOSES].sort(), "nobody else's")
+    t.strictSame(await usable(other.tokens), [...PURPOSES].sort(), "no other user's")
   })
 
   t.test('an expired token, or one of a disabled user, changes nothing', async t => {

@@ -176,11 +176,12 @@ export const events: Part = async (t, open) => {
       'a wrong hash': event => storage.sessions.open(sessionOf(user.id), 'wrong', event),
       'a disabled user': event => storage.sessions.open(sessionOf(disabled.id), null, event),
       'another user’s session': event => storage.sessions.end(session.id, { ...event, userId: other.id }),
-      'sessions of nobody': event => storage.sessions.endAll(null, { ...event, userId: unknown }, false),
+      'sessions of an unknown user': event =>
+        storage.sessions.endAll(null, { ...event, userId: unknown }, false),
       'a removal with a wrong hash': event => storage.users.remove(event, 'wrong'),
       'a disabled user’s own removal': event =>
         storage.users.remove({ ...event, userId: disabled.id }, disabled.passwordHash),
-      'a token for nobody': event =>
+      'a token for an unknown user': event =>
         storage.emailTokens.add({ ...change, digest: 'x', userId: unknown }, event, null),
     }
     for (const [title, rejection] of Object.entries(rejections)) {

@@ -93,7 +93,7 @@ export const filters: Part = async (t, open) => {
     t.strictSame(await found({ lastRequestAfter: 0 }), [0, 2])
     t.strictSame(await found({ lastRequestBefore: at }), [1, 3])
     t.strictSame(await found({ lastRequestBefore: at + 1 }), [0, 1, 3])
-    t.strictSame(await found({ lastRequestBefore: NOW + 2 }), [1], 'nobody who came later')
+    t.strictSame(await found({ lastRequestBefore: NOW + 2 }), [1], 'no user who came later')
     t.strictSame(await found({ lastRequestAfter: 0, lastRequestBefore: at + 1 }), [0])
   })
 

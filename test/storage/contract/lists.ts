@@ -57,7 +57,7 @@ export const lists: Part = async (t, open) => {
       { disabled: false },
       { search: 'AD' },
       { search: 'ad\u00c2', disabled: false },
-      { search: 'nobody is called so' },
+      { search: 'no such name' },
       { email: users[5]?.email ?? '' },
       { email: users[6]?.email.toUpperCase() ?? '' },
       { email: users[6]?.email ?? '', disabled: true },

@@ -49,7 +49,7 @@ export const removal: Part = async (t, open) => {
     t.equal(await storage.sessions.open(sessionOf(user.id), null, eventOf(user.id)), 'userNotFound')
     t.equal(await storage.users.update(user.id, { firstName: 'x' }, eventOf(user.id), ANY), 'userNotFound')
     t.equal(await storage.users.remove(removed(user.id), null), 'userNotFound', 'once')
-    t.equal(await storage.users.remove(removed(uuidv7()), null), 'userNotFound', 'nobody')
+    t.equal(await storage.users.remove(removed(uuidv7()), null), 'userNotFound', 'an unknown user')
     t.strictSame((await storage.sessions.find(other.session.id))?.user, asStored(other.user))
     await t.resolves(add(storage, { email: user.email }), 'the e-mail is free')
   })
@@ -157,7 +157,7 @@ export const removal: Part = async (t, open) => {
       t.not(typeof (await deed()), 'undefined', name)
       t.ok(notifiedHere, `${name}: here, before it is acknowledged`)
       const news = await Promise.race([notifiedElsewhere, sleep(NEWS_LIMIT, 'timeout')])
-      t.ok(news === null || news === added.user.id, `${name}: there, told ${news}`)
+      t.ok(news === null || news === added.user.id, `${name}: elsewhere, notified of ${news}`)
     }
   })
 

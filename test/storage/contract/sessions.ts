@@ -137,7 +137,7 @@ export const sessions: Part = async (t, open) => {
         await end(user.id, user.passwordHash, session.id)
         t.ok(notifiedHere, `${name}: here`)
         const news = await Promise.race([notifiedElsewhere, sleep(NEWS_LIMIT, 'timeout')])
-        t.ok(news === null || news === user.id, `${name}: there, told ${news}`)
+        t.ok(news === null || news === user.id, `${name}: elsewhere, notified of ${news}`)
         t.equal(await there.sessions.find(session.id), undefined)
       }
     },
