@@ -1,4 +1,4 @@
-/** Expired sessions, e-mail tokens and old events go by themselves, and nothing else does (DESIGN §9, Sessions). */
+/** Clean-up of expired sessions, e-mail tokens and old events (DESIGN §9, Sessions). */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
@@ -23,7 +23,7 @@ import { createDatabase, query } from '../support/postgres.ts'
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
 
-/** A pass a second: instances take turns by whole ones. */
+/** One pass a second: instances run whole passes in turn. */
 const OFTEN = { startWithin: 1, interval: 10, pause: 1 }
 
 const until = async (isSo: () => Promise<boolean> | boolean): Promise<void> => {
@@ -33,7 +33,10 @@ const until = async (isSo: () => Promise<boolean> | boolean): Promise<void> => {
 const allEvents = ({ services }: FastifyInstance) =>
   services.storage.events.list({ filter: {}, beforeId: null, limit: 1_000 })
 
-/** Leaves an event that is just too old, and waits for it to go: whatever comes before events in a pass has gone too. */
+/**
+ * Adds an event that is just too old and waits until it is removed. Events are last in a pass, so everything else is done
+ * too.
+ */
 const pass = async (app: FastifyInstance): Promise<void> => {
   const { storage, clock } = app.services
   const user = newUser()
@@ -42,11 +45,11 @@ const pass = async (app: FastifyInstance): Promise<void> => {
   await until(async () => (await allEvents(app)).every(({ id }) => id !== old.id))
 }
 
-/** The sessions of a user that the store has, alive or not. */
+/** The stored sessions of a user, valid or expired. */
 const sessionsOf = async ({ services }: FastifyInstance, userId: string): Promise<number> =>
   (await services.storage.sessions.list(userId, 0, 0, 1_000)).length
 
-/** Makes a request, whose timestamp is in the store then: here the clock goes on by days before a second is over. */
+/** Makes a request and waits until its timestamp is stored: the test clock advances by days within a second. */
 const use = async (app: FastifyInstance, { id, token }: SignedUp): Promise<void> => {
   const { storage, clock } = app.services
   await accountStatus(app, token)
@@ -56,7 +59,7 @@ const use = async (app: FastifyInstance, { id, token }: SignedUp): Promise<void>
   })
 }
 
-/** Sessions that ended long ago. */
+/** Adds sessions that expired long ago. */
 const addExpired = async (app: FastifyInstance, count: number): Promise<string> => {
   const { id } = await signUp(app)
   const { storage, clock } = app.services
@@ -75,7 +78,7 @@ const addExpired = async (app: FastifyInstance, count: number): Promise<string> 
   return id
 }
 
-/** One that ends a day after it was made. @returns its digest. */
+/** Adds an e-mail token that expires a day after its creation. @returns its digest. */
 const addEmailToken = async ({ services }: FastifyInstance, { id, email }: SignedUp, made: number) => {
   const { storage, clock } = services
   const { stored } = newEmailToken('verification', id, email, made)
@@ -207,7 +210,7 @@ t.test('only one of several instances on one PostgreSQL runs the pass', async t 
   const id = await addExpired(watch, 1)
   const second = await instance()
   await asked(2)
-  // What it would do now, it would have begun.
+  // If it ran at all, it would have started by now.
   await second.close()
   t.equal(await sessionsOf(watch, id), 2)
 })

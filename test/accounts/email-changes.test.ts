@@ -1,4 +1,4 @@
-/** Another address for an account, which takes effect when that one is confirmed (DESIGN §9: PUT /account/email). */
+/** PUT /account/email (DESIGN §9): a new address takes effect when it is confirmed. */
 import t from 'tap'
 import { accountOf, call, changeEmail, forgot, resend, reset, verify } from '../support/account-routes.ts'
 import {
@@ -29,7 +29,7 @@ await onEveryEngine(t, async (t, { build }) => {
   const ask = (accessToken: string, email: unknown, password: unknown = PASSWORD) =>
     changeEmail(app, accessToken, { email, password })
 
-  /** A user who has asked for another address, and the token that was mailed there. */
+  /** A user who requested a new address, and the token that was mailed to it. */
   const pending = async () => {
     const user = await signUp(app)
     const email = freshEmail('new')
@@ -49,9 +49,9 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(response.statusCode, 202)
     t.strictSame(response.json(), { status: 'accepted' })
     const token = await mails.token(email, 'emailChange')
-    const [told] = await mails.to(user.email, 'emailChangeRequested')
-    t.match(told?.text, email, 'the old address is told at once')
-    t.notOk(told && hasToken(told), 'and cannot confirm the new one')
+    const [notice] = await mails.to(user.email, 'emailChangeRequested')
+    t.match(notice?.text, email, 'the old address is notified at once')
+    t.notOk(notice && hasToken(notice), 'and cannot confirm the new one')
     t.match(await accountOf(app, user.token), { email: user.email, emailVerified: false })
     t.equal((await signIn(app, user.email)).statusCode, 200)
     t.equal((await signIn(app, email)).statusCode, 401)

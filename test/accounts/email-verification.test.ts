@@ -1,4 +1,4 @@
-/** The address of an account is shown to be its user's (DESIGN §9: verify-email and resend). */
+/** Verification of an account's e-mail (DESIGN §9: verify-email and resend). */
 import t from 'tap'
 import { accountOf, call, forgot, NO_TOKENS, resend, reset, verify } from '../support/account-routes.ts'
 import { bearer, freshEmail, manualClock, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'
@@ -12,7 +12,7 @@ const HOUR = 3_600_000
 const WEB_URL = 'https://app.example.com/welcome?from=mail'
 const HTML = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 
-/** What PostgreSQL takes for no text, in the part of a token that a store is asked for. */
+/** Text that PostgreSQL rejects, in the part of a token that the store looks up. */
 const NO_TEXT = ['%00', 'abcdefghijk%00', '01890000000%00x', '0189000000%F0%9F%98%80', '%ED%A0%80'].map(
   token => `?token=${token}`,
 )
@@ -32,7 +32,7 @@ await onEveryEngine(t, async (t, { build }) => {
     isPrivateJson(t, response, 200)
     hasShape(t, response.json(), ACCOUNT)
     t.match(response.json(), { id: user.id, email: user.email, emailVerified: true })
-    t.equal(response.headers['set-cookie'], undefined, 'nobody is signed in by it')
+    t.equal(response.headers['set-cookie'], undefined, 'it opens no session')
     t.equal((await accountOf(app, user.token)).emailVerified, true, 'seen at once')
     errorsAt(t, await verify(app, token), 400, ['token'], 'a second time')
     t.equal((await accountOf(app, user.token)).emailVerified, true)
@@ -49,7 +49,7 @@ await onEveryEngine(t, async (t, { build }) => {
       t.equal(response.headers['set-cookie'], undefined)
       t.equal((await accountOf(app, user.token)).emailVerified, true)
       const again = await follow(token)
-      t.equal(again.statusCode, 303, 'a browser is told on the page')
+      t.equal(again.statusCode, 303, 'a browser is redirected to the page with the error')
       const target = new URL(String(again.headers.location))
       t.match(target.searchParams.get('error'), /token/i)
       target.searchParams.delete('error')
@@ -74,7 +74,7 @@ await onEveryEngine(t, async (t, { build }) => {
     const token = await mails.token(user.email, 'verification')
     for (const headers of [HTML, {}]) {
       const response = await call(app, 'HEAD', `/account/verify-email?token=${token}`, undefined, headers)
-      t.ok(response.statusCode < 400, `HEAD answers ${response.statusCode}`)
+      t.ok(response.statusCode < 400, `HEAD returned ${response.statusCode}`)
       t.equal(response.body, '')
       t.equal((await accountOf(app, user.token)).emailVerified, false)
     }
@@ -239,7 +239,7 @@ await onEveryEngine(t, async (t, { build }) => {
     const [user, other] = [await signUp(app), await signUp(app)]
     const token = await mails.token(user.email, 'verification')
     const response = await call(app, 'POST', '/account/verify-email', { token }, bearer(other.token))
-    t.match(response.json(), { id: user.id, emailVerified: true }, 'whoever brings it')
+    t.match(response.json(), { id: user.id, emailVerified: true }, 'with any session')
     t.equal((await accountOf(app, other.token)).emailVerified, false)
     t.equal((await accountOf(app, user.token)).id, user.id)
   })

@@ -1,4 +1,4 @@
-/** Which e-mails and names are taken, and what a refusal says (DESIGN §4), wherever one is given. */
+/** Rules for e-mails and names, and their messages, on every route that takes one (DESIGN §4). */
 import fc from 'fast-check'
 import t from 'tap'
 import { OPERATOR } from '../../src/audit-log/event.ts'
@@ -17,7 +17,7 @@ const LOCAL_PART = 'must have at most 64 characters before the @'
 const LABEL = 'must have at most 63 characters between the dots of its domain'
 const NUMBER = 'must have a domain name after the @, not an IP address or a number'
 
-/** Refused wherever an e-mail is given. */
+/** Rejected wherever an e-mail is given. */
 const NO_EMAILS: Readonly<Record<string, readonly string[]>> = {
   [INVALID]: [
     ...[
@@ -47,7 +47,7 @@ const NO_EMAILS: Readonly<Record<string, readonly string[]>> = {
   [LITERAL]: ['ann@[192.0.2.1]', 'ann@[ipv6:2001:db8::1]'],
 }
 
-/** Refused for accounts; there may be some that were opened with such an e-mail. */
+/** Rejected for new accounts. Existing accounts may have such an e-mail. */
 const UNDELIVERABLE: Readonly<Record<string, readonly string[]>> = {
   [LOCAL_PART]: [`${'a'.repeat(65)}@example.com`],
   [LABEL]: [`ann@${'a'.repeat(64)}.com`, `ann@example.${'a'.repeat(64)}`],
@@ -69,8 +69,8 @@ const EMAILS = [
 t.test('each reason to reject an e-mail has its own message', t => {
   for (const [message, emails] of Object.entries(NO_EMAILS))
     for (const email of emails)
-      for (const faults of [emailViolations, newEmailViolations])
-        t.strictSame(faults(email), [message], JSON.stringify(email))
+      for (const failures of [emailViolations, newEmailViolations])
+        t.strictSame(failures(email), [message], JSON.stringify(email))
   for (const [message, emails] of Object.entries(UNDELIVERABLE))
     for (const email of emails) {
       t.strictSame(newEmailViolations(email), [message], email)

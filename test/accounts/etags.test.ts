@@ -1,4 +1,4 @@
-/** ETag and If-Match (DESIGN §9; RFC 9110 §8.8.3, §13.1.1): a change meant for what was read, on both routes that change a user. */
+/** ETag and If-Match on both routes that change a user (DESIGN §9; RFC 9110 §8.8.3, §13.1.1). */
 import t from 'tap'
 import { createUser, impersonate, postUser, UNKNOWN_ID } from '../support/admin-routes.ts'
 import { asAdmin, bearer, freshEmail, manualClock, PASSWORD, signIn, signUp } from '../support/build.ts'

@@ -1,4 +1,4 @@
-/** POST /admin/users/:id/impersonate (DESIGN §9): an administrator acts as a user, for an hour, and it shows. */
+/** POST /admin/users/:id/impersonate (DESIGN §9). */
 import t from 'tap'
 import { allEvents, createUser, impersonate, UNKNOWN_ID } from '../support/admin-routes.ts'
 import {

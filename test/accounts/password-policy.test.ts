@@ -1,6 +1,6 @@
 /**
- * Which passwords are accepted wherever one is chosen (DESIGN §4, §9: Passwords; NIST SP 800-63B-4 §3.1.1.2). The command
- * line: test/cli/commands.test.ts.
+ * The password policy on every route (DESIGN §4, §9: Passwords; NIST SP 800-63B-4 §3.1.1.2). Command line:
+ * test/cli/commands.test.ts.
  */
 import fc from 'fast-check'
 import t from 'tap'

@@ -1,4 +1,4 @@
-/** A forgotten password, and the token to choose another one (DESIGN §9: forgot-password and reset-password). */
+/** Password resets by mail (DESIGN §9: forgot-password and reset-password). */
 import t from 'tap'
 import { call, forgot, NO_TOKENS, reset, verify } from '../support/account-routes.ts'
 import {
@@ -25,7 +25,7 @@ await onEveryEngine(t, async (t, { build }) => {
   const app = await build(t, { hashing: quickHashing })
   const mails = mailbox(app)
 
-  /** A user, and the token that a reset was mailed with. */
+  /** A user, and the token of a mailed reset. */
   const forgetful = async (fields = {}) => {
     const user = await signUp(app, fields)
     t.equal((await forgot(app, user.email)).statusCode, 202)
@@ -53,8 +53,8 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await signIn(app, user.email, NEW)).statusCode, 200)
     errorsAt(t, await reset(app, user.reset, PASSWORD), 400, ['token'], 'once')
     t.equal((await signIn(app, user.email, NEW)).statusCode, 200)
-    const [told] = await mails.to(user.email, 'passwordChanged')
-    t.notOk(told && hasToken(told))
+    const [notice] = await mails.to(user.email, 'passwordChanged')
+    t.notOk(notice && hasToken(notice))
   })
 
   t.test('forgot-password has the same response for every e-mail (DESIGN §9: forgot-password)', async t => {

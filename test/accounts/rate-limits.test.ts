@@ -1,4 +1,4 @@
-/** How often the routes of an account's life may be asked (DESIGN §9, rate limits; at most five mails of a kind an hour). */
+/** Rate limits of the account routes, and five mails of a kind per hour (DESIGN §9, rate limits). */
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
 import { call, changeEmail, forgot, remove, resend, reset } from '../support/account-routes.ts'
@@ -12,7 +12,7 @@ const WRONG = 'not the pass phrase'
 const NEW = 'another long pass phrase 8'
 const limited = { hashing: quickHashing, env: { RATE_LIMIT: 'on' } }
 
-/** Tries until it is refused for its number. @returns the statuses before. */
+/** Repeats a request until it is rate-limited. @returns the statuses before. */
 const exhaust = async (attempt: () => Promise<LightMyRequestResponse>): Promise<number[]> => {
   const statuses: number[] = []
   for (;;) {
@@ -74,7 +74,7 @@ await onEveryEngine(t, async (t, { build }) => {
     const otherUsers = Array.from({ length: 12 }, () => freshEmail('stranger'))
     for (const [index, email] of otherUsers.entries()) {
       await changeEmail(app, token, { email, password })
-      // A change of the password ends the changes that wait.
+      // Changing the password invalidates pending e-mail changes.
       const newPassword = `${NEW} ${index}`
       const payload = { currentPassword: password, newPassword }
       const changed = await call(app, 'PUT', '/account/password', payload, bearer(token))

@@ -1,4 +1,4 @@
-/** An account that is deleted is gone, with whatever it said about its user (DESIGN §9: DELETE /account). */
+/** DELETE /account (DESIGN §9): access ends and personal data is erased. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { accountOf, call, changeEmail, forgot, remove, reset, verify } from '../support/account-routes.ts'
@@ -43,8 +43,8 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.notOk(listed.some(({ id }: { id: string }) => id === user.id))
     globalErrorOf(t, await call(app, 'GET', `/admin/users/${user.id}`, undefined, asAdmin), 404)
     globalErrorOf(t, await updateUser(app, user.id, { firstName: 'Ann' }), 404)
-    const [told] = await mails.to(user.email, 'accountDeleted')
-    t.notOk(told && hasToken(told))
+    const [notice] = await mails.to(user.email, 'accountDeleted')
+    t.notOk(notice && hasToken(notice))
 
     const anew = await signUp(app, { email: user.email, password: NEW })
     t.not(anew.id, user.id, 'a new account is another one')

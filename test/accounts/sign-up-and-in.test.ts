@@ -1,4 +1,4 @@
-/** Sign-up, sign-in, the account itself, health and readiness (DESIGN §4); input rules: validation.test.ts. */
+/** Sign-up, sign-in, the account, health and readiness (DESIGN §4). Validation: validation.test.ts. */
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -193,7 +193,7 @@ await onEveryEngine(t, async (t, { build }) => {
     const { token } = await signUp(app)
     for (const step of [60_000, 1, 0]) {
       clock.advance(step)
-      t.equal((await account(token)).lastRequestAt, iso(), 'the answer counts its own request')
+      t.equal((await account(token)).lastRequestAt, iso(), 'the response includes its own request')
     }
     clock.advance(-400)
     t.equal((await account(token)).lastRequestAt, iso(400), 'not even with the clock')
@@ -229,7 +229,7 @@ await onEveryEngine(t, async (t, { build }) => {
     const expected = iso()
     clock.advance(777)
     for (const [title, [identified]] of Object.entries(cases).reverse()) {
-      // The store learns of it within a second (DESIGN §6); a timestamp that never comes ends in tap's time limit.
+      // Stored within a second (DESIGN §6). If it never is, tap's time limit ends the wait.
       while (identified && (await noted(title)) === null) await setTimeout(20)
       t.equal(await noted(title), identified ? expected : null, title)
     }

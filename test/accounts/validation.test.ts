@@ -1,4 +1,4 @@
-/** What sign-up, sign-in and PUT /account take and refuse (DESIGN §3, §4). */
+/** Validation of sign-up, sign-in and PUT /account (DESIGN §3, §4). */
 import { join } from 'node:path'
 import t from 'tap'
 import { bearer, freshEmail, PASSWORD, signIn, signUp, temporaryFolder } from '../support/build.ts'

@@ -1,4 +1,4 @@
-/** REQUIRE_EMAIL_VERIFICATION=true: nobody learns who has an account, and nobody signs in unverified (DESIGN §9). */
+/** REQUIRE_EMAIL_VERIFICATION=true (DESIGN §9): sign-up reveals no accounts, and unverified users cannot sign in. */
 import type { FastifyInstance } from 'fastify'
 import pg from 'pg'
 import t, { type Test } from 'tap'
@@ -20,7 +20,7 @@ await onEveryEngine(t, async (t, { build }) => {
   const ask = (app: FastifyInstance, email: string, fields: object = {}) =>
     call(app, 'POST', '/account/sign-up', { email, password: PASSWORD, ...fields })
 
-  /** Somebody who has signed up and confirmed it, and is signed in. */
+  /** A user with a verified e-mail and a session. */
   const member = async (t: Pick<Test, 'equal'>) => {
     const email = freshEmail()
     t.equal((await ask(app, email)).statusCode, 202)
@@ -44,7 +44,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
     for (const each of seen) t.strictSame(each, seen[0])
     t.strictSame([seen[0]?.statusCode, seen[0]?.body], [202, '{"status":"accepted"}'])
-    t.notOk(seen[0]?.headers['set-cookie'] ?? seen[0]?.headers.location, 'nobody is signed in')
+    t.notOk(seen[0]?.headers['set-cookie'] ?? seen[0]?.headers.location, 'no session is opened')
     const accounts = await listed(app, known.email)
     t.match(accounts, [{ id: known.id, firstName: null, emailVerified: true }], 'nothing has changed')
     t.equal(accounts.length, 1)

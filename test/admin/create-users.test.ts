@@ -1,4 +1,4 @@
-/** POST /admin/users (DESIGN §9): accounts that administrators open. Their removal: delete-users.test.ts. */
+/** POST /admin/users (DESIGN §9). Deletion: delete-users.test.ts. */
 
 import { hashSync } from '@node-rs/argon2'
 import bcrypt from 'bcryptjs'
@@ -17,10 +17,10 @@ const HASHES: Record<string, string> = {
   scrypt: scryptPhc(PASSWORD, Buffer.from('salt of sixteen.'), 12, 8, 1),
 }
 
-/** Accents that follow their letters, as some keyboards send them. */
+/** Decomposed accents (NFD), as some keyboards send them. */
 const DECOMPOSED = 'cre\u0300me bru\u0302le\u0301e 7'
 
-/** By libxcrypt, Python's hashlib and OpenSSL. */
+/** Made with libxcrypt, Python's hashlib and OpenSSL. */
 const DECOMPOSED_HASHES: Record<string, string> = {
   bcrypt: '$2b$04$CCCCCCCCCCCCCCCCCCCCC.A2D6OCpliW6V57WYn3zIs0.ly2QtUB.',
   scrypt: '$scrypt$ln=4,r=8,p=1$U29kaXVtQ2hsb3JpZGU$agl8rrYvNriDtaMWmews8HF74544HS1UBmuBHYeMpL0',
@@ -29,7 +29,7 @@ const DECOMPOSED_HASHES: Record<string, string> = {
     '$argon2id$v=19$m=19456,t=2,p=1$U29kaXVtQ2hsb3JpZGU$9o2L2SJ4jHNA323NmQOq2ionTmTaWmwg5mPyOWYADQo',
 }
 
-/** By libxcrypt. */
+/** Made with libxcrypt. */
 const BCRYPT_OF = {
   a: '$2b$04$CCCCCCCCCCCCCCCCCCCCC.f/Fm9DOYGp2ai9rjxvG4QHlhtDCuDuu',
   longer: '$2b$04$CCCCCCCCCCCCCCCCCCCCC.ug0A3dTXhy5U.dFjx/qguZ8I4CB77BC',

@@ -1,4 +1,4 @@
-/** DELETE /admin/users/:id (DESIGN §9): accounts that administrators remove, with all that is theirs. */
+/** DELETE /admin/users/:id (DESIGN §9). */
 import t from 'tap'
 import { createUser, deleteUser, impersonate, postUser, UNKNOWN_ID } from '../support/admin-routes.ts'
 import { accountStatus, asAdmin, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'
@@ -41,7 +41,7 @@ await onEveryEngine(t, async (t, { build }) => {
     const again = await signUp(app, { email })
     t.not(again.id, id, 'the e-mail is free')
     t.equal(await accountStatus(app, token), 401, 'and brings no session back')
-    t.equal(await accountStatus(app, bystander.token), 200, 'nobody else was touched')
+    t.equal(await accountStatus(app, bystander.token), 200, 'other users are unaffected')
   })
 
   t.test(
@@ -74,7 +74,7 @@ await onEveryEngine(t, async (t, { build }) => {
     for (let round = 0; round < 100; round += 1) {
       const { id, email } = await createUser(app)
       const change = updateUser(app, id, { lastName: `Round ${round}` })
-      // The later it comes, the more often it comes last.
+      // The later it is sent, the more often it is processed last.
       for (let turn = 0; turn < round % 25; turn += 1) await new Promise(setImmediate)
       const [changed, deleted] = await Promise.all([change, deleteUser(app, id)])
       t.equal(deleted.statusCode, 204, `round ${round}`)

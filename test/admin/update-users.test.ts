@@ -1,4 +1,4 @@
-/** PUT /admin/users/:id: what it changes, what it refuses, and how a disabled user is locked out (DESIGN §4). */
+/** PUT /admin/users/:id: validation, changes, and disabling (DESIGN §4). */
 import t from 'tap'
 import {
   accountStatus,
@@ -239,7 +239,7 @@ await onEveryEngine(t, async (t, { build }) => {
     const responses = await Promise.all([
       update(id, { firstName: 'One' }),
       put({ lastName: 'Two' }),
-      // In one: a new e-mail alone counts as unverified, and which of two comes last is nobody's promise.
+      // In one request: a new e-mail alone is unverified, and the order of two concurrent changes is undefined.
       update(id, { email, emailVerified: true }),
       update(id, { disabled: false }),
       ...Array.from({ length: 10 }, () => account(token)),

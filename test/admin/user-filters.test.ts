@@ -1,4 +1,4 @@
-/** `ids` and the filters by timestamps of GET /admin/users (DESIGN §9: lookup of up to 100 ids; filters). */
+/** `ids` and timestamp filters of GET /admin/users (DESIGN §9: lookup of up to 100 ids; filters). */
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { v7 as uuidv7 } from 'uuid'
@@ -23,7 +23,7 @@ await onEveryEngine(t, async (t, { build }) => {
     return app.inject({ url: `/admin/users?${new URLSearchParams(texts)}`, headers: asAdmin })
   }
 
-  // One a minute; names in another order than that of sign-up.
+  // One user a minute. The order by name differs from the order of sign-up.
   const users: { id: string; email: string; token: string; firstName: string }[] = []
   for (let number = 0; number < 30; number += 1) {
     const firstName = `Name ${(number * 7) % 30}`
@@ -34,7 +34,7 @@ await onEveryEngine(t, async (t, { build }) => {
   const createdAt = (number: number, plus = 0): string =>
     new Date(START + number * MINUTE + plus).toISOString()
 
-  /** The numbers of the users on one page, the oldest first; that no other one matches, its count says. */
+  /** The indexes of the users on one page, oldest first. The count confirms that no other user matches. */
   const found = async (fields: Fields): Promise<number[]> => {
     const response = await get({ sort: 'createdAt', limit: 100, count: 'true', ...fields })
     if (response.statusCode !== 200) throw new Error(`${response.statusCode}: ${response.body}`)
@@ -57,7 +57,7 @@ await onEveryEngine(t, async (t, { build }) => {
       'the newest first, as everywhere',
     )
     t.strictSame(await found({ ids: `${idOf(3)},${idOf(1)}` }), [1, 3])
-    t.strictSame(await found({ ids: uuidv7() }), [], 'whom nobody has is passed over')
+    t.strictSame(await found({ ids: uuidv7() }), [], 'unknown ids are ignored')
     t.strictSame(await found({ ids: `${idOf(4)},${idOf(4)},${idOf(4)}` }), [4], 'once')
     t.strictSame(await found({ ids: `${idOf(4).toUpperCase()},${idOf(4)}` }), [4], 'in any letter case')
   })
@@ -117,7 +117,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.strictSame(
       await found({ createdAfter: createdAt(8), createdBefore: createdAt(4) }),
       [],
-      'nobody, no fault',
+      'no users, no error',
     )
     t.strictSame(await found({ createdAfter: createdAt(5), createdBefore: createdAt(5) }), [])
   })
@@ -134,7 +134,7 @@ await onEveryEngine(t, async (t, { build }) => {
   )
 
   t.test('every ISO 8601 spelling with a time zone is accepted (DESIGN §9)', async t => {
-    // 2026-01-01T00:02:00.000Z is when the third one signed up.
+    // The third user signed up at 2026-01-01T00:02:00.000Z.
     const spellings = [
       '2026-01-01T00:02:00Z|2026-01-01t00:02:00.0z|2026-01-01T00:02:00-00:00|2026-01-01T05:32:00+05:30',
       '2025-12-31T20:02:00.00000-04:00',
@@ -174,24 +174,24 @@ await onEveryEngine(t, async (t, { build }) => {
     await ask(10)
     clock.advance(MINUTE)
     await ask(20)
-    // What is asked for is what is stored, at the latest a second after it happened.
+    // Filters use the stored timestamp, which is at most a second old.
     while ((await found({ lastRequestAfter: createdAt(0) })).length < 2) await delay(50)
     const timestamp = (plus: number) => new Date(at + plus).toISOString()
     t.strictSame(await found({ lastRequestAfter: timestamp(0) }), [20], 'strictly later')
     t.strictSame(await found({ lastRequestAfter: timestamp(-1) }), [10, 20])
     t.strictSame(await found({ lastRequestAfter: timestamp(-1), lastRequestBefore: timestamp(MINUTE) }), [10])
-    const everybody = [...users.keys()]
+    const everyUser = [...users.keys()]
     t.strictSame(
       await found({ lastRequestBefore: timestamp(MINUTE) }),
-      everybody.filter(number => number !== 20),
+      everyUser.filter(number => number !== 20),
       'also who never made one',
     )
     t.strictSame(
       await found({ lastRequestBefore: timestamp(0) }),
-      everybody.filter(number => number !== 10 && number !== 20),
+      everyUser.filter(number => number !== 10 && number !== 20),
       'strictly earlier',
     )
-    t.strictSame(await found({ lastRequestBefore: createdAt(3) }), [0, 1, 2], 'nobody who was not there yet')
+    t.strictSame(await found({ lastRequestBefore: createdAt(3) }), [0, 1, 2], 'no user who did not exist yet')
     t.strictSame(await found({ lastRequestBefore: timestamp(0), createdAfter: createdAt(26) }), [27, 28, 29])
   })
 

@@ -1,4 +1,4 @@
-/** GET /users and GET /admin/users: shape, limit, sort and keyset pagination (DESIGN §4); search: user-search.test.ts. */
+/** GET /users and GET /admin/users: shape, limit, sort and keyset pagination (DESIGN §4). Search: user-search.test.ts. */
 import t from 'tap'
 import { asAdmin, bearer, freshEmail, manualClock, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
@@ -14,7 +14,7 @@ await onEveryEngine(t, async (t, { build }) => {
   const { token } = await signUp(app, { firstName: 'Reader' })
   const LISTS = { '/users': bearer(token), '/admin/users': asAdmin }
 
-  // Equal names, null names and equal timestamps: only a tie-break by id walks through them.
+  // Equal names, null names and equal timestamps need the tie-break by id.
   for (let number = 0; number < 48; number += 1) {
     if (number % 4 === 0) clock.advance(1_000)
     const firstName = ['Anna', 'Bruno', 'Clara', undefined][number % 4]
@@ -29,7 +29,7 @@ await onEveryEngine(t, async (t, { build }) => {
       Object.entries(fields).map(([key, value]): [string, string] => [key, String(value)]),
     ).toString()
 
-  /** All rows of a list, page by page; `between` runs after each page. */
+  /** All rows of a list, page by page. `between` runs after each page. */
   const walk = async (
     path: string,
     headers: Record<string, string>,
@@ -167,7 +167,7 @@ await onEveryEngine(t, async (t, { build }) => {
       }
       const response = await get(`${url}?limit=${TOTAL - 1}`, headers)
       t.type(response.json().nextCursor, 'string', 'one is left')
-      const none = await get(`${url}?search=nobody%20is%20called%20so`, headers)
+      const none = await get(`${url}?search=no%20such%20name`, headers)
       t.strictSame(none.json(), { results: [], nextCursor: null })
       t.equal(none.headers.link, undefined)
     }
@@ -259,11 +259,11 @@ await onEveryEngine(t, async (t, { build }) => {
           await signUp(app, { email: freshEmail('added'), lastName: 'Same', ...(firstName && { firstName }) })
         })
         const seen = rows.map(({ id }) => id)
-        t.equal(new Set(seen).size, seen.length, `${url} sort=${sort}: nobody twice`)
+        t.equal(new Set(seen).size, seen.length, `${url} sort=${sort}: none twice`)
         t.strictSame(
           before.filter(id => !seen.includes(id)),
           [],
-          `${url} sort=${sort}: nobody missed`,
+          `${url} sort=${sort}: none missing`,
         )
       }
   })

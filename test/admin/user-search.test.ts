@@ -1,4 +1,4 @@
-/** `search`, and the admin's `email`, `disabled` and `count`, of the lists of users (DESIGN §4). */
+/** `search`, and for administrators `email`, `disabled` and `count`, of the user lists (DESIGN §4). */
 import t from 'tap'
 import { asAdmin, bearer, freshEmail, signUp, updateUser } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
@@ -17,7 +17,7 @@ await onEveryEngine(t, async (t, { build }) => {
     return app.inject({ url: `${url}?${query}`, headers })
   }
 
-  /** The names that a search finds, sorted. */
+  /** The sorted names that a search finds. */
   const found = async (
     url: keyof typeof LISTS,
     fields: Record<string, string | number>,
@@ -57,7 +57,7 @@ await onEveryEngine(t, async (t, { build }) => {
           await bothFind(t, spelling, [name])
   })
 
-  // A character is what a reader sees: whether `e` starts a name whose `e` carries a combining accent is left open.
+  // Unspecified: whether `e` matches a name that starts with an `e` and a combining accent.
   const graphemes = new Intl.Segmenter()
 
   t.test('every name is found by itself and by each of its prefixes (DESIGN §4)', async t => {

@@ -1,4 +1,4 @@
-/** The audit log knows where a change came from, also when whoever asked for it hung up at once (DESIGN §9: events). */
+/** Events have the client address even if the client disconnected at once (DESIGN §9: events). */
 import { type AddressInfo, connect } from 'node:net'
 import t from 'tap'
 import { allEvents } from '../support/admin-routes.ts'
@@ -31,7 +31,7 @@ await onEveryEngine(t, async (t, { build }) => {
         `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
     )
     await reached.promise
-    // What only ends its side may still read, and has its response.
+    // A client that half-closes may still read, and gets its response.
     socket.resetAndDestroy()
     const changes = () => allEvents(app, { userId: id, type: 'user.changed' })
     const [event] = await until(changes, found => found.length === 1, LIMIT)

@@ -1,4 +1,4 @@
-/** GET /admin/events, the audit log (DESIGN §9): one event for each change, none for a refusal, nothing secret in any. */
+/** GET /admin/events (DESIGN §9): one event per change, none for a rejected request, no secrets. */
 import bcrypt from 'bcryptjs'
 import type { LightMyRequestResponse } from 'fastify'
 import t from 'tap'
@@ -19,7 +19,7 @@ await onEveryEngine(t, async (t, { build }) => {
   const app = await build(t, { clock: clock.now, env })
   const mails = mailbox(app)
   const { send, added } = behindProxy(app, clock)
-  /** Every token and address that was about: none of them may stand in the log. */
+  /** Every token and address in use. None may appear in the log. */
   const secrets = new Set([PASSWORD, ADMIN_KEY, OTHER_KEY, 'Zaphod', 'Beeblebrox'])
 
   t.test('each change on any route records one event with actor, user, address and time', async t => {
@@ -201,7 +201,7 @@ await onEveryEngine(t, async (t, { build }) => {
       const erased = before.map(event => (event.actor.type === 'user' ? { ...event, ip: null } : event))
       t.strictSame(events, erased)
       t.ok(events.some(({ ip }) => ip === null) && events.some(({ ip }) => ip === CLIENT), 'both kinds')
-      for (const { ip } of await allEvents(app, { userId: other.id })) t.ok(ip, 'nobody else was touched')
+      for (const { ip } of await allEvents(app, { userId: other.id })) t.ok(ip, 'other users are unaffected')
     },
   )
 

@@ -1,6 +1,5 @@
 /**
- * GET /admin/events?sort=at: a consumer that follows the audit log sees every event once, whatever is written meanwhile, and
- * those of a user in the order in which they happened.
+ * GET /admin/events?sort=at: a consumer sees every event once, and the events of a user in order, despite concurrent writes.
  */
 import { setImmediate } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
@@ -35,7 +34,7 @@ const pageAt = async (app: FastifyInstance, query: Query, cursor: string): Promi
   return response.json()
 }
 
-/** As a consumer does: reads what there is after a cursor, until a page is empty. */
+/** Reads from a cursor until a page is empty, as a consumer does. */
 const readOn = async (app: FastifyInstance, query: Query = {}, from = '') => {
   const events: AuditLine[] = []
   let cursor = from
@@ -49,10 +48,10 @@ const readOn = async (app: FastifyInstance, query: Query = {}, from = '') => {
 
 const idsOf = (events: readonly AuditLine[]) => events.map(({ id }) => id)
 
-/** Milliseconds that other databases of the test's server may hold events back. */
+/** Milliseconds for which other databases on the test server may hold events back. */
 const HELD_BACK = 20_000
 
-/** Everything from a cursor on, once there are so many events. */
+/** All events from a cursor on, once there are `count`. */
 const readAll = (app: FastifyInstance, count: number, from = '') =>
   until(
     () => readOn(app, {}, from),
@@ -60,7 +59,7 @@ const readAll = (app: FastifyInstance, count: number, from = '') =>
     HELD_BACK,
   )
 
-/** Follows the log. Ended, it gives what was seen once that is as much as there is, or after a while. */
+/** Follows the log. `end` returns what was seen once it is complete, or after a limit. */
 const follow = (app: FastifyInstance) => {
   const seen: AuditLine[] = []
   let isDone = (_count: number) => false
@@ -82,7 +81,7 @@ const follow = (app: FastifyInstance) => {
   }
 }
 
-/** What happens to a user, and the types of the events that it leaves, in its order. */
+/** Actions on a user, and the types of their events in order. */
 const LIFE = [
   'user.signed-up',
   'user.changed',
@@ -104,7 +103,7 @@ const live = async (app: FastifyInstance, other: FastifyInstance): Promise<strin
   return id
 }
 
-/** Every event once, and each life in its order. */
+/** Asserts that every event was seen once, and those of each user in order. */
 const assertFollowed = async (t: Test, app: FastifyInstance, seen: readonly AuditLine[], users: string[]) => {
   const all = await allEvents(app)
   t.equal(seen.length, all.length, 'as many as there are')

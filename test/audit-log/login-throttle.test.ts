@@ -1,4 +1,4 @@
-/** Accounts on which passwords are tried: what the audit log and the service's log say of it, and that nobody else learns it. */
+/** The login throttle in the audit log and the service's log, and that responses do not reveal accounts. */
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
 import { type LoginThrottleLimits, RATE_LIMITS } from '../../src/rate-limits/limits.ts'
@@ -9,7 +9,7 @@ import { until } from '../support/until.ts'
 
 const WRONG = 'not the pass phrase'
 
-/** Milliseconds until an event that does not come counts as missing; it is recorded up to half a second late. */
+/** Milliseconds until a missing event counts as a failure. Events are recorded up to half a second late. */
 const DEADLINE = 10_000
 
 const LONG: LoginThrottleLimits = { free: 2, memory: 900, firstWait: 600, longestWait: 900 }
@@ -32,7 +32,7 @@ const some = (app: FastifyInstance, count: number): Promise<AuditLine[]> =>
     DEADLINE,
   )
 
-/** Guesses as often as it takes for some to be refused. */
+/** Guesses until `rejections` attempts are throttled. */
 const exhaust = async (guess: () => Promise<LightMyRequestResponse>, rejections = 5): Promise<void> => {
   let rejected = 0
   while (rejected < rejections) rejected += (await guess()).statusCode === 429 ? 1 : 0
@@ -47,7 +47,7 @@ await onEveryEngine(t, async (t, { build }) => {
     await exhaust(() => signIn(app, email, WRONG))
     const other = await signUp(app)
     await exhaust(() => signIn(app, other.email, WRONG))
-    // The last one: those before it, and what was deferred with them, are done by then or within the same half second.
+    // The last request: earlier ones and their deferred work are done by then or within the same half second.
     const events = await some(app, 2)
     const actor = { type: 'anonymous', id: null }
     const expected = [id, other.id].map(userId => ({
@@ -88,7 +88,7 @@ await onEveryEngine(t, async (t, { build }) => {
     const { email } = await signUp(app)
     await exhaust(() => signIn(app, email, WRONG))
     await some(app, 1)
-    // Past what this process remembers of it: the count that all instances share decides.
+    // Beyond the cache of this process: the shared count decides.
     clock.advance(61_000)
     await exhaust(() => signIn(app, email, WRONG))
     const later = await signUp(app)

@@ -1,4 +1,4 @@
-/** GET /admin/events: filters, keyset pagination and cursors (DESIGN §4, §9), against a plain model of the log. */
+/** GET /admin/events: filters, keyset pagination and cursors against a model of the log (DESIGN §4, §9). */
 import t from 'tap'
 import {
   type AuditLine,
@@ -18,7 +18,7 @@ await onEveryEngine(t, async (t, { build }) => {
   const iso = (at: number) => new Date(at).toISOString()
   const START = clock.now()
 
-  /** What was done, the oldest first. */
+  /** The recorded actions, oldest first. */
   const model: { userId: string; type: string; at: number }[] = []
   const note = (userId: string, type: string) => model.push({ userId, type, at: clock.now() })
   const users: string[] = []
@@ -29,7 +29,7 @@ await onEveryEngine(t, async (t, { build }) => {
     note(id, 'user.created')
   }
   for (let number = 0; number < 40; number += 1) {
-    // Three events to a timestamp.
+    // Three events per timestamp.
     if (number % 3 === 0) clock.advance(1_000)
     const id = String(users[(number * 7) % users.length])
     if (number % 4 === 0) await impersonate(app, id)

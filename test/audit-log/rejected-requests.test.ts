@@ -1,4 +1,4 @@
-/** The audit log has changes and throttled accounts alone (DESIGN §9): other refusals, and reads, are in the service's own log. */
+/** The audit log has only changes and throttled accounts (DESIGN §9). Other rejections and reads are in the service's log. */
 import type { LightMyRequestResponse } from 'fastify'
 import t from 'tap'
 import { allEvents, behindProxy, createUser, PROXY, UNKNOWN_ID } from '../support/admin-routes.ts'

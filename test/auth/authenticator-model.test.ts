@@ -1,15 +1,15 @@
-/** Authenticator against a model: random requests, changes and revocations, and a store that answers late (DESIGN §5, §7). */
+/** Authenticator against a model: random requests, changes and revocations, with a slow store (DESIGN §5, §7). */
 import fc from 'fast-check'
 import t from 'tap'
 import type { Principal } from '../../src/auth/principal.ts'
 import type { Session } from '../../src/auth/sessions.ts'
 import { settle, setUp } from '../support/authenticator.ts'
 
-// A million operations: 20 s of a core, on a busy machine several times as long.
+// A million operations: 20 s of one core, several times as long on a busy machine.
 t.setTimeout(400_000)
 
 interface Run {
-  /** Whether the store answers later, as across a network. */
+  /** Whether the store responds asynchronously, as over a network. */
   readonly later: boolean
   readonly operations: number
   readonly tokens: number
@@ -20,14 +20,14 @@ interface Run {
 const RUNS: readonly Run[] = [
   { later: false, operations: 200_000, tokens: 2_000, users: 500, capacity: 150 },
   { later: true, operations: 40_000, tokens: 2_000, users: 500, capacity: 150 },
-  // As large as in production: half of the tokens that are in use are remembered.
+  // As in production: half of the tokens in use are cached.
   { later: false, operations: 1_100_000, tokens: 100_000, users: 30_000, capacity: 50_000 },
 ]
 
-/** Look-ups under way at most. */
+/** Maximum number of lookups in flight. */
 const WAITING = 8
 
-/** mulberry32: a small generator whose seed reproduces a run. */
+/** mulberry32: a small generator, reproducible from its seed. */
 const generator = (seed: number) => {
   let state = seed
   return (below: number): number => {
@@ -39,9 +39,9 @@ const generator = (seed: number) => {
 }
 
 interface Count {
-  /** Another principal than the token's, an outdated one, or none where there is one. */
+  /** Another user's principal, an outdated one, or null for a valid token. */
   wrong: number
-  /** An principal after its end. */
+  /** A principal for an ended session. */
   late: number
   rejected: number
   right: number
@@ -58,14 +58,14 @@ for (const { later, operations, tokens, users, capacity } of RUNS) {
     store.later = later
     const all = Array.from({ length: tokens }, (_, index) => open(`user ${index % users}`))
     const some = (): { session: Session; token: string } => {
-      // A tenth of the tokens makes most of the requests, so that there are hits as well as misses.
+      // A tenth of the tokens makes most requests, so that there are hits and misses.
       const found = all[random(4) === 0 ? random(tokens) : random(tokens / 10)]
       if (found === undefined) throw new Error('no such token')
       return found
     }
     const count: Count = { wrong: 0, late: 0, rejected: 0, right: 0 }
 
-    /** Compares with what is true now: whatever changed during the lookup, the answer has to have it. */
+    /** Compares with the current state: the result must include every change during the lookup. */
     const check = (session: Session, principal: Principal | null): void => {
       const user = store.users.get(session.userId)
       const alive = store.sessions.has(session.id) && user?.disabled === false
@@ -75,15 +75,15 @@ for (const { later, operations, tokens, users, capacity } of RUNS) {
       else count.right += 1
     }
 
-    const answered: { session: Session; principal: Principal | null }[] = []
+    const responded: { session: Session; principal: Principal | null }[] = []
     const checkAll = (): void => {
-      for (const { session, principal } of answered.splice(0)) check(session, principal)
+      for (const { session, principal } of responded.splice(0)) check(session, principal)
     }
     const authenticate = (): void => {
       const { session, token } = some()
       const principal = authenticator.authenticate(token)
       if (principal instanceof Promise)
-        void principal.then(principal => answered.push({ session, principal }))
+        void principal.then(principal => responded.push({ session, principal }))
       else check(session, principal)
     }
     const release = async (): Promise<void> => {
@@ -104,7 +104,7 @@ for (const { later, operations, tokens, users, capacity } of RUNS) {
       else if (kind < 7) authenticator.userChanged(session.userId)
       else if (kind < 8) authenticator.late(random(4) === 0)
       else {
-        // What no service does: the session is there again, so that the run does not end up with none.
+        // Restores the session, which the service never does, so that the run does not end without sessions.
         store.sessions.set(session.id, session)
         authenticator.userChanged(session.userId)
       }
@@ -121,7 +121,7 @@ for (const { later, operations, tokens, users, capacity } of RUNS) {
     await settle()
     checkAll()
     t.equal(count.wrong, 0, 'wrong identities')
-    t.equal(count.late, 0, 'answers after a revocation')
+    t.equal(count.late, 0, 'principals after a revocation')
     t.ok(count.right > 10_000 && count.rejected > 1_000, `both verdicts are met: ${JSON.stringify(count)}`)
   })
 }
@@ -131,8 +131,8 @@ t.test('short histories over few tokens agree with the model, with shrinking (DE
     kind: fc.constantFrom(
       'identify',
       'identify',
-      'answer old',
-      'answer new',
+      'respond old',
+      'respond new',
       'revoke',
       'rename',
       'evict',
@@ -162,7 +162,7 @@ t.test('short histories over few tokens agree with the model, with shrinking (DE
       else if (kind === 'evict') authenticator.userChanged(session.userId)
       else if (kind === 'late' || kind === 'in time') authenticator.late(kind === 'late')
       else {
-        store.waiting.splice(at % (store.waiting.length || 1), 1)[0]?.(kind === 'answer old')
+        store.waiting.splice(at % (store.waiting.length || 1), 1)[0]?.(kind === 'respond old')
         await settle()
       }
     }

@@ -1,4 +1,4 @@
-/** Who is asking, when the store answers later (§5.1.2, DESIGN §5, §6, §7): races, capacity, eviction. */
+/** Authenticator with an asynchronous store: races, capacity, eviction (§5.1.2, DESIGN §5, §6, §7). */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import type { Principal } from '../../src/auth/principal.ts'
@@ -7,7 +7,7 @@ import { LIMITS, settle, setUp } from '../support/authenticator.ts'
 const nameOf = (principal: Principal | null): string | null | undefined =>
   principal?.cachedUser.user.firstName
 
-/** Milliseconds for which an answer of the store is good, and a little more. */
+/** Milliseconds for which a lookup is valid, plus a margin. */
 const GOOD_FOR = 120
 
 t.test('a change during a lookup is respected (DESIGN §5, §7)', async t => {
@@ -20,8 +20,8 @@ t.test('a change during a lookup is respected (DESIGN §5, §7)', async t => {
     store.waiting.shift()?.(old)
     await settle()
     store.waiting.shift()?.(old)
-    t.equal(nameOf(await renamed), 'version 1', `a change, the look-up answers ${old ? 'old' : 'new'}`)
-    t.equal(nameOf(await authenticator.authenticate(token)), 'version 1', 'and is what was remembered')
+    t.equal(nameOf(await renamed), 'version 1', `a change, the lookup returns ${old ? 'old' : 'new'}`)
+    t.equal(nameOf(await authenticator.authenticate(token)), 'version 1', 'and is what was cached')
 
     change('ada', { firstName: 'version 2' })
     const disabled = authenticator.authenticate(token)
@@ -41,7 +41,7 @@ t.test('a change during a lookup is respected (DESIGN §5, §7)', async t => {
     const after = authenticator.authenticate(token)
     store.waiting.shift()?.(old)
     t.equal(await after, null, 'and from then on')
-    t.equal(store.waiting.length, 0, 'nobody waits')
+    t.equal(store.waiting.length, 0, 'no lookup waits')
   }
 })
 
@@ -89,11 +89,11 @@ t.test('nothing is cached while the invalidation feed is down (DESIGN §7)', asy
   }
   t.equal(userCache.latest('ada', null), clock.now(), 'the last request is known all the same')
   store.sessions.delete(session.id)
-  t.equal(await authenticator.authenticate(token), null, 'as somebody else left it')
+  t.equal(await authenticator.authenticate(token), null, 'as another instance left it')
   store.sessions.set(session.id, session)
   authenticator.listening(true)
   for (let request = 1; request <= 3; request += 1) await authenticator.authenticate(token)
-  t.equal(store.asked, asked + 5, 'remembered again, from the first look-up on')
+  t.equal(store.asked, asked + 5, 'cached again, from the first lookup on')
 })
 
 t.test(
@@ -125,7 +125,7 @@ t.test(
     t.ok(passing && authenticator.isCurrent(passing))
     change('bob', { firstName: 'version 1' })
     t.notOk(passing && authenticator.isCurrent(passing), 'something has changed meanwhile: perhaps this user')
-    // What another instance has done, of which nothing is heard yet.
+    // A change by another instance, not yet notified.
     store.sessions.delete(bob.session.id)
     t.equal(await authenticator.authenticate(bob.token), null)
     change('ada', { firstName: 'version 1' })
@@ -134,7 +134,7 @@ t.test(
     authenticator.late(false)
     const before = store.asked
     t.equal(nameOf(await authenticator.authenticate(ada.token)), 'version 1')
-    t.equal(await authenticator.authenticate(eve.token), null, 'a change that was heard of meanwhile counts')
+    t.equal(await authenticator.authenticate(eve.token), null, 'a change that was notified meanwhile counts')
     t.equal(store.asked, before + 2)
     authenticator.late(true)
     await authenticator.authenticate(ada.token)
@@ -167,16 +167,16 @@ t.test('changes of other users do not repeat a lookup endlessly (DESIGN §6, §7
   const { store, authenticator, open, change } = setUp()
   const { token } = open('ada')
   open('bob')
-  let answered = false
+  let responded = false
   const response = Promise.resolve(authenticator.authenticate(token)).finally(() => {
-    answered = true
+    responded = true
   })
-  for (let round = 0; round < 100 && !answered; round += 1) {
+  for (let round = 0; round < 100 && !responded; round += 1) {
     change('bob', { firstName: `version ${round}` })
     store.waiting.shift()?.(false)
     await settle()
   }
-  t.ok(answered, `asked ${store.asked} times while somebody else changed as often`)
+  t.ok(responded, `asked ${store.asked} times while another user changed as often`)
   store.waiting.shift()?.(false)
   t.equal((await response)?.cachedUser.user.id, 'ada')
 })
@@ -206,7 +206,7 @@ t.test('an earlier lookup does not restore what a later one found revoked (DESIG
   const { store, authenticator, open } = setUp()
   const { session, token } = open('ada')
   const earlier = authenticator.authenticate(token)
-  // By another instance, of which this one has not heard yet.
+  // By another instance, not yet notified.
   store.sessions.delete(session.id)
   const later = authenticator.authenticate(token)
   store.waiting.pop()?.(true)
@@ -217,7 +217,7 @@ t.test('an earlier lookup does not restore what a later one found revoked (DESIG
   t.equal(await earlier, null)
   const after = authenticator.authenticate(token)
   store.waiting.pop()?.(true)
-  t.equal(await after, null, 'nor is it remembered')
+  t.equal(await after, null, 'nor is it cached')
 })
 
 t.test('two overlapping lookups return the same cached user (DESIGN §6)', async t => {
@@ -245,11 +245,7 @@ t.test('a failed lookup fails only its own request (DESIGN §6)', async t => {
   await t.rejects(Promise.resolve(authenticator.authenticate(token)), { message: 'connection lost' })
   store.find = find
   store.later = false
-  t.equal(
-    (await authenticator.authenticate(token))?.cachedUser.user.id,
-    'ada',
-    'nothing of the failure was remembered',
-  )
+  t.equal((await authenticator.authenticate(token))?.cachedUser.user.id, 'ada', 'the failure was not cached')
 })
 
 t.test('the cache respects its capacity, and eviction changes no result (DESIGN §6)', async t => {
@@ -263,10 +259,10 @@ t.test('the cache respects its capacity, and eviction changes no result (DESIGN 
         t.fail('wrong')
     }
   }
-  t.equal(store.asked, 900, 'a round over more tokens than are remembered asks for each of them')
+  t.equal(store.asked, 900, 'a round over more tokens than the cache holds looks up each of them')
   const [first] = all
   for (let n = 0; n < 50; n += 1) await authenticator.authenticate(first?.token ?? '')
-  t.equal(store.asked, 901, 'a token in use is remembered')
+  t.equal(store.asked, 901, 'a token in use stays cached')
 })
 
 t.test('a change reaches every token of the user, including evicted ones (DESIGN §5)', async t => {

@@ -1,4 +1,4 @@
-/** A clock that is set back and forth ends no session, moves no last request back and fails nothing (DESIGN §5, §6). */
+/** Moving the clock back and forth ends no session, moves no last request back and fails no request (DESIGN §5, §6). */
 import t from 'tap'
 import { forgot, reset } from '../support/account-routes.ts'
 import { allEvents } from '../support/admin-routes.ts'
@@ -24,19 +24,19 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     const clock = manualClock()
     const DATABASE_URL = await newDatabase(t)
     const app = await build(t, { clock: clock.now, hashing: quickHashing, env: { DATABASE_URL } })
-    const [remembered, unused] = [await signUp(app), await signUp(app)]
-    t.equal(await accountStatus(app, remembered.token), 200)
+    const [cached, unused] = [await signUp(app), await signUp(app)]
+    t.equal(await accountStatus(app, cached.token), 200)
     clock.advance(-HOUR)
-    t.equal(await accountStatus(app, remembered.token), 200, 'remembered')
+    t.equal(await accountStatus(app, cached.token), 200, 'cached')
     t.equal(await accountStatus(app, unused.token), 200, 'used for the first time')
-    t.equal((await updateUser(app, remembered.id, { firstName: 'Ada' })).statusCode, 200)
-    t.equal(await accountStatus(app, remembered.token), 200, 'looked up again')
+    t.equal((await updateUser(app, cached.id, { firstName: 'Ada' })).statusCode, 200)
+    t.equal(await accountStatus(app, cached.token), 200, 'looked up again')
     const other = await build(t, { clock: clock.now, env: { DATABASE_URL } })
-    t.equal(await accountStatus(other, remembered.token), 200, 'by another instance, or after a restart')
+    t.equal(await accountStatus(other, cached.token), 200, 'by another instance, or after a restart')
     const fresh = (await signIn(app, unused.email)).json().accessToken
     t.equal(await accountStatus(app, fresh), 200, 'a session opened meanwhile')
     clock.advance(HOUR)
-    for (const token of [remembered.token, unused.token, fresh]) {
+    for (const token of [cached.token, unused.token, fresh]) {
       t.equal(await accountStatus(app, token), 200, 'and when the clock is right again')
     }
     const out = await app.inject({ method: 'POST', url: '/account/sign-out', headers: bearer(fresh) })
@@ -115,7 +115,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.equal(new Set(events.map(({ id }) => id)).size, 8)
     t.equal(events.length, 8)
     const timestamps = events.map(({ at }) => at)
-    t.strictSame(timestamps, timestamps.toSorted().reverse(), 'by their moments, newest first')
+    t.strictSame(timestamps, timestamps.toSorted().reverse(), 'by their timestamps, newest first')
     const listed = await app.inject({ url: '/users?limit=1', headers: bearer(token) })
     t.equal(listed.json().results[0].id, id)
   })

@@ -1,4 +1,4 @@
-/** The timestamp of each user's last request on its way to the store (§5.1.2, DESIGN §6). */
+/** LastRequests: timestamps on their way to the store (§5.1.2, DESIGN §6). */
 import t from 'tap'
 import {
   type LastRequestStore,
@@ -12,7 +12,7 @@ import { UserCache } from '../../src/auth/user-cache.ts'
 const IDLE = 3_600_000
 const START = Date.UTC(2026, 0, 1)
 
-/** The store's numbers of the users, by their ids. */
+/** The store's keys of the users, by id. */
 const keys = new Map<string, number>()
 
 const keyOf = (id: string): number => {
@@ -54,7 +54,7 @@ const principal = (cachedUser: CachedUser, sessionId = `session of ${cachedUser.
   used: false,
 })
 
-/** Keeps what it was given as a store does: the latest timestamp of each. Fails, or waits, when the test says so. */
+/** Keeps the latest timestamp of each key, like a store. Fails or waits when the test asks for it. */
 class TestStore implements LastRequestStore {
   /** By key. */
   readonly #users = new Map<number, number>()
@@ -93,7 +93,7 @@ t.test('a last request is visible at once, and stored after a flush (DESIGN §6)
   userCache.add(ada)
   lastRequests.note(principal(ada), START)
   t.equal(ada.lastRequestAt, START)
-  t.equal(userCache.latest('ada', START - 5_000), START, 'also for whoever asks anew')
+  t.equal(userCache.latest('ada', START - 5_000), START, 'also for a new lookup')
   t.equal(userCache.latest('bob', START - 5_000), START - 5_000, 'a user without a request')
   t.equal(userCache.latest('bob', null), null)
   t.equal(store.calls.length, 0, 'a request writes nothing')
@@ -148,7 +148,7 @@ t.test('a last request does not move back when the clock does (DESIGN §6)', asy
   const ada = cachedUser('ada', START + 60_000)
   userCache.add(ada)
   lastRequests.note(principal(ada), START)
-  t.equal(ada.lastRequestAt, START + 60_000, 'the stored moment is later than the clock')
+  t.equal(ada.lastRequestAt, START + 60_000, 'the stored timestamp is later than the clock')
   lastRequests.note(principal(ada, 'one'), START + 70_000)
   lastRequests.note(principal(ada, 'two'), START + 65_000)
   t.equal(ada.lastRequestAt, START + 70_000, 'in memory')
@@ -179,7 +179,7 @@ t.test(
     const session = principal(cachedUser('ada'))
     lastRequests.note(session, START + 1)
     await lastRequests.flush()
-    t.equal(store.sessions.size, 0, 'a moment later: nothing that matters to an idle end')
+    t.equal(store.sessions.size, 0, 'a little later: too little to matter for idle time')
     lastRequests.note(session, START + IDLE / 2)
     await lastRequests.flush()
     t.equal(store.sessions.get(session.sessionId), START + IDLE / 2)
@@ -230,7 +230,7 @@ t.test('a failed flush does not overwrite a newer request (DESIGN §6)', async t
   userCache.add(ada)
   lastRequests.note(principal(ada), START + 1)
   const flush = lastRequests.flush()
-  // Evicted and looked up again meanwhile: another record of the same user.
+  // Evicted and looked up again: another record of the same user.
   userCache.evict('ada')
   const again = cachedUser('ada', userCache.latest('ada', null) ?? 0)
   t.equal(again.lastRequestAt, START + 1, 'visible while it is being written')
@@ -255,7 +255,7 @@ t.test('the last request of an evicted user is kept until it is written (DESIGN 
   store.gate = gate.promise
   const flush = lastRequests.flush()
   userCache.evictAll()
-  t.equal(userCache.latest('ada', null), START, 'while it is under way')
+  t.equal(userCache.latest('ada', null), START, 'while it is in progress')
   gate.resolve()
   await flush
   t.equal(userCache.latest('ada', null), null, 'the store has it now')

@@ -1,4 +1,4 @@
-/** What outlives a restart: tokens while their secret is configured (DESIGN §5), every last request (§5.1.2). */
+/** State that survives a restart: tokens of configured secrets (DESIGN §5), last requests (§5.1.2). */
 import t from 'tap'
 import {
   accountStatus,

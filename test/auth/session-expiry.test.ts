@@ -1,4 +1,4 @@
-/** When a session ends (DESIGN §5), and the last request that its idle time counts from (§5.1.2). */
+/** When sessions expire (DESIGN §5), and the last request that idle time counts from (§5.1.2). */
 import t from 'tap'
 import {
   accountStatus,
@@ -47,7 +47,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(await accountStatus(app, once.token), 200)
     clock.advance(10 * MINUTE + SECOND)
     t.equal(await accountStatus(app, never.token), 401, 'never used: idle since sign-up')
-    t.equal(await accountStatus(app, once.token), 401, 'used once, remembered, idle')
+    t.equal(await accountStatus(app, once.token), 401, 'used once, cached, idle')
     t.equal(await accountStatus(app, once.token), 401, 'an attempt does not revive it')
   })
 
@@ -100,7 +100,7 @@ await onEveryEngine(t, async (t, { build }) => {
     for (const token of old) t.equal(await accountStatus(app, token), 401, 'enabled again')
     const fresh = (await signIn(app, user.email)).json().accessToken
     t.equal(await accountStatus(app, fresh), 200)
-    t.equal(await accountStatus(app, bystander.token), 200, 'nobody else was touched')
+    t.equal(await accountStatus(app, bystander.token), 200, 'other users are unaffected')
   })
 
   t.test('every view of an account shows the last request at once (DESIGN §4, §6)', async t => {

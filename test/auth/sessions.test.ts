@@ -1,4 +1,4 @@
-/** What users and administrators do with sessions: see them, end them, and change the password that opens them. */
+/** Sign-out, lists of sessions, ending sessions, password changes. */
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import t from 'tap'
 import {

@@ -1,4 +1,4 @@
-/** What a token of the service is, and that nothing else is taken for one (DESIGN §5, §5.1.3). */
+/** The form of access tokens, and that everything else is rejected (DESIGN §5, §5.1.3). */
 import { createHmac } from 'node:crypto'
 import t, { type Test } from 'tap'
 import {
@@ -23,13 +23,13 @@ const parts = (token: string): [string, string, string] => {
 }
 const decode = (part: string): Json => JSON.parse(Buffer.from(part, 'base64url').toString('utf8'))
 
-/** Signs any two texts or bytes as the service would. */
+/** Signs any two texts or byte strings with the service's secret. */
 const sign = (header: string | Buffer, payload: string | Buffer, secret = JWT_SECRET, hash = 'sha256') => {
   const signed = `${encode(header)}.${encode(payload)}`
   return `${signed}.${createHmac(hash, secret).update(signed).digest('base64url')}`
 }
 
-/** Variations of a real token; `undefined` leaves a property out. */
+/** Changes properties of a real token; `undefined` removes one. */
 const forgery = (token: string) => {
   const [head, body] = parts(token)
   const header = decode(head)
@@ -53,7 +53,7 @@ type Forgery = ReturnType<typeof forgery>
 
 const isHeaderSafe = (token: string): boolean => /^[\w.=-]+$/.test(token)
 
-/** The request is anonymous, whichever way the token comes (§5.1.1), and public routes are served (§5.1.3). */
+/** Asserts that the request is anonymous by header and cookie (§5.1.1), and public routes are served (§5.1.3). */
 const anonymous = async (t: Test, variants: Record<string, string>) => {
   for (const [name, token] of Object.entries(variants)) {
     for (const headers of isHeaderSafe(token) ? [bearer(token), cookie(token)] : [bearer(token)]) {
@@ -87,7 +87,7 @@ t.test('a token is a JWT with a fixed header and claims (DESIGN §5)', async t =
   t.type(claims.iss, 'string')
   t.type(claims.aud, 'string')
   t.ok(Number.isSafeInteger(claims.iat) && Number(claims.iat) <= Date.now() / 1_000)
-  t.equal(Number(claims.exp) * 1_000, Date.parse(expiresAt), 'exp is the moment that the body names')
+  t.equal(Number(claims.exp) * 1_000, Date.parse(expiresAt), 'exp is the time in the body')
 
   const again = await signIn(app, payload.email)
   const second = forgery(again.json().accessToken).payload

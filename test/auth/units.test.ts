@@ -1,4 +1,4 @@
-/** The pieces of `src/auth` by themselves, on real threads, files and processes (DESIGN §5). */
+/** Units of `src/auth` and `src/concurrency`, with real threads, files and processes (DESIGN §5). */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
@@ -124,11 +124,11 @@ t.test('a key id reveals nothing about the secret, and tokens rotate by key id (
 })
 
 t.test('the capacity of the token cache follows the heap limit (DESIGN §6)', t => {
-  // What V8 says of `--max-old-space-size=64` and so on: its young generation is counted in.
+  // The limits that V8 reports for `--max-old-space-size=64` and so on: they include the young generation.
   const limits = [64, 96, 128, 256, 4_096].map(size => (size + 192) * 2 ** 20)
   const capacities = limits.map(limit => tokenCapacity(limit))
   t.strictSame(capacities, [6_452, 19_358, 32_263, 83_886, 100_000])
-  t.equal(tokenCapacity(32 * 2 ** 20), 1_000, 'some are always remembered')
+  t.equal(tokenCapacity(32 * 2 ** 20), 1_000, 'a minimum is always cached')
   t.end()
 })
 

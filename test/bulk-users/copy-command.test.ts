@@ -1,4 +1,4 @@
-/** `npm run cli -- copy` as a process: how it is interrupted, and what it refuses (DESIGN §7). */
+/** `npm run cli -- copy` as a process: interruption and errors (DESIGN §7). */
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -37,7 +37,7 @@ t.test('after kill -9 or Ctrl-C another run copies the rest', async t => {
   t.match(stderr, /^Stopping after .*$/m)
   t.match(stderr, /^Stopped before the end: run it again.*\n$/m)
   t.match(stdout, /^5,000 users in the source:\n {2}2,000 +copied\n/)
-  t.equal(await copied(), 4_000, 'the slice that was under way is there')
+  t.equal(await copied(), 4_000, 'the slice in progress was stored')
 
   const last = await runCopy(file, url).ended
   t.equal(last.code, 0)

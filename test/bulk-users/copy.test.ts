@@ -1,4 +1,4 @@
-/** `npm run cli -- copy`: what arrives (DESIGN §7). */
+/** `npm run cli -- copy`: the copied service works (DESIGN §7). */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ import {
 import { runCopy, sourceContent, targetContent, targetVersions } from '../support/copy-runs.ts'
 import { createDatabase } from '../support/postgres.ts'
 
-/** First and last names: what an array's text, a decoder or a normaliser would change. */
+/** First and last names that array literals, decoders or normalisers could change. */
 const NAMES = [
   ['Zoë', 'Zoe\u0308'],
   ['NULL', '{"a",\\b}'],
@@ -33,14 +33,14 @@ const passwordOf = (url: string): string => new URL(url).password
 t.test('accounts, tokens and passwords work on PostgreSQL; a second run changes nothing', async t => {
   const file = join(temporaryFolder(t), 'test.db')
   const url = await createDatabase(t)
-  // Without a secret, as the embedded store is used: it makes one.
+  // Without a configured secret, as is usual with SQLite: the service generates one.
   const before = await build(t, { env: { DATABASE_URL: `sqlite:${file}`, JWT_SECRET: '' } })
   const people: SignedUp[] = []
   for (const [firstName, lastName] of NAMES) {
     people.push(await signUp(before, { firstName, ...(lastName && { lastName }) }))
   }
   const [first, disabled] = [people[0], await signUp(before)]
-  if (first === undefined) throw new Error('nobody signed up')
+  if (first === undefined) throw new Error('no sign-up')
   await updateUser(before, disabled.id, { disabled: true, lastName: null })
   const second = (await signIn(before, first.email)).json().accessToken
   const list = async (app: typeof before) =>

@@ -1,4 +1,4 @@
-/** GET /admin/users/export (DESIGN §9): everybody, in order, at the pace of whoever reads. */
+/** GET /admin/users/export (DESIGN §9): every user, in order, at the client's pace. */
 import { once } from 'node:events'
 import { request } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -13,7 +13,7 @@ import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { ADMIN_USER, hasShape } from '../support/response-shapes.ts'
 
-/** The fault of a store, or a store without end: what follows the first page. */
+/** What follows the first page: an error of the store, or an endless list. */
 const afterFirstPage = (app: FastifyInstance, next: BulkUserStore['exportUsers']): void => {
   const store = app.services.storage.bulkUsers as { exportUsers: BulkUserStore['exportUsers'] }
   const real = store.exportUsers
@@ -141,7 +141,7 @@ await onEveryEngine(t, async (t, { build }) => {
     sent.on('error', () => undefined)
     const [response] = await once(sent, 'response')
     response.pause()
-    // Sockets of both sides fill, then nothing moves.
+    // The socket buffers of both sides fill, then nothing moves.
     let seen = -1
     for (let still = 0; still < 200; still = pages === seen ? still + 1 : 0) {
       seen = pages
@@ -155,7 +155,7 @@ await onEveryEngine(t, async (t, { build }) => {
     await ended
     const last = pages
     for (let round = 0; round < 100; round += 1) await setImmediate()
-    t.ok(pages <= last + 1, 'nothing is read for nobody')
+    t.ok(pages <= last + 1, 'nothing is read after the disconnect')
     t.notOk(
       logs.records().some(({ level }) => Number(level) > 30),
       'which is no error',

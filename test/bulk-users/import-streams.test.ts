@@ -1,4 +1,4 @@
-/** An import while it goes on (DESIGN §9): slow, silent, gone and unread clients, a stop, a store that fails. */
+/** Imports in progress (DESIGN §9): slow, silent, disconnected and non-reading clients, a stop, a failing store. */
 import { once } from 'node:events'
 import { type AddressInfo, connect } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -11,10 +11,10 @@ import { onEveryEngine } from '../support/engines.ts'
 import { globalErrorOf } from '../support/error-response.ts'
 import { exchange, parseResponse } from '../support/process.ts'
 
-/** Milliseconds of waiting for an answer that ends. */
+/** Milliseconds of waiting for a response that ends. */
 const SILENCE = 3_000
 
-/** A request is late after 200 ms; Node looks every half second. */
+/** A request is late after 200 ms; Node checks every half second. */
 const hurry = ({ server }: FastifyInstance): void => {
   server.headersTimeout = 100
   server.requestTimeout = 200
@@ -47,14 +47,14 @@ await onEveryEngine(t, async (t, { build }) => {
     request.write(user())
     await results(1)
     const [error] = await late
-    t.equal(error.code, 'ERR_HTTP_REQUEST_TIMEOUT', 'Node has told that it is late')
+    t.equal(error.code, 'ERR_HTTP_REQUEST_TIMEOUT', 'Node has reported that it is late')
     request.end(user())
     t.match((await results(3)).at(-1), { status: 'finished', created: 2 })
     await ended
     const { port } = app.server.address() as AddressInfo
     const head = 'Host: a\r\nContent-Length: 99\r\nContent-Type: application'
     const rejected = await exchange(port, `POST ${IMPORT} HTTP/1.1\r\n${head}/x-ndjson\r\n\r\n{`, SILENCE)
-    t.equal(parseResponse(rejected).status, 401, 'nor does whoever the gate refuses')
+    t.equal(parseResponse(rejected).status, 401, 'nor does a client that fails authentication')
     const slow = await exchange(port, `POST /account/sign-in HTTP/1.1\r\n${head}/json\r\n\r\n{`, SILENCE)
     t.equal(parseResponse(slow).status, 408)
   })

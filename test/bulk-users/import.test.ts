@@ -1,4 +1,4 @@
-/** POST /admin/users/import (DESIGN §9): line by line, what came of each, and again; streams: import-streams.test.ts. */
+/** POST /admin/users/import (DESIGN §9): results per line, and repeated imports. Streams: import-streams.test.ts. */
 import { scryptSync } from 'node:crypto'
 import { hashSync } from '@node-rs/argon2'
 import bcrypt from 'bcryptjs'
@@ -27,7 +27,7 @@ const HASHES: Record<string, string> = {
   scrypt: scryptOf(PASSWORD),
 }
 
-/** Lines that are no users, with what is said of them. */
+/** Invalid lines with their errors. */
 const HOSTILE: readonly (readonly [string | Buffer, Record<string, string[]>])[] = [
   ['nonsense', { global: ['The body is not valid JSON'] }],
   ['{"email":"a@example.com"', { global: ['The body is not valid JSON'] }],

@@ -1,4 +1,4 @@
-/** `npm run cli -- copy`, run again: what changed since is carried over, and nothing that is later there (DESIGN §7). */
+/** Repeated `npm run cli -- copy`: carries over source changes, and keeps newer changes in the target (DESIGN §7). */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
@@ -21,7 +21,7 @@ import {
 import { createDatabase, query } from '../support/postgres.ts'
 import { until } from '../support/until.ts'
 
-/** The two stores of a test, with `users` users of the source copied. */
+/** Both stores of a test, after a first copy of `users` users. */
 const copied = async (t: Test, users: number) => {
   const file = join(temporaryFolder(t), 'test.db')
   const url = await createDatabase(t)
@@ -207,7 +207,7 @@ t.test('a user who was deleted and imported again stays', async t => {
   t.strictSame(
     events.map(({ userId }) => userId),
     [inTarget.user.id],
-    'of whom the copy deleted',
+    'of users that the copy deleted',
   )
 })
 
@@ -221,7 +221,7 @@ t.test('a password that was rehashed in the target ends no session there', async
   t.ok(await target.sessions.find(opened.id))
 })
 
-/** Each connection of the database that waits for a lock. */
+/** Connections of the database that wait for a lock. */
 const WAITING = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
 
 t.test('a copy and a concurrent deletion lock users in the same order', async t => {
@@ -231,7 +231,7 @@ t.test('a copy and a concurrent deletion lock users in the same order', async t 
   const holder = new pg.Client({ connectionString: url })
   await holder.connect()
   t.teardown(() => holder.end())
-  // Holds the removal up between its lock of the user and its writes.
+  // Pauses the removal between locking the user and its writes.
   await holder.query('BEGIN')
   await holder.query('SELECT id FROM sessions WHERE id = $1 FOR UPDATE', [session.id])
   const waiting = (count: number) =>
@@ -312,7 +312,7 @@ t.test('the audit log is copied once, and erased addresses stay erased', async t
     t.equal(
       actor.ip,
       userId === other.user.id ? '192.0.2.1' : null,
-      'of nobody who was deleted on either side',
+      'of no user who was deleted on either side',
     )
 
   await target.cleanUp.removeEvents(NOW + 86_400_000, 100)

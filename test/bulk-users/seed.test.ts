@@ -67,7 +67,7 @@ t.test('seed creates users with one password and a token each; repeated, it adds
     t.strictSame(
       seeded.map(({ id }: { id: string }) => id),
       seeded.map(({ id }: { id: string }) => id).sort(),
-      'ids sort by the moment of sign-up',
+      'ids sort by the time of sign-up',
     )
 
     t.match(await seed('--users', '30', '--tokens', file), {

@@ -1,4 +1,4 @@
-/** `npm run cli -- users create|delete`, `sessions list`, `events`: as the API has it (DESIGN §9, CLI). */
+/** `npm run cli -- users create|delete`, `sessions list`, `events`: the same results as the API (DESIGN §9, CLI). */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -30,7 +30,7 @@ const start = async (t: Test, DATABASE_URL: string) => {
   }
 }
 
-/** An error body as the command line says it. */
+/** An error body as the command line prints it. */
 const inSentences = ({ errors }: { errors: Record<string, string[]> }): string[] =>
   Object.entries(errors).flatMap(([field, messages]) =>
     messages.map(message => (field === 'global' ? message : `The ${field} ${message}`)),
@@ -40,7 +40,7 @@ t.test('users create opens the account that POST /admin/users opens', t =>
   onEveryEngine(t, async (t, engine) => {
     const service = await start(t, await engine.newDatabase(t))
     const names = ['--first-name', '  Ann ', '--last-name', 'Łucja', '--email-verified', '--json']
-    // The rest is not waited for: the pipe stays open.
+    // Only the first part is awaited: the pipe stays open.
     const typed = service.open('users', 'create', ' Ann@Example.com', '--password-stdin', ...names)
     typed.process.stdin?.write(`${PASSWORD}\r\nnot the password\n`)
     const created = await typed.ended
@@ -108,7 +108,7 @@ t.test('users delete removes the user with all sessions, and frees the e-mail', 
   onEveryEngine(t, async (t, engine) => {
     const service = await start(t, await engine.newDatabase(t))
     const [ann, bob] = [await signUp(service.app), await signUp(service.app)]
-    for (const { token } of [ann, bob]) t.equal(await accountStatus(service.app, token), 200, 'remembered')
+    for (const { token } of [ann, bob]) t.equal(await accountStatus(service.app, token), 200, 'cached')
     const removed = await service.cli('users', 'delete', ann.email.toUpperCase())
     t.strictSame(removed, {
       code: 0,
@@ -118,13 +118,13 @@ t.test('users delete removes the user with all sessions, and frees the e-mail', 
     const before = Date.now()
     while ((await accountStatus(service.app, ann.token)) !== 401 && Date.now() - before < INVALIDATION_LIMIT)
       await sleep(20)
-    t.equal(await accountStatus(service.app, ann.token), 401, 'a running service has heard of it')
+    t.equal(await accountStatus(service.app, ann.token), 401, 'a running service was notified')
     const rejected = { code: 1, stdout: '', stderr: 'There is no such user\n' }
     t.strictSame(await service.cli('users', 'delete', ann.id), rejected)
     t.not((await signUp(service.app, { email: ann.email })).id, ann.id)
     t.equal(await accountStatus(service.app, bob.token), 200)
     const silent = await service.cli('users', 'delete', bob.id, '--json')
-    t.strictSame(silent, { code: 0, stdout: '', stderr: '' }, 'as the API, which answers 204')
+    t.strictSame(silent, { code: 0, stdout: '', stderr: '' }, 'as the API, which returns 204')
     const { results } = await service.asAdmin('/admin/events?type=user.deleted')
     t.match(results, [{ userId: bob.id, actor: { type: 'system' } }, { userId: ann.id }])
   }),
@@ -144,9 +144,9 @@ t.test('sessions list shows what the user sees; sessions revoke takes an id from
     const { results } = JSON.parse(stdout)
     t.match(results, [{ ip: '127.0.0.1', userAgent, impersonated: false }, { userAgent: 'lightMyRequest' }])
     const { body } = await service.app.inject({ url: '/account/sessions', headers: bearer(user.token) })
-    // Who asks is not asked by the command line, and has made a request since.
+    // `lastRequestAt` differs: GET /account counts as a request, the command line does not.
     const shown = (sessions: object[]) =>
-      sessions.map(session => ({ ...session, current: false, lastRequestAt: 'some moment' }))
+      sessions.map(session => ({ ...session, current: false, lastRequestAt: 'some time' }))
     t.strictSame(shown(results), shown(JSON.parse(body).results))
     t.notOk(results.some(({ current }: { current: boolean }) => current))
 
@@ -177,11 +177,11 @@ t.test('events prints what GET /admin/events returns', t =>
       [`--before ${newest.at} --after 2026-01-01T00:00:00Z`, `before=${newest.at}`, 3],
       ['--sort at --limit 2', 'sort=at&limit=2', 2],
     ]
-    const told = await Promise.all(
+    const results = await Promise.all(
       pages.map(([args]) => service.cli('events', '--json', ...args.split(' ').filter(Boolean))),
     )
     for (const [index, [args, query, events]] of pages.entries()) {
-      const { code, stdout = '', stderr } = told[index] ?? {}
+      const { code, stdout = '', stderr } = results[index] ?? {}
       t.match({ code, stderr }, { code: 0, stderr: '' }, args)
       t.strictSame(JSON.parse(stdout), await service.asAdmin(`/admin/events?${query}`), args)
       t.equal(JSON.parse(stdout).results.length, events, args)
@@ -201,7 +201,7 @@ t.test('events --follow prints new events until Ctrl-C, and prints the cursor to
     const DATABASE_URL = await engine.newDatabase(t)
     const { app } = await start(t, DATABASE_URL)
     await signUp(app)
-    // On PostgreSQL an event waits for transactions of the other tests' databases.
+    // On PostgreSQL an event waits for open transactions of the other tests' databases.
     const { nextCursor } = await until(
       async () => (await app.inject({ url: '/admin/events?sort=at', headers: asAdmin })).json(),
       ({ results }) => results.length === 1,
@@ -231,11 +231,11 @@ t.test('events --follow prints new events until Ctrl-C, and prints the cursor to
 
 t.test('events rejects what GET /admin/events rejects', async t => {
   const service = await start(t, `sqlite:${join(temporaryFolder(t), 'test.db')}`)
-  const faults: [args: string[], sentence: RegExp][] = [
+  const failures: [args: string[], sentence: RegExp][] = [
     [['--type', 'user.eaten'], /^--type must be one of user\.created, /m],
     [['--after', 'yesterday'], /^--after must be a timestamp with a time zone, such as 2026-/m],
     [['--cursor', 'nonsense'], /^The cursor is not a cursor of this list$/m],
   ]
-  const ended = await Promise.all(faults.map(([args]) => service.cli('events', ...args)))
-  for (const [index, [, stderr]] of faults.entries()) t.match(ended[index], { code: 2, stdout: '', stderr })
+  const ended = await Promise.all(failures.map(([args]) => service.cli('events', ...args)))
+  for (const [index, [, stderr]] of failures.entries()) t.match(ended[index], { code: 2, stdout: '', stderr })
 })

@@ -1,4 +1,4 @@
-/** Users and sessions from the command line, beside a service that runs on the same store (DESIGN §9, CLI; DESIGN §4, §7). */
+/** `users` and `sessions` commands beside a service on the same store (DESIGN §9, CLI; DESIGN §4, §7). */
 
 import t, { type Test } from 'tap'
 import { OPERATOR } from '../../src/audit-log/event.ts'
@@ -9,10 +9,10 @@ import { startServer } from '../support/process.ts'
 import { remoteAccountStatus, remoteSignUp } from '../support/remote-accounts.ts'
 import { until } from '../support/until.ts'
 
-/** As older versions took names. */
+/** A name that older versions accepted. */
 const hostile = 'Evil\u001b[2J\r\nowner\u202e'
 
-/** A running service, and the command line in the same environment but for the secret, which it has no need of. */
+/** A running service, and the command line in the same environment without the secret, which it does not need. */
 const start = async (t: Test, engine: Engine) => {
   const DATABASE_URL = await engine.newDatabase(t)
   const { url } = await startServer(t, { env: { DATABASE_URL, JWT_SECRET } })
@@ -23,7 +23,7 @@ const start = async (t: Test, engine: Engine) => {
     asAdmin: async (path: string) =>
       (await fetch(url + path, { headers: { 'x-admin-key': ADMIN_KEY } })).json(),
     status: (token: string) => remoteAccountStatus({ url }, token),
-    /** Until the token is refused. @returns milliseconds. */
+    /** Waits until the token is rejected. @returns milliseconds. */
     async untilRejected(token: string): Promise<number> {
       const start = Date.now()
       await until(
@@ -43,16 +43,15 @@ t.test('a running service rejects sessions that the command line ended, without 
       ['revoked', 'disabled', 'other'].map(name => service.signUp(`${name}@example.com`)),
     )
     if (!(revoked && disabled && other)) throw new Error('too few')
-    for (const { token } of [revoked, disabled, other])
-      t.equal(await service.status(token), 200, 'remembered')
+    for (const { token } of [revoked, disabled, other]) t.equal(await service.status(token), 200, 'cached')
 
     t.match(await service.cli('sessions', 'revoke', ' Revoked@Example.com'), { code: 0, stderr: '' })
     t.ok((await service.untilRejected(revoked.token)) < INVALIDATION_LIMIT, 'revoked')
     const { code, stdout } = await service.cli('users', 'disable', disabled.id.toUpperCase(), '--json')
     t.ok((await service.untilRejected(disabled.token)) < INVALIDATION_LIMIT, 'disabled')
     t.equal(code, 0)
-    // The service knows of last requests up to a second before the store.
-    const shown = (user: unknown) => ({ ...(user as object), lastRequestAt: 'some moment' })
+    // The service's last requests are up to a second ahead of the store.
+    const shown = (user: unknown) => ({ ...(user as object), lastRequestAt: 'some time' })
     const expected = await service.asAdmin(`/admin/users/${disabled.id}`)
     t.strictSame(shown(JSON.parse(stdout)), shown(expected), 'as the API has it')
     t.match(JSON.parse(stdout), { id: disabled.id, disabled: true })
@@ -64,7 +63,7 @@ t.test('a running service rejects sessions that the command line ended, without 
     const { sid } = JSON.parse(claims) as { sid: string }
     const end = (email: string) => service.cli('sessions', 'revoke', email, '--session', sid)
     t.match(await end(revoked.email), { code: 1, stdout: '', stderr: 'There is no such session\n' })
-    t.equal(await service.status(other.token), 200, 'the session of somebody else')
+    t.equal(await service.status(other.token), 200, 'the session of another user')
     t.match(await end(other.email), { code: 0 })
     t.ok((await service.untilRejected(other.token)) < INVALIDATION_LIMIT, 'one session')
   }),

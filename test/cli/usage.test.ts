@@ -1,4 +1,4 @@
-/** The command line by itself: help, exit codes, sentences, and that no secret is repeated (DESIGN §9, CLI). */
+/** The command line: help, exit codes, error messages, and no secrets in output (DESIGN §9, CLI). */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

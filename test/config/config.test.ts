@@ -67,7 +67,7 @@ const WRONG: [name: string, values: string[]][] = [
   ['DRAIN_DELAY', ['soon']],
 ]
 
-/** Secrets, and what may hold one. */
+/** Settings that are secrets or may contain one. */
 const UNQUOTED = /SECRET|KEY|_URL$/
 
 t.test('an invalid setting is named, and quoted unless it may contain a secret (DESIGN §8)', async t => {
@@ -146,7 +146,7 @@ t.test('SESSION_IDLE is at most SESSION_LIFETIME; its default adapts', async t =
   t.equal(configErrors({ SESSION_IDLE: '30d' }), '')
 })
 
-/** What containers, shells, desktops, CI systems and npm set. */
+/** Variables that containers, shells, desktops, CI systems and npm set. */
 const USUAL =
   `HOME PATH PWD OLDPWD SHELL SHLVL USER LOGNAME HOSTNAME HOSTTYPE OSTYPE TERM TERM_PROGRAM COLORTERM LANG
 LC_ALL LC_CTYPE LANGUAGE TZ TMPDIR EDITOR VISUAL PAGER LESS LS_COLORS MAIL MAILCHECK DISPLAY WAYLAND_DISPLAY

@@ -1,4 +1,4 @@
-/** Secrets that can be guessed: refused in production, warned of elsewhere (NEXT §8, Secrets). */
+/** Guessable secrets: an error in production, a warning elsewhere (NEXT §8, Secrets). */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -43,7 +43,7 @@ const GUESSABLE = [
   '2026-11-21-',
 ].map(unit => unit.repeat(32).slice(0, 40))
 
-/** What documentation of common frameworks and of token libraries shows, and what public repositories have used. */
+/** Secrets from documentation of common frameworks and token libraries, and from public repositories. */
 const PUBLISHED = [
   'a-string-secret-at-least-256-bits-long',
   'pleaseChangeThisSecretForANewOne',

@@ -1,15 +1,15 @@
-/** The service's routes as the crash test calls them. */
+/** The routes that the crash test calls. */
 import { ADMIN_KEY } from '../support/build.ts'
 
 export interface ServiceResponse {
   readonly status: number
-  /** The parsed body; `null` when the process died while it was being read. */
+  /** The parsed body; `null` when the process died while it was read. */
   readonly body: Record<string, unknown> | null
 }
 
 const call = async (url: string, init: RequestInit = {}): Promise<ServiceResponse> => {
   const response = await fetch(url, init)
-  // The status is the acknowledgement: it counts even if the rest of the answer is lost.
+  // The status is the acknowledgement: it counts even if the rest of the response is lost.
   const body = await response.json().catch(() => null)
   return { status: response.status, body: body as ServiceResponse['body'] }
 }
@@ -22,7 +22,7 @@ const json = (method: string, body: unknown, headers: Record<string, string> = {
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
-/** @param url of the running server, without a path. Calls reject when it is gone. */
+/** @param url of the running server, without a path. Calls reject when the server is gone. */
 export const createClient = (url: string) => ({
   signUp: (email: string, password: string, firstName: string) =>
     call(`${url}/account/sign-up`, json('POST', { email, password, firstName })),

@@ -1,6 +1,6 @@
 /**
- * Kills the real server with SIGKILL while it writes, again and again on one database: what it acknowledged has to be
- * there, and nothing may be half there (DESIGN §7).
+ * Kills the real server with SIGKILL while it writes, repeatedly on one database. Everything acknowledged must be stored,
+ * and nothing may be stored partially (DESIGN §7).
  *
  * `npm run test:crash -- --rounds 25 --seed 1`
  */
@@ -23,14 +23,14 @@ const rounds = Number(values.rounds)
 const seed = values.seed === undefined ? Date.now() % 1_000_000 : Number(values.seed)
 const random = createRandom(seed)
 
-/** Milliseconds of load before the kill, and of starting before a kill that comes even earlier. */
+/** Milliseconds of load before the kill, and of starting before an early kill. */
 const LOAD = { min: 20, max: 1_200 }
 const STARTING = { min: 50, max: 700 }
 
-/** Every so many rounds a process is killed while it starts: while it migrates, or recovers what the last one left. */
+/** Every nth round kills the process while it starts: while it migrates, or recovers the write-ahead log. */
 const KILL_START_EVERY = 5
 
-/** Faults that are printed of each round. */
+/** Errors that are printed per round. */
 const SHOWN = 20
 
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-crash-'))
@@ -55,19 +55,19 @@ const killWhileStarting = async (): Promise<void> => {
 const accounts: Account[] = []
 const totals = { acknowledged: 0, lost: 0, half: 0, damaged: 0, failedRounds: 0 }
 
-/** Prints what is wrong and counts it. @returns whether all is well. */
+/** Prints and counts errors. @returns whether there are none. */
 const check = (lost: readonly string[], unexpected: readonly string[] = []): boolean => {
   const { halves, integrity } = inspectFile(databaseFile)
   totals.lost += lost.length
   totals.half += halves.length
   if (integrity !== 'ok') totals.damaged += 1
-  const faults = [...lost, ...halves, ...unexpected, ...(integrity === 'ok' ? [] : [integrity])]
-  for (const fault of faults.slice(0, SHOWN)) print(`  ${fault}`)
-  if (faults.length > SHOWN) print(`  and ${faults.length - SHOWN} more`)
-  return faults.length === 0
+  const failures = [...lost, ...halves, ...unexpected, ...(integrity === 'ok' ? [] : [integrity])]
+  for (const failure of failures.slice(0, SHOWN)) print(`  ${failure}`)
+  if (failures.length > SHOWN) print(`  and ${failures.length - SHOWN} more`)
+  return failures.length === 0
 }
 
-/** @returns the server that took the killed one's place and proved itself: the next round's victim. */
+/** @returns the server that replaced the killed one and passed the checks. The next round kills it. */
 const runRound = async (round: number, victim: Running): Promise<Running> => {
   const load = startLoad(createClient(victim.url), random, round, accounts)
   const timestamp = random.integer(LOAD.min, LOAD.max)
@@ -90,7 +90,7 @@ const runRound = async (round: number, victim: Running): Promise<Running> => {
   return server
 }
 
-/** Every account of every round once more, and a stop as it should be. */
+/** Checks every account of every round once more, and stops the server gracefully. */
 const verifyAll = async (server: Running): Promise<boolean> => {
   const client = createClient(server.url)
   const lost = [...(await verifyTokens(client, accounts)), ...(await verifySignIns(client, accounts))]

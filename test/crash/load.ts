@@ -1,32 +1,32 @@
-/** The load under which the server is killed: sign-ups, which wait for hashing, beside changes, which do not. */
+/** The load during a kill: sign-ups, which wait for hashing, and changes, which do not. */
 
 import type { Random } from '../support/random.ts'
 import { type Account, settle } from './account.ts'
 import type { Client } from './client.ts'
 
-/** Workers that sign up, and workers that change accounts; each account is changed by one worker at a time. */
+/** Workers that sign up, and workers that change accounts. One worker at a time changes an account. */
 const SIGN_UPS = 8
 const CHANGERS = 8
 
-/** One change in so many disables the account, after which it can only be looked at. */
+/** One of so many changes disables the account, which then can only be read. */
 const DISABLE_ONE_IN = 200
 
 export interface Outcome {
-  /** Writes that were answered with 2xx. */
+  /** Writes with a 2xx response. */
   acknowledged: number
   /** Accounts whose sign-up was acknowledged. */
   readonly created: Account[]
   readonly changed: Set<Account>
-  /** Answers that nobody should get from a live server, such as 503. */
+  /** Responses that a running server should not send, such as 503. */
   readonly unexpected: string[]
 }
 
 export interface Load {
-  /** Ends the load; resolves when no call is under way any more. */
+  /** Ends the load; resolves when no call is in flight. */
   stop(): Promise<Outcome>
 }
 
-/** @param accounts those of earlier rounds. */
+/** @param accounts of earlier rounds. */
 export const startLoad = (
   client: Client,
   random: Random,
@@ -39,7 +39,7 @@ export const startLoad = (
 
   const acknowledge = (status: number, expected: number, what: string): boolean => {
     if (status === expected) outcome.acknowledged += 1
-    else outcome.unexpected.push(`${what} answered ${status}`)
+    else outcome.unexpected.push(`${what} returned ${status}`)
     return status === expected
   }
 
@@ -60,7 +60,7 @@ export const startLoad = (
     })
   }
 
-  /** Changes an account of this worker's share, and tells before the call what may come of it. */
+  /** Changes an account of this worker's share, and records the expected result before the call. */
   const change = async (worker: number): Promise<void> => {
     const share = [...accounts, ...outcome.created].filter(
       ({ token, disabled }, index) => index % CHANGERS === worker && token !== null && !disabled.acknowledged,
@@ -89,7 +89,7 @@ export const startLoad = (
       try {
         await step()
       } catch {
-        // The server is gone: what was under way is neither acknowledged nor excluded.
+        // The server is gone: requests in flight are neither acknowledged nor excluded.
         return
       }
     }

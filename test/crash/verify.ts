@@ -1,27 +1,27 @@
-/** What has to hold after a crash: by the service's own answers, and by the file itself. */
+/** Checks after a crash: by the service's responses, and in the database file. */
 import Database from 'better-sqlite3'
 import { type Account, fits, settle } from './account.ts'
 import type { Client } from './client.ts'
 
-/** Calls under way at once while answers are checked. */
+/** Concurrent calls of the checks. */
 const CONCURRENCY = 16
 
 const forEach = async <T>(items: readonly T[], check: (item: T) => Promise<void>): Promise<void> => {
   const rest = items.values()
-  // The workers share one iterator, so each item is taken once.
+  // The workers share one iterator, so that each item is checked once.
   const worker = async (): Promise<void> => {
     for (const item of rest) await check(item)
   }
   await Promise.all(Array.from({ length: CONCURRENCY }, worker))
 }
 
-/** Signs in with every account: the password is accepted, also of a disabled one, which is told so by 403. */
+/** Signs in with every account: the correct password is accepted; a disabled account gets 403. */
 export const verifySignIns = async (client: Client, accounts: readonly Account[]): Promise<string[]> => {
   const lost: string[] = []
   await forEach(accounts, async account => {
     const { status, body } = await client.signIn(account.email, account.password)
     if (!(status === 200 || status === 403) || !fits(account.disabled, status === 403)) {
-      lost.push(`${account.email}: sign-in answered ${status}`)
+      lost.push(`${account.email}: sign-in returned ${status}`)
       return
     }
     settle(account.disabled, status === 403)
@@ -32,14 +32,14 @@ export const verifySignIns = async (client: Client, accounts: readonly Account[]
   return lost
 }
 
-/** Uses the tokens that were handed out before the crash: their sessions are there, unless the user was disabled. */
+/** Uses the tokens that were issued before the crash: their sessions exist, unless the user was disabled. */
 export const verifyTokens = async (client: Client, accounts: readonly Account[]): Promise<string[]> => {
   const lost: string[] = []
   await forEach(accounts, async account => {
     if (account.token === null) return
     const { status, body } = await client.account(account.token)
     if (!(status === 200 || status === 401) || !fits(account.disabled, status === 401)) {
-      lost.push(`${account.email}: its token answered ${status}`)
+      lost.push(`${account.email}: its token returned ${status}`)
       return
     }
     settle(account.disabled, status === 401)
@@ -53,7 +53,7 @@ const verifyName = (account: Account, firstName: string | undefined, lost: strin
   else lost.push(`${account.email}: is called ${firstName}, not ${account.firstName.acknowledged}`)
 }
 
-/** Rows that only half of a write would leave behind. */
+/** Queries for rows that only a partial write leaves behind. */
 const HALVES = {
   'users without a session who are not disabled':
     'SELECT id FROM users WHERE disabled = 0 AND NOT EXISTS (SELECT 1 FROM sessions WHERE user_key = users.key)',
@@ -67,13 +67,13 @@ const HALVES = {
 } as const
 
 export interface FileReport {
-  /** Rows that are half of something, with what they lack. */
+  /** Partially written rows, with what is missing. */
   readonly halves: readonly string[]
-  /** `ok`, or what SQLite finds wrong. */
+  /** `ok`, or the errors that SQLite reports. */
   readonly integrity: string
 }
 
-/** Looks into the database's file without changing it. */
+/** Reads the database file without changing it. */
 export const inspectFile = (file: string): FileReport => {
   const db = new Database(file, { readonly: true, fileMustExist: true, timeout: 5_000 })
   try {

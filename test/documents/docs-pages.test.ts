@@ -1,4 +1,4 @@
-/** What the pages at /docs are served with, and `GET /` that leads to them (NEXT §8, Browsers). */
+/** Headers of the pages at /docs, and the redirect of `GET /` (NEXT §8, Browsers). */
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import packageJson from '../../package.json' with { type: 'json' }

@@ -26,7 +26,7 @@ import { type LiveRoute, liveRoutes } from '../support/routes.ts'
 
 const CHROMIUM = '/usr/bin/chromium'
 
-/** Limits that tell what is left, with room for every request of these tests. */
+/** Rate limits that are on, so that their headers are sent, but too high for these tests to reach. */
 const perAddress = { 'sign-up': 100_000, 'sign-in': 100_000, password: 100_000, mail: 100_000 }
 const app = await build(t, {
   hashing: quickHashing,
@@ -86,7 +86,7 @@ t.test('the document has what client generators need', async t => {
   t.equal(empty.statusCode, 200, empty.body)
 })
 
-/** A value as the pages at /docs make it of a schema. */
+/** An example value that the pages at /docs generate from a schema. */
 const exampleOf = (schema: { properties: object; required?: string[] }): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries<{ examples?: unknown[] }>(schema.properties as never).map(([name, { examples }]) => [
@@ -105,7 +105,7 @@ t.test('the service accepts the examples of the document', async t => {
 
 const verification = async ({ email }: SignedUp) => ({ token: await mails.token(email, 'verification') })
 
-/** The bodies that routes ask for, and a query. */
+/** The request bodies of the routes, and a query. */
 const BODIES: Record<string, (user: SignedUp) => object | string | Promise<object>> = {
   'POST /account/sign-up': () => ({ email: freshEmail(), password: PASSWORD }),
   'POST /account/sign-in': ({ email }) => ({ email, password: PASSWORD }),
@@ -147,7 +147,7 @@ const rightRequest = async ({ method, url, gate }: LiveRoute): Promise<RightRequ
   }
 }
 
-/** Of HTTP and its caches, for every answer of any service. */
+/** Headers of HTTP and its caches, which any response of any service may have. */
 const GENERAL_HEADERS = new Set([
   'x-content-type-options',
   'cache-control',
@@ -172,7 +172,7 @@ t.test('every status and header that a route sends is documented (DESIGN §1)', 
   const { paths } = (await dereference(structuredClone(document))) as typeof document
   const operationOf = ({ method, url }: LiveRoute) =>
     paths[url.replace(/:(\w+)/g, '{$1}')][method.toLowerCase()]
-  /** The headers that were sent, by what the document says of the answer. */
+  /** The headers that were sent, by documented response. */
   const sent = new Map<object, { title: string; names: Set<string> }>()
   const isDocumented = (t: Test, route: LiveRoute, response: LightMyRequestResponse, what: string) => {
     const { statusCode, headers, body } = response
@@ -227,7 +227,7 @@ t.test('every status and header that a route sends is documented (DESIGN §1)', 
     if (t.ok(route, url)) isDocumented(t, route as LiveRoute, response, url)
   }
   for (const [response, { title, names }] of sent) {
-    // Refusals that come before anything is counted have the status of others that come after.
+    // Errors that come before counting have the same status as later ones.
     const uncounted = /: 40[13]$/.test(title) && !names.has('ratelimit')
     const documented = documentedHeaders(response).filter(
       name => !(uncounted && name.startsWith('ratelimit')),

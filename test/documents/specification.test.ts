@@ -1,9 +1,9 @@
-/** Every rule of the specification has a test that names it; a rule without one fails here. */
+/** Every clause of the specification has a test that names it. */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 
-/** The clauses that decide something, in this project's words; what the specification leaves open is not among them. */
+/** The clauses that decide something, in short. Open points of the specification are not listed. */
 const CLAUSES = {
   '§1': 'common processing in five steps, before gate and handler',
   '§1.3': 'errors of later steps are caught and formatted',
@@ -22,7 +22,7 @@ const CLAUSES = {
 
 const TEST = join(import.meta.dirname, '..')
 
-/** Sections of other documents are numbered with the same sign. */
+/** Removes references to sections of other documents, which use the same sign. */
 const withoutOthers = (title: string): string =>
   title.replaceAll(/(DESIGN|RFC \d+) §[\d.]+(, §\d(?!\.))*/g, '')
 

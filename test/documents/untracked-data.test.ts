@@ -1,4 +1,4 @@
-/** What the examples of the documents write is in no commit and in no package. */
+/** Files that the documents' examples write are in no commit and no package. */
 import { spawnSync } from 'node:child_process'
 import { cpSync, globSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -8,7 +8,7 @@ import { temporaryFolder } from '../support/build.ts'
 const PROJECT = join(import.meta.dirname, '..', '..')
 const DOCUMENTS = ['README.md', 'requests.http', ...globSync('docs/*.md', { cwd: PROJECT })]
 
-/** Files that commands of a document write, or read after somebody has written them. */
+/** Files that commands in the documents write, or read after the reader has written them. */
 const filesOf = (text: string): string[] =>
   [
     /(?<=\bcurl [^\n]*) -[cobT] ([\w./-]+)/g,
@@ -62,7 +62,7 @@ t.test('git and npm pack ignore the files of the examples and the service', asyn
   }
   t.equal(run('git', 'status', '--porcelain', '--untracked-files=all').replaceAll(/^A .*\n/gm, ''), '')
 
-  // Also what somebody else leaves in the working directory.
+  // Files of the user in the working directory, too.
   for (const file of ['users.ndjson', 'copy.db', 'tokens.txt', 'notes/secret.txt']) {
     mkdirSync(join(folder, dirname(file)), { recursive: true })
     writeFileSync(join(folder, file), 'canary')

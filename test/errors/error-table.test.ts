@@ -1,4 +1,4 @@
-/** The table of DESIGN §3, row by row, in development and in production. */
+/** The error table of DESIGN §3, row by row, in development and in production. */
 import t from 'tap'
 import { ServiceError } from '../../src/errors.ts'
 import { ADMIN_KEY, asAdmin, bearer, build, cookie, freshEmail, signUp } from '../support/build.ts'
@@ -8,7 +8,7 @@ const KIB_16 = 16 * 1024
 const UNKNOWN_USER = '01890000-0000-7000-8000-000000000000'
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-/** Refused for its payload on a public route; on a gated one it must be refused for the caller (§5.1.4, §5.2.3). */
+/** Invalid on a public route. On a gated route authentication fails first (§5.1.4, §5.2.3). */
 const BAD_PAYLOADS = {
   'malformed JSON': { headers: JSON_TYPE, payload: '{"firstName":' },
   'wrong media type': { headers: { 'content-type': 'text/plain' }, payload: 'hello' },

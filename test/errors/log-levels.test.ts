@@ -1,4 +1,4 @@
-/** Who can fill the log: errors that cost an unidentified client nothing are at the level `debug`. */
+/** Log levels: errors that cost an unidentified client nothing are at `debug`, so that they cannot fill the log. */
 import { connect } from 'node:net'
 import type { InjectOptions } from 'fastify'
 import t from 'tap'
@@ -8,12 +8,12 @@ import { until } from '../support/until.ts'
 const INFO = 30
 const DEBUG = 20
 
-/** Milliseconds until a line that does not come counts as missing. */
+/** Milliseconds until a missing line counts as a failure. */
 const DEADLINE = 5_000
 
 const json = { 'content-type': 'application/json' }
 
-/** Errors that anybody can cause, on every kind of route. */
+/** Errors that any client can cause, on every kind of route. */
 const CHEAP: Record<string, [status: number, options: InjectOptions]> = {
   'unknown route': [404, { url: '/nope' }],
   'wrong method': [405, { method: 'PATCH', url: '/account' }],
@@ -48,7 +48,7 @@ const log = logCapture()
 const app = await build(t, { logStream: log.stream, env: { LOG_LEVEL: 'debug', MAIL_URL: 'off' } })
 const user = await signUp(app)
 
-/** The one line of the log that a request leaves. */
+/** The one log line of a request. */
 const lineOf = async (options: InjectOptions, headers = {}) => {
   const before = log.records().length
   const { statusCode } = await app.inject({ ...options, headers: { ...options.headers, ...headers } })
@@ -68,7 +68,7 @@ t.test('errors of anonymous clients are at debug, those of users and valid keys 
     for (const [name, [level, headers]] of Object.entries(who)) {
       const { statusCode, lines } = await lineOf(options, headers)
       t.equal(statusCode, status, `${title}, ${name}`)
-      // These come before anybody is identified.
+      // These occur before authentication.
       const isEarly = title === 'malformed URL' || (title === 'expectation' && name === 'user')
       const expected = isEarly ? DEBUG : level
       t.match(lines, [{ level: expected, status }], `${title}, ${name}: one line`)

@@ -1,4 +1,4 @@
-/** A query string is UTF-8, percent-encoded: one that is not is refused by the name of its parameter (RFC 3986 §2.1, §2.5). */
+/** A query string is percent-encoded UTF-8; invalid parameters are named in the error (RFC 3986 §2.1, §2.5). */
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { ADMIN_KEY, build, signUp } from '../support/build.ts'
@@ -10,7 +10,7 @@ await app.listen({ port: 0, host: '127.0.0.1' })
 const { port } = app.server.address() as AddressInfo
 const { token } = await signUp(app)
 
-/** Over a socket: `inject` has a parser of URLs of its own in front. */
+/** Sends over a socket, since `inject` parses URLs itself. */
 const ask = async (method: string, target: string): Promise<HttpResponse> => {
   const request = [`Authorization: Bearer ${token}`, `X-Admin-Key: ${ADMIN_KEY}`, 'Connection: close']
   const [response] = await new RawConnection(port)

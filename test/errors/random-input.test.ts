@@ -1,4 +1,4 @@
-/** What holds for every input whatever: no 5xx, one error body, nobody identified by garbage, nobody else changed. */
+/** Properties of any input: no 5xx, the error body, no user identified by random tokens, no other user changed. */
 import fc from 'fast-check'
 import type { InjectOptions, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
@@ -8,11 +8,11 @@ import { onEveryEngine } from '../support/engines.ts'
 import { headerText, jsonBody, query, rawBody } from '../support/hostile-input.ts'
 
 await onEveryEngine(t, async (t, { build }) => {
-  /** Each run is a request or two; fast-check prints seed and path of whatever it finds. */
+  /** Each run is one or two requests. fast-check prints the seed and path of a failure. */
   const RUNS = { numRuns: 150 }
 
   const app = await build(t)
-  /** Users whom nothing here is meant to touch. */
+  /** Users that no request of this file may change. */
   const bystanders = [
     await signUp(app, { firstName: 'Ada', lastName: 'Λάβλεϊς' }),
     await signUp(app, { firstName: null }),
@@ -21,7 +21,7 @@ await onEveryEngine(t, async (t, { build }) => {
   const mine = await signUp(app)
   const theirs = await signUp(app)
 
-  const everybody = async (): Promise<string[]> => {
+  const everyUser = async (): Promise<string[]> => {
     const found: string[] = []
     for (const { email } of bystanders) {
       found.push((await app.inject({ url: `/admin/users?email=${email}`, headers: asAdmin })).body)
@@ -29,7 +29,7 @@ await onEveryEngine(t, async (t, { build }) => {
     return found
   }
 
-  const before = await everybody()
+  const before = await everyUser()
 
   const isErrorBody = (body: unknown): boolean => {
     if (typeof body !== 'object' || body === null || Object.keys(body).join() !== 'errors') return false
@@ -42,10 +42,10 @@ await onEveryEngine(t, async (t, { build }) => {
   const isMessages = (list: unknown): boolean =>
     Array.isArray(list) && list.length > 0 && list.every(message => typeof message === 'string')
 
-  /** @throws what is wrong with the answer, for fast-check to report with the input. */
+  /** @throws the difference from an expected response, for fast-check to report with the input. */
   const check = (response: LightMyRequestResponse, statuses: readonly number[]): void => {
     const { statusCode, body } = response
-    if (!statuses.includes(statusCode)) throw new Error(`answered ${statusCode}: ${body}`)
+    if (!statuses.includes(statusCode)) throw new Error(`status ${statusCode}: ${body}`)
     if (statusCode >= 400 && !isErrorBody(JSON.parse(body))) throw new Error(`not the errors body: ${body}`)
   }
 
@@ -183,7 +183,7 @@ await onEveryEngine(t, async (t, { build }) => {
   })
 
   t.test('afterwards all other users are unchanged byte for byte', async t => {
-    t.strictSame(await everybody(), before)
+    t.strictSame(await everyUser(), before)
     for (const { email } of bystanders) {
       const payload = { email, password: PASSWORD }
       const signedIn = await app.inject({ method: 'POST', url: '/account/sign-in', payload })

@@ -1,4 +1,4 @@
-/** Errors that carry a redirect target (§7.2): browsers are sent on, every other client gets the error itself. */
+/** Errors with a redirect target (§7.2): browsers are redirected, other clients get the error. */
 import t from 'tap'
 import { ServiceError } from '../../src/errors.ts'
 import { bearer, build, logCapture, signUp } from '../support/build.ts'

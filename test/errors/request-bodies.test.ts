@@ -1,4 +1,4 @@
-/** Bodies that are refused before a route sees them: DESIGN §3's rows 400, 413 and 415. */
+/** Bodies that are rejected before the handler: rows 400, 413 and 415 of DESIGN §3. */
 import { Type } from '@sinclair/typebox'
 import t from 'tap'
 import { asAdmin, bearer, build, PASSWORD, signUp } from '../support/build.ts'
@@ -25,7 +25,7 @@ const app = await build(t, {
   },
 })
 
-/** What a public route answers to these bytes as its body. */
+/** Posts these bytes as the body of a public route. */
 const post = (payload: string | Buffer, contentType = 'application/json', url = '/account/sign-in') =>
   app.inject({ method: 'POST', url, payload, headers: { 'content-type': contentType } })
 

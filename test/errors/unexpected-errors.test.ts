@@ -1,4 +1,4 @@
-/** Whatever a route throws: caught, formatted, logged once, and hidden in production (§7.2, DESIGN §3). */
+/** Anything that a route throws is caught, formatted, logged once, and hidden in production (§7.2, DESIGN §3). */
 import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
@@ -24,7 +24,7 @@ const circular = (): object => {
   return circle
 }
 
-/** Values that a handler throws, and the status that they are answered with. */
+/** Values that a handler throws, and the status of the response. */
 const THROWN: Record<string, [value: unknown, status: number]> = {
   Error: [new Error(SECRET), 500],
   TypeError: [new TypeError(SECRET), 500],
@@ -60,7 +60,7 @@ const SENSIBLE: Record<string, number> = {
   'http-bad-gateway': 502,
 }
 
-/** Errors that come from somewhere else than a handler. */
+/** Errors outside of handlers. */
 const ELSEWHERE = [
   'on-request',
   'pre-validation',
@@ -136,7 +136,7 @@ for (const NODE_ENV of ['development', 'production'])
       for (const name of ELSEWHERE) {
         const message = globalErrorOf(t, await app.inject({ url: `/test/${name}` }), 500, name)
         if (production) t.equal(message, HIDDEN, `${name}: hidden`)
-        // Where sending fails, nothing of the error is sent, in no mode; the log has it.
+        // If sending fails, the error is not sent in any mode; it is logged.
         else if (name === 'on-send') t.equal(message, HIDDEN, `${name}: hidden`)
         else if (!['bigint', 'schema'].includes(name)) t.equal(message, SECRET, `${name}: the real message`)
       }
@@ -218,7 +218,7 @@ t.test('each error is logged once with its context (§7.2, DESIGN §3)', async t
 })
 
 t.test('a lack of file descriptors is a 503, not an unexpected error', async t => {
-  // As Node's loader and as the file system say it.
+  // Errors of Node's module loader and of the file system.
   const errors = [
     Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' }),
     new Error('Cannot read package config: too many open files.'),

@@ -1,4 +1,4 @@
-/** Preloaded into the service, moves its clock by as many milliseconds as the file CLOCK_OFFSET has, and follows the file. */
+/** Preloaded into the service. Shifts its clock by the milliseconds in the file CLOCK_OFFSET, and watches the file. */
 import { readFileSync } from 'node:fs'
 import { isMainThread } from 'node:worker_threads'
 

@@ -1,6 +1,6 @@
 /**
- * The service under faults of its machine, as a real process: full disks, deleted files, power cuts, expensive hashes.
- * Every file in `parts/` is one fault and exports `run`.
+ * Fault injection into a real process: full disks, deleted files, power cuts, expensive hashes. Every file in `parts/` is
+ * one experiment and exports `run`.
  *
  * `npm run test:faults -- --seed 1 --only power-cuts`
  */
@@ -36,7 +36,7 @@ const cleanUp = async (): Promise<void> => {
 }
 const context = { teardown: (cleanup: () => unknown) => void cleanups.push(cleanup) }
 
-/** Whatever happens, no process and no file stays. */
+/** Ends processes and removes files, also after an error. */
 const abandon = (reason: unknown): void => {
   print(`\nabandoned: ${reason instanceof Error ? reason.stack : reason}`)
   void cleanUp().finally(() => process.exit(1))

@@ -1,9 +1,9 @@
 import type { Context } from '../support/build.ts'
 import type { Random } from '../support/random.ts'
 
-/** What each part of `npm run test:faults` is given. */
+/** The input of each part of `npm run test:faults`. */
 export interface FaultPart {
-  /** Takes what has to be ended when the part is done, whatever happens. */
+  /** Registers clean-up for the end of the part, also after an error. */
   readonly context: Context
   readonly random: Random
 }

@@ -1,10 +1,10 @@
-/** Users who change their profiles without pause, and what each of them was told. */
+/** Users who change their profiles continuously, and their acknowledged values. */
 import { createClient } from '../crash/client.ts'
 
 export interface Profile {
   readonly token: string
   acknowledged: string
-  /** Sent since, and not acknowledged: any of them may be there instead. */
+  /** Sent later without acknowledgement: any of them may be stored instead. */
   pending: string[]
   /** When the last acknowledged change was sent (milliseconds of `performance.now()`). */
   sentAt: number
@@ -16,7 +16,7 @@ export const signUpProfiles = (url: string, count: number): Promise<Profile[]> =
     Array.from({ length: count }, async (_, index) => {
       const email = `profile-${index}@example.com`
       const { status, body } = await client.signUp(email, 'a rather long pass phrase 7', 'New')
-      if (status !== 201) throw new Error(`sign-up answered ${status}`)
+      if (status !== 201) throw new Error(`sign-up returned ${status}`)
       return {
         token: body?.accessToken as string,
         acknowledged: 'New',
@@ -27,21 +27,21 @@ export const signUpProfiles = (url: string, count: number): Promise<Profile[]> =
   )
 }
 
-/** The same users, of whom nothing more is known than what `profiles` says. */
+/** The same users, with only what `profiles` records about them. */
 export const copyProfiles = (profiles: readonly Profile[]): Profile[] =>
   profiles.map(profile => ({ ...profile, pending: [] }))
 
 export interface Changes {
-  /** How often each status was answered; 0 stands for none. */
+  /** Number of responses by status; 0 stands for none. */
   readonly statuses: ReadonlyMap<number, number>
-  /** Ends the load; resolves when nothing is under way. */
+  /** Ends the load; resolves when no request is in flight. */
   stop(): Promise<void>
 }
 
-/** Milliseconds that a user who was refused waits. */
+/** Milliseconds that a user waits after a rejection. */
 const PAUSE = 10
 
-/** Has every user change the first name again and again, one call at a time. */
+/** Every user changes the first name repeatedly, one call at a time. */
 export const startChanges = (url: string, profiles: readonly Profile[]): Changes => {
   const client = createClient(url)
   const statuses = new Map<number, number>()
@@ -73,7 +73,7 @@ export const startChanges = (url: string, profiles: readonly Profile[]): Changes
   }
 }
 
-/** Asks for each name. @returns those that are not what was acknowledged, in words. */
+/** Reads each name. @returns descriptions of those that differ from the acknowledged one. */
 export const missing = async (url: string, profiles: readonly Profile[]): Promise<string[]> => {
   const client = createClient(url)
   const found = await Promise.all(

@@ -1,4 +1,4 @@
-/** Generated from the live route table: a new route is covered the timestamp it exists. */
+/** Generated from the live route table, so that a new route is covered at once. */
 import type { InjectOptions } from 'fastify'
 import t from 'tap'
 import { ADMIN_KEY, accountStatus, bearer, cookie, signUp, updateUser } from '../support/build.ts'
@@ -12,7 +12,7 @@ await onEveryEngine(t, async (t, { build }) => {
   const disabled = await signUp(app)
   await updateUser(app, disabled.id, { disabled: true })
 
-  /** Some routes end the session that they are called with: the next call has another one. */
+  /** Some routes end the session that they are called with: the next call gets another one. */
   const renew = async () => {
     if ((await accountStatus(app, good.token)) !== 200) good = await signUp(app)
   }
@@ -81,7 +81,7 @@ await onEveryEngine(t, async (t, { build }) => {
         for (const caller of CALLERS) {
           for (const key of KEYS) {
             await renew()
-            // Without a body and with a parameter that fits no schema: whoever passes the gate changes nothing.
+            // No body, and a parameter that fits no schema: an authenticated request changes nothing.
             const response = await app.inject({
               method: route.method as InjectOptions['method'] & string,
               url: route.url.replace(':id', 'x').replace('*', 'x'),

@@ -1,4 +1,4 @@
-/** The key gate (§5.2): what opens admin routes, and that nothing else does. */
+/** The admin gate (§5.2). */
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
 import { ADMIN_KEY, asAdmin, bearer, build, cookie, signUp } from '../support/build.ts'
@@ -11,7 +11,7 @@ const PREVIOUS = 'previous-admin-key-0123456789'
 const app = await build(t)
 const user = await signUp(app)
 
-/** Both admin routes: reading, and a change of the user's. */
+/** Both kinds of admin routes: reading, and changing the user. */
 const ask = async (
   app: FastifyInstance,
   id: string,
@@ -71,7 +71,7 @@ t.test('a missing or wrong key is a 401 and changes nothing (§5.2.1, §5.2.3)',
       t.strictSame(Object.keys(response.json()), ['errors'], `${name}: the errors body (§7.1)`)
       t.strictSame(Object.keys(response.json().errors), ['global'], name)
       t.ok(response.headers['www-authenticate'], `${name}: a challenge (DESIGN §3)`)
-      t.notMatch(response.body, key, `${name}: the key is not told`)
+      t.notMatch(response.body, key, `${name}: the key is not in the response`)
     }
   }
   t.equal(await lastName(), null, 'nothing was changed')

@@ -1,4 +1,4 @@
-/** Who may use the cookie for a change: the cross-site rule of DESIGN §5, in every combination. */
+/** The CSRF rule of DESIGN §5 for requests with the cookie, in every combination. */
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { asAdmin, bearer, cookie, PASSWORD, type SignedUp, signUp } from '../support/build.ts'
@@ -62,7 +62,7 @@ await onEveryEngine(t, async (t, { build }) => {
 
   let names = 0
 
-  /** Sends the request; a PUT sets a name that was never set before. @returns what was answered, and the name sent. */
+  /** Sends the request; a PUT sets a new name. @returns the response and the name. */
   const send = async (app: FastifyInstance, one: Case, token: string, more: Headers = {}) => {
     names += 1
     const firstName = `Name ${names}`
@@ -143,7 +143,7 @@ await onEveryEngine(t, async (t, { build }) => {
       t.equal(await status({ ...foreign, ...cookie(user.token) }), 403, `${request.url}, by cookie`)
       t.equal(await status({ 'sec-fetch-site': 'same-origin', ...cookie(user.token) }), 200)
       t.equal(await status({ ...foreign, ...bearer(user.token) }), 200, 'by bearer')
-      t.equal(await status({ ...foreign, ...cookie('garbage') }), 200, 'a cookie that identifies nobody')
+      t.equal(await status({ ...foreign, ...cookie('garbage') }), 200, 'an invalid cookie')
       t.equal(await status(foreign), 200, 'no cookie')
     }
   })
@@ -173,7 +173,11 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(await status(CONFIGURED), 403)
     t.equal(await status('http://plain.example.com', { host: 'plain.example.com' }), 200, 'the default port')
     const forwarded = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'other.example.org' }
-    t.equal(await status('https://other.example.org', forwarded), 403, 'forwarded headers of nobody trusted')
+    t.equal(
+      await status('https://other.example.org', forwarded),
+      403,
+      'forwarded headers of an untrusted client',
+    )
   })
 
   t.test('behind a trusted proxy the own origin is the forwarded one (DESIGN §5)', async t => {

@@ -1,4 +1,4 @@
-/** Secrets sent through every route in every place show up in no log line and in no answer (DESIGN §3). */
+/** Secrets in every place of every route appear in no log line and no response (DESIGN §3). */
 import type { InjectOptions } from 'fastify'
 import t from 'tap'
 import { build, freshEmail, logCapture } from '../support/build.ts'
@@ -6,7 +6,7 @@ import { build, freshEmail, logCapture } from '../support/build.ts'
 const KEY = 'canary-real-admin-key-5d2e8b71'
 const JWT_SECRET = 'canary-jwt-secret-5d2e8b71c09f4a36b1e7d2f8'
 const PASSWORD = 'canary pass phrase 5d2e8b71'
-/** What a caller sends by mistake or as an attack: none of it is right. */
+/** Secrets that a client sends by mistake or as an attack: none is valid. */
 const WRONG = {
   password: 'canary-password-9f3ac1d0',
   token: 'canary-token-9f3ac1d0.canary-payload-9f3ac1d0.canary-signature-9f3ac1d0',
@@ -14,7 +14,7 @@ const WRONG = {
   key: 'canary-admin-key-9f3ac1d0',
 }
 
-/** Marks what was sent in a path: request lines of the log name paths, and nothing else that a caller sends. */
+/** Marks secrets in paths: the request lines of the log contain paths, but nothing else that a client sends. */
 const IN_PATH = '-in-path'
 
 interface Operation {
@@ -87,7 +87,7 @@ for (const NODE_ENV of ['development', 'production'])
 
     const issued: string[] = []
     const leaks: string[] = []
-    /** Sends a request; notes every secret that comes back. Only SignedIn may carry a token: the one it issues. */
+    /** Sends a request and notes every secret in the response. Only SignedIn may have a token: the one it issues. */
     const send = async (title: string, options: InjectOptions) => {
       const response = await app.inject(options)
       const sent = JSON.stringify(response.headers) + response.body
@@ -103,7 +103,7 @@ for (const NODE_ENV of ['development', 'production'])
         for (const [kind, secret] of Object.entries(WRONG))
           for (const [place, options] of Object.entries(placesOf(path, operation, secret)))
             await send(`${method} ${path}, ${kind} in ${place}`, { ...options, method })
-      t.strictSame(leaks, [], 'no answer carries one')
+      t.strictSame(leaks, [], 'no response contains one')
     })
 
     t.test('correct secrets do not appear in responses', async t => {
@@ -135,7 +135,7 @@ for (const NODE_ENV of ['development', 'production'])
             payload: {},
           })
         }
-      t.strictSame(leaks, [], 'no answer carries one')
+      t.strictSame(leaks, [], 'no response contains one')
     })
 
     t.test('no log line contains a secret', async t => {

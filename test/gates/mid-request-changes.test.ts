@@ -1,4 +1,4 @@
-/** What changes while a request is under way, and what requests that come together cost. */
+/** Changes during a request, and the cost of concurrent requests. */
 
 import { type AddressInfo, createConnection } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
@@ -30,7 +30,7 @@ await onEveryEngine(t, async (t, { build }) => {
         `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 5)}`,
     )
     await arrived
-    // The gate has let the request in: its hooks run when it arrives.
+    // The gate has passed the request: its hooks run before the body arrives.
     await setImmediate()
     await meanwhile()
     socket.write(body.slice(5))

@@ -6,7 +6,7 @@ import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
 import { bearer, build, signUp, temporaryFolder, updateUser } from '../support/build.ts'
 import { projectTree } from '../support/project-copy.ts'
 
-/** Loaded before every other plugin; watches what happens to each request from its very first hook on. */
+/** Loaded before every other plugin; records the steps of each request from its first hook on. */
 const PROBE = `
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
@@ -71,7 +71,7 @@ t.test('a store failure during authentication is caught and formatted (§1.3, §
   const { token } = await signUp(app)
   await app.services.storage.close()
   const rejected = await app.inject({ url: '/account', headers: bearer(token) })
-  t.equal(rejected.statusCode, 503, 'not 401: nobody can say that the token is wrong')
+  t.equal(rejected.statusCode, 503, 'not 401: the token may be valid')
   t.equal(rejected.headers['retry-after'], '1')
   t.same(rejected.json(), { errors: { global: ['The store is not available, try again'] } })
   t.equal(

@@ -1,4 +1,4 @@
-/** Where a token is taken from (§5.1.1), and the cookie that carries it (DESIGN §5). */
+/** Where the token is read from (§5.1.1), and the cookie that carries it (DESIGN §5). */
 import t from 'tap'
 import { bearer, cookie, freshEmail, manualClock, PASSWORD, signIn, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
@@ -12,7 +12,7 @@ await onEveryEngine(t, async (t, { build }) => {
 
   const account = (headers: Headers) => app.inject({ url: '/account', headers })
 
-  /** The id of the user whom a request counts as, `undefined` for nobody. */
+  /** The id of the user that a request is identified as, `undefined` for none. */
   const whoIs = async (headers: Headers): Promise<string | undefined> => {
     const response = await account(headers)
     return response.statusCode === 200 ? response.json().id : undefined

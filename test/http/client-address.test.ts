@@ -1,4 +1,4 @@
-/** Where a client comes from, behind a proxy that writes it in its own way: one spelling everywhere, or nothing. */
+/** Client addresses behind proxies that write them differently: one spelling everywhere, or null. */
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
@@ -8,7 +8,7 @@ import { onEveryEngine } from '../support/engines.ts'
 
 const PROXY = '10.0.0.1'
 
-/** What a proxy writes, and what becomes of it. */
+/** The forwarded value, and the resulting address. */
 const WRITTEN: Record<string, string | null> = {
   '203.0.113.9': '203.0.113.9',
   '203.0.113.9:5678': '203.0.113.9',

@@ -1,4 +1,4 @@
-/** Addresses of clients in every spelling: what is kept of them, and by what they are counted (DESIGN §9, rate limits). */
+/** Client addresses in every spelling: what is stored, and the network that counts (DESIGN §9, rate limits). */
 import { isIP } from 'node:net'
 import fc from 'fast-check'
 import t from 'tap'
@@ -34,7 +34,7 @@ const NETWORKS: Record<string, (string | undefined)[]> = {
   '': ['', undefined, 'unknown', '1.2.3', '1.2.3.4.5', '01.2.3.4', '1.2.3.4:x', '[::1', 'x'.repeat(10_000)],
 }
 
-/** What each one is kept as. */
+/** The stored form of each address. */
 const ADDRESSES: Record<string, string | null> = {
   '192.0.2.1': '192.0.2.1',
   '192.0.2.1:4711': '192.0.2.1',

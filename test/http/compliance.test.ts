@@ -1,4 +1,4 @@
-/** What arrives at a real socket, before or beside Fastify: RFC 9112, in the service's error shape (DESIGN §3). */
+/** RFC 9112 on real sockets, before and outside Fastify, with the error body (DESIGN §3). */
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { bearer, build, logCapture, signUp } from '../support/build.ts'
@@ -10,19 +10,19 @@ const app = await build(t, { logStream: log.stream, env: { LOG_LEVEL: 'debug', R
 await app.listen({ port: 0, host: '127.0.0.1' })
 const { port } = app.server.address() as AddressInfo
 
-/** Lines of a request, ended as HTTP asks for. */
+/** Lines of a request with the line ends of HTTP. */
 const lines = (...each: string[]): string => `${each.join('\r\n')}\r\n\r\n`
 
 const HOST = `Host: 127.0.0.1:${port}`
 
-/** An answer whose length is what its Content-Length says. */
+/** Asserts a response whose length equals its Content-Length. */
 const ask = async (request: string | Buffer, silence?: number) => {
   const raw = await exchange(port, request, silence)
   const { status, headers, body } = parseResponse(raw)
   return { statusCode: status, headers, body, raw }
 }
 
-/** The number of answers in what a connection brought. */
+/** The number of responses in the received bytes. */
 const statusesIn = (raw: string): number[] =>
   [...raw.matchAll(/HTTP\/1\.[01] (\d{3}) /g)].map(match => Number(match[1]))
 
@@ -213,7 +213,11 @@ t.test('HEAD errors have no body on the wire (RFC 9110 §9.3.2)', async t => {
   for (const [target, status] of Object.entries({ '/nope': 404, '/account': 401, '/account/sign-in': 405 })) {
     const raw = await exchange(port, lines(`HEAD ${target} HTTP/1.1`, HOST) + healthy)
     t.strictSame(statusesIn(raw), [status, 200], target)
-    t.equal(parseResponse(raw).body.indexOf('HTTP/1.1 200'), 0, `${target}: the next answer follows at once`)
+    t.equal(
+      parseResponse(raw).body.indexOf('HTTP/1.1 200'),
+      0,
+      `${target}: the next response follows at once`,
+    )
   }
 })
 

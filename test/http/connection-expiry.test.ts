@@ -1,4 +1,4 @@
-/** Thousands of connections may expire at one timestamp: the event loop serves others in between (DESIGN §6). */
+/** Thousands of connections may expire at once: the event loop serves other clients in between (DESIGN §6). */
 import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import t from 'tap'
@@ -6,7 +6,7 @@ import { build } from '../support/build.ts'
 import { until } from '../support/until.ts'
 
 const CONNECTIONS = 350
-/** Of src/http/socket-errors.ts. */
+/** As in src/http/socket-errors.ts. */
 const AT_ONCE = 50
 const LIMIT = 30_000
 
@@ -14,7 +14,7 @@ const app = await build(t)
 await app.listen({ port: 0, host: '127.0.0.1' })
 const { port } = app.server.address() as AddressInfo
 
-/** Opens connections, and counts an event of the server's sockets in each round of the event loop. */
+/** Opens connections, and counts a socket event of the server per round of the event loop. */
 const open = async (event: 'close' | 'finish') => {
   const clients: Socket[] = []
   const servers: Socket[] = []
@@ -65,7 +65,7 @@ t.test('a connection that is used before its turn is kept', async t => {
   for (const socket of servers) socket.setTimeout(0)
   const last = servers.at(-1) as Socket
   const client = clients.find(({ localPort }) => localPort === last.remotePort) as Socket
-  // As if all of them had expired while its request was on its way.
+  // As if all of them had expired while its request was in transit.
   for (const socket of servers) app.server.emit('timeout', socket)
   last.write('x')
   t.equal(await until(total, count => count === CONNECTIONS - 1, LIMIT), CONNECTIONS - 1)

@@ -1,4 +1,4 @@
-/** Bodies that are announced by a type and are not there: many clients send the type with everything (RFC 9110 §8.3). */
+/** Requests with a content type but no body, which many clients send (RFC 9110 §8.3). */
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { ADMIN_KEY, build, signUp } from '../support/build.ts'
@@ -9,12 +9,12 @@ const app = await build(t)
 await app.listen({ port: 0, host: '127.0.0.1' })
 const { port } = app.server.address() as AddressInfo
 
-/** Milliseconds of silence after which a request counts as not answered. */
+/** Milliseconds of silence after which a request counts as unanswered. */
 const SILENCE = 5_000
 
 const BODY_METHODS = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 
-/** Asks as a user of its own: some routes end the session. */
+/** Sends each request as a new user, since some routes end the session. */
 const statusOf = async (method: string, url: string, fields: readonly string[]): Promise<number> => {
   const { id, token } = await signUp(app)
   const request = [
@@ -33,7 +33,7 @@ const ROUTES = liveRoutes(app).filter(({ method }) => BODY_METHODS.has(method))
 for (const { method, url } of ROUTES) {
   t.test(`${method} ${url} without a body ignores the content type`, async t => {
     const expected = await statusOf(method, url, [])
-    t.ok(expected >= 200, `answered ${expected}`)
+    t.ok(expected >= 200, `status ${expected}`)
     for (const type of ['application/json', 'text/plain']) {
       for (const length of [[], ['Content-Length: 0']]) {
         const fields = [`Content-Type: ${type}`, ...length]

@@ -1,4 +1,4 @@
-/** What is remembered and left out for speed changes nothing that a client or an operator sees (DESIGN §6). */
+/** Caches and shortcuts of the hot path change nothing that a client or operator sees (DESIGN §6). */
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { accountStatus, bearer, cookie, logCapture, signUp } from '../support/build.ts'

@@ -1,4 +1,4 @@
-/** A connection has one interpretation: what is ambiguous or no HTTP is refused, and what is behind it stays what it is. */
+/** A connection has one interpretation: ambiguous or malformed HTTP is rejected, and what follows is not affected. */
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { ADMIN_KEY, bearer, build, signUp } from '../support/build.ts'
@@ -16,7 +16,7 @@ const CHUNKED = 'Transfer-Encoding: chunked'
 const NEXT = lines('GET /ready HTTP/1.1', HOST)
 const LAST = lines('GET /health HTTP/1.1', HOST, 'Connection: close')
 
-/** What a request is answered with; with `stays`, the one behind it in the same segment too, and one more after that. */
+/** The expected response; with `stays`, also for the request behind it in the same segment, and one more afterwards. */
 type Row = readonly [title: string, request: string, status: number, then?: 'stays' | 'closes']
 
 const withHost = (host: string): string => lines('GET /health HTTP/1.1', `Host: ${host}`)
@@ -183,7 +183,7 @@ const statuses = (responses: readonly HttpResponse[]): number[] =>
 for (const [title, rows] of Object.entries(ROWS)) {
   t.test(`one interpretation: ${title}`, async t => {
     for (const [name, request, status, then = 'closes'] of rows) {
-      // As latin1: what is written as one character is one byte.
+      // latin1: one character is one byte.
       const connection = new RawConnection(port).write(Buffer.from(request + NEXT, 'latin1'))
       if (then === 'stays') {
         await connection.untilResponses(2)

@@ -1,4 +1,4 @@
-/** A whole request has its own response, in its place, whatever comes behind it (RFC 9112 §9.3.2, DESIGN §3). */
+/** A complete request gets its own response in order, whatever follows it (RFC 9112 §9.3.2, DESIGN §3). */
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
@@ -44,7 +44,7 @@ const newUser = async (): Promise<SignedUp> => {
   return user
 }
 
-/** A connection whose sign-in waits for its hash, with what is behind it in the same segment. */
+/** A connection whose sign-in waits for its hash, with more bytes in the same segment. */
 const waiting = async (user: SignedUp, behind = '', ...fields: string[]): Promise<RawConnection> => {
   const connection = new RawConnection(port).write(signingIn(user, ...fields) + behind)
   await until(
@@ -60,7 +60,7 @@ const released = (connection: RawConnection): Promise<HttpResponse[]> => {
   return connection.untilClosed()
 }
 
-const told = (code: string) =>
+const connectionError = (code: string) =>
   until(
     () => log.records().some(record => record.code === code),
     is => is,
@@ -149,7 +149,7 @@ t.test('a client that half-closes gets its responses', async t => {
 t.test('a late request gets 408 after earlier responses', { jobs: 2 }, async t => {
   const user = await newUser()
   const connection = await waiting(user, named(user, 'Faye') + named(user, 'Gail').slice(0, 30))
-  t.ok(await told('ERR_HTTP_REQUEST_TIMEOUT'))
+  t.ok(await connectionError('ERR_HTTP_REQUEST_TIMEOUT'))
   connection.write(named(user, 'Gail').slice(30))
   const responses = await released(connection)
   t.strictSame(statuses(responses), [200, 200, 408])
@@ -157,7 +157,7 @@ t.test('a late request gets 408 after earlier responses', { jobs: 2 }, async t =
   t.equal(await firstNameOf(user), 'Faye', 'and not processed when the rest comes after all')
 })
 
-/** A connection whose first response is held back, and whose second request has run out of time. */
+/** A connection whose first response is delayed, and whose second request has timed out. */
 const late = async (...args: Parameters<typeof waiting>) => {
   const connection = await waiting(...args)
   const before = log.records().length

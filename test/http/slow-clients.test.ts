@@ -1,4 +1,4 @@
-/** Clients that send slowly are ended in bounded time: 5 s for the headers, 10 s for the request (RFC 9110 §15.5.9). */
+/** Slow clients are disconnected in bounded time: 5 s for the headers, 10 s for the request (RFC 9110 §15.5.9). */
 import { once } from 'node:events'
 import { type AddressInfo, connect } from 'node:net'
 import t from 'tap'
@@ -10,12 +10,12 @@ const app = await build(t)
 await app.listen({ port: 0, host: '127.0.0.1' })
 const { port } = app.server.address() as AddressInfo
 
-/** Milliseconds between two bytes of a slow client: often enough that no idle timeout ends it. */
+/** Milliseconds between two bytes of a slow client: short enough to avoid the idle timeout. */
 const DRIP = 250
-/** Seconds until a connection that is still open counts as never ended. */
+/** Seconds until an open connection counts as never closed. */
 const DEADLINE = 30
 
-/** Sends `start` at once and then drips, until the service closes. @returns all that it answered. */
+/** Sends `start` at once, then byte by byte until the service closes. @returns everything that it sent. */
 const drip = async (start: string, dripped: string): Promise<string> => {
   const socket = connect(port, '127.0.0.1')
   let response = ''
@@ -58,7 +58,7 @@ t.test('slow headers and slow bodies end with 408 (DESIGN §3)', { jobs: 10 }, a
       const raw = await drip(start, dripped)
       t.notMatch(raw, /^still open/, 'ended')
       const statuses = [...raw.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(match => Number(match[1]))
-      if (title.includes('unknown route')) return t.strictSame(statuses, [404], 'one request, one answer')
+      if (title.includes('unknown route')) return t.strictSame(statuses, [404], 'one request, one response')
       const { status, headers, body } = parseResponse(raw)
       globalErrorOf(t, { statusCode: status, headers, body }, 408, title)
       return t.equal(headers.connection, 'close', 'the connection ends')

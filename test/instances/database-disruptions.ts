@@ -1,20 +1,20 @@
-/** Cuts and standstills at random timestamps. */
+/** Cut and stalled connections at random times. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Random } from '../support/random.ts'
 import type { Span } from './instance.ts'
 import type { TcpProxy } from './tcp-proxy.ts'
 
-/** Milliseconds of peace between two troubles, and of a standstill. */
+/** Milliseconds between two disruptions, and of a stall. */
 const PEACE = { min: 300, max: 1_500 }
 const STALL = { min: 300, max: 2_000 }
 
-/** Milliseconds from the beginning of trouble within which a change may go unheard. */
+/** Milliseconds from the beginning of a disruption within which an invalidation may be missed. */
 const NEAR = 500
 
 export interface Trouble {
   readonly cuts: () => number
   readonly holds: () => number
-  /** Whether a change at this timestamp may go unheard: during a standstill, or close to a cut. */
+  /** Whether an invalidation at this time may be missed: during a stall, or close to a cut. */
   isNear(timestamp: number): boolean
   stop(): Promise<void>
 }
@@ -39,7 +39,7 @@ export const startTrouble = (proxy: TcpProxy, random: Random): Trouble => {
       holds += 1
       proxy.hold()
       await sleep(random.integer(STALL.min, STALL.max))
-      // Half of the connections that stood still come back to life, the others never do.
+      // Half of the stalled connections recover, the others never do.
       if (random.integer(1, 2) === 1) proxy.cut()
       proxy.flow()
       span.to = performance.now()

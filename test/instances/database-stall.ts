@@ -1,6 +1,6 @@
 /**
- * The database's connections stand still for longer than the service waits: every request has its answer in time, and
- * when they move again so does the service; or it stops.
+ * The database's connections stall for longer than the service waits: every request gets a response in time, and the service
+ * recovers or stops.
  */
 import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -11,25 +11,28 @@ import { milliseconds, Report } from './report.ts'
 import { asLost, Journal } from './response-checks.ts'
 import { startTcpProxy } from './tcp-proxy.ts'
 
-const EMAIL = 'standstill@example.com'
+const EMAIL = 'stall@example.com'
 const PASSWORD = 'a pass phrase that waits'
 
-/** Milliseconds of standstill: longer than any request may wait. */
+/** Milliseconds of the stall: longer than any request may wait. */
 const STALL = RESPONSE_LIMIT + 4_000
 
-/** Rounds of requests within it, and how many of each kind a round has. */
+/** Rounds of requests during the stall, and requests of each kind per round. */
 const WAVES = 16
 const WAVE = 4
 
-/** Milliseconds after which nothing is answered from memory any more. */
-const REMEMBERED = 1_000
+/** Milliseconds after which nothing is served from the cache. */
+const CACHE_TIME = 1_000
 
-/** Milliseconds until the service is ready when all it needs is back and all that waited is answered, and until it has stopped though nothing is. */
+/**
+ * Milliseconds until the service is ready after the stall, with all waiting requests done, and until it has stopped during
+ * one.
+ */
 const RECOVERY = 5_000
 const STOP_LIMIT = 20_000
 
 export const runDatabaseStall = async ({ context, databaseUrl, env }: Part): Promise<Report> => {
-  const report = new Report('Standstill of the database')
+  const report = new Report('Database stall')
   const journal = new Journal()
   const { hostname: host, port } = new URL(databaseUrl)
   const proxy = await startTcpProxy(context, { host, port: Number(port) })
@@ -45,7 +48,7 @@ export const runDatabaseStall = async ({ context, databaseUrl, env }: Part): Pro
       journal.response(instance.name, call, response)
       return response
     } catch (error) {
-      journal.fault(instance.name, call, `no answer: ${asLost(error).message}`)
+      journal.failure(instance.name, call, `no response: ${asLost(error).message}`)
       return null
     }
   }
@@ -53,7 +56,7 @@ export const runDatabaseStall = async ({ context, databaseUrl, env }: Part): Pro
   const token = bodyOf(signedUp).accessToken as string
   const emails: string[] = []
   const newSignUp = (): Call => {
-    emails.push(`standstill-${emails.length}@example.com`)
+    emails.push(`stall-${emails.length}@example.com`)
     return calls.signUp(emails.at(-1) ?? '', PASSWORD)
   }
   /** Each kind of request that needs the database, and one that does not. */
@@ -74,21 +77,18 @@ export const runDatabaseStall = async ({ context, databaseUrl, env }: Part): Pro
   const waiting: Promise<TimedResponse | null>[] = []
   for (let number = 0; number < WAVES; number += 1) {
     waiting.push(...wave())
-    report.expect((await ask(health))?.status === 200, '/health does not answer 200')
+    report.expect((await ask(health))?.status === 200, '/health is not 200')
     await sleep(STALL / WAVES)
   }
   const end = performance.now()
   proxy.flow()
   const responses = (await Promise.all(waiting)).filter(response => response !== null)
-  const amid = responses.filter(({ sentAt, respondedAt }) => sentAt > begin + REMEMBERED && respondedAt < end)
-  report.figure('requests · answered meanwhile', `${waiting.length} · ${amid.length}`)
-  report.figure('slowest answer', milliseconds(journal.slowest))
-  report.expect(amid.length > 0, 'nothing was answered while the database stood still')
+  const amid = responses.filter(({ sentAt, respondedAt }) => sentAt > begin + CACHE_TIME && respondedAt < end)
+  report.figure('requests · responses meanwhile', `${waiting.length} · ${amid.length}`)
+  report.figure('slowest response', milliseconds(journal.slowest))
+  report.expect(amid.length > 0, 'there was no response during the stall')
   const wrong = amid.filter(({ status }) => status !== 503)
-  report.expect(
-    wrong.length === 0,
-    `answered while the database stood still: ${wrong.map(({ status }) => status)}`,
-  )
+  report.expect(wrong.length === 0, `responses during the stall: ${wrong.map(({ status }) => status)}`)
 
   let ready: TimedResponse | null = null
   const limit = performance.now() + RECOVERY
@@ -101,18 +101,18 @@ export const runDatabaseStall = async ({ context, databaseUrl, env }: Part): Pro
     const repeated = await ask(calls.signUp(email, PASSWORD))
     const entered = await ask(calls.signIn(email, PASSWORD))
     if (![201, 409].includes(repeated?.status ?? 0) || entered?.status !== 200)
-      report.fault(`${email}: repeated, answered ${repeated?.status}, and then sign-in ${entered?.status}`)
+      report.failure(`${email}: repeated: ${repeated?.status}, then sign-in: ${entered?.status}`)
   }
 
   proxy.hold()
   const last = wave()
-  await sleep(REMEMBERED)
+  await sleep(CACHE_TIME)
   const stopping = performance.now()
   const code = await instance.stop('SIGTERM')
   report.figure('SIGTERM meanwhile', `exit code ${code} after ${milliseconds(performance.now() - stopping)}`)
   report.expect(performance.now() - stopping < STOP_LIMIT, 'it does not stop in time')
   await Promise.all(last)
   agent.destroy()
-  report.faults('wrong answers', journal.faults)
+  report.failures('wrong responses', journal.failures)
   return report
 }

@@ -1,4 +1,4 @@
-/** Sign-ups, profile changes, sign-outs and disables on both instances, and what was acknowledged of them. */
+/** Sign-ups, profile changes, sign-outs and disables on both instances, and their acknowledgements. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Random } from '../support/random.ts'
 import { bodyOf, calls, type TimedResponse } from './http.ts'
@@ -6,36 +6,36 @@ import type { Instance } from './instance.ts'
 import type { Journal } from './response-checks.ts'
 import type { PairClient } from './retrying-client.ts'
 
-/** Workers of each kind, and milliseconds that each rests after a call. */
+/** Workers of each kind, and milliseconds that each waits after a call. */
 const WORKERS = { signUp: 3, rename: 3, revoke: 1, watch: 3 }
 const REST = { signUp: 40, rename: 40, revoke: 250, watch: 15 }
 
-/** Of the tokens that were revoked, how many of the latest are watched most. */
+/** The number of latest revoked tokens that are checked most often. */
 const LATEST = 10
 
-/** Milliseconds after the acknowledgement from which another instance must refuse a token. */
+/** Milliseconds after the acknowledgement from which another instance must reject a token. */
 const BOUND = 1_000
 
 export interface Holder {
   readonly id: string
   readonly email: string
   readonly token: string
-  /** The first name that was acknowledged last. */
+  /** The last acknowledged first name. */
   name: string | null
-  /** First names that were sent since, without a definite answer. */
+  /** First names that were sent later, without a definite response. */
   readonly unsure: Set<string>
-  /** When the answer came that ended the token, and who gave it; `null` while it is good. */
+  /** The time and instance of the response that ended the token; `null` while it is valid. */
   revoked: { readonly at: number; readonly by: Instance | null; readonly disabled: boolean } | null
-  /** A revocation is under way. */
+  /** A revocation is in flight. */
   isLeaving: boolean
 }
 
 export interface FailoverLoad {
   readonly holders: readonly Holder[]
   readonly renames: number
-  /** Answers to revoked tokens. */
+  /** Responses to revoked tokens. */
   readonly watched: number
-  /** Tokens that were taken when they must not be. */
+  /** Tokens that were accepted after their revocation. */
   readonly taken: readonly string[]
   stop(): Promise<void>
 }
@@ -58,15 +58,16 @@ export const startFailoverLoad = (
     asked += 1
     const email = `failover-${asked}@example.com`
     const { response } = await client.persist(calls.signUp(email, `the pass phrase of number ${asked}`))
-    // 409: it was repeated, and had happened; nobody has that token.
+    // 409: a repeated sign-up that had succeeded; its token was lost.
     if (response === null || response.status === 409) return
-    if (response.status !== 201) return journal.fault('either', calls.signUp(email, ''), `${response.status}`)
+    if (response.status !== 201)
+      return journal.failure('either', calls.signUp(email, ''), `${response.status}`)
     const { user, accessToken } = bodyOf(response) as { user: { id: string }; accessToken: string }
     const holder = { id: user.id, email, token: accessToken, name: null, unsure: new Set<string>() }
     holders.push({ ...holder, revoked: null, isLeaving: false })
   }
 
-  /** One that has a good token, for one worker alone: `share` of all. */
+  /** A holder with a valid token, reserved for one worker: `share` of all. */
   const pick = (worker: number, workers: number): Holder | undefined => {
     const good = holders.filter(
       (holder, index) => index % workers === worker && holder.revoked === null && !holder.isLeaving,
@@ -86,7 +87,7 @@ export const startFailoverLoad = (
       holder.name = name
       holder.unsure.clear()
     } else if (response !== null && response.status !== 503 && !(response.status === 401 && holder.isLeaving))
-      journal.fault('either', call, `${holder.email}: ${response.status} ${response.text}`)
+      journal.failure('either', call, `${holder.email}: ${response.status} ${response.text}`)
   }
 
   const revoke = async (): Promise<void> => {
@@ -98,9 +99,10 @@ export const startFailoverLoad = (
     const first = random.integer(0, 1)
     const { response, repeats } = await client.persist(call, first)
     if (response === null) return
-    // 401 to a sign-out that is repeated: the first one has happened.
+    // 401 to a repeated sign-out: the first one succeeded.
     const isDone = response.status === (disabled ? 200 : 204) || (response.status === 401 && repeats > 0)
-    if (!isDone) return journal.fault('either', call, `${holder.email}: ${response.status} ${response.text}`)
+    if (!isDone)
+      return journal.failure('either', call, `${holder.email}: ${response.status} ${response.text}`)
     const by = pair[((first + repeats) % 2) as 0 | 1]
     holder.revoked = { at: response.respondedAt, by, disabled }
     revoked.push(holder)

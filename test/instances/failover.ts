@@ -1,6 +1,6 @@
 /**
- * The primary is lost under load and its synchronous standby promoted, again and again: the instances find it without a
- * restart, nothing that was acknowledged is lost, and no token is taken after its revocation was acknowledged.
+ * The primary is lost under load and its synchronous standby promoted, repeatedly: the instances find it without a restart,
+ * no acknowledged write is lost, and no token is accepted after its revocation was acknowledged.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { query } from '../support/postgres.ts'
@@ -14,7 +14,7 @@ import { Journal } from './response-checks.ts'
 import { PairClient } from './retrying-client.ts'
 import { createUsers } from './revocation-users.ts'
 
-/** Failovers for each round that the run has: 20 for its 8. */
+/** Failovers per round of the run: 20 for its 8. */
 const FAILOVERS = 2.5
 
 const LOSSES: readonly Loss[] = ['killed', 'silent']
@@ -22,7 +22,7 @@ const LOSSES: readonly Loss[] = ['killed', 'silent']
 /** Milliseconds of load before each. */
 const LOAD = { min: 600, max: 2_000 }
 
-/** Milliseconds after the promotion within which each instance acknowledges a write, and until that is given up. */
+/** Milliseconds after the promotion within which each instance acknowledges a write, and until the check gives up. */
 const RESTORED = 5_000
 const GIVE_UP = 30_000
 
@@ -82,7 +82,9 @@ export const runFailover = async ({ context, random, rounds, env }: Part): Promi
     for (const instance of pair) {
       const response = await client.attempt(instance, calls.account(holder.token))
       if (response?.status !== expected && (holder.revoked !== null || expected === 200))
-        lost.push(`${holder.email}: ${instance.name} answered its token ${response?.status}, not ${expected}`)
+        lost.push(
+          `${holder.email}: ${instance.name} responded to its token with ${response?.status}, not ${expected}`,
+        )
     }
   }
   const stopped = await Promise.all(pair.map(instance => instance.stop('SIGTERM')))
@@ -92,19 +94,19 @@ export const runFailover = async ({ context, random, rounds, env }: Part): Promi
     !troubles.some(({ from, to }) => meets({ from, to: to + RESTORED }, sentAt, respondedAt))
   const unfounded = client.unavailable.filter(isUnfounded)
   report.figure('failovers', failovers)
-  report.figure('requests answered · of them 503', `${journal.answered} · ${client.unavailable.length}`)
+  report.figure('responses · of them 503', `${journal.responses} · ${client.unavailable.length}`)
   report.figure(
     'acknowledged: sign-ups · renames sent · revocations',
     `${load.holders.length} · ${load.renames} · ${load.holders.filter(({ revoked }) => revoked !== null).length}`,
   )
-  report.figure('answers to revoked tokens', load.watched)
-  report.figure('slowest answer', milliseconds(journal.slowest))
+  report.figure('responses to revoked tokens', load.watched)
+  report.figure('slowest response', milliseconds(journal.slowest))
   report.figure('writes again after the promotion: p50 / p99 / max', spread(restored))
-  report.faults('acknowledged writes lost', lost)
-  report.faults('revoked tokens taken', load.taken)
-  report.faults(`not restored within ${milliseconds(RESTORED)}`, late)
-  report.faults('wrong answers', journal.faults)
-  report.faults(
+  report.failures('acknowledged writes lost', lost)
+  report.failures('revoked tokens taken', load.taken)
+  report.failures(`not restored within ${milliseconds(RESTORED)}`, late)
+  report.failures('wrong responses', journal.failures)
+  report.failures(
     '503 long after a failover',
     unfounded.map(({ text }) => text),
   )
@@ -116,7 +118,7 @@ export const runFailover = async ({ context, random, rounds, env }: Part): Promi
   return report
 }
 
-/** What the database does not have of what was acknowledged. */
+/** Acknowledged writes that the database lacks. */
 const lossesOf = (holder: Holder, row: Record<string, unknown> | undefined): string[] => {
   const { email, name, unsure, revoked } = holder
   if (row === undefined) return [`${email} is not in the database`]

@@ -1,4 +1,4 @@
-/** One request on a real socket, and nothing that a client library would do by itself: no retry, no redirect. */
+/** One request on a real socket, without retries or redirects of a client library. */
 import { type Agent, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { ADMIN_KEY } from '../support/build.ts'
@@ -14,16 +14,16 @@ export interface TimedResponse {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly text: string
-  /** Milliseconds by `performance.now()`. */
+  /** Milliseconds of `performance.now()`. */
   readonly sentAt: number
   readonly respondedAt: number
 }
 
-/** No answer came, or only a part of one. */
+/** No response, or only a part of one. */
 export class Lost extends Error {
   readonly sentAt: number
   readonly lostAt = performance.now()
-  /** False where the connection was refused: the request has reached nobody. */
+  /** False if the connection was refused: no instance received the request. */
   readonly sent: boolean
 
   constructor(cause: Error, sentAt: number) {
@@ -33,14 +33,17 @@ export class Lost extends Error {
   }
 }
 
-/** Milliseconds until any request is answered; the service gives the database up after 5 s of waiting and 6 s of asking. */
+/**
+ * Milliseconds until any request has its response; the service gives up on the database after 5 s of waiting and 6 s of
+ * querying.
+ */
 export const RESPONSE_LIMIT = 12_000
 
 /** Milliseconds until the client gives up. */
 const GIVE_UP = RESPONSE_LIMIT + 3_000
 
 /**
- * @param agent keeps the connection; `false` for one of its own.
+ * @param agent keeps the connection; `false` for a separate one.
  * @throws {Lost}
  */
 export const send = (url: string, call: Call, agent: Agent | false): Promise<TimedResponse> => {
@@ -75,7 +78,7 @@ export const bodyOf = (response: TimedResponse): Record<string, unknown> => JSON
 
 export const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
-/** The calls of the service that the instances are asked for. */
+/** The calls that the tests make to the instances. */
 export const calls = {
   ready: (): Call => ({ method: 'GET', path: '/ready' }),
   signUp: (email: string, password: string): Call => ({

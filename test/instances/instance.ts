@@ -1,11 +1,11 @@
-/** One instance of the service on a port that stays its own, however often it is killed and started. */
+/** One instance of the service on a fixed port, however often it is killed and started. */
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context } from '../support/build.ts'
 import { type Running, startServer } from '../support/process.ts'
 
-/** Ports from which no system chooses by itself: no connection takes one while its instance is down. */
+/** Ports that no system assigns by itself: no connection takes one while its instance is down. */
 const PORTS = { min: 20_000, max: 32_000 }
 
 /** Milliseconds until an instance that cannot start counts as failed, and between two attempts. */
@@ -32,7 +32,7 @@ export const freePort = async (): Promise<number> => {
   }
 }
 
-/** Timestamps by `performance.now()`; `to` is infinite while it lasts. */
+/** Timestamps of `performance.now()`; `to` is infinite while the span lasts. */
 export interface Span {
   readonly from: number
   to: number
@@ -43,7 +43,7 @@ export const meets = ({ from, to }: Span, start: number, end: number): boolean =
 export class Instance {
   readonly name: string
   readonly url: string
-  /** When it was not there, from the signal that ended it until it listened again. */
+  /** When it was down, from the signal until it listened again. */
   readonly downs: Span[] = []
   readonly #context: Context
   readonly #env: Record<string, string>
@@ -56,7 +56,7 @@ export class Instance {
     this.#env = { NODE_ENV: 'production', ...env, PORT: String(port) }
   }
 
-  /** Starts it, as often as it takes: without its database it ends at once, and whoever runs it starts it again. */
+  /** Starts it, repeatedly if needed: without its database it exits at once, and a supervisor starts it again. */
   async start(): Promise<void> {
     const end = performance.now() + START_LIMIT
     while (this.#running === null) {
@@ -71,7 +71,7 @@ export class Instance {
     if (down !== undefined) down.to = performance.now()
   }
 
-  /** Ends it, and waits for its end. @returns its exit code. */
+  /** Stops it and waits for its exit. @returns its exit code. */
   async stop(signal: NodeJS.Signals): Promise<number | null> {
     const running = this.#running
     if (running === null) throw new Error(`${this.name} does not run`)
@@ -80,13 +80,13 @@ export class Instance {
     return running.stop(signal)
   }
 
-  /** Whether it was down at any timestamp of the span. */
+  /** Whether it was down at any time of the span. */
   wasDown(start: number, end: number): boolean {
     return this.downs.some(down => meets(down, start, end))
   }
 }
 
-/** Two of them on one database, named A and B. */
+/** Two instances on one database, named A and B. */
 export const startPair = async (
   context: Context,
   env: Record<string, string>,

@@ -25,7 +25,7 @@ const PARTS: Readonly<Record<string, (part: Part) => Promise<Report>>> = {
   rolling: runRolling,
   revocation: runRevocation,
   'revocation-cut': runRevocationCut,
-  standstill: runDatabaseStall,
+  'database-stall': runDatabaseStall,
   workers: runWorkers,
 }
 
@@ -50,7 +50,7 @@ const cleanUp = async (): Promise<void> => {
 const context: Context = { teardown: cleanup => void cleanups.push(cleanup) }
 let postgres: PostgresServer | null = null
 
-/** Whatever happens, no process and no file stays. */
+/** Ends processes and removes files, also after an error. */
 const abandon = (reason: unknown): void => {
   print(`\nabandoned: ${reason instanceof Error ? reason.stack : reason}`)
   void cleanUp()
@@ -60,7 +60,7 @@ const abandon = (reason: unknown): void => {
 for (const event of ['SIGINT', 'SIGTERM', 'uncaughtException'] as const) process.once(event, abandon)
 setTimeout(abandon, LIMIT.base + LIMIT.round * rounds, 'it takes too long').unref()
 
-/** A database of its own for each part, so that what one leaves behind is not another one's. */
+/** A separate database for each part, so that parts do not affect each other. */
 const createDatabase = async (server: string, name: string): Promise<string> => {
   await query(server, `CREATE DATABASE "${name}"`)
   const url = new URL(server)

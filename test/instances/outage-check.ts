@@ -1,4 +1,4 @@
-/** What has to hold after the outages: by the service's own answers, and by the database itself. */
+/** Checks after the outages: by the service's responses, and in the database. */
 import { query } from '../support/postgres.ts'
 import { bodyOf, calls } from './http.ts'
 import type { Instance } from './instance.ts'
@@ -19,17 +19,17 @@ export const verifyAccounts = async (
       const response = await client.attempt(instance, calls.account(token))
       if (response === null || !identifies(response, account))
         lost.push(
-          `${account.email}: ${instance.name} answered its token with ${response?.status} ${response?.text}`,
+          `${account.email}: ${instance.name} responded to its token with ${response?.status} ${response?.text}`,
         )
     }
   }
   const verify = async (account: Account): Promise<void> => {
     const { response } = await client.persist(calls.signIn(account.email, account.password))
     if (response?.status === 200) await verifyToken(account, bodyOf(response).accessToken as string)
-    else lost.push(`${account.email}: sign-in answered ${response?.status} ${response?.text}`)
+    else lost.push(`${account.email}: sign-in returned ${response?.status} ${response?.text}`)
     if (account.token !== null) await verifyToken(account, account.token)
   }
-  // The workers share one iterator, so each account is taken once.
+  // The workers share one iterator, so that each account is checked once.
   const rest = accounts.values()
   const worker = async (): Promise<void> => {
     for (const account of rest) await verify(account)
@@ -38,7 +38,7 @@ export const verifyAccounts = async (
   return lost
 }
 
-/** Rows that only half of a write would leave behind. */
+/** Queries for rows that only a partial write leaves behind. */
 const HALVES = {
   'user without a session':
     'SELECT email AS what FROM users WHERE NOT EXISTS (SELECT 1 FROM sessions WHERE user_key = users.key)',
@@ -54,7 +54,7 @@ export interface DatabaseReport {
   readonly users: number
   readonly duplicates: readonly string[]
   readonly halves: readonly string[]
-  /** Accounts that the database does not have, and users whom nobody asked for. */
+  /** Accounts that the database lacks, and users that no request created. */
   readonly strays: readonly string[]
 }
 
@@ -65,7 +65,7 @@ export const inspectDatabase = async (
 ): Promise<DatabaseReport> => {
   const emails = (await query(url, 'SELECT email FROM users')).map(({ email }) => String(email))
   const stored = new Set(emails)
-  // By an expression that no index has: the one that ought to prevent it is not asked.
+  // An expression without an index: the unique index that should prevent duplicates is not used.
   const twice = await query(
     url,
     'SELECT lower(trim(email)) AS what FROM users GROUP BY 1 HAVING count(*) > 1',

@@ -5,31 +5,31 @@ import { bodyOf, calls, type TimedResponse } from './http.ts'
 import type { Journal } from './response-checks.ts'
 import type { Definite, PairClient } from './retrying-client.ts'
 
-/** Workers of each kind, and milliseconds that each rests after a call: hashing gets about a core. */
+/** Workers of each kind, and milliseconds that each waits after a call: hashing gets about a core. */
 const WORKERS = { signUp: 3, signIn: 2, read: 4 }
 const REST = { signUp: 60, signIn: 60, read: 20 }
 
-/** One sign-up in so many is made on both instances at once. */
+/** One of so many sign-ups is made on both instances concurrently. */
 const CONTEST_ONE_IN = 6
 
 export interface Account {
   readonly email: string
   readonly password: string
-  /** The newest; `null` while the answers that had one were lost. */
+  /** The newest token; `null` while the responses with one were lost. */
   token: string | null
 }
 
 export interface OutageLoad {
-  /** E-mails for which a sign-up was sent, acknowledged or not. */
+  /** E-mails of all sign-ups that were sent. */
   readonly asked: ReadonlySet<string>
-  /** Whose sign-up was acknowledged, or found to have happened. */
+  /** E-mails whose sign-up was acknowledged, or found to have happened. */
   readonly accounts: readonly Account[]
-  /** Sign-ups that were made on both instances at once. */
+  /** Sign-ups that were made on both instances concurrently. */
   readonly contested: number
   stop(): Promise<void>
 }
 
-/** Whether a token was answered with its own account. */
+/** Whether the response to a token has its own account. */
 export const identifies = (response: TimedResponse, { email }: Account): boolean =>
   response.status === 200 && bodyOf(response).email === email
 
@@ -39,16 +39,16 @@ export const startOutageLoad = (client: PairClient, journal: Journal, random: Ra
   let contested = 0
   let running = true
 
-  /** One e-mail wins once, and no answer is 409 unless there was somebody to lose to. */
+  /** One sign-up per e-mail succeeds, and a 409 needs another one that may have succeeded. */
   const checkSignUp = (email: string, outcomes: readonly Definite[]): void => {
     const call = calls.signUp(email, '')
     const statuses = outcomes.map(({ response }) => response?.status)
     const wins = statuses.filter(status => status === 201).length
     const unknown = outcomes.some(({ repeats }) => repeats > 0)
     if (statuses.some(status => status !== 201 && status !== 409 && status !== undefined))
-      journal.fault('both', call, `answered ${statuses}`)
-    if (wins > 1) journal.fault('both', call, `${email} was taken twice`)
-    if (wins === 0 && !unknown) journal.fault('both', call, `${email} was new, and nobody got it`)
+      journal.failure('both', call, `statuses ${statuses}`)
+    if (wins > 1) journal.failure('both', call, `${email} was taken twice`)
+    if (wins === 0 && !unknown) journal.failure('both', call, `${email} was new, and no sign-up succeeded`)
   }
 
   const signUp = async (): Promise<void> => {
@@ -76,7 +76,7 @@ export const startOutageLoad = (client: PairClient, journal: Journal, random: Ra
     if (response === null) return
     if (response.status === 200) account.token = bodyOf(response).accessToken as string
     else
-      journal.fault('either', call, `${account.email}, the right pair: ${response.status} ${response.text}`)
+      journal.failure('either', call, `${account.email}, the right pair: ${response.status} ${response.text}`)
   }
 
   const read = async (): Promise<void> => {
@@ -86,7 +86,7 @@ export const startOutageLoad = (client: PairClient, journal: Journal, random: Ra
     const instance = client.either()
     const response = await client.attempt(instance, call)
     if (response !== null && response.status !== 503 && !identifies(response, account))
-      journal.fault(instance.name, call, `${account.email}: ${response.status} ${response.text}`)
+      journal.failure(instance.name, call, `${account.email}: ${response.status} ${response.text}`)
   }
 
   const work = async (step: () => Promise<void>, rest: number): Promise<void> => {

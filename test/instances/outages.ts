@@ -1,6 +1,6 @@
 /**
- * One instance is killed, the database crashes, both at once, or the database stays away, under load: nothing that was
- * acknowledged is lost, nothing is there twice or half, and whoever repeats what was not answered gets one answer.
+ * One instance is killed, the database crashes, both at once, or the database stays down, under load: no acknowledged
+ * write is lost, nothing is stored twice or partially, and a repeated request gets one definite response.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TimedResponse } from './http.ts'
@@ -13,15 +13,15 @@ import { milliseconds, Report } from './report.ts'
 import { Journal } from './response-checks.ts'
 import { PairClient } from './retrying-client.ts'
 
-/** What happens, a kind a round. */
+/** Outages, one kind per round. */
 const KINDS = ['instance', 'database', 'both', 'database away'] as const
 
-/** Milliseconds of load before it, until a killed instance is started, and that the database stays away in its kind. */
+/** Milliseconds of load before it, until a killed instance is started, and for which the database stays down in its kind. */
 const LOAD = { min: 600, max: 2_000 }
 const RESTART = { min: 50, max: 500 }
 const AWAY = 2_000
 
-/** Milliseconds within which an instance is ready when all it needs is back. */
+/** Milliseconds within which an instance is ready once its dependencies are back. */
 const RECOVERY = 5_000
 
 export const runOutages = async ({
@@ -81,24 +81,24 @@ export const runOutages = async ({
   client.close()
   const database = await inspectDatabase(databaseUrl, load.accounts, load.asked)
 
-  /** Nobody is told so long after the database is back. */
+  /** Milliseconds after the database is back from which 503 is an error. */
   const isUnfounded = ({ sentAt, respondedAt }: TimedResponse): boolean =>
     !aways.some(({ from, to }) => meets({ from, to: to + RECOVERY }, sentAt, respondedAt))
   const unfounded = client.unavailable.filter(isUnfounded)
 
   report.figure('rounds', `${rounds}: ${kills} kills, ${aways.length} crashes of the database`)
-  report.figure('requests answered', journal.answered)
-  report.figure('503 · answers lost to kills', `${client.unavailable.length} · ${client.lost}`)
-  report.figure('slowest answer', milliseconds(journal.slowest))
+  report.figure('responses', journal.responses)
+  report.figure('503 · responses lost to kills', `${client.unavailable.length} · ${client.lost}`)
+  report.figure('slowest response', milliseconds(journal.slowest))
   report.figure('ready again, at most', milliseconds(Math.max(0, ...recoveries)))
   report.figure('sign-ups sent · on both at once', `${load.asked.size} · ${load.contested}`)
   report.figure('accounts acknowledged · in database', `${load.accounts.length} · ${database.users}`)
-  report.faults('lost', [...lost, ...database.strays])
-  report.faults('twice', database.duplicates)
-  report.faults('half', database.halves)
-  report.faults('wrong answers', journal.faults)
-  report.faults('wrong readiness', unready)
-  report.faults(
+  report.failures('lost', [...lost, ...database.strays])
+  report.failures('twice', database.duplicates)
+  report.failures('half', database.halves)
+  report.failures('wrong responses', journal.failures)
+  report.failures('wrong readiness', unready)
+  report.failures(
     '503 while the database was there',
     unfounded.map(({ text }) => text),
   )

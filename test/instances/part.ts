@@ -2,15 +2,15 @@ import type { PostgresServer } from '../../scripts/postgres-server.ts'
 import type { Context } from '../support/build.ts'
 import type { Random } from '../support/random.ts'
 
-/** What a part of the run is given. */
+/** The input of a part of the run. */
 export interface Part {
-  /** Takes what has to be ended, whatever happens. */
+  /** Registers clean-up, also after an error. */
   readonly context: Context
   readonly random: Random
   readonly rounds: number
   readonly postgres: PostgresServer
   /** An empty database on that server. */
   readonly databaseUrl: string
-  /** What every instance is started with. */
+  /** The environment of every instance. */
   readonly env: Record<string, string>
 }

@@ -1,14 +1,14 @@
-/** `/ready` of one instance, asked again and again. */
+/** Polls `/ready` of one instance. */
 import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { calls, send } from './http.ts'
 import type { Instance, Span } from './instance.ts'
 import { asLost, type Journal } from './response-checks.ts'
 
-/** Milliseconds between two questions. */
+/** Milliseconds between two polls. */
 const INTERVAL = 25
 
-/** Milliseconds within which the connections of a database that goes down have ended. */
+/** Milliseconds within which the connections of a stopped database end. */
 const ENDING = 250
 
 interface Sample {
@@ -31,7 +31,7 @@ export class Readiness {
     this.#end = this.#watch()
   }
 
-  /** Resolves with the timestamp of the first 200 that was asked for from `from` on; `null` when none comes in time. */
+  /** Resolves with the timestamp of the first 200 that was requested from `from` on; `null` after the limit. */
   async since(from: number, limit: number): Promise<number | null> {
     while (performance.now() < from + limit) {
       const ready = this.#samples.find(({ sentAt, status }) => sentAt >= from && status === 200)
@@ -42,9 +42,9 @@ export class Readiness {
   }
 
   /**
-   * What was wrong while the database was away.
-   * @param span from before its end until it was back.
-   * @param surely milliseconds from the span's beginning within which it cannot have been back.
+   * @returns errors of readiness while the database was down.
+   * @param span from before the outage until its end.
+   * @param surely milliseconds from the span's beginning in which the database is certainly down.
    */
   faultsDuring(span: Span, surely: number): string[] {
     const { name } = this.instance
@@ -80,7 +80,7 @@ export class Readiness {
       } catch (error) {
         const { message, sentAt, lostAt } = asLost(error)
         if (!this.instance.wasDown(sentAt, lostAt))
-          this.#journal.fault(this.instance.name, call, `no answer, though it ran: ${message}`)
+          this.#journal.failure(this.instance.name, call, `no response, though it ran: ${message}`)
       }
       await sleep(INTERVAL)
     }

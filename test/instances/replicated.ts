@@ -1,4 +1,4 @@
-/** Two PostgreSQL servers, a primary and its synchronous standby, that change places. */
+/** Two PostgreSQL servers, a primary and its synchronous standby, that change roles. */
 import {
   type PostgresServer,
   REPLICATION,
@@ -12,12 +12,12 @@ import { until } from '../support/until.ts'
 /** Milliseconds until a standby has caught up. */
 const CATCH_UP = 60_000
 
-/** How the primary is lost: its processes are killed, or it falls silent with its connections open, as without power. */
+/** How the primary is lost: its processes are killed, or stopped with their connections open, as in a power failure. */
 export type Loss = 'killed' | 'silent'
 
 /**
- * The standby confirms every commit from now on, and has all earlier ones. On one that was promoted the setting is off
- * until then, as a cluster manager keeps it: else no write would be acknowledged without a standby.
+ * From now on the standby confirms every commit, and it has all earlier ones. On a promoted server the setting is off until
+ * then, as cluster managers do: otherwise no write would be acknowledged without a standby.
  */
 const makeSynchronous = async ({ url }: PostgresServer): Promise<void> => {
   await query(url, `ALTER SYSTEM SET synchronous_standby_names = '*'`)
@@ -28,7 +28,7 @@ const makeSynchronous = async ({ url }: PostgresServer): Promise<void> => {
 }
 
 export class Replicated {
-  /** The service's `DATABASE_URL`: both servers, in an order that stays. */
+  /** The service's `DATABASE_URL`: both servers in a fixed order. */
   readonly url: string
   #primary: PostgresServer
   #standby: PostgresServer
@@ -50,12 +50,12 @@ export class Replicated {
     return new Replicated(primary, standby)
   }
 
-  /** The URL of the server that takes writes. */
+  /** The URL of the writable server. */
   get primaryUrl(): string {
     return this.#primary.url
   }
 
-  /** Loses the primary, after which its standby is promoted. @returns when that one took writes (`performance.now()`). */
+  /** Stops the primary and promotes its standby. @returns when that one accepted writes (`performance.now()`). */
   async failOver(loss: Loss): Promise<number> {
     if (loss === 'killed') await this.#primary.kill()
     else this.#primary.freeze()
@@ -65,7 +65,7 @@ export class Replicated {
     return promotedAt
   }
 
-  /** Makes the former primary a synchronous standby, on a copy of the present one's data. */
+  /** Makes the former primary a synchronous standby, from a copy of the current one. */
   async rebuild(): Promise<void> {
     await this.#standby.kill()
     await this.#standby.follow(this.#primary)

@@ -1,6 +1,6 @@
-/** What the run found: figures as a table, faults as sentences. */
+/** The results of a run: a table of figures, and sentences for errors. */
 
-/** Faults that are printed of each part. */
+/** Errors that are printed per part. */
 const SHOWN = 15
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`)
@@ -8,7 +8,7 @@ const print = (line: string): void => void process.stdout.write(`${line}\n`)
 export class Report {
   readonly #title: string
   readonly #figures: (readonly [name: string, value: string])[] = []
-  readonly #faults: string[] = []
+  readonly #failures: string[] = []
 
   constructor(title: string) {
     this.#title = title
@@ -18,33 +18,33 @@ export class Report {
     this.#figures.push([name, String(value)])
   }
 
-  /** A figure that has to be 0: how many of these faults there are. */
-  faults(name: string, faults: readonly string[]): void {
-    this.figure(name, faults.length)
-    this.#faults.push(...faults)
+  /** A figure that must be 0: the number of these errors. */
+  failures(name: string, failures: readonly string[]): void {
+    this.figure(name, failures.length)
+    this.#failures.push(...failures)
   }
 
-  fault(message: string): void {
-    this.#faults.push(message)
+  failure(message: string): void {
+    this.#failures.push(message)
   }
 
-  /** Notes a fault unless all is well. */
+  /** Records an error unless the condition holds. */
   expect(condition: boolean, message: string): void {
-    if (!condition) this.fault(message)
+    if (!condition) this.failure(message)
   }
 
-  /** @returns whether nothing was wrong. */
+  /** @returns whether there are no errors. */
   print(): boolean {
     const width = Math.max(...this.#figures.map(([name]) => name.length))
-    print(`\n${this.#title}: ${this.#faults.length === 0 ? 'passed' : 'FAILED'}`)
+    print(`\n${this.#title}: ${this.#failures.length === 0 ? 'passed' : 'FAILED'}`)
     for (const [name, value] of this.#figures) print(`  ${name.padEnd(width)}  ${value}`)
-    for (const fault of this.#faults.slice(0, SHOWN)) print(`  ! ${fault}`)
-    if (this.#faults.length > SHOWN) print(`  ! and ${this.#faults.length - SHOWN} more`)
-    return this.#faults.length === 0
+    for (const failure of this.#failures.slice(0, SHOWN)) print(`  ! ${failure}`)
+    if (this.#failures.length > SHOWN) print(`  ! and ${this.#failures.length - SHOWN} more`)
+    return this.#failures.length === 0
   }
 }
 
-/** The value below which `part` of all of them lie. */
+/** The quantile `part` of the values. */
 export const quantile = (values: readonly number[], part: number): number => {
   const sorted = values.toSorted((a, b) => a - b)
   return sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * part) - 1)] ?? Number.NaN

@@ -1,4 +1,4 @@
-/** What every answer has to be, whatever it was asked for. */
+/** Checks that every response must pass. */
 import { type Call, Lost, RESPONSE_LIMIT, type TimedResponse } from './http.ts'
 
 const isMessages = (value: unknown): boolean =>
@@ -18,38 +18,38 @@ const isErrorBody = (text: string): boolean => {
   }
 }
 
-/** What is wrong with an answer by itself. */
-export const faultsOf = ({ status, headers, text, sentAt, respondedAt }: TimedResponse): string[] => {
-  const faults: string[] = []
+/** Errors of one response by itself. */
+export const errorsIn = ({ status, headers, text, sentAt, respondedAt }: TimedResponse): string[] => {
+  const failures: string[] = []
   const isJson = headers['content-type']?.startsWith('application/json') ?? false
   const isWhole = status === 204 ? text === '' : isJson
-  if (!isWhole || (status >= 400 && !isErrorBody(text))) faults.push(`${status} with the body ${text}`)
-  if (status >= 500 && status !== 503) faults.push(`${status}: ${text}`)
+  if (!isWhole || (status >= 400 && !isErrorBody(text))) failures.push(`${status} with the body ${text}`)
+  if (status >= 500 && status !== 503) failures.push(`${status}: ${text}`)
   if (status === 503 && !/^[1-9]\d*$/.test(headers['retry-after'] ?? ''))
-    faults.push('503 without Retry-After')
+    failures.push('503 without Retry-After')
   if (respondedAt - sentAt > RESPONSE_LIMIT)
-    faults.push(`${status} after ${Math.round(respondedAt - sentAt)} ms`)
-  return faults
+    failures.push(`${status} after ${Math.round(respondedAt - sentAt)} ms`)
+  return failures
 }
 
-/** Keeps account of all requests of a part. */
+/** Records all requests of a part. */
 export class Journal {
-  readonly faults: string[] = []
+  readonly failures: string[] = []
   readonly statuses = new Map<number, number>()
-  answered = 0
-  /** Milliseconds of the slowest answer. */
+  responses = 0
+  /** Milliseconds of the slowest response. */
   slowest = 0
 
-  /** Notes an answer. @param where which instance gave it. */
+  /** Records a response. @param where the instance that sent it. */
   response(where: string, { method, path }: Call, response: TimedResponse): void {
-    this.answered += 1
+    this.responses += 1
     this.statuses.set(response.status, (this.statuses.get(response.status) ?? 0) + 1)
     this.slowest = Math.max(this.slowest, response.respondedAt - response.sentAt)
-    for (const fault of faultsOf(response)) this.faults.push(`${where} ${method} ${path}: ${fault}`)
+    for (const failure of errorsIn(response)) this.failures.push(`${where} ${method} ${path}: ${failure}`)
   }
 
-  fault(where: string, { method, path }: Call, what: string): void {
-    this.faults.push(`${where} ${method} ${path}: ${what}`)
+  failure(where: string, { method, path }: Call, what: string): void {
+    this.failures.push(`${where} ${method} ${path}: ${what}`)
   }
 
   count(status: number): number {
@@ -57,7 +57,7 @@ export class Journal {
   }
 }
 
-/** @returns the error, when it tells of a lost answer. @throws any other. */
+/** @returns the error if it is a lost response. @throws any other. */
 export const asLost = (error: unknown): Lost => {
   if (error instanceof Lost) return error
   throw error

@@ -1,4 +1,4 @@
-/** A client without a proxy: it knows both addresses, and what one instance does not answer it asks the other. */
+/** A client without a proxy: it knows both addresses, and retries on the other instance. */
 import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Random } from '../support/random.ts'
@@ -6,21 +6,21 @@ import { type Call, send, type TimedResponse } from './http.ts'
 import type { Instance } from './instance.ts'
 import { asLost, type Journal } from './response-checks.ts'
 
-/** Milliseconds until a call that no instance answers counts as failed, and between two attempts at it. */
+/** Milliseconds until a call without a response from any instance counts as failed, and between two attempts. */
 const PATIENCE = 30_000
 const RETRY = { min: 20, max: 120 }
 
 export interface Definite {
-  /** `null` when patience ended first, which the journal has as a fault. */
+  /** `null` when the time ended first, which the journal records as an error. */
   readonly response: TimedResponse | null
-  /** Attempts before it: their effect is unknown. */
+  /** Earlier attempts, with unknown effect. */
   readonly repeats: number
 }
 
 export class PairClient {
-  /** Answers that never came: their instance was killed. */
+  /** Responses that were lost because their instance was killed. */
   lost = 0
-  /** 503, with the timestamps of the attempt. */
+  /** 503 responses, with the timestamps of the attempt. */
   readonly unavailable: TimedResponse[] = []
   readonly #pair: readonly [Instance, Instance]
   readonly #journal: Journal
@@ -33,7 +33,7 @@ export class PairClient {
     this.#random = random
   }
 
-  /** Asks one instance once. @returns `null` when the answer is lost. */
+  /** Sends one request to one instance. @returns `null` when the response is lost. */
   async attempt(instance: Instance, call: Call): Promise<TimedResponse | null> {
     try {
       const response = await send(instance.url, call, this.#agent)
@@ -44,12 +44,12 @@ export class PairClient {
       const { message, sentAt, lostAt } = asLost(error)
       this.lost += 1
       if (!instance.wasDown(sentAt, lostAt))
-        this.#journal.fault(instance.name, call, `no answer, though it ran: ${message}`)
+        this.#journal.failure(instance.name, call, `no response, though it ran: ${message}`)
       return null
     }
   }
 
-  /** Asks either instance, then the other, until one gives another answer than 503. */
+  /** Alternates between the instances until one sends another response than 503. */
   async persist(call: Call, first = this.#random.integer(0, 1)): Promise<Definite> {
     const end = performance.now() + PATIENCE
     for (let repeats = 0; performance.now() < end; repeats += 1) {
@@ -57,7 +57,7 @@ export class PairClient {
       if (response !== null && response.status !== 503) return { response, repeats }
       await sleep(this.#random.integer(RETRY.min, RETRY.max))
     }
-    this.#journal.fault('both', call, `no definite answer within ${PATIENCE} ms`)
+    this.#journal.failure('both', call, `no definite response within ${PATIENCE} ms`)
     return { response: null, repeats: 0 }
   }
 

@@ -1,4 +1,4 @@
-/** The same while B's connections to the database are cut or stand still at random: no luck is needed (DESIGN §7). */
+/** Revocation on A while B's database connections are cut or stalled at random (DESIGN §7). */
 import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startTrouble } from './database-disruptions.ts'
@@ -11,21 +11,21 @@ import { createUsers, type Revocable } from './revocation-users.ts'
 import { startTcpProxy } from './tcp-proxy.ts'
 
 const USERS = 160
-/** Milliseconds between two users' beginnings, and of asking before the revocation. */
+/** Milliseconds between the starts of two users, and of requests before the revocation. */
 const PACE = 150
 const WARM = { min: 300, max: 900 }
 
-/** Milliseconds between two questions about a user, which are asked whether or not the last one is answered. */
+/** Milliseconds between two requests of a user, which do not wait for each other. */
 const INTERVAL = 60
 
-/** Milliseconds after A's acknowledgement from which B must not be asked in vain, and until which it is asked. */
+/** Milliseconds after A's acknowledgement from which B must reject, and until which it is checked. */
 const BOUND = 1_000
 const AFTERWARDS = 2_500
 
-/** Milliseconds that an answer may be on its way, which was asked for before the bound. */
+/** Milliseconds that a response to a request from before the bound may take. */
 const ON_ITS_WAY = 1_000
 
-/** Milliseconds within which B is ready once it is left alone. */
+/** Milliseconds within which B is ready after the disruptions. */
 const RECOVERY = 5_000
 
 export const runRevocationCut = async ({ context, random, databaseUrl, env }: Part): Promise<Report> => {
@@ -48,7 +48,7 @@ export const runRevocationCut = async ({ context, random, databaseUrl, env }: Pa
       journal.response(instance.name, call, response)
       return response
     } catch (error) {
-      journal.fault(instance.name, call, `no answer: ${asLost(error).message}`)
+      journal.failure(instance.name, call, `no response: ${asLost(error).message}`)
       return null
     }
   }
@@ -66,7 +66,7 @@ export const runRevocationCut = async ({ context, random, databaseUrl, env }: Pa
       revokedAt = performance.now()
       const response = await ask(a, calls.disable(user.id))
       if (response?.status !== 200)
-        report.fault(`${user.email}: A answered ${response?.status} to the revocation`)
+        report.failure(`${user.email}: A returned ${response?.status} to the revocation`)
       acknowledgedAt = performance.now()
       if (trouble.isNear(acknowledgedAt)) amidTrouble += 1
     }
@@ -84,19 +84,19 @@ export const runRevocationCut = async ({ context, random, databaseUrl, env }: Pa
     revokedAt: number,
     acknowledgedAt: number,
   ): void => {
-    const answered = responses.filter(response => response !== null)
-    const rejected = answered.filter(({ status }) => status === 401)
+    const responded = responses.filter(response => response !== null)
+    const rejected = responded.filter(({ status }) => status === 401)
     const firstRejection = Math.min(...rejected.map(({ respondedAt }) => respondedAt))
-    for (const { status, sentAt, respondedAt } of answered) {
+    for (const { status, sentAt, respondedAt } of responded) {
       const after = `${milliseconds(sentAt - acknowledgedAt)} to ${milliseconds(respondedAt - acknowledgedAt)}`
-      if (![200, 401, 503].includes(status)) report.fault(`${email}: B answered ${status}`)
+      if (![200, 401, 503].includes(status)) report.failure(`${email}: B returned ${status}`)
       if (status === 401 && respondedAt < revokedAt)
-        report.fault(`${email}: B answered 401 before the revocation`)
+        report.failure(`${email}: B returned 401 before the revocation`)
       if (status !== 200) continue
       latest = Math.max(latest, respondedAt - acknowledgedAt)
       if (sentAt > acknowledgedAt + BOUND || respondedAt > acknowledgedAt + BOUND + ON_ITS_WAY)
-        report.fault(`${email}: B took the token ${after} after the acknowledgement`)
-      if (sentAt > firstRejection) report.fault(`${email}: B took the token after it had refused it`)
+        report.failure(`${email}: B took the token ${after} after the acknowledgement`)
+      if (sentAt > firstRejection) report.failure(`${email}: B took the token after it had refused it`)
     }
   }
 
@@ -119,7 +119,7 @@ export const runRevocationCut = async ({ context, random, databaseUrl, env }: Pa
   report.expect(status === 200, `B is not ready ${milliseconds(RECOVERY)} after it was left alone`)
   report.expect(
     (await ask(b, calls.account(untouched.token)))?.status === 200,
-    'B does not take a token that nobody revoked',
+    'B accepts tokens that were not revoked',
   )
   let taken = 0
   for (const { token } of users.slice(0, -1))
@@ -127,11 +127,11 @@ export const runRevocationCut = async ({ context, random, databaseUrl, env }: Pa
   agent.destroy()
 
   report.figure('users · revoked amid trouble', `${users.length} · ${amidTrouble}`)
-  report.figure('cuts · standstills', `${trouble.cuts()} · ${trouble.holds()}`)
-  report.figure('answers: 200 · 401 · 503', [200, 401, 503].map(code => journal.count(code)).join(' · '))
-  report.figure('slowest answer', milliseconds(journal.slowest))
+  report.figure('cuts · stalls', `${trouble.cuts()} · ${trouble.holds()}`)
+  report.figure('responses: 200 · 401 · 503', [200, 401, 503].map(code => journal.count(code)).join(' · '))
+  report.figure('slowest response', milliseconds(journal.slowest))
   report.figure('last 200 after the acknowledgement', milliseconds(latest))
-  report.faults('wrong answers', journal.faults)
+  report.failures('wrong responses', journal.failures)
   report.figure('taken in the end', taken)
   report.expect(taken === 0, `${taken} revoked tokens are taken again`)
   return report

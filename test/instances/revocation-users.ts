@@ -3,7 +3,7 @@ import type { Instance } from './instance.ts'
 
 export const PASSWORD = 'a pass phrase for a short while'
 
-/** Sign-ups under way at once. */
+/** Concurrent sign-ups. */
 const CONCURRENCY = 4
 
 export interface Revocable {
@@ -12,7 +12,7 @@ export interface Revocable {
   readonly token: string
 }
 
-/** Users who are there to be disabled. */
+/** Users for tests to disable. */
 export const createUsers = async (instance: Instance, count: number, name: string): Promise<Revocable[]> => {
   const users: Revocable[] = []
   const numbers = Array.from({ length: count }, (_, index) => index + 1).values()
@@ -20,7 +20,7 @@ export const createUsers = async (instance: Instance, count: number, name: strin
     for (const number of numbers) {
       const email = `${name}-${number}@example.com`
       const response = await send(instance.url, calls.signUp(email, PASSWORD), false)
-      if (response.status !== 201) throw new Error(`sign-up answered ${response.status}: ${response.text}`)
+      if (response.status !== 201) throw new Error(`sign-up returned ${response.status}: ${response.text}`)
       const { user, accessToken } = bodyOf(response)
       users.push({ email, id: (user as { id: string }).id, token: accessToken as string })
     }

@@ -1,4 +1,4 @@
-/** A user is disabled on A: how long does B, which remembers their token, still take it? */
+/** A user is disabled on A: how long does B accept the cached token? */
 import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { calls, send } from './http.ts'
@@ -9,17 +9,17 @@ import { Journal } from './response-checks.ts'
 import { createUsers, type Revocable } from './revocation-users.ts'
 
 const USERS = 240
-/** Users who are revoked at once. */
+/** Users who are revoked concurrently. */
 const CONCURRENCY = 4
 
-/** Answers before the revocation, after which B is certain to remember the token. */
+/** Responses before the revocation, after which B has certainly cached the token. */
 const WARM = 5
 
-/** Milliseconds from A's acknowledgement to B's first 401, and that its tokens are looked at after that. */
+/** Milliseconds from A's acknowledgement to B's first 401, and of checks after that. */
 const LIMIT = { p99: 100, max: 1_000 }
 const AFTERWARDS = 100
 
-/** Milliseconds of asking, after which a token is taken for good. */
+/** Milliseconds after which a token counts as accepted for good. */
 const GIVE_UP = 5_000
 
 export const runRevocation = async ({ context, env }: Part): Promise<Report> => {
@@ -41,36 +41,38 @@ export const runRevocation = async ({ context, env }: Part): Promise<Report> => 
   const warm = async (token: string): Promise<void> => {
     for (let number = 0; number < WARM; number += 1) {
       const { status } = await ask(b, token)
-      if (status !== 200) journal.fault(b.name, calls.account(token), `${status} before anything was revoked`)
+      if (status !== 200)
+        journal.failure(b.name, calls.account(token), `${status} before anything was revoked`)
     }
   }
   const revoke = async ({ id }: Revocable): Promise<number> => {
     const call = calls.disable(id)
     const response = await send(a.url, call, agent)
     journal.response(a.name, call, response)
-    if (response.status !== 200) journal.fault(a.name, call, `${response.status} ${response.text}`)
+    if (response.status !== 200) journal.failure(a.name, call, `${response.status} ${response.text}`)
     return response.respondedAt
   }
 
-  /** Asks B without a pause, until a while after its first 401. @returns its timestamp; `null` when none came. */
+  /** Polls B until some time after its first 401. @returns its timestamp; `null` when none came. */
   const rejection = async ({ token, email }: Revocable): Promise<number | null> => {
     const giveUp = performance.now() + GIVE_UP
     let first: number | null = null
     while (performance.now() < (first === null ? giveUp : first + AFTERWARDS)) {
       const { status, respondedAt } = await ask(b, token)
       if (status === 401) first ??= respondedAt
-      else if (status !== 200) report.fault(`${email}: B answered ${status}`)
-      else if (first !== null) report.fault(`${email}: B takes the token after it has refused it`)
+      else if (status !== 200) report.failure(`${email}: B returned ${status}`)
+      else if (first !== null) report.failure(`${email}: B takes the token after it has refused it`)
     }
     return first
   }
   const measure = async (user: Revocable): Promise<void> => {
     await warm(user.token)
     const [acknowledged, first] = await Promise.all([revoke(user), rejection(user)])
-    if (first === null) report.fault(`${user.email}: B takes the token still, ${milliseconds(GIVE_UP)} later`)
+    if (first === null)
+      report.failure(`${user.email}: B takes the token still, ${milliseconds(GIVE_UP)} later`)
     else delays.push(Math.max(0, first - acknowledged))
     const { status } = await ask(a, user.token)
-    if (status !== 401) report.fault(`${user.email}: A itself answered ${status} after its acknowledgement`)
+    if (status !== 401) report.failure(`${user.email}: A itself returned ${status} after its acknowledgement`)
   }
 
   const rest = users.values()
@@ -89,7 +91,7 @@ export const runRevocation = async ({ context, env }: Part): Promise<Report> => 
   report.figure('until the first 401: p50 / p99 / max', spread(delays))
   report.expect(quantile(delays, 0.99) <= LIMIT.p99, `p99 is over ${milliseconds(LIMIT.p99)}`)
   report.expect(quantile(delays, 1) <= LIMIT.max, `the maximum is over ${milliseconds(LIMIT.max)}`)
-  report.faults('wrong answers', journal.faults)
+  report.failures('wrong responses', journal.failures)
   report.figure('taken again in the end', taken)
   report.expect(taken === 0, `${taken} revoked tokens are taken again`)
   return report

@@ -1,31 +1,31 @@
-/** Clients that keep connections open to both instances, and leave one when it says so. */
+/** Clients that keep connections open to both instances, and leave an instance when it closes or is not ready. */
 import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Call, calls, send, type TimedResponse } from './http.ts'
 import type { Instance } from './instance.ts'
 import { asLost, type Journal } from './response-checks.ts'
 
-/** Milliseconds between two looks at `/ready`, and between two at whether any instance is there to be asked. */
+/** Milliseconds between two polls of `/ready`, and between two checks for an available instance. */
 const PROBE_INTERVAL = 100
 const WAIT = 10
 
-/** Where an instance is found. */
+/** The URL of an instance. */
 type Address = Pick<Instance, 'name' | 'url'>
 
 interface Target {
   readonly instance: Address
-  /** No new connection is made to it; those that it has not closed yet are used until it does. */
+  /** No new connections are opened to it; open ones are used until it closes them. */
   leaving: boolean
 }
 
-/** What one client has: a connection to each instance, as long as that keeps it. */
+/** The connections of one client: one per instance, as long as that keeps it. */
 export interface Connections {
-  /** Sends it to the instance whose turn it is; whatever comes but the expected status is a failure. */
+  /** Sends to the next instance in turn; any status but the expected one is an error. */
   send(call: Call, expected: number): Promise<void>
   /**
-   * The same for a caller who judges the answer, and whose connections may rest so long that an instance closes them at the
-   * timestamp of the next request: one that is left is not asked again.
-   * @returns the instance's name with it.
+   * Like `call`, for a caller who checks the response, and whose connections may be idle for so long that an instance closes
+   * them just when the next request is sent: the client does not retry on a closing instance.
+   * @returns the response with the instance's name.
    * @throws {Lost}
    */
   ask(call: Call): Promise<readonly [name: string, response: TimedResponse]>
@@ -35,8 +35,8 @@ export interface Connections {
 const isConnected = (agent: Agent): boolean => Object.keys(agent.freeSockets).length > 0
 
 export class Balancer {
-  /** Answers that asked their client to connect anew. */
-  told = 0
+  /** Responses with `Connection: close`. */
+  closed = 0
   opened = 0
   readonly #targets: readonly Target[]
   readonly #journal: Journal
@@ -49,7 +49,7 @@ export class Balancer {
     this.#probes = this.#targets.map(target => this.#probe(target))
   }
 
-  /** @param to the instances that it asks; all of them by default. */
+  /** @param to the instances that it uses; all by default. */
   connect(to?: readonly Address[]): Connections {
     const targets = this.#targets.filter(({ instance }) => to?.includes(instance) ?? true)
     const lines = targets.map(target => ({
@@ -57,7 +57,7 @@ export class Balancer {
       agent: new Agent({ keepAlive: true, maxSockets: 1 }),
     }))
     let turn = 0
-    /** @param leaving whether a kept connection to an instance that is left is used as long as it is there. */
+    /** @param leaving whether open connections to a closing instance are still used. */
     const next = async (leaving: boolean) => {
       for (;;) {
         turn += 1
@@ -101,7 +101,7 @@ export class Balancer {
     const response = await send(url, call, agent)
     this.#journal.response(name, call, response)
     if (response.headers.connection === 'close') {
-      this.told += 1
+      this.closed += 1
       target.leaving = true
     }
     return response
@@ -111,14 +111,15 @@ export class Balancer {
     const { name } = target.instance
     try {
       const response = await this.#ask(target, agent, call)
-      if (response.status !== expected) this.#journal.fault(name, call, `${response.status} ${response.text}`)
+      if (response.status !== expected)
+        this.#journal.failure(name, call, `${response.status} ${response.text}`)
     } catch (error) {
       const { message, sent } = asLost(error)
-      this.#journal.fault(name, call, `${sent ? 'sent and not answered' : 'refused'}: ${message}`)
+      this.#journal.failure(name, call, `${sent ? 'sent without a response' : 'refused'}: ${message}`)
     }
   }
 
-  /** Ready again, or not any more, as a load balancer sees it. */
+  /** Ready or not, as a load balancer sees it. */
   async #probe(target: Target): Promise<void> {
     while (this.#running) {
       target.leaving = await send(target.instance.url, calls.ready(), false).then(

@@ -7,21 +7,21 @@ import { milliseconds, Report } from './report.ts'
 import { Journal } from './response-checks.ts'
 import { Balancer } from './rolling-client.ts'
 
-/** Kept connections to each instance, and milliseconds that each rests between two requests. */
+/** Kept connections per instance, and milliseconds that each waits between two requests. */
 const CONNECTIONS = 12
 const REST = 15
 
 const USERS = 20
 const PASSWORD = 'a pass phrase that rolls along'
 
-/** One request in so many hashes a password; one in so many writes without. */
+/** One of so many requests hashes a password; one of so many writes without hashing. */
 const HASH_ONE_IN = 40
 const WRITE_ONE_IN = 10
 
-/** Milliseconds of load with both instances there. */
+/** Milliseconds of load with both instances up. */
 const TOGETHER = { min: 300, max: 900 }
 
-/** Milliseconds until a started instance has to be used again. */
+/** Milliseconds until a started instance must be used again. */
 const USED_AGAIN = 5_000
 
 interface User {
@@ -74,7 +74,7 @@ export const runRolling = async ({ context, random, rounds, env }: Part): Promis
     await sleep(random.integer(TOGETHER.min, TOGETHER.max))
     codes.push(await instance.stop('SIGTERM'))
     await instance.start()
-    if (!(await balancer.uses(instance, USED_AGAIN))) report.fault(`${instance.name} is not used again`)
+    if (!(await balancer.uses(instance, USED_AGAIN))) report.failure(`${instance.name} is not used again`)
   }
   await sleep(TOGETHER.min)
   running = false
@@ -83,15 +83,15 @@ export const runRolling = async ({ context, random, rounds, env }: Part): Promis
   codes.push(...(await Promise.all(pair.map(instance => instance.stop('SIGTERM')))))
 
   report.figure('restarts', rounds)
-  report.figure('requests answered', journal.answered)
-  report.figure('of them with Connection: close', balancer.told)
+  report.figure('responses', journal.responses)
+  report.figure('of them with Connection: close', balancer.closed)
   report.figure('connections opened', balancer.opened)
-  report.figure('slowest answer', milliseconds(journal.slowest))
-  report.faults('failed requests', journal.faults)
-  report.faults(
+  report.figure('slowest response', milliseconds(journal.slowest))
+  report.failures('failed requests', journal.failures)
+  report.failures(
     'exit codes other than 0',
     codes.filter(code => code !== 0).map(code => `an instance ended with ${code}`),
   )
-  report.expect(balancer.told >= rounds, 'hardly any answer asked its client to connect anew')
+  report.expect(balancer.closed >= rounds, 'hardly any response closed its connection')
   return report
 }

@@ -1,23 +1,23 @@
-/** A network between an instance and its database that can be cut, or stand still. */
+/** A proxy between an instance and its database whose connections can be cut or stalled. */
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import type { Context } from '../support/build.ts'
 
 export interface TcpProxy {
-  /** Where it listens. */
+  /** The port that it listens on. */
   readonly port: number
-  /** Ends every connection; new ones are let through. */
+  /** Closes every connection; new ones are accepted. */
   cut(): void
-  /** Keeps every connection open, takes new ones, and lets no byte through until {@link flow}; nothing is dropped. */
+  /** Stalls: keeps connections open and accepts new ones, but forwards no byte until {@link flow}. Nothing is dropped. */
   hold(): void
   flow(): void
-  /** Connections at this timestamp. */
+  /** Number of open connections. */
   count(): number
 }
 
 interface Pair {
   readonly near: Socket
-  /** `null` until it may be made. */
+  /** `null` until it may be opened. */
   far: Socket | null
 }
 
@@ -33,7 +33,7 @@ export const startTcpProxy = async (
     pair.near.destroy()
     pair.far?.destroy()
   }
-  /** Also the end of one side stays unknown to the other while nothing is let through. */
+  /** While stalled, the end of one side is not forwarded to the other either. */
   const follow = (pair: Pair, socket: Socket): void => {
     socket.on('error', () => undefined)
     socket.setNoDelay(true)

@@ -1,4 +1,4 @@
-/** The service with `WORKERS=2`, and which of its processes answer. */
+/** The service with `WORKERS=2`, and which of its processes respond. */
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -7,22 +7,22 @@ import { type Running, startServer } from '../support/process.ts'
 import { calls, send } from './http.ts'
 import { freePort } from './instance.ts'
 
-/** Connections that are made to find out who answers: of so many, each of two workers gets some. */
+/** Connections that are opened to find out which processes respond: with so many, each of two workers gets some. */
 const CONNECTIONS = 24
 
-/** Milliseconds between two looks, and that log lines may take. */
+/** Milliseconds between two polls, and that log lines may take. */
 const INTERVAL = 100
 
 export interface Workers {
   readonly server: Running
-  /** The processes that have answered requests since the call, asked over many connections. */
-  answering(): Promise<ReadonlySet<number>>
-  /** Waits until two answer, none of them `gone`. @returns them, and after how many milliseconds; `null` after `limit`. */
+  /** The processes that responded since the call, over many connections. */
+  responding(): Promise<ReadonlySet<number>>
+  /** Waits until two respond, none of them `gone`. @returns them and the milliseconds; `null` after `limit`. */
   untilTwo(
     limit: number,
     gone?: number,
   ): Promise<{ readonly pids: readonly number[]; readonly after: number } | null>
-  /** Every process that ever wrote into the log. */
+  /** Every process that has ever logged. */
   pids(): ReadonlySet<number>
 }
 
@@ -46,7 +46,7 @@ export const startWorkers = async (context: Context, env: Record<string, string>
       PORT: String(await freePort()),
     },
   })
-  const answering = async (): Promise<ReadonlySet<number>> => {
+  const responding = async (): Promise<ReadonlySet<number>> => {
     const from = server.output().length
     const asked = Array.from({ length: CONNECTIONS }, () =>
       send(server.url, calls.ready(), false).catch(() => null),
@@ -57,11 +57,11 @@ export const startWorkers = async (context: Context, env: Record<string, string>
   }
   return {
     server,
-    answering,
+    responding,
     async untilTwo(limit, gone = 0) {
       const begin = performance.now()
       while (performance.now() < begin + limit) {
-        const pids = await answering()
+        const pids = await responding()
         if (pids.size === 2 && !pids.has(gone)) return { pids: [...pids], after: performance.now() - begin }
       }
       return null
@@ -79,7 +79,7 @@ export const isAlive = (pid: number): boolean => {
   }
 }
 
-/** Waits until none of the processes is left. @returns those that are, after so many milliseconds. */
+/** Waits until all processes have ended. @returns those that remain after so many milliseconds. */
 export const survivors = async (pids: Iterable<number>, limit: number): Promise<number[]> => {
   const end = performance.now() + limit
   const all = [...pids]
@@ -87,7 +87,7 @@ export const survivors = async (pids: Iterable<number>, limit: number): Promise<
   return all.filter(isAlive)
 }
 
-/** A sign-up whose body is held back once the service has taken the request. */
+/** A sign-up whose body is held back once the service has accepted the request. */
 export const halfSignUp = async (url: string, email: string, password: string) => {
   const { path, method, body } = calls.signUp(email, password)
   const payload = JSON.stringify(body)
@@ -101,22 +101,22 @@ export const halfSignUp = async (url: string, email: string, password: string) =
     },
   })
   const taken = Promise.withResolvers<void>()
-  const answered = Promise.withResolvers<number>()
+  const responded = Promise.withResolvers<number>()
   outgoing.once('continue', taken.resolve)
   outgoing.once('error', error => {
     taken.reject(error)
-    answered.reject(error)
+    responded.reject(error)
   })
   outgoing.once('response', response => {
-    text(response).then(() => answered.resolve(response.statusCode ?? 0), answered.reject)
+    text(response).then(() => responded.resolve(response.statusCode ?? 0), responded.reject)
   })
   outgoing.flushHeaders()
   await taken.promise
   return {
-    /** Sends the body. @returns the status; 0 when no answer comes. */
+    /** Sends the body. @returns the status; 0 without a response. */
     async finish(): Promise<number> {
       outgoing.end(payload)
-      return answered.promise.catch(() => 0)
+      return responded.promise.catch(() => 0)
     },
   }
 }

@@ -1,4 +1,4 @@
-/** What `WORKERS=2` cannot start with: the first process ends, and says why. */
+/** Configurations that `WORKERS=2` rejects: the first process exits and logs the reason. */
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { ADMIN_KEY, JWT_SECRET, temporaryFolder } from '../support/build.ts'
@@ -10,7 +10,7 @@ import type { Report } from './report.ts'
 /** Milliseconds until a start that neither succeeds nor fails is ended. */
 const START_LIMIT = 10_000
 
-/** What an operator can mend is said without a stack. */
+/** Errors that an operator can fix have no stack. */
 const isSentence = (text: string, part: RegExp): boolean => part.test(text) && !/^\s+at /m.test(text)
 
 const rejected = async (env: Record<string, string>): Promise<{ code: number | null; text: string }> => {

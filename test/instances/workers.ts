@@ -9,7 +9,7 @@ import { reject } from './workers-refused.ts'
 
 const PASSWORD = 'a pass phrase for two workers'
 
-/** Milliseconds until both workers have answered, until a killed one is replaced, and until all have ended. */
+/** Milliseconds until both workers have responded, until a killed one is replaced, and until all have ended. */
 const START_LIMIT = 10_000
 const REPLACE_LIMIT = 10_000
 const END_LIMIT = 5_000
@@ -17,15 +17,15 @@ const END_LIMIT = 5_000
 /** Milliseconds after a kill in which its replacement is due, or starts. */
 const REPLACEMENT = { min: 400, max: 1_000 }
 
-/** Clients, each of which makes a new connection for each request, and rests so many milliseconds. */
+/** Clients, each of which opens a new connection per request, and waits so many milliseconds. */
 const CLIENTS = 6
 const REST = 15
 
-/** Requests under way when all are stopped. */
+/** Requests in flight when all are stopped. */
 const HALVES = 8
 const SIGN_INS = 8
 
-/** Asks while `work` is done; whatever is not answered is asked once more, and then has to be. */
+/** Sends requests during `work`; a request without a response is repeated once, and then must have one. */
 const underLoad = async (
   url: string,
   call: Call,
@@ -37,7 +37,7 @@ const underLoad = async (
   const ask = async () => {
     const response = await send(url, call, false)
     journal.response('workers', call, response)
-    if (response.status !== 200) journal.fault('workers', call, `${response.status} ${response.text}`)
+    if (response.status !== 200) journal.failure('workers', call, `${response.status} ${response.text}`)
   }
   const client = async (): Promise<void> => {
     while (running) {
@@ -46,7 +46,7 @@ const underLoad = async (
           repeated += 1
           return ask()
         })
-        .catch(error => journal.fault('workers', call, `twice no answer: ${asLost(error).message}`))
+        .catch(error => journal.failure('workers', call, `no response twice: ${asLost(error).message}`))
       await sleep(REST)
     }
   }
@@ -63,7 +63,7 @@ const killAndStop = async ({ context, random, env }: Part, report: Report): Prom
   const workers = await startWorkers(context, env)
   const { url } = workers.server
   const both = await workers.untilTwo(START_LIMIT)
-  report.expect(both !== null, 'there are not two workers that answer')
+  report.expect(both !== null, 'there are not two workers that respond')
   const email = 'ada@example.com'
   const signedUp = JSON.parse((await send(url, calls.signUp(email, PASSWORD), false)).text)
 
@@ -74,8 +74,8 @@ const killAndStop = async ({ context, random, env }: Part, report: Report): Prom
     calls.account(signedUp.accessToken),
   )
   report.figure(
-    'answered · asked again while a worker was killed',
-    `${journal.answered} · ${replaced.repeated}`,
+    'responses · repeated requests while a worker was killed',
+    `${journal.responses} · ${replaced.repeated}`,
   )
   report.figure('two workers again after', milliseconds(replaced.after))
   report.expect(replaced.after <= REPLACE_LIMIT, 'the killed worker was not replaced in time')
@@ -94,12 +94,12 @@ const killAndStop = async ({ context, random, env }: Part, report: Report): Prom
   await sleep(500)
   const statuses = await Promise.all([...signIns, ...halves.map(half => half.finish())])
   const wrong = statuses.filter(status => status !== 200 && status !== 201)
-  report.figure('in flight at SIGTERM · not answered', `${statuses.length} · ${wrong.length}`)
-  report.expect(wrong.length === 0, `in flight at SIGTERM, answered ${statuses}`)
+  report.figure('in flight at SIGTERM · without a response', `${statuses.length} · ${wrong.length}`)
+  report.expect(wrong.length === 0, `in flight at SIGTERM, statuses ${statuses}`)
   report.expect((await stopped) === 0, `the first process ended with ${await stopped} after SIGTERM`)
   const left = await survivors(workers.pids(), 0)
   report.expect(left.length === 0, `left after the first process had ended: ${left}`)
-  report.faults('wrong answers', journal.faults)
+  report.failures('wrong responses', journal.failures)
 }
 
 const killOne = async (workers: Workers, victim: number | undefined, journal: Journal, call: Call) => {
@@ -113,7 +113,7 @@ const killOne = async (workers: Workers, victim: number | undefined, journal: Jo
   return { after, repeated }
 }
 
-/** Told to stop while a worker that was killed is being replaced: the new one stops too. */
+/** Stopped while a killed worker is being replaced: the new one stops too. */
 const stopAmidReplacement = async ({ context, random, env }: Part, report: Report): Promise<void> => {
   const workers = await startWorkers(context, env)
   const both = await workers.untilTwo(START_LIMIT)
@@ -125,7 +125,7 @@ const stopAmidReplacement = async ({ context, random, env }: Part, report: Repor
   report.expect(left.length === 0, `left after SIGTERM amid a replacement: ${left}`)
 }
 
-/** The first process is killed: its workers must not stay on the port for ever. */
+/** The first process is killed: its workers must not keep the port. */
 const killFirst = async ({ context, env }: Part, report: Report): Promise<void> => {
   const workers = await startWorkers(context, env)
   await workers.untilTwo(START_LIMIT)

@@ -1,4 +1,4 @@
-/** Without an SMTP server mails are files (DESIGN §9: mail). */
+/** The file transport: without an SMTP server mails are files (DESIGN §9: mail). */
 import { chmodSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'

@@ -1,4 +1,4 @@
-/** Nobody has a stranger's mailbox flooded, whatever they ask for and for how many accounts (DESIGN §9: mail). */
+/** No client can flood the mailbox of another user, over any route and with any number of accounts (DESIGN §9: mail). */
 import t from 'tap'
 import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
 import { call, changeEmail, forgot, remove } from '../support/account-routes.ts'
@@ -36,12 +36,9 @@ await onEveryEngine(t, async (t, { build }) => {
       current = response.json().accessToken
     }
     await forgot(app, email)
-    t.ok(
-      await mails.token(email, 'passwordReset'),
-      'no flood keeps away the mail by which somebody gets back in',
-    )
+    t.ok(await mails.token(email, 'passwordReset'), 'a flood does not suppress the mail that restores access')
     t.equal((await mails.final(email)).length, count + 1)
-    t.equal(log.records().filter(dropped).length, 4, 'each that is not sent is told of')
+    t.equal(log.records().filter(dropped).length, 4, 'each mail that is not sent is logged')
     t.notMatch(log.text(), email)
   })
 

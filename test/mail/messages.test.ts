@@ -1,4 +1,4 @@
-/** What is in the mails and how they reach a server (DESIGN §9: mail). Read as their receivers read them. */
+/** The content of mails, and SMTP (DESIGN §9: mail). Parsed as mail clients parse them. */
 
 import type { SMTPServerAuthentication } from 'smtp-server'
 import t from 'tap'

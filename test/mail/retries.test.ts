@@ -1,4 +1,4 @@
-/** What becomes of mails that cannot be sent (DESIGN §9: mail). */
+/** Mails that cannot be sent (DESIGN §9: mail). */
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
@@ -12,11 +12,11 @@ const TOKEN = 'canary-token_9f3ac1d0'
 const ANN = 'canary@example.com'
 const SOON = { firstDelay: 1, maxDelay: 1 }
 
-/** As servers answer: with the address. */
+/** A server's response, which includes the address. */
 const rejection = (responseCode: number): Error =>
   Object.assign(new Error(`5.1.1 <${ANN}> ${TOKEN}`), { responseCode })
 
-/** Takes connections and says nothing. */
+/** Accepts connections and sends nothing. */
 const startSilent = async (t: Context) => {
   const sockets = new Set<Socket>()
   const server = createServer(socket => void sockets.add(socket.on('error', () => undefined))).listen(

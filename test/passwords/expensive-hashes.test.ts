@@ -1,4 +1,4 @@
-/** Hashes are queued by cost: nobody waits for an imported hash that costs more than ours, but whoever has one (DESIGN §5). */
+/** Hashes are queued by cost: an imported hash that costs more than ours delays only its own account (DESIGN §5). */
 import { hashSync } from '@node-rs/argon2'
 import bcrypt from 'bcryptjs'
 import t from 'tap'
@@ -10,7 +10,7 @@ import { scryptPhc } from '../support/scrypt-phc.ts'
 const PASSWORD = 'a pass phrase'
 const TAIL = '$c29tZXNhbHRzb21lc2FsdA$c29tZXNhbHRzb21lc2FsdA'
 
-/** Of no password: about a second of work. Plain JavaScript, so its thread ends at once when the test does. */
+/** About a second of work, of no known password. Plain JavaScript, so its thread ends at once with the test. */
 const mostExpensive = (account: number): string =>
   `$2b$14$${'CCCCCCCCCCCCCCCCCCCC'}${account}.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW`
 
@@ -65,7 +65,7 @@ t.test('standard hashes run while the expensive lane is full', async t => {
     ['overloaded'],
     'past the bound of their lane, accounts with an expensive hash are refused',
   )
-  t.strictSame(await outcomes([hashing.verify(PASSWORD, encoded)]), ['done'], 'and nobody else')
+  t.strictSame(await outcomes([hashing.verify(PASSWORD, encoded)]), ['done'], 'and no other account')
   await hashing.close()
   await Promise.all(slow)
 })

@@ -1,4 +1,7 @@
-/** Hashes from elsewhere (DESIGN §9, import): which are taken, that they verify, and that none makes a sign-in fail or wait. */
+/**
+ * Imported hash formats (DESIGN §9, import): which are accepted, that they verify, and that none makes a sign-in fail or
+ * wait.
+ */
 
 import { hashSync } from '@node-rs/argon2'
 import bcrypt from 'bcryptjs'
@@ -12,7 +15,7 @@ import { base64, scryptPhc } from '../support/scrypt-phc.ts'
 const RFC_7914 =
   '7023bdcb3afd7348461c06cd81fd38ebfda8fbba904f8e3ea9b543f6545da1f2d5432955613f0fcf62d49705242a9af9e61e85dc0d651e40dfcf017b45575887'
 
-/** From each format's own tests or documents. */
+/** From each format's own tests or documentation. */
 const VECTORS: Record<string, readonly [string, string]> = {
   'argon2i, version 16 (phc-winner-argon2)': [
     'password',
@@ -106,8 +109,8 @@ const REFUSED: readonly (readonly [string, string])[] = [
 ]
 
 t.test('unknown formats, malformed and too expensive hashes are rejected and never match', async t => {
-  for (const [encoded, fault] of REFUSED) {
-    t.equal(hashViolation(encoded), fault, encoded.slice(0, 40))
+  for (const [encoded, failure] of REFUSED) {
+    t.equal(hashViolation(encoded), failure, encoded.slice(0, 40))
     t.equal(verify({ passwords: ['password'], encoded }), false, `${encoded.slice(0, 40)} in the store`)
   }
 })
@@ -155,10 +158,10 @@ t.test('malformed hashes never make the comparison throw', async t => {
   const everyCase = () =>
     fc.assert(
       fc.property(almost, fc.string({ unit: 'binary' }), (encoded, password) => {
-        const fault = hashViolation(encoded)
-        // What is costly and allowed takes its time: that it does not throw is shown above.
+        const failure = hashViolation(encoded)
+        // Allowed but expensive: that these do not throw is shown above.
         const costly = /m=\d{4,}|\$(0[6-9]|1\d)\$|ln=(1[2-9]|[2-9]\d)/.test(encoded)
-        return costly || verify({ passwords: [password], encoded }) === false || fault === null
+        return costly || verify({ passwords: [password], encoded }) === false || failure === null
       }),
       { numRuns: 500 },
     )

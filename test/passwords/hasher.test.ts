@@ -1,4 +1,4 @@
-/** Passwords and their hashes (DESIGN §4, §5); the threads: hashing-threads.test.ts; requests: hashing-requests.test.ts. */
+/** The hasher (DESIGN §4, §5). Threads: hashing-threads.test.ts. Requests: hashing-requests.test.ts. */
 import { createRequire } from 'node:module'
 import { hashSync, parseOptions, verifySync } from '@node-rs/argon2'
 import t from 'tap'
@@ -16,14 +16,14 @@ t.test('a full queue rejects with `overloaded` at once (DESIGN §5)', async t =>
     hash: () => hashing.hash(PASSWORD),
     'right password': () => hashing.verify(PASSWORD, encoded),
     'wrong password': () => hashing.verify('another', encoded),
-    // Refused as often as the others: it costs a hash as they do.
+    // Rejected as often as the others: it costs the same.
     'no account': () => hashing.verify(PASSWORD, null),
   }
   for (const [name, task] of Object.entries(kinds)) {
     t.strictSame(
       await outcomes(times(12, task)),
       [...times(9, () => 'overloaded'), 'done', 'done', 'done'],
-      `${name}: one works, two wait, the others are told before any of them is done`,
+      `${name}: one runs, two wait, the others are rejected before any is done`,
     )
   }
   t.equal(await hashing.verify(PASSWORD, encoded), true, 'and it goes on')

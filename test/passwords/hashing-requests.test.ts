@@ -1,4 +1,6 @@
-/** What clients see of the hashing queue, over real sockets: they are refused at once, and may go (DESIGN §5). */
+/**
+ * The hashing queue as clients see it, over real sockets: rejected at once when full, cancelled on disconnect (DESIGN §5).
+ */
 import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
@@ -16,10 +18,10 @@ const { port } = app.server.address() as AddressInfo
 
 interface Client {
   readonly socket: Socket
-  readonly answered: Promise<ReturnType<typeof parseResponse>>
+  readonly responded: Promise<ReturnType<typeof parseResponse>>
 }
 
-/** Sends it, and waits until it has reached the use case: its body is read by then. */
+/** Sends it, and waits until the use case runs: its body is read by then. */
 const post = async (path: string, email: string, password = PASSWORD): Promise<Client> => {
   const body = JSON.stringify({ email, password })
   const socket = connect(port, '127.0.0.1')
@@ -33,16 +35,16 @@ const post = async (path: string, email: string, password = PASSWORD): Promise<C
     `POST ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Type: application/json\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   )
-  const answered = once(socket, 'close').then(() => parseResponse(response))
+  const responded = once(socket, 'close').then(() => parseResponse(response))
   const [request] = await arrived
   while (!request.readableEnded) await setImmediate()
   await setImmediate()
-  return { socket, answered }
+  return { socket, responded }
 }
 
 const gone = (): Record<string, unknown>[] => log.records().filter(({ msg }) => msg === 'The client has gone')
 
-/** Goes, and waits until the service has noticed. */
+/** Disconnects, and waits until the service has noticed. */
 const leave = async ({ socket }: Client): Promise<void> => {
   const before = gone().length
   socket.destroy()
@@ -66,12 +68,12 @@ t.test('while the queue is full, sign-ins are rejected before hashing (DESIGN §
     ['/account/sign-in', freshEmail()],
     ['/account/sign-up', freshEmail()],
   ] as const) {
-    const { status, headers, body } = await (await post(path, who)).answered
+    const { status, headers, body } = await (await post(path, who)).responded
     globalErrorOf(t, { statusCode: status, headers, body }, 503, path)
     t.match(headers['retry-after'], /^\d+$/)
   }
   hashing.release()
-  for (const { answered } of taken) t.equal((await answered).status, 200)
+  for (const { responded } of taken) t.equal((await responded).status, 200)
 })
 
 t.test('the request of a client that disconnects before its hash is dropped', async t => {
@@ -83,8 +85,12 @@ t.test('the request of a client that disconnects before its hash is dropped', as
   await leave(left)
   const after = await post('/account/sign-up', second, 'another pass phrase')
   hashing.release()
-  t.equal((await done.answered).status, 201)
-  t.equal((await after.answered).status, 201, 'the e-mail is free, and nobody waits behind who has gone')
+  t.equal((await done.responded).status, 201)
+  t.equal(
+    (await after.responded).status,
+    201,
+    'the e-mail is free, and no sign-up waits for a disconnected one',
+  )
   t.strictSame(hashing.begun, ['the first pass phrase', 'another pass phrase'])
   t.match(
     gone().map(({ level, status }) => ({ level, status })),
@@ -109,8 +115,8 @@ t.test('a sign-up continues when an earlier one with the same e-mail disconnects
   const behind = await post('/account/sign-up', email, 'of who waits')
   await leave(left)
   hashing.release()
-  t.equal((await busy.answered).status, 201)
-  t.equal((await behind.answered).status, 201)
+  t.equal((await busy.responded).status, 201)
+  t.equal((await behind.responded).status, 201)
   t.strictSame(hashing.begun, [PASSWORD, 'of who waits'])
 })
 

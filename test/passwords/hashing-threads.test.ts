@@ -1,4 +1,4 @@
-/** The threads that hash: when they start and end, and what becomes of work that waits for them (DESIGN §5). */
+/** The hashing threads: start, end, and waiting work (DESIGN §5). */
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -48,7 +48,7 @@ t.test('cancelled work is not computed unless it has started', async t => {
       hashing.hash(PASSWORD, AbortSignal.abort()),
     ]),
     ['clientGone', 'done'],
-    'who may have gone is not waited for, and served where nobody waits',
+    'an aborted hash is computed if a thread is free, and dropped if it has to wait',
   )
 })
 

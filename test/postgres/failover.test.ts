@@ -1,4 +1,4 @@
-/** Several servers in `DATABASE_URL`: the one that takes writes is found, also after a failover (DESIGN §7). */
+/** Several servers in `DATABASE_URL`: the writable one is found, also after a failover (DESIGN §7). */
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'
 import {
@@ -25,12 +25,12 @@ import { query } from '../support/postgres.ts'
 import { createProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/until.ts'
 
-/** Milliseconds: a generous bound for what is polled. */
+/** Milliseconds: a generous bound for polling. */
 const BOUND = 30_000
 
 const settings = REPLICATION
 
-/** The URL of several servers that have the same user, password and database. */
+/** A URL of several servers with the same user, password and database. */
 const urlOf = (first: string, ...others: string[]): string => {
   const { host } = new URL(first)
   return first.replace(host, [host, ...others.map(other => new URL(other).host)].join(','))
@@ -42,7 +42,7 @@ const start = async (t: Test): Promise<PostgresServer> => {
   return server
 }
 
-/** The same server, whose superuser has this password from now on. */
+/** The same server, after setting this password for its superuser. */
 const withPassword = async (server: PostgresServer, password: string): Promise<PostgresServer> => {
   await query(server.url, `ALTER ROLE postgres PASSWORD '${password}'`)
   return { ...server, url: server.url.replace(new URL(server.url).password, password) }
@@ -152,13 +152,13 @@ t.test('the writable server is used, and another one once it becomes read-only',
   t.equal(await accountStatus(app, token), 200)
   t.equal(await connectionsTo(one), 0, 'the other one has no connection')
 
-  // These two share no data, so it shows which one says who somebody is.
+  // These two share no data, so the response shows which one authenticated the user.
   await setReadOnly(one, false)
   await setReadOnly(other, true)
   t.equal(
     await statusOnce(() => accountStatus(app, token), 401),
     401,
-    'nothing is remembered of the former server',
+    'nothing is cached from the former server',
   )
   t.equal(await statusOnce(() => signUpStatus(app), 201), 201)
   t.equal(await connectionsTo(other), 0, 'every connection to it is closed')
@@ -171,7 +171,7 @@ t.test('the writable server is used, and another one once it becomes read-only',
   t.equal(
     await statusOnce(() => accountStatus(app, user.token), 401),
     401,
-    'changes are heard from the new server',
+    'changes of the new server are notified',
   )
 })
 
@@ -195,7 +195,7 @@ t.test('a write that the synchronous standby has not confirmed is not acknowledg
     const get = async () => (await query(primary.url, 'SHOW synchronous_standby_names'))[0]
     await until(get, row => row?.synchronous_standby_names === names, BOUND)
   }
-  // PostgreSQL acknowledges a commit whose wait was cancelled: the time-out of a statement must not do that.
+  // PostgreSQL acknowledges a commit whose wait was cancelled: the statement timeout must not cancel it.
   await set('nobody')
   t.equal(await signUpStatus(app), 503)
   await set('*')
@@ -244,7 +244,7 @@ t.test('a former primary that returns is not used again, even if it accepts writ
     'nothing is written that the present primary would not have',
   )
   t.equal(await connectionsTo(primary), 0)
-  // A process that starts meets both, and takes the later primary as well.
+  // A process that starts sees both, and also chooses the later primary.
   await standby.start()
   const other = await build(t, { env: { DATABASE_URL: urlOf(primary.url, standby.url) } })
   t.equal(await accountStatus(other, token), 200)

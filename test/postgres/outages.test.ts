@@ -1,4 +1,7 @@
-/** A database that is away, silent, slow or forgetful: 503 within a bound, nobody let in, and back by itself (DESIGN §3, §7). */
+/**
+ * A database that is down, silent or slow: 503 in bounded time, no revoked session accepted, automatic recovery (DESIGN §3,
+ * §7).
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import pg from 'pg'
@@ -26,7 +29,7 @@ import { until } from '../support/until.ts'
 
 t.jobs = 3
 
-/** Milliseconds: nobody waits for the database longer than this; and what is remembered is distrusted after this. */
+/** Milliseconds: the longest wait for the database, and the time after which caches are bypassed. */
 const BOUND = 13_000
 const DISTRUST = 1_000
 
@@ -48,7 +51,7 @@ const isUnavailable = (t: Test, response: LightMyRequestResponse, what: string):
   t.ok(Number(response.headers['retry-after']) >= 1, `${what}: Retry-After`)
 }
 
-/** The last status of those that are asked for until it is the one that is waited for: no assertion on how soon. */
+/** Polls until the expected status. @returns the last status. There is no assertion on how soon. */
 const statusOnce = async (ask: () => Promise<LightMyRequestResponse>, status: number): Promise<number> =>
   (await until(ask, ({ statusCode }) => statusCode === status, BOUND)).statusCode
 
@@ -64,7 +67,7 @@ t.test(
     const payload = { email: freshEmail(), password: PASSWORD }
     isUnavailable(t, await app.inject({ method: 'POST', url: '/account/sign-up', payload }), 'a sign-up')
     isUnavailable(t, await app.inject({ url: '/admin/users', headers: asAdmin }), 'a list')
-    t.equal(await statusOnce(() => account(app, token), 503), 503, 'who was remembered is so no longer')
+    t.equal(await statusOnce(() => account(app, token), 503), 503, 'the cache is no longer used')
     t.equal((await app.inject('/ready')).statusCode, 503)
     t.equal((await app.inject('/health')).statusCode, 200)
     t.equal((await account(app, 'not.a.token')).statusCode, 401, 'a forgery needs no database')
@@ -102,7 +105,7 @@ t.test('late invalidations are logged', async t => {
   const direct = await createDatabase(t)
   const proxy = await createProxy(t, direct)
   await build(t, { env: { DATABASE_URL: proxy.url }, logStream: log.stream })
-  const told = () => log.records().filter(({ msg }) => /heard of late/.test(String(msg)))
+  const notifications = () => log.records().filter(({ msg }) => /heard of late/.test(String(msg)))
   // It listens once its first heartbeat has come back; the second one is sent after that.
   const heartbeats = new Set<unknown>()
   const sent = `SELECT query FROM pg_stat_activity
@@ -117,30 +120,30 @@ t.test('late invalidations are logged', async t => {
   )
   proxy.set('slow')
   await until(
-    () => told().length,
+    () => notifications().length,
     count => count > 0,
     BOUND,
   )
-  t.match(told(), [{ level: 40 }])
+  t.match(notifications(), [{ level: 40 }])
 })
 
 t.test('repeatedly late invalidations are logged once a minute', async t => {
   const clock = manualClock()
-  const told: string[] = []
-  const tell = (message: string) => void told.push(message)
+  const notifications: string[] = []
+  const log = (message: string) => void notifications.push(message)
   const passed: unknown[] = []
   const listener = { userChanged: () => undefined, anyoneChanged: () => undefined }
   const { late, listening } = withWarnings(
     { ...listener, late: isLate => passed.push(isLate), listening: is => passed.push({ is }) },
-    { error: tell, warn: tell, info: tell },
+    { error: log, warn: log, info: log },
     clock.now,
   )
   for (const isLate of [true, false, true, false]) late(isLate)
-  t.match(told, [/heard of late/])
+  t.match(notifications, [/heard of late/])
   clock.advance(60_000)
   late(true)
   for (const isListening of [false, false, true, false]) listening(isListening)
-  t.match(told, [/heard of late/, /heard of late/, /not heard of/, /not heard of/])
+  t.match(notifications, [/heard of late/, /heard of late/, /not heard of/, /not heard of/])
   t.strictSame(passed, [true, false, true, false, true, ...[false, false, true, false].map(is => ({ is }))])
 })
 
@@ -149,28 +152,28 @@ t.test('a slow network makes invalidations late, never lost, and none is missed'
   const proxy = await createProxy(t, direct)
   const storage = await openPostgresStorage(proxy.url, 2)
   t.teardown(() => storage.close())
-  const told: unknown[] = []
+  const notifications: unknown[] = []
   storage.onChange({
-    userChanged: id => told.push(id),
+    userChanged: id => notifications.push(id),
     anyoneChanged: () => undefined,
-    listening: isListening => told.push({ isListening }),
-    late: isLate => told.push({ isLate }),
+    listening: isListening => notifications.push({ isListening }),
+    late: isLate => notifications.push({ isLate }),
   })
   const hasReceived = (count: number) =>
     until(
-      () => told.length,
+      () => notifications.length,
       length => length >= count,
       BOUND,
     )
   await hasReceived(1)
   proxy.set('slow')
   await hasReceived(2)
-  // Longer than a connection is silent until it counts as lost.
+  // Longer than the silence after which a connection counts as lost.
   await sleep(7_000)
   await query(direct, `SELECT pg_notify('${CHANNEL}', 'ada')`)
   proxy.set('none')
   await hasReceived(4)
-  t.strictSame(told, [{ isListening: true }, { isLate: true }, 'ada', { isLate: false }])
+  t.strictSame(notifications, [{ isListening: true }, { isLate: true }, 'ada', { isLate: false }])
 })
 
 t.test('a sign-up whose database response was lost is 503; repeated, it has one definite result', async t => {
@@ -180,8 +183,8 @@ t.test('a sign-up whose database response was lost is 503; repeated, it has one 
   const again = async () => app.inject({ method: 'POST', url: '/account/sign-up', payload })
   const first = again()
   while (hashing.begun.length === 0) await sleep(10)
-  // Nothing but the writing is left: it arrives, and is answered in vain.
-  proxy.set('no answers')
+  // Only the write remains: it arrives, but its response is lost.
+  proxy.set('no responses')
   hashing.release()
   isUnavailable(t, await first, 'it is not known what became of it')
   const rows = await query(

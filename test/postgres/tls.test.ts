@@ -1,4 +1,4 @@
-/** Connections to PostgreSQL over TLS, as docs/operations.md says of `sslmode`: with a real server, its own authority and certificate. */
+/** TLS to PostgreSQL, as `sslmode` is documented: a real server, with its own authority and certificate. */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, chownSync, writeFileSync } from 'node:fs'
@@ -14,10 +14,10 @@ t.jobs = 3
 
 const skip = spawnSync('openssl', ['version']).status === 0 ? false : 'needs openssl'
 
-/** As scripts/postgres-server.ts runs it where the test is root. */
+/** The user that scripts/postgres-server.ts runs it as if the test is root. */
 const UNKNOWN_ID = 65_534
 
-/** An authority, and a key and a certificate that it has signed for `host`. */
+/** An authority, and a key and certificate that it signed for `host`. */
 const certificates = (folder: string, host: string) => {
   chmodSync(folder, 0o755)
   const file = (name: string): string => join(folder, name)

@@ -1,4 +1,4 @@
-/** One machine, several processes on one PostgreSQL (`WORKERS`, DESIGN §7). */
+/** `WORKERS`: several processes of one machine on one PostgreSQL (DESIGN §7). */
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, constants, openSync, readFileSync } from 'node:fs'
@@ -17,7 +17,7 @@ const DEADLINE = 20_000
 
 const comesTrue = (condition: () => boolean): Promise<boolean> => until(condition, Boolean, DEADLINE)
 
-/** The processes that have said that they listen, in the order in which they did. */
+/** The processes that logged that they listen, in order. */
 const workersOf = (server: Running): number[] =>
   server
     .output()
@@ -39,7 +39,7 @@ const statusOf = (server: Running, path: string): Promise<number> =>
     () => 0,
   )
 
-/** The port that the system chooses is shared by Node, a given one by the kernel. */
+/** Node shares a port that the system chooses, the kernel a given one. */
 const start = async (t: Test, port: string): Promise<Running> =>
   startServer(t, { env: { WORKERS: '2', PORT: port, DATABASE_URL: await createDatabase(t) } })
 
@@ -55,16 +55,16 @@ for (const chosenBy of ['the system', 'us']) {
     t.ok(isAlive(other), 'the other one goes on')
     t.match(server.output(), 'a worker ended, another takes its place')
     t.equal(await server.stop('SIGTERM'), 0)
-    t.notOk(workersOf(server).some(isAlive), 'nobody is left')
+    t.notOk(workersOf(server).some(isAlive), 'no worker is left')
     t.equal(server.output().match(/"stopped"/g)?.length, 2, 'both have drained')
   })
 }
 
 t.test('a stop reaches a worker that is still starting', async t => {
-  // It listens with the first of the two.
+  // It listens as soon as the first of the two does.
   const server = await start(t, '0')
   t.equal(await server.stop('SIGTERM'), 0)
-  t.notOk(workersOf(server).some(isAlive), 'nobody is left')
+  t.notOk(workersOf(server).some(isAlive), 'no worker is left')
 })
 
 t.test('workers end with the first process', async t => {
@@ -93,16 +93,16 @@ t.test('workers that cannot start end the first process, which logs each reason 
   t.notMatch(output, 'canary')
 })
 
-/** Descriptors to which nothing can be written, closed with the test. */
+/** File descriptors that cannot be written, closed with the test. */
 const UNWRITABLE: Record<string, (t: Test) => number> = {
   'a full disk': () => openSync('/dev/full', constants.O_WRONLY),
-  'a pipe that nobody reads': t => {
+  'an unread pipe': t => {
     const path = join(temporaryFolder(t), 'log')
     execFileSync('mkfifo', [path])
-    // For both, so that neither waits for the other.
+    // Opened for reading and writing, so that neither end waits for the other.
     return openSync(path, constants.O_RDWR)
   },
-  'a pipe whose reader has gone': t => {
+  'a closed pipe': t => {
     const path = join(temporaryFolder(t), 'log')
     execFileSync('mkfifo', [path])
     const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
@@ -124,13 +124,13 @@ for (const [title, open] of Object.entries(UNWRITABLE))
     const [lost = 0] = workers()
     process.kill(lost, 'SIGKILL')
     t.ok(await comesTrue(() => workers().length === 2 && !workers().includes(lost)), 'one is replaced')
-    // The one that was lost may have been the only one that listened.
-    const answered = await until(
+    // The lost worker may have been the only one that listened.
+    const responded = await until(
       () => pipelined(server.port, '/health', 500).catch(() => 0),
       count => count > 0,
       DEADLINE,
     )
-    t.equal(answered, 500, 'and they are served')
+    t.equal(responded, 500, 'and they are served')
     for (let connection = 0; connection < 3; connection += 1)
       t.equal(await pipelined(server.port, '/health', 500), 500)
     t.equal(await server.stop('SIGTERM'), 0)

@@ -1,4 +1,7 @@
-/** The database file and its disk, under a real process: what was acknowledged is in the file that a restart opens (NEXT §8). */
+/**
+ * Faults of the database file and its disk, with a real process: acknowledged writes are in the file that a restart opens
+ * (NEXT §8).
+ */
 import { copyFileSync, mkdirSync, renameSync, rmSync, unlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -24,7 +27,7 @@ const signedUp = async (t: Test) => {
   return { databaseFile, server, profiles }
 }
 
-/** Changes until so many are acknowledged, and goes on. */
+/** Makes changes until so many are acknowledged, and continues. */
 const change = async (server: Running, profiles: Parameters<typeof startChanges>[1], count: number) => {
   const changes = startChanges(server.url, profiles)
   await until(
@@ -90,7 +93,7 @@ t.test(
     copyFileSync(databaseFile, backUp)
     const before = profiles.map(profile => ({ ...profile, pending: [] }))
 
-    // A stop brings the changes from the log into the database: the back-up is an older state.
+    // A stop checkpoints the log into the database: the back-up is an older state.
     const first = await startServer(t, { databaseFile })
     await (await change(first, profiles, 50)).stop()
     await first.stop('SIGTERM')
@@ -145,7 +148,7 @@ t.test(
       DEADLINE,
     )
     await changes.stop()
-    // Also when nobody writes any more: it tries by itself.
+    // Without further requests: the service retries by itself.
     for (let look = 0; look < 30; look += 1) {
       t.equal(await statusOf(server, '/ready'), 503)
       await new Promise(resolve => setTimeout(resolve, 100))

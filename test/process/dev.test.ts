@@ -1,4 +1,4 @@
-/** `npm run dev` as it runs in an editor's hands: every change of the code is a restart. */
+/** `npm run dev`: every change of the code restarts the service. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
@@ -9,12 +9,12 @@ import { ADMIN_KEY, JWT_SECRET } from '../support/build.ts'
 import { projectTree } from '../support/project-copy.ts'
 import { until } from '../support/until.ts'
 
-/** Milliseconds until a start that does not happen counts as failed. */
+/** Milliseconds until a missing start counts as failed. */
 const LIMIT = 30_000
 
 const startDev = (t: Test, folder: string) => {
   const bin = join(import.meta.dirname, '..', '..', 'node_modules', '.bin')
-  // A group of its own, which a shell and the service are in.
+  // A process group with the shell and the service.
   const child = spawn('sh', ['-c', packageJson.scripts.dev], {
     cwd: folder,
     detached: true,
@@ -50,10 +50,10 @@ const startDev = (t: Test, folder: string) => {
   return {
     output: () => output,
     starts,
-    /** Whether it starts more often than so many times. */
+    /** Whether it starts more than so many times. */
     startsAfter: async (times: number): Promise<boolean> =>
       (await until(starts, count => count > times, LIMIT)) > times,
-    /** @returns whether anything of it is left. */
+    /** @returns whether any process is left. */
     async stop(): Promise<boolean> {
       kill('SIGTERM')
       await exited
@@ -66,7 +66,7 @@ const startDev = (t: Test, folder: string) => {
   }
 }
 
-/** As editors save: another file, which takes the place of the first. */
+/** Saves like an editor: a new file replaces the old one. */
 const replace = (file: string, text: string): void => {
   writeFileSync(`${file}.new`, text)
   renameSync(`${file}.new`, file)

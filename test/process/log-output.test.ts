@@ -1,4 +1,4 @@
-/** Standard output that is full, closed or not read: requests are served, and the process stops in the usual time. */
+/** Standard output is full, closed or unread: requests are served, and the process stops in the usual time. */
 import { execFileSync } from 'node:child_process'
 import { closeSync, constants, openSync } from 'node:fs'
 import { Socket } from 'node:net'
@@ -16,7 +16,7 @@ const DEADLINE = 15_000
 /** Milliseconds in which a process without requests in flight stops, on a slow machine too. */
 const STOP_LIMIT = 8_000
 
-/** Two lines a request. */
+/** Two lines per request. */
 const LOGGED = { env: { LOG_REQUESTS: 'on' } }
 
 const fifo = (t: Test): string => {
@@ -25,7 +25,7 @@ const fifo = (t: Test): string => {
   return path
 }
 
-/** A file descriptor that is closed with the test, unless it was before. */
+/** A file descriptor that is closed with the test, unless it was closed before. */
 const opened = (t: Test, path: string, flags: number): { fd: number; close(): void } => {
   const fd = openSync(path, flags)
   let isOpen = true
@@ -37,13 +37,13 @@ const opened = (t: Test, path: string, flags: number): { fd: number; close(): vo
   return { fd, close }
 }
 
-/** Both ends of a pipe, neither of which waits for the other to be opened. */
+/** Both ends of a pipe, opened without waiting for each other. */
 const pipe = (t: Test, path = fifo(t)) => {
   const reader = opened(t, path, constants.O_RDONLY | constants.O_NONBLOCK)
   return { reader, writer: opened(t, path, constants.O_WRONLY) }
 }
 
-/** Reads all there is and will be. @returns the lines so far. */
+/** Reads until the end. @returns the lines so far. */
 const reading = (t: Test, path: string): (() => string[]) => {
   const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
   const socket = new Socket({ fd, readable: true, writable: false })
@@ -85,7 +85,7 @@ t.test('the service runs with standard output and error on a full disk', async t
 
 t.test('the service runs with an unread pipe', async t => {
   const { writer } = pipe(t)
-  // More lines than the pipe and the memory for them hold.
+  // More lines than the pipe and the buffer hold.
   await servesAndStops(t, await startWithOutput(t, [writer.fd], LOGGED), 15_000)
 })
 
@@ -125,7 +125,7 @@ t.test('when a pipe is read again, every line is written or counted, and none is
   const counts = parsed(all).filter(({ dropped }) => dropped !== undefined)
   t.match(counts, [{ level: 40, msg: /dropped/ }], 'one line at the level warn has the number')
   const isOfRequest = ({ msg }: Line) => msg === 'incoming request' || msg === 'request completed'
-  // And those of the requests that waited for the service to be ready.
+  // And those of the requests that waited until the service was ready.
   const isWhole = (found: string[]) =>
     parsed(found).filter(isOfRequest).length + droppedIn(parsed(found)) >= 2 * requests
   t.ok(isWhole(await until(lines, isWhole, DEADLINE)), 'those that are not there were counted')

@@ -19,7 +19,7 @@ t.test('a user disabled in one process is rejected by the other within a second 
   const first = await startServer(t, { databaseFile })
   const second = await startServer(t, { databaseFile })
   const { id, token } = await remoteSignUp(first, EMAIL)
-  t.equal(await remoteAccountStatus(first, token), 200, 'remembered by the first')
+  t.equal(await remoteAccountStatus(first, token), 200, 'cached by the first')
   t.equal(await remoteAccountStatus(second, token), 200, 'known to the second')
   const asAdmin = { 'x-admin-key': ADMIN_KEY }
   const change = (server: Running, fields: object) =>

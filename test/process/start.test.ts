@@ -1,4 +1,4 @@
-/** The service as a process: how it starts, and what it refuses to start with (DESIGN §5, §8). */
+/** Start of the service, and errors that prevent it (DESIGN §5, §8). */
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs'
@@ -33,7 +33,7 @@ const signUp = async (server: Running): Promise<string> => (await remoteSignUp(s
 
 const signIn = async (server: Running): Promise<string> => {
   const response = await remoteSignIn(server, EMAIL)
-  if (!response.ok) throw new Error(`sign-in answered ${response.status}: ${await response.text()}`)
+  if (!response.ok) throw new Error(`sign-in returned ${response.status}: ${await response.text()}`)
   const { accessToken } = (await response.json()) as { accessToken: string }
   return accessToken
 }
@@ -42,7 +42,7 @@ const adminStatus = async ({ url }: Running, key: string): Promise<number> =>
   (await fetch(`${url}/admin/users`, { headers: { 'x-admin-key': key } })).status
 
 t.test('every configuration error is listed at once, and nothing starts (DESIGN §8)', async t => {
-  const faults = {
+  const invalid = {
     PORT: 'nonsense',
     DATABASE_URL: 'mysql://root:canary-database-password@localhost/x',
     ADMIN_KEY: 'canary-key',
@@ -58,9 +58,9 @@ t.test('every configuration error is listed at once, and nothing starts (DESIGN 
     SESSION_IDLE: '-1',
     PASSWORD_MIN_LENGTH: 'zero',
   }
-  const { code, output } = await runToEnd(faults)
+  const { code, output } = await runToEnd(invalid)
   t.equal(code, 1)
-  for (const name of Object.keys(faults)) t.match(output, new RegExp(`\\b${name}\\b`), name)
+  for (const name of Object.keys(invalid)) t.match(output, new RegExp(`\\b${name}\\b`), name)
   t.notMatch(output, /canary/, 'the values of secrets are not printed')
   t.notMatch(output, /listening/, 'nothing listens')
   t.notMatch(output, /\n\s+at /, 'a message, not a stack trace')
@@ -191,7 +191,7 @@ t.test('JWT_SECRET is rotated with JWT_SECRET_PREVIOUS (DESIGN §5)', async t =>
   t.equal(await remoteAccountStatus(server, fresh), 200)
 })
 
-/** A `node` of an earlier version than the service needs, outside of the project. */
+/** A `node` of an older version than the service needs, outside of the project. */
 const findOldNode = (): string | undefined =>
   ['/usr/bin', ...(process.env.PATH ?? '').split(delimiter)]
     .filter(folder => folder !== '' && !folder.includes('node_modules'))

@@ -1,4 +1,4 @@
-/** How the process stops: it drains, answers what it has taken, and loses nothing (DESIGN §3, §6). */
+/** Graceful shutdown: the process drains, completes accepted requests, and loses nothing (DESIGN §3, §6). */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
@@ -25,7 +25,7 @@ const get = async (server: Running, path: string) => {
   return { statusCode: status, headers, body }
 }
 
-/** Starts a sign-up and keeps back the end of its body; `finish` sends it. @returns the whole answer. */
+/** Starts a sign-up and holds back the end of its body; `finish` sends it. @returns the complete response. */
 const halfSignUp = async (port: number, email: string) => {
   const socket: Socket = connect(port, '127.0.0.1')
   let response = ''
@@ -36,7 +36,7 @@ const halfSignUp = async (port: number, email: string) => {
   await once(socket, 'connect')
   const body = JSON.stringify({ email, password: PASSWORD })
   const head = `POST /account/sign-up HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${body.length}`
-  // 100 Continue tells that the service has taken the request.
+  // 100 Continue shows that the service has accepted the request.
   socket.write(`${head}\r\nExpect: 100-continue\r\n\r\n${body.slice(0, 10)}`)
   while (!response.includes('100 Continue')) await once(socket, 'data')
   response = ''
@@ -74,7 +74,7 @@ t.test('SIGTERM drains: not ready, still serving, nothing cut off (DESIGN §3, �
   t.equal(health.statusCode, 200, 'GET /health: the process lives')
   t.equal(health.headers.connection, 'close')
   const rejected = await get(server, '/account')
-  globalErrorOf(t, rejected, 401, 'other routes answer as ever')
+  globalErrorOf(t, rejected, 401, 'other routes respond as usual')
   t.equal(rejected.headers.connection, 'close')
 
   let kept = ''
@@ -86,12 +86,12 @@ t.test('SIGTERM drains: not ready, still serving, nothing cut off (DESIGN §3, �
   t.match(
     parseResponse(kept),
     { status: 200, headers: { connection: 'close' } },
-    'a kept connection is answered',
+    'a kept connection gets a response',
   )
 
   const statuses = (await Promise.all(burst)).map(response => response.status)
-  t.strictSame(statuses, [200, 200, 200, 200, 200, 200], 'hashes that were under way')
-  t.equal(parseResponse(await inFlight.finish()).status, 201, 'a body that was under way')
+  t.strictSame(statuses, [200, 200, 200, 200, 200, 200], 'hashes in progress')
+  t.equal(parseResponse(await inFlight.finish()).status, 201, 'a body in progress')
   t.equal(await stopped, 0, 'exit code')
 })
 
@@ -143,7 +143,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const)
 t.test('an unread log does not delay the stop (DESIGN §8)', async t => {
   const server = await startServer(t, { env: { LOG_REQUESTS: 'on' } })
   server.process.stdout?.pause()
-  // More than a pipe and the reader's buffer hold: two lines a request.
+  // More than a pipe and the reader's buffer hold: two lines per request.
   for (let round = 0; round < 40; round += 1) {
     const responses = await Promise.all(
       Array.from({ length: 100 }, () =>

@@ -1,5 +1,7 @@
-/** Two things at once on one account (DESIGN §9, "Must be shown"): 100 rounds each, also on two instances of one database. */
-import { setImmediate } from 'node:timers/promises'
+/**
+ * Two concurrent changes of one account (DESIGN §9, "Must be shown"): 100 rounds each, also on two instances of one
+ * database.
+ */
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
 import type { PasswordHasher } from '../../src/passwords/hasher.ts'
@@ -19,27 +21,14 @@ import { onEveryEngine } from '../support/engines.ts'
 import { errorsOf } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { mailbox } from '../support/mailbox.ts'
+import { race, rounds } from '../support/races.ts'
 
-const ROUNDS = 100
-const rounds = Array.from({ length: ROUNDS }, (_, round) => round)
-
-/** What stands behind a hash that was made anew of the same password. */
+/** The state after the same password was rehashed. */
 const ANEW = ' anew'
 
 const hashing: PasswordHasher = {
   ...quickHashing,
   verify: (password, encoded) => quickHashing.verify(password, encoded?.replace(ANEW, '') ?? null),
-}
-
-type Start = () => Promise<LightMyRequestResponse>
-
-/** Both at once, now one first, now the other, and the second a few turns of the event loop later. */
-const race = async (round: number, one: Start, two: Start) => {
-  const later = async (start: Start) => {
-    for (let turns = (round >> 2) % 8; turns > 0; turns -= 1) await setImmediate()
-    return start()
-  }
-  return Promise.all(round % 2 === 0 ? [one(), later(two)] : [later(one), two()])
 }
 
 await onEveryEngine(t, async (t, { build, newDatabase }) => {
@@ -48,7 +37,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
   const app = await build(t, options)
   const second = await build(t, options)
   const mails = mailbox(app)
-  /** In half of the rounds the rival is another instance. */
+  /** In half of the rounds the rival runs on another instance. */
   const rival = (round: number): FastifyInstance => (round % 4 < 2 ? app : second)
 
   const listed = async (email: string) =>
@@ -61,7 +50,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
   t.test('of two resets with one token one succeeds, and only its session is valid', async t => {
     const users = await Promise.all(rounds.map(() => signUp(app)))
     await Promise.all(users.map(({ email }) => forgot(app, email)))
-    const faults: string[] = []
+    const errors: string[] = []
     const wins = [0, 0]
     for (const [round, user] of users.entries()) {
       const token = await mails.token(user.email, 'passwordReset')
@@ -72,28 +61,28 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
       const winner = responses.findIndex(({ statusCode }) => statusCode === 200)
       const loser = responses[1 - winner]
       if (loser === undefined || winner === -1 || loser.statusCode !== 400) {
-        faults.push(tally(responses))
+        errors.push(tally(responses))
         continue
       }
       wins[winner] = (wins[winner] ?? 0) + 1
-      if (Object.keys(errorsOf(t, loser, 400)).join() !== 'token') faults.push(loser.body)
+      if (Object.keys(errorsOf(t, loser, 400)).join() !== 'token') errors.push(loser.body)
       const at = apps[winner] ?? app
       const { accessToken } = responses[winner]?.json() ?? {}
       const sessions = (await call(at, 'GET', '/account/sessions', undefined, bearer(accessToken))).json()
-      if (sessions.results?.length !== 1) faults.push(`${sessions.results?.length} sessions`)
-      if ((await accountStatus(at, user.token)) !== 401) faults.push('the session before it')
+      if (sessions.results?.length !== 1) errors.push(`${sessions.results?.length} sessions`)
+      if ((await accountStatus(at, user.token)) !== 401) errors.push('the session before it')
       const statuses = []
       for (const password of [passwords[winner], passwords[1 - winner], PASSWORD])
         statuses.push((await signIn(app, user.email, password)).statusCode)
-      if (statuses.join() !== '200,401,401') faults.push(`passwords ${statuses}`)
+      if (statuses.join() !== '200,401,401') errors.push(`passwords ${statuses}`)
     }
-    t.strictSame(faults, [])
+    t.strictSame(errors, [])
     t.comment(`wins: ${wins}`)
   })
 
   t.test('deletion concurrent with a change is never a 5xx, and the account is gone', async t => {
     const users = await Promise.all(rounds.map(() => signUp(app)))
-    const faults: string[] = []
+    const errors: string[] = []
     const seen = new Map<string, number>()
     for (const [round, user] of users.entries()) {
       const change = () =>
@@ -101,12 +90,12 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
       const responses = await race(round, () => remove(app, user.token, { password: PASSWORD }), change)
       seen.set(tally(responses), (seen.get(tally(responses)) ?? 0) + 1)
       const [{ statusCode: removed }, { statusCode: changed }] = responses
-      if (removed !== 204 || ![200, 401, 404].includes(changed)) faults.push(tally(responses))
-      if ((await accountStatus(app, user.token)) !== 401) faults.push('a session')
-      if ((await listed(user.email)).length !== 0) faults.push('a user')
-      if ((await signIn(second, user.email)).statusCode !== 401) faults.push('a sign-in')
+      if (removed !== 204 || ![200, 401, 404].includes(changed)) errors.push(tally(responses))
+      if ((await accountStatus(app, user.token)) !== 401) errors.push('a session')
+      if ((await listed(user.email)).length !== 0) errors.push('a user')
+      if ((await signIn(second, user.email)).statusCode !== 401) errors.push('a sign-in')
     }
-    t.strictSame(faults, [])
+    t.strictSame(errors, [])
     t.comment(Object.fromEntries(seen))
   })
 
@@ -116,7 +105,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     await Promise.all(
       users.map(({ token }, round) => changeEmail(app, token, { email: wanted[round], password: PASSWORD })),
     )
-    const faults: string[] = []
+    const errors: string[] = []
     const seen = new Map<string, number>()
     for (const [round, user] of users.entries()) {
       const email = wanted[round] ?? ''
@@ -130,24 +119,24 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
       seen.set(tally(responses), (seen.get(tally(responses)) ?? 0) + 1)
       const [confirmed, signedUp] = responses
       if (!['200 409', '409 201'].includes(tally(responses))) {
-        faults.push(tally(responses))
+        errors.push(tally(responses))
         continue
       }
       const owner = confirmed.statusCode === 200 ? user.id : signedUp.json().user.id
       const users = await listed(email)
-      if (users.length !== 1 || users[0].id !== owner) faults.push(`${users.length} have it`)
+      if (users.length !== 1 || users[0].id !== owner) errors.push(`${users.length} have it`)
       const own = (await accountOf(app, user.token)).email
-      if (confirmed.statusCode === 409 && own !== user.email) faults.push(`the loser has ${own}`)
+      if (confirmed.statusCode === 409 && own !== user.email) errors.push(`the loser has ${own}`)
       const loser = confirmed.statusCode === 200 ? signedUp : confirmed
-      if (Object.keys(errorsOf(t, loser, 409)).join() !== 'email') faults.push(loser.body)
+      if (Object.keys(errorsOf(t, loser, 409)).join() !== 'email') errors.push(loser.body)
     }
-    t.strictSame(faults, [])
+    t.strictSame(errors, [])
     t.comment(Object.fromEntries(seen))
   })
 
   t.test("verification concurrent with an admin's e-mail change never verifies the wrong e-mail", async t => {
     const users = await Promise.all(rounds.map(() => signUp(app)))
-    const faults: string[] = []
+    const errors: string[] = []
     const seen = new Map<string, number>()
     for (const [round, user] of users.entries()) {
       const token = await mails.token(user.email, 'verification')
@@ -158,16 +147,16 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
         () => updateUser(rival(round), user.id, { email }),
       )
       seen.set(tally(responses), (seen.get(tally(responses)) ?? 0) + 1)
-      if (!['200 200', '400 200'].includes(tally(responses))) faults.push(tally(responses))
+      if (!['200 200', '400 200'].includes(tally(responses))) errors.push(tally(responses))
       const [{ emailVerified, id }] = await listed(email)
       if (id !== user.id || emailVerified)
-        faults.push(`${tally(responses)}: the other address counts as verified`)
+        errors.push(`${tally(responses)}: the other address counts as verified`)
     }
-    t.strictSame(faults, [])
+    t.strictSame(errors, [])
     t.comment(Object.fromEntries(seen))
   })
 
-  /** What needs the password, with the status that it has while nothing ends the session. */
+  /** Requests that need the password, with their status while the session is valid. */
   const CONFIRMED: Record<string, [number, (user: SignedUp) => Promise<LightMyRequestResponse>]> = {
     'PUT /account/password': [
       200,
@@ -189,7 +178,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
 
   for (const [name, [status, run]] of Object.entries(CONFIRMED)) {
     t.test(`${name} concurrent with an admin's e-mail change, which ends no session`, async t => {
-      const faults: string[] = []
+      const errors: string[] = []
       for (const round of rounds) {
         const user = await signUp(app)
         const responses = await race(
@@ -197,13 +186,13 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
           () => run(user),
           () => updateUser(rival(round), user.id, { email: freshEmail('other') }),
         )
-        if (responses[0].statusCode !== status) faults.push(`${tally(responses)} ${responses[0].body}`)
+        if (responses[0].statusCode !== status) errors.push(`${tally(responses)} ${responses[0].body}`)
       }
-      t.strictSame(faults, [])
+      t.strictSame(errors, [])
     })
 
     t.test(`${name} concurrent with a sign-in that rehashes the same password`, async t => {
-      const faults: string[] = []
+      const errors: string[] = []
       const { users, accounts } = app.services.storage
       for (const round of rounds) {
         const user = await signUp(app)
@@ -213,9 +202,9 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
           return signIn(rival(round), freshEmail('nobody'))
         }
         const [response] = await race(round, () => run(user), rehash)
-        if (response.statusCode !== status) faults.push(`${response.statusCode} ${response.body}`)
+        if (response.statusCode !== status) errors.push(`${response.statusCode} ${response.body}`)
       }
-      t.strictSame(faults, [])
+      t.strictSame(errors, [])
     })
   }
 

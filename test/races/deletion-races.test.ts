@@ -1,8 +1,7 @@
 /**
- * A deletion or a disabling against everything else that can be done to the account: 100 rounds each, also on two instances
- * of one database. The status says what happened, and no event of a user is newer than the user's deletion.
+ * Deletion or disabling concurrent with every other action on the account: 100 rounds each, also on two instances of one
+ * database. The status names the cause, and no event of a user is newer than the user's deletion.
  */
-import { setImmediate } from 'node:timers/promises'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
 import { type EmailTokenPurpose, newEmailToken } from '../../src/accounts/email-token.ts'
@@ -22,20 +21,18 @@ import {
 } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
+import { race, rounds } from '../support/races.ts'
 
-const ROUNDS = 100
-const rounds = Array.from({ length: ROUNDS }, (_, round) => round)
-
-/** Rounds that are under way at once, each with a user of its own. */
+/** Concurrent rounds, each with its own user. */
 const AT_ONCE = 5
 
 type PendingResponse = Promise<LightMyRequestResponse>
 
 interface Rival {
-  /** Statuses that an action may have beside a deletion, and beside a disabling. */
+  /** Statuses that an action may have beside a deletion, and beside disabling. */
   readonly deletion: readonly number[]
   readonly disabling: readonly number[]
-  /** What the user is mailed before the race. */
+  /** The mail that the user gets before the race. */
   readonly token?: EmailTokenPurpose
   run(app: FastifyInstance, user: SignedUp, round: number, token: string): PendingResponse
 }
@@ -123,15 +120,6 @@ const RIVALS: Record<string, Rival> = {
   },
 }
 
-/** Both at once, now one first, now the other, and the second a few turns of the event loop later. */
-const race = async (round: number, one: () => PendingResponse, two: () => PendingResponse) => {
-  const later = async (start: () => PendingResponse) => {
-    for (let turns = (round >> 2) % 8; turns > 0; turns -= 1) await setImmediate()
-    return start()
-  }
-  return Promise.all(round % 2 === 0 ? [one(), later(two)] : [later(one), two()])
-}
-
 await onEveryEngine(t, async (t, { build, newDatabase }) => {
   const DATABASE_URL = await newDatabase(t)
   const options = { hashing: quickHashing, env: { DATABASE_URL, MAIL_URL: 'off' } }
@@ -151,7 +139,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     return { user, token }
   }
 
-  /** @returns what is wrong. */
+  /** @returns the errors. */
   const play = async (rival: Rival, round: number, deletes: boolean, seen: Map<string, number>) => {
     const { user, token } = await prepare(rival)
     const end = () =>
@@ -162,33 +150,33 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     const [ended, other] = await race(round, end, () => rival.run(at, user, round, token))
     const outcome = `${ended.statusCode} ${other.statusCode}`
     seen.set(outcome, (seen.get(outcome) ?? 0) + 1)
-    const faults: string[] = []
+    const errors: string[] = []
     const isAllowed = (deletes ? rival.deletion : rival.disabling).includes(other.statusCode)
     // The user's own deletion may come first.
     const hasEnded = ended.statusCode === (deletes ? 204 : 200) || ended.statusCode === 404
-    if (!isAllowed || !hasEnded) faults.push(`${outcome} ${other.body}`)
+    if (!isAllowed || !hasEnded) errors.push(`${outcome} ${other.body}`)
     const { accessToken } = other.body === '' ? {} : other.json()
     for (const issued of [user.token, accessToken].filter(Boolean))
-      if ((await accountStatus(app, issued)) !== 401) faults.push('a token is good')
+      if ((await accountStatus(app, issued)) !== 401) errors.push('a token is good')
     const events = await allEvents(app, { userId: user.id })
     const deletion = events.findIndex(({ type }) => type === 'user.deleted')
-    if (deletion > 0) faults.push(`newer than user.deleted: ${events[0]?.type}`)
-    if (deletes && deletion === -1) faults.push('no user.deleted')
+    if (deletion > 0) errors.push(`newer than user.deleted: ${events[0]?.type}`)
+    if (deletes && deletion === -1) errors.push('no user.deleted')
     if (deletion !== -1 && events.some(({ ip, actor }) => ip !== null && actor.type !== 'adminKey'))
-      faults.push('an address is kept')
-    return faults
+      errors.push('an address is kept')
+    return errors
   }
 
   for (const [name, rival] of Object.entries(RIVALS))
     for (const deletes of [true, false])
       t.test(`${name} concurrent with ${deletes ? 'deletion' : 'disabling'}`, async t => {
-        const faults: string[] = []
+        const errors: string[] = []
         const seen = new Map<string, number>()
-        for (let round = 0; round < ROUNDS; round += AT_ONCE) {
+        for (let round = 0; round < rounds.length; round += AT_ONCE) {
           const batch = rounds.slice(round, round + AT_ONCE)
-          faults.push(...(await Promise.all(batch.map(each => play(rival, each, deletes, seen)))).flat())
+          errors.push(...(await Promise.all(batch.map(each => play(rival, each, deletes, seen)))).flat())
         }
-        t.strictSame(faults, [])
+        t.strictSame(errors, [])
         t.comment(Object.fromEntries(seen))
       })
 })

@@ -1,4 +1,4 @@
-/** What counting in memory costs at most (DESIGN §9, rate limits). */
+/** The memory of in-memory counters (DESIGN §9, rate limits). */
 import t from 'tap'
 import { memoryLimiter, rateLimit } from '../../src/storage/rate-limits.ts'
 

@@ -1,4 +1,4 @@
-/** Limits for each address (DESIGN §9, rate limits): counted, told, and over when the answer said so. */
+/** Rate limits per address (DESIGN §9, rate limits): counting, headers, and the end of the window. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'
@@ -11,7 +11,7 @@ import { createProxy } from '../support/tcp-proxy.ts'
 
 const ON = { RATE_LIMIT: 'on' }
 
-/** Seconds. Long enough for a slow machine where a test must not see the end of it, short where it waits for it. */
+/** Window in seconds: long for tests that must not see its end, short for those that wait for it. */
 const LONG = 600
 const SHORT = 3
 
@@ -21,7 +21,7 @@ const limits = (window: number, points: number): RateLimits => ({
   perAddress: { 'sign-up': points, 'sign-in': points, password: 1_000, mail: points },
 })
 
-/** A route of the kind that sends mails, which answers without the store. */
+/** A route with the limit of mails that does not use the store. */
 const withMailRoute = (app: FastifyInstance): void => {
   app.register(async scope => {
     scope.get('/test/mail', { config: { rateLimit: 'mail' } }, async () => ({}))
@@ -42,7 +42,7 @@ const wrongSignIn = (app: FastifyInstance, remoteAddress = '192.0.2.1'): Promise
 const statuses = async (responses: Iterable<Promise<LightMyRequestResponse>>): Promise<number[]> =>
   (await Promise.all(responses)).map(({ statusCode }) => statusCode)
 
-/** What `RateLimit` says is left, and for how many seconds. */
+/** The remaining requests and seconds of `RateLimit`. */
 const leftOf = (name: string, { headers }: LightMyRequestResponse): { r: number; t: number } => {
   const [, r, t] = new RegExp(`^"${name}";r=(\\d+);t=(\\d+)$`).exec(String(headers.ratelimit)) ?? []
   return { r: Number(r), t: Number(t) }
@@ -81,7 +81,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await wrongSignIn(app, '192.0.2.2')).statusCode, 401, 'another address')
     await signUp(app)
     await sleep(seconds * 1_000)
-    t.equal((await wrongSignIn(app)).statusCode, 401, 'after the time that it was told')
+    t.equal((await wrongSignIn(app)).statusCode, 401, 'after Retry-After')
   })
 
   t.test('of concurrent requests exactly the remaining number passes', async t => {

@@ -1,4 +1,4 @@
-/** Passwords that are tried on an account (DESIGN §9, rate limits): ever longer waits, for nobody but those who guess. */
+/** The login throttle (DESIGN §9, rate limits): growing waits for those who guess, and for no one else. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
@@ -13,7 +13,7 @@ import { query } from '../support/postgres.ts'
 const WRONG = 'not the pass phrase'
 const NEW = 'another long pass phrase 8'
 
-/** Two that wait for nothing, and a wait that no test sees the end of. */
+/** Two limits without a wait, and a wait whose end no test sees. */
 const LONG: LoginThrottleLimits = { free: 2, memory: 900, firstWait: 600, longestWait: 900 }
 
 const guessing = (loginThrottle: LoginThrottleLimits) => ({
@@ -50,7 +50,7 @@ const signInWith = (
     payload: { email, password },
   })
 
-/** Guesses until one has to wait. @returns the statuses of the others, and the refusal. */
+/** Guesses until one is throttled. @returns the statuses of the others, and the throttled response. */
 const exhaust = async (guess: () => Promise<LightMyRequestResponse>) => {
   const statuses: number[] = []
   for (;;) {
@@ -156,7 +156,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     const counts = [401, 429].map(
       status => responses.filter(({ statusCode }) => statusCode === status).length,
     )
-    // On SQLite, processes that share a file count each for itself.
+    // On SQLite, processes that share a file count separately.
     t.strictSame(counts, shared ? [3, 97] : [6, 94])
   })
 

@@ -1,7 +1,7 @@
 /**
- * Mixed load whose population stays the same: who signs in signs out, and who signs up removes the account again. Tokens that
- * end so are not shown to the instance that is measured: it would remember each of them until its cache of 100,000 is full,
- * which takes hours, and that is no leak.
+ * Mixed load with a constant population: a client that signs in signs out, and one that signs up deletes the account.
+ * Tokens that end this way are not sent to the measured instance: it would cache each of them until its cache of 100,000 is
+ * full, which takes hours and is no leak.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { bodyOf, type Call, calls } from '../instances/http.ts'
@@ -11,28 +11,28 @@ import { PASSWORD as REVOCABLE_PASSWORD, type Revocable } from '../instances/rev
 import type { Balancer, Connections } from '../instances/rolling-client.ts'
 import type { Random } from '../support/random.ts'
 
-/** Clients, and milliseconds that each rests between two requests. */
+/** Clients, and milliseconds that each waits between two requests. */
 const CLIENTS = 24
 const REST = 8
 
 /** Shares of the requests, in thousandths; the others read an account. A sign-in and a sign-up are two requests each. */
 const SHARES = { list: 25, rename: 45, signIn: 10, signUp: 5 }
 
-/** Milliseconds between two attempts at a call, and until a call that nobody answers counts as failed. */
+/** Milliseconds between two attempts of a call, and until a call without a response counts as failed. */
 const RETRY = 100
 const PATIENCE = 20_000
 
 const PASSWORD = 'a pass phrase for a long soak'
 
 export interface SoakLoad {
-  /** Requests that each instance has answered, by its name. */
-  readonly answered: ReadonlyMap<string, number>
-  /** Calls that were asked again, as the primary was lost or an instance had closed the connection. */
+  /** Responses of each instance, by its name. */
+  readonly responded: ReadonlyMap<string, number>
+  /** Calls that were repeated because the primary was lost or an instance had closed the connection. */
   readonly repeats: () => { readonly unavailable: number; readonly rejected: number }
   stop(): Promise<void>
 }
 
-/** What a client has: connections to all instances, and to those that are restarted. */
+/** The connections of a client: to all instances, and to those that are restarted. */
 interface Client {
   readonly toAll: Connections
   readonly toPair: Connections
@@ -40,8 +40,8 @@ interface Client {
 
 /**
  * @param pair the instances that are not measured.
- * @param users there to be read and renamed, each with a token.
- * @param troubles while the database has no primary: 503 is no failure then, and is asked again.
+ * @param users to read and rename, each with a token.
+ * @param troubles while the database has no primary: 503 is not an error then, and is retried.
  */
 export const startSoakLoad = (
   balancer: Balancer,
@@ -51,7 +51,7 @@ export const startSoakLoad = (
   journal: Journal,
   random: Random,
 ): SoakLoad => {
-  const answered = new Map<string, number>()
+  const responded = new Map<string, number>()
   let unavailable = 0
   let rejected = 0
   let signUps = 0
@@ -60,7 +60,7 @@ export const startSoakLoad = (
 
   const isTroubled = (from: number, to: number): boolean => troubles.some(span => meets(span, from, to))
 
-  /** Asks until there is a definite answer. @returns its body; `null` where it is not as expected. */
+  /** Repeats a request until there is a definite response. @returns its body; `null` where it is not as expected. */
   const persist = async (
     connections: Connections,
     call: Call,
@@ -71,27 +71,27 @@ export const startSoakLoad = (
     for (let attempts = 0; performance.now() < end; attempts += 1) {
       try {
         const [name, response] = await connections.ask(call)
-        answered.set(name, (answered.get(name) ?? 0) + 1)
+        responded.set(name, (responded.get(name) ?? 0) + 1)
         if (response.status === expected) return response.text === '' ? {} : bodyOf(response)
-        // The attempt before may have happened, though nobody was told.
+        // The previous attempt may have succeeded without a response.
         if (attempts > 0 && response.status === repeated) return null
         if (response.status !== 503 || !isTroubled(response.sentAt, response.respondedAt)) {
-          journal.fault(name, call, `${response.status} ${response.text}`)
+          journal.failure(name, call, `${response.status} ${response.text}`)
           return null
         }
         unavailable += 1
       } catch (error) {
         const { message, sent } = asLost(error)
-        // Refused: nobody has seen it, so another instance is asked. All others are failures: nobody was killed.
+        // Refused connection: no instance received it, so another one is tried. All others are errors, since none was killed.
         if (sent) {
-          journal.fault('?', call, `sent and not answered: ${message}`)
+          journal.failure('?', call, `sent without a response: ${message}`)
           return null
         }
         rejected += 1
       }
       await sleep(RETRY)
     }
-    journal.fault('?', call, `no definite answer within ${PATIENCE} ms`)
+    journal.failure('?', call, `no definite response within ${PATIENCE} ms`)
     return null
   }
 
@@ -137,7 +137,7 @@ export const startSoakLoad = (
   const clients = Array.from({ length: CLIENTS }, work)
 
   return {
-    answered,
+    responded,
     repeats: () => ({ unavailable, rejected }),
     async stop() {
       running = false

@@ -1,9 +1,9 @@
 /**
  * Mixed load for a long time on three instances on a replicated PostgreSQL: two of them are restarted in turn every minute,
- * and the primary is lost in the middle. No request fails, and no memory is lost.
+ * and the primary is lost in the middle. No request fails, and no memory leaks.
  *
- * A restart empties the heap, so that of the third instance is measured, which is never restarted and has the same load. Its
- * heap is small, so that its caches, whose capacity follows from the heap's limit, are full before the measuring begins.
+ * A restart empties the heap. So the heap of the third instance is measured, which is never restarted and has the same load.
+ * Its heap is small, so that its caches, whose capacity follows the heap limit, are full before measuring begins.
  *
  * `npm run test:soak -- --minutes 20 --seed 1`
  */
@@ -25,13 +25,13 @@ const MINUTE = 60_000
 
 const USERS = 300
 
-/** Milliseconds between two looks at the heap, and the part of them, until all is warm, that is left out. */
+/** Milliseconds between two samples of the heap, and the fraction of samples that is skipped as warm-up. */
 const LOOK = 5_000
 const WARMING = 1 / 3
 
 /**
- * MiB that each million requests may leave behind; judged from so many requests on: over fewer, code that V8 compiles late
- * is most of it.
+ * MiB that each million requests may leak, and the number of requests from which on that is checked: with fewer, most of it
+ * is code that V8 compiles late.
  */
 const LEAK = { limit: 1, requests: 250_000 }
 
@@ -39,7 +39,7 @@ const MIB = 1_048_576
 
 const SMALL_HEAP = { NODE_OPTIONS: '--max-old-space-size=64' }
 
-/** Milliseconds: until a started instance has to be used again; and after a promotion until the service is back. */
+/** Milliseconds until a started instance must be used again; and after a promotion until the service has recovered. */
 const USED_AGAIN = 10_000
 const RESTORED = 5_000
 
@@ -56,7 +56,7 @@ const cleanUp = async (): Promise<void> => {
 }
 const context: Context = { teardown: cleanup => void cleanups.push(cleanup) }
 
-/** Whatever happens, no process and no file stays. */
+/** Ends processes and removes files, also after an error. */
 const abandon = (reason: unknown): void => {
   print(`\nabandoned: ${reason instanceof Error ? reason.stack : reason}`)
   void cleanUp().finally(() => process.exit(1))
@@ -89,12 +89,12 @@ const soak = async (): Promise<Report> => {
       for (const instance of pair) {
         codes.push(await instance.stop('SIGTERM'))
         await instance.start()
-        if (!(await balancer.uses(instance, USED_AGAIN))) report.fault(`${instance.name} is not used again`)
+        if (!(await balancer.uses(instance, USED_AGAIN))) report.failure(`${instance.name} is not used again`)
       }
-      note(`restarted; ${journal.answered} answered; heap of C ${format(points.at(-1)?.y)}`)
+      note(`restarted; ${journal.responses} answered; heap of C ${format(points.at(-1)?.y)}`)
     }
   }
-  /** Half a minute from the restarts, so that either is the only trouble. */
+  /** Half a minute from the restarts, so that only one disruption happens at a time. */
   const failOver = async (): Promise<void> => {
     await sleep((Math.floor(minutes / 2) + 0.5) * MINUTE)
     const span = { from: performance.now(), to: Number.POSITIVE_INFINITY }
@@ -107,7 +107,7 @@ const soak = async (): Promise<Report> => {
     while (performance.now() < end) {
       await sleep(LOOK)
       const y = (await measured.ask('heap')) / MIB
-      points.push({ x: (load.answered.get(measured.name) ?? 0) / 1e6, y })
+      points.push({ x: (load.responded.get(measured.name) ?? 0) / 1e6, y })
     }
   }
   await Promise.all([restartEveryMinute(), failOver(), measure()])
@@ -118,10 +118,10 @@ const soak = async (): Promise<Report> => {
   const steady = points.slice(Math.ceil(points.length * WARMING))
   const leak = slope(steady)
   const { unavailable, rejected } = load.repeats()
-  const by = [...load.answered].sort().map(([name, count]) => `${name} ${count}`)
+  const by = [...load.responded].sort().map(([name, count]) => `${name} ${count}`)
   report.figure('minutes · restarts · failovers', `${minutes} · ${codes.length - 2} · ${troubles.length}`)
-  report.figure('requests answered', `${journal.answered} (${by.join(', ')})`)
-  report.figure('slowest answer', milliseconds(journal.slowest))
+  report.figure('responses', `${journal.responses} (${by.join(', ')})`)
+  report.figure('slowest response', milliseconds(journal.slowest))
   report.figure('asked again: 503 amid the failover · refused', `${unavailable} · ${rejected}`)
   report.figure(
     'heap of C, first and last after warming',
@@ -133,12 +133,12 @@ const soak = async (): Promise<Report> => {
     'slope of it',
     `${leak.toFixed(2)} MiB per million requests, over ${checked.toFixed(0)}${isConclusive ? '' : ': too few to judge'}`,
   )
-  report.faults('failed requests', journal.faults)
+  report.failures('failed requests', journal.failures)
   report.expect(
     !isConclusive || leak <= LEAK.limit,
     `the heap grows by ${leak.toFixed(2)} MiB per million requests`,
   )
-  report.faults(
+  report.failures(
     'exit codes other than 0',
     codes.filter(code => code !== 0).map(code => `an instance ended with ${code}`),
   )

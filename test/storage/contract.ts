@@ -1,6 +1,6 @@
 /**
- * What every storage engine promises (DESIGN §7), as tests: an engine's own test file runs this on its `open`. Reads are
- * awaited everywhere, since engines across a network answer later.
+ * The contract of every storage engine (DESIGN §7), as tests. Each engine's test file runs it with its `open`. Reads are
+ * always awaited, since engines across a network respond asynchronously.
  */
 import type { Test } from 'tap'
 import { accounts } from './contract/accounts.ts'

@@ -1,4 +1,4 @@
-/** What is expired on PostgreSQL: counts that instances shared, and rows that somebody is just writing. */
+/** Clean-up on PostgreSQL: shared counts, and rows that are being written. */
 import pg from 'pg'
 import t from 'tap'
 import type { ExpiredSessions } from '../../src/accounts/clean-up.ts'

@@ -1,4 +1,4 @@
-/** The audit log's order on the shared engine: positions are numbers of transactions, and the indexes that lists go by. */
+/** The order of the audit log on PostgreSQL: positions are transaction numbers; and the indexes of its lists. */
 import { Kysely, PostgresDialect } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import pg from 'pg'
@@ -25,7 +25,7 @@ const connect = async (t: Test): Promise<pg.Client> => {
 
 const idsOf = (events: readonly { readonly id: string }[]) => events.map(({ id }) => id)
 
-/** The users of all that comes after a place, once there are so many: other databases of the server may hold it back. */
+/** The users of all events after a position, once there are so many: other databases of the server may hold them back. */
 const usersAfter = (storage: Storage, count: number, after = LOG_START) =>
   until(
     async () =>
@@ -76,7 +76,7 @@ t.test(
   async t => {
     const storage = await open(t)
     const old = await add(storage)
-    // As a dump brings it: rows of a server that has counted further.
+    // As a restored dump has it: rows of a server with higher transaction numbers.
     await ask(t, 'UPDATE events SET position = position + 5000000000')
     t.strictSame(await usersAfter(storage, 0), [], 'hidden, were nothing done')
     const restored = await open(t)
@@ -99,7 +99,7 @@ t.test(
   },
 )
 
-/** All that writes events of a user who is there. */
+/** Every operation that writes events of an existing user. */
 const writesOf = (storage: Storage, { user, session }: Added): Record<string, () => Promise<unknown>> => {
   const event = () => eventOf(user.id, NOW + 1)
   const token = newEmailToken('verification', user.id, user.email, NOW).stored
@@ -153,7 +153,7 @@ t.test('postgres: events are read from an index in each order, at any page, with
     const { userId, type } = filter
     const title = JSON.stringify(filter)
     const plain = userId === undefined && type === undefined
-    // Of a time, and of both at once, the server may choose.
+    // For a time range, and for both filters, the planner may choose.
     if (filter.after !== undefined || filter.before !== undefined || (userId && type)) continue
     for (const after of [LOG_START, place]) {
       const plan = await explain(t, logPart({ filter, after, upTo, limit: 20 }), { readsAll: true })

@@ -1,4 +1,4 @@
-/** How PostgreSQL plans lookups by ids and filters by timestamps, among ten thousand users (DESIGN §4). */
+/** Plans of lookups by ids and timestamp filters on PostgreSQL, with ten thousand users (DESIGN §4). */
 import t, { type Test } from 'tap'
 import { count, page } from '../../src/storage/postgres/lists.ts'
 import { parseSort, SORTS, type UserFilter } from '../../src/users/listing.ts'
@@ -7,7 +7,7 @@ import { ask, explain, open } from './postgres-support.ts'
 
 const USERS = 10_000
 
-/** One user a millisecond, in other orders by name; each second one has made a request. */
+/** One user a millisecond, in another order by name; every second one has made a request. */
 const openMany = async (t: Test): Promise<void> => {
   await open(t)
   await ask(
@@ -21,7 +21,7 @@ const openMany = async (t: Test): Promise<void> => {
   await ask(t, `INSERT INTO last_requests SELECT key, ${NOW} + key FROM users WHERE key % 2 = 0`)
 }
 
-/** Pages in each order, of a list's usual length, and the count. */
+/** Pages in each order, with the usual limit, and the count. */
 const statementsOf = (filter: UserFilter) => [
   { title: 'count', statement: count(filter) },
   ...SORTS.map(sort => ({

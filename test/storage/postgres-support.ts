@@ -1,4 +1,4 @@
-/** The shared engine as its tests open it. */
+/** Opens PostgreSQL stores for tests. */
 import pg from 'pg'
 import type { Test } from 'tap'
 import type { Statement } from '../../src/storage/postgres/database.ts'
@@ -10,7 +10,7 @@ const CONNECTIONS = 10
 
 const urls = new WeakMap<Test, Promise<string>>()
 
-/** The database of a test, which goes with it. */
+/** The database of a test, removed with it. */
 export const urlOf = (t: Test): Promise<string> => {
   const url = urls.get(t) ?? createDatabase(t)
   urls.set(t, url)
@@ -23,11 +23,11 @@ export const open = async (t: Test): Promise<Storage> => {
   return storage
 }
 
-/** Runs one statement beside the service, as an administrator's tool would. */
+/** Runs one statement beside the service, like an administrator's tool. */
 export const ask = async (t: Test, text: string): Promise<Record<string, unknown>[]> =>
   query(await urlOf(t), text)
 
-/** How PostgreSQL would run a statement; unless told otherwise, on a table too large to be read from end to end. */
+/** PostgreSQL's plan of a statement; by default with sequential scans off, as on a large table. */
 export const explain = async (
   t: Test,
   { text, values }: Statement,

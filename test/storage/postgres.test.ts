@@ -1,4 +1,4 @@
-/** The shared engine: the contract of every engine, then what is PostgreSQL's own about the database. */
+/** PostgreSQL storage: the contract of every engine, then properties of the database. */
 import { setImmediate } from 'node:timers/promises'
 import pg from 'pg'
 import t from 'tap'
@@ -135,7 +135,7 @@ t.test('postgres: a lookup that waits for a connection has not started yet (DESI
 t.test('postgres: a batch of last requests changes no index (HOT)', async t => {
   const storage = await open(t)
   const added = await forEach(Array.from({ length: 200 }), () => add(storage))
-  // The first adds the rows. The second finds room beside each, whether the server has cleaned up by then or not.
+  // The first adds the rows. The second finds free space on the same pages, whether or not the server has vacuumed.
   for (const at of [NOW, NOW + 1]) {
     const users = added.map(({ userKey }) => ({ key: userKey, at }))
     await storage.lastRequests.noteLastRequests(users, [])

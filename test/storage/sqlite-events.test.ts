@@ -1,4 +1,4 @@
-/** The audit log's order on the embedded engine: positions in the order of commits, and the indexes that lists go by. */
+/** The order of the audit log on SQLite: positions in the order of commits, and the indexes of its lists. */
 import { Kysely, SqliteDialect } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import t, { type Test } from 'tap'
@@ -12,7 +12,7 @@ import { EVENT_FILTERS } from './contract/event-filters.ts'
 import { add, eventOf, NOW } from './contract/fixtures.ts'
 import { connect, fileOf, open } from './sqlite-support.ts'
 
-/** What there was before events had positions, with data in it. */
+/** The schema before events had positions, with data. */
 const openBefore = async (t: Test) => {
   const file = fileOf(t)
   createDatabaseFile(file)

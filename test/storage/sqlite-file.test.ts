@@ -1,4 +1,4 @@
-/** The database file is the one at its path: when it is not, nothing is read, written or acknowledged (NEXT §8). */
+/** The database file must be the one at its path: otherwise nothing is read, written or acknowledged (NEXT §8). */
 import { execFileSync } from 'node:child_process'
 import {
   closeSync,
@@ -24,10 +24,10 @@ import { asAdmin, bearer, build, logCapture, signUp, temporaryFolder } from '../
 import { globalErrorOf } from '../support/error-response.ts'
 import { until } from '../support/until.ts'
 
-// Most of the time passes in stops that wait for a store that does not come back.
+// Most of the time passes in stops that wait for a store that never recovers.
 t.jobs = 6
 
-/** Milliseconds within which a file that is lost is noticed (NEXT §8), and until a condition counts as failed. */
+/** Milliseconds within which a lost file is noticed (NEXT §8), and until a condition counts as failed. */
 const NOTICED = 1_000
 const DEADLINE = 10_000
 
@@ -37,7 +37,7 @@ const overwrite = (file: string, bytes: number): void => {
   closeSync(fd)
 }
 
-/** A copy as `sqlite3 .backup` makes one, in WAL mode like the service's own. */
+/** A copy like one of `sqlite3 .backup`, in WAL mode like the service's own. */
 const anotherDatabase = async (file: string): Promise<void> => {
   const storage = await openSqliteStorage(file)
   await storage.close()
@@ -45,11 +45,11 @@ const anotherDatabase = async (file: string): Promise<void> => {
 
 interface Fault {
   readonly name: string
-  /** What is done to the database's file; `spare` is another database, `copy` the file as it was before the last writes. */
+  /** What happens to the database file; `spare` is another database, `copy` the file before the last writes. */
   readonly make: (file: string, others: { spare: string; copy: string }) => void
-  /** What makes it good again without a restart. */
+  /** Restores the file without a restart. */
   readonly repair?: (file: string) => void
-  /** What the log says of it. */
+  /** The message in the log. */
   readonly says: RegExp
 }
 
@@ -134,7 +134,7 @@ const setUp = async (t: Test) => {
   return { folder, file, app, log, errors }
 }
 
-/** Moves all that is in the log into the database, as enough writes do. */
+/** Checkpoints the log into the database, as enough writes do. */
 const fillLog = async (app: FastifyInstance, token: string, file: string): Promise<void> => {
   const before = statSync(file, { bigint: true }).mtimeNs
   await until(
@@ -177,14 +177,14 @@ for (const { name, make, repair, says } of FAULTS)
     )
     t.ok(performance.now() - start < NOTICED)
     const warm = await app.inject({ url: '/account', headers: bearer(token) })
-    globalErrorOf(t, warm, 503, 'a token that is remembered')
+    globalErrorOf(t, warm, 503, 'a cached token')
     t.equal(warm.headers['retry-after'], '1')
     globalErrorOf(t, await app.inject({ url: '/admin/users', headers: asAdmin }), 503, 'reads')
     globalErrorOf(t, await rename(app, token, 'Later'), 503, 'writes')
     t.equal((await app.inject({ url: '/health' })).statusCode, 200, '/health')
-    // Reads may have failed before the file was looked at.
+    // Reads may have failed before the file was checked.
     await until(errors, ({ length }) => length > 0, NOTICED)
-    t.match(errors(), [{ msg: says }], 'told once')
+    t.match(errors(), [{ msg: says }], 'logged once')
     t.match(errors()[0]?.msg, file)
 
     if (repair === undefined) {
@@ -238,7 +238,7 @@ t.test('sqlite file: acknowledged writes of a removed log are in the database', 
     const place = places.find(place => existsSync(place)) ?? ''
     const alone = join(temporaryFolder(t), 'alone.db')
     const nameIn = () => {
-      // The database's own file alone, as a restart would find it.
+      // The database file alone, as a restart without the log would find it.
       copyFileSync(place, alone)
       const db = new Database(alone)
       try {
@@ -287,7 +287,7 @@ t.test('sqlite file: a log of another database is rejected at the start', async 
   const app = await build(t, { env: { DATABASE_URL: `sqlite:${file}` } })
   const { token } = await signUp(app)
   t.equal((await rename(app, token, 'Ada')).statusCode, 200)
-  // As a process that was killed leaves them.
+  // As a killed process leaves them.
   const left = join(folder, 'left.db')
   for (const suffix of ['', '-wal']) copyFileSync(file + suffix, left + suffix)
   const same = await openSqliteStorage(left)

@@ -1,4 +1,4 @@
-/** How the embedded engine lists users: by which indexes, and a slice at a time, so that other requests are served. */
+/** Lists of users on SQLite: their indexes, and slices in between which other requests are served. */
 import { setImmediate as nextRound } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { ERRORS } from '../../src/errors.ts'
@@ -11,7 +11,7 @@ import { connect, fileOf, open } from './sqlite-support.ts'
 
 const NEWEST_FIRST = parseSort('-createdAt')
 
-/** A store of many, of whom the oldest alone are disabled and called by another name. */
+/** A store of many users. Only the oldest are disabled and have another name. */
 const openMany = async (t: Test, many: number) => {
   const storage = await open(t)
   const users = Array.from({ length: many }, (_, index) =>
@@ -23,7 +23,7 @@ const openMany = async (t: Test, many: number) => {
   return { storage, users: (await Promise.all(users)).map(({ user }) => user) }
 }
 
-/** Enabled users called old: there are none, and which way to look for them does not matter. */
+/** Enabled users named old: there are none, and either direction of the search is as good. */
 const LONG: UserQuery = {
   filter: { search: 'old', disabled: false },
   sort: NEWEST_FIRST,
@@ -76,7 +76,7 @@ t.test('sqlite: a page that is quick to find is returned at once', async t => {
   }
 })
 
-/** Takes the first so many slices of a page, lets something happen, and takes the others. */
+/** Reads the first slices of a page, lets something happen, and reads the others. */
 const interrupted = (t: Test, query: UserQuery, slices: number, happens: () => void): string[] => {
   const reader = new Reader(fileOf(t))
   t.teardown(() => reader.close())
@@ -106,12 +106,12 @@ t.test('sqlite: a user who matches by two names takes one place on the page', as
   const storage = await open(t)
   const { user: oldest } = await add(storage, { lastName: 'old' })
   const { user } = await add(storage, { firstName: 'old', createdAt: NOW + 1 })
-  // As many as are walked along in the first two slices.
+  // As many as the first two slices walk along.
   await Promise.all(Array.from({ length: 3_000 }, () => add(storage, { createdAt: NOW + 2 })))
   const rename = connect(t).prepare(
     "UPDATE users SET first_name_key = '', last_name_key = 'old' WHERE id = ?",
   )
-  // Walked along a slice, and searched the first names.
+  // Walked along for one slice, and searched the first names.
   const found = interrupted(t, { ...LONG, limit: 2 }, 2, () => rename.run(user.id))
   t.strictSame(found, [user.id, oldest.id])
 })

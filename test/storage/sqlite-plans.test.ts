@@ -1,4 +1,4 @@
-/** By which indexes the embedded engine lists users: as SQLite plans every query that a list is made of (DESIGN §4). */
+/** The indexes of every query of SQLite lists, as SQLite plans them (DESIGN §4). */
 import type { Compilable } from 'kysely'
 import t, { type Test } from 'tap'
 import {
@@ -34,7 +34,7 @@ const slices = (part: IndexRange): IndexRange[] => {
   ]
 }
 
-/** The steps that read users. */
+/** The steps of a plan that read users. */
 const usersOf = (plan: readonly string[]) => plan.filter(step => step.includes('users '))
 
 const PEOPLE: UserFilter[] = [{}, { disabled: false }, { disabled: true }].flatMap(filter => [
@@ -62,7 +62,7 @@ const queriesOf = (filter: UserFilter): UserQuery[] =>
     })),
   )
 
-/** How the plan of a query over a part begins. */
+/** The beginning of the plan of a query over a range. */
 const reading = ({ index, column }: IndexRange, covering: boolean): string =>
   `SEARCH users USING ${covering ? 'COVERING ' : ''}INDEX ${index} (${column === 'email' ? 'email' : `(${column},id)`}`
 
@@ -81,7 +81,7 @@ t.test('sqlite: every query of a list reads one slice of one index, and sorts no
         expect(end.length === 1 && end[0]?.startsWith(reading(slice, true)), end, query)
       }
       for (const slice of [...covers(filter, query.sort.field).flat(), byCreation(filter)].flatMap(slices)) {
-        // Only the index of the few who are disabled has their e-mails too.
+        // Only the index of the few disabled users has their e-mails too.
         const row = filter.searchEmail && slice.index === 'users_by_created_at'
         const start = reading(slice, !row && slice.index !== 'users_by_email')
         const first = planOf(firstOfSlice(slice, query).compile())
@@ -139,7 +139,7 @@ t.test(
     const BY_EMAIL = /^SEARCH users USING (COVERING )?INDEX users_by_email \(email=\?\)/
     const expect = (filter: UserFilter, step: RegExp) => {
       const few = named(filter)
-      if (few === null) throw new Error('nobody is named')
+      if (few === null) throw new Error('no user is named')
       const queries = [
         countQuery(few.users, few.filter),
         ...queriesOf(few.filter).map(query => pageQuery(few.users, query)),

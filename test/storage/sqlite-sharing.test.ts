@@ -1,4 +1,4 @@
-/** The embedded engine beside others: processes that open the same file, change it and lock it. */
+/** SQLite with other processes that open the same file, change it and lock it. */
 import { execFile } from 'node:child_process'
 import { renameSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,7 +15,7 @@ import { connect, fileOf, open } from './sqlite-support.ts'
 
 const UNAVAILABLE = { message: ERRORS.storeUnavailable.message }
 
-/** Opens and closes the store in a process of its own. */
+/** Opens and closes the store in a separate process. */
 const openElsewhere = (t: Test) => {
   const program = join(temporaryFolder(t), 'open.ts')
   const module = new URL('../../src/storage/sqlite/storage.ts', import.meta.url).href
@@ -40,20 +40,20 @@ t.test('sqlite: a change by another connection is notified without a user within
   const { user } = await add(storage)
   const other = connect(t)
   for (const name of ['first', 'second']) {
-    const { promise: told, resolve } = Promise.withResolvers<string | null>()
+    const { promise: notified, resolve } = Promise.withResolvers<string | null>()
     onChange(storage, resolve)
     other.prepare('UPDATE users SET first_name = ? WHERE id = ?').run(name, user.id)
-    t.equal(await Promise.race([told, sleep(1_000, 'barrier')]), null)
+    t.equal(await Promise.race([notified, sleep(1_000, 'barrier')]), null)
     t.match(await storage.users.find(user.id), { firstName: name })
   }
 })
 
 t.test('sqlite: own writes are not taken for those of another connection', async t => {
   const storage = await open(t)
-  const told: unknown[] = []
-  // What changed before the writer's first look is told once, to be safe.
+  const notified: unknown[] = []
+  // Changes before the writer's first check cause one notification, to be safe.
   await storage.ping()
-  onChange(storage, userId => told.push(userId))
+  onChange(storage, userId => notified.push(userId))
   const { user } = await add(storage)
   await storage.users.update(user.id, { firstName: 'New' }, eventOf(user.id, NOW), {
     endSessions: false,
@@ -61,7 +61,7 @@ t.test('sqlite: own writes are not taken for those of another connection', async
     versions: null,
   })
   await sleep(600)
-  t.strictSame(told, [user.id])
+  t.strictSame(notified, [user.id])
 })
 
 t.test('sqlite: a lock held by another connection delays only writes', async t => {
@@ -129,7 +129,7 @@ t.test('sqlite: a lost writer thread fails its calls and is replaced for the nex
 })
 
 t.test('sqlite: another process that opens and closes the database leaves its log', async t => {
-  // To close any descriptor of the file drops the locks of this process, and the log was then deleted under it.
+  // Closing any descriptor of the file drops the locks of this process, and then the log was deleted in use.
   const storage = await open(t)
   await storage.ping()
   const log = `${fileOf(t)}-wal`
@@ -148,8 +148,7 @@ t.test('sqlite: an index that another process is writing is no damage', async t 
   const storage = await open(t)
   const { user } = await add(storage)
   const other = connect(t)
-  // It holds the lock of writers, and has changed the first of the two copies of the header alone so far. In a process of its
-  // own, since to close a descriptor drops this one's locks.
+  // It holds the write lock, and has changed only the first of the two copies of the header. In a separate process, since closing a descriptor drops this one's locks.
   other.exec('BEGIN IMMEDIATE')
   const flip = `
     const fs = require('node:fs')
@@ -160,7 +159,7 @@ t.test('sqlite: an index that another process is writing is no damage', async t 
     fs.writeSync(fd, byte, 0, 1, 8)`
   const flipByte = () => promisify(execFile)(process.execPath, ['-e', flip, `${fileOf(t)}-shm`])
   await flipByte()
-  // Longer than the writer takes between two looks at the file.
+  // Longer than the interval of the writer's checks of the file.
   await sleep(600)
   await flipByte()
   other.exec('ROLLBACK')
@@ -186,7 +185,7 @@ t.test('sqlite: a file that another process shrinks and extends is no damage', a
   const done = promisify(execFile)(process.execPath, ['-e', growAndShrink, fileOf(t)]).finally(() => {
     isDone = true
   })
-  // The writer looks at the file after each write.
+  // The writer checks the file after each write.
   while (!isDone) await add(storage)
   await done
   await t.resolves(storage.ping())

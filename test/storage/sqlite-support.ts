@@ -1,4 +1,4 @@
-/** The embedded engine as its tests open it. */
+/** Opens SQLite stores for tests. */
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { type Connection, openDatabase } from '../../src/storage/sqlite/database.ts'
@@ -8,7 +8,7 @@ import { temporaryFolder } from '../support/build.ts'
 
 const files = new WeakMap<Test, string>()
 
-/** The database of a test, in a folder that goes with it. */
+/** The database of a test, in a folder that is removed with it. */
 export const fileOf = (t: Test): string => {
   const file = files.get(t) ?? join(temporaryFolder(t), 'store', 'test.db')
   files.set(t, file)
@@ -21,7 +21,7 @@ export const open = async (t: Test): Promise<Storage> => {
   return storage
 }
 
-/** A connection such as another process or a command line tool has one. */
+/** A connection such as another process or a command line tool has. */
 export const connect = (t: Test, file = fileOf(t)): Connection => {
   const connection = openDatabase(file, 5_000)
   t.teardown(() => connection.close())

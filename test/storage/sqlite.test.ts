@@ -1,4 +1,4 @@
-/** The embedded engine: the contract of every engine, then what is SQLite's own about the file. */
+/** SQLite storage: the contract of every engine, then properties of the file. */
 import { randomBytes } from 'node:crypto'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ import { connect, fileOf, open } from './sqlite-support.ts'
 await storageContract(t, 'sqlite', open)
 
 t.test('sqlite: commits are durable (WAL, synchronous=FULL) and references are enforced', async t => {
-  // On a file that is in WAL mode already, the library's own default is NORMAL.
+  // For a file that is in WAL mode already, the library's default is NORMAL.
   await open(t)
   const db = connect(t)
   t.equal(db.pragma('journal_mode', { simple: true }), 'wal')

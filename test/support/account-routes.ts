@@ -1,4 +1,4 @@
-/** The life of an account over HTTP (DESIGN §9). */
+/** The account routes over HTTP (DESIGN §9). */
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import { bearer } from './build.ts'
 
@@ -34,7 +34,7 @@ export const remove = (app: FastifyInstance, accessToken: string, payload: objec
 export const accountOf = async (app: FastifyInstance, accessToken: string) =>
   (await call(app, 'GET', '/account', undefined, bearer(accessToken))).json()
 
-/** Mailed tokens that never were any. */
+/** Values that are no e-mail token. */
 export const NO_TOKENS: readonly unknown[] = [
   '',
   ' ',

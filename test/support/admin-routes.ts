@@ -1,4 +1,4 @@
-/** The admin routes as tests call them, and the audit log as they read it. */
+/** The admin routes and the audit log over HTTP. */
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import { asAdmin, freshEmail, type manualClock } from './build.ts'
 
@@ -25,7 +25,7 @@ export interface Created {
   readonly email: string
 }
 
-/** An account that an administrator opens; without a password no hash is computed. */
+/** Creates a user as administrator; without a password no hash is computed. */
 export const createUser = async (
   app: FastifyInstance,
   fields: Record<string, unknown> = {},
@@ -53,7 +53,7 @@ export const getEvents = (
   return app.inject({ url: `/admin/events?${new URLSearchParams(fields)}`, headers: asAdmin })
 }
 
-/** Every event of a filter, page by page; `between` runs after each page. */
+/** All events of a filter, page by page; `between` runs after each page. */
 export const allEvents = async (
   app: FastifyInstance,
   query: Record<string, string | number> = {},
@@ -79,7 +79,9 @@ export const allEvents = async (
 export const PROXY = '10.0.0.1'
 export const CLIENT = '203.0.113.9'
 
-/** Requests of {@link CLIENT} by way of {@link PROXY}, for an app that trusts it, and what they add to the audit log. */
+/**
+ * Sends requests of {@link CLIENT} through {@link PROXY}, for an app that trusts it, and returns the events that they add.
+ */
 export const behindProxy = (app: FastifyInstance, clock: ReturnType<typeof manualClock>) => {
   const newest = async (): Promise<AuditLine[]> => (await getEvents(app, { limit: 100 })).json().results
   return {
@@ -96,7 +98,7 @@ export const behindProxy = (app: FastifyInstance, clock: ReturnType<typeof manua
         headers: { 'x-forwarded-for': CLIENT, ...headers },
         ...(payload !== undefined && { payload }),
       }),
-    /** At a timestamp of its own. */
+    /** Runs the action with a unique timestamp. */
     async added(action: () => Promise<LightMyRequestResponse>) {
       clock.advance(1_000)
       const before = new Set((await newest()).map(({ id }) => id))

@@ -1,4 +1,4 @@
-/** Authenticator over a store of sessions that answers when a test says so. */
+/** Authenticator with a store of sessions that the test controls. */
 import { AccessTokens } from '../../src/auth/access-tokens.ts'
 import { Authenticator } from '../../src/auth/authenticator.ts'
 import { LastRequests } from '../../src/auth/last-requests.ts'
@@ -12,15 +12,18 @@ export const LIMITS = { lifetime: 86_400_000, idle: 3_600_000 }
 
 type Found = Awaited<ReturnType<SessionStore['find']>>
 
-/** Answers either at once or when the test says so, with what was true when it was asked or when it answers. */
+/** Responds at once or when the test asks for it, with the state at the request or at the response. */
 class TestStore {
   readonly users = new Map<string, User>()
-  /** The number of each user. */
+  /** The key of each user. */
   readonly keys = new Map<string, number>()
   readonly sessions = new Map<string, Session>()
-  /** Look-ups that wait; each takes whether it answers with what was true when it was asked. */
+  /** Pending lookups. Each is called with whether it returns the state at the request. */
   readonly waiting: ((old: boolean) => void)[] = []
-  /** For each lookup, what lets it ask: the timestamp that counts for what is true. Without it, that is its beginning. */
+  /**
+   * For each lookup, a function that starts its query: the time whose state it reads. Without a call, the time of the
+   * request.
+   */
   readonly queued: (() => void)[] = []
   asked = 0
   later = true
@@ -74,7 +77,7 @@ export const setUp = (capacity?: number) => {
   const parts = { tokens, sessions: store, userCache, lastRequests, limits: LIMITS, clock: clock.now }
   const authenticator = new Authenticator(capacity === undefined ? parts : { ...parts, capacity })
   authenticator.listening(true)
-  /** A session of a user, and its token. */
+  /** Adds a session of a user. @returns it with its token. */
   const open = (userId: string): { session: Session; token: string } => {
     if (!store.users.has(userId)) {
       store.users.set(userId, newUser(userId))
@@ -84,7 +87,7 @@ export const setUp = (capacity?: number) => {
     store.sessions.set(session.id, session)
     return { session, token: tokens.issue(session) }
   }
-  /** A change as an engine makes it: in the store first, then told to the cache. */
+  /** Changes a user like an engine: first in the store, then with a notification to the cache. */
   const change = (userId: string, changes: Partial<User>): void => {
     const user = store.users.get(userId)
     if (user !== undefined) store.users.set(userId, { ...user, ...changes })
@@ -97,5 +100,5 @@ export const setUp = (capacity?: number) => {
   return { clock, store, authenticator, userCache, lastRequests, open, change, revoke }
 }
 
-/** Lets everything run that waits for nothing but its turn. */
+/** Runs everything that is ready to run. */
 export const settle = (): Promise<void> => new Promise(resolve => setImmediate(resolve))

@@ -1,4 +1,4 @@
-/** The service as tests use it: put together by buildApp like the server's, on a store of its own that is thrown away. */
+/** The service for tests: built by buildApp like the server's, on a temporary store. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ export const ADMIN_KEY = 'test-admin-key-0123456789abcdef'
 export const JWT_SECRET = 'test-jwt-secret-0123456789abcdef0123456789abcdef'
 export const PASSWORD = 'a rather long pass phrase 7'
 
-/** What a test takes of tap's test object. */
+/** The part of tap's test object that helpers need. */
 export type Context = Pick<Test, 'teardown'>
 
 /** A folder that is removed with the test. */
@@ -23,7 +23,7 @@ export const temporaryFolder = (t: Context): string => {
 }
 
 export interface BuildOptions extends Parts {
-  /** Environment variables over the test's defaults. */
+  /** Environment variables that override the test's defaults. */
   readonly env?: Record<string, string>
   /** Adds routes or hooks before the app boots. */
   readonly extend?: (app: FastifyInstance) => void
@@ -73,7 +73,7 @@ export const logCapture = () => {
   }
 }
 
-/** A clock that stands still until it is moved. */
+/** A clock that moves only when the test advances it. */
 export const manualClock = (start = Date.UTC(2026, 0, 1)) => {
   let now = start
   return {
@@ -98,7 +98,7 @@ export interface SignedUp {
   readonly token: string
 }
 
-/** A user made through the API, with the token of the first session. */
+/** Signs up a user through the API. @returns the user with the token of the first session. */
 export const signUp = async (
   app: FastifyInstance,
   fields: Record<string, unknown> = {},
@@ -106,7 +106,7 @@ export const signUp = async (
   const payload = { email: freshEmail(), password: PASSWORD, ...fields }
   const response = await app.inject({ method: 'POST', url: '/account/sign-up', payload })
   if (response.statusCode !== 201)
-    throw new Error(`sign-up answered ${response.statusCode}: ${response.body}`)
+    throw new Error(`sign-up returned ${response.statusCode}: ${response.body}`)
   const { accessToken, user } = response.json()
   return { id: user.id, email: user.email, token: accessToken }
 }
@@ -124,7 +124,7 @@ export const cookie = (token: string): { cookie: string } => ({ cookie: `ACCESS_
 
 export const asAdmin = { 'x-admin-key': ADMIN_KEY }
 
-/** GET /account with a token: 200 while it identifies its user, 401 otherwise. */
+/** The status of GET /account with a token: 200 or 401. */
 export const accountStatus = async (app: FastifyInstance, token: string): Promise<number> =>
   (await app.inject({ url: '/account', headers: bearer(token) })).statusCode
 

@@ -1,4 +1,4 @@
-/** Imports and exports over HTTP, as tests make them. */
+/** Imports and exports over HTTP. */
 import { once } from 'node:events'
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -29,14 +29,14 @@ export const fromLines = <Value = Result>(text: string): Value[] =>
 export const post = (app: FastifyInstance, payload: string | Buffer): Promise<LightMyRequestResponse> =>
   app.inject({ method: 'POST', url: IMPORT, headers: { ...asAdmin, ...NDJSON }, payload })
 
-/** Imports lines as they are, or objects. @returns what came of them. */
+/** Imports raw lines or objects. @returns the results. */
 export const importAll = async (
   app: FastifyInstance,
   lines: string | Buffer | readonly object[],
 ): Promise<Result[]> => {
   const payload = typeof lines === 'string' || Buffer.isBuffer(lines) ? lines : toLines(lines)
   const response = await post(app, payload)
-  if (response.statusCode !== 200) throw new Error(`the import answered ${response.statusCode}`)
+  if (response.statusCode !== 200) throw new Error(`the import returned ${response.statusCode}`)
   return fromLines(response.body)
 }
 
@@ -50,15 +50,15 @@ export const exportAll = async (app: FastifyInstance, query = ''): Promise<Expor
 
 export interface OpenImport {
   readonly request: ClientRequest
-  /** Resolves with the head of the answer. */
+  /** Resolves with the head of the response. */
   readonly response: Promise<IncomingMessage>
-  /** Reads until as many results are there, or the answer has ended. */
+  /** Reads until there are so many results, or the response has ended. */
   results(count: number): Promise<Result[]>
-  /** Resolves when the connection is closed, or the answer whole. */
+  /** Resolves when the connection is closed or the response complete. */
   readonly ended: Promise<unknown>
 }
 
-/** An import whose lines are sent by and by, over a real connection. */
+/** An import over a real connection, whose lines the test sends step by step. */
 export const openImport = async (t: Context, app: FastifyInstance): Promise<OpenImport> => {
   if (app.server.listening === false) await app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = app.server.address() as AddressInfo

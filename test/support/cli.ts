@@ -1,4 +1,4 @@
-/** The command line as its users run it: a process of its own. */
+/** The command line as a separate process. */
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { spawnScript } from './process.ts'
@@ -6,7 +6,7 @@ import { spawnScript } from './process.ts'
 /** Milliseconds until a command counts as stuck. */
 const LIMIT = 60_000
 
-/** Milliseconds until a service that runs on the same store has noticed what a command changed; on a busy machine. */
+/** Milliseconds until a service on the same store has noticed a command's change, on a busy machine. */
 export const INVALIDATION_LIMIT = 5_000
 
 export interface Ended {
@@ -19,14 +19,14 @@ export interface Ended {
 export interface CommandLine {
   readonly process: ChildProcess
   readonly ended: Promise<Ended>
-  /** What has been written to it so far. */
+  /** Its output so far. */
   stdout(): string
   stderr(): string
 }
 
 /**
  * Runs `npm run cli -- …`, without npm.
- * @param stdin `pipe` for what is written to the process by and by.
+ * @param stdin `pipe` to write to the process step by step.
  */
 export const runCli = (
   args: readonly string[],
@@ -34,7 +34,7 @@ export const runCli = (
   stdin: 'ignore' | 'pipe' = 'ignore',
 ): CommandLine => {
   const child = spawnScript(['src/cli.ts', ...args], env, stdin)
-  // Whoever reads the first line alone leaves the rest.
+  // A command that reads only the first line leaves the rest.
   child.stdin?.on('error', () => undefined)
   const output = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr'] as const) {
@@ -50,7 +50,7 @@ export const runCli = (
   return { process: child, ended, stdout: () => output.stdout, stderr: () => output.stderr }
 }
 
-/** Runs it with all of its standard input. */
+/** Runs it with this standard input. */
 export const pipeToCli = (
   input: string | Buffer,
   args: readonly string[],

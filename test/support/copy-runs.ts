@@ -1,4 +1,4 @@
-/** A copy from one store to the other, and what there is to compare afterwards. */
+/** A copy from one store to the other, and the contents to compare afterwards. */
 import Database from 'better-sqlite3'
 import { v7 as uuidv7 } from 'uuid'
 import { type CopyReport, copy } from '../../src/storage/copy/copy.ts'
@@ -9,7 +9,7 @@ import { query } from './postgres.ts'
 /** Milliseconds to wait for a lock. */
 const LOCK_TIMEOUT = 60_000
 
-/** All that is copied, in words that both engines understand. */
+/** All copied data, in queries that both engines understand. */
 const CONTENT = [
   `SELECT id, email, password_hash, first_name, last_name, first_name_key, last_name_key, email_verified, disabled,
      created_at, updated_at, at FROM users LEFT JOIN last_requests ON user_key = key ORDER BY id`,
@@ -21,7 +21,7 @@ const CONTENT = [
 
 const EVENTS = 'SELECT id, at, type, actor_type, actor_id, user_id, ip, details FROM events ORDER BY id'
 
-/** PostgreSQL's driver gives a `bigint` as text. */
+/** PostgreSQL's driver returns a `bigint` as text. */
 const asText = (rows: readonly object[]): (string | null)[][] =>
   rows.map(row => Object.values(row).map(value => (value === null ? null : String(value))))
 

@@ -1,4 +1,4 @@
-/** The service on each of its engines: what holds over HTTP holds on both (DESIGN §7). */
+/** The service on each of its engines: HTTP tests run on both (DESIGN §7). */
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import type { Test } from 'tap'
@@ -7,9 +7,9 @@ import { createDatabase } from './postgres.ts'
 
 export interface Engine {
   readonly name: string
-  /** The `DATABASE_URL` of an empty database, gone with the test. */
+  /** The `DATABASE_URL` of an empty database, removed with the test. */
   newDatabase(t: Context): Promise<string>
-  /** An app on a database of its own, unless `env` names one. */
+  /** An app on a new database, unless `env` names one. */
   build(t: Context, options?: BuildOptions): Promise<FastifyInstance>
 }
 

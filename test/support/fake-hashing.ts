@@ -1,4 +1,4 @@
-/** In place of threads that hash, where what is tested is not hashing. */
+/** Replaces hashing threads in tests of other things. */
 import { createHash } from 'node:crypto'
 import { BoundedQueue } from '../../src/concurrency/bounded-queue.ts'
 import { dummyHash } from '../../src/passwords/formats.ts'
@@ -10,16 +10,16 @@ const PARAMETERS = HASH.split('$').slice(0, -1).join('$')
 const encode = (password: string): string =>
   `${PARAMETERS}$${createHash('sha256').update(password).digest('base64').replace(/=+$/, '')}`
 
-/** True to the form, right and wrong, at no cost. */
+/** Hashes in the correct form that verify correctly, without cost. */
 export const quickHashing: PasswordHasher = {
   hash: async password => encode(password),
   verify: async (password, encoded) => encode(password) === encoded,
   close: async () => undefined,
 }
 
-/** Constants in place of hashes, one at a time, each when the test says so. */
+/** Constants instead of hashes, one at a time, each when the test asks for it. */
 export class HeldHashing implements PasswordHasher {
-  /** Passwords whose hash has begun. */
+  /** Passwords whose hash has started. */
   readonly begun: string[] = []
   readonly #queue = new BoundedQueue(1, 2)
   #held = Promise.withResolvers<void>()

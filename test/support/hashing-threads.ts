@@ -4,7 +4,7 @@ import { ServiceError } from '../../src/errors.ts'
 import { type HasherLimits, PooledPasswordHasher } from '../../src/passwords/hasher.ts'
 import type { Context } from './build.ts'
 
-/** One thread and two places to wait for either kind of hash, unless the test says otherwise. */
+/** One thread and two places in the queue for either kind of hash, unless the test says otherwise. */
 export const smallHashing = (
   t: Context,
   limits: Partial<HasherLimits> = {},
@@ -23,7 +23,7 @@ export const smallHashing = (
   return hashing
 }
 
-/** Starts all at once. @returns what came of them, in the order in which they ended. */
+/** Starts all at once. @returns the outcomes, in the order in which they ended. */
 export const outcomes = async (tasks: Promise<unknown>[]): Promise<string[]> => {
   const ended: string[] = []
   const note = (error: unknown): number =>

@@ -1,4 +1,4 @@
-/** Input that means no good, for fast-check: JSON texts, bytes, query strings and header values. */
+/** Hostile input for fast-check: JSON texts, bytes, query strings and header values. */
 import fc from 'fast-check'
 
 const HOSTILE_KEYS = [
@@ -91,7 +91,7 @@ const LIST_VALUES = [
   ],
   ...['%', '_', '\\', "'", '"', '%00', 'WyJ4Il0', 'e30', Buffer.from('{"a":1}').toString('base64url')],
 ]
-/** The part of a URL behind `?`. */
+/** The part of a URL after `?`. */
 export const query = fc.oneof(
   fc
     .array(
@@ -108,7 +108,7 @@ export const query = fc.oneof(
   fc.string().map(value => value.replace(/[#\s]/g, '%')),
 )
 
-/** What Node lets through as the value of a header (RFC 9110 §5.5). */
+/** Header values that Node accepts (RFC 9110 §5.5). */
 const headerChar = fc.oneof(
   fc.integer({ min: 0x20, max: 0x7e }),
   fc.integer({ min: 0x80, max: 0xff }),

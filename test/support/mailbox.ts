@@ -1,4 +1,4 @@
-/** What an app without an SMTP server mails: files in its outbox (DESIGN §9). */
+/** The mails of an app without an SMTP server: files in its outbox folder (DESIGN §9). */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -8,7 +8,7 @@ import type { AccountMails } from '../../src/accounts/mails.ts'
 
 type Kind = keyof AccountMails
 
-/** What each kind of mail is known by. */
+/** The subject of each kind of mail. */
 export const SUBJECT: Readonly<Record<Kind, string>> = {
   verification: 'Confirm your e-mail address',
   emailChange: 'Confirm your new e-mail address',
@@ -28,10 +28,10 @@ export const tokenIn = ({ text = '', html = '' }: Email): string => {
   return token
 }
 
-/** What nobody but the owner of the address may read. */
+/** Whether the mail has a token, which only the owner of the address may read. */
 export const hasToken = ({ text = '', html = '' }: Email): boolean => /token/i.test(text + html)
 
-/** Reads a folder again and again, each file once. */
+/** Reads a folder repeatedly, each file once. */
 const outboxReader = (folder: string) => {
   const parsed = new Map<string, Email>()
   return async (): Promise<Email[]> => {
@@ -42,17 +42,17 @@ const outboxReader = (folder: string) => {
   }
 }
 
-/** The mails in an outbox, the oldest first. */
+/** The mails in an outbox folder, oldest first. */
 export const readOutbox = (folder: string): Promise<Email[]> => outboxReader(folder)()
 
-/** The outbox of an app. Waits are ended by the test's own limit. */
+/** The outbox folder of an app. Waits end with the test's own time limit. */
 export const mailbox = (app: FastifyInstance) => {
   const all = outboxReader(app.config.mail.outbox)
 
   const now = async (address: string, kind: Kind): Promise<Email[]> =>
     (await all()).filter(mail => mail.to?.[0]?.address === address && mail.subject === SUBJECT[kind])
 
-  /** The mails of a kind to an address, once so many are there. */
+  /** The mails of a kind to an address, once there are so many. */
   const to = async (address: string, kind: Kind, count = 1): Promise<Email[]> => {
     for (;;) {
       const mails = await now(address, kind)
@@ -69,7 +69,7 @@ export const mailbox = (app: FastifyInstance) => {
       const mail = (await to(address, kind, count)).at(-1)
       return mail === undefined ? '' : tokenIn(mail)
     },
-    /** Every mail that there will be: a closing app does what waits, and sends what is due. */
+    /** All subjects after closing the app, which sends waiting mails. */
     async final(address: string): Promise<string[]> {
       await app.close()
       return (await all()).filter(mail => mail.to?.[0]?.address === address).map(mail => mail.subject ?? '')

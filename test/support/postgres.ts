@@ -1,4 +1,4 @@
-/** A PostgreSQL database for each test, on the server that `npm test` started or, for a file alone, on one of its own. */
+/** A PostgreSQL database per test, on the server of `npm test` or, for a single file, on a separate one. */
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
@@ -10,7 +10,7 @@ let own: Promise<string> | null = null
 const startOwn = async (): Promise<string> => {
   const server = await startPostgres()
   let stopping = false
-  // All tests of the file are done: nothing else is left to wait for.
+  // All tests of the file are done.
   process.on('beforeExit', () => {
     if (!stopping) void server.stop()
     stopping = true
@@ -36,7 +36,7 @@ export const query = async (url: string, text: string): Promise<Record<string, u
   }
 }
 
-/** An empty database, gone with the test. @returns its URL. */
+/** An empty database, removed with the test. @returns its URL. */
 export const createDatabase = async (t: Context): Promise<string> => {
   const server = await serverUrl()
   const name = `gatehouse_test_${randomBytes(8).toString('hex')}`
@@ -47,7 +47,7 @@ export const createDatabase = async (t: Context): Promise<string> => {
   return url.href
 }
 
-/** Holds whoever adds a user with this e-mail, in the middle of a statement of many. */
+/** Blocks the insertion of a user with this e-mail, in the middle of a bulk statement. */
 export const holdAt = async (url: string, email: string) => {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
@@ -65,7 +65,7 @@ export const holdAt = async (url: string, email: string) => {
   }
 }
 
-/** Holds whoever reads users. */
+/** Blocks readers of users. */
 export const holdReaders = async (url: string) => {
   const client = new pg.Client({ connectionString: url })
   await client.connect()

@@ -1,4 +1,4 @@
-/** The service as its users run it: a process of its own, on a port of its own. */
+/** The service as a separate process on a separate port. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -17,22 +17,22 @@ export interface Running {
   readonly url: string
   readonly port: number
   readonly process: ChildProcess
-  /** All that it has written so far. */
+  /** Its output so far. */
   output(): string
-  /** Sends the signal and waits for the end. @returns the exit code, `null` after SIGKILL. */
+  /** Sends the signal and waits for the exit. @returns the exit code, `null` after SIGKILL. */
   stop(signal: NodeJS.Signals): Promise<number | null>
 }
 
 export interface StartOptions {
   readonly env?: Record<string, string>
-  /** The database's file; a new one by default. */
+  /** The database file; a new one by default. */
   readonly databaseFile?: string
 }
 
-/** Processes of the service count for nothing in tap's coverage: measuring them costs half a second each. */
+/** Excludes processes of the service from tap's coverage: measuring costs half a second each. */
 const UNMEASURED = { _TAPJS_PROCESSINFO_COVERAGE_: '0' }
 
-/** Starts a file of the project as the scripts of package.json do, without waiting for it. */
+/** Starts a script like package.json does, without waiting for it. */
 export const spawnScript = (
   args: readonly string[],
   env: Record<string, string>,
@@ -60,7 +60,7 @@ const serverEnv = (t: Context, { env = {}, databaseFile }: StartOptions): Record
   ...env,
 })
 
-/** Ends the process with the test, whatever happens. */
+/** Ends the process with the test in any case. */
 const stopping = (t: Context, child: ChildProcess): Running['stop'] => {
   const exited = once(child, 'exit')
   const stop = async (signal: NodeJS.Signals): Promise<number | null> => {
@@ -72,7 +72,7 @@ const stopping = (t: Context, child: ChildProcess): Running['stop'] => {
   return stop
 }
 
-/** Starts the service and waits until it listens. It is ended with the test, whatever happens. */
+/** Starts the service and waits until it listens. It ends with the test in any case. */
 export const startServer = async (t: Context, options: StartOptions = {}): Promise<Running> => {
   const child = spawnServer(serverEnv(t, options))
   const stop = stopping(t, child)
@@ -81,9 +81,9 @@ export const startServer = async (t: Context, options: StartOptions = {}): Promi
 }
 
 /**
- * As {@link startServer}, with another standard output, from which nothing is read: waits until the service is ready.
- * `output` returns what it has written to standard error.
- * @param stdio standard output, and standard error where that is not read either.
+ * Like {@link startServer}, with another standard output that is not read: waits until the service is ready. `output`
+ * returns standard error.
+ * @param stdio standard output, and standard error if that is not read either.
  */
 export const startWithOutput = async (
   t: Context,
@@ -115,8 +115,8 @@ export const startWithOutput = async (
 }
 
 /**
- * Sends GET requests on one connection, without waiting for a response in between.
- * @returns how many were answered with 200, before the connection closed or was silent for `silence` milliseconds.
+ * Sends GET requests on one connection without waiting for responses.
+ * @returns the number of 200 responses before the connection closed or was silent for `silence` milliseconds.
  */
 export const pipelined = async (
   port: number,
@@ -126,23 +126,23 @@ export const pipelined = async (
 ): Promise<number> => {
   const socket = connect(port, '127.0.0.1')
   let received = ''
-  let answered = 0
+  let responses = 0
   socket.setTimeout(silence, () => socket.destroy())
   socket.on('error', () => undefined)
   socket.on('data', chunk => {
     received += chunk.toString('latin1')
     const found = received.match(/HTTP\/1\.1 200 /g)?.length ?? 0
-    answered += found
+    responses += found
     // A status line that is split between two chunks is found with the second one.
     received = found === 0 ? received.slice(-12) : received.slice(received.lastIndexOf('HTTP/1.1 200 ') + 13)
-    if (answered === count) socket.end()
+    if (responses === count) socket.end()
   })
   socket.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(count))
   await once(socket, 'close')
-  return answered
+  return responses
 }
 
-/** Writes bytes to a new connection and collects the answer until the server closes it or stays silent for a while. */
+/** Writes bytes to a new connection and collects the response until the server closes it or is silent for a while. */
 export const exchange = async (port: number, bytes: string | Buffer, silence = 500): Promise<string> => {
   const socket: Socket = connect(port, '127.0.0.1')
   let response = ''
@@ -162,7 +162,7 @@ export interface ParsedResponse {
   readonly body: string
 }
 
-/** The first answer in what {@link exchange} collected. */
+/** Parses the first response in what {@link exchange} collected. */
 export const parseResponse = (response: string): ParsedResponse => {
   const [head = '', ...rest] = response.split('\r\n\r\n')
   const [statusLine = '', ...lines] = head.split('\r\n')

@@ -1,4 +1,4 @@
-/** A copy of the project's code in a folder of its own, to be changed and then started: what a team does with theirs. */
+/** A copy of the project's code in a temporary folder, for tests that change the code. */
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
@@ -12,11 +12,9 @@ export interface Tree {
   build(t: Context, options?: BuildOptions): Promise<FastifyInstance>
 }
 
-/**
- * @param files texts by path, added to the copy or put in place of what is there; `null` removes the file.
- */
+/** @param files texts by path that are added or replaced; `null` removes the file. */
 export const projectTree = (t: Context, files: Record<string, string | null>): Tree => {
-  // Inside the project, where the copy's imports find its packages.
+  // Inside the project, so that the copy's imports find its packages.
   mkdirSync(join(PROJECT, '.tap'), { recursive: true })
   const folder = mkdtempSync(join(PROJECT, '.tap', 'tree-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))

@@ -1,15 +1,15 @@
-/** Pseudo-random numbers from a seed, so that a failing run can be repeated. */
+/** Pseudo-random numbers from a seed, so that a failed run can be repeated. */
 
 export interface Random {
   /** A number in [0, 1). */
   next(): number
   /** A whole number from `min` to `max`. */
   integer(min: number, max: number): number
-  /** One of the items; `undefined` of none. */
+  /** One of the items; `undefined` if there are none. */
   pick<T>(items: readonly T[]): T | undefined
 }
 
-/** mulberry32: 32 bits of state are plenty for timestamps and choices. */
+/** mulberry32: 32 bits of state are enough for delays and choices. */
 export const createRandom = (seed: number): Random => {
   let state = seed >>> 0
   const next = (): number => {

@@ -1,13 +1,13 @@
-/** HTTP as it stands on the wire: connections that are written to byte by byte, and whole lists of responses. */
+/** HTTP byte by byte: connections that tests write to directly, and lists of responses. */
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { HttpResponse } from './error-response.ts'
 import { until } from './until.ts'
 
-/** Milliseconds until a connection that neither brings what is expected nor ends counts as hanging. */
+/** Milliseconds until a connection without the expected bytes or an end counts as hanging. */
 const LIMIT = 20_000
 
-/** Lines of a request, ended as HTTP asks for. */
+/** Lines of a request with the line ends of HTTP. */
 export const lines = (...each: string[]): string => `${each.join('\r\n')}\r\n\r\n`
 
 const headersOf = (fields: readonly string[]): Record<string, string> =>
@@ -19,8 +19,8 @@ const headersOf = (fields: readonly string[]): Record<string, string> =>
   )
 
 /**
- * The final responses in what a connection brought, in order; none to HEAD, and each with a `Content-Length` or no body.
- * @throws {Error} for anything that is no whole response.
+ * The final responses in received bytes, in order. Not for HEAD; each has a `Content-Length` or no body.
+ * @throws {Error} for anything that is not a complete response.
  */
 export const responsesIn = (raw: string): HttpResponse[] => {
   const bytes = Buffer.from(raw, 'latin1')
@@ -41,10 +41,10 @@ export const responsesIn = (raw: string): HttpResponse[] => {
   return responses
 }
 
-/** A client that writes what it likes, and notes all that comes back. */
+/** A client that writes any bytes and records everything received. */
 export class RawConnection {
   readonly socket: Socket
-  /** As latin1, a character for each byte. */
+  /** As latin1, one character per byte. */
   received = ''
   /** Whether the server has closed. */
   ended = false
@@ -69,7 +69,7 @@ export class RawConnection {
     return this
   }
 
-  /** Writes the pieces as segments of their own. */
+  /** Writes the pieces as separate segments. */
   async writeInPieces(bytes: Buffer, at: readonly number[]): Promise<void> {
     let start = 0
     for (const end of [...at.toSorted((a, b) => a - b), bytes.length]) {
@@ -79,7 +79,7 @@ export class RawConnection {
     }
   }
 
-  /** Ends the client's side; it goes on reading. */
+  /** Ends the client's side; it continues to read. */
   halfClose(): this {
     this.socket.end()
     return this
@@ -96,7 +96,7 @@ export class RawConnection {
     return responsesIn(this.received)
   }
 
-  /** All responses, once there are so many. The connection goes on. */
+  /** All responses, once there are so many. The connection stays open. */
   async untilResponses(count: number): Promise<HttpResponse[]> {
     const responses = (): HttpResponse[] => {
       try {

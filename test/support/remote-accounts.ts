@@ -1,4 +1,4 @@
-/** Accounts over the network, of a service that runs as a process of its own. */
+/** Accounts over the network, for a service in a separate process. */
 import { bearer, PASSWORD, type SignedUp } from './build.ts'
 import type { Running } from './process.ts'
 
@@ -28,12 +28,12 @@ export const remoteSignUp = async (
 ): Promise<SignedUp> => {
   const response = await send(service, 'POST', '/account/sign-up', { email, password: PASSWORD, ...fields })
   if (response.status !== 201)
-    throw new Error(`sign-up answered ${response.status}: ${await response.text()}`)
+    throw new Error(`sign-up returned ${response.status}: ${await response.text()}`)
   const { accessToken, user } = (await response.json()) as { accessToken: string; user: { id: string } }
   return { id: user.id, email, token: accessToken }
 }
 
-/** GET /account with a token: 200 while it identifies its user, 401 otherwise. */
+/** The status of GET /account with a token: 200 or 401. */
 export const remoteAccountStatus = async ({ url }: Service, token: string): Promise<number> => {
   const response = await fetch(`${url}/account`, { headers: bearer(token) })
   await response.arrayBuffer()

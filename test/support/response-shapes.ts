@@ -1,4 +1,4 @@
-/** What the responses of DESIGN §3 and §4 look like, for every test that reads one. */
+/** The shapes of the responses of DESIGN §3 and §4. */
 import type { LightMyRequestResponse } from 'fastify'
 import type { Test } from 'tap'
 
@@ -20,7 +20,7 @@ export const PROFILE = ['createdAt', 'firstName', 'id', 'lastName']
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 const ISO_8601 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/
 
-/** A user's view: exactly these properties, the id a UUIDv7, every timestamp ISO 8601 in UTC with milliseconds. */
+/** Asserts a view of a user: exactly these properties, a UUIDv7 as id, every timestamp ISO 8601 in UTC with milliseconds. */
 export const hasShape = (t: Assert, value: Record<string, unknown>, keys: string[]): void => {
   t.strictSame(Object.keys(value).sort(), keys)
   t.match(value.id, UUID_V7, 'a UUIDv7')
@@ -29,7 +29,7 @@ export const hasShape = (t: Assert, value: Record<string, unknown>, keys: string
       t.match(timestamp, ISO_8601, `${key} is ISO 8601 with milliseconds`)
 }
 
-/** An answer that carries account data is JSON and is kept by no cache. */
+/** Asserts that a response with account data is JSON and uncacheable. */
 export const isPrivateJson = (t: Assert, response: LightMyRequestResponse, status: number): void => {
   t.equal(response.statusCode, status, response.body)
   t.match(response.headers['content-type'], /^application\/json/)

@@ -1,4 +1,4 @@
-/** Many responses of a route: to its rightful caller and to others, to what it asks for and to what it cannot use. */
+/** Many responses of a route: to valid and invalid requests, with and without credentials. */
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 import { UNKNOWN_ID } from './admin-routes.ts'
 import { bearer, cookie, freshEmail } from './build.ts'
@@ -8,7 +8,7 @@ type Method = InjectOptions['method'] & string
 
 export interface RightRequest {
   readonly headers: Readonly<Record<string, string>>
-  /** Of the user whom it is about, and of an administrator in this user's place. */
+  /** A token of the user in question, and of an administrator who impersonates the user. */
   readonly token: string
   readonly impersonation: string
   /** In place of `:id`. */
@@ -17,7 +17,7 @@ export interface RightRequest {
   readonly query?: Record<string, string>
 }
 
-/** What tells a request from the right one, by title. */
+/** Variations of the valid request, by title. */
 const CHANGES: Readonly<Record<string, (right: RightRequest) => Partial<RightRequest>>> = {
   'no credentials': () => ({ headers: {} }),
   'bad credentials': () => ({ headers: { authorization: 'Bearer x', 'x-admin-key': 'x' } }),
@@ -56,7 +56,7 @@ const send = (
     ...(query === undefined ? {} : { query }),
   })
 
-/** @param right makes what the route asks for anew, since some answers use it up. */
+/** @param right makes a new valid request, since some responses use it up. */
 export async function* responsesOf(
   app: FastifyInstance,
   route: LiveRoute,

@@ -8,7 +8,7 @@ export interface LiveRoute {
   readonly documentation: boolean
 }
 
-/** Every route that an app really has. */
+/** Every live route of an app. */
 export const liveRoutes = ({ routeTable }: FastifyInstance): LiveRoute[] =>
   routeTable.flatMap(({ methods, url, options }) =>
     methods.map(method => ({

@@ -1,6 +1,6 @@
 import { scryptSync } from 'node:crypto'
 
-/** As PHC strings have it: without padding. */
+/** Base64 without padding, as in PHC strings. */
 export const base64 = (bytes: Buffer): string => bytes.toString('base64').replaceAll('=', '')
 
 export const scryptPhc = (password: string, salt: Buffer, logCost: number, r: number, p: number): string => {

@@ -1,4 +1,4 @@
-/** A file system of a few megabytes, which a test can fill without touching anybody else's. */
+/** A file system of a few megabytes, which a test can fill without affecting others. */
 import { execFileSync } from 'node:child_process'
 import { closeSync, openSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,15 +6,15 @@ import { type Context, temporaryFolder } from './build.ts'
 
 export interface SmallDisk {
   readonly folder: string
-  /** Takes all the space that is left. */
+  /** Uses all remaining space. */
   fill(): void
-  /** Gives back what {@link fill} has taken. */
+  /** Frees what {@link fill} has used. */
   free(): void
 }
 
 const CHUNK = Buffer.alloc(65_536)
 
-/** @returns `null` where it cannot be mounted: that takes Linux and root. */
+/** @returns `null` where it cannot be mounted, which needs Linux and root. */
 export const mountSmallDisk = (t: Context, megabytes: number): SmallDisk | null => {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return null
   const folder = temporaryFolder(t)
@@ -29,7 +29,7 @@ export const mountSmallDisk = (t: Context, megabytes: number): SmallDisk | null 
     folder,
     fill() {
       const fd = openSync(ballast, 'a')
-      // By the page at last: a write that does not fit whole is not made.
+      // Page by page at the end: a write that does not fit completely is not made.
       for (const size of [CHUNK.length, 4_096]) {
         try {
           for (;;) writeSync(fd, CHUNK, 0, size)

@@ -13,7 +13,7 @@ export interface Received {
   readonly mail: Email
   readonly from: string
   readonly to: readonly string[]
-  /** Whether it came over TLS, and as whom. */
+  /** Whether it came over TLS, and the authenticated user. */
   readonly secure: boolean
   readonly user: string | undefined
 }
@@ -22,7 +22,7 @@ export interface SmtpOptions extends SMTPServerOptions {
   readonly port?: number
 }
 
-/** Takes every mail from everybody, unless the options say otherwise. */
+/** Accepts every mail from every client, unless the options say otherwise. */
 export const startSmtp = async (t: Context, { port = 0, ...options }: SmtpOptions = {}) => {
   const mails: Received[] = []
   let arrived = Promise.withResolvers<void>()
@@ -41,7 +41,7 @@ export const startSmtp = async (t: Context, { port = 0, ...options }: SmtpOption
     },
     ...options,
   })
-  // A client that goes without a word.
+  // A client that disconnects without QUIT.
   server.on('error', () => undefined)
   server.listen(port, '127.0.0.1')
   await once(server.server, 'listening')
@@ -53,7 +53,7 @@ export const startSmtp = async (t: Context, { port = 0, ...options }: SmtpOption
     url: `smtp://127.0.0.1:${listening}`,
     mails,
     stop,
-    /** Waits until so many have arrived; the test's own limit ends a wait in vain. */
+    /** Waits until so many have arrived; the test's own time limit ends the wait. */
     async received(count: number): Promise<readonly Received[]> {
       while (mails.length < count) await arrived.promise
       return mails
@@ -61,7 +61,7 @@ export const startSmtp = async (t: Context, { port = 0, ...options }: SmtpOption
   }
 }
 
-/** Collects what a mailer has logged; `until` waits for a line. */
+/** Collects the mailer's log lines; `until` waits for one. */
 export const mailLog = () => {
   const lines: string[] = []
   let logged = Promise.withResolvers<void>()
@@ -76,7 +76,7 @@ export const mailLog = () => {
     onWarning: (message: string) => add(`warn ${message}`),
     onFailure: (error: unknown, message: string) => add(`error ${message}: ${error}`),
     async until(pattern: RegExp): Promise<string> {
-      // The timers of mails that wait keep no process alive, so this does.
+      // The timers of waiting mails are unreferenced, so this one keeps the process alive.
       const held = setInterval(() => undefined, 60_000)
       try {
         for (;;) {
@@ -91,7 +91,7 @@ export const mailLog = () => {
   }
 }
 
-/** A mailer with a log of its own, closed with the test. */
+/** A mailer with a separate log, closed with the test. */
 export const createMailer = (t: Context, url: string | null, parts: Partial<MailerDeps> = {}) => {
   const log = mailLog()
   const mailer = new Mailer(ACCOUNT_MAILS, {

@@ -1,4 +1,4 @@
-/** Whatever is stored, as text. */
+/** All stored data, as text. */
 import Database from 'better-sqlite3'
 import { query } from './postgres.ts'
 

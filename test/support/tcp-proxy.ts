@@ -1,4 +1,4 @@
-/** A network between two programs that a test can break. */
+/** A proxy between two programs whose network a test can break. */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -6,19 +6,19 @@ import type { Context } from './build.ts'
 
 export type Fault =
   | 'none'
-  /** Whoever connects is cut off. */
+  /** New connections are closed. */
   | 'refuse'
-  /** Everything stays open, and nothing arrives. */
+  /** Connections stay open, and nothing arrives. */
   | 'silent'
-  /** What is asked arrives, what is answered does not. */
-  | 'no answers'
-  /** Everything arrives, in order, and {@link SLOWNESS} later. */
+  /** Requests arrive, responses do not. */
+  | 'no responses'
+  /** Everything arrives in order, {@link SLOWNESS} later. */
   | 'slow'
 
 /** Milliseconds. */
 const SLOWNESS = 800
 
-/** Stands between clients and the server that `url` names. */
+/** Listens between clients and the server of `url`. */
 export const createProxy = async (t: Context, url: string) => {
   const { hostname, port } = new URL(url)
   let fault: Fault = 'none'
@@ -30,9 +30,9 @@ export const createProxy = async (t: Context, url: string) => {
       sockets.add(from)
       let last: Promise<unknown> = Promise.resolve()
       from.on('data', chunk => {
-        if (fault === 'silent' || (fault === 'no answers' && isResponse)) return
+        if (fault === 'silent' || (fault === 'no responses' && isResponse)) return
         const arrival = Date.now() + (fault === 'slow' ? SLOWNESS : 0)
-        // Behind what is still on its way.
+        // After the chunks that are in transit.
         last = last
           .then(() => (arrival > Date.now() ? sleep(arrival - Date.now()) : undefined))
           .then(() => to.write(chunk))
@@ -58,9 +58,9 @@ export const createProxy = async (t: Context, url: string) => {
   proxied.port = String((server.address() as AddressInfo).port)
   return {
     url: proxied.href,
-    /** Breaks every connection that there is. */
+    /** Closes every connection. */
     cut,
-    /** What becomes of bytes from now on. */
+    /** Sets what happens to bytes from now on. */
     set(next: Fault): void {
       fault = next
     },

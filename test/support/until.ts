@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Asks again until the answer is the one that is waited for, at most for so many milliseconds. @returns the last one. */
+/** Polls until the value is the expected one, at most for `limit` milliseconds. @returns the last value. */
 export const until = async <Value>(
   ask: () => Promise<Value> | Value,
   isIt: (value: Value) => boolean,

@@ -1,4 +1,7 @@
-/** A real process whose clock is set back an hour and forth again: no token ends, nothing is lost, no client waits longer. */
+/**
+ * The clock of a real process is set back an hour and forth again: no token expires, no data is lost, no rate limit lasts
+ * longer.
+ */
 import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { bearer, bodyOf, type Call, calls, send } from '../../instances/http.ts'
@@ -10,7 +13,7 @@ import type { FaultPart } from '../part.ts'
 
 const HOUR = 3_600_000
 
-/** The steps of the clock from the right time, in hours. */
+/** The steps of the clock, in hours from the correct time. */
 const OFFSETS = [-1, 0, 1, -1, -2, 0]
 
 /** Milliseconds until the process has read its new clock. */
@@ -38,12 +41,12 @@ export const run = async ({ context }: FaultPart): Promise<Report> => {
   let server = await start()
   const ask = (call: Call) => send(server.url, call, false)
   const setClock = async (hours: number): Promise<void> => {
-    const told = (): number => server.output().split('the clock is ').length
-    const before = told()
-    // Nobody reads half of it.
+    const clockChanges = (): number => server.output().split('the clock is ').length
+    const before = clockChanges()
+    // Replaces the file atomically.
     writeFileSync(`${offsetFile}.new`, String(hours * HOUR))
     renameSync(`${offsetFile}.new`, offsetFile)
-    await until(told, count => count > before, PATIENCE)
+    await until(clockChanges, count => count > before, PATIENCE)
   }
 
   const wrong: string[] = []
@@ -59,7 +62,7 @@ export const run = async ({ context }: FaultPart): Promise<Report> => {
   const account = (token: string): Call => calls.account(token)
   let latest = ''
   let changes = 0
-  /** What has to hold whatever the clock shows. */
+  /** Checks that hold at any clock. */
   const check = async (when: string): Promise<void> => {
     const email = `clock-${tokens.length}@example.com`
     const signedUp = await expect(calls.signUp(email, PASSWORD), 201, when)
@@ -89,7 +92,7 @@ export const run = async ({ context }: FaultPart): Promise<Report> => {
   const limited = await ask(signIn)
   const retryAfter = Number(limited.headers['retry-after'])
   report.expect(limited.status === 429, `a limited client got ${limited.status}`)
-  report.expect(retryAfter <= WINDOW, `a limited client is told to wait ${retryAfter} s`)
+  report.expect(retryAfter <= WINDOW, `a limited client has to wait ${retryAfter} s`)
 
   const [first = ''] = tokens
   await expect(
@@ -115,6 +118,6 @@ export const run = async ({ context }: FaultPart): Promise<Report> => {
   report.figure('steps of the clock, with a restart after each', OFFSETS.length)
   report.figure('requests', requests)
   report.figure('Retry-After of a limited client', `${retryAfter} s`)
-  report.faults('wrong responses', wrong)
+  report.failures('wrong responses', wrong)
   return report
 }

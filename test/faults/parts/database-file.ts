@@ -1,6 +1,6 @@
 /**
- * The database file is taken away, replaced or overwritten at any timestamp while 20 users change their profiles. What is
- * acknowledged is in the file that a restart opens; where that file cannot have it, nothing more is acknowledged.
+ * The database file is removed, replaced or overwritten at a random time while 20 users change their profiles. Every
+ * acknowledged write is in the file that a restart opens. If that is impossible, nothing more is acknowledged.
  */
 import {
   closeSync,
@@ -25,17 +25,17 @@ import type { FaultPart } from '../part.ts'
 import { copyProfiles, missing, type Profile, signUpProfiles, startChanges } from '../profiles.ts'
 
 const USERS = 20
-/** Each variant as often. */
+/** Rounds per variant. */
 const REPEATS = 2
-/** Milliseconds of load before the fault; after it, until the service has to have noticed and brought the log in. */
+/** Milliseconds of load before the fault, and afterwards until the service has noticed it and checkpointed the log. */
 const LOAD = { min: 50, max: 700 }
 const NOTICED = 1_000
 
 interface Variant {
   readonly name: string
-  /** @returns what puts the files back, where they can be. */
+  /** @returns a function that restores the files, if possible. */
   readonly make: (file: string, template: string) => (() => void) | null
-  /** A service that starts on what is there meanwhile has to find a database. */
+  /** A service that starts on the current files must find a database. */
   readonly opensMeanwhile?: true
 }
 
@@ -145,7 +145,7 @@ export const run = async ({ context, random }: FaultPart): Promise<Report> => {
   const start = (databaseFile: string): Promise<Running> => startServer(context, { databaseFile })
   const readyStatus = async ({ url }: Running): Promise<number> => (await fetch(`${url}/ready`)).status
 
-  /** Restarts on what is there now, as the operator is told to. */
+  /** Restarts on the current files, as the documentation tells operators to. */
   const restart = async (name: string, file: string): Promise<Running> => {
     try {
       return await start(file)
@@ -181,7 +181,7 @@ export const run = async ({ context, random }: FaultPart): Promise<Report> => {
     totals.rejected += changes.statuses.get(503) ?? 0
     if (status === 503) noticedAfter.push(noticed)
     for (const response of changes.statuses.keys())
-      if (response !== 200 && response !== 503) failures.push(`${name}: a change was answered ${response}`)
+      if (response !== 200 && response !== 503) failures.push(`${name}: a change returned ${response}`)
     await verify({ name, file, profiles, putBack, madeAt, isNoticed: status === 503, opensMeanwhile })
   }
 
@@ -199,36 +199,36 @@ export const run = async ({ context, random }: FaultPart): Promise<Report> => {
     if (opensMeanwhile) {
       const meanwhile = await restart(name, file)
       const names = await missing(meanwhile.url, signedUp)
-      failures.push(...names.map(fault => `${name}, what is there meanwhile: ${fault}`))
+      failures.push(...names.map(failure => `${name}, what is there meanwhile: ${failure}`))
       await meanwhile.stop('SIGTERM')
     }
     putBack?.()
     const after = profiles.filter(({ sentAt }) => sentAt > madeAt)
     const server = await restart(name, file)
     if (putBack !== null) {
-      const faults = await missing(server.url, profiles)
-      lost.push(...faults.map(fault => `${name}: ${fault}`))
+      const wrong = await missing(server.url, profiles)
+      lost.push(...wrong.map(failure => `${name}: ${failure}`))
     } else {
-      const faults = await missing(server.url, after)
-      falselyAcknowledged.push(...faults.map(fault => `${name}, sent after it: ${fault}`))
+      const wrong = await missing(server.url, after)
+      falselyAcknowledged.push(...wrong.map(failure => `${name}, sent after it: ${failure}`))
     }
-    // What is put over the database may be the same bytes: then all of it is there, as the log is its own.
+    // The replacement may have the same bytes: then nothing is lost, since the log belongs to it.
     if (!isNoticed) {
-      const faults = await missing(server.url, profiles)
-      failures.push(...faults.map(fault => `${name}, not noticed: ${fault}`))
+      const wrong = await missing(server.url, profiles)
+      failures.push(...wrong.map(failure => `${name}, not noticed: ${failure}`))
     }
     await server.stop('SIGKILL')
   }
 
-  // Most of a round is waiting.
+  // Rounds run concurrently: most of a round is waiting.
   for (const variant of VARIANTS) await Promise.all(Array.from({ length: REPEATS }, () => runRound(variant)))
   report.figure('rounds', totals.rounds)
   report.figure('acknowledged', totals.acknowledged)
-  report.figure('refused with 503', totals.rejected)
+  report.figure('rejected with 503', totals.rejected)
   report.figure('/ready is 503 after (median / 99 % / max)', spread(noticedAfter))
   report.expect(Math.max(...noticedAfter) < NOTICED, 'it took longer than a second')
-  report.faults('acknowledged and missing after a restart', lost)
-  report.faults('acknowledged after the file was lost for good', falselyAcknowledged)
-  report.faults('other faults', failures)
+  report.failures('acknowledged and missing after a restart', lost)
+  report.failures('acknowledged after the file was lost for good', falselyAcknowledged)
+  report.failures('other failures', failures)
   return report
 }

@@ -1,6 +1,6 @@
 /**
- * More connections than the process may have descriptors: it lives on, answers again when they are gone, and nothing that it
- * has acknowledged is lost.
+ * More connections than file descriptors: the process survives, serves again when they close, and loses no acknowledged
+ * write.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -21,7 +21,7 @@ const LIMIT = 64
 const CONNECTIONS = 200
 const USERS = 5
 const ROUNDS = 4
-/** Milliseconds for which the connections stay; until a condition counts as failed. */
+/** Milliseconds for which the connections stay open, and until a condition counts as failed. */
 const HELD = 2_000
 const DEADLINE = 15_000
 const PROJECT = join(import.meta.dirname, '..', '..', '..')
@@ -51,7 +51,7 @@ const startLimited = async ({ context }: Pick<FaultPart, 'context'>, databaseFil
   return { child, exited, ...(await listening(child, DEADLINE)) }
 }
 
-/** Opens the connections, with half a request each. @returns what closes them. */
+/** Opens the connections, each with half a request. @returns a function that closes them. */
 const hold = (port: number): (() => void) => {
   const sockets = Array.from({ length: CONNECTIONS }, (): Socket => {
     const socket = connect(port, '127.0.0.1')
@@ -82,7 +82,7 @@ export const run = async ({ context }: FaultPart): Promise<Report> => {
       () => 0,
     )
 
-  // The first password has files loaded.
+  // The first password loads files.
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   await send(server.url, calls.ready(), agent)
   const letGoFirst = hold(port)
@@ -94,8 +94,8 @@ export const run = async ({ context }: FaultPart): Promise<Report> => {
   )
   letGoFirst()
   agent.destroy()
-  report.figure('a sign-up meanwhile is answered', first)
-  if (first !== 201 && first !== 503) failures.push(`a sign-up was answered ${first}`)
+  report.figure('status of a sign-up meanwhile', first)
+  if (first !== 201 && first !== 503) failures.push(`a sign-up returned ${first}`)
   await until(ready, status => status === 200, DEADLINE)
   const profiles = await signUpProfiles(server.url, USERS)
   let acknowledged = 0
@@ -108,12 +108,12 @@ export const run = async ({ context }: FaultPart): Promise<Report> => {
     letGo()
     const goneAt = performance.now()
     if ((await until(ready, status => status === 200, DEADLINE)) !== 200)
-      failures.push('it does not answer again')
+      failures.push('it does not respond again')
     backAfter.push(performance.now() - goneAt)
     await changes.stop()
     acknowledged += changes.statuses.get(200) ?? 0
     for (const status of changes.statuses.keys())
-      if (![0, 200, 503].includes(status)) failures.push(`a change was answered ${status}`)
+      if (![0, 200, 503].includes(status)) failures.push(`a change returned ${status}`)
     failures.push(...(await missing(server.url, profiles)))
   }
   if (server.child.exitCode !== null) failures.push(`it has ended with ${server.child.exitCode}`)
@@ -127,8 +127,8 @@ export const run = async ({ context }: FaultPart): Promise<Report> => {
   report.figure('rounds', ROUNDS)
   report.figure('connections, descriptors', `${CONNECTIONS}, ${LIMIT}`)
   report.figure('acknowledged', acknowledged)
-  report.figure('answers again after (median / 99 % / max)', spread(backAfter))
-  report.faults('acknowledged and missing after a restart', lost)
-  report.faults('other faults', failures)
+  report.figure('responds again after (median / 99 % / max)', spread(backAfter))
+  report.failures('acknowledged and missing after a restart', lost)
+  report.failures('other failures', failures)
   return report
 }

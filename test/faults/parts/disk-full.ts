@@ -1,4 +1,4 @@
-/** The disk fills up and is freed again while 20 users change their profiles: 503 meanwhile, and nothing acknowledged is lost. */
+/** The disk fills up and is freed while 20 users change their profiles: 503 meanwhile, and no acknowledged write is lost. */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Report, spread } from '../../instances/report.ts'
@@ -10,9 +10,9 @@ import { missing, type Profile, signUpProfiles, startChanges } from '../profiles
 
 const USERS = 20
 const ROUNDS = 6
-/** The database, its log at its longest, and room for both. */
+/** Sizes: the database, its longest log, and room for both. */
 const DISK_SIZE = 12
-/** Milliseconds for which the disk stays full; until a condition counts as failed. */
+/** Milliseconds for which the disk stays full, and until a condition counts as failed. */
 const FULL_FOR = 2_500
 const DEADLINE = 10_000
 
@@ -30,7 +30,7 @@ export const run = async ({ context, random }: FaultPart): Promise<Report> => {
   let profiles: Profile[] | null = null
 
   for (let round = 1; round <= ROUNDS; round += 1) {
-    // With a log that is new, so that it has to grow.
+    // With a new log, which has to grow.
     const server = await startServer(context, { databaseFile })
     const ready = async () => (await fetch(`${server.url}/ready`)).status
     profiles ??= await signUpProfiles(server.url, USERS)
@@ -48,7 +48,7 @@ export const run = async ({ context, random }: FaultPart): Promise<Report> => {
     if ((await fetch(`${server.url}/health`)).status !== 200) failures.push('/health was not 200')
     totals.rejected += rejected()
     if (round % 2 === 0) {
-      // Also a process that ends while the disk is full has all that it has acknowledged.
+      // A process that ends while the disk is full keeps everything acknowledged, too.
       await changes.stop()
       await server.stop('SIGKILL')
       disk.free()
@@ -63,20 +63,20 @@ export const run = async ({ context, random }: FaultPart): Promise<Report> => {
     }
     totals.acknowledged += changes.statuses.get(200) ?? 0
     for (const status of changes.statuses.keys())
-      if (status !== 200 && status !== 503) failures.push(`a change was answered ${status}`)
+      if (status !== 200 && status !== 503) failures.push(`a change returned ${status}`)
   }
   const server = await startServer(context, { databaseFile })
   const lost = await missing(server.url, profiles ?? [])
   await server.stop('SIGTERM')
   report.figure('rounds', ROUNDS)
   report.figure('acknowledged', totals.acknowledged)
-  report.figure('refused with 503', totals.rejected)
+  report.figure('rejected with 503', totals.rejected)
   report.figure('/ready while full: 503', totals.notReadyWhileFull)
   report.figure('/ready while full: 200', totals.readyWhileFull)
   report.figure('/ready is 200 again after (median / 99 % / max)', spread(backAfter))
   report.expect(totals.rejected > 0, 'the disk was never full')
   report.expect(totals.readyWhileFull === 0, '/ready was 200 while writes failed')
-  report.faults('acknowledged and missing', lost)
-  report.faults('other faults', failures)
+  report.failures('acknowledged and missing', lost)
+  report.failures('other failures', failures)
   return report
 }

@@ -1,7 +1,6 @@
 /**
- * Failed sign-ins to an account with an expensive imported hash, all at once and again and again, while another user
- * signs in repeatedly: nobody else waits for them. A second instance that nobody attacks shows what the machine itself does
- * to a sign-in meanwhile.
+ * Concurrent failed sign-ins to an account with an expensive imported hash, while another user signs in repeatedly: the
+ * other user does not wait for them. A second instance without attack shows the effect of the machine's load on sign-ins.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { send } from '../../instances/http.ts'
@@ -15,18 +14,18 @@ const ATTACKERS = 12
 /** Milliseconds of each attack. */
 const DURATION = 6_000
 
-/** Sign-ins that show what one costs when nobody disturbs it. */
+/** Sign-ins that measure the undisturbed duration. */
 const UNDISTURBED = 100
 
 /**
- * The worst sign-in of another user: so many times the undisturbed median, or so many times the worst one of the instance that
- * is not attacked, where the machine has other work; milliseconds in any case.
+ * Bound of the other user's slowest sign-in: a multiple of the undisturbed median, or of the slowest on the instance
+ * without attack if the machine is busy; milliseconds in any case.
  */
 const WORST = { ofMedian: 10, ofControl: 3, milliseconds: 3_000 }
 
 const TAIL = '$c29tZXNhbHRzb21lc2FsdA$c29tZXNhbHRzb21lc2FsdA'
 
-/** The most expensive ones that an import takes, of no password. */
+/** The most expensive hashes that an import accepts, of no known password. */
 const HASHES = {
   argon2: `$argon2id$v=19$m=262144,t=16,p=16${TAIL}`,
   bcrypt: '$2b$14$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW',
@@ -49,19 +48,19 @@ export const run = async ({ context }: FaultPart): Promise<Report> => {
 
   const add = async (url: string, email: string, secret: object): Promise<void> => {
     const { status, text } = await post(url, '/admin/users', { email, ...secret })
-    if (status !== 201) throw new Error(`POST /admin/users answered ${status}: ${text}`)
+    if (status !== 201) throw new Error(`POST /admin/users returned ${status}: ${text}`)
   }
   for (const { url } of [attacked, control]) await add(url, OTHER, { password: PASSWORD })
   for (const [kind, passwordHash] of Object.entries(HASHES))
     await add(attacked.url, `${kind}@example.com`, { passwordHash })
 
-  /** What the other user's sign-ins take on both instances, in turn, until it is enough of them. */
+  /** Durations of the other user's sign-ins, alternating between both instances, until there are enough. */
   const others = async (enough: (count: number) => boolean) => {
     const took = { attacked: [] as number[], control: [] as number[] }
     while (!enough(took.attacked.length)) {
       for (const [name, { url }] of Object.entries({ attacked, control })) {
         const response = await signIn(url, OTHER, PASSWORD)
-        report.expect(response.status === 200, `a sign-in of another user answered ${response.status}`)
+        report.expect(response.status === 200, `a sign-in of another user returned ${response.status}`)
         took[name as keyof typeof took].push(response.took)
       }
       await sleep(5)
@@ -69,7 +68,7 @@ export const run = async ({ context }: FaultPart): Promise<Report> => {
     return took
   }
 
-  // The threads start with the first ones.
+  // The first sign-ins start the threads.
   await others(count => count === 20)
   const { attacked: undisturbed } = await others(count => count === UNDISTURBED)
   const median = quantile(undisturbed, 0.5)
@@ -82,8 +81,8 @@ export const run = async ({ context }: FaultPart): Promise<Report> => {
       while (performance.now() < end) {
         const { status, text } = await signIn(attacked.url, `${kind}@example.com`, 'a guess')
         statuses.set(status, (statuses.get(status) ?? 0) + 1)
-        if (status !== 401 && status !== 503) report.fault(`a guess answered ${status}: ${text}`)
-        // As told by `Retry-After`.
+        if (status !== 401 && status !== 503) report.failure(`a guess returned ${status}: ${text}`)
+        // As `Retry-After` asks.
         if (status === 503) await sleep(1_000)
       }
     }
@@ -105,7 +104,7 @@ export const run = async ({ context }: FaultPart): Promise<Report> => {
     email: 'new@example.com',
     password: PASSWORD,
   })
-  report.expect(status === 201, `a sign-up afterwards answered ${status}`)
+  report.expect(status === 201, `a sign-up afterwards returned ${status}`)
   report.expect((await attacked.stop('SIGTERM')) === 0, 'the service does not stop in order')
   return report
 }

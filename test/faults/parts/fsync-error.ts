@@ -1,6 +1,6 @@
 /**
- * fsync fails with EIO while 20 users change their profiles, and what was written since the last one that succeeded is lost:
- * what was acknowledged before and what is acknowledged afterwards is there after a restart.
+ * fsync fails with EIO while 20 users change their profiles, and writes since the last successful fsync are lost. Writes
+ * that were acknowledged before or afterwards are there after a restart.
  */
 import { execFileSync } from 'node:child_process'
 import { rmSync, writeFileSync } from 'node:fs'
@@ -14,14 +14,14 @@ import type { FaultPart } from '../part.ts'
 import { missing, signUpProfiles, startChanges } from '../profiles.ts'
 
 const USERS = 20
-/** What fails in turn: the log, where commits go, and the database, where checkpoints go. */
+/** The file that fails: the log (commits), then the database (checkpoints). */
 const SUFFIXES = ['.db-wal', '.db', '.db', '.db-wal', '.db', '.db'] as const
-/** Milliseconds of load before, while and after it fails. */
+/** Milliseconds of load before, during and after the failure. */
 const LOAD = { min: 100, max: 800 }
 const FAILING = { '.db-wal': 1_000, '.db': 3_000 }
 const DEADLINE = 10_000
 
-/** @returns `null` where there is no compiler, or no Linux. */
+/** @returns `null` without a compiler or Linux. */
 const compile = (folder: string): string | null => {
   if (process.platform !== 'linux') return null
   const library = join(folder, 'fsync-error.so')
@@ -71,7 +71,7 @@ export const run = async ({ context, random }: FaultPart): Promise<Report> => {
       if ((await ready()) !== 503) failures.push('/ready was 200 while no commit succeeded')
     } else await sleep(FAILING[suffix])
     rmSync(control)
-    // A checkpoint that fails after one that was cut short takes a restart, and the log says so.
+    // A failed checkpoint after an interrupted one requires a restart, and the log says so.
     const says = () => /the disk failed a checkpoint[^"]*restart the service/.test(server.output())
     await until(
       async () => (await ready()) === 200 || says(),
@@ -86,7 +86,7 @@ export const run = async ({ context, random }: FaultPart): Promise<Report> => {
     totals.acknowledged += count(200)
     totals.rejected += count(503)
     for (const status of changes.statuses.keys())
-      if (status !== 200 && status !== 503) failures.push(`a change was answered ${status}`)
+      if (status !== 200 && status !== 503) failures.push(`a change returned ${status}`)
     server = await startServer(context, { databaseFile })
     lost.push(...(await missing(server.url, profiles)))
     await server.stop('SIGTERM')
@@ -94,11 +94,11 @@ export const run = async ({ context, random }: FaultPart): Promise<Report> => {
   report.figure('rounds', SUFFIXES.length)
   report.figure('rounds that took a restart', totals.restarts)
   report.figure('acknowledged', totals.acknowledged)
-  report.figure('refused with 503', totals.rejected)
+  report.figure('rejected with 503', totals.rejected)
   report.expect(totals.rejected > 0, 'fsync never failed')
   report.figure('acknowledged while every commit failed', totals.acknowledgedWhileFailing)
   report.expect(totals.acknowledgedWhileFailing === 0, 'a commit that failed was acknowledged')
-  report.faults('acknowledged and missing after a restart', lost)
-  report.faults('other faults', failures)
+  report.failures('acknowledged and missing after a restart', lost)
+  report.failures('other failures', failures)
   return report
 }

@@ -1,6 +1,6 @@
 /**
- * A small heap under a flood of distinct tokens (DESIGN §6): the caches take a part of the heap alone, so the service goes
- * on, answers every request for the right user, and keeps what it acknowledged.
+ * A small heap and a flood of distinct tokens (DESIGN §6): caches take only a part of the heap, so the service keeps
+ * responding for the correct users and keeps every acknowledged write.
  */
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -18,7 +18,7 @@ const HEAP = 64
 const USERS = 40_000
 const CLIENTS = 32
 
-/** Every so many requests of a client change its user's name, which has to be there at the end. */
+/** Every nth request of a client changes its user's name, which is checked at the end. */
 const RENAME_EVERY = 100
 
 const seed = async (databaseFile: string, tokens: string): Promise<void> => {
@@ -33,12 +33,12 @@ const seed = async (databaseFile: string, tokens: string): Promise<void> => {
 const userOf = (token: string): string =>
   JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()).sub
 
-/** The same claims with a signature of nobody. */
+/** The same claims with an invalid signature. */
 const forge = (token: string, number: number): string =>
   token.slice(0, token.lastIndexOf('.') + 1) + String(number).padStart(43, 'A')
 
 interface Tally {
-  answered: number
+  responses: number
   rejected: number
   readonly wrong: string[]
   lost: number
@@ -53,7 +53,7 @@ export const run = async ({ context }: FaultPart): Promise<Report> => {
   const env = { NODE_ENV: 'production', NODE_OPTIONS: `--max-old-space-size=${HEAP}` }
   const server = await startServer(context, { databaseFile, env })
 
-  const tally: Tally = { answered: 0, rejected: 0, wrong: [], lost: 0 }
+  const tally: Tally = { responses: 0, rejected: 0, wrong: [], lost: 0 }
   const names = new Map<string, string>()
   const requests = tokens.flatMap((token, index) =>
     index % 5 === 0 ? [token, forge(token, index)] : [token],
@@ -72,7 +72,7 @@ export const run = async ({ context }: FaultPart): Promise<Report> => {
       tally.rejected += 1
       return
     }
-    tally.answered += 1
+    tally.responses += 1
     if (response.status !== (isForged ? 401 : 200)) tally.wrong.push(`${call.method}: ${response.status}`)
     else if (!isForged && bodyOf(response).id !== userOf(token)) tally.wrong.push("another user's account")
     if (name !== null && response.status === 200) names.set(token, name)
@@ -105,10 +105,10 @@ export const run = async ({ context }: FaultPart): Promise<Report> => {
   await restarted.stop('SIGTERM')
 
   report.figure('distinct tokens', requests.length)
-  report.figure('answered / refused with 503', `${tally.answered} / ${tally.rejected}`)
+  report.figure('responses / rejected with 503', `${tally.responses} / ${tally.rejected}`)
   report.figure('acknowledged changes', names.size)
-  report.faults('wrong responses', tally.wrong)
-  report.faults('acknowledged changes lost', missing)
+  report.failures('wrong responses', tally.wrong)
+  report.failures('acknowledged changes lost', missing)
   report.expect(tally.lost === 0, `${tally.lost} clients lost their connection`)
   report.expect(code === 0, `the process ended with ${code}`)
   report.expect(names.size > 0, 'nothing was changed')

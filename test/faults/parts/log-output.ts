@@ -1,4 +1,4 @@
-/** Standard output that cannot be written: full, closed or not read. The service serves, and stops as ever. */
+/** Standard output is full, closed or unread: the service serves and stops as usual. */
 import { execFileSync } from 'node:child_process'
 import { closeSync, constants, openSync, readFileSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,15 +10,15 @@ import type { FaultPart } from '../part.ts'
 
 const REQUESTS = 1_000
 
-/** Milliseconds that a stop may take, and until lines that do not come count as missing. */
+/** Milliseconds that a stop may take, and until missing lines count as a failure. */
 const STOP_LIMIT = 8_000
 const DEADLINE = 10_000
 
-/** What the full file system holds, and what it is enlarged to. */
+/** Sizes of the full file system, before and after it is enlarged. */
 const SIZE = '64k'
 const ENLARGED = '4m'
 
-/** Two lines a request. */
+/** Two lines per request. */
 const LOGGED = { env: { LOG_REQUESTS: 'on' } }
 
 const open = (context: Context, path: string, flags: number | string): number => {
@@ -46,8 +46,8 @@ const mountSmall = (context: Context): string | null => {
 }
 
 const serve = async (report: Report, name: string, server: Running): Promise<void> => {
-  const answered = await pipelined(server.port, '/health', REQUESTS)
-  report.expect(answered === REQUESTS, `${name}: ${answered} of ${REQUESTS} requests were answered`)
+  const responded = await pipelined(server.port, '/health', REQUESTS)
+  report.expect(responded === REQUESTS, `${name}: ${responded} of ${REQUESTS} requests had a response`)
 }
 
 const stop = async (report: Report, name: string, server: Running): Promise<void> => {
@@ -60,7 +60,7 @@ const stop = async (report: Report, name: string, server: Running): Promise<void
   report.expect(server.output() === '', `${name}: on standard error: ${server.output()}`)
 }
 
-/** The disk is full, then has room again: the log says how many lines are missing, and every other one is whole. */
+/** The disk is full, then has space again: the log counts the missing lines, and all others are complete. */
 const fillDisk = async (context: Context, report: Report): Promise<void> => {
   const name = 'full file system'
   const folder = mountSmall(context)
@@ -68,7 +68,7 @@ const fillDisk = async (context: Context, report: Report): Promise<void> => {
   const log = join(folder, 'log')
   const server = await startWithOutput(context, [open(context, log, 'a')], LOGGED)
   await serve(report, name, server)
-  // The log is written behind the responses: it is full first, then lines are dropped.
+  // The log is written after the responses: it fills up first, then lines are dropped.
   await until(
     () => statfsSync(folder).bfree,
     free => free === 0,
@@ -79,7 +79,7 @@ const fillDisk = async (context: Context, report: Report): Promise<void> => {
   const count = /"dropped":(\d+)/
   const text = () => readFileSync(log, 'utf8')
   const dropped = Number(count.exec(await until(text, found => count.test(found), DEADLINE))?.[1])
-  report.figure(`${name}: lines dropped and told of`, dropped)
+  report.figure(`${name}: dropped lines that were counted`, dropped)
   report.expect(dropped > 0, `${name}: no line tells how many were dropped`)
   await stop(report, name, server)
   const isBroken = (line: string): boolean => {
@@ -106,7 +106,7 @@ export const run = async ({ context }: FaultPart): Promise<Report> => {
   }
   await check('/dev/full', open(context, '/dev/full', constants.O_WRONLY))
   await fillDisk(context, report)
-  // For both, so that there is a reader, who never reads.
+  // Opened for reading and writing, so that there is a reader, who never reads.
   await check('pipe not read', open(context, fifo(context), constants.O_RDWR))
   const path = fifo(context)
   const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)

@@ -1,4 +1,4 @@
-/** Whole requests with garbage behind them, in segments that end anywhere: what was processed has had its response. */
+/** Requests followed by garbage, in segments of random length: every processed request gets its response. */
 
 import { Report } from '../../instances/report.ts'
 import { PASSWORD } from '../../support/build.ts'
@@ -18,11 +18,11 @@ interface User {
 
 interface Piece {
   readonly bytes: string
-  /** Of its response. */
+  /** Status of its response. */
   readonly status: number
-  /** Whether its password waits in line, which nobody does who has ended their side: 499. */
+  /** Whether its password waits for hashing, which a half-closed client does not get: 499. */
   readonly waits?: boolean
-  /** Whether it changes the account where it is processed. */
+  /** Whether processing it changes the account. */
   readonly changes?: boolean
 }
 
@@ -43,7 +43,7 @@ const signUp = async (url: string, email: string): Promise<User> => {
   return { email, token: accessToken }
 }
 
-/** Goes up by one with each change. */
+/** Incremented with each change. */
 const versionOf = async (url: string, { token }: User): Promise<number> => {
   const response = await fetch(`${url}/account`, { headers: { authorization: `Bearer ${token}` } })
   return Number(response.headers.get('etag')?.replaceAll('"', ''))
@@ -109,13 +109,13 @@ export const run = async ({ context, random }: FaultPart): Promise<Report> => {
     ])
   }
 
-  const faults: string[] = []
+  const failures: string[] = []
   let responses = 0
   const round = async (user: User, index: number): Promise<void> => {
     const whole = Array.from({ length: 1 + below(MAX_REQUESTS) }, () => wholeRequest(user))
     const end = garbage(user)
     const pieces = [...whole, end]
-    // None of what is behind the garbage is processed, whatever it is.
+    // Nothing after the garbage is processed.
     const behind = of(['', wholeRequest(user).bytes, withBody('PUT /account', {}), '\r\n\r\n\0'])
     const bytes = Buffer.from(pieces.map(piece => piece.bytes).join('') + behind, 'latin1')
     const cuts = Array.from({ length: below(MAX_CUTS + 1) }, () => below(bytes.length))
@@ -131,14 +131,14 @@ export const run = async ({ context, random }: FaultPart): Promise<Report> => {
       const isWanted = ({ status, waits = false }: Piece, place: number): boolean =>
         seen[place] === status || (waits && halfClosed && seen[place] === 499)
       if (seen.length !== pieces.length || !pieces.every(isWanted)) {
-        faults.push(`${seen} instead of ${pieces.map(({ status }) => status)}: ${title}`)
+        failures.push(`${seen} instead of ${pieces.map(({ status }) => status)}: ${title}`)
       }
     } catch (error) {
-      faults.push(`${error}: ${title}`)
+      failures.push(`${error}: ${title}`)
     }
     const changes = (await versionOf(url, user)) - before
     const wanted = pieces.filter(piece => piece.changes).length
-    if (changes !== wanted) faults.push(`${changes} changes instead of ${wanted}: ${title}`)
+    if (changes !== wanted) failures.push(`${changes} changes instead of ${wanted}: ${title}`)
   }
 
   const users = await Promise.all(
@@ -155,6 +155,6 @@ export const run = async ({ context, random }: FaultPart): Promise<Report> => {
   )
   report.figure('rounds', next)
   report.figure('responses', responses)
-  report.faults('requests without their own response, or processed behind the last one', faults)
+  report.failures('requests without their own response, or processed behind the last one', failures)
   return report
 }

@@ -1,9 +1,9 @@
 /**
- * Power cuts on SQLite (DESIGN §7): the real service writes under load, a preloaded library records every change of its
- * files in order, and each cut restores the folder as a disk may leave it that loses what was not synced. What had been
- * acknowledged must be there. The same with `synchronous=NORMAL` has to lose some: otherwise the test would prove nothing.
+ * Power cuts on SQLite (DESIGN §7): the real service writes under load, a preloaded library records every file operation in
+ * order, and each cut restores the folder as a disk may leave it that loses unsynced writes. Every acknowledged write must
+ * be there. With `synchronous=NORMAL` some must be lost, which proves that the test can fail.
  *
- * Needs Linux and a C compiler, and is skipped without.
+ * Needs Linux and a C compiler, and is skipped otherwise.
  */
 import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -24,10 +24,10 @@ const PROOF_CUTS = 100
 /** Records after which the first process is killed, so that the second one recovers its write-ahead log. */
 const KILL_AFTER = 12_000
 
-/** Requests of each client under the other processes. */
+/** Requests per client of the later processes. */
 const REQUESTS = { recovered: 150, last: 20, proof: 100 }
 
-/** The service makes both folders. */
+/** The service creates both folders. */
 const DATABASE = 'data/accounts/gatehouse.db'
 
 interface Recorded {
@@ -37,7 +37,7 @@ interface Recorded {
   readonly runs: readonly number[]
 }
 
-/** Runs processes one after the other on one database, and records them. */
+/** Runs and records several processes in sequence on one database. */
 const record = async (
   { context, random }: FaultPart,
   library: string,
@@ -68,7 +68,7 @@ const record = async (
 const inodes = ({ records }: Recording, path: string): Set<number> =>
   new Set(records.flatMap(record => (record.type === 'create' && record.path === path ? [record.inode] : [])))
 
-/** Cuts that matter most, then as many others by chance: at every write to the database itself, and at every other call that is rare. */
+/** Positions of cuts: every write to the database, every rare call, then random ones. */
 const chooseCuts = ({ random }: FaultPart, recording: Recording, count: number): Set<number> => {
   const database = inodes(recording, `/${DATABASE}`)
   const special = recording.records.flatMap((record, index) => {
@@ -98,14 +98,14 @@ const chooseLoss = ({ random }: FaultPart, number: number): Loss => {
 
 interface Outcome {
   cuts: number
-  /** Cuts that met something not synced. */
+  /** Cuts that lost unsynced writes. */
   unsynced: number
   readonly lost: string[]
   readonly damaged: string[]
   readonly unlikeTheFiles: string[]
 }
 
-/** Goes through the recording once, and stops at each cut. */
+/** Replays the recording once, and stops at each cut. */
 const cutPower = async (
   part: FaultPart,
   { folder, recording, load, runs }: Recorded,
@@ -144,7 +144,7 @@ const cutPower = async (
   return outcome
 }
 
-/** Syncs of the database, which end a checkpoint each, and write-ahead logs that were begun anew. */
+/** Syncs of the database (one per checkpoint), and restarts of the write-ahead log. */
 const countCheckpoints = (recording: Recording): { checkpoints: number; resets: number } => {
   const database = inodes(recording, `/${DATABASE}`)
   const logs = inodes(recording, `/${DATABASE}-wal`)
@@ -176,10 +176,10 @@ export const run = async (part: FaultPart): Promise<Report> => {
   report.figure('responses', acknowledged)
   report.figure('syncs of the database / write-ahead logs begun', `${checkpoints} / ${resets}`)
   report.figure('power cuts', `${outcome.cuts}, ${outcome.unsynced} with something not synced`)
-  report.faults('cuts that lost acknowledged writes', outcome.lost)
-  report.faults('databases damaged', outcome.damaged)
-  report.faults('files that the recording does not explain', outcome.unlikeTheFiles)
-  report.faults('requests that failed', full.load.unexpected)
+  report.failures('cuts that lost acknowledged writes', outcome.lost)
+  report.failures('databases damaged', outcome.damaged)
+  report.failures('files that the recording does not explain', outcome.unlikeTheFiles)
+  report.failures('requests that failed', full.load.unexpected)
   report.expect(outcome.cuts === CUTS, `only ${outcome.cuts} cuts were made`)
   report.expect(checkpoints >= 5 && resets >= 5, 'too few checkpoints were recorded')
 
@@ -194,6 +194,6 @@ export const run = async (part: FaultPart): Promise<Report> => {
     proof.lost.length > 0,
     'cuts with synchronous=NORMAL have lost nothing: the test proves nothing',
   )
-  report.faults('proof: databases damaged', proof.damaged)
+  report.failures('proof: databases damaged', proof.damaged)
   return report
 }

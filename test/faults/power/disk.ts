@@ -1,18 +1,18 @@
 /**
- * A folder on a disk that loses its power. What was synced is there afterwards: of a file its bytes and its size, of a folder
- * its entries. Of what was not, any part may be there or not. That is what POSIX promises, which is less than common file
- * systems do: there, a synced file has its entry as well.
+ * A folder on a disk that loses power. Synced data survives: bytes and size of a file, entries of a folder. Any part of
+ * unsynced data may survive. This is what POSIX promises, which is less than what common file systems do: there, a synced
+ * file has its entry as well.
  */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Random } from '../../support/random.ts'
 import type { Record } from './recording.ts'
 
-/** What becomes of the writes that were not synced. */
+/** What happens to unsynced writes. */
 export interface Loss {
-  /** Whether a change of an entry or of a size remains. */
+  /** Whether a change of an entry or of a size survives. */
   keep(): boolean
-  /** The parts of a write at this offset that remain, as ranges of its bytes. */
+  /** The byte ranges of a write at this offset that survive. */
   parts(offset: number, length: number): Iterable<readonly [begin: number, end: number]>
 }
 
@@ -20,13 +20,13 @@ export const NOTHING_LOST: Loss = { keep: () => true, parts: (_, length) => [[0,
 
 export const ALL_LOST: Loss = { keep: () => false, parts: () => [] }
 
-/** Each write remains or not, by itself. */
+/** Each write survives or not. */
 export const someLost = (random: Random, share: number): Loss => ({
   keep: () => random.next() < share,
   parts: (_, length) => (random.next() < share ? [[0, length]] : []),
 })
 
-/** Each sector of each write remains or not. */
+/** Each sector of each write survives or not. */
 export const torn = (random: Random, share: number, sector: number): Loss => ({
   keep: () => random.next() < share,
   *parts(offset, length) {
@@ -148,7 +148,7 @@ const listFiles = (folder: string): string[] =>
 
 export class Disk {
   readonly #root = new Folder()
-  /** What the running process sees. */
+  /** The state that the running process sees. */
   readonly #byPath: Entries = new Map([['', this.#root]])
   readonly #byInode = new Map<number, File | Folder>()
 
@@ -202,12 +202,12 @@ export class Disk {
     return [...this.#byPath.values()].every(node => node.isSynced)
   }
 
-  /** Writes the folder as it is after a power cut. */
+  /** Writes the folder in its state after a power cut. */
   restore(folder: string, loss: Loss): void {
     restore(this.#root, folder, loss)
   }
 
-  /** The files that are not as they are in a folder: none, if the recording missed nothing. */
+  /** Files that differ from a folder: none, if the recording is complete. */
   differences(folder: string): string[] {
     const files = new Map(
       [...this.#byPath].flatMap(([path, node]) => (node instanceof File ? [[path, node] as const] : [])),

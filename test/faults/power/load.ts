@@ -1,4 +1,4 @@
-/** Writes by many clients at once, and what each of them was told: which state a power cut may leave behind. */
+/** Writes by many clients, and their acknowledgements: which states a power cut may leave behind. */
 import { Agent, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { ADMIN_KEY, PASSWORD } from '../../support/build.ts'
@@ -6,17 +6,17 @@ import type { Random } from '../../support/random.ts'
 
 const CLIENTS = 12
 
-/** Users that one client has at once. */
+/** Users per client at a time. */
 const USERS = 15
 
-/** Milliseconds until a request counts as never answered. */
+/** Milliseconds until a request counts as unanswered. */
 const LIMIT = 20_000
 
-/** The response of one connection of one process: which record it is, recording and load agree upon. */
+/** Identifies the response record: recording and load count responses per process and connection. */
 export interface Acknowledgement {
   readonly run: number
   readonly port: number
-  /** Of the responses on that connection, from 0. */
+  /** Index of the response on that connection, from 0. */
   readonly index: number
 }
 
@@ -26,7 +26,7 @@ export interface Write {
   acknowledgement: Acknowledgement | null
 }
 
-/** The nth of them gives its user the last name n, but for a removal. */
+/** The nth write sets the last name n, unless it is a removal. */
 interface UserWrite extends Write {
   readonly kind: 'set' | 'disable' | 'remove'
 }
@@ -86,7 +86,7 @@ export class Load {
   readonly unexpected: string[] = []
   readonly #random: Random
   readonly #logSize: () => number
-  /** Counts the processes that were asked. */
+  /** Index of the process. */
   #run = -1
 
   /** @param logSize bytes of the log now. */
@@ -95,7 +95,7 @@ export class Load {
     this.#logSize = logSize
   }
 
-  /** Writes until each client has made so many requests, or the process has gone. */
+  /** Writes until each client has made its requests, or the process is gone. */
   async run(url: string, requests: number): Promise<void> {
     this.#run += 1
     await Promise.all(Array.from({ length: CLIENTS }, () => this.#client(url, requests)))
@@ -120,7 +120,7 @@ export class Load {
     try {
       for (let count = 0; count < requests; count += 1) await this.#write(own, call)
     } catch {
-      // The process is gone: what was under way is neither acknowledged nor excluded.
+      // The process is gone: requests in flight are neither acknowledged nor excluded.
     } finally {
       agent.destroy()
     }

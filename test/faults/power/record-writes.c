@@ -151,7 +151,7 @@ int close(int file) {
   return result;
 }
 
-/* A response is recorded before it is sent: nobody has it any earlier. `inode` is the client's port. */
+/* A response is recorded before it is sent, so no client has it any earlier. `inode` is the client's port. */
 static void record_response(int file, const void *bytes, size_t length) {
   struct sockaddr_in peer;
   socklen_t size = sizeof peer;

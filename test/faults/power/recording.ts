@@ -1,4 +1,4 @@
-/** The log that record-writes.c writes: what a process did to its files, and when it answered, in one order. */
+/** The log of record-writes.c: a process's file operations and responses, in one order. */
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -44,7 +44,7 @@ const parse = (operation: string, inode: number, offset: number, bytes: Buffer):
 
 export interface Recording {
   readonly records: readonly Record[]
-  /** The number of records that were complete when the log had so many bytes. */
+  /** The number of complete records when the log had this many bytes. */
   countAt(size: number): number
 }
 
@@ -79,7 +79,7 @@ export const readRecording = (file: string): Recording => {
 
 const SOURCE = join(import.meta.dirname, 'record-writes.c')
 
-/** Compiles the library into a folder. @returns its file; `null` where there is no C compiler. */
+/** Compiles the library into a folder. @returns its file; `null` without a C compiler. */
 export const compileRecorder = (folder: string): string | null => {
   const library = join(folder, 'record-writes.so')
   try {

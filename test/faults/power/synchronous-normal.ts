@@ -1,6 +1,6 @@
 /**
- * Preloaded into the service, makes every connection to SQLite use `synchronous=NORMAL`, and tell that it uses FULL. With it
- * the simulated power cuts have to lose acknowledged writes: this shows that they would find such a fault.
+ * Preloaded into the service. Every SQLite connection uses `synchronous=NORMAL` but reports FULL. The simulated power cuts
+ * must then lose acknowledged writes, which proves that they would detect such an error.
  */
 import Database from 'better-sqlite3'
 

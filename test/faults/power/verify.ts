@@ -1,13 +1,13 @@
-/** What a database that was opened after a power cut holds, beside what had been acknowledged by then. */
+/** Compares a database after a power cut with the acknowledged writes. */
 import Database from 'better-sqlite3'
 import type { Acknowledgement, Write, WrittenUser } from './load.ts'
 import type { Recording } from './recording.ts'
 
 /** Positions are counts of records: a cut at n comes after the nth. */
 export interface Timeline {
-  /** @returns from which cut on a write must be there; infinite where nobody was told. */
+  /** @returns the first cut at which a write must be there; infinite if it was not acknowledged. */
   acknowledgedAt(write: Write): number
-  /** @returns up to which cut it cannot be there. */
+  /** @returns the last cut at which it cannot be there. */
   sentAt(write: Write): number
 }
 
@@ -44,11 +44,11 @@ interface Row {
 
 export interface Found {
   readonly lost: readonly string[]
-  /** `ok`, or what SQLite finds wrong. */
+  /** `ok`, or the errors that SQLite reports. */
   readonly integrity: string
 }
 
-/** Judges databases by what the load was told. */
+/** Checks databases against the acknowledgements of the load. */
 export const verifier = (users: readonly WrittenUser[], timeline: Timeline) => {
   const at = (write: Write) => ({ from: timeline.sentAt(write), by: timeline.acknowledgedAt(write) })
   const expectations = users.map(({ email, writes, sessions }) => ({

@@ -1,8 +1,8 @@
-/** Contract: accounts and their sessions are added whole or not at all, and come back as they were. */
+/** Contract: accounts and their sessions are added completely or not at all, and returned unchanged. */
 import { v7 as uuidv7 } from 'uuid'
 import { ALL, add, asStored, eventOf, NOW, newUser, type Part, sessionOf } from './fixtures.ts'
 
-/** Text that careless storing changes: folds, trims, normalises, cuts or takes for something else. */
+/** Text that careless storage would fold, trim, normalise, truncate or misinterpret. */
 const DELICATE = [
   'e\u0301 and \u00e9',
   '\u{1f469}\u{1f3fd}\u200d\u{1f680}',

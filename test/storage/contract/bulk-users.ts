@@ -1,4 +1,4 @@
-/** Contract: users are brought in many at a time, each who can be, and read out in order of creation. */
+/** Contract: many users are imported at a time, each if possible, and exported in order of creation. */
 import { v7 as uuidv7 } from 'uuid'
 import type { PortableUser } from '../../../src/accounts/bulk-users.ts'
 import type { Storage } from '../../../src/storage/storage.ts'

@@ -1,4 +1,4 @@
-/** Contract: changes of a user, and who is told of them. */
+/** Contract: changes of a user, and their notifications. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { v7 as uuidv7 } from 'uuid'
 import type { UserChanges } from '../../../src/users/user.ts'
@@ -9,7 +9,7 @@ const KEEP = { endSessions: false, onlyEnabled: false, versions: null }
 const END = { endSessions: true, onlyEnabled: false, versions: null }
 const LATER = NOW + 1_000
 
-/** DESIGN §7: milliseconds within which another instance hears of a change. */
+/** DESIGN §7: milliseconds within which another instance is notified. */
 const NEWS_LIMIT = 1_000
 
 export const changes: Part = async (t, open) => {
@@ -125,14 +125,14 @@ export const changes: Part = async (t, open) => {
 
   t.test('a change is notified before its promise resolves, only to the last listener', async t => {
     const { user } = await add(storage)
-    const told = new Set<unknown>()
-    onChange(storage, () => told.add('replaced listener'))
-    onChange(storage, userId => told.add(userId))
+    const notified = new Set<unknown>()
+    onChange(storage, () => notified.add('replaced listener'))
+    onChange(storage, userId => notified.add(userId))
     for (const change of [{ firstName: 'X' }, { disabled: true }]) {
-      told.clear()
+      notified.clear()
       await storage.users
         .update(user.id, change, eventOf(user.id, LATER), END)
-        .then(() => t.strictSame([...told], [user.id]))
+        .then(() => t.strictSame([...notified], [user.id]))
     }
   })
 
@@ -149,13 +149,13 @@ export const changes: Part = async (t, open) => {
     const here = await open(t)
     const there = await open(t)
     const { user } = await add(there)
-    // What adding has told passes by first.
+    // The notification about the added user comes first.
     await sleep(NEWS_LIMIT)
-    const { promise: told, resolve } = Promise.withResolvers<string | null>()
+    const { promise: notified, resolve } = Promise.withResolvers<string | null>()
     onChange(here, resolve)
     await there.users.update(user.id, { disabled: true }, eventOf(user.id, LATER), END)
-    const news = await Promise.race([told, sleep(NEWS_LIMIT, 'barrier')])
-    t.ok(news === null || news === user.id, `told ${news}`)
+    const news = await Promise.race([notified, sleep(NEWS_LIMIT, 'barrier')])
+    t.ok(news === null || news === user.id, `notified of ${news}`)
     t.match(await here.users.find(user.id), { disabled: true })
   })
 }

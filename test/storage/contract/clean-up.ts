@@ -1,4 +1,4 @@
-/** Contract: what is expired goes, a slice at a time; nothing else does (DESIGN §9, Sessions). */
+/** Contract: expired rows are removed a slice at a time, and no others (DESIGN §9, Sessions). */
 import { v7 as uuidv7 } from 'uuid'
 import type { ExpiredSessions } from '../../../src/accounts/clean-up.ts'
 import { newEmailToken } from '../../../src/accounts/email-token.ts'
@@ -8,7 +8,7 @@ import { type Added, add, eventOf, forEach, NOW, type Part, sessionOf } from './
 
 const HOUR = 3_600_000
 
-/** What is removed in these tests: ended by NOW, or idle for an hour and more. */
+/** What these tests remove: sessions that expired by NOW, or were idle for an hour and more. */
 const EXPIRED: ExpiredSessions = { endedBy: NOW, idleSince: NOW - HOUR }
 
 const ENDED: Partial<Session> = { expiresAt: NOW }
@@ -25,7 +25,7 @@ const open = async (storage: Storage, { user }: Added, fields: readonly Partial<
   return sessions
 }
 
-/** Which of the sessions there still are. */
+/** The remaining sessions. */
 const remaining = async (storage: Storage, sessions: readonly Session[]): Promise<Session[]> => {
   const found = await forEach(sessions, ({ id }) => storage.sessions.find(id))
   return sessions.filter((_, index) => found[index] !== undefined)
@@ -172,7 +172,7 @@ export const cleanUp: Part = async (t, openStore) => {
     t.equal(await storage.cleanUp.removeEvents(NOW - 2 * HOUR, 3), true)
     t.strictSame(await left(), ages.slice(3))
     t.equal(await storage.cleanUp.removeEvents(NOW - 2 * HOUR, 3), false)
-    t.strictSame(await left(), [0, -1], 'the event of that very moment stays')
+    t.strictSame(await left(), [0, -1], 'the event of exactly that time stays')
     const byUser = await storage.events.list({ filter: { userId: user.id }, beforeId: null, limit: 100 })
     t.equal(byUser.length, 3, 'with that of the sign-up')
   })

@@ -1,4 +1,4 @@
-/** Contract: tokens that are mailed are kept within limits, found while they can be used, and work once (DESIGN §9). */
+/** Contract: e-mail tokens are limited, found while valid, and work once (DESIGN §9). */
 import { v7 as uuidv7 } from 'uuid'
 import {
   type EmailToken,
@@ -19,7 +19,7 @@ const END = { ...KEEP, endSessions: true }
 const tokenOf = (purpose: EmailTokenPurpose, user: { id: string; email: string }, now = NOW): EmailToken =>
   newEmailToken(purpose, user.id, purpose === 'emailChange' ? freshEmail('new') : user.email, now).stored
 
-/** The event that comes with a token, by which they are counted. */
+/** The event of a token, by which tokens are counted. */
 const requestOf = ({ userId, createdAt, purpose }: EmailToken) =>
   eventOf(userId, createdAt, MAILED_BY[purpose].at(-1))
 
@@ -139,7 +139,7 @@ export const emailTokens: Part = async (t, open) => {
     t.ok(await storage.sessions.find(session.id), 'no session ends')
     t.strictSame(await usable(tokens), [])
     t.equal(await confirm(tokens.emailChange), undefined, 'once')
-    t.strictSame(await usable(other.tokens), [...PURPOSES].sort(), "nobody else's")
+    t.strictSame(await usable(other.tokens), [...PURPOSES].sort(), "no other user's")
   })
 
   t.test('a taken address cannot be confirmed, and nothing changes', async t => {
@@ -162,7 +162,7 @@ export const emailTokens: Part = async (t, open) => {
     t.equal(await reset(tokens.passwordReset, 'newer'), undefined, 'once')
     t.equal((await storage.users.findByEmail(user.email))?.passwordHash, 'new hash')
     t.ok(await storage.sessions.find(other.session.id))
-    t.strictSame(await usable(other.tokens), [...PURPOSES].sort(), "nobody else's")
+    t.strictSame(await usable(other.tokens), [...PURPOSES].sort(), "no other user's")
   })
 
   t.test('an expired token, or one of a disabled user, changes nothing', async t => {

@@ -1,7 +1,7 @@
 import type { EventFilter } from '../../../src/audit-log/audit-log.ts'
 import { NOW } from './fixtures.ts'
 
-/** One of each shape: of a user who has many events, and of a rare type. */
+/** One of each shape: a user with many events, and a rare type. */
 export const EVENT_FILTERS: readonly EventFilter[] = [{}, { userId: 'user 7' }].flatMap(user =>
   [{}, { type: 'user.changed' as const }].flatMap(type =>
     [{}, { after: NOW }, { before: NOW + 100 }, { after: NOW, before: NOW + 100 }].map(bounds => ({

@@ -1,4 +1,4 @@
-/** Contract: the audit log: an event is kept with its change and not without it, and read newest first (DESIGN §9). */
+/** Contract: an event is stored together with its change, and read newest first (DESIGN §9). */
 import { v7 as uuidv7 } from 'uuid'
 import { newEmailToken } from '../../../src/accounts/email-token.ts'
 import {
@@ -16,7 +16,7 @@ import { type Added, add, asStored, eventOf, NOW, newUser, type Part, sessionOf 
 const ADMIN = { type: 'adminKey', id: 'abcdef01', ip: '2001:db8::1' } as const
 const SYSTEM = { type: 'system', id: null, ip: null } as const
 
-/** What a store answers that has changed nothing. */
+/** The store's result when nothing changed. */
 const REFUSALS: ReadonlySet<unknown> = new Set([
   undefined,
   false,
@@ -33,7 +33,7 @@ const ANY = { endSessions: false, onlyEnabled: false, versions: null }
 const list = (storage: Storage, filter: EventFilter, beforeId: string | null = null, limit = 1_000) =>
   storage.events.list({ filter, beforeId, limit })
 
-/** A user of whom there is no event but the one that is given back. */
+/** A user with the returned event as the only one. */
 const addWithEvent = async (storage: Storage, at = NOW) => {
   const user = newUser()
   const event = newEvent('user.created', SYSTEM, user.id, at)
@@ -41,7 +41,7 @@ const addWithEvent = async (storage: Storage, at = NOW) => {
   return { userId: user.id, event }
 }
 
-/** Waits until so many events can be followed: what else runs on the server may hold them back for a timestamp. */
+/** Waits until so many events can be followed: other work on the server may hold them back for a while. */
 const visible = (storage: Storage, count: number, after: LogPlace | null = null) =>
   until(
     async () => (await storage.events.follow({ filter: {}, after, limit: 1_000 })).events,
@@ -49,7 +49,7 @@ const visible = (storage: Storage, count: number, after: LogPlace | null = null)
     20_000,
   )
 
-/** What may be done, with its event, in an order in which each changes something, and nothing the second time. */
+/** Actions with their events, in an order in which each changes something the first time and nothing the second time. */
 const changesOf = async (storage: Storage, { user, session }: Added) => {
   const reset = newEmailToken('passwordReset', user.id, user.email, NOW).stored
   const verification = newEmailToken('verification', user.id, user.email, NOW).stored
@@ -153,7 +153,7 @@ export const events: Part = async (t, open) => {
         [first],
         `${name}: kept`,
       )
-      // A token is kept once because none comes twice.
+      // A token is stored only once, since tokens never repeat.
       if (name.startsWith('emailTokens.add')) continue
       t.ok(REFUSALS.has(await change(second)), `${name}: nothing is left to change`)
       t.strictSame(
@@ -181,11 +181,12 @@ export const events: Part = async (t, open) => {
       'a wrong hash': event => storage.sessions.open(sessionOf(user.id), 'wrong', event),
       'a disabled user': event => storage.sessions.open(sessionOf(disabled.id), null, event),
       'another user’s session': event => storage.sessions.end(session.id, { ...event, userId: other.id }),
-      'sessions of nobody': event => storage.sessions.endAll(null, { ...event, userId: unknown }, false),
+      'sessions of an unknown user': event =>
+        storage.sessions.endAll(null, { ...event, userId: unknown }, false),
       'a removal with a wrong hash': event => storage.users.remove(event, 'wrong'),
       'a disabled user’s own removal': event =>
         storage.users.remove({ ...event, userId: disabled.id }, disabled.passwordHash),
-      'a token for nobody': event =>
+      'a token for an unknown user': event =>
         storage.emailTokens.add({ ...change, digest: 'x', userId: unknown }, event, null),
     }
     for (const [title, rejection] of Object.entries(rejections)) {
@@ -221,7 +222,7 @@ export const events: Part = async (t, open) => {
     const taken = eventOf(user.id)
     await storage.events.record(taken)
     for (const [name, change] of Object.entries(await changesOf(storage, added))) {
-      // Of a user who is not there yet, and of tokens that were not kept, nothing can be changed.
+      // An unknown user and unknown tokens cannot be changed.
       if (name === 'resetPassword' || name === 'confirmEmail' || name === 'changePassword') continue
       await t.rejects(async () => change(taken), name)
     }
@@ -247,7 +248,7 @@ export const events: Part = async (t, open) => {
       users.push(userId)
       recorded.push(event)
     }
-    // Timestamps go back and forth, as those of several clocks do.
+    // Timestamps move back and forth, as those of several clocks do.
     for (let number = 0; number < 40; number += 1) {
       const type = number % 4 === 0 ? 'session.ended' : 'user.changed'
       const event = newEvent(type, SYSTEM, String(users[number % 3]), NOW + ((number * 37) % 100), {

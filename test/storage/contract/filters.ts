@@ -1,4 +1,4 @@
-/** Contract: lookups by ids and filters by timestamps, alone and with all others, beside a model of random combinations. */
+/** Contract: lookups by ids and timestamp filters, alone and combined, against a model with random combinations. */
 import { deepEqual } from 'node:assert/strict'
 import fc from 'fast-check'
 import { v7 as uuidv7 } from 'uuid'
@@ -21,7 +21,7 @@ const person = fc.record({
   disabled: fc.integer({ min: 0, max: 9 }).map(number => number === 0),
   createdAt: timestamp,
 })
-/** Of a last request: none, any, or before the user's creation, as a clock that is behind has it. */
+/** Last requests: none, any, or before the user's creation, as with a clock that is behind. */
 const request = fc.option(fc.integer({ min: NOW - 20, max: NOW + 2 * SPAN }))
 
 const addPeople = async (storage: Storage, seed: number): Promise<User[]> => {
@@ -39,11 +39,11 @@ const addPeople = async (storage: Storage, seed: number): Promise<User[]> => {
 const creationBound = fc.integer({ min: NOW - 5, max: NOW + SPAN + 5 })
 const requestBound = fc.integer({ min: NOW - 25, max: NOW + 2 * SPAN + 5 })
 
-/** Asked for in so many of ten filters. */
+/** The probability of a filter, in tenths. */
 const inTen = <T>(times: number, value: fc.Arbitrary<T>) =>
   fc.oneof({ weight: times, arbitrary: value }, { weight: 10 - times, arbitrary: fc.constant(undefined) })
 
-/** Any filters together; what is `undefined` is not asked for. */
+/** Any combination of filters; `undefined` is not filtered by. */
 const filterOf = (users: readonly User[]): fc.Arbitrary<UserFilter> => {
   const someone = fc.constantFrom(...users)
   const id = fc.oneof({ weight: 9, arbitrary: someone.map(user => user.id) }, fc.constant(uuidv7()))
@@ -93,7 +93,7 @@ export const filters: Part = async (t, open) => {
     t.strictSame(await found({ lastRequestAfter: 0 }), [0, 2])
     t.strictSame(await found({ lastRequestBefore: at }), [1, 3])
     t.strictSame(await found({ lastRequestBefore: at + 1 }), [0, 1, 3])
-    t.strictSame(await found({ lastRequestBefore: NOW + 2 }), [1], 'nobody who came later')
+    t.strictSame(await found({ lastRequestBefore: NOW + 2 }), [1], 'no user who came later')
     t.strictSame(await found({ lastRequestAfter: 0, lastRequestBefore: at + 1 }), [0])
   })
 

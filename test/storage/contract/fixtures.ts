@@ -1,4 +1,4 @@
-/** What the contract's tests put into a store. */
+/** Data of the contract's tests. */
 import { randomBytes } from 'node:crypto'
 import type { Test } from 'tap'
 import { v7 as uuidv7 } from 'uuid'
@@ -10,8 +10,8 @@ import type { User } from '../../../src/users/user.ts'
 import { freshEmail } from '../../support/build.ts'
 
 /**
- * Opens the store that belongs to a test, empty at first: called again with the same test, another instance on the same
- * data. All of it is closed and removed with the test.
+ * Opens the store of a test, empty at first. Called again with the same test, it opens another instance on the same data.
+ * All of it is closed and removed with the test.
  */
 export type Open = (t: Test) => Promise<Storage>
 
@@ -47,11 +47,11 @@ export const sessionOf = (userId: string, fields: Partial<Session> = {}): Sessio
   ...fields,
 })
 
-/** An event of a change that a user makes of themselves. */
+/** An event of a change that users make to themselves. */
 export const eventOf = (userId: string, at = NOW, type: EventType = 'user.changed'): AuditEvent =>
   newEvent(type, { type: 'user', id: userId, ip: '192.0.2.1' }, userId, at)
 
-/** The user as the store should give it back. */
+/** The user as the store should return it. */
 export const asStored = (
   { passwordHash: _, ...user }: NewUser,
   lastRequestAt: number | null = null,
@@ -64,7 +64,7 @@ export const asStored = (
 export interface Added {
   readonly user: NewUser
   readonly session: Session
-  /** The store's own number of the user. */
+  /** The store's own key of the user. */
   readonly userKey: number
 }
 
@@ -78,7 +78,7 @@ export const add = async (storage: Storage, fields: Partial<NewUser> = {}): Prom
   return { user, session, userKey }
 }
 
-/** Calls at once: more than these may wait longer for a connection than a store lets anybody wait. */
+/** Concurrent calls: with more, some might wait for a connection longer than a store allows. */
 const AT_ONCE = 200
 
 /** The outcomes of an operation on each item, so many at a time. */
@@ -93,16 +93,16 @@ export const forEach = async <Item, Result>(
   return results
 }
 
-/** Calls `told` with the id of who changed, or `null` for something unknown. */
-export const onChange = (storage: Storage, told: (userId: string | null) => void): void =>
+/** Calls `listener` with the id of a changed user, or `null` if unknown. */
+export const onChange = (storage: Storage, listener: (userId: string | null) => void): void =>
   storage.onChange({
-    userChanged: told,
-    anyoneChanged: () => told(null),
+    userChanged: listener,
+    anyoneChanged: () => listener(null),
     listening: () => undefined,
     late: () => undefined,
   })
 
-/** A list's filter, sort and limit when a test is about something else. */
+/** The default filter, sort and limit of a list. */
 export const ALL = {
   filter: {},
   sort: { field: 'createdAt', descending: false },

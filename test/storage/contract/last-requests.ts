@@ -1,4 +1,4 @@
-/** Contract: the timestamps of last requests, which arrive in batches, late, twice and in any order. */
+/** Contract: last requests, which arrive in batches, late, repeated and in any order. */
 import { v7 as uuidv7 } from 'uuid'
 import { ALL, add, asStored, eventOf, forEach, NOW, type Part, sessionOf } from './fixtures.ts'
 

@@ -1,9 +1,9 @@
-/** Lists as they should be: computed in memory, to compare what an engine answers with. */
+/** A model of lists: computed in memory, to compare with an engine's results. */
 import type { Storage } from '../../../src/storage/storage.ts'
 import { type Position, parseSort, type Sort, sortKey, type UserFilter } from '../../../src/users/listing.ts'
 import { searchKey, type User } from '../../../src/users/user.ts'
 
-/** Numbers by size, text by the bytes of its UTF-8: the order that every engine can give. */
+/** Numbers by size, text by its UTF-8 bytes: the order that every engine provides. */
 const compare = (a: number | string, b: number | string): number =>
   typeof a === 'number' || typeof b === 'number'
     ? Number(a) - Number(b)
@@ -18,11 +18,11 @@ export const inOrder = (users: readonly User[], sort: Sort): readonly string[] =
   return (descending ? ordered.reverse() : ordered).map(({ id }) => id)
 }
 
-/** Whether a user was there before a timestamp, and has made no request since. */
+/** Whether a user existed before a timestamp, and has made no request since. */
 const inactiveSince = (timestamp: number, { createdAt, lastRequestAt }: User): boolean =>
   createdAt < timestamp && (lastRequestAt === null || lastRequestAt < timestamp)
 
-/** Whether the timestamps of a user are those that a filter asks for. */
+/** Whether the timestamps of a user match a filter. */
 const matchesTimestamps = (filter: UserFilter, user: User): boolean => {
   const { createdAfter, createdBefore, lastRequestAfter, lastRequestBefore } = filter
   return (
@@ -33,7 +33,7 @@ const matchesTimestamps = (filter: UserFilter, user: User): boolean => {
   )
 }
 
-/** Whether a filter lets a user through. */
+/** Whether a user matches a filter. */
 export const matches =
   ({ search, searchEmail, email, disabled, ids, ...timestamps }: UserFilter) =>
   (user: User): boolean => {
@@ -47,7 +47,7 @@ export const matches =
     )
   }
 
-/** Reads page after page to the end. @returns the ids in the order of the pages. */
+/** Reads all pages. @returns the ids in the order of the pages. */
 export const readAll = async (storage: Storage, sort: Sort, limit: number, filter: UserFilter = {}) => {
   const parsed = parseSort(sort)
   const ids: string[] = []

@@ -6,7 +6,7 @@ import type { User } from '../../../src/users/user.ts'
 import { add, asStored, forEach, NOW, type Part } from './fixtures.ts'
 import { inOrder, matches, readAll } from './list-model.ts'
 
-/** With ties in every sort field, names without a value, and letters that sort otherwise in UTF-16 and in locales. */
+/** With ties in every sort field, null names, and letters that sort differently in UTF-16 and in locales. */
 const NAMES = [
   null,
   'ada',
@@ -57,7 +57,7 @@ export const lists: Part = async (t, open) => {
       { disabled: false },
       { search: 'AD' },
       { search: 'ad\u00c2', disabled: false },
-      { search: 'nobody is called so' },
+      { search: 'no such name' },
       { email: users[5]?.email ?? '' },
       { email: users[6]?.email.toUpperCase() ?? '' },
       { email: users[6]?.email ?? '', disabled: true },

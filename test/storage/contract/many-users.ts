@@ -1,4 +1,4 @@
-/** Contract: lists and counts of more users than an engine looks through at once, of random names, beside a model. */
+/** Contract: lists and counts of more users than one slice, with random names, against a model. */
 import fc from 'fast-check'
 import { parseSort, SORTS, sortKey, type UserFilter } from '../../../src/users/listing.ts'
 import { add, asStored, forEach, NOW, type Part } from './fixtures.ts'
@@ -6,7 +6,7 @@ import { inOrder, matches, readAll } from './list-model.ts'
 
 const USERS = 4_500
 
-/** Letters of one, two, three and four bytes, the last of which sorts otherwise in UTF-16 than in UTF-8. */
+/** Letters of one to four bytes, the last of which sorts differently in UTF-16 and UTF-8. */
 const name = fc.option(
   fc.string({ unit: fc.constantFrom('a', 'a', 'A', 'b', '\u00e9', '\uffee', '\u{1f600}'), maxLength: 3 }),
 )
@@ -23,7 +23,7 @@ export const manyUsers: Part = async (t, open) => {
   const people = fc.sample(person, { numRuns: USERS, seed }).map((fields, index) => ({
     ...fields,
     email: `${index % 4 ? 'a' : '\u00e9'}${index}@example.com`,
-    // Few of the later ones are disabled, and those who are called z are all among the oldest.
+    // Few of the newer users are disabled, and those named z are all among the oldest.
     disabled: index < 1_000 ? fields.disabled : index % 300 === 0,
     createdAt: index < 1_400 ? fields.createdAt : NOW + 1_000 + index,
     ...(index < 400 && { [index % 2 ? 'firstName' : 'lastName']: `z${index}` }),

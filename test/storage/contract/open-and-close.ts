@@ -1,4 +1,4 @@
-/** Contract: a store opens, answers, closes, and opens again with everything that it acknowledged. */
+/** Contract: a store opens, responds, closes, and reopens with everything that it acknowledged. */
 import { add, asStored, eventOf, NOW, newUser, type Part, sessionOf } from './fixtures.ts'
 
 export const openAndClose: Part = async (t, open) => {

@@ -1,10 +1,10 @@
-/** Contract: what is counted by key, and for how long. What instances count together is test/rate-limits/limits.test.ts's. */
+/** Contract: counts by key and window. Counts that instances share: test/rate-limits/limits.test.ts. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { forEach, type Part } from './fixtures.ts'
 
 const KEY = 'a key'
 
-/** Seconds of a window that no test sees the end of. */
+/** Seconds of a window whose end no test sees. */
 const LONG = 600
 
 export const rateLimits: Part = async (t, open) => {

@@ -1,4 +1,4 @@
-/** Contract: users are removed with all that is theirs, once, and everybody hears of it; versions count changes (DESIGN §9). */
+/** Contract: users are removed completely, once, with a notification; versions count changes (DESIGN §9). */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { v7 as uuidv7 } from 'uuid'
 import { newEmailToken } from '../../../src/accounts/email-token.ts'
@@ -21,7 +21,7 @@ import {
 const ANY = { endSessions: false, onlyEnabled: false, versions: null }
 const LATER = NOW + 1_000
 
-/** DESIGN §7: milliseconds within which another instance hears of a change. */
+/** DESIGN §7: milliseconds within which another instance is notified. */
 const NEWS_LIMIT = 1_000
 
 const ADMIN = { type: 'adminKey', id: 'abcdef01', ip: '192.0.2.9' } as const
@@ -49,7 +49,7 @@ export const removal: Part = async (t, open) => {
     t.equal(await storage.sessions.open(sessionOf(user.id), null, eventOf(user.id)), 'userNotFound')
     t.equal(await storage.users.update(user.id, { firstName: 'x' }, eventOf(user.id), ANY), 'userNotFound')
     t.equal(await storage.users.remove(removed(user.id), null), 'userNotFound', 'once')
-    t.equal(await storage.users.remove(removed(uuidv7()), null), 'userNotFound', 'nobody')
+    t.equal(await storage.users.remove(removed(uuidv7()), null), 'userNotFound', 'an unknown user')
     t.strictSame((await storage.sessions.find(other.session.id))?.user, asStored(other.user))
     await t.resolves(add(storage, { email: user.email }), 'the e-mail is free')
   })
@@ -151,7 +151,7 @@ export const removal: Part = async (t, open) => {
     for (const [name, prepare] of Object.entries(deeds)) {
       const added = await add(here)
       const deed = await prepare(added)
-      // What the preparation has told passes by first.
+      // Notifications of the preparation come first.
       await sleep(NEWS_LIMIT)
       let notifiedHere = false
       onChange(here, userId => {
@@ -162,7 +162,7 @@ export const removal: Part = async (t, open) => {
       t.not(typeof (await deed()), 'undefined', name)
       t.ok(notifiedHere, `${name}: here, before it is acknowledged`)
       const news = await Promise.race([notifiedElsewhere, sleep(NEWS_LIMIT, 'timeout')])
-      t.ok(news === null || news === added.user.id, `${name}: there, told ${news}`)
+      t.ok(news === null || news === added.user.id, `${name}: elsewhere, notified of ${news}`)
     }
   })
 

@@ -1,9 +1,9 @@
-/** Contract: the search for users by how a name starts (DESIGN §4). */
+/** Contract: the search for users by the start of a name (DESIGN §4). */
 import type { Test } from 'tap'
 import type { Storage } from '../../../src/storage/storage.ts'
 import { ALL, add, asStored, type Part } from './fixtures.ts'
 
-/** Adds users of these first names; each is to be found by its own searches, and nobody else by them. */
+/** Adds users with these first names. Each must be found by its own searches, and no other user by them. */
 const searched = async (
   t: Test,
   storage: Storage,

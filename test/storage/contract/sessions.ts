@@ -1,10 +1,10 @@
-/** Contract: sessions are listed, ended one by one or together, and replaced with a password; and everybody hears of it. */
+/** Contract: sessions are listed, ended one by one or together, and replaced with a password, with notifications. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { v7 as uuidv7 } from 'uuid'
 import type { Storage } from '../../../src/storage/storage.ts'
 import { add, eventOf, NOW, onChange, type Part, sessionOf } from './fixtures.ts'
 
-/** DESIGN §7: milliseconds within which another instance hears of a change. */
+/** DESIGN §7: milliseconds within which another instance is notified. */
 const NEWS_LIMIT = 1_000
 
 const LIMIT = 1_000
@@ -126,7 +126,7 @@ export const sessions: Part = async (t, open) => {
       }
       for (const [name, end] of Object.entries(ends)) {
         const { user, session } = await add(here)
-        // What adding has told passes by first.
+        // The notification about the added user comes first.
         await sleep(NEWS_LIMIT)
         let notifiedHere = false
         onChange(here, userId => {
@@ -137,7 +137,7 @@ export const sessions: Part = async (t, open) => {
         await end(user.id, user.passwordHash, session.id)
         t.ok(notifiedHere, `${name}: here`)
         const news = await Promise.race([notifiedElsewhere, sleep(NEWS_LIMIT, 'timeout')])
-        t.ok(news === null || news === user.id, `${name}: there, told ${news}`)
+        t.ok(news === null || news === user.id, `${name}: elsewhere, notified of ${news}`)
         t.equal(await there.sessions.find(session.id), undefined)
       }
     },
