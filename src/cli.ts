@@ -5,7 +5,7 @@ import { copyCommand } from './cli/copy.ts'
 import { eventsCommand } from './cli/events.ts'
 import { EXIT_CODES, exitCode, explain, withoutArguments } from './cli/failure.ts'
 import { keysCommands } from './cli/keys.ts'
-import { endWithReader, tell } from './cli/output.ts'
+import { exitOnBrokenPipe, printStatus } from './cli/output.ts'
 import { seedCommand } from './cli/seed.ts'
 import { sessionsCommands } from './cli/sessions.ts'
 import { usersCommands } from './cli/users.ts'
@@ -19,12 +19,12 @@ const program = new Command('gatehouse')
 for (const add of [usersCommands, sessionsCommands, eventsCommand, keysCommands, copyCommand, seedCommand])
   add(program)
 
-endWithReader()
+exitOnBrokenPipe()
 
 try {
   if (existsSync('.env')) process.loadEnvFile('.env')
   await program.parseAsync()
 } catch (error) {
-  if (!(error instanceof CommanderError)) tell(explain(error))
+  if (!(error instanceof CommanderError)) printStatus(explain(error))
   process.exitCode = exitCode(error)
 }
