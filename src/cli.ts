@@ -1,4 +1,4 @@
-/** The command line's process edge: arguments and signals in, results, sentences and an exit code out. */
+/** Entry point of the command line. */
 import { existsSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
 import { copyCommand } from './cli/copy.ts'
@@ -11,7 +11,9 @@ import { sessionsCommands } from './cli/sessions.ts'
 import { usersCommands } from './cli/users.ts'
 
 const program = new Command('gatehouse')
-  .description('Tools for the operator of a Gatehouse service, on the store that its environment names')
+  .description(
+    'Tools for the operator of a Gatehouse service. They use the store of the environment, or of --database',
+  )
   .exitOverride()
   .configureOutput({ outputError: (text, write) => write(withoutArguments(text)) })
   .addHelpText('afterAll', `\n${EXIT_CODES}`)
