@@ -1,19 +1,19 @@
-/** Step 4 of the common processing (§1): takes the access token from the cookie, else from the header (§5.1.1). */
+/** Step 4 of the common processing (§1): extracts the access token from the cookie, otherwise from the header (§5.1.1). */
 import cookie from '@fastify/cookie'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The token as presented, or `null`; whether it is worth anything is the next step's to find. */
+    /** The token as presented, not verified yet, or `null`. */
     accessToken: string | null
-    /** Where it was found: a cookie is sent by browsers without being asked, a header never. */
+    /** Its source. Browsers send cookies on their own, which matters for CSRF. */
     accessTokenSource: 'cookie' | 'header' | null
   }
   interface FastifyReply {
-    /** Hands the token to browsers, until `expiresAt` (milliseconds since the epoch). */
+    /** Sets the cookie, until `expiresAt` (milliseconds since the epoch). */
     setAccessToken(token: string, expiresAt: number): FastifyReply
-    /** Takes it from browsers again. */
+    /** Clears the cookie. */
     clearAccessToken(): FastifyReply
   }
 }
@@ -23,9 +23,9 @@ export const ACCESS_TOKEN_COOKIE = 'ACCESS_TOKEN'
 /** `Bearer` in any letter case (RFC 9110 §11.1). */
 const BEARER = /^bearer +/i
 
-/** What stands behind the scheme, as a whole; empty where there is none. */
+/** Everything after the scheme; empty for other schemes. */
 const bearerToken = (authorization: string): string => {
-  // As nearly every client writes it.
+  // Fast path for the usual spelling.
   if (authorization.startsWith('Bearer ') && authorization[7] !== ' ') return authorization.slice(7)
   const scheme = BEARER.exec(authorization)
   return scheme === null ? '' : authorization.slice(scheme[0].length)
@@ -33,7 +33,7 @@ const bearerToken = (authorization: string): string => {
 
 type Done = () => void
 
-/** `request.cookies` of a request that has none. */
+/** `request.cookies` of requests without cookies. */
 const NO_COOKIES: Readonly<Record<string, string>> = Object.freeze(Object.create(null))
 
 const extractAccessToken = (request: FastifyRequest, _reply: FastifyReply, done: Done): void => {
@@ -54,11 +54,11 @@ const extractAccessToken = (request: FastifyRequest, _reply: FastifyReply, done:
 }
 
 const accessToken = async (app: FastifyInstance): Promise<void> => {
-  // Parsed here: the plugin's own hook makes a map for every request, for cookies that hardly any answer sets.
+  // Without the plugin's hook, which allocates a map of response cookies for every request.
   await app.register(cookie, { hook: false })
   app.decorateRequest('accessToken', null)
   app.decorateRequest('accessTokenSource', null)
-  // A browser forgets a cookie only by the attributes that it was given with.
+  // Browsers clear a cookie only if the attributes match those it was set with.
   const attributes = { httpOnly: true, sameSite: 'lax', path: '/', secure: app.config.production } as const
   app.decorateReply('setAccessToken', function setAccessToken(token, expiresAt) {
     const maxAge = Math.max(0, Math.floor((expiresAt - app.services.clock()) / 1_000))

@@ -1,4 +1,4 @@
-/** Step 5 of the common processing (§1): authenticates the request by its token, on every route; rejects nobody (§5.1.3). */
+/** Step 5 of the common processing (§1): authenticates every request by its token, and rejects none (§5.1.3). */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Principal } from '../src/auth/principal.ts'
@@ -9,18 +9,18 @@ declare module 'fastify' {
     /** How the request was authenticated; `null` when it is anonymous. */
     principal: Principal | null
     /**
-     * The user who makes the request, on private routes.
-     * @throws {Error} on any other route: an error of the code, not of the client.
+     * The authenticated user, on private routes.
+     * @throws {Error} on other routes: a bug, not a client error.
      */
     readonly user: User
     /**
      * How the request was authenticated, on private routes.
-     * @throws {Error} on any other route: an error of the code, not of the client.
+     * @throws {Error} on other routes: a bug, not a client error.
      */
     requirePrincipal(): Principal
-    /** Why a token could not be looked up: the gate raises it, public routes go on without. */
+    /** The error of a failed token lookup. The user gate throws it; public routes continue anonymously. */
     authenticationFailure: unknown
-    /** Authenticates the request as of now: the user may have changed while a body arrived. */
+    /** Authenticates the request again: the user may have changed while the body arrived. */
     authenticate(done: () => void): void
   }
 }

@@ -1,13 +1,13 @@
-/** Where a request comes from: for sessions, the audit log, log lines and rate limits. Found when it is asked for. */
+/** The client's address, for sessions, the audit log, log lines and rate limits. Computed on access. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { clientAddress, clientNetwork } from '../src/http/client-network.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The client's IP address in one spelling, without a port; `null` when a trusted proxy gave none. */
+    /** The client's IP address in canonical form, without a port; `null` if a trusted proxy sent none. */
     readonly clientAddress: string | null
-    /** By what the client is counted: its IPv4 address, or its IPv6 /64; the connection's own where a proxy gave none. */
+    /** The key of rate limits: the IPv4 address, or the IPv6 /64; the connection's own if a proxy sent none. */
     readonly clientNetwork: string
   }
 }

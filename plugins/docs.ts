@@ -1,4 +1,4 @@
-/** Pages to read the OpenAPI document, at /docs: Swagger UI, from memory and from this service alone. */
+/** Swagger UI at /docs, served from memory, without other hosts. */
 import { readFileSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
@@ -7,7 +7,7 @@ import { type StaticResponse, sendStatic, staticResponse } from '../src/http/sta
 const HTML = 'text/html; charset=utf-8'
 const SCRIPT = 'text/javascript; charset=utf-8'
 
-/** Below the page's own path, so that it works behind a proxy that puts a path before the service's. */
+/** With relative URLs, so that it works behind a proxy that adds a path prefix. */
 const PAGE = `<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -25,7 +25,7 @@ const PAGE = `<!DOCTYPE html>
 </html>
 `
 
-/** Without the validator on the internet, which the page would ask about the document. */
+/** Disables the online validator, to which the page would send the document. */
 const INITIALIZER = `SwaggerUIBundle({
   url: 'openapi.json',
   dom_id: '#swagger-ui',
@@ -34,7 +34,7 @@ const INITIALIZER = `SwaggerUIBundle({
 })
 `
 
-/** What @fastify/swagger-ui brings of Swagger UI's distribution. It would be read from the disk and sent whole each time. */
+/** Files of @fastify/swagger-ui, which itself would read them from disk and send them uncompressed each time. */
 const FILES = {
   'swagger-ui.css': 'text/css; charset=utf-8',
   'index.css': 'text/css; charset=utf-8',
@@ -45,7 +45,7 @@ const FILES = {
 const read = (name: string): Buffer =>
   readFileSync(new URL(`static/${name}`, import.meta.resolve('@fastify/swagger-ui')))
 
-/** Styles are partly inline. Served over http as well as https; no other site shows the page in a frame of its own. */
+/** Allows inline styles, which Swagger UI uses; forbids frames on other sites. */
 const HEADERS = {
   'content-security-policy':
     "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; object-src 'none'; " +

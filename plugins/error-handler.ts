@@ -1,4 +1,4 @@
-/** Step 3 of the common processing (§1): whatever is thrown becomes the one error body, and one line of the log (§7). */
+/** Step 3 of the common processing (§1): turns every error into the error body and one log line (§7). */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { Sampler } from '../src/concurrency/sampler.ts'
@@ -9,17 +9,21 @@ import { type ErrorResponse, errorResponseFor } from '../src/http/error-response
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Thins out log lines that any passer-by can cause. */
+    /** Limits log lines that anonymous clients can cause. */
     readonly logSampler: Sampler
   }
 }
 
 const PLACEHOLDER = 'http://placeholder.invalid'
 
-/** A browser that follows a link is led on with the message; any other client gets the error and learns the target. */
-const sendRedirecting = (
+/**
+ * Redirects a browser that follows a link, with the message as `error`. Other clients get the error itself, and the target as
+ * `Location`.
+ * @returns whether the response was sent.
+ */
+const sendRedirect = (
   target: string,
-  answer: ErrorResponse,
+  response: ErrorResponse,
   request: FastifyRequest,
   reply: FastifyReply,
 ): boolean => {
@@ -28,9 +32,9 @@ const sendRedirecting = (
     reply.header('location', target)
     return false
   }
-  // A target may be a path of this service: the origin is there for the parser, and taken off again.
+  // The target may be a path of this service: the parser needs an origin, which is removed again.
   const location = new URL(target, PLACEHOLDER)
-  const sentences = Object.entries(answer.body.errors).flatMap(([field, messages]) =>
+  const sentences = Object.entries(response.body.errors).flatMap(([field, messages]) =>
     messages.map(message => sentence(field, message)),
   )
   location.searchParams.set('error', sentences.join(', '))
@@ -39,8 +43,8 @@ const sendRedirecting = (
 }
 
 /**
- * What Fastify says when sending an error fails in its turn, say in an `onSend` hook: it serialises the second error by
- * this schema, which lets nothing of it through.
+ * If sending an error fails, for example in an `onSend` hook, Fastify serializes the second error by this schema, which hides its
+ * message.
  */
 const LAST_RESORT = {
   type: 'object',
@@ -50,10 +54,10 @@ const LAST_RESORT = {
 }
 
 /**
- * Fastify has the connection closed behind every body that it could not read. Where the body has arrived whole, requests behind
- * it are being processed already, and would miss their responses.
+ * Fastify closes the connection after every body that it could not read. If the body is complete, later requests of the connection
+ * are already being processed and would lose their responses.
  */
-const endUnlessWhole = ({ raw }: FastifyRequest, reply: FastifyReply): void => {
+const closeIfIncomplete = ({ raw }: FastifyRequest, reply: FastifyReply): void => {
   if (!reply.hasHeader('connection')) return
   if (raw.complete && reply.raw.shouldKeepAlive) reply.removeHeader('connection')
   else closeAfter(reply.raw)
@@ -71,13 +75,14 @@ const errorHandler = async (app: FastifyInstance): Promise<void> => {
   })
 
   app.setErrorHandler((error, request, reply) => {
-    const answer = errorResponseFor(error, production)
-    logError(error, request, answer.status)
-    reply.headers(answer.headers)
-    endUnlessWhole(request, reply)
-    if (answer.redirectTo !== undefined && sendRedirecting(answer.redirectTo, answer, request, reply)) return
-    // As text: no response schema of the route stands between an error and its body.
-    reply.code(answer.status).type('application/json; charset=utf-8').send(JSON.stringify(answer.body))
+    const response = errorResponseFor(error, production)
+    logError(error, request, response.status)
+    reply.headers(response.headers)
+    closeIfIncomplete(request, reply)
+    if (response.redirectTo !== undefined && sendRedirect(response.redirectTo, response, request, reply))
+      return
+    // As text, so that no response schema of the route applies.
+    reply.code(response.status).type('application/json; charset=utf-8').send(JSON.stringify(response.body))
   })
 }
 

@@ -1,4 +1,4 @@
-/** Draining (DESIGN §8): while an instance stops it is not ready, and every answer asks its client to connect anew. */
+/** Graceful shutdown (DESIGN §8): while an instance drains, it is not ready, and every response closes its connection. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
@@ -7,25 +7,25 @@ import { closeAfter, isLatest } from '../src/http/connection.ts'
 declare module 'fastify' {
   interface FastifyInstance {
     readonly isDraining: () => boolean
-    /** Aborted when the instance begins to stop: for what would go on for longer than a stop may take. */
+    /** Aborted when the instance starts to drain, for work that could take longer than the shutdown. */
     readonly drainSignal: AbortSignal
-    /** Serves on for `DRAIN_DELAY`, so that load balancers and clients that keep connections open notice. */
+    /** Continues to serve for `DRAIN_DELAY`, so that load balancers and clients with open connections notice. */
     readonly drain: () => Promise<void>
   }
 }
 
-const drain = async (app: FastifyInstance): Promise<void> => {
-  const draining = new AbortController()
-  const { signal } = draining
+const gracefulShutdown = async (app: FastifyInstance): Promise<void> => {
+  const controller = new AbortController()
+  const { signal } = controller
   app.decorate('isDraining', () => signal.aborted)
   app.decorate('drainSignal', signal)
   app.decorate('drain', async () => {
-    draining.abort()
+    controller.abort()
     await delay(app.config.drainDelay)
   })
-  // When an answer is sent, not when its request comes: those in flight when the drain begins are told too.
+  // On send, not on request, so that responses in flight at the start of the drain have the header too.
   app.addHook('onSend', function announceDrain(_request, reply, _payload, done) {
-    // With pipelining, the last one alone: what came behind another one is being processed, and has a response too.
+    // With pipelining only the latest response: later requests are being processed and need their responses.
     if (signal.aborted && isLatest(reply.raw)) {
       reply.header('connection', 'close')
       closeAfter(reply.raw)
@@ -34,4 +34,4 @@ const drain = async (app: FastifyInstance): Promise<void> => {
   })
 }
 
-export default fp(drain, { name: 'graceful-shutdown', dependencies: ['error-handler'] })
+export default fp(gracefulShutdown, { name: 'graceful-shutdown', dependencies: ['error-handler'] })

@@ -1,4 +1,4 @@
-/** Rules of HTTP that Node leaves to its user, and requests that Node answers by itself and in its own words. */
+/** HTTP rules that Node does not enforce, and requests that Node would answer itself without an error body. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
@@ -9,80 +9,80 @@ import { CheckedFields, fieldError, framingError } from '../src/http/header-fiel
 import { IDLE_TIMEOUT } from '../src/http/server-options.ts'
 import { expiredConnections, refuseConnect } from '../src/http/socket-errors.ts'
 
-/** Past this many fields Node would drop the rest without a word; so it drops none, and the request is refused. */
+/** Maximum number of header fields. Node would drop further ones silently, so its limit is off and the request is rejected. */
 const MAX_HEADER_FIELDS = 1_000
 
 /**
- * Where Node takes the idle time from that it announces (`Keep-Alive: timeout=…`), so that clients let go of a connection
- * before the server does. Should a Node to come keep it elsewhere, the announcement is missing and nothing else.
+ * The private field of Node with the timeout of `Keep-Alive: timeout=…`, which lets clients close a connection before the server
+ * does. If a future Node renames it, only that header is missing.
  */
-interface KeptResponse extends ServerResponse {
+interface KeepAliveResponse extends ServerResponse {
   _keepAliveTimeout?: number
 }
 
-/** Without it Node ends a connection whose client has sent its end, with responses still to come. */
+/** Without it, Node closes a half-closed connection before its pending responses are sent. */
 interface HalfOpenServer extends Server {
   httpAllowHalfOpen?: boolean
 }
 
 /**
- * A type says nothing of a body that is not there. Fastify would wait for such a body's end, which Node does not announce
- * (`optimizeEmptyRequests`), and refuse an empty one on routes that take none.
+ * Removes the type of a missing body. Fastify would wait for the end of such a body, which Node does not emit
+ * (`optimizeEmptyRequests`), and reject an empty body on routes without one.
  */
-const forgetTypeOfNothing = ({ headers }: IncomingMessage): void => {
+const removeTypeOfEmptyBody = ({ headers }: IncomingMessage): void => {
   const { 'content-length': length = '0', 'transfer-encoding': encoding } = headers
   if (encoding === undefined && length === '0') delete headers['content-type']
 }
 
-/** Cuts a connection on which nothing has gone either way for its idle time, unless something has when its turn comes. */
-const cutIdle = (socket: Duplex & { bytesRead?: number; bytesWritten?: number }): void => {
+/** Destroys an idle connection in one of the next rounds, unless there is traffic until then. */
+const destroyIdle = (socket: Duplex & { bytesRead?: number; bytesWritten?: number }): void => {
   const { bytesRead, bytesWritten } = socket
   expiredConnections.run(() => {
     if (socket.bytesRead === bytesRead && socket.bytesWritten === bytesWritten) socket.destroy()
   })
 }
 
-const httpRules = async (app: FastifyInstance): Promise<void> => {
+const httpCompliance = async (app: FastifyInstance): Promise<void> => {
   const server: HalfOpenServer = app.server
   server.maxHeadersCount = 0
   server.httpAllowHalfOpen = true
   server.on('connection', socket => {
     trackConnection(socket)
-    // Node remembers the address with the first look, and cannot tell it any more once the client is gone: a change by
-    // whoever hangs up at once would stand in the audit log without one.
+    // Node caches the address on first access, and cannot read it after a disconnect. Without this, the audit log would lack the
+    // address of clients that disconnect at once.
     void socket.remoteAddress
   })
-  // The connection's own idle time serves between two requests as well: for another one Node would make a timer with each
-  // request (4 % of a request to bare Fastify).
+  // `connectionTimeout` applies between requests too. A keep-alive timeout would create a timer per request (4 % of a request to
+  // bare Fastify).
   server.keepAliveTimeout = 0
-  // Without a listener Node cuts all that expire at one timestamp in one round of the event loop.
-  server.on('timeout', cutIdle)
-  // Node's own answer has no body: the request goes its ordinary way, and is refused by the hook below.
+  // Without a listener, Node destroys all expired connections in one round of the event loop.
+  server.on('timeout', destroyIdle)
+  // Node's own response has no body: the request is processed as usual, and the hook below rejects it.
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) =>
     server.emit('request', request, response),
   )
-  // Without a listener Node cuts the connection of a CONNECT.
+  // Without a listener, Node destroys the connection of a CONNECT.
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => refuseConnect(socket))
 
-  // The first hook that can take time is behind this one: every request is noted before the next one of its connection is read.
+  // Runs before every asynchronous hook, so that each request is tracked before the next one of its connection is read.
   app.addHook('onRequest', function checkHeaders({ raw }, reply, done) {
     if (!noteResponse(raw, reply.raw)) return void reply.hijack()
-    ;(reply.raw as KeptResponse)._keepAliveTimeout = IDLE_TIMEOUT
+    ;(reply.raw as KeepAliveResponse)._keepAliveTimeout = IDLE_TIMEOUT
     reply.header('x-content-type-options', 'nosniff')
     if (raw.rawHeaders.length > MAX_HEADER_FIELDS * 2) return done(new ServiceError('headersTooLarge'))
-    if (raw.headers['content-type'] !== undefined) forgetTypeOfNothing(raw)
+    if (raw.headers['content-type'] !== undefined) removeTypeOfEmptyBody(raw)
     const fields = new CheckedFields(raw.rawHeaders)
-    // Node drops bytes behind it (RFC 9110 §7.8), so nothing that follows can be understood.
+    // Node drops bytes after an upgrade request (RFC 9110 §7.8), so later requests cannot be parsed.
     if (fields.upgrade) closeAfter(reply.raw)
-    const framing = framingError(raw, fields)
-    if (framing !== null) {
+    const ambiguous = framingError(raw, fields)
+    if (ambiguous !== null) {
       closeAfter(reply.raw)
-      return done(new ServiceError(framing, { quiet: true }))
+      return done(new ServiceError(ambiguous, { quiet: true }))
     }
-    const fault = fieldError(raw, fields)
-    if (fault !== null) return done(new ServiceError(fault))
+    const invalid = fieldError(raw, fields)
+    if (invalid !== null) return done(new ServiceError(invalid))
     done()
   })
 }
 
-export default fp(httpRules, { name: 'http-compliance', dependencies: ['error-handler'] })
+export default fp(httpCompliance, { name: 'http-compliance', dependencies: ['error-handler'] })

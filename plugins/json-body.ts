@@ -1,4 +1,4 @@
-/** The one media type that bodies have, read strictly: what two parsers could understand in two ways is refused. */
+/** Parses JSON, the only media type of bodies unless a scope accepts NDJSON. Ambiguous JSON is rejected. */
 import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
@@ -8,11 +8,11 @@ import { isLate } from '../src/http/connection.ts'
 import { parseStrictJson } from '../src/validation/strict-json.ts'
 
 const jsonBody = async (app: FastifyInstance): Promise<void> => {
-  // Fastify comes with a parser of text/plain, whose bodies would pass schemas by media type unchecked.
+  // Fastify has a parser for text/plain, whose bodies would bypass the schema.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body: Buffer, done) => {
     try {
-      // Its time was over before its end came, and the connection is about to be told so.
+      // The request timed out before its last bytes arrived, and the connection is about to close.
       if (isLate(request.raw))
         throw new ServiceError('requestTimeout', { headers: { connection: 'close' }, quiet: true })
       checkBodyEncoding(request.headers)

@@ -1,4 +1,4 @@
-/** 404 for unknown paths; 405 with an exact `Allow` for known ones (RFC 9110 §15.5.6), before a body is looked at. */
+/** 404 for unknown paths, 405 with an exact `Allow` for known ones (RFC 9110 §15.5.6), before the body is read. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import Router from 'find-my-way'
@@ -10,7 +10,7 @@ interface Path {
   readonly methods: string[]
 }
 
-/** Fastify's own router tells nothing about other methods; the same kind of router, with every path under one method. */
+/** A second router with every path under one method, because Fastify's own does not report the methods of a path. */
 const routerOfPaths = (routes: readonly DeclaredRoute[]) => {
   const router = Router({ maxParamLength: Number.MAX_SAFE_INTEGER })
   const byUrl = Map.groupBy(routes, ({ url }) => url)
@@ -21,34 +21,34 @@ const routerOfPaths = (routes: readonly DeclaredRoute[]) => {
   return router
 }
 
-/** Cheaper than asking for the route's options, which Fastify makes anew for every request. */
+/** Cheaper than `routeOptions`, which Fastify creates for every request. */
 const hasParameters = (params: unknown): boolean => {
   for (const _name in params as object) return true
   return false
 }
 
-const unknownRoutes = async (app: FastifyInstance): Promise<void> => {
+const notFound = async (app: FastifyInstance): Promise<void> => {
   let paths = routerOfPaths([])
   app.addHook('onReady', async () => {
     paths = routerOfPaths(app.routeTable)
   })
 
-  const refusal = (path: Path | undefined): ServiceError => {
+  const errorFor = (path: Path | undefined): ServiceError => {
     if (path === undefined) return new ServiceError('routeNotFound')
     return new ServiceError('methodNotAllowed', { headers: { allow: path.methods.toSorted().join(', ') } })
   }
 
-  app.addHook('onRequest', function refuseUnknownRoute(request: FastifyRequest, _reply: FastifyReply, done) {
+  app.addHook('onRequest', function rejectUnknownRoute(request: FastifyRequest, _reply: FastifyReply, done) {
     if (!request.is404 && !hasParameters(request.params)) return done()
     const path = paths.find('GET', request.raw.url ?? '/')?.store as Path | undefined
-    // `PUT /admin/users/import` is no change of a user named "import", though the router finds `/admin/users/:id` for it.
+    // For `PUT /admin/users/import` Fastify finds `/admin/users/:id`, but the path is known: 405 instead of a user "import".
     if (!request.is404 && path?.url === request.routeOptions.url) return done()
-    done(refusal(path))
+    done(errorFor(path))
   })
-  // For routes that find only later that there is nothing, such as those of files.
+  // For handlers that call `reply.callNotFound()`.
   app.setNotFoundHandler(() => {
     throw new ServiceError('routeNotFound')
   })
 }
 
-export default fp(unknownRoutes, { name: 'not-found', dependencies: ['csrf'] })
+export default fp(notFound, { name: 'not-found', dependencies: ['csrf'] })

@@ -1,4 +1,4 @@
-/** OpenAPI 3.1, generated from the routes' own schemas; `plugins/docs.ts` serves it. */
+/** Generates the OpenAPI 3.1 document from the schemas of the routes; `plugins/docs.ts` serves it. */
 import { STATUS_CODES } from 'node:http'
 import swagger from '@fastify/swagger'
 import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify'
@@ -17,7 +17,7 @@ const SECURITY = {
 
 const ERRORS_REFERENCE = { $ref: '#/components/schemas/Errors' }
 
-/** Statuses that a route answers because of where it stands and what it takes, not of what it does. */
+/** Statuses that follow from the scope, method and limits of a route, not from its handler. */
 const commonStatuses = ({ config, method }: RouteOptions): number[] => [
   400,
   ...(config?.gate === undefined ? [] : [401, 503]),
@@ -27,7 +27,7 @@ const commonStatuses = ({ config, method }: RouteOptions): number[] => [
   500,
 ]
 
-/** What has a default can be left out: the validator fills it in before it looks for what is required. */
+/** Parameters with a default are optional: the validator adds them before it checks `required`. */
 const optional = (querystring: unknown): unknown => {
   const {
     properties = {},
@@ -40,14 +40,14 @@ const optional = (querystring: unknown): unknown => {
   return { ...others, properties, required: required.filter(name => properties[name]?.default === undefined) }
 }
 
-/** An error is JSON, whatever media type the route's other answers have. */
+/** Errors are JSON, even if the other responses of the route are not. */
 const asJson = (status: number, schema: object): object =>
   status < 400 || 'content' in schema ? schema : { content: { 'application/json': { schema } } }
 
-/** Each answer under the name that its status has, with its headers. */
-const described = (answers: Record<string, object>, route: RouteOptions): Record<string, object> =>
+/** Adds the name of its status and its headers to each response. */
+const described = (responses: Record<string, object>, route: RouteOptions): Record<string, object> =>
   Object.fromEntries(
-    Object.entries(answers).map(([status, schema]) => {
+    Object.entries(responses).map(([status, schema]) => {
       const headers = responseHeaders(route, Number(status), schema)
       const hasHeaders = Object.keys(headers).length > 0
       const described = { description: STATUS_CODES[status], ...asJson(Number(status), schema) }
@@ -56,10 +56,10 @@ const described = (answers: Record<string, object>, route: RouteOptions): Record
   )
 
 const document = ({ body, ...rest }: FastifySchema, route: RouteOptions): FastifySchema => {
-  // What a route takes that declares no body is nothing to be told of.
+  // Routes without a body have the schema NO_BODY, which is not documented.
   const schema = body === undefined || body === NO_BODY ? rest : { ...rest, body }
   const gate = route.config?.gate
-  // The last resort of plugins/error-handler.ts is no answer of its own.
+  // The last resort of plugins/error-handler.ts is not documented.
   const { '5xx': _lastResort, ...declared } = schema.response as Record<string, object>
   const common = commonStatuses(route).map(status => [
     status,
@@ -77,7 +77,7 @@ const document = ({ body, ...rest }: FastifySchema, route: RouteOptions): Fastif
 
 type Json = Record<string, unknown>
 
-/** Keywords of src/validation/validation.ts, which mean something to this service alone. */
+/** The custom keywords of src/validation/validation.ts. */
 const OWN_KEYWORDS = new Set([
   'normalize',
   'text',
@@ -88,13 +88,13 @@ const OWN_KEYWORDS = new Set([
   'idList',
 ])
 
-/** Moves every schema that has a title to the components, and leaves a reference where it stood. */
+/** Moves schemas with a title to the components, and replaces them by references. */
 const hoist = (value: unknown, components: Json): unknown => {
   if (Array.isArray(value)) return value.map(item => hoist(item, components))
   if (typeof value !== 'object' || value === null) return value
   const copy: Json = {}
   for (const [key, inner] of Object.entries(value)) {
-    // A property of such a name is a schema, a keyword is not.
+    // A property of this name has a schema, which is an object; the value of a custom keyword is not.
     if (typeof inner === 'object' || !OWN_KEYWORDS.has(key)) copy[key] = hoist(inner, components)
   }
   if (typeof copy.title !== 'string' || copy.type !== 'object') return copy
@@ -106,7 +106,7 @@ interface Operation {
   readonly requestBody?: { required: boolean; readonly content: Readonly<Record<string, unknown>> }
 }
 
-/** A body of lines may have none, and so be absent. */
+/** An NDJSON body may have no lines, and so be absent. */
 const withOptionalLines = (paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>): void => {
   for (const operation of Object.values(paths).flatMap(path => Object.values(path)))
     if (operation.requestBody !== undefined && NDJSON in operation.requestBody.content)

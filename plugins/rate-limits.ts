@@ -1,6 +1,6 @@
 /**
- * Limits how often an address asks for what costs something (`config.rateLimit` of a route). Before the body is read, and
- * behind the scope's gate: whoever that refuses has cost nothing.
+ * Limits the requests of a client address to expensive routes (`config.rateLimit`). Runs before the body is read, and after the
+ * scope's gate, so that rejected clients are not counted.
  */
 import type { FastifyInstance, onRequestAsyncHookHandler } from 'fastify'
 import fp from 'fastify-plugin'
@@ -9,7 +9,7 @@ import type { RateLimitName } from '../src/rate-limits/limits.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The limit for each address that the route counts towards; without it, none. */
+    /** The limit per address that the route counts towards; by default none. */
     rateLimit?: RateLimitName
   }
 }
@@ -26,7 +26,7 @@ const rateLimits = async (app: FastifyInstance): Promise<void> => {
     const policy = `"${name}";q=${points};w=${window}`
     return async function limitAddress(request, reply) {
       const { allowed, remaining, seconds: left } = await limit.consume(request.clientNetwork)
-      // Counts end by the clock: set back an hour, it would have a client wait so much longer.
+      // If the clock is set back, the remaining time would exceed the window.
       const seconds = Math.min(left, window)
       reply.header('ratelimit-policy', policy).header('ratelimit', `"${name}";r=${remaining};t=${seconds}`)
       if (allowed) return

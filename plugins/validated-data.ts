@@ -1,4 +1,4 @@
-/** Step 2 of the common processing (§1): `request.validatedData`, empty at first, the route's input once it is checked. */
+/** Step 2 of the common processing (§1): `request.validatedData`, empty at first, filled after validation. */
 import type {
   ContextConfigDefault,
   FastifyBaseLogger,
@@ -16,7 +16,7 @@ import type { FastifyRequestType, ResolveFastifyRequestType } from 'fastify/type
 import fp from 'fastify-plugin'
 
 declare module 'fastify' {
-  // The complete list of type parameters, so that the route's own schema types its input.
+  // Repeats all type parameters, so that the schema of a route types its input.
   interface FastifyRequest<
     RouteGeneric extends RouteGenericInterface = RouteGenericInterface,
     RawServer extends RawServerBase = RawServerDefault,
@@ -31,7 +31,7 @@ declare module 'fastify' {
       RouteGeneric
     >,
   > {
-    /** The route's input, as its schema allows it. Handlers take input from nowhere else. */
+    /** The validated input of the route. Handlers read input only from here. */
     validatedData: {
       body: RequestType['body']
       query: RequestType['query']
@@ -48,7 +48,7 @@ const initialiseValidatedData = (request: FastifyRequest, _reply: FastifyReply, 
   done()
 }
 
-/** Every part has passed a schema here: `plugins/validation.ts` gives one to each route for each part. */
+/** Every part has passed a schema: `plugins/validation.ts` adds one wherever a route declares none. */
 const fillValidatedData = (request: FastifyRequest, _reply: FastifyReply, done: Done): void => {
   const data = request.validatedData
   data.body = request.body

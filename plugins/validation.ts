@@ -1,13 +1,13 @@
-/** Every route is validated, also where it declares nothing: then it takes nothing. */
+/** Validates the input of every route. Input that a route does not declare is rejected. */
 import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify'
 import fp from 'fastify-plugin'
 import { jsonValidator, queryValidator } from '../src/validation/validation.ts'
 
-/** The schema of a part that a route does not declare: any property is one that the route does not know. */
+/** The schema of undeclared input: rejects every property. */
 const NOTHING = { type: 'object', properties: {}, additionalProperties: false }
 export const NO_BODY = { ...NOTHING, type: ['object', 'null'] }
 
-/** Path parameters have the names that the URL gives them; their values are at least text that a store can keep. */
+/** The default schema of path parameters: the names in the URL, with any storable text. */
 const paramsOf = (url: string): FastifySchema => {
   const names = Array.from(url.matchAll(/:(\w+)|\*/g), ([, name = '*']) => name)
   if (names.length === 0) return {}

@@ -1,10 +1,11 @@
+/** What handlers derive from a request: its actor, its client, and its disconnect. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Actor } from '../src/audit-log/event.ts'
 import { ADMIN_KEY_HEADER, AdminKeys } from '../src/auth/admin-keys.ts'
 import type { SessionClient } from '../src/auth/sessions.ts'
 import { ServiceError } from '../src/errors.ts'
 
-/** Who acts on a route behind the user gate: the user, or the administrator who acts as them. */
+/** The actor of a private route: the user, or the administrator who impersonates them. */
 export const userActor = (request: FastifyRequest): Actor => {
   const { cachedUser, impersonatedBy } = request.requirePrincipal()
   const ip = request.clientAddress
@@ -14,36 +15,36 @@ export const userActor = (request: FastifyRequest): Actor => {
 }
 
 /**
- * For what an account stands on: an administrator who acts as its user is refused, also with the right password. A password that
- * was changed would open a session without its end and its mark.
+ * Rejects impersonated requests, even with the correct password. For changes of credentials and the removal of the account: a
+ * changed password, for example, would open a session without the impersonation's expiry and mark.
  * @throws {ServiceError} `impersonated`
  */
 export const refuseImpersonation = (request: FastifyRequest): void => {
   if (request.requirePrincipal().impersonatedBy !== null) throw new ServiceError('impersonated')
 }
 
-/** Who acts on a route behind the key gate. */
+/** The actor of an admin route. */
 export const adminActor = ({ headers, clientAddress }: FastifyRequest): Actor => ({
   type: 'adminKey',
   id: AdminKeys.idOf(String(headers[ADMIN_KEY_HEADER])),
   ip: clientAddress,
 })
 
-/** What a session's owner recognises it by. */
+/** What identifies the session to its owner. */
 export const clientOf = ({ clientAddress, headers }: FastifyRequest): SessionClient => ({
   ip: clientAddress,
   userAgent: headers['user-agent'] ?? null,
 })
 
 /**
- * Aborted when the client goes before its answer, so that nothing is computed for nobody. Fastify's `request.signal` is
- * not that: it is aborted as soon as a body has been read (fastify#6725).
+ * Aborted when the client disconnects before the response, so that queued work can be dropped. Fastify's `request.signal` does not
+ * fit: it is aborted as soon as the body has been read (fastify#6725).
  */
 export const disconnectSignal = ({ raw }: FastifyReply): AbortSignal => {
   const controller = new AbortController()
   const { socket } = raw.req
   const abort = (): void => controller.abort()
-  // Nearly always a client that has gone. One that has only ended its side has its response if there is no line to wait in.
+  // Almost always a disconnect. A client that only half-closed the connection still gets a response that needs no queue.
   socket.once('end', abort)
   raw.once('close', () => {
     socket.off('end', abort)

@@ -1,35 +1,33 @@
-/** Response headers that a route's declaration has to name for the document; src/http/openapi-headers.ts derives the others. */
+/** Response headers: their declaration for the OpenAPI document, and ETags of users. */
 import type { TSchema } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { User } from '../src/users/user.ts'
 import type { Versions } from '../src/users/users.ts'
 
+/** Headers that routes have to declare. src/http/openapi-headers.ts derives the others. */
 const HEADERS = {
   ETag: {
     type: 'string',
-    description: 'The version of the user, for `If-Match`; the last request is no part of it',
+    description: 'The version of the user, for `If-Match`; it does not cover the last request',
   },
-  Location: { type: 'string', format: 'uri-reference', description: 'Where to go on' },
-  'Set-Cookie': { type: 'string', description: 'Hands the access token to browsers, or takes it from them' },
+  Location: { type: 'string', format: 'uri-reference', description: 'The target' },
+  'Set-Cookie': { type: 'string', description: 'Sets or clears the cookie with the access token' },
 } as const
 
-/** For the document alone: it changes neither what is sent nor how. */
+/** Declares headers in the OpenAPI document. It does not affect the response. */
 export const withHeaders = <Schema extends TSchema>(
   schema: Schema,
   ...names: (keyof typeof HEADERS)[]
 ): Schema => ({ ...schema, headers: Object.fromEntries(names.map(name => [name, HEADERS[name]])) })
 
-/** ETags of users: what can be changed of one has the version that is in it. The last request is not part of that. */
-
+/** Sets the ETag: the version of everything that can be changed, which excludes the last request. */
 export const setETag = (reply: FastifyReply, { version }: User): FastifyReply =>
   reply.header('etag', `"${version}"`)
 
-/** RFC 9110 §8.8.3: a list of tags, which may be weak. */
+/** RFC 9110 §8.8.3: a strong or weak tag. */
 const TAG = /(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"/g
 
-/**
- * The versions that a change is meant for (RFC 9110 §13.1.1); `null` for any. Tags that are weak or not ours match none.
- */
+/** @returns the versions in `If-Match` (RFC 9110 §13.1.1); `null` for any. Weak and foreign tags match no version. */
 export const expectedVersions = ({ headers }: FastifyRequest): Versions => {
   const field = headers['if-match']
   if (field === undefined || field.trim() === '*') return null

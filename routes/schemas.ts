@@ -1,4 +1,4 @@
-/** What routes take and give, as TypeBox schemas. A `title` makes a schema a named component of the OpenAPI document. */
+/** TypeBox schemas of requests and responses. A `title` makes a schema a named component of the OpenAPI document. */
 import { Type } from '@sinclair/typebox'
 import {
   ACTOR_TYPES,
@@ -13,12 +13,12 @@ import { EXAMPLE_PASSWORD, Strict } from '../src/validation/schemas.ts'
 
 export { Email, KnownEmail, Name, NewPassword, Strict } from '../src/validation/schemas.ts'
 
-export const Moment = Type.String({ format: 'date-time', description: 'ISO 8601 in UTC, with milliseconds' })
-const NullableMoment = Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time' })
+const Timestamp = Type.String({ format: 'date-time', description: 'ISO 8601 in UTC, with milliseconds' })
+const NullableTimestamp = Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time' })
 export const NullableText = Type.Unsafe<string | null>({ type: ['string', 'null'] })
 export const Id = Type.String({ format: 'uuid' })
 
-/** A password that is presented: whatever it is, it is right or wrong. */
+/** A password to compare. It has no rules: it matches or not. */
 export const PresentedPassword = Type.String({
   text: 'any',
   format: 'password',
@@ -28,19 +28,19 @@ export const PresentedPassword = Type.String({
 /** A token from a mail. */
 export const PresentedToken = Type.String({ minLength: 1, maxLength: 256 })
 
-/** Ids are UUIDs, which are equal in any letter case (RFC 9562 §4). */
+/** Ids are UUIDs, which are case-insensitive (RFC 9562 §4). */
 export const IdParams = Strict({ id: Type.String({ normalize: 'lower', format: 'uuid' }) })
 
-/** The user's own view. */
+/** The account as its user sees it. */
 const accountProperties = {
   id: Id,
   email: Type.String(),
   firstName: NullableText,
   lastName: NullableText,
   emailVerified: Type.Boolean(),
-  createdAt: Moment,
-  updatedAt: Moment,
-  lastRequestAt: NullableMoment,
+  createdAt: Timestamp,
+  updatedAt: Timestamp,
+  lastRequestAt: NullableTimestamp,
 }
 export const Account = Type.Object(accountProperties, { title: 'Account' })
 
@@ -49,30 +49,30 @@ export const AdminUser = Type.Object(
   { title: 'AdminUser' },
 )
 
-/** What other users see: never an e-mail. */
+/** The account as other users see it: without the e-mail. */
 export const Profile = Type.Object(
-  { id: Id, firstName: NullableText, lastName: NullableText, createdAt: Moment },
+  { id: Id, firstName: NullableText, lastName: NullableText, createdAt: Timestamp },
   { title: 'Profile' },
 )
 
 export const SignedIn = Type.Object(
-  { accessToken: Type.String(), expiresAt: Moment, user: Account },
+  { accessToken: Type.String(), expiresAt: Timestamp, user: Account },
   { title: 'SignedIn' },
 )
 
 export const Session = Type.Object(
   {
     id: Id,
-    createdAt: Moment,
+    createdAt: Timestamp,
     lastRequestAt: Type.String({
       format: 'date-time',
-      description: 'Of this session; up to a minute old, but for the current one',
+      description: 'Of this session; up to a minute old, except for the current session',
     }),
-    expiresAt: Moment,
+    expiresAt: Timestamp,
     ip: NullableText,
     userAgent: NullableText,
-    impersonated: Type.Boolean({ description: 'Whether an administrator acts as the user by it' }),
-    current: Type.Boolean({ description: 'Whether it is the one that asks' }),
+    impersonated: Type.Boolean({ description: 'Whether an administrator impersonates the user in it' }),
+    current: Type.Boolean({ description: 'Whether it is the session of this request' }),
   },
   { title: 'Session' },
 )
@@ -97,17 +97,17 @@ export const ProfilePage = Type.Object({ results: Type.Array(Profile), nextCurso
 export const AdminUserPage = Type.Object({
   results: Type.Array(AdminUser),
   nextCursor: NextCursor,
-  total: Type.Optional(Type.Integer({ description: 'Of all pages; only with `count=true`' })),
+  total: Type.Optional(Type.Integer({ description: 'The number of all matches; only with `count=true`' })),
 })
 
-/** Users on one page. */
+/** Items per page. */
 export const DEFAULT_LIMIT = 20
 export const MAX_LIMIT = 100
 
 export const listProperties = {
   limit: Type.Integer({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT }),
   cursor: Type.Optional(
-    Type.String({ maxLength: 4_096, description: 'The `nextCursor` of the page before' }),
+    Type.String({ maxLength: 4_096, description: 'The `nextCursor` of the previous page' }),
   ),
   sort: Type.Unsafe<Sort>({ type: 'string', enum: [...SORTS], default: '-createdAt' }),
   search: Type.Optional(
@@ -115,11 +115,11 @@ export const listProperties = {
   ),
 }
 
-/** A line of the audit log. */
+/** An event of the audit log. */
 export const AuditEvent = Type.Object(
   {
     id: Id,
-    at: Moment,
+    at: Timestamp,
     type: Type.Unsafe<EventType>({ type: 'string', enum: [...EVENT_TYPES] }),
     actor: Type.Object({
       type: Type.Unsafe<Actor['type']>({ type: 'string', enum: [...ACTOR_TYPES] }),

@@ -1,5 +1,4 @@
-/** TimeSlicer what the service knows into what its answers say. */
-
+/** Turns entities into response bodies. */
 import type { Static } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { SignedIn } from '../src/accounts/auth-result.ts'
@@ -16,13 +15,13 @@ export {
   serializeProfile,
 } from '../src/users/serializers.ts'
 
-/** The JSON of an account up to the timestamp of the last request, which stands last. */
-const textBeforeMoment = (user: User): string =>
+/** The JSON of an account up to `lastRequestAt`, which is the last property. */
+const textBeforeLastRequest = (user: User): string =>
   Buffer.from(JSON.stringify(serializeAccount(user, null)).slice(0, -'null}'.length)).toString()
 
-/** Sends what {@link serializeAccount} says of an identified user; its JSON is made once, but for the timestamp. */
+/** Sends {@link serializeAccount} of a cached user. Its JSON is cached too, except for the timestamp of the last request. */
 export const sendAccount = (reply: FastifyReply, cachedUser: CachedUser): void => {
-  cachedUser.accountText ??= textBeforeMoment(cachedUser.user)
+  cachedUser.accountText ??= textBeforeLastRequest(cachedUser.user)
   reply
     .header('cache-control', 'no-store')
     .header('etag', `"${cachedUser.user.version}"`)
@@ -40,13 +39,13 @@ export const serializeSignedIn = ({
   user: serializeAccount(user),
 })
 
-/** The answer to whoever has signed in, with the token in the cookie too. */
+/** Sets the cookie and returns the body of a successful sign-in. */
 export const sendSignedIn = (signedIn: SignedIn, reply: FastifyReply): Static<typeof SignedInSchema> => {
   reply.setAccessToken(signedIn.accessToken, signedIn.expiresAt).header('cache-control', 'no-store')
   return serializeSignedIn(signedIn)
 }
 
-/** The `Link` to the next page (RFC 8288): the same route and query with another cursor. */
+/** Sets the `Link` to the next page (RFC 8288): the same route and query with the next cursor. */
 export const linkToNext = (request: FastifyRequest, reply: FastifyReply, nextCursor: string | null): void => {
   if (nextCursor === null) return
   const parameters = new URLSearchParams(request.url.split('?', 2)[1])

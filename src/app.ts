@@ -1,4 +1,4 @@
-/** buildApp: the only way the service is put together, for the server and for every test. */
+/** Assembles the service, for the server and for every test: store, services, plugins, and routes by scope. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import autoload from '@fastify/autoload'
@@ -20,7 +20,7 @@ declare module 'fastify' {
   interface FastifyInstance {
     readonly config: Config
     readonly services: Services
-    /** Every route, as it is declared; complete once the app is ready. */
+    /** Every declared route; complete once the app is ready. */
     readonly routeTable: readonly DeclaredRoute[]
   }
   interface FastifyContextConfig {
@@ -32,46 +32,46 @@ declare module 'fastify' {
 export interface DeclaredRoute {
   readonly url: string
   readonly methods: readonly string[]
-  /** The declaration; Fastify uses one object for a path with and without its last slash, so the URL is not in it. */
+  /** The declaration. Its URL is not reliable: Fastify uses one object for a path with and without its trailing slash. */
   readonly options: RouteOptions
 }
 
-/** What a caller may bring in place of what the configuration would make. */
-export interface Parts {
+/** Replacements for parts that the configuration would create. */
+export interface AppOptions {
   readonly storage?: Storage
   readonly clock?: () => number
   readonly hashing?: PasswordHasher
   readonly rateLimits?: RateLimits
   readonly cleanUpPace?: CleanUpPace
-  /** Where log lines go instead of standard output. */
+  /** The destination of log lines, by default standard output. */
   readonly logStream?: DestinationStream
 }
 
-const PROJECT = join(import.meta.dirname, '..')
+const ROOT = join(import.meta.dirname, '..')
 
-/** Autoload passes over a gate file that is missing or misnamed, and the scope's routes would be open to everybody. */
+/** Autoload ignores a missing or misnamed gate file, which would leave the routes of the scope open to everybody. */
 const requireGateFile = (name: string): void => {
-  const file = join(PROJECT, 'routes', name, 'autohooks.ts')
+  const file = join(ROOT, 'routes', name, 'autohooks.ts')
   if (!existsSync(file))
     throw new Error(`routes/${name}/autohooks.ts is missing: it is the gate of its scope`)
 }
 
-/** A folder of routes behind one gate, which its `autohooks.ts` puts before every route in it and in its subfolders. */
-const scope = (app: FastifyInstance, name: string, gate: Gate | undefined, prefix = ''): void => {
+/** Registers a folder of routes behind one gate, which its `autohooks.ts` applies to every route in it and in its subfolders. */
+const registerScope = (app: FastifyInstance, name: string, gate: Gate | undefined, prefix = ''): void => {
   app.register(async function routesOfScope(scoped) {
     const routes: RouteOptions[] = []
     scoped.addHook('onRoute', route => void routes.push(route))
-    // A gate file that sets no gate is found here, before the first request.
+    // Detects a gate file that sets no gate, before the first request.
     scoped.addHook('onReady', async () => {
       const open = routes.find(({ config }) => config?.gate !== gate)
       if (open !== undefined)
         throw new Error(`${open.url} in routes/${name} is not behind the gate of its scope`)
     })
     await scoped.register(autoload, {
-      dir: join(PROJECT, 'routes', name),
+      dir: join(ROOT, 'routes', name),
       autoHooks: true,
       cascadeHooks: true,
-      // A folder `_id` is `/:id`.
+      // The folder `_id` becomes `/:id`.
       routeParams: true,
       matchFilter: /[/\\]routes\.ts$/,
       options: { prefix },
@@ -80,23 +80,23 @@ const scope = (app: FastifyInstance, name: string, gate: Gate | undefined, prefi
 }
 
 /**
- * Puts the service together, ready to `listen` or `inject`. Closing it writes what is due and lets go of everything.
- * @throws {Error} when the store cannot be opened or a scope has no gate.
+ * Builds the app, ready to `listen` or `inject`. `app.close()` flushes pending writes and releases all resources.
+ * @throws {Error} if the store cannot be opened or a scope has no gate.
  */
-export const buildApp = async (config: Config, parts: Parts = {}): Promise<FastifyInstance> => {
-  const { clock = Date.now } = parts
+export const buildApp = async (config: Config, options: AppOptions = {}): Promise<FastifyInstance> => {
+  const { clock = Date.now } = options
   requireGateFile('private')
   requireGateFile('admin')
-  const logger = createLogger(config, parts.logStream)
-  const storage = parts.storage ?? (await openStorage(config.storage, config.databaseConnections))
+  const logger = createLogger(config, options.logStream)
+  const storage = options.storage ?? (await openStorage(config.storage, config.databaseConnections))
   const app = Fastify(serverOptions(config, logger))
   let services: Services
   try {
     services = createServices(config, {
       storage,
-      hashing: parts.hashing,
-      rateLimits: parts.rateLimits,
-      cleanUpPace: parts.cleanUpPace,
+      hashing: options.hashing,
+      rateLimits: options.rateLimits,
+      cleanUpPace: options.cleanUpPace,
       clock,
       onFailure: (err, message) => logger.error({ err }, message),
       onError: message => logger.error(message),
@@ -112,14 +112,14 @@ export const buildApp = async (config: Config, parts: Parts = {}): Promise<Fasti
   app.decorate('services', services)
   const routeTable: DeclaredRoute[] = []
   app.decorate('routeTable', routeTable)
-  app.addHook('onRoute', options => {
-    routeTable.push({ url: options.url, methods: [options.method].flat(), options })
+  app.addHook('onRoute', route => {
+    routeTable.push({ url: route.url, methods: [route.method].flat(), options: route })
   })
   app.addHook('onClose', () => services.close())
 
-  app.register(autoload, { dir: join(PROJECT, 'plugins'), dirNameRoutePrefix: false })
-  scope(app, 'public', undefined)
-  scope(app, 'private', 'user')
-  scope(app, 'admin', 'adminKey', '/admin')
+  app.register(autoload, { dir: join(ROOT, 'plugins'), dirNameRoutePrefix: false })
+  registerScope(app, 'public', undefined)
+  registerScope(app, 'private', 'user')
+  registerScope(app, 'admin', 'adminKey', '/admin')
   return app
 }

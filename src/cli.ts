@@ -1,17 +1,19 @@
-/** The command line's process edge: arguments and signals in, results, sentences and an exit code out. */
+/** Entry point of the command line. */
 import { existsSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
 import { copyCommand } from './cli/copy.ts'
 import { eventsCommand } from './cli/events.ts'
 import { EXIT_CODES, exitCode, explain, withoutArguments } from './cli/failure.ts'
 import { keysCommands } from './cli/keys.ts'
-import { endWithReader, tell } from './cli/output.ts'
+import { exitOnBrokenPipe, printStatus } from './cli/output.ts'
 import { seedCommand } from './cli/seed.ts'
 import { sessionsCommands } from './cli/sessions.ts'
 import { usersCommands } from './cli/users.ts'
 
 const program = new Command('gatehouse')
-  .description('Tools for the operator of a Gatehouse service, on the store that its environment names')
+  .description(
+    'Tools for the operator of a Gatehouse service. They use the store of the environment, or of --database',
+  )
   .exitOverride()
   .configureOutput({ outputError: (text, write) => write(withoutArguments(text)) })
   .addHelpText('afterAll', `\n${EXIT_CODES}`)
@@ -19,12 +21,12 @@ const program = new Command('gatehouse')
 for (const add of [usersCommands, sessionsCommands, eventsCommand, keysCommands, copyCommand, seedCommand])
   add(program)
 
-endWithReader()
+exitOnBrokenPipe()
 
 try {
   if (existsSync('.env')) process.loadEnvFile('.env')
   await program.parseAsync()
 } catch (error) {
-  if (!(error instanceof CommanderError)) tell(explain(error))
+  if (!(error instanceof CommanderError)) printStatus(explain(error))
   process.exitCode = exitCode(error)
 }

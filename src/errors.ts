@@ -1,11 +1,11 @@
 /**
- * The one table of errors that the service raises (DESIGN §3): status, the key under which the message stands, message.
- * A test compares it with the table of docs/api.md.
+ * The registry of all errors that the service raises (DESIGN §3): status, field and message. A test compares it with the table
+ * of docs/api.md.
  */
 
 export interface ErrorDefinition {
   readonly status: number
-  /** The key in the `errors` body; `global` for whatever is not about one field (§7). */
+  /** The key in the `errors` body; `global` for errors that do not concern one field (§7). */
   readonly field: string
   readonly message: string
   /** Seconds for `Retry-After`. */
@@ -76,17 +76,17 @@ export type ErrorName = keyof typeof ERRORS
 
 export interface ErrorDetails {
   readonly headers?: Readonly<Record<string, string>>
-  /** Where a browser is sent with the message (§7.2). From configuration only, never from the request. */
+  /** Where browsers are redirected with the message (§7.2). From the configuration, never from the request. */
   readonly redirectTo?: string
-  /** For what any passer-by can cause at no cost: logged at the level `debug` alone, so that a flood fills no disk. */
+  /** For errors that anonymous clients can cause without limit: logged at `debug`, so that they cannot fill a disk. */
   readonly quiet?: boolean
-  /** For what tells of an attack and any passer-by can cause: logged once a minute for each address under this name. */
+  /** For signs of an attack that anonymous clients can cause: logged once a minute for each address and this name. */
   readonly sampledAs?: string
-  /** What went wrong beneath; logged, never sent. */
+  /** The underlying error; logged, never sent. */
   readonly cause?: unknown
 }
 
-/** An error of the table, raised with `throw new ServiceError('userNotFound')`. */
+/** An error of the registry: `throw new ServiceError('userNotFound')`. */
 export class ServiceError extends Error {
   readonly code: ErrorName
   readonly status: number
@@ -111,12 +111,12 @@ export class ServiceError extends Error {
   }
 }
 
-/** The body of every error (§7.1): field names with their messages. */
+/** The body of every error (§7.1): messages by field. */
 export interface ErrorBody {
   errors: Record<string, string[]>
 }
 
-/** A message where its field does not stand beside it. */
+/** A message for a context that does not show its field. */
 export const sentence = (field: string, message: string): string =>
   field === 'global' ? message : `The ${field} ${message}`
 

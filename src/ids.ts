@@ -1,13 +1,10 @@
-/** Ids of everything that has one: UUIDv7 (RFC 9562 §5.7), which sort by the timestamp that they were made at. */
+/** Ids: UUIDv7 (RFC 9562 §5.7), which sort by the time of their creation. */
 import { randomFillSync, randomInt } from 'node:crypto'
 import { v7 } from 'uuid'
 
 const LENGTH = 16
 
-/**
- * Random bytes for as many ids as it has room for: to ask for those of each id alone took 8 % of the event loop's time for a
- * sign-up.
- */
+/** Random bytes for 256 ids. Generating them for each id took 8 % of the event loop's time for a sign-up. */
 const pool = new Uint8Array(LENGTH * 256)
 let used = pool.length
 
@@ -20,20 +17,20 @@ const randomPart = (): Uint8Array => {
   return pool.subarray(used - LENGTH, used)
 }
 
-/** Goes round: what counts is that the ids of one millisecond sort as they were made. */
+/** Wraps around. It only keeps the ids of one millisecond in order of creation. */
 let sequence = randomInt(2 ** 31)
 
-/** The 48 bits of a timestamp (milliseconds since the epoch) that ids begin with, in hexadecimal. */
-export const hexMoment = (moment: number): string => Math.max(0, moment).toString(16).padStart(12, '0')
+/** @param timestamp milliseconds since the epoch. @returns the 48 bits that ids begin with, in hexadecimal. */
+export const hexMoment = (timestamp: number): string => Math.max(0, timestamp).toString(16).padStart(12, '0')
 
-/** The first id that can have been made at this timestamp. */
-export const firstIdAt = (moment: number): string => {
-  const time = hexMoment(moment)
+/** @param timestamp milliseconds since the epoch. @returns the lowest id of this time. */
+export const firstIdAt = (timestamp: number): string => {
+  const time = hexMoment(timestamp)
   return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-000000000000`
 }
 
 /** @param timestamp milliseconds since the epoch. */
-export const newId = (moment = Date.now()): string => {
+export const newId = (timestamp = Date.now()): string => {
   sequence = (sequence + 1) | 0
-  return v7({ msecs: moment, seq: sequence, random: randomPart() })
+  return v7({ msecs: timestamp, seq: sequence, random: randomPart() })
 }

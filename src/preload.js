@@ -1,5 +1,5 @@
-// Preloaded by every script of package.json, before the first .ts file. Plain JavaScript on purpose: an older Node cannot
-// load TypeScript, so this has to be readable by it.
+// Preloaded by every script of package.json. Plain JavaScript, because it must run on older versions of Node, which cannot load
+// TypeScript.
 import * as nodeModule from 'node:module'
 import { fileURLToPath } from 'node:url'
 
@@ -15,9 +15,9 @@ if (major < neededMajor || (major === neededMajor && minor < neededMinor)) {
   process.exit(1)
 }
 
-// Compiled code is kept from one start to the next: about 5 % less time until the first answer, and 11 MB less memory.
-// Inside the project and not in the common temporary folder, where somebody else could leave code of theirs.
+// Caches compiled code between starts: about 5 % less time until the first response, and 11 MB less memory. Inside the project,
+// because other users could place code in the shared temporary folder.
 const folder = fileURLToPath(new URL('../node_modules/.cache/node', import.meta.url))
 nodeModule.enableCompileCache(folder)
-// Threads take it from the environment alone: without it each of them strips its types anew, at 10 MB of memory.
+// Threads only read the environment variable. Without it each thread strips types again, which takes 10 MB.
 process.env.NODE_COMPILE_CACHE ??= folder

@@ -1,4 +1,4 @@
-/** The process edge: configuration in, signals in, exit code out. */
+/** Entry point of the service: reads the configuration, starts one process or several, and stops on signals. */
 import cluster from 'node:cluster'
 import { existsSync } from 'node:fs'
 import closeWithGrace from 'close-with-grace'
@@ -8,18 +8,18 @@ import { type Config, ConfigError, loadConfig } from './config/config.ts'
 import { createLogger, standardOutput } from './logging/logging.ts'
 import { joinPrimary, listenOptions, runPrimary, STOP_SIGNALS } from './workers.ts'
 
-/** Milliseconds after the drain's delay: for requests in flight, and for the whole stop. */
+/** Milliseconds after `DRAIN_DELAY`: for requests in flight, and for the whole shutdown. */
 const IN_FLIGHT = 10_000
 const GRACE = 15_000
 
-/** What the operator can mend is said in a sentence; what is a fault of the code has a stack. */
+/** @returns the message of an error that the operator can fix, the stack of a bug. */
 const explain = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)
   if (error instanceof ConfigError) return error.message
   return 'code' in error ? `Gatehouse cannot start: ${error.message}` : String(error.stack)
 }
 
-const warn = ({ warnings }: Config, logger: Pick<Logger, 'warn'>): void => {
+const logWarnings = ({ warnings }: Config, logger: Pick<Logger, 'warn'>): void => {
   for (const warning of warnings) logger.warn(warning)
 }
 
@@ -29,7 +29,7 @@ const serve = async (config: Config): Promise<void> => {
   const options = {
     delay: config.drainDelay + GRACE,
     logger: false as const,
-    // Taken by the worker itself: several of them, and the primary's word, are one stop.
+    // A worker handles signals itself, so that several of them and the primary's message cause one stop.
     skip: primary === null ? [] : [...STOP_SIGNALS],
   }
   const { close } = closeWithGrace(options, async ({ err, signal = 'stop' }) => {
@@ -37,7 +37,7 @@ const serve = async (config: Config): Promise<void> => {
     else app.log.info(`${signal} received, draining`)
     try {
       await app.drain()
-      // Whoever still has not sent a request whole, or does not read the answer, must not cost what close() writes.
+      // Clients that stall in a request or a response must not delay the final writes of close().
       const cut = setTimeout(() => app.server.closeAllConnections(), IN_FLIGHT)
       await app.close()
       clearTimeout(cut)
@@ -47,20 +47,20 @@ const serve = async (config: Config): Promise<void> => {
     }
   })
   primary?.onStop(close)
-  // With several processes the first one says it, once.
-  if (primary === null) warn(config, app.log)
+  // With several processes the primary logs them once.
+  if (primary === null) logWarnings(config, app.log)
   await app.listen(listenOptions(config))
   primary?.listening()
 }
 
-// Else a standard error that is full or closed would end the process with the first line to it.
+// Without a listener, a write to a full or closed standard error would end the process.
 process.stderr.on('error', () => undefined)
 try {
   if (existsSync('.env')) process.loadEnvFile('.env')
   const config = loadConfig(process.env)
   if (config.workers > 1 && cluster.isPrimary) {
     const output = standardOutput()
-    warn(config, createLogger(config, output))
+    logWarnings(config, createLogger(config, output))
     runPrimary(config, output)
   } else await serve(config)
 } catch (error) {

@@ -1,6 +1,6 @@
 /**
- * One machine, several processes (`WORKERS`): the first one answers nobody, it keeps the others running. They share
- * nothing but the port and the database.
+ * Several processes on one machine (`WORKERS`): the primary serves no requests, but starts and replaces the workers. Workers
+ * share only the port and the database.
  */
 import cluster, { type Worker } from 'node:cluster'
 import type { Readable } from 'node:stream'
@@ -9,32 +9,32 @@ import type { Config } from './config/config.ts'
 import type { LogOutput } from './logging/log-output.ts'
 import { createLogger } from './logging/logging.ts'
 
-/** Milliseconds until a worker that was lost is replaced, and until one that does not stop is ended. */
+/** Milliseconds until a lost worker is replaced, and until a worker that does not stop is killed. */
 const RESTART_DELAY = 500
 const STOP_LIMIT = 20_000
 
-/** What a terminal or a service manager sends to ask for an end, to the whole group of processes at once. */
+/** Signals that terminals and service managers send to stop the service, often to the whole process group. */
 export const STOP_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT'] as const
 
-/** What the processes say to each other. */
+/** Messages between primary and workers. */
 const LISTENING = 'listening'
 const STOP = 'stop'
 
-/** Where the kernel spreads connections over sockets that share a port; elsewhere, and for a port yet to be chosen, Node does. */
-const KERNEL_SPREADS = ['linux', 'freebsd'].includes(process.platform)
+/** Platforms whose kernel balances connections over sockets with `SO_REUSEPORT`. Elsewhere, and for port 0, Node does. */
+const HAS_REUSE_PORT = ['linux', 'freebsd'].includes(process.platform)
 
 export const listenOptions = ({ host, port, workers }: Config): FastifyListenOptions => ({
   host,
   port,
-  ...(workers > 1 && port !== 0 && KERNEL_SPREADS && { reusePort: true }),
+  ...(workers > 1 && port !== 0 && HAS_REUSE_PORT && { reusePort: true }),
 })
 
 /**
- * In a worker: stops once, whoever says so first: the primary, its absence, or a SIGTERM to the worker itself. The other
- * signals reach the primary too.
+ * Runs in a worker. Stops once: on a message of the primary, when the primary is gone, or on SIGTERM. Other signals are ignored,
+ * because they reach the primary too.
  */
 export const joinPrimary = () => {
-  // As long as nothing is served there is nothing to finish.
+  // Before the worker serves requests, it can exit at once.
   let stop = (): void => process.exit(0)
   let stopping = false
   const stopOnce = (): void => {
@@ -49,7 +49,7 @@ export const joinPrimary = () => {
   })
   const { worker } = cluster
   worker?.once('disconnect', () => {
-    // Else Node ends a worker without its primary at once, with whatever it has not written.
+    // Otherwise Node ends a worker without a primary at once, and pending writes are lost.
     worker.exitedAfterDisconnect = true
     stopOnce()
   })
@@ -61,8 +61,8 @@ export const joinPrimary = () => {
   }
 }
 
-/** Writes what a worker logs, line by line. */
-const passOn = (log: Readable, output: LogOutput): void => {
+/** Forwards a worker's log, line by line. */
+const forwardLog = (log: Readable, output: LogOutput): void => {
   let start = ''
   log.setEncoding('utf8')
   log.on('data', (chunk: string) => {
@@ -72,12 +72,12 @@ const passOn = (log: Readable, output: LogOutput): void => {
   })
 }
 
-/** In the primary: starts the workers, replaces those that end, and stops them all when it is told to stop. */
+/** Runs in the primary: starts the workers, replaces those that end, and stops all of them on a signal. */
 export const runPrimary = (config: Config, output: LogOutput): void => {
   const { workers: count, drainDelay } = config
   const logger = createLogger(config, output)
-  // The log has one writer, so that no line is in the middle of another one, and a worker that starts does not make the
-  // output blocking for all (libuv does that to what a child process inherits).
+  // Only the primary writes the log, so that lines do not interleave, and a starting worker does not make the output blocking
+  // for all (libuv does so with inherited descriptors).
   cluster.setupPrimary({ stdio: ['inherit', 'pipe', 'inherit', 'ipc'] })
   const workers = new Set<Worker>()
   let listened = false
@@ -92,7 +92,7 @@ export const runPrimary = (config: Config, output: LogOutput): void => {
   }
 
   const stop = (): void => {
-    // The second time, whoever asks does not want to wait.
+    // The second signal kills.
     if (stopping) return kill()
     stopping = true
     for (const worker of workers) if (worker.isConnected()) worker.send(STOP)
@@ -100,14 +100,14 @@ export const runPrimary = (config: Config, output: LogOutput): void => {
     if (workers.size === 0) exit(exitCode)
   }
 
-  const ended = (reason: object): void => {
+  const onUnexpectedEnd = (reason: object): void => {
     if (!stopping && listened) {
       logger.error(reason, 'a worker ended, another takes its place')
       setTimeout(start, RESTART_DELAY)
       return
     }
     exitCode = 1
-    // None could start: the reason is on standard error, and will not go by itself.
+    // No worker has ever listened: its error is on standard error, and restarting would not help.
     if (!stopping) stop()
     else if (workers.size === 0) exit(exitCode)
   }
@@ -119,16 +119,16 @@ export const runPrimary = (config: Config, output: LogOutput): void => {
     worker.on('message', message => {
       if (message === LISTENING) listened = true
     })
-    if (worker.process.stdout !== null) passOn(worker.process.stdout, output)
-    const gone = (reason: object, wellDone = false): void => {
+    if (worker.process.stdout !== null) forwardLog(worker.process.stdout, output)
+    const onEnd = (reason: object, succeeded = false): void => {
       if (!workers.delete(worker)) return
-      if (!(stopping && wellDone)) ended({ worker: worker.process.pid, ...reason })
+      if (!(stopping && succeeded)) onUnexpectedEnd({ worker: worker.process.pid, ...reason })
       else if (workers.size === 0) exit(exitCode)
     }
-    // Later than its exit: all that it has logged is there.
-    worker.process.once('close', (code, signal) => gone({ code, signal }, code === 0))
-    // A process that could not be made has no exit.
-    worker.once('error', err => gone({ err }))
+    // 'close' comes after 'exit', when the whole log has arrived.
+    worker.process.once('close', (code, signal) => onEnd({ code, signal }, code === 0))
+    // A process that could not be started has no 'close'.
+    worker.once('error', err => onEnd({ err }))
   }
 
   for (const signal of STOP_SIGNALS) process.on(signal, stop)

@@ -1,4 +1,4 @@
-/** The key gate: every route in this folder and below it needs a valid admin key (§5.2), and no user. */
+/** The admin gate: every route in this folder and its subfolders needs a valid admin key (§5.2), but no user. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ADMIN_KEY_HEADER } from '../../src/auth/admin-keys.ts'
 import { ServiceError } from '../../src/errors.ts'
@@ -16,7 +16,7 @@ export default async function keyGate(app: FastifyInstance): Promise<void> {
     done(new ServiceError('adminKeyRequired', { headers, ...logged }))
   }
 
-  // Also before the body is read: a refused caller learns nothing about payloads.
+  // Before the body is read, so that rejected clients learn nothing about payloads; and again after it.
   app.addHook('onRequest', requireAdminKey)
   app.addHook('preHandler', requireAdminKey)
   app.addHook('onRoute', route => {

@@ -26,12 +26,12 @@ const root: FastifyPluginAsyncTypebox = async app => {
     '/',
     {
       schema: {
-        summary: 'What this is, and where it is described; browsers are sent to the description',
+        summary: 'Name, version and documentation of the service; redirects browsers to the documentation',
         response: { 200: Service, 303: withHeaders(Type.Null(), 'Location') },
       },
     },
     async (request, reply) => {
-      // The router takes it for `/`, but only OPTIONS has this target (RFC 9112 §3.2.4).
+      // The router treats `*` as `/`, but only OPTIONS has this target (RFC 9112 §3.2.4).
       if (request.raw.url === '*') throw new ServiceError('routeNotFound')
       reply.header('vary', 'accept')
       if (docs && request.accepts().type(['json', 'html']) === 'html') return reply.redirect('/docs', 303)

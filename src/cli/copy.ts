@@ -1,12 +1,13 @@
+/** `copy`: from SQLite to PostgreSQL. */
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import { keptSecretFile } from '../auth/signing-keys.ts'
 import { SETTINGS } from '../config/settings.ts'
 import type { CopyReport } from '../storage/copy/copy.ts'
 import { CopyError } from '../storage/copy/plan.ts'
-import { Refusal, UsageError } from './failure.ts'
+import { CommandError, UsageError } from './failure.ts'
 import { readOption } from './options.ts'
-import { count, print, progress, STOPPED, stopSignal, table, tell } from './output.ts'
+import { count, print, printStatus, progress, STOPPED, stopSignal, table } from './output.ts'
 
 const summary = (report: CopyReport, file: string): string[] => {
   const {
@@ -26,8 +27,8 @@ const summary = (report: CopyReport, file: string): string[] => {
     [added, 'copied'],
     [changed, 'changed since and copied again'],
     [unchanged, 'unchanged'],
-    [kept, 'changed later in the target and left as they are there'],
-    [removed, 'deleted in the target since and left deleted'],
+    [kept, 'changed later in the target and not overwritten'],
+    [removed, 'deleted in the target since and not restored'],
     [conflicts, 'in conflict'],
   ]
   const secretFile = keptSecretFile(file)
@@ -35,30 +36,30 @@ const summary = (report: CopyReport, file: string): string[] => {
     `${count(total, 'user')} in the source:`,
     ...table(rows.map(([number, what]) => [`  ${number.toLocaleString('en')}`, what])),
     `${count(deleted, 'user')} deleted in the source since and now deleted in the target`,
-    `${count(sessions, 'session')} copied or brought up to date, ${count(emailTokens, 'e-mail token')} copied`,
+    `${count(sessions, 'session')} copied or updated, ${count(emailTokens, 'e-mail token')} copied`,
     `${count(events, 'event')} of the audit log copied`,
-    'Access tokens go on working where the service is given the secret that has signed them, as JWT_SECRET or JWT_SECRET_FILE',
-    ...(existsSync(secretFile)
-      ? [`The secret that the service made for itself is kept in ${secretFile}`]
-      : []),
+    'Access tokens stay valid if the new service has the same JWT_SECRET or JWT_SECRET_FILE',
+    ...(existsSync(secretFile) ? [`The secret that the service generated is in ${secretFile}`] : []),
   ]
 }
 
-/** Copies, and says of a failure whether something had been copied before it. */
-const attempt = async (file: string, url: string): Promise<CopyReport> => {
-  const tellProgress = progress()
+/** Copies. An error says whether something was copied before it. */
+const runCopy = async (file: string, url: string): Promise<CopyReport> => {
+  const reportProgress = progress()
   let copied = 0
   const onProgress = (done: number, total: number): void => {
     copied = done
-    tellProgress(done, total)
+    reportProgress(done, total)
   }
-  // Both engines, which no other command needs.
+  // Loaded here because it loads both engines, which no other command needs.
   const { copy } = await import('../storage/copy/copy.ts')
   try {
     return await copy(file, url, { signal: stopSignal(), onProgress })
   } catch (error) {
     if (!(error instanceof CopyError)) throw error
-    throw new Refusal(`${copied === 0 ? 'Nothing was copied' : 'Nothing more is copied'}: ${error.message}`)
+    throw new CommandError(
+      `${copied === 0 ? 'Nothing was copied' : 'The copy is incomplete'}: ${error.message}`,
+    )
   }
 }
 
@@ -66,16 +67,18 @@ const run = async ({ from, to }: { from: string; to: string }): Promise<void> =>
   const source = readOption('--from', SETTINGS.DATABASE_URL, from)
   const target = readOption('--to', SETTINGS.DATABASE_URL, to)
   if (source.engine !== 'sqlite' || target.engine !== 'postgres') {
-    throw new UsageError('Only from SQLite to PostgreSQL can be copied: --from sqlite:… --to postgres://…')
+    throw new UsageError(
+      'A copy is possible only from SQLite to PostgreSQL: --from sqlite:… --to postgres://…',
+    )
   }
-  const report = await attempt(source.file, target.url)
+  const report = await runCopy(source.file, target.url)
   print(false, report, summary(report, source.file))
   for (const { user, holder } of report.told) {
-    tell(`User ${user.id} was left out: user ${holder} of the target has the same e-mail`)
+    printStatus(`User ${user.id} was left out: user ${holder} of the target has the same e-mail`)
   }
-  const untold = report.conflicts - report.told.length
-  if (untold > 0) tell(`${count(untold, 'more was', 'more were')} left out for the same reason`)
-  if (!report.complete) tell(STOPPED)
+  const others = report.conflicts - report.told.length
+  if (others > 0) printStatus(`${count(others, 'more was', 'more were')} left out for the same reason`)
+  if (!report.complete) printStatus(STOPPED)
   if (!report.complete || report.conflicts > 0) process.exitCode = 1
 }
 
@@ -83,12 +86,12 @@ export const copyCommand = (program: Command): void => {
   program
     .command('copy')
     .description(
-      'Copy users, sessions, e-mail tokens and the audit log from an SQLite file to a PostgreSQL database; run again, what is missing and what has changed',
+      'Copy users, sessions, e-mail tokens and the audit log from an SQLite file to a PostgreSQL database; a repeated copy adds what is missing or has changed',
     )
-    .requiredOption('--from <url>', 'sqlite:<path of a file>, which is only read')
+    .requiredOption('--from <url>', 'sqlite:<path>; the file is opened read-only')
     .requiredOption(
       '--to <url>',
-      'postgres://<user>:<password>@<host>/<database>; the password is also taken from PGPASSWORD',
+      'postgres://<user>:<password>@<host>/<database>; the password can also come from PGPASSWORD',
     )
     .action(run)
 }

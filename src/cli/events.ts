@@ -1,3 +1,4 @@
+/** `events`: the audit log. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { EVENT_SORTS, type EventFilter, type EventSort, type Events } from '../audit-log/audit-log.ts'
@@ -5,8 +6,8 @@ import { type AuditEvent, EVENT_TYPES, type EventType } from '../audit-log/event
 import { integer, oneOf, type Reader, SettingError } from '../config/readers.ts'
 import { serializeEvent } from '../users/serializers.ts'
 import type { Users } from '../users/users.ts'
-import { moment, option, type StoreOptions, storeCommand, words } from './options.ts'
-import { print, stopSignal, table, tell, write } from './output.ts'
+import { nonEmpty, option, type StoreOptions, storeCommand, timestamp } from './options.ts'
+import { print, printStatus, stopSignal, table, write } from './output.ts'
 import { withStore } from './store.ts'
 import { findUser } from './users.ts'
 
@@ -28,11 +29,11 @@ const eventType: Reader<EventType> = (text = '') => {
   return text
 }
 
-/** Of an id nobody is asked for: events outlive their users. */
+/** An id is not looked up, because events outlive their users. */
 const userIdOf = async (users: Users, idOrEmail: string): Promise<string> =>
   idOrEmail.includes('@') ? (await findUser(users, idOrEmail)).id : idOrEmail.toLowerCase()
 
-const COLUMNS = ['moment', 'type', 'user', 'by', 'address', 'details']
+const COLUMNS = ['time', 'type', 'user', 'by', 'address', 'details']
 
 const row = (event: AuditEvent): string[] => {
   const { at, type, userId, actor, ip, details } = serializeEvent(event)
@@ -50,11 +51,11 @@ const filterOf = async (
   ...(before !== undefined && { before }),
 })
 
-/** Milliseconds from one look for new events to the next, and how many are read at once. */
+/** Milliseconds between polls for new events, and the events of one query. */
 const POLL_INTERVAL = 1_000
 const PAGE = 100
 
-/** Writes events as they become visible, each in a line of its own, from `cursor` or else from now on, until Ctrl-C. */
+/** Writes events as they become visible, one per line, from `cursor` or by default from now on, until Ctrl-C. */
 const follow = async (
   events: Events,
   filter: EventFilter,
@@ -69,7 +70,7 @@ const follow = async (
     next = page.nextCursor ?? next
     if (page.events.length < PAGE) await sleep(POLL_INTERVAL, undefined, { signal }).catch(() => undefined)
   }
-  tell(`To go on from here: --cursor ${next}`)
+  printStatus(`To continue from here: --cursor ${next}`)
 }
 
 const list = (options: EventsOptions): Promise<void> =>
@@ -81,24 +82,24 @@ const list = (options: EventsOptions): Promise<void> =>
     const { nextCursor } = page
     const body = { results: page.events.map(serializeEvent), nextCursor }
     print(json, body, table([COLUMNS, ...page.events.map(row)]))
-    if (!json && nextCursor !== null) tell(`The next page: --cursor ${nextCursor}`)
+    if (!json && nextCursor !== null) printStatus(`The next page: --cursor ${nextCursor}`)
   })
 
 export const eventsCommand = (program: Command): void => {
   storeCommand(program, 'events', 'Show the audit log, newest first, page by page, or follow it')
-    .addOption(option('--user <user>', 'of this user: an id, or an e-mail of one who is still there', words))
+    .addOption(option('--user <user>', 'of this user: an id, or the e-mail of an existing user', nonEmpty))
     .addOption(option('--type <type>', EVENT_TYPES.join(', '), eventType))
-    .addOption(option('--after <moment>', 'later than this, such as 2026-01-31T09:30:00Z', moment))
-    .addOption(option('--before <moment>', 'earlier than this', moment))
-    .addOption(option('--limit <number>', 'events of a page, 1 to 100', integer(20, 1, 100)).default(20))
-    .addOption(option('--cursor <cursor>', 'where the page before ended', words))
+    .addOption(option('--after <timestamp>', 'later than this, such as 2026-01-31T09:30:00Z', timestamp))
+    .addOption(option('--before <timestamp>', 'earlier than this', timestamp))
+    .addOption(option('--limit <number>', 'events per page, 1 to 100', integer(20, 1, 100)).default(20))
+    .addOption(option('--cursor <cursor>', 'the cursor that the previous page ended with', nonEmpty))
     .addOption(
       option(
         '--sort <order>',
-        `${EVENT_SORTS.join(', ')}: newest first, or as the log grows`,
+        `${EVENT_SORTS.join(', ')}: newest first, or in order of visibility`,
         oneOf(...EVENT_SORTS),
       ).default('-at'),
     )
-    .option('--follow', 'write events as they come, from now or from --cursor on, until Ctrl-C')
+    .option('--follow', 'write new events as they appear, from now or from --cursor on, until Ctrl-C')
     .action(list)
 }

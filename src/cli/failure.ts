@@ -1,39 +1,39 @@
-/** What ends a command, as a sentence for the operator and an exit code. */
+/** Errors of commands: a message for the operator, and an exit code. */
 import { getSystemErrorMessage } from 'node:util'
 import { CommanderError } from 'commander'
 import { ConfigError } from '../config/config.ts'
 import { ServiceError, sentence } from '../errors.ts'
 import { printable } from './output.ts'
 
-/** The command line is not valid; the message says what is wrong with it, and repeats nothing of it. */
+/** The command line is not valid. The message does not quote it, because it may contain secrets. */
 export class UsageError extends Error {}
 
-/** What the operator can mend, in a sentence: no fault of the code. */
-export class Refusal extends Error {}
+/** An error that the operator can fix, as opposed to a bug. */
+export class CommandError extends Error {}
 
-/** A file that the user named and that cannot be read or written: the one argument that is repeated, unless it is a URL. */
-class FileFault extends Refusal {
+/** A file argument that cannot be read or written. The only argument that is quoted, unless it is a URL. */
+class FileError extends CommandError {
   constructor(file: string, { code, errno }: { code: string; errno: number }) {
     const name = file.includes('://') ? 'the file that is named' : printable(file)
     super(`${code}: ${getSystemErrorMessage(errno)}: ${name}`)
   }
 }
 
-/** The system's error names another file than the one that was asked for, or none. @returns other errors as they are. */
+/** Adds the name of the file to a system error, which names another file or none. @returns other errors unchanged. */
 export const withFile = (file: string, error: unknown): unknown => {
   const { code, errno } = error as NodeJS.ErrnoException
-  return code === undefined || errno === undefined ? error : new FileFault(file, { code, errno })
+  return code === undefined || errno === undefined ? error : new FileError(file, { code, errno })
 }
 
 export const EXIT_CODES =
   'Exit codes: 0 done, 1 refused, failed or stopped, 2 the command line or the configuration is not valid'
 
-/** Characters of what is too short to be a secret. */
+/** Maximum characters of arguments that are too short to be secrets. */
 const SHORT = 3
 
 /**
- * Arguments may have passwords, also in the wrong place: of those that are neither short, nor plain words, nor numbers none
- * is repeated.
+ * Removes the arguments of the command line from a text, because any of them may be a password. Short ones, plain words and
+ * numbers stay.
  */
 export const withoutArguments = (text: string): string =>
   process.argv
@@ -41,7 +41,7 @@ export const withoutArguments = (text: string): string =>
     .filter(argument => argument.length > SHORT && !/^([a-z-]*|\d{1,9})$/.test(argument))
     .reduce((rest, argument) => rest.replaceAll(argument, '…'), text)
 
-/** An error body's errors. Names of fields may come from outside. */
+/** The messages of an error body. Field names may contain control characters. */
 export const sentences = (errors: Readonly<Record<string, readonly string[]>>): string[] =>
   Object.entries(errors).flatMap(([field, messages]) =>
     messages.map(message => printable(sentence(field, message))),
@@ -55,15 +55,16 @@ const explainService = ({ field, message, cause }: ServiceError): string => {
 const sentenceOf = (error: unknown): string => {
   if (error instanceof ServiceError) return explainService(error)
   if (!(error instanceof Error)) return String(error)
-  const isMendable = [UsageError, Refusal, ConfigError].some(kind => error instanceof kind) || 'code' in error
-  return isMendable ? error.message : String(error.stack)
+  const isExpected =
+    [UsageError, CommandError, ConfigError].some(kind => error instanceof kind) || 'code' in error
+  return isExpected ? error.message : String(error.stack)
 }
 
-/** What the operator can mend is said in a sentence, what is a fault of the code has a stack; without the arguments. */
+/** @returns the message of an error that the operator can fix, the stack of a bug; without the command line's arguments. */
 export const explain = (error: unknown): string =>
-  error instanceof FileFault ? error.message : withoutArguments(sentenceOf(error))
+  error instanceof FileError ? error.message : withoutArguments(sentenceOf(error))
 
-/** Whatever the API would answer with 400 is a fault of the command line too. */
+/** Errors that have status 400 over HTTP count as invalid command lines. */
 export const exitCode = (error: unknown): number => {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
   if (error instanceof UsageError || error instanceof ConfigError) return 2

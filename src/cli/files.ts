@@ -1,17 +1,13 @@
-/** A file for its owner alone, there whole or not at all. */
+/** Writes a file atomically, readable by its owner only. */
 import { randomUUID } from 'node:crypto'
-import { closeSync, fchmodSync, lstatSync, openSync, writeSync } from 'node:fs'
+import { lstatSync } from 'node:fs'
 import { type FileHandle, open, rename, rm } from 'node:fs/promises'
-import { AccessTokens } from '../auth/access-tokens.ts'
-import { readSecret, signingKeys } from '../auth/signing-keys.ts'
-import type { Config } from '../config/config.ts'
-import type { SeedSession } from '../storage/seed.ts'
-import { Refusal, withFile } from './failure.ts'
+import { CommandError, withFile } from './failure.ts'
 
-/** What would be replaced by a file: a device, a pipe, or a link. */
-const assertPlain = (file: string): void => {
+/** The rename below would replace a device, a pipe or a link. */
+const assertRegular = (file: string): void => {
   if (lstatSync(file, { throwIfNoEntry: false })?.isFile() === false)
-    throw new Refusal('There is something else of that name, which is no plain file')
+    throw new CommandError('The path exists and is not a regular file')
 }
 
 const fill = async (handle: FileHandle, texts: AsyncIterable<string>, signal: AbortSignal): Promise<void> => {
@@ -25,7 +21,7 @@ const fill = async (handle: FileHandle, texts: AsyncIterable<string>, signal: Ab
 }
 
 const write = async (file: string, texts: AsyncIterable<string>, signal: AbortSignal): Promise<void> => {
-  assertPlain(file)
+  assertRegular(file)
   const partial = `${file}.${randomUUID()}.partial`
   const handle = await open(partial, 'wx', 0o600)
   try {
@@ -33,12 +29,12 @@ const write = async (file: string, texts: AsyncIterable<string>, signal: AbortSi
     await rename(partial, file)
   } catch (error) {
     await rm(partial, { force: true })
-    throw signal.aborted ? new Refusal('Stopped before the end: nothing is written') : error
+    throw signal.aborted ? new CommandError('Stopped before the end: nothing is written') : error
   }
 }
 
-/** @throws {Refusal} when it is stopped, must not be written or cannot be; whatever `texts` throws. */
-export const writeWhole = async (
+/** @throws {CommandError} if it is aborted, or the file cannot be written; errors of `texts`. */
+export const writeAtomically = async (
   file: string,
   texts: AsyncIterable<string>,
   signal: AbortSignal,
@@ -47,33 +43,5 @@ export const writeWhole = async (
     await write(file, texts, signal)
   } catch (error) {
     throw withFile(file, error)
-  }
-}
-
-/** A file of access tokens, one a line, for its owner alone: whoever has one is the user. */
-
-export interface TokenFile {
-  /** Signs with the service's own secret. */
-  write(sessions: readonly SeedSession[]): void
-  close(): void
-}
-
-const openFile = (file: string): number => {
-  try {
-    return openSync(file, 'w', 0o600)
-  } catch (error) {
-    throw withFile(file, error)
-  }
-}
-
-/** @throws {Error} when the file cannot be written, or the service's secret cannot be read. */
-export const createTokenFile = (file: string, config: Config): TokenFile => {
-  const tokens = new AccessTokens(signingKeys(readSecret(config.jwtSecret), config.jwtPreviousSecret))
-  const handle = openFile(file)
-  // One that was there keeps its mode.
-  fchmodSync(handle, 0o600)
-  return {
-    write: sessions => void writeSync(handle, sessions.map(session => `${tokens.issue(session)}\n`).join('')),
-    close: () => closeSync(handle),
   }
 }

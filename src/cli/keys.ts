@@ -1,8 +1,9 @@
+/** `keys`: new keys and secrets. */
 import { randomBytes } from 'node:crypto'
 import type { Command } from 'commander'
 import { print } from './output.ts'
 
-/** As many as a signature with HMAC-SHA256 can use (RFC 7518 §3.2). */
+/** As long as the output of HMAC-SHA256 (RFC 7518 §3.2). */
 const BYTES = 32
 
 export const keysCommands = (program: Command): void => {
@@ -10,7 +11,7 @@ export const keysCommands = (program: Command): void => {
     .command('keys')
     .description('Keys and secrets')
     .command('new')
-    .description('Print a new strong key, fit for ADMIN_KEY and for JWT_SECRET; it is kept nowhere')
+    .description('Print a new strong key, for ADMIN_KEY or JWT_SECRET; it is not stored')
     .option('--json', 'write it as one line of JSON, {"key":"…"}')
     .action(({ json }: { json?: boolean }) => {
       const key = randomBytes(BYTES).toString('base64url')

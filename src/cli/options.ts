@@ -1,11 +1,11 @@
-/** Options are read like settings, by the same readers. */
+/** Options of commands, read by the same readers as settings. */
 import { type Command, Option } from 'commander'
 import { type Reader, SettingError } from '../config/readers.ts'
 import { SETTINGS } from '../config/settings.ts'
 import { INVALID_TIMESTAMP, isTimestamp } from '../validation/formats.ts'
 import { UsageError } from './failure.ts'
 
-/** Reads a value that the user gave. @throws {UsageError} naming the option, and not the value, which may be a secret. */
+/** @throws {UsageError} with the name of the option, but not its value, which may be a secret. */
 export const readOption = <Value>(name: string, read: Reader<Value>, text: string): Value => {
   try {
     return read(text)
@@ -18,15 +18,14 @@ export const readOption = <Value>(name: string, read: Reader<Value>, text: strin
 export const option = (flags: string, description: string, read: Reader<unknown>): Option =>
   new Option(flags, description).argParser(text => readOption(flags.split(' ', 1)[0] ?? '', read, text))
 
-/** Text that is not empty. */
-export const words: Reader<string> = text => {
+export const nonEmpty: Reader<string> = text => {
   const trimmed = text?.trim()
   if (!trimmed) throw new SettingError('must not be empty')
   return trimmed
 }
 
-/** Gives milliseconds since the epoch. */
-export const moment: Reader<number> = (text = '') => {
+/** Reads milliseconds since the epoch. */
+export const timestamp: Reader<number> = (text = '') => {
   if (!isTimestamp(text)) throw new SettingError(INVALID_TIMESTAMP)
   return Date.parse(text)
 }
@@ -45,16 +44,16 @@ const databaseUrl: Reader<string | undefined> = text => {
   return text
 }
 
-/** A command on the store that the environment names. */
+/** A command on the store that the environment or `--database` names. */
 export const databaseCommand = (parent: Command, nameAndArguments: string, description: string): Command =>
   parent
     .command(nameAndArguments)
     .description(description)
     .addOption(option('--database <url>', 'sqlite:… or postgres://…, in place of DATABASE_URL', databaseUrl))
 
-/** One whose result the HTTP API has too. */
+/** A command with the same result as the HTTP API. */
 export const storeCommand = (parent: Command, nameAndArguments: string, description: string): Command =>
   databaseCommand(parent, nameAndArguments, description).option(
     '--json',
-    'write the result as one line of JSON, as the HTTP API answers it',
+    'write the result as one line of JSON, like the HTTP API',
   )

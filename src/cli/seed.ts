@@ -1,24 +1,25 @@
-/** Users who look like users, for load tests. */
-
+/** `seed`: realistic users for load tests, and a file with their access tokens. */
+import { closeSync, fchmodSync, openSync, writeSync } from 'node:fs'
 import type { Command } from 'commander'
+import { AccessTokens } from '../auth/access-tokens.ts'
 import { newSession, type SessionLimits } from '../auth/sessions.ts'
-import { loadConfig } from '../config/config.ts'
+import { readSecret, signingKeys } from '../auth/signing-keys.ts'
+import { type Config, loadConfig } from '../config/config.ts'
 import { integer, type Reader, SettingError } from '../config/readers.ts'
 import { newId } from '../ids.ts'
 import { hash } from '../passwords/hashing-thread.ts'
 import { canonicalPassword, PASSWORD_MAX_LENGTH } from '../passwords/policy.ts'
 import { openSeedStore } from '../storage/open.ts'
-import type { SeedAccount, SeedStore } from '../storage/seed.ts'
-import { Refusal } from './failure.ts'
-import type { TokenFile } from './files.ts'
-import { option, type StoreOptions, storeCommand, words } from './options.ts'
-import { count, print, progress, STOPPED, stopSignal, tell } from './output.ts'
+import type { SeedAccount, SeedSession, SeedStore } from '../storage/seed.ts'
+import { CommandError, withFile } from './failure.ts'
+import { nonEmpty, option, type StoreOptions, storeCommand } from './options.ts'
+import { count, print, printStatus, progress, STOPPED, stopSignal } from './output.ts'
 import { environment, settings } from './store.ts'
 
-/** Users of one transaction: some hundred milliseconds at most, for which other writers may have to wait. */
+/** Users per transaction. It takes at most some hundred milliseconds, for which other writers may wait. */
 const SLICE = 5_000
 
-/** Milliseconds over which the timestamps of sign-up are spread. */
+/** Milliseconds. Sign-ups are spread over a year. */
 const YEAR = 365 * 86_400_000
 
 const FIRST_NAMES =
@@ -31,18 +32,18 @@ const LAST_NAMES =
     .concat(' Olsen Patel Rossi Silva Smith Suzuki Tanaka Tran Wang Weiß Yılmaz')
     .split(' ')
 
-/** As many first names as a prime, and as many last names as another one: every pair of them occurs. */
+/** The numbers of first and last names are different primes, so that every pair occurs. */
 const nameOf = (names: readonly string[], number: number): string | null =>
   names[number % names.length] ?? null
 
 export interface SeedPlan {
   readonly users: number
   readonly passwordHash: string
-  /** What sessions are opened by; `null` opens none. */
+  /** The lifetime of the sessions to open; `null` opens none. */
   readonly limits: SessionLimits | null
 }
 
-/** The later the number, the later the sign-up: ids go up with both, and so are added at the end of every index. */
+/** Ids increase with the number, like the times of sign-up, so that rows are appended at the end of each index. */
 const account = (number: number, { users, passwordHash, limits }: SeedPlan, now: number): SeedAccount => {
   const createdAt = now - Math.floor((YEAR * (users - number)) / users)
   const user = {
@@ -59,7 +60,7 @@ const account = (number: number, { users, passwordHash, limits }: SeedPlan, now:
   return { user, session: limits && newSession(user.id, now, limits) }
 }
 
-/** `user1@seed.example` and so on, a transaction's at a time. */
+/** Yields `user1@seed.example` and so on, in slices of one transaction. */
 export const seedAccounts = function* (plan: SeedPlan): Generator<readonly SeedAccount[]> {
   for (let first = 1; first <= plan.users; first += SLICE) {
     const length = Math.min(SLICE, plan.users - first + 1)
@@ -86,6 +87,32 @@ const password: Reader<string> = (text = '') => {
   return text
 }
 
+/** Access tokens, one per line, readable by the file's owner only: a token grants access to its user's account. */
+interface TokenFile {
+  write(sessions: readonly SeedSession[]): void
+  close(): void
+}
+
+const openTokens = (file: string): number => {
+  try {
+    return openSync(file, 'w', 0o600)
+  } catch (error) {
+    throw withFile(file, error)
+  }
+}
+
+/** @throws {Error} if the file cannot be written, or the service's secret cannot be read. */
+const createTokenFile = (file: string, config: Config): TokenFile => {
+  const tokens = new AccessTokens(signingKeys(readSecret(config.jwtSecret), config.jwtPreviousSecret))
+  const handle = openTokens(file)
+  // An existing file keeps its mode.
+  fchmodSync(handle, 0o600)
+  return {
+    write: sessions => void writeSync(handle, sessions.map(session => `${tokens.issue(session)}\n`).join('')),
+    close: () => closeSync(handle),
+  }
+}
+
 interface SeedReport {
   readonly users: number
   readonly added: number
@@ -100,7 +127,7 @@ const fill = async (
   idle: number,
 ): Promise<SeedReport> => {
   const signal = stopSignal()
-  const tellProgress = progress()
+  const reportProgress = progress()
   const report = { users: 0, added: 0, tokens: 0 }
   for (const accounts of seedAccounts(plan)) {
     if (signal.aborted) return { ...report, complete: false }
@@ -109,7 +136,7 @@ const fill = async (
     report.users += accounts.length
     report.added += added
     report.tokens += sessions.length
-    tellProgress(report.users, plan.users)
+    reportProgress(report.users, plan.users)
   }
   await store.finish()
   return { ...report, complete: true }
@@ -118,17 +145,14 @@ const fill = async (
 const seed = async ({ users, tokens: file, password, force, ...options }: SeedOptions): Promise<void> => {
   const { NODE_ENV, DATABASE_URL, SESSION_LIFETIME, SESSION_IDLE } = settings(options)
   if (NODE_ENV === 'production' && !force)
-    throw new Refusal(
-      'NODE_ENV is production, where accounts with a known password do not belong; --force adds them there',
+    throw new CommandError(
+      'NODE_ENV is production: accounts with a known password do not belong there; --force adds them anyway',
     )
   const config = file === undefined ? null : loadConfig(environment(options))
   const store = await openSeedStore(DATABASE_URL)
   let tokenFile: TokenFile | null = null
   try {
-    if (file !== undefined && config !== null) {
-      const { createTokenFile } = await import('./files.ts')
-      tokenFile = createTokenFile(file, config)
-    }
+    if (file !== undefined && config !== null) tokenFile = createTokenFile(file, config)
     const limits = tokenFile && { lifetime: SESSION_LIFETIME, idle: SESSION_IDLE }
     const plan = { users, passwordHash: hash(canonicalPassword(password)), limits }
     const report = await fill(store, tokenFile, plan, SESSION_IDLE)
@@ -137,7 +161,7 @@ const seed = async ({ users, tokens: file, password, force, ...options }: SeedOp
       ...(tokenFile ? [`${count(report.tokens, 'access token')} in ${file}`] : []),
     ])
     if (report.complete) return
-    tell(STOPPED)
+    printStatus(STOPPED)
     process.exitCode = 1
   } finally {
     tokenFile?.close()
@@ -149,19 +173,19 @@ export const seedCommand = (program: Command): void => {
   storeCommand(
     program,
     'seed',
-    'Add users for load tests: user1@seed.example and so on, all with one password; run again, those that are missing',
+    'Add users for load tests: user1@seed.example and so on, all with one password; a repeated run adds missing users',
   )
     .addOption(
-      option('--users <number>', 'how many there are to be', integer(0, 1, MAX_USERS)).makeOptionMandatory(),
+      option('--users <number>', 'the number of users', integer(0, 1, MAX_USERS)).makeOptionMandatory(),
     )
     .addOption(
       option(
         '--tokens <file>',
-        'open a session for each, and write their access tokens there, one a line',
-        words,
+        'open a session for each, and write their access tokens to this file, one per line',
+        nonEmpty,
       ),
     )
-    .addOption(option('--password <password>', 'of those who are added', password).default(PASSWORD))
-    .option('--force', 'also where NODE_ENV is production')
+    .addOption(option('--password <password>', 'the password of added users', password).default(PASSWORD))
+    .option('--force', 'also if NODE_ENV is production')
     .action(seed)
 }

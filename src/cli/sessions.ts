@@ -1,8 +1,9 @@
+/** `sessions`: lists and revokes sessions. */
 import type { Command } from 'commander'
 import { serializeSession } from '../accounts/serializers.ts'
 import { OPERATOR } from '../audit-log/event.ts'
 import type { Session } from '../auth/sessions.ts'
-import { option, type StoreOptions, storeCommand, words } from './options.ts'
+import { nonEmpty, option, type StoreOptions, storeCommand } from './options.ts'
 import { print, table } from './output.ts'
 import { withStore } from './store.ts'
 import { findUser } from './users.ts'
@@ -34,8 +35,8 @@ const revoke = (idOrEmail: string, { session, ...options }: RevokeOptions): Prom
     const { id, email } = await findUser(users, idOrEmail)
     if (session === undefined) await sessions.endAll(id, OPERATOR)
     else await sessions.end(id, session.toLowerCase(), OPERATOR)
-    const what = session === undefined ? 'Every session' : 'The session'
-    if (!options.json) print(false, null, [`${what} of ${email} has ended, and its token with it`])
+    const what = session === undefined ? 'All sessions' : 'The session'
+    if (!options.json) print(false, null, [`${what} of ${email} ended`])
   })
 
 export const sessionsCommands = (program: Command): void => {
@@ -48,8 +49,8 @@ export const sessionsCommands = (program: Command): void => {
   storeCommand(
     sessions,
     'revoke <user>',
-    "End a user's sessions: their tokens are refused from then on; <user> is an id or an e-mail",
+    "End a user's sessions, so that their tokens are rejected; <user> is an id or an e-mail",
   )
-    .addOption(option('--session <id>', 'this one alone', words))
+    .addOption(option('--session <id>', 'only this session', nonEmpty))
     .action(revoke)
 }

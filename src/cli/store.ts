@@ -1,4 +1,4 @@
-/** The store of the environment, and the use cases on it: no thread that hashes, no cache, nothing that is due later. */
+/** Use cases on the store that the environment names: without hashing threads, caches and background work. */
 import { existsSync } from 'node:fs'
 import { NewAccounts } from '../accounts/account-creation.ts'
 import { Exports, Imports } from '../accounts/bulk-users.ts'
@@ -11,22 +11,21 @@ import { hash } from '../passwords/hashing-thread.ts'
 import { canonicalPassword } from '../passwords/policy.ts'
 import { openStorage, type StorageLocation } from '../storage/open.ts'
 import { Users } from '../users/users.ts'
-import { Refusal } from './failure.ts'
+import { CommandError } from './failure.ts'
 import type { DatabaseOptions } from './options.ts'
 
-/** Commands do one thing after the other. */
+/** Commands run one query at a time. */
 const CONNECTIONS = 1
 
-/** The environment of the service, with the database that was asked for. */
+/** The environment of the process, with `--database` in place of `DATABASE_URL`. */
 export const environment = ({ database }: DatabaseOptions): Environment =>
   database === undefined
     ? process.env
     : { ...process.env, DATABASE_URL: database, DATABASE_URL_FILE: undefined }
 
 /**
- * The settings alone: what else the service needs to start, such as the secret of its tokens, is of no concern to commands
- * that issue none.
- * @throws {ConfigError} naming every fault at once.
+ * Reads the settings, without the checks of the whole configuration: most commands need no token secret, for example.
+ * @throws {ConfigError} with all errors at once.
  */
 export const settings = (options: DatabaseOptions): Values => {
   const { values, faults } = readSettings(environment(options))
@@ -34,10 +33,10 @@ export const settings = (options: DatabaseOptions): Values => {
   return values
 }
 
-/** A path that is mistyped would be a new and empty store. */
+/** Opening a mistyped path would create an empty store. */
 const assertExists = (location: StorageLocation): void => {
   if (location.engine === 'sqlite' && !existsSync(location.file))
-    throw new Refusal(`There is no file ${location.file}: the service makes it when it first starts`)
+    throw new CommandError(`There is no file ${location.file}: the service creates it when it first starts`)
 }
 
 export interface Store {
@@ -49,12 +48,12 @@ export interface Store {
   readonly exports: Exports
 }
 
-/** On the thread that asks, which has nothing else to do. */
-const hashing = { hash: async (password: string) => hash(canonicalPassword(password)) }
+/** Hashes on the main thread, which has nothing else to do. */
+const hasher = { hash: async (password: string) => hash(canonicalPassword(password)) }
 
 /**
- * Runs `use` on the store. Services that run on it notice what is changed as they notice each other's changes.
- * @throws {ConfigError}, {Refusal} when there is none; {Error} when it cannot be opened; whatever `use` throws.
+ * Runs `use` on the store. Running services notice the changes like those of other instances.
+ * @throws {ConfigError}; {CommandError} if the file does not exist; {Error} if the store cannot be opened; errors of `use`.
  */
 export const withStore = async (
   options: DatabaseOptions,
@@ -70,7 +69,7 @@ export const withStore = async (
     await use({
       users: new Users({ store: users, clock }),
       sessions: new Sessions({ store: sessions, limits, clock }),
-      newAccounts: new NewAccounts({ users, accountStore, hashing, clock }),
+      newAccounts: new NewAccounts({ users, accountStore, hashing: hasher, clock }),
       events: new Events(events),
       imports: new Imports({ store: bulkUsers, clock }),
       exports: new Exports({ store: bulkUsers, userCache: new UserCache() }),

@@ -1,3 +1,4 @@
+/** `users`: lists, creates, changes, imports and exports users. */
 import { isUtf8 } from 'node:buffer'
 import { createReadStream } from 'node:fs'
 import { addAbortSignal, type Readable } from 'node:stream'
@@ -16,35 +17,25 @@ import type { Users } from '../users/users.ts'
 import { LineSplitter, readLines, toLines, type Validate } from '../validation/ndjson.ts'
 import { fieldErrors } from '../validation/validation.ts'
 import { explain, sentences, UsageError, withFile } from './failure.ts'
-import { writeWhole } from './files.ts'
+import { writeAtomically } from './files.ts'
 import {
   type DatabaseOptions,
   databaseCommand,
+  nonEmpty,
   option,
   type StoreOptions,
   storeCommand,
-  words,
 } from './options.ts'
-import {
-  count,
-  count as counted,
-  lineProgress,
-  print,
-  STOPPED,
-  stopSignal,
-  table,
-  tell,
-  write,
-} from './output.ts'
+import { count, lineProgress, print, printStatus, STOPPED, stopSignal, table, write } from './output.ts'
 import { settings, withStore } from './store.ts'
 
-export const printUser = (json: boolean | undefined, user: User): void => {
+const printUser = (json: boolean | undefined, user: User): void => {
   const presented = serializeAdminUser(user)
   const rows = Object.entries(presented).map(([name, value]) => [name, String(value ?? '-')])
   print(json, presented, table(rows))
 }
 
-/** How commands are told which user is meant. @throws {ServiceError} `userNotFound` */
+/** Finds the user of an argument. @throws {ServiceError} `userNotFound` */
 export const findUser = (users: Users, idOrEmail: string): Promise<User> =>
   idOrEmail.includes('@')
     ? users.getByEmail(canonicalEmail(idOrEmail))
@@ -68,7 +59,7 @@ const row = (user: User): string[] => {
   return [user.id, createdAt, lastRequestAt ?? '-', user.disabled ? 'disabled' : 'enabled', user.email, name]
 }
 
-const list = ({ search, email, disabled, limit, cursor, sort, count, ...options }: ListOptions) =>
+const list = ({ search, email, disabled, limit, cursor, sort, count: withTotal, ...options }: ListOptions) =>
   withStore(options, async ({ users }) => {
     const filter = {
       searchEmail: true,
@@ -77,22 +68,24 @@ const list = ({ search, email, disabled, limit, cursor, sort, count, ...options 
       ...(disabled !== undefined && { disabled }),
     }
     const { users: found, nextCursor } = await users.list({ filter, limit, cursor, sort })
-    const total = count ? await users.count(filter) : undefined
+    const total = withTotal ? await users.count(filter) : undefined
     const page = { results: found.map(user => serializeAdminUser(user)), nextCursor }
     print(options.json, total === undefined ? page : { ...page, total }, table([COLUMNS, ...found.map(row)]))
     if (options.json) return
-    if (total !== undefined) tell(`${counted(total, 'user')} in all`)
-    if (nextCursor !== null) tell(`The next page: --cursor ${nextCursor}`)
+    if (total !== undefined) printStatus(`${count(total, 'user')} in all`)
+    if (nextCursor !== null) printStatus(`The next page: --cursor ${nextCursor}`)
   })
 
-export const usersList = (users: Command): void => {
+const addList = (users: Command): void => {
   storeCommand(users, 'list', 'List users, page by page')
-    .addOption(option('--search <text>', 'the start of a name or of the e-mail, in any letter case', words))
-    .addOption(option('--email <e-mail>', 'whoever has this one', words))
-    .option('--disabled', 'disabled users alone')
-    .option('--no-disabled', 'enabled users alone')
-    .addOption(option('--limit <number>', 'users of a page, 1 to 100', integer(20, 1, 100)).default(20))
-    .addOption(option('--cursor <cursor>', 'where the page before ended', words))
+    .addOption(
+      option('--search <text>', 'the start of a name or of the e-mail, in any letter case', nonEmpty),
+    )
+    .addOption(option('--email <e-mail>', 'the user with this e-mail', nonEmpty))
+    .option('--disabled', 'only disabled users')
+    .option('--no-disabled', 'only enabled users')
+    .addOption(option('--limit <number>', 'users per page, 1 to 100', integer(20, 1, 100)).default(20))
+    .addOption(option('--cursor <cursor>', 'the cursor that the previous page ended with', nonEmpty))
     .addOption(
       option('--sort <field>', SORTS.join(', '), oneOf('-createdAt', ...SORTS)).default('-createdAt'),
     )
@@ -114,7 +107,7 @@ const firstLine = async (): Promise<Buffer | null> => {
   return Buffer.alloc(0)
 }
 
-/** Not from a terminal, which would show it. @throws {UsageError} */
+/** Refuses a terminal, which would show the password. @throws {UsageError} */
 const readPassword = async (): Promise<string> => {
   if (process.stdin.isTTY) throw new UsageError('--password-stdin takes the password from a pipe or a file')
   const bytes = await firstLine()
@@ -123,7 +116,7 @@ const readPassword = async (): Promise<string> => {
   return bytes.toString('utf8').replace(/\r$/, '')
 }
 
-/** By the rules of the API, in its words; they are loaded for this command alone. @throws {UsageError} */
+/** Applies the rules of the HTTP API, which are loaded on demand. @throws {UsageError} with the API's messages. */
 const validated = async (account: CreatedAccount, passwordMinLength: number): Promise<CreatedAccount> => {
   const { NewAccount } = await import('../validation/schemas.ts')
   const { jsonValidator } = await import('../validation/validation.ts')
@@ -149,19 +142,23 @@ const create = async (email: string, { passwordStdin, ...given }: CreateOptions)
   )
 }
 
-export const usersCreate = (users: Command): void => {
-  storeCommand(users, 'create <email>', 'Open an account; without a password it waits for a reset')
+const addCreate = (users: Command): void => {
+  storeCommand(
+    users,
+    'create <email>',
+    'Create an account; without a password the user has to reset it first',
+  )
     .option('--first-name <name>', 'the first name')
     .option('--last-name <name>', 'the last name')
-    .option('--email-verified', 'the e-mail is known to be theirs')
-    .option('--password-stdin', 'the password is the first line of standard input')
+    .option('--email-verified', 'mark the e-mail as verified')
+    .option('--password-stdin', 'read the password from the first line of standard input')
     .action(create)
 }
 
-/** Failed lines that people are told of. */
-const TOLD = 20
+/** Maximum number of failed lines to print. */
+const MAX_FAILURES = 20
 
-/** What is read, until `stop`: also a pipe that stands still ends then. */
+/** The chunks of the file, until `stop`, which also ends a pipe that has stalled. */
 async function* chunksOf(file: string | undefined, stop: AbortSignal): AsyncGenerator<Buffer> {
   const source: Readable = file === undefined ? process.stdin : createReadStream(file)
   try {
@@ -171,7 +168,7 @@ async function* chunksOf(file: string | undefined, stop: AbortSignal): AsyncGene
   }
 }
 
-/** By the rules of the API, which are loaded for this command alone. */
+/** Reads lines by the rules of the HTTP API, which are loaded on demand. */
 const userLines = async (
   file: string | undefined,
   stop: AbortSignal,
@@ -182,14 +179,14 @@ const userLines = async (
   return readLines(chunksOf(file, stop), validate) as AsyncIterable<readonly UserLine[]>
 }
 
-/** Tells people of the first lines that failed. */
-const failureTeller = () => {
+/** Prints the first failed lines. */
+const failureReporter = () => {
   let failures = 0
   return (result: ImportResult): void => {
     if (result.status !== 'failed') return
     failures += 1
-    if (failures <= TOLD) tell(`Line ${result.line}: ${sentences(result.errors).join('; ')}`)
-    if (failures === TOLD + 1) tell('More lines have failed: --json tells of each')
+    if (failures <= MAX_FAILURES) printStatus(`Line ${result.line}: ${sentences(result.errors).join('; ')}`)
+    if (failures === MAX_FAILURES + 1) printStatus('More lines have failed: --json prints all of them')
   }
 }
 
@@ -205,33 +202,35 @@ const summary = ({ created, exists, failed }: Ended): string =>
     `${count(failed, 'line')} failed`,
   ].join(', ')
 
+const finishImport = (end: Ended, json: boolean | undefined, isStopped: boolean): void => {
+  if (!json) print(false, null, [summary(end)])
+  if (end.status === 'stopped') printStatus(isStopped ? STOPPED : explain(end.error))
+  if (end.status === 'stopped' || end.failed > 0) process.exitCode = 1
+}
+
 const importUsers = (file: string | undefined, { json, ...options }: StoreOptions): Promise<void> =>
   withStore(options, async ({ imports }) => {
     const stop = stopSignal()
-    const tellProgress = lineProgress()
-    const tellFailure = failureTeller()
+    const reportProgress = lineProgress()
+    const reportFailure = failureReporter()
     const lines = await userLines(file, stop)
     let done = 0
     for await (const results of imports.run(lines, OPERATOR)) {
       if (json) await write(toLines(results.map(serializeImportResult)))
-      else results.forEach(tellFailure)
+      else results.forEach(reportFailure)
       const end = results.find(isEnd)
       if (end === undefined) {
         done += results.length
-        tellProgress(done)
-        continue
-      }
-      if (!json) print(false, null, [summary(end)])
-      if (end.status === 'stopped') tell(stop.aborted ? STOPPED : explain(end.error))
-      if (end.status === 'stopped' || end.failed > 0) process.exitCode = 1
+        reportProgress(done)
+      } else finishImport(end, json, stop.aborted)
     }
   })
 
-export const usersImport = (users: Command): void => {
+const addImport = (users: Command): void => {
   storeCommand(
     users,
     'import [file]',
-    'Import users, one a line as an export writes them, from a file or from standard input',
+    'Import users, one per line as an export writes them, from a file or from standard input',
   ).action(importUsers)
 }
 
@@ -248,7 +247,7 @@ const exportToFile = async (exports: Exports, file: string, passwordHashes: bool
       yield toLines(page.map(user => serializeExportedUser(user, passwordHashes)))
     }
   }
-  await writeWhole(file, texts(), stopSignal())
+  await writeAtomically(file, texts(), stopSignal())
   print(false, null, [`${count(users, 'user')} in ${file}`])
 }
 
@@ -259,10 +258,16 @@ const exportUsers = ({ passwordHashes = false, file, ...options }: ExportOptions
       await write(toLines(page.map(user => serializeExportedUser(user, passwordHashes))))
   })
 
-export const usersExport = (users: Command): void => {
+const addExport = (users: Command): void => {
   databaseCommand(users, 'export', 'Write every user as a line of JSON, in order of creation')
-    .option('--password-hashes', 'also the hashes of passwords, to import them elsewhere')
-    .addOption(option('--file <file>', 'into a file for its owner alone, in place of standard output', words))
+    .option('--password-hashes', 'include password hashes, to import them elsewhere')
+    .addOption(
+      option(
+        '--file <file>',
+        'write to a file that only its owner can read, instead of standard output',
+        nonEmpty,
+      ),
+    )
     .action(exportUsers)
 }
 
@@ -281,21 +286,21 @@ const remove = (idOrEmail: string, options: StoreOptions): Promise<void> =>
   withStore(options, async ({ users }) => {
     const { id, email } = await findUser(users, idOrEmail)
     await users.remove(id, OPERATOR)
-    if (!options.json) print(false, null, [`${email} (${id}) is removed, with all that belonged to them`])
+    if (!options.json) print(false, null, [`${email} (${id}) and all their data were removed`])
   })
 
 export const usersCommands = (program: Command): void => {
-  const users = program.command('users').description('Users, as administrators see them')
-  usersList(users)
-  usersCreate(users)
+  const users = program.command('users').description('Manage users')
+  addList(users)
+  addCreate(users)
   storeCommand(users, 'get <user>', 'Show a user; <user> is an id or an e-mail').action(get)
-  storeCommand(users, 'disable <user>', 'Disable a user, who is signed out at once').action(setDisabled(true))
-  storeCommand(users, 'enable <user>', 'Enable a user, who can sign in again').action(setDisabled(false))
-  storeCommand(
-    users,
-    'delete <user>',
-    'Remove a user with all that belongs to them; nothing is asked',
-  ).action(remove)
-  usersExport(users)
-  usersImport(users)
+  storeCommand(users, 'disable <user>', 'Disable a user, which ends all their sessions').action(
+    setDisabled(true),
+  )
+  storeCommand(users, 'enable <user>', 'Enable a user').action(setDisabled(false))
+  storeCommand(users, 'delete <user>', 'Remove a user and all their data, without confirmation').action(
+    remove,
+  )
+  addExport(users)
+  addImport(users)
 }

@@ -84,7 +84,7 @@ t.test('errors are one sentence without a password, and nothing is created', asy
 
   const cases: [string[], number, RegExp][] = [
     [pair(`sqlite:${missing}`, to), 1, /^Nothing was copied: .*there is no file .*gatehouse\.db/],
-    [pair(to, from), 2, /^Only from SQLite to PostgreSQL/],
+    [pair(to, from), 2, /^A copy is possible only from SQLite to PostgreSQL/],
     [pair('mysql://root:canary-password@localhost/x', to), 2, /^--from must be sqlite:/],
     [pair(from, 'postgres://user:canary-password@host:port/x'), 2, /^--to must be sqlite:.* or postgres:/],
     [pair(from, wrongPassword), 1, /^Nothing was copied: the target: password authentication failed/],

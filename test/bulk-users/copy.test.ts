@@ -53,7 +53,7 @@ t.test('accounts, tokens and passwords work on PostgreSQL; a second run changes 
   const { code, stdout, stderr } = await runCopy(file, url).ended
   t.equal(code, 0, stderr)
   t.match(stdout, new RegExp(`^${NAMES.length + 1} users in the source:\n  ${NAMES.length + 1} +copied\n`))
-  t.match(stdout, `The secret that the service made for itself is kept in ${secretFile}\n`)
+  t.match(stdout, `The secret that the service generated is in ${secretFile}\n`)
   t.equal(stderr, `${NAMES.length + 1} of ${NAMES.length + 1} users\n`, 'progress')
   t.notMatch(stdout + stderr, passwordOf(url))
   t.notMatch(stdout + stderr, readFileSync(secretFile, 'utf8').trim())

@@ -73,7 +73,7 @@ t.test('the first failed lines are reported without their values', async t => {
   t.match({ code, stdout }, { code: 1, stdout: '1 user created, 0 were there already, 25 lines failed\n' })
   t.match(stderr, /^Line 2: The \ufffd\[2J is not allowed; The email must be a valid e-mail address$/m)
   t.equal(stderr.match(/^Line /gm)?.length, 20)
-  t.match(stderr, /^More lines have failed: --json tells of each$/m)
+  t.match(stderr, /^More lines have failed: --json prints all of them$/m)
   t.notMatch(stderr, 'canary')
   t.notMatch(stderr, '\u001b')
   const folder = await runCli(['users', 'import', temporaryFolder(t)], { DATABASE_URL }).ended
@@ -143,7 +143,7 @@ t.test('an export file is complete or absent, and only regular files are replace
   const link = join(folder, 'link')
   symlinkSync(file, link)
   const [linked, nowhere] = await Promise.all([exportTo(link).ended, exportTo(join(folder, 'x', 'y')).ended])
-  t.match(linked, { code: 1, stdout: '', stderr: /^There is something else of that name/ })
+  t.match(linked, { code: 1, stdout: '', stderr: /^The path exists and is not a regular file/ })
   t.match(nowhere, { code: 1, stdout: '', stderr: /^ENOENT/ })
   t.equal(readFileSync(file, 'utf8'), 'what was there')
 })

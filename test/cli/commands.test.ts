@@ -112,7 +112,7 @@ t.test('users delete removes the user with all sessions, and frees the e-mail', 
     const removed = await service.cli('users', 'delete', ann.email.toUpperCase())
     t.strictSame(removed, {
       code: 0,
-      stdout: `${ann.email} (${ann.id}) is removed, with all that belonged to them\n`,
+      stdout: `${ann.email} (${ann.id}) and all their data were removed\n`,
       stderr: '',
     })
     const before = Date.now()
@@ -223,7 +223,7 @@ t.test('events --follow prints new events until Ctrl-C, and prints the cursor to
     const { code, stdout, stderr } = await following.ended
     t.equal(code, 0)
     t.equal(stdout.split('\n').length, 3)
-    const cursor = /^To go on from here: --cursor (\S+)$/m.exec(stderr)?.[1]
+    const cursor = /^To continue from here: --cursor (\S+)$/m.exec(stderr)?.[1]
     const url = `/admin/events?sort=at&cursor=${cursor}`
     t.strictSame((await app.inject({ url, headers: asAdmin })).json(), { results: [], nextCursor: cursor })
   }),

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import pg from 'pg'
 import t, { type Test } from 'tap'
-import type { Parts } from '../../src/app.ts'
+import type { AppOptions } from '../../src/app.ts'
 import { withWarnings } from '../../src/auth/invalidation.ts'
 import { CHANNEL } from '../../src/storage/postgres/notifications.ts'
 import { openPostgresStorage } from '../../src/storage/postgres/storage.ts'
@@ -35,10 +35,10 @@ const DISTRUST = 1_000
 
 const UNAVAILABLE = { errors: { global: ['The store is not available, try again'] } }
 
-const setUp = async (t: Test, env: Record<string, string> = {}, parts: Parts = {}) => {
+const setUp = async (t: Test, env: Record<string, string> = {}, options: AppOptions = {}) => {
   const direct = await createDatabase(t)
   const proxy = await createProxy(t, direct)
-  const app = await build(t, { ...parts, env: { DATABASE_URL: proxy.url, LOG_LEVEL: 'silent', ...env } })
+  const app = await build(t, { ...options, env: { DATABASE_URL: proxy.url, LOG_LEVEL: 'silent', ...env } })
   return { app, proxy, direct }
 }
 

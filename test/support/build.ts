@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import type { Test } from 'tap'
-import { buildApp, type Parts } from '../../src/app.ts'
+import { type AppOptions, buildApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config/config.ts'
 
 export const ADMIN_KEY = 'test-admin-key-0123456789abcdef'
@@ -22,8 +22,8 @@ export const temporaryFolder = (t: Context): string => {
   return folder
 }
 
-export interface BuildOptions extends Parts {
-  /** Environment variables that override the test's defaults. */
+export interface BuildOptions extends AppOptions {
+  /** Environment variables over the test's defaults. */
   readonly env?: Record<string, string>
   /** Adds routes or hooks before the app boots. */
   readonly extend?: (app: FastifyInstance) => void

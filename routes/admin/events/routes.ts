@@ -6,8 +6,7 @@ import { earlierThan, laterThan } from '../../../src/validation/formats.ts'
 import { AuditEvent, ErrorBody, listProperties, Strict } from '../../schemas.ts'
 import { linkToNext, serializeEvent } from '../../serializers.ts'
 
-const QueriedMoment = (description: string) =>
-  Type.Optional(Type.String({ format: 'date-time', description }))
+const Timestamp = (description: string) => Type.Optional(Type.String({ format: 'date-time', description }))
 
 const EventsQuery = Strict({
   limit: listProperties.limit,
@@ -17,18 +16,17 @@ const EventsQuery = Strict({
     enum: [...EVENT_SORTS],
     default: '-at',
     description:
-      'Newest first, or with `at` in the order in which events became visible, for consumers: then `nextCursor` is never `null`, and nothing is skipped',
+      'Newest first, or with `at` in the order in which events became visible, for consumers: then `nextCursor` is never `null`, and no event is skipped',
   }),
   userId: Type.Optional(Type.String({ normalize: 'lower', format: 'uuid' })),
   type: Type.Optional(Type.Unsafe<EventType>({ type: 'string', enum: [...EVENT_TYPES] })),
-  after: QueriedMoment('Later than this'),
-  before: QueriedMoment('Earlier than this'),
+  after: Timestamp('Strictly later'),
+  before: Timestamp('Strictly earlier'),
 })
 
 const NextEventCursor = Type.Unsafe<string | null>({
   type: ['string', 'null'],
-  description:
-    '`null` on the last page of those that are newest first; with `sort=at` where to go on, also later',
+  description: '`null` on the last page; with `sort=at` never `null`: where to continue, also later',
 })
 
 const EventPage = Type.Object({ results: Type.Array(AuditEvent), nextCursor: NextEventCursor })
@@ -38,15 +36,15 @@ const events: FastifyPluginAsyncTypebox = async app => {
     '',
     {
       schema: {
-        summary: 'The audit log, newest first, or to be followed',
+        summary: 'List the audit log, newest first, or follow it',
         querystring: EventsQuery,
         response: { 200: EventPage, 503: ErrorBody },
       },
     },
     async (request, reply) => {
-      const { limit, cursor, sort, after, before, ...asked } = request.validatedData.query
+      const { limit, cursor, sort, after, before, ...others } = request.validatedData.query
       const filter = {
-        ...asked,
+        ...others,
         ...(after !== undefined && { after: laterThan(after) }),
         ...(before !== undefined && { before: earlierThan(before) }),
       }

@@ -1,13 +1,13 @@
-/** What an administrator's list of users is filtered by. */
+/** Filters of the admin's list of users. */
 import { type Static, type TObject, Type } from '@sinclair/typebox'
 import { MAX_IDS, parseIds, type UserFilter } from '../../../src/users/listing.ts'
 import { earlierThan, laterThan } from '../../../src/validation/formats.ts'
 import { KnownEmail } from '../../schemas.ts'
 
-const Moment = (description: string) => Type.Optional(Type.String({ format: 'date-time', description }))
+const Timestamp = (description: string) => Type.Optional(Type.String({ format: 'date-time', description }))
 
-/** The service knows timestamps that the store has not been told of yet. */
-const AS_STORED = 'Goes by what is stored, where the moment of a last request arrives within a second'
+/** Last requests are written in batches: the service knows newer ones than the store. */
+const AS_STORED = 'Compares the stored time, which is up to a second old'
 
 export const filterProperties = {
   email: Type.Optional(KnownEmail),
@@ -15,18 +15,18 @@ export const filterProperties = {
   ids: Type.Optional(
     Type.String({
       idList: MAX_IDS,
-      description: `Up to ${MAX_IDS} ids with commas between them, in any letter case; whom nobody has is passed over`,
+      description: `Up to ${MAX_IDS} ids with commas between them, in any letter case; unknown ids are ignored`,
     }),
   ),
-  createdAfter: Moment('Strictly later. ISO 8601 with a time zone; in a URL its `+` is written `%2B`'),
-  createdBefore: Moment('Strictly earlier'),
-  lastRequestAfter: Moment(`Strictly later; never who made no request. ${AS_STORED}`),
-  lastRequestBefore: Moment(
-    `Who signed up before this moment and has made no request since, or never made one. ${AS_STORED}`,
+  createdAfter: Timestamp('Strictly later. ISO 8601 with a time zone; in a URL its `+` is written `%2B`'),
+  createdBefore: Timestamp('Strictly earlier'),
+  lastRequestAfter: Timestamp(`Strictly later; excludes users without a request. ${AS_STORED}`),
+  lastRequestBefore: Timestamp(
+    `Users who signed up before this time and have made no request since, or never made one. ${AS_STORED}`,
   ),
 }
 
-type Asked = Static<TObject<typeof filterProperties>> & Pick<UserFilter, 'search'>
+type FilterQuery = Static<TObject<typeof filterProperties>> & Pick<UserFilter, 'search'>
 
 export const toFilter = ({
   ids,
@@ -35,7 +35,7 @@ export const toFilter = ({
   lastRequestAfter,
   lastRequestBefore,
   ...others
-}: Asked): UserFilter => ({
+}: FilterQuery): UserFilter => ({
   ...others,
   searchEmail: true,
   ...(ids !== undefined && { ids: parseIds(ids) }),

@@ -22,11 +22,13 @@ const ListQuery = Strict({
     Type.Integer({
       minimum: 1,
       maximum: MAX_LIMIT,
-      description: `${DEFAULT_LIMIT} by default; ${MAX_LIMIT} with \`ids\`, so that one page has them all`,
+      description: `${DEFAULT_LIMIT} by default; ${MAX_LIMIT} with \`ids\`, so that one page holds all of them`,
     }),
   ),
   ...filterProperties,
-  count: Type.Optional(Type.Boolean({ description: 'Also count all matches; takes time with their number' })),
+  count: Type.Optional(
+    Type.Boolean({ description: 'Count all matches too; takes longer the more there are' }),
+  ),
 })
 
 const users: FastifyPluginAsyncTypebox = async app => {
@@ -37,15 +39,15 @@ const users: FastifyPluginAsyncTypebox = async app => {
     '',
     {
       schema: {
-        summary: 'Users, page by page',
+        summary: 'List users, page by page',
         querystring: ListQuery,
         response: { 200: AdminUserPage, 503: ErrorBody },
       },
     },
     async (request, reply) => {
-      const { cursor, sort, count, limit: asked, ...filters } = request.validatedData.query
+      const { cursor, sort, count, limit: requestedLimit, ...filters } = request.validatedData.query
       const filter = toFilter(filters)
-      const limit = asked ?? (filter.ids === undefined ? DEFAULT_LIMIT : MAX_LIMIT)
+      const limit = requestedLimit ?? (filter.ids === undefined ? DEFAULT_LIMIT : MAX_LIMIT)
       const { users: found, nextCursor } = await users.list({ filter, limit, cursor, sort })
       linkToNext(request, reply.header('cache-control', 'no-store'), nextCursor)
       const page = { results: found.map(present), nextCursor }
@@ -57,7 +59,7 @@ const users: FastifyPluginAsyncTypebox = async app => {
     '',
     {
       schema: {
-        summary: 'Open an account for somebody; without a password it waits for a reset',
+        summary: 'Create an account; without a password the user has to reset it first',
         body: NewAccount(app.config.passwordMinLength),
         response: { 201: withHeaders(AdminUser, 'ETag', 'Location'), 409: ErrorBody, 503: ErrorBody },
       },

@@ -17,11 +17,11 @@ const account: FastifyPluginAsyncTypebox = async app => {
     '',
     {
       schema: {
-        summary: 'The account of the user who asks',
+        summary: 'Get your account',
         response: { 200: withHeaders(Account, 'ETag') },
       },
     },
-    // The hot path (DESIGN §6): nothing here waits, so the answer is sent without a promise.
+    // The hot path (DESIGN §6): synchronous, so that no promise is created.
     (request, reply) => {
       sendAccount(reply, request.requirePrincipal().cachedUser)
     },
@@ -31,7 +31,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
     '',
     {
       schema: {
-        summary: 'Change the names; with If-Match only what the ETag was given for',
+        summary: 'Change your names; If-Match makes the change conditional',
         body: Changes,
         response: { 200: withHeaders(Account, 'ETag'), 412: ErrorBody, 503: ErrorBody },
       },
@@ -54,7 +54,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
     {
       config: { rateLimit: 'password' },
       schema: {
-        summary: 'Close the account: all that is personal is erased',
+        summary: 'Remove your account and all personal data',
         body: Strict({ password: PresentedPassword }),
         response: { 204: withHeaders(Type.Null(), 'Set-Cookie'), 429: ErrorBody, 503: ErrorBody },
       },

@@ -7,7 +7,7 @@ const users: FastifyPluginAsyncTypebox = async app => {
     '',
     {
       schema: {
-        summary: 'Profiles of users, page by page',
+        summary: 'List profiles of users, page by page',
         querystring: Strict(listProperties),
         response: { 200: ProfilePage, 503: ErrorBody },
       },

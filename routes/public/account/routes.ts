@@ -31,7 +31,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
     {
       config: { rateLimit: 'sign-up' },
       schema: {
-        summary: 'Open an account',
+        summary: 'Sign up',
         body: SignUp,
         response: {
           201: withHeaders(SignedIn, 'Location', 'Set-Cookie'),
@@ -58,7 +58,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
     {
       config: { rateLimit: 'sign-in' },
       schema: {
-        summary: 'Open a session',
+        summary: 'Sign in',
         body: SignIn,
         response: {
           200: withHeaders(SignedIn, 'Set-Cookie'),

@@ -6,7 +6,12 @@ const Health = Type.Object({ status: Type.Literal('ok') })
 const health: FastifyPluginAsyncTypebox = async app => {
   app.get(
     '',
-    { schema: { summary: 'Whether the process answers; touches no database', response: { 200: Health } } },
+    {
+      schema: {
+        summary: 'Whether the process responds; does not use the database',
+        response: { 200: Health },
+      },
+    },
     (_request, reply) => {
       reply.send({ status: 'ok' })
     },

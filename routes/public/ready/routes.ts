@@ -8,7 +8,9 @@ const Ready = Type.Object({ status: Type.Literal('ready') })
 const ready: FastifyPluginAsyncTypebox = async app => {
   app.get(
     '',
-    { schema: { summary: 'Whether to send requests here', response: { 200: Ready, 503: ErrorBody } } },
+    {
+      schema: { summary: 'Whether this instance accepts requests', response: { 200: Ready, 503: ErrorBody } },
+    },
     async () => {
       if (app.isDraining()) throw new ServiceError('draining')
       await app.services.storage.ping()

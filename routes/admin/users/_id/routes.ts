@@ -25,7 +25,7 @@ const user: FastifyPluginAsyncTypebox = async app => {
     '',
     {
       schema: {
-        summary: 'A user; the ETag stands for all but the last request',
+        summary: 'Get a user; the ETag does not cover the last request',
         params: IdParams,
         response: { 200: withHeaders(AdminUser, 'ETag'), 404: ErrorBody, 503: ErrorBody },
       },
@@ -41,7 +41,7 @@ const user: FastifyPluginAsyncTypebox = async app => {
     '',
     {
       schema: {
-        summary: 'Change a user; disabling ends all sessions; with If-Match only what the ETag was given for',
+        summary: 'Change a user; disabling ends all sessions; If-Match makes the change conditional',
         params: IdParams,
         body: Changes,
         response: {
@@ -65,7 +65,7 @@ const user: FastifyPluginAsyncTypebox = async app => {
     '',
     {
       schema: {
-        summary: 'Remove a user with all that belongs to them',
+        summary: 'Remove a user and all their data',
         params: IdParams,
         response: { 204: Type.Null(), 404: ErrorBody, 503: ErrorBody },
       },

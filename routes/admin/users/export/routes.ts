@@ -8,7 +8,7 @@ import { AdminUser, ErrorBody, Strict } from '../../../schemas.ts'
 const Query = Strict({
   passwordHashes: Type.Boolean({
     default: false,
-    description: 'Also `passwordHash`, to import them elsewhere',
+    description: 'Includes `passwordHash`, to import the users elsewhere',
   }),
 })
 
@@ -26,7 +26,7 @@ const exportUsers: FastifyPluginAsyncTypebox = async app => {
     '',
     {
       schema: {
-        summary: 'Every user in order of creation, one a line',
+        summary: 'Export all users in order of creation, one per line',
         querystring: Query,
         produces: [NDJSON],
         response: { 200: { content: { [NDJSON]: { schema: ExportedUser } } }, 503: ErrorBody },
@@ -36,7 +36,7 @@ const exportUsers: FastifyPluginAsyncTypebox = async app => {
       const { passwordHashes } = request.validatedData.query
       const present = (user: PortableUser) => serializeExportedUser(user, passwordHashes)
       const pages = exports.pages()
-      // Before anything is sent: where the store is not there, the answer still says so.
+      // Read before the response starts, so that an unavailable store is a 503.
       const first = await pages.next()
       async function* lines() {
         if (!first.done) yield first.value.map(present)

@@ -7,13 +7,13 @@ import { ImportedUser } from '../../../../src/validation/schemas.ts'
 import { adminActor } from '../../../request-context.ts'
 import { ErrorBody } from '../../../schemas.ts'
 
-/** The schema is that of a line, what there is to read are the lines. */
+/** The schema of one line; the handler reads the lines. */
 const Lines = Type.Unsafe<AsyncIterable<readonly UserLine[]>>(ImportedUser)
 
 const ImportedLine = Type.Object(
   {
     line: Type.Optional(
-      Type.Integer({ description: 'From 1, blank lines included; not in the last result' }),
+      Type.Integer({ description: 'From 1, counting blank lines; absent in the last result' }),
     ),
     status: Type.Unsafe<ImportResult['status']>({
       type: 'string',
@@ -36,7 +36,7 @@ const importUsers: FastifyPluginAsyncTypebox = async app => {
     '',
     {
       schema: {
-        summary: 'Import users, one a line; what came of each is answered while the lines arrive',
+        summary: 'Import users, one per line; the results are streamed while lines arrive',
         consumes: [NDJSON],
         body: Lines,
         produces: [NDJSON],

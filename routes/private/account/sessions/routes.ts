@@ -16,7 +16,7 @@ const sessions: FastifyPluginAsyncTypebox = async app => {
     '',
     {
       schema: {
-        summary: 'The sessions of the user who asks, newest first, at most 1,000',
+        summary: 'List your sessions, newest first, at most 1,000',
         response: { 200: Type.Object({ results: Type.Array(Session) }), 503: ErrorBody },
       },
     },
@@ -32,7 +32,7 @@ const sessions: FastifyPluginAsyncTypebox = async app => {
     '',
     {
       schema: {
-        summary: 'End the other sessions, or all of them',
+        summary: 'End your other sessions, or all of them',
         querystring: Scope,
         response: { 204: withHeaders(Type.Null(), 'Set-Cookie'), 503: ErrorBody },
       },
@@ -50,7 +50,7 @@ const sessions: FastifyPluginAsyncTypebox = async app => {
     '/:id',
     {
       schema: {
-        summary: 'End a session of the user who asks',
+        summary: 'End one of your sessions',
         params: IdParams,
         response: { 204: withHeaders(Type.Null(), 'Set-Cookie'), 404: ErrorBody, 503: ErrorBody },
       },

@@ -11,7 +11,7 @@ const signOut: FastifyPluginAsyncTypebox = async app => {
     '',
     {
       schema: {
-        summary: 'End this session',
+        summary: 'Sign out: end this session',
         response: { 204: withHeaders(Type.Null(), 'Set-Cookie'), 503: ErrorBody },
       },
     },

@@ -9,7 +9,7 @@ const forgotPassword: FastifyPluginAsyncTypebox = async app => {
     {
       config: { rateLimit: 'mail' },
       schema: {
-        summary: 'Mail a link to choose another password, if there is such an account',
+        summary: 'Mail a link to reset the password, if the account exists',
         body: Strict({ email: KnownEmail }),
         response: { 202: Accepted },
       },

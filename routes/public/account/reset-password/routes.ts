@@ -12,7 +12,7 @@ const resetPassword: FastifyPluginAsyncTypebox = async app => {
     '',
     {
       schema: {
-        summary: 'Choose another password by a mailed token; every session before it ends',
+        summary: 'Reset the password with a mailed token; ends all earlier sessions',
         body: Reset,
         response: { 200: withHeaders(SignedIn, 'Set-Cookie'), 503: ErrorBody },
       },

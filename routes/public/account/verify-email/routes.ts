@@ -7,8 +7,8 @@ import { serializeAccount } from '../../../serializers.ts'
 
 const Token = Strict({ token: PresentedToken })
 
-/** To whoever is no browser: an error that says where a browser would have been sent. */
-const LedOn = withHeaders(ErrorBody, 'Location')
+/** The error for clients other than browsers, with the target of the redirect as `Location`. */
+const ErrorWithTarget = withHeaders(ErrorBody, 'Location')
 
 const verifyEmail: FastifyPluginAsyncTypebox = async app => {
   const { emailAddresses, userCache } = app.services
@@ -18,7 +18,7 @@ const verifyEmail: FastifyPluginAsyncTypebox = async app => {
     '',
     {
       schema: {
-        summary: 'Show by a mailed token that an e-mail is the own one',
+        summary: 'Verify an e-mail address with a mailed token',
         body: Token,
         response: { 200: Account, 409: ErrorBody, 503: ErrorBody },
       },
@@ -34,10 +34,16 @@ const verifyEmail: FastifyPluginAsyncTypebox = async app => {
     '',
     {
       schema: {
-        summary: 'The link in a mail: leads on to the web application, with `?error=` when it is of no use',
-        // Whatever is wrong with it, whoever follows the link is led on: so the handler judges.
+        summary:
+          'The link in a mail: verifies and redirects to the web application, with `?error=` if it fails',
+        // Validated by the handler, so that an invalid token redirects too.
         querystring: Type.Object({ token: Type.Optional(Type.Unknown()) }),
-        response: { 303: withHeaders(Type.Null(), 'Location'), 400: LedOn, 409: LedOn, 503: LedOn },
+        response: {
+          303: withHeaders(Type.Null(), 'Location'),
+          400: ErrorWithTarget,
+          409: ErrorWithTarget,
+          503: ErrorWithTarget,
+        },
       },
     },
     async (request, reply) => {
@@ -45,7 +51,7 @@ const verifyEmail: FastifyPluginAsyncTypebox = async app => {
       const presented = typeof token === 'string' ? token : ''
       reply.header('cache-control', 'no-store')
       try {
-        // What only looks whether the link is there, as scanners of mails do, uses up nothing.
+        // HEAD, which mail scanners send, does not use up the token.
         if (request.method === 'HEAD') await emailAddresses.check(presented)
         else await emailAddresses.verify(presented, request.clientAddress)
       } catch (error) {

@@ -8,7 +8,7 @@ const impersonate: FastifyPluginAsyncTypebox = async app => {
     '',
     {
       schema: {
-        summary: 'Open a session as a user, for an hour, on record; without a cookie',
+        summary: 'Impersonate a user for an hour; logged as an event, sets no cookie',
         params: IdParams,
         response: { 201: SignedIn, 403: ErrorBody, 404: ErrorBody, 503: ErrorBody },
       },

@@ -10,7 +10,7 @@ const resend: FastifyPluginAsyncTypebox = async app => {
     {
       config: { rateLimit: 'mail' },
       schema: {
-        summary: 'Mail the link that verifies the e-mail again, unless it is verified',
+        summary: 'Mail the verification link again, unless the e-mail is verified',
         response: { 202: Accepted, 429: ErrorBody, 503: ErrorBody },
       },
     },
