@@ -186,7 +186,7 @@ export const createServices = (config: Config, parts: ServicesDeps): Services =>
           kinds: ACCOUNT_MAILS,
           mails: allMails,
           openRateLimit: storage.rateLimit,
-          limit: rateLimits.mails,
+          limit: rateLimits.perRecipient,
           onDropped: () => onWarning('a mail was not sent: its address has been sent too many'),
         })
   const mails = limited ?? allMails
