@@ -1,5 +1,6 @@
 /** How e-mails, names, timestamps and lists of ids are written. */
 import { fullFormats } from 'ajv-formats/dist/formats.js'
+import { ID } from '../ids.ts'
 import { parseIds } from '../users/listing.ts'
 
 /** RFC 5322 §3.4.1 without comments, quotes and address literals, in ASCII; its domain has two labels at least. */
@@ -60,7 +61,7 @@ export const nameFaults = (name: string): string[] => [
 const { validate: isDateTime } = fullFormats['date-time'] as { validate: (text: string) => boolean }
 
 /** Ajv's own format takes `urn:uuid:` as well, which no id has. */
-export const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+export const UUID = new RegExp(ID, 'i')
 
 /** What is said of a timestamp that is none. */
 export const NO_MOMENT = 'must be a moment such as 2026-01-31T09:30:00Z, with its time zone'
