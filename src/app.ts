@@ -94,14 +94,11 @@ export const buildApp = async (config: Config, parts: Parts = {}): Promise<Fasti
   try {
     services = createServices(config, {
       storage,
-      hashing: parts.hashing,
+      clock,
+      logger,
+      hasher: parts.hashing,
       rateLimits: parts.rateLimits,
       cleanUpPace: parts.cleanUpPace,
-      clock,
-      onFailure: (err, message) => logger.error({ err }, message),
-      onError: message => logger.error(message),
-      onWarning: message => logger.warn(message),
-      onNotice: message => logger.info(message),
     })
   } catch (error) {
     await storage.close()

@@ -50,7 +50,7 @@ export interface Store {
 }
 
 /** On the thread that asks, which has nothing else to do. */
-const hashing = { hash: async (password: string) => hash(canonicalPassword(password)) }
+const hasher = { hash: async (password: string) => hash(canonicalPassword(password)) }
 
 /**
  * Runs `use` on the store. Services that run on it notice what is changed as they notice each other's changes.
@@ -70,7 +70,7 @@ export const withStore = async (
     await use({
       users: new Users({ store: users, clock }),
       sessions: new Sessions({ store: sessions, limits, clock }),
-      newAccounts: new NewAccounts({ users, accountStore, hashing, clock }),
+      newAccounts: new NewAccounts({ users, accountStore, hasher, clock }),
       events: new Events(events),
       imports: new Imports({ store: bulkUsers, clock }),
       exports: new Exports({ store: bulkUsers, userCache: new UserCache() }),

@@ -245,7 +245,7 @@ const exportToFile = async (exports: Exports, file: string, passwordHashes: bool
   async function* texts() {
     for await (const page of exports.pages()) {
       users += page.length
-      yield toLines(page.map(user => serializeExportedUser(user, passwordHashes)))
+      yield toLines(page.map(user => serializeExportedUser(user, { withHash: passwordHashes })))
     }
   }
   await writeWhole(file, texts(), stopSignal())
@@ -256,7 +256,7 @@ const exportUsers = ({ passwordHashes = false, file, ...options }: ExportOptions
   withStore(options, async ({ exports }) => {
     if (file !== undefined) return exportToFile(exports, file, passwordHashes)
     for await (const page of exports.pages())
-      await write(toLines(page.map(user => serializeExportedUser(user, passwordHashes))))
+      await write(toLines(page.map(user => serializeExportedUser(user, { withHash: passwordHashes }))))
   })
 
 export const usersExport = (users: Command): void => {

@@ -33,7 +33,7 @@ const exportUsers: FastifyPluginAsyncTypebox = async app => {
     },
     async (request, reply) => {
       const { passwordHashes } = request.validatedData.query
-      const present = (user: PortableUser) => serializeExportedUser(user, passwordHashes)
+      const present = (user: PortableUser) => serializeExportedUser(user, { withHash: passwordHashes })
       const pages = exports.pages()
       // Before anything is sent: where the store is not there, the answer still says so.
       const first = await pages.next()
