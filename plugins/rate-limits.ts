@@ -17,10 +17,9 @@ declare module 'fastify' {
 const rateLimits = async (app: FastifyInstance): Promise<void> => {
   const { rateLimits, storage } = app.services
   if (rateLimits === null) return
-  const { perAddress, window } = rateLimits
 
   const limitAs = (name: RateLimitName): onRequestAsyncHookHandler => {
-    const points = perAddress[name]
+    const { points, seconds: window } = rateLimits.perAddress[name]
     const limit = storage.rateLimit({ name, points, seconds: window, final: true })
     // draft-ietf-httpapi-ratelimit-headers-10
     const policy = `"${name}";q=${points};w=${window}`

@@ -94,14 +94,11 @@ export const buildApp = async (config: Config, options: AppOptions = {}): Promis
   try {
     services = createServices(config, {
       storage,
-      hashing: options.hashing,
+      clock,
+      logger,
+      hasher: options.hashing,
       rateLimits: options.rateLimits,
       cleanUpPace: options.cleanUpPace,
-      clock,
-      onFailure: (err, message) => logger.error({ err }, message),
-      onError: message => logger.error(message),
-      onWarning: message => logger.warn(message),
-      onNotice: message => logger.info(message),
     })
   } catch (error) {
     await storage.close()

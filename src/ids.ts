@@ -17,6 +17,9 @@ const randomPart = (): Uint8Array => {
   return pool.subarray(used - LENGTH, used)
 }
 
+/** An id as it is stored, in lower case. */
+export const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
 /** Wraps around. It only keeps the ids of one millisecond in order of creation. */
 let sequence = randomInt(2 ** 31)
 

@@ -1,8 +1,8 @@
-/** The use cases around accounts, put together. */
-
+/** The composition root: creates every service. Plugins and routes find them as `app.services`. */
+import type { BaseLogger } from 'pino'
 import { NewAccounts } from './accounts/account-creation.ts'
 import { AccountRemoval } from './accounts/account-removal.ts'
-import { Accounts, type AccountsDeps, VerifiedSignUps } from './accounts/accounts.ts'
+import { Accounts } from './accounts/accounts.ts'
 import { Exports, Imports } from './accounts/bulk-users.ts'
 import { CleanUp, type CleanUpPace } from './accounts/clean-up.ts'
 import { EmailAddresses } from './accounts/email-addresses.ts'
@@ -12,6 +12,7 @@ import { ACCOUNT_MAILS, type Mails } from './accounts/mails.ts'
 import { PasswordChanges } from './accounts/password-changes.ts'
 import { PasswordResets } from './accounts/password-resets.ts'
 import { Reauthentication } from './accounts/reauthentication.ts'
+import { VerifiedSignUps } from './accounts/verified-sign-ups.ts'
 import { Events } from './audit-log/audit-log.ts'
 import { AccessTokens } from './auth/access-tokens.ts'
 import { AdminKeys } from './auth/admin-keys.ts'
@@ -32,168 +33,109 @@ import { ThrottleEvents } from './rate-limits/throttle-events.ts'
 import type { Storage } from './storage/storage.ts'
 import { Users } from './users/users.ts'
 
-export interface AccountServices {
-  readonly accounts: Accounts
-  readonly newAccounts: NewAccounts
-  readonly verifiedSignUps: VerifiedSignUps
-  readonly accountRemoval: AccountRemoval
-  readonly emailAddresses: EmailAddresses
-  readonly passwordChanges: PasswordChanges
-  readonly passwordResets: PasswordResets
-  readonly impersonation: Impersonation
-  readonly sessions: Sessions
-  readonly users: Users
-  readonly events: Events
-  readonly imports: Imports
-  readonly exports: Exports
-}
-
-export interface AccountServicesDeps extends Omit<AccountsDeps, 'users' | 'accountStore' | 'sessions'> {
-  readonly storage: Storage
-  readonly later: DeferredWork
-}
-
-export const createAccountServices = (given: AccountServicesDeps): AccountServices => {
-  const { users, accounts: accountStore, sessions, emailTokens, events } = given.storage
-  const reauthentication = new Reauthentication({ ...given, users })
-  const parts = {
-    ...given,
-    users,
-    accountStore,
-    sessions,
-    emailTokens,
-    events,
-    reauthentication,
-    existingAccountNotice: new ExistingAccountNotice({ ...given, users, emailTokens, events }),
-  }
-  return {
-    accounts: new Accounts(parts),
-    newAccounts: new NewAccounts(parts),
-    verifiedSignUps: new VerifiedSignUps(parts),
-    accountRemoval: new AccountRemoval(parts),
-    emailAddresses: new EmailAddresses(parts),
-    passwordChanges: new PasswordChanges(parts),
-    passwordResets: new PasswordResets(parts),
-    impersonation: new Impersonation(parts),
-    sessions: new Sessions({ ...parts, store: sessions }),
-    users: new Users({ ...parts, store: users }),
-    events: new Events(events),
-    imports: new Imports({ ...parts, store: given.storage.bulkUsers }),
-    exports: new Exports({ ...parts, store: given.storage.bulkUsers }),
-  }
-}
-
-/** Puts the service's parts together: what plugins and routes find as `app.services`. */
-
-export interface Services extends AccountServices {
-  readonly authenticator: Authenticator
-  readonly userCache: UserCache
-  readonly adminKeys: AdminKeys
-  readonly mails: Mails
-  readonly storage: Storage
-  /** `null`: nothing is limited. */
-  readonly rateLimits: RateLimits | null
-  /** Milliseconds since the epoch. */
-  readonly clock: () => number
-  /** Writes what is due, then lets go of threads and files. */
-  close(): Promise<void>
-}
-
 export interface ServicesDeps {
   readonly storage: Storage
-  /** In place of threads that hash. */
-  readonly hashing: PasswordHasher | undefined
-  /** In place of those of production; `RATE_LIMIT=off` is stronger. */
-  readonly rateLimits: RateLimits | undefined
-  /** In place of the one at which expired rows are removed. */
-  readonly cleanUpPace: CleanUpPace | undefined
+  /** Milliseconds since the epoch. */
   readonly clock: () => number
-  /** Told of failures that no request is there to answer for. */
-  readonly onFailure: (error: unknown, message: string) => void
-  /** Reports what the operator has to fix. */
-  readonly onError: (message: string) => void
-  /** Told of what costs speed, and passes by itself. */
-  readonly onWarning: (message: string) => void
-  /** Told of what whoever runs the service may want to know. */
-  readonly onNotice: (message: string) => void
+  /** For what no request reports: failures of background work, and what the operator should know. */
+  readonly logger: Pick<BaseLogger, 'error' | 'warn' | 'info'>
+  /** Default: a pool of hashing threads. */
+  readonly hasher: PasswordHasher | undefined
+  /** Default: {@link RATE_LIMITS}. Ignored with `RATE_LIMIT=off`. */
+  readonly rateLimits: RateLimits | undefined
+  /** Default: the pace of production. */
+  readonly cleanUpPace: CleanUpPace | undefined
 }
 
-export const createServices = (config: Config, parts: ServicesDeps): Services => {
-  const { storage, clock, onFailure, onWarning, onNotice } = parts
-  const limits = { lifetime: config.sessionLifetime, idle: config.sessionIdle }
-  const tokens = new AccessTokens(signingKeys(readSecret(config.jwtSecret), config.jwtPreviousSecret))
-  const hashing =
-    parts.hashing ??
-    new PooledPasswordHasher(
-      error => onFailure(error, 'a hashing thread could not start'),
-      hasherLimits(config.workers),
-    )
-  const userCache = new UserCache()
-  const lastRequests = new LastRequests({
-    userCache,
-    store: storage.lastRequests,
-    idle: config.sessionIdle,
-    onFailure: error => onFailure(error, 'last requests could not be written, they are kept'),
-  })
-  const authenticator = new Authenticator({
-    tokens,
-    sessions: storage.sessions,
-    userCache,
-    lastRequests,
-    limits,
-    clock,
-  })
-  const tell = { error: parts.onError, warn: onWarning, info: onNotice }
-  storage.onChange(withWarnings(authenticator, tell, clock))
-  lastRequests.start()
-  const cleanUp = new CleanUp({
-    store: storage.cleanUp,
-    openRateLimit: storage.rateLimit,
-    idle: config.sessionIdle,
-    eventsKept: config.eventsKept,
-    clock,
-    onFailure: error => onFailure(error, 'expired rows could not be removed, the next pass goes on'),
-    pace: parts.cleanUpPace,
-  })
-  cleanUp.start()
+export type Services = Readonly<ReturnType<typeof createServices>>
 
-  const { mail, publicUrl, webUrl } = config
+/** The mails of accounts, with the limit for each recipient; and their shutdown, which sends what waits. */
+const createMails = (
+  { mail, publicUrl, webUrl }: Config,
+  { storage, logger }: ServicesDeps,
+  rateLimits: RateLimits | null,
+) => {
   const mailer =
-    mail.url === 'off'
-      ? null
-      : new Mailer(ACCOUNT_MAILS, { mail, publicUrl, webUrl, onFailure, onWarning, onNotice })
-  const later = new DeferredWork(error => onFailure(error, 'a mail that was asked for was given up'))
-  const rateLimits = config.rateLimit ? (parts.rateLimits ?? RATE_LIMITS) : null
-  const eventsLater = new DeferredWork(error => onFailure(error, 'an event of the audit log was given up'))
-  const throttled = new ThrottleEvents({
-    users: storage.users,
-    events: storage.events,
-    openRateLimit: storage.rateLimit,
-    later: eventsLater,
-    clock,
-  })
-  const loginThrottle =
-    rateLimits === null
-      ? noLoginThrottle
-      : new StoredLoginThrottle(storage.rateLimit, rateLimits.loginThrottle, (subject, seconds) =>
-          throttled.note(subject, seconds),
-        )
-  const allMails: Mails = mailer ?? NO_MAILS
+    mail.url === 'off' ? null : new Mailer(ACCOUNT_MAILS, { mail, publicUrl, webUrl, log: logger })
+  const unlimited: Mails = mailer ?? NO_MAILS
   const limited =
     rateLimits === null
       ? null
       : new RateLimitedMailer({
           kinds: ACCOUNT_MAILS,
-          mails: allMails,
+          mails: unlimited,
           openRateLimit: storage.rateLimit,
-          limit: rateLimits.mails,
-          onDropped: () => onWarning('a mail was not sent: its address has been sent too many'),
+          limit: rateLimits.perRecipient,
+          onDropped: () => logger.warn('a mail was not sent: its address has been sent too many'),
         })
-  const mails = limited ?? allMails
-  const accountServices = createAccountServices({
-    storage,
+  const mails: Mails = limited ?? unlimited
+  const close = async (): Promise<void> => {
+    await limited?.counted()
+    await mailer?.close()
+  }
+  return { mails, close }
+}
+
+/**
+ * Creates the services and starts their background work.
+ * @throws {Error} when the file of the signing secret cannot be read or created.
+ */
+export const createServices = (config: Config, deps: ServicesDeps) => {
+  const { storage, clock, logger } = deps
+  const { users, sessions, emailTokens, events, accounts: accountStore, bulkUsers } = storage
+  const openRateLimit = storage.rateLimit
+  const logFailure = (message: string) => (err: unknown) => logger.error({ err }, message)
+
+  // Authentication
+  const limits = { lifetime: config.sessionLifetime, idle: config.sessionIdle }
+  const tokens = new AccessTokens(signingKeys(readSecret(config.jwtSecret), config.jwtPreviousSecret))
+  const hasher =
+    deps.hasher ??
+    new PooledPasswordHasher(logFailure('a hashing thread could not start'), hasherLimits(config.workers))
+  const userCache = new UserCache()
+  const lastRequests = new LastRequests({
+    userCache,
+    store: storage.lastRequests,
+    idle: config.sessionIdle,
+    onFailure: logFailure('last requests could not be written, they are kept'),
+  })
+  const authenticator = new Authenticator({ tokens, sessions, userCache, lastRequests, limits, clock })
+  const tell = {
+    error: (message: string) => logger.error(message),
+    warn: (message: string) => logger.warn(message),
+    info: (message: string) => logger.info(message),
+  }
+  storage.onChange(withWarnings(authenticator, tell, clock))
+  lastRequests.start()
+
+  // Rate limits
+  const rateLimits = config.rateLimit ? (deps.rateLimits ?? RATE_LIMITS) : null
+  const throttleEventsLater = new DeferredWork(logFailure('an event of the audit log was given up'))
+  const throttleEvents = new ThrottleEvents({
+    users,
+    events,
+    openRateLimit,
+    later: throttleEventsLater,
+    clock,
+  })
+  const loginThrottle =
+    rateLimits === null
+      ? noLoginThrottle
+      : new StoredLoginThrottle(openRateLimit, rateLimits.loginThrottle, (subject, seconds) =>
+          throttleEvents.note(subject, seconds),
+        )
+
+  // Accounts
+  const { mails, close: closeMails } = createMails(config, deps, rateLimits)
+  const later = new DeferredWork(logFailure('a mail that was asked for was given up'))
+  const accountDeps = {
+    users,
+    sessions,
+    emailTokens,
+    events,
+    accountStore,
     tokens,
-    hashing,
+    hasher,
     loginThrottle,
     userCache,
     limits,
@@ -201,23 +143,50 @@ export const createServices = (config: Config, parts: ServicesDeps): Services =>
     later,
     requireEmailVerification: config.requireEmailVerification,
     clock,
+    reauthentication: new Reauthentication({ users, hasher, loginThrottle }),
+    existingAccountNotice: new ExistingAccountNotice({ users, emailTokens, events, mails, clock }),
+  }
+
+  const cleanUp = new CleanUp({
+    store: storage.cleanUp,
+    openRateLimit,
+    idle: config.sessionIdle,
+    eventsKept: config.eventsKept,
+    clock,
+    onFailure: logFailure('expired rows could not be removed, the next pass goes on'),
+    pace: deps.cleanUpPace,
   })
+  cleanUp.start()
 
   return {
-    ...accountServices,
+    accounts: new Accounts(accountDeps),
+    newAccounts: new NewAccounts(accountDeps),
+    verifiedSignUps: new VerifiedSignUps(accountDeps),
+    accountRemoval: new AccountRemoval(accountDeps),
+    emailAddresses: new EmailAddresses(accountDeps),
+    passwordChanges: new PasswordChanges(accountDeps),
+    passwordResets: new PasswordResets(accountDeps),
+    impersonation: new Impersonation(accountDeps),
+    sessions: new Sessions({ store: sessions, limits, clock }),
+    users: new Users({ store: users, clock }),
+    events: new Events(events),
+    imports: new Imports({ store: bulkUsers, clock }),
+    exports: new Exports({ store: bulkUsers, userCache }),
     authenticator,
     userCache,
     adminKeys: new AdminKeys(config.adminKeys),
     mails,
     storage,
+    /** `null` with `RATE_LIMIT=off`. */
     rateLimits,
+    /** Milliseconds since the epoch. */
     clock,
-    async close() {
-      // Whatever fails, what comes after it still happens: the last write before the store is closed.
+    /** Finishes background work, then closes threads and the store. */
+    async close(): Promise<void> {
+      // A failure does not keep what follows from closing: last requests are written before the store closes.
       try {
-        await Promise.all([hashing.close(), later.close(), eventsLater.close(), cleanUp.close()])
-        await limited?.counted()
-        await mailer?.close()
+        await Promise.all([hasher.close(), later.close(), throttleEventsLater.close(), cleanUp.close()])
+        await closeMails()
       } finally {
         await lastRequests.close().finally(() => storage.close())
       }

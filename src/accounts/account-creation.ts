@@ -1,3 +1,4 @@
+/** New users: the row of one, and accounts that an administrator or the operator creates. */
 import { type Actor, newEvent } from '../audit-log/event.ts'
 import { ServiceError } from '../errors.ts'
 import { newId } from '../ids.ts'
@@ -13,48 +14,49 @@ export interface NewAccount {
   readonly firstName?: string | null
   readonly lastName?: string | null
   readonly emailVerified?: boolean
+  /** This and `id` come with users of another service. */
+  readonly disabled?: boolean
+  readonly id?: string
 }
 
-/** @param now milliseconds since the epoch. */
-export const newUser = (account: NewAccount, now: number): User => ({
-  id: newId(),
+/** @param createdAt milliseconds since the epoch. */
+export const newUser = (account: NewAccount, createdAt: number): User => ({
+  id: account.id ?? newId(),
   email: account.email,
   firstName: account.firstName ?? null,
   lastName: account.lastName ?? null,
   emailVerified: account.emailVerified ?? false,
-  disabled: false,
-  createdAt: now,
-  updatedAt: now,
+  disabled: account.disabled ?? false,
+  createdAt,
+  updatedAt: createdAt,
   lastRequestAt: null,
   version: 1,
 })
 
-/** Accounts that somebody else opens for their owners. */
-
-/** At most one of the two secrets; without any, the account waits for a reset of its password. */
+/** With at most one of the two secrets. Without either, the user signs in after a password reset. */
 export interface CreatedAccount extends NewAccount {
   readonly password?: string
-  /** What another service has made of a password. */
+  /** A hash from another service. */
   readonly passwordHash?: string
 }
 
 export interface NewAccountsDeps {
   readonly users: UserStore
   readonly accountStore: AccountStore
-  readonly hashing: Pick<PasswordHasher, 'hash'>
+  readonly hasher: Pick<PasswordHasher, 'hash'>
   readonly clock: () => number
 }
 
 export class NewAccounts {
-  readonly #parts: NewAccountsDeps
+  readonly #deps: NewAccountsDeps
 
-  constructor(parts: NewAccountsDeps) {
-    this.#parts = parts
+  constructor(deps: NewAccountsDeps) {
+    this.#deps = deps
   }
 
   /** @throws {ServiceError} `emailTaken`, `passwordTwice`, `overloaded`, `clientGone`, `draining`, `storeUnavailable` */
   async create(account: CreatedAccount, actor: Actor, signal?: AbortSignal): Promise<User> {
-    const { users, accountStore, clock } = this.#parts
+    const { users, accountStore, clock } = this.#deps
     const { email, passwordHash, password } = account
     if (password !== undefined && passwordHash !== undefined) throw new ServiceError('passwordTwice')
     if ((await users.findByEmail(email)) !== undefined) throw new ServiceError('emailTaken')
@@ -68,6 +70,6 @@ export class NewAccounts {
   }
 
   #hash(password: string | undefined, signal: AbortSignal | undefined): Promise<string> | string {
-    return password === undefined ? dummyHash() : this.#parts.hashing.hash(password, signal)
+    return password === undefined ? dummyHash() : this.#deps.hasher.hash(password, signal)
   }
 }

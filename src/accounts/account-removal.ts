@@ -1,4 +1,4 @@
-/** The end of an account by its owner's will. */
+/** Deleting one's own account. */
 import { type Actor, newEvent } from '../audit-log/event.ts'
 import type { User } from '../users/user.ts'
 import type { UserStore } from '../users/user-store.ts'
@@ -13,18 +13,18 @@ export interface AccountRemovalDeps {
 }
 
 export class AccountRemoval {
-  readonly #parts: AccountRemovalDeps
+  readonly #deps: AccountRemovalDeps
 
-  constructor(parts: AccountRemovalDeps) {
-    this.#parts = parts
+  constructor(deps: AccountRemovalDeps) {
+    this.#deps = deps
   }
 
   /**
-   * Removes the user with all that belongs to them: sessions end, the e-mail is free again.
+   * Deletes the user and everything that belongs to them. Sessions end; the e-mail can be used again.
    * @throws {ServiceError} `wrongPassword`, and as {@link Reauthentication.confirmed}
    */
   async remove(user: User, password: string, actor: Actor, signal?: AbortSignal): Promise<void> {
-    const { users, reauthentication, mails, clock } = this.#parts
+    const { users, reauthentication, mails, clock } = this.#deps
     await reauthentication.confirmed(
       user,
       { password, wrong: 'wrongPassword', ip: actor.ip, signal },

@@ -1,4 +1,4 @@
-/** Sign-up and sign-in: the two ways to a session. */
+/** Sign-up and sign-in. */
 import { newEvent } from '../audit-log/event.ts'
 import type { AccessTokens } from '../auth/access-tokens.ts'
 import { newSession, type SessionClient, type SessionLimits, type SessionStore } from '../auth/sessions.ts'
@@ -10,12 +10,12 @@ import type { PasswordHasher } from '../passwords/hasher.ts'
 import { emailSubject, type LoginThrottle, userSubject } from '../rate-limits/login-throttle.ts'
 import type { User } from '../users/user.ts'
 import type { UserStore } from '../users/user-store.ts'
-import { type NewAccountsDeps, newUser } from './account-creation.ts'
+import { newUser } from './account-creation.ts'
 import type { AccountStore } from './account-store.ts'
 import { type SignedIn, signedIn } from './auth-result.ts'
 import { newEmailToken } from './email-token.ts'
-import type { ExistingAccountNotice } from './existing-account-notice.ts'
 import type { Mails } from './mails.ts'
+import { retryOnChange } from './retry.ts'
 
 export interface SignUp extends Credentials {
   readonly firstName?: string | null
@@ -33,39 +33,36 @@ export interface AccountsDeps {
   readonly sessions: SessionStore
   readonly accountStore: AccountStore
   readonly tokens: AccessTokens
-  readonly hashing: PasswordHasher
+  readonly hasher: PasswordHasher
   readonly loginThrottle: LoginThrottle
   readonly userCache: UserCache
   readonly limits: SessionLimits
   readonly mails: Mails
-  /** Whether nobody signs in whose e-mail is not verified. */
+  /** Whether signing in requires a verified e-mail. */
   readonly requireEmailVerification: boolean
   readonly clock: () => number
 }
 
-/** How often a sign-in is tried whose account changes each time while the hash is computed. */
-const ATTEMPTS = 3
-
 export class Accounts {
-  readonly #parts: AccountsDeps
+  readonly #deps: AccountsDeps
   readonly #signUps = new KeyedMutex()
 
-  constructor(parts: AccountsDeps) {
-    this.#parts = parts
+  constructor(deps: AccountsDeps) {
+    this.#deps = deps
   }
 
   /**
-   * Opens an account with a first session. Simultaneous sign-ups of one e-mail wait for each other, so that a thousand of
-   * them cost one hash; that one alone wins is the store's constraint, not this.
-   * @param signal aborted when the client has gone; before the hash has begun, nothing comes of the sign-up then.
+   * Opens an account with a first session. Simultaneous sign-ups with one e-mail run one after the other, so that a thousand
+   * of them cost one hash. Uniqueness does not depend on it: the store has a constraint.
+   * @param signal aborted when the client disconnects. It cancels the sign-up until hashing starts.
    * @throws {ServiceError} `emailTaken`, `overloaded`, `clientGone`, `draining`, `storeUnavailable`
    */
   async signUp(input: SignUp, client: SessionClient, signal?: AbortSignal): Promise<SignedIn> {
-    const { accountStore, tokens, hashing, mails, limits, clock } = this.#parts
+    const { accountStore, tokens, hasher, mails, limits, clock } = this.#deps
     await this.#refuseTaken(input.email)
-    return this.#signUps.runExclusive(input.email, async waited => {
-      if (waited) await this.#refuseTaken(input.email)
-      const passwordHash = await hashing.hash(input.password, signal)
+    return this.#signUps.runExclusive(input.email, async hasWaited => {
+      if (hasWaited) await this.#refuseTaken(input.email)
+      const passwordHash = await hasher.hash(input.password, signal)
       const now = clock()
       const user = newUser(input, now)
       const session = newSession(user.id, now, limits, client)
@@ -80,36 +77,47 @@ export class Accounts {
   }
 
   /**
-   * Opens a session for the right pair. An unknown e-mail, a wrong password and a disabled account cost the same hash.
-   * @param signedInAs who makes the request, if anybody: strangers who try passwords do not make the user wait.
-   * @throws {ServiceError} `wrongCredentials`; `accountDisabled`, `emailNotVerified` after the right password alone;
+   * Opens a session. An unknown e-mail, a wrong password and a disabled account cost the same hash.
+   * @param signedInAs the user who sends the request, if any: their own attempts are throttled apart from those of others.
+   * @throws {ServiceError} `wrongCredentials`; `accountDisabled` and `emailNotVerified` only after the correct password;
    * `tooManyRequests`, `overloaded`, `clientGone`, `draining`, `storeUnavailable`
    */
   async signIn(
-    { email, password }: Credentials,
+    credentials: Credentials,
     client: SessionClient,
     signedInAs: User | null,
     signal?: AbortSignal,
-    attempt = 1,
   ): Promise<SignedIn> {
+    const result = await retryOnChange(() => this.#trySignIn(credentials, client, signedInAs, signal))
+    if (result === undefined) throw new ServiceError('wrongCredentials')
+    return result
+  }
+
+  /** @returns `undefined` when the account changed while the password was verified. */
+  async #trySignIn(
+    { email, password }: Credentials,
+    client: SessionClient,
+    signedInAs: User | null,
+    signal: AbortSignal | undefined,
+  ): Promise<SignedIn | undefined> {
     const {
       users,
       sessions,
       tokens,
-      hashing,
+      hasher,
       loginThrottle,
       userCache,
       limits,
       requireEmailVerification,
       clock,
-    } = this.#parts
+    } = this.#deps
     const subject =
       signedInAs?.email === email ? userSubject(signedInAs, client.ip) : emailSubject(email, client.ip)
     const found = await loginThrottle.check(subject, async () => {
       const account = await users.findByEmail(email)
-      // Before the hash: a flush in the meantime leaves the timestamp to the store, which was read before it.
+      // Before hashing: a flush during it clears the timestamp from the cache, and the store was read before.
       const current = account && { ...account, user: userCache.withLatest(account.user) }
-      return (await hashing.verify(password, account?.passwordHash ?? null, signal)) ? current : undefined
+      return (await hasher.verify(password, account?.passwordHash ?? null, signal)) ? current : undefined
     })
     if (found === undefined) throw new ServiceError('wrongCredentials')
     const { user, passwordHash } = found
@@ -119,76 +127,26 @@ export class Accounts {
     const session = newSession(user.id, now, limits, client)
     const actor = { type: 'user', id: user.id, ip: client.ip } as const
     const event = newEvent('user.signed-in', actor, user.id, now, { session: session.id })
-    // The account may have changed while the hash was computed: the store decides.
     const outcome = await sessions.open(session, passwordHash, event)
     if (outcome === 'accountDisabled') throw new ServiceError('accountDisabled')
-    if (outcome !== 'opened') {
-      // Perhaps by a sign-in beside this one, which has hashed the same password anew.
-      if (attempt < ATTEMPTS) return this.signIn({ email, password }, client, signedInAs, signal, attempt + 1)
-      throw new ServiceError('wrongCredentials')
-    }
+    // Possibly by a simultaneous sign-in that replaced the hash by a stronger one of the same password.
+    if (outcome !== 'opened') return undefined
     if (isWeak(passwordHash) && !isAmbiguous(password, passwordHash))
       await this.#strengthen(user.id, passwordHash, password)
     return signedIn(tokens, userCache.withLatest(user), session)
   }
 
   async #refuseTaken(email: string): Promise<void> {
-    if ((await this.#parts.users.findByEmail(email)) !== undefined) throw new ServiceError('emailTaken')
+    if ((await this.#deps.users.findByEmail(email)) !== undefined) throw new ServiceError('emailTaken')
   }
 
-  /** Hashes the password with today's parameters. Where there is no room for it now, the next sign-in tries again. */
+  /** Replaces a weak hash. While hashing is overloaded, this is left to the next sign-in. */
   async #strengthen(userId: string, weakHash: string, password: string): Promise<void> {
-    const { accountStore, hashing } = this.#parts
+    const { accountStore, hasher } = this.#deps
     try {
-      await accountStore.rehash(userId, weakHash, await hashing.hash(password))
+      await accountStore.rehash(userId, weakHash, await hasher.hash(password))
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error
     }
-  }
-}
-
-/** Sign-ups whose e-mail has to be verified before a session is opened. */
-
-export interface VerifiedSignUpsDeps extends NewAccountsDeps {
-  readonly mails: Mails
-  readonly existingAccountNotice: ExistingAccountNotice
-}
-
-/** How often a sign-up is tried whose e-mail is taken, and free again the next timestamp. */
-const SIGN_UP_ATTEMPTS = 3
-
-export class VerifiedSignUps {
-  readonly #parts: VerifiedSignUpsDeps
-
-  constructor(parts: VerifiedSignUpsDeps) {
-    this.#parts = parts
-  }
-
-  /**
-   * A sign-up whose answer does not tell whether the e-mail has an account already: it costs the same hash and the same
-   * write, and what there is to say is in the mail.
-   * @throws {ServiceError} `overloaded`, `clientGone`, `draining`, `storeUnavailable`
-   */
-  async register(input: SignUp, ip: string | null, signal?: AbortSignal): Promise<void> {
-    const { hashing, existingAccountNotice } = this.#parts
-    const passwordHash = await hashing.hash(input.password, signal)
-    for (let attempt = 1; attempt <= SIGN_UP_ATTEMPTS; attempt += 1) {
-      if (await this.#add(input, passwordHash, ip)) return
-      if (await existingAccountNotice.send(input.email, ip)) return
-      // Its holder has closed the account between the two.
-    }
-    throw new ServiceError('overloaded')
-  }
-
-  /** @returns false when the e-mail is taken. */
-  async #add(input: SignUp, passwordHash: string, ip: string | null): Promise<boolean> {
-    const { accountStore, mails, clock } = this.#parts
-    const now = clock()
-    const user = newUser(input, now)
-    const { token, stored } = newEmailToken('verification', user.id, input.email, now)
-    const event = newEvent('user.signed-up', { type: 'user', id: user.id, ip }, user.id, now)
-    const added = await accountStore.addUser({ ...user, passwordHash }, event, { emailToken: stored })
-    if (added) mails.send('verification', input.email, { token })
-    return added
   }
 }

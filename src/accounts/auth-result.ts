@@ -1,3 +1,4 @@
+/** The result of signing in. */
 import type { AccessTokens } from '../auth/access-tokens.ts'
 import type { Session } from '../auth/sessions.ts'
 import type { User } from '../users/user.ts'
@@ -9,7 +10,6 @@ export interface SignedIn {
   readonly user: User
 }
 
-/** What a session is handed out as. */
 export const signedIn = (tokens: AccessTokens, user: User, session: Session): SignedIn => ({
   accessToken: tokens.issue(session),
   expiresAt: session.expiresAt,

@@ -1,31 +1,31 @@
+/** Import and export of users in bulk. */
 import { type Actor, type AuditEvent, newEvent } from '../audit-log/event.ts'
 import type { UserCache } from '../auth/user-cache.ts'
 import { ERRORS, type ErrorBody, errorBody, ServiceError } from '../errors.ts'
-import { newId } from '../ids.ts'
 import { dummyHash } from '../passwords/formats.ts'
 import type { Position } from '../users/listing.ts'
 import type { User } from '../users/user.ts'
 import type { MaybePromise } from '../users/user-store.ts'
+import { newUser } from './account-creation.ts'
 
-/** A user with all that another service needs to go on with. */
+/** A user with everything that another service needs. */
 export type PortableUser = User & { readonly passwordHash: string }
 
 export type Imported =
   | { readonly status: 'created' }
-  /** There is a user of that e-mail already, with this id; nothing has changed. */
+  /** The e-mail already has a user, with this id. Nothing changed. */
   | { readonly status: 'exists'; readonly id: string }
-  /** The id belongs to a user of another e-mail. */
+  /** The id belongs to a user with another e-mail. */
   | { readonly status: 'idTaken' }
 
-/** What moving users in and out in great number needs of a store. */
 export interface BulkUserStore {
   /**
-   * Adds users, each who can be: of two who come at once with one e-mail, here or as a sign-up, one wins.
-   * @param events one for each user, in their order: kept for those who are added.
-   * @returns what came of each, in their order, once it is on disk.
+   * Adds the users whose id and e-mail are free. Of two simultaneous imports or sign-ups with one e-mail, one succeeds.
+   * @param events one for each user, in the same order; stored for those who are added.
+   * @returns one result for each user, in the same order, when all are on disk.
    */
   importUsers(users: readonly PortableUser[], events: readonly AuditEvent[]): Promise<readonly Imported[]>
-  /** Users in order of creation, `after` a position: so many that nobody else waits for long. Empty at the end. */
+  /** The next users in order of creation: few enough not to delay other requests. Empty at the end. */
   exportUsers(after: Position | null): MaybePromise<readonly PortableUser[]>
 }
 
@@ -35,19 +35,19 @@ export interface ExportsDeps {
 }
 
 export class Exports {
-  readonly #parts: ExportsDeps
+  readonly #deps: ExportsDeps
 
-  constructor(parts: ExportsDeps) {
-    this.#parts = parts
+  constructor(deps: ExportsDeps) {
+    this.#deps = deps
   }
 
   /**
-   * Every user in order of creation, page by page: whoever is there from the beginning to the end, once, as they are when
-   * their page is read.
+   * Pages of all users in order of creation. A user who exists throughout the export appears exactly once, in the state at
+   * the time the page is read.
    * @throws {ServiceError} `storeUnavailable`, `overloaded`
    */
   async *pages(): AsyncGenerator<readonly PortableUser[]> {
-    const { store, userCache } = this.#parts
+    const { store, userCache } = this.#deps
     let after: Position | null = null
     for (;;) {
       const users: readonly PortableUser[] = await store.exportUsers(after)
@@ -59,13 +59,11 @@ export class Exports {
   }
 }
 
-/** Users from elsewhere, with ids, timestamps and hashes as they are there. */
-
-/** A user as an export writes one. Timestamps are ISO 8601. */
+/** A user as an export writes one: ids, timestamps and hashes of the other service. Timestamps are ISO 8601. */
 export interface UserRecord {
   /** In canonical form. */
   readonly email: string
-  /** Without it no password is right until one is set. */
+  /** Without it, the user signs in after a password reset. */
   readonly passwordHash?: string
   readonly firstName?: string | null
   readonly lastName?: string | null
@@ -79,7 +77,7 @@ export interface UserRecord {
 
 type Errors = Readonly<Record<string, readonly string[]>>
 
-/** A line of what is imported: a user, or why it is none. */
+/** A line of an import: a user, or what is wrong with it. */
 export type UserLine = { readonly line: number } & (
   | { readonly value: UserRecord; readonly errors?: undefined }
   | { readonly errors: Errors }
@@ -95,25 +93,19 @@ export type ImportResult =
   | { readonly line: number; readonly status: 'created' | 'exists'; readonly id: string }
   | { readonly line: number; readonly status: 'failed'; readonly errors: Errors }
   | ({ readonly status: 'finished' } & Counts)
-  /** Of the lines behind the last one that is told of, nothing is known: to be imported again. */
+  /** Lines without a result have to be imported again. */
   | ({ readonly status: 'stopped'; readonly error: ServiceError } & Counts)
 
 const ID_TAKEN: ErrorBody = errorBody('id', ERRORS.emailTaken.message)
 
 const toUser = (record: UserRecord, now: number): PortableUser => {
-  const createdAt = record.createdAt === undefined ? now : Date.parse(record.createdAt)
+  const { passwordHash = dummyHash(), createdAt, updatedAt, lastRequestAt, ...account } = record
+  const user = newUser(account, createdAt === undefined ? now : Date.parse(createdAt))
   return {
-    id: record.id ?? newId(),
-    email: record.email,
-    passwordHash: record.passwordHash ?? dummyHash(),
-    firstName: record.firstName ?? null,
-    lastName: record.lastName ?? null,
-    emailVerified: record.emailVerified ?? false,
-    disabled: record.disabled ?? false,
-    createdAt,
-    updatedAt: record.updatedAt === undefined ? createdAt : Date.parse(record.updatedAt),
-    lastRequestAt: record.lastRequestAt ? Date.parse(record.lastRequestAt) : null,
-    version: 1,
+    ...user,
+    passwordHash,
+    updatedAt: updatedAt === undefined ? user.createdAt : Date.parse(updatedAt),
+    lastRequestAt: lastRequestAt ? Date.parse(lastRequestAt) : null,
   }
 }
 
@@ -123,15 +115,15 @@ export interface ImportsDeps {
 }
 
 export class Imports {
-  readonly #parts: ImportsDeps
+  readonly #deps: ImportsDeps
 
-  constructor(parts: ImportsDeps) {
-    this.#parts = parts
+  constructor(deps: ImportsDeps) {
+    this.#deps = deps
   }
 
   /**
-   * Imports lines, a batch at a time. What came of a batch is told once it is on disk; the last result says that it has
-   * finished, or why it has stopped early. It can be repeated: whoever is there already is left alone.
+   * Imports lines in batches and yields the results of each batch when it is on disk. The last result is `finished` or
+   * `stopped`. An import can be repeated: existing users do not change.
    */
   async *run(
     batches: AsyncIterable<readonly UserLine[]>,
@@ -153,10 +145,10 @@ export class Imports {
   }
 
   async #import(lines: readonly UserLine[], actor: Actor) {
-    const now = this.#parts.clock()
+    const now = this.#deps.clock()
     const users = lines.flatMap(line => (line.errors === undefined ? [toUser(line.value, now)] : []))
     const events = users.map(({ id }) => newEvent('user.created', actor, id, now))
-    const imported = users.length === 0 ? [] : await this.#parts.store.importUsers(users, events)
+    const imported = users.length === 0 ? [] : await this.#deps.store.importUsers(users, events)
     let next = 0
     return lines.map(({ line, errors }) => {
       if (errors !== undefined) return { line, status: 'failed' as const, errors }

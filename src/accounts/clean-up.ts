@@ -1,44 +1,41 @@
+/**
+ * Removes expired rows: now and then, one pass over everything, in small slices with pauses between them, so that it takes
+ * a few percent of a writer's time at most. It writes no events and invalidates no caches: `Authenticator` checks the ends
+ * of a session with each request.
+ */
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { OpenRateLimit, RateLimit } from '../rate-limits/limits.ts'
 import { LONGEST_LIFETIME } from './email-token.ts'
 
-/** What nobody can use any more, and how a store lets go of it: a slice at a time, so that no other write waits for long. */
-
 /** Timestamps in milliseconds since the epoch. */
 export interface ExpiredSessions {
-  /** Gone is what had its absolute end by then, */
+  /** Sessions whose absolute end was at this time or before are removed, */
   readonly endedBy: number
-  /** and what the store has no request of since. */
+  /** and those whose last request was at this time or before. */
   readonly idleSince: number
 }
 
-/** Each call is one slice and removes `limit` rows at most. Several callers at once, of any instance, do each other no harm. */
+/** Each call removes one slice of at most `limit` rows. Simultaneous calls, also of several instances, are safe. */
 export interface CleanUpStore {
   /**
-   * Looks at the next sessions in the order of their ids: no index leads to their ends, which every request would pay for.
-   * A session that somebody is just writing is left for another time.
-   * @param after where to go on, `''` at the beginning.
-   * @returns where to go on, `''` after the last.
+   * Reads the next sessions in the order of their ids: an index of their ends would cost every request. Sessions that are
+   * being written are skipped until the next pass.
+   * @param after the last id of the previous slice, `''` at the beginning.
+   * @returns the last id of this slice, `''` after the last session.
    */
   removeSessions(expired: ExpiredSessions, after: string, limit: number): Promise<string>
-  /** @param before tokens made at this timestamp and later stay, whatever their end. @returns whether there may be more. */
+  /** @param before tokens created at this time or later stay. @returns whether there may be more. */
   removeEmailTokens(before: number, limit: number): Promise<boolean>
-  /** @param before events of this timestamp and later stay. @returns whether there may be more. */
+  /** @param before events of this time or later stay. @returns whether there may be more. */
   removeEvents(before: number, limit: number): Promise<boolean>
-  /** Like {@link removeSessions}, over what is counted for rate limits; nothing where no table has it. */
+  /** Like {@link removeSessions}, for the counters of rate limits. Does nothing where they are not in a table. */
   removeRateLimits(expiredBy: number, after: string, limit: number): Promise<string>
 }
 
-/**
- * Removes what nobody can use any more: a pass over everything now and then, in small slices with pauses between them, so
- * that it takes a few percent of a writer's time at most. No event tells of it, and nobody has to hear of it: an expired
- * session identifies nobody, remembered or not, as `Authenticator` holds each request to its ends (`#alive`).
- */
-
 /** Milliseconds. */
 export interface CleanUpPace {
-  /** The first pass begins within this time, at random: instances that start together, or again and again, do not all begin. */
+  /** The first pass begins within this time, at random, so that instances that start together do not begin together. */
   readonly startWithin: number
   /** From one pass to the next. */
   readonly interval: number
@@ -48,56 +45,56 @@ export interface CleanUpPace {
 
 const PACE: CleanUpPace = { startWithin: 60_000, interval: 600_000, pause: 50 }
 
-/** Rows removed at a time: of 300,000 sessions, a slice held SQLite's writer for 0.7 ms (99 %: 1.6), and its commit for 1 more. */
+/** Rows. With 300,000 sessions, a slice takes SQLite's writer 0.7 ms (99 %: 1.6 ms), and its commit 1 ms more. */
 const SLICE = 100
 
 /**
- * Milliseconds that everything is kept past its end at least. The store may know of a session's last request a minute late,
- * and a second more until it is written (`last-requests.ts`); clocks of instances differ; a store may have taken no writes
- * for a while. An instance that is cut off from a shared store for longer accepts no requests, so none are missing then.
+ * Milliseconds that rows are kept past their end. The last request of a session reaches the store up to a minute late
+ * (`last-requests.ts`), the clocks of instances differ, and the store may have refused writes for a while. An instance that
+ * cannot reach a shared store for longer serves no requests.
  */
 const MARGIN = 3_600_000
 
-/** Of several instances one makes the pass. Its turn ends a little before the next pass, so that it is never in its own way. */
+/** One of several instances runs the pass. Its turn ends before the next pass, so that it does not block itself. */
 const TURN = 0.9
 
 export interface CleanUpDeps {
   readonly store: CleanUpStore
-  /** What instances take turns by. */
+  /** Instances take turns through a counter. */
   readonly openRateLimit: OpenRateLimit
   /** Milliseconds after which an idle session ends. */
   readonly idle: number
-  /** Milliseconds that events are kept. */
+  /** Milliseconds. */
   readonly eventsKept: number
   readonly clock: () => number
-  /** Told once of a pass that failed; the next one goes on where it ended. */
+  /** Called once for a failed pass. The next pass continues where it ended. */
   readonly onFailure: (error: unknown) => void
-  /** In place of that of production. */
+  /** Default: the pace of production. */
   readonly pace?: CleanUpPace | undefined
 }
 
 export class CleanUp {
-  readonly #parts: CleanUpDeps
+  readonly #deps: CleanUpDeps
   readonly #pace: CleanUpPace
   readonly #turns: RateLimit
   readonly #closing = new AbortController()
   #running: Promise<void> = Promise.resolve()
-  /** How far the walks have come, also when a pass has failed. */
+  /** Where the next slice begins, also after a failed pass. */
   #afterSession = ''
   #afterRateLimit = ''
 
-  constructor(parts: CleanUpDeps) {
-    this.#parts = parts
-    this.#pace = parts.pace ?? PACE
+  constructor(deps: CleanUpDeps) {
+    this.#deps = deps
+    this.#pace = deps.pace ?? PACE
     const seconds = Math.max(1, Math.floor((this.#pace.interval * TURN) / 1_000))
-    this.#turns = parts.openRateLimit({ name: 'expired-rows', points: 1, seconds })
+    this.#turns = deps.openRateLimit({ name: 'expired-rows', points: 1, seconds })
   }
 
   start(): void {
     this.#running = this.#run()
   }
 
-  /** Waits for the slice under way. */
+  /** Waits for the current slice. */
   async close(): Promise<void> {
     this.#closing.abort()
     await this.#running
@@ -106,7 +103,7 @@ export class CleanUp {
   async #run(): Promise<void> {
     await this.#wait(randomInt(this.#pace.startWithin))
     while (!this.#closing.signal.aborted) {
-      await this.#pass().catch(this.#parts.onFailure)
+      await this.#pass().catch(this.#deps.onFailure)
       await this.#wait(this.#pace.interval)
     }
   }
@@ -114,7 +111,7 @@ export class CleanUp {
   async #pass(): Promise<void> {
     if (!(await this.#turns.consume('pass')).allowed) return
     const failures: unknown[] = []
-    // One kind that cannot be removed does not keep the others.
+    // A failure with one kind of row does not stop the others.
     for (const removeSlice of this.#kinds()) {
       try {
         await this.#removeAll(removeSlice)
@@ -126,15 +123,15 @@ export class CleanUp {
   }
 
   async #removeAll(removeSlice: () => Promise<boolean>): Promise<void> {
-    for (let more = true; more && !this.#closing.signal.aborted; ) {
-      more = await removeSlice()
+    for (let hasMore = true; hasMore && !this.#closing.signal.aborted; ) {
+      hasMore = await removeSlice()
       await this.#wait(this.#pace.pause)
     }
   }
 
-  /** For each kind of row what removes a slice of it and tells whether there may be more. */
+  /** For each kind of row, a function that removes a slice and returns whether there may be more. */
   #kinds(): readonly (() => Promise<boolean>)[] {
-    const { store, idle, eventsKept, clock } = this.#parts
+    const { store, idle, eventsKept, clock } = this.#deps
     const now = clock()
     const endedBy = now - MARGIN
     return [
@@ -152,7 +149,7 @@ export class CleanUp {
     ]
   }
 
-  /** Keeps no process alive, and ends at once when everything does. */
+  /** Keeps no process alive, and ends when this is closed. */
   #wait(milliseconds: number): Promise<void> {
     return sleep(milliseconds, undefined, { ref: false, signal: this.#closing.signal }).catch(() => undefined)
   }

@@ -1,5 +1,4 @@
-/** Whose an e-mail address is: shown by using a link that was mailed to it. */
-
+/** Verifying and changing e-mail addresses, by links that are mailed to them. */
 import { type Actor, newEvent } from '../audit-log/event.ts'
 import type { DeferredWork } from '../concurrency/deferred-work.ts'
 import { ServiceError } from '../errors.ts'
@@ -17,7 +16,7 @@ export interface EmailAddressesDeps {
   readonly later: DeferredWork
   readonly reauthentication: Reauthentication
   readonly existingAccountNotice: ExistingAccountNotice
-  /** Whether nobody may learn which addresses have accounts. */
+  /** Then no response reveals which addresses have accounts. */
   readonly requireEmailVerification: boolean
   readonly clock: () => number
 }
@@ -32,14 +31,14 @@ const tooManyMails = (): ServiceError =>
   new ServiceError('tooManyRequests', { headers: { 'retry-after': String(MAILED_WITHIN / 1_000) } })
 
 export class EmailAddresses {
-  readonly #parts: EmailAddressesDeps
+  readonly #deps: EmailAddressesDeps
 
-  constructor(parts: EmailAddressesDeps) {
-    this.#parts = parts
+  constructor(deps: EmailAddressesDeps) {
+    this.#deps = deps
   }
 
   /**
-   * Mails a link to an address that is to become the user's, and tells the one that it still is.
+   * Mails a link to the new address, and a notice to the current one.
    * @throws {ServiceError} `wrongPassword`, `emailIsCurrent`, `emailTaken` (unless requireEmailVerification),
    * `tooManyRequests`, and as {@link Reauthentication.confirmed}
    */
@@ -53,7 +52,7 @@ export class EmailAddresses {
       existingAccountNotice,
       requireEmailVerification,
       clock,
-    } = this.#parts
+    } = this.#deps
     const { email, password } = change
     const add = async (verifiedHash: string) => {
       if (email === user.email) throw new ServiceError('emailIsCurrent')
@@ -71,19 +70,19 @@ export class EmailAddresses {
       add,
     )
     if (added === 'tooManyMails') throw tooManyMails()
-    // Later, so that the time of the answer does not tell.
+    // Deferred, so that response times reveal nothing.
     if (added.isTaken) later.run(async () => void (await existingAccountNotice.send(email, actor.ip)))
     else mails.send('emailChange', email, { token: added.token })
     mails.send('emailChangeRequested', user.email, { newEmail: email })
   }
 
   /**
-   * Mails the link that verifies the user's address, if it is not verified.
-   * @throws {ServiceError} `tooManyRequests`; `signInRequired` when the user was disabled or removed in the meantime
+   * Mails another link for verification, unless the user's e-mail is verified.
+   * @throws {ServiceError} `tooManyRequests`; `signInRequired` when the user was disabled or deleted meanwhile
    */
   async resendVerification(user: User, actor: Actor): Promise<void> {
     if (user.emailVerified) return
-    const { emailTokens, mails, clock } = this.#parts
+    const { emailTokens, mails, clock } = this.#deps
     const now = clock()
     const { token, stored } = newEmailToken('verification', user.id, user.email, now)
     const event = newEvent('email.verification-requested', actor, user.id, now)
@@ -94,28 +93,28 @@ export class EmailAddresses {
   }
 
   /**
-   * What {@link verify} would say of a token now. It is not used up.
+   * Checks a token as {@link verify} does, without using it.
    * @throws {ServiceError} `badEmailToken`, `emailTaken`
    */
   async check(token: string): Promise<void> {
-    const { users, emailTokens, clock } = this.#parts
+    const { users, emailTokens, clock } = this.#deps
     const stored = await emailTokens.find(digestOf(token), clock())
     if (!isTokenFor('verifyEmail', stored)) throw new ServiceError('badEmailToken')
     const user = await users.find(stored.userId)
     if (user === undefined || user.disabled) throw new ServiceError('badEmailToken')
     if (user.email === stored.email) return
-    // An address that is the user's no longer is verified by nobody.
+    // The user changed the e-mail after the mail was sent.
     if (stored.purpose === 'verification') throw new ServiceError('badEmailToken')
     if ((await users.findByEmail(stored.email)) !== undefined) throw new ServiceError('emailTaken')
   }
 
   /**
-   * Uses a e-mail token: its address is the user's from now on, and verified.
-   * @param ip where it comes from; who presents the token is the user, signed in or not.
+   * Uses a token: its address becomes the user's e-mail, as verified.
+   * @param ip for the audit log. The client acts as the token's user, signed in or not.
    * @throws {ServiceError} `badEmailToken`, `emailTaken`
    */
   async verify(token: string, ip: string | null): Promise<User> {
-    const { users, emailTokens, mails, clock } = this.#parts
+    const { users, emailTokens, mails, clock } = this.#deps
     const now = clock()
     const stored = await emailTokens.find(digestOf(token), now)
     if (!isTokenFor('verifyEmail', stored)) throw new ServiceError('badEmailToken')

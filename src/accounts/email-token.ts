@@ -1,3 +1,4 @@
+/** Tokens in mails: presenting one proves access to its mailbox. Each works once, until it expires. */
 import { hash, randomBytes } from 'node:crypto'
 import type { AuditEvent, EventType } from '../audit-log/event.ts'
 import type { Session } from '../auth/sessions.ts'
@@ -26,32 +27,31 @@ export const MAILED_BY = Object.fromEntries(
   Object.entries(TOKENS).map(([purpose, { countedBy }]) => [purpose, countedBy]),
 ) as Readonly<Record<EmailTokenPurpose, readonly EventType[]>>
 
-/** As it is stored: the token itself is in the mail alone. Timestamps are milliseconds since the epoch. */
+/** A stored token; the token itself is only in the mail. Timestamps are milliseconds since the epoch. */
 export interface EmailToken {
-  /** The token's first part, and the SHA-256 of all of it in base64url: {@link digestOf}. */
+  /** See {@link digestOf}. */
   readonly digest: string
   readonly purpose: EmailTokenPurpose
   readonly userId: string
-  /** The address that it is mailed to. */
+  /** The recipient. */
   readonly email: string
   readonly createdAt: number
   readonly expiresAt: number
 }
 
-/** Bytes that nobody can guess. */
+/** Random bytes. */
 const SECRET_LENGTH = 32
 
 /**
- * Token and digest begin with their timestamp, twelve hexadecimal digits. In the order of time a table grows at its end: a row at
- * a random place is a page of its own in SQLite's log, which cost a sign-up a tenth of the writer's time.
+ * Token and digest begin with their creation time, twelve hexadecimal digits, so that the table grows at its end. A row at
+ * a random place writes a further page to SQLite's log, which cost a sign-up a tenth of the writer's time.
  */
-const MOMENT = /^[0-9a-f]{12}/
+const TIME = /^[0-9a-f]{12}/
 
-/** Of whatever is presented, also of what no store could keep as text: none of that is found. */
+/** The leading time, if any, and the SHA-256 of the whole token in base64url. Takes any text, also text that no store can keep. */
 export const digestOf = (token: string): string =>
-  (MOMENT.exec(token)?.[0] ?? '') + hash('sha256', token, 'base64url')
+  (TIME.exec(token)?.[0] ?? '') + hash('sha256', token, 'base64url')
 
-/** A token, and what is stored of it. */
 export const newEmailToken = (
   purpose: EmailTokenPurpose,
   userId: string,
@@ -69,29 +69,29 @@ export const isTokenFor = (
   token: EmailToken | undefined,
 ): token is EmailToken => token !== undefined && TOKENS[token.purpose].action === action
 
-/** What e-mail tokens need of a store. Every write is on disk before its promise resolves, its event with it. */
+/** A write and its event are on disk before its promise resolves. */
 export interface EmailTokenStore {
   /**
-   * Keeps a token, if the user is enabled and has not been mailed too many of its purpose ({@link MAILED_BY}).
-   * @param verifiedHash where given, only while it is the hash of the user's password.
+   * Stores a token, if the user is enabled and the limit {@link MAILED_AT_MOST} of its purpose is not reached.
+   * @param verifiedHash if not `null`, it must still be the hash of the user's password.
    */
   add(
     token: EmailToken,
     event: AuditEvent,
     verifiedHash: string | null,
   ): Promise<'added' | 'tooManyMails' | UserRefusal>
-  /** What is known of a token that can be used at a timestamp. */
+  /** @returns `undefined` also for a token that is used or expired at `now`. */
   find(digest: string, now: number): MaybePromise<EmailToken | undefined>
   /**
-   * Uses up a token of a verification, or of a change of the e-mail with all others of the user: its address is the user's,
-   * and verified.
-   * @returns the user as changed, `undefined` when the token cannot be used, `'emailTaken'` when another has that e-mail.
+   * Uses a token for `verifyEmail`: sets the user's e-mail to its address, as verified. A changed e-mail invalidates all
+   * other tokens of the user.
+   * @returns the changed user, `undefined` for an invalid token, `'emailTaken'` when another user has the e-mail.
    */
   confirmEmail(token: EmailToken, event: AuditEvent): Promise<User | 'emailTaken' | undefined>
   /**
-   * Uses up a token of a password reset with all others of the user: replaces the password's hash, ends every session,
-   * opens this one. The address that it was mailed to is verified by it.
-   * @returns the user as changed, `undefined` when the token cannot be used.
+   * Uses a token for `resetPassword`: replaces the password hash, invalidates all other tokens of the user, ends all
+   * sessions and opens this one. The e-mail becomes verified.
+   * @returns the changed user, `undefined` for an invalid token.
    */
   resetPassword(
     token: EmailToken,

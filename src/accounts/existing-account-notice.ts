@@ -1,5 +1,4 @@
-/** Addresses that have an account where nobody may learn of it: their holder is mailed instead. */
-
+/** With REQUIRE_EMAIL_VERIFICATION, no response reveals that an e-mail has an account. Its owner receives a mail instead. */
 import type { EventStore } from '../audit-log/audit-log.ts'
 import { anonymous, newEvent } from '../audit-log/event.ts'
 import type { UserStore } from '../users/user-store.ts'
@@ -15,20 +14,20 @@ export interface ExistingAccountNoticeDeps {
 }
 
 export class ExistingAccountNotice {
-  readonly #parts: ExistingAccountNoticeDeps
+  readonly #deps: ExistingAccountNoticeDeps
 
-  constructor(parts: ExistingAccountNoticeDeps) {
-    this.#parts = parts
+  constructor(deps: ExistingAccountNoticeDeps) {
+    this.#deps = deps
   }
 
   /**
-   * Tells the holder, unless too often, that somebody wants the address. Costs a write in any case, as an address does that
-   * is free.
-   * @param ip of whoever wants it.
+   * Mails the owner of an address that is used for a sign-up or an e-mail change, within the limit. It costs a write in
+   * any case, like a free address.
+   * @param ip of the client, for the audit log.
    * @returns false when the address is free by now.
    */
   async send(email: string, ip: string | null): Promise<boolean> {
-    const { users, emailTokens, events, mails, clock } = this.#parts
+    const { users, emailTokens, events, mails, clock } = this.#deps
     const holder = (await users.findByEmail(email))?.user
     if (holder === undefined) return false
     const now = clock()

@@ -1,24 +1,34 @@
-/** Acting as a user, for an administrator who has to see what they see: for an hour, and on record. */
-
+/** Lets an administrator act as a user, for an hour, with an event in the audit log. */
 import { type Actor, newEvent } from '../audit-log/event.ts'
-import { newSession, type SessionClient } from '../auth/sessions.ts'
+import type { AccessTokens } from '../auth/access-tokens.ts'
+import { newSession, type SessionClient, type SessionLimits, type SessionStore } from '../auth/sessions.ts'
+import type { UserCache } from '../auth/user-cache.ts'
 import { ServiceError } from '../errors.ts'
-import type { AccountsDeps } from './accounts.ts'
+import type { UserStore } from '../users/user-store.ts'
 import { type SignedIn, signedIn } from './auth-result.ts'
 
 /** Milliseconds. */
 const LIFETIME = 3_600_000
 
-export class Impersonation {
-  readonly #parts: AccountsDeps
+export interface ImpersonationDeps {
+  readonly users: UserStore
+  readonly sessions: SessionStore
+  readonly tokens: AccessTokens
+  readonly userCache: UserCache
+  readonly limits: SessionLimits
+  readonly clock: () => number
+}
 
-  constructor(parts: AccountsDeps) {
-    this.#parts = parts
+export class Impersonation {
+  readonly #deps: ImpersonationDeps
+
+  constructor(deps: ImpersonationDeps) {
+    this.#deps = deps
   }
 
   /** @throws {ServiceError} `userNotFound`, `accountDisabled` */
   async begin(userId: string, actor: Actor, client: SessionClient): Promise<SignedIn> {
-    const { users, sessions, tokens, userCache, limits, clock } = this.#parts
+    const { users, sessions, tokens, userCache, limits, clock } = this.#deps
     const user = await users.find(userId)
     if (user === undefined) throw new ServiceError('userNotFound')
     const now = clock()

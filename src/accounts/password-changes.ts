@@ -1,18 +1,26 @@
-/** Another password for a user who is signed in. */
-
+/** Changing the password of a signed-in user. */
 import { type Actor, newEvent } from '../audit-log/event.ts'
-import { newSession, type SessionClient } from '../auth/sessions.ts'
+import type { AccessTokens } from '../auth/access-tokens.ts'
+import { newSession, type SessionClient, type SessionLimits } from '../auth/sessions.ts'
+import type { UserCache } from '../auth/user-cache.ts'
 import { ServiceError } from '../errors.ts'
+import type { PasswordHasher } from '../passwords/hasher.ts'
 import { canonicalPassword, isOwnEmail } from '../passwords/policy.ts'
 import type { User } from '../users/user.ts'
-import type { AccountsDeps } from './accounts.ts'
+import type { AccountStore } from './account-store.ts'
 import { type SignedIn, signedIn } from './auth-result.ts'
 import type { Mails } from './mails.ts'
 import type { Reauthentication } from './reauthentication.ts'
 
-export interface PasswordChangesDeps extends AccountsDeps {
+export interface PasswordChangesDeps {
+  readonly accountStore: AccountStore
+  readonly tokens: AccessTokens
+  readonly hasher: PasswordHasher
   readonly reauthentication: Reauthentication
   readonly mails: Mails
+  readonly userCache: UserCache
+  readonly limits: SessionLimits
+  readonly clock: () => number
 }
 
 export interface PasswordChange {
@@ -21,14 +29,14 @@ export interface PasswordChange {
 }
 
 export class PasswordChanges {
-  readonly #parts: PasswordChangesDeps
+  readonly #deps: PasswordChangesDeps
 
-  constructor(parts: PasswordChangesDeps) {
-    this.#parts = parts
+  constructor(deps: PasswordChangesDeps) {
+    this.#deps = deps
   }
 
   /**
-   * Gives a user another password, and a fresh session in place of all that there are.
+   * Changes the password, ends all sessions of the user and opens a new one.
    * @throws {ServiceError} `wrongCurrentPassword`, `newPasswordIsEmail`, `newPasswordIsCurrent`, and as {@link Reauthentication.confirmed}
    */
   async change(
@@ -40,12 +48,12 @@ export class PasswordChanges {
   ): Promise<SignedIn> {
     const { id, email } = user
     if (isOwnEmail(newPassword, email)) throw new ServiceError('newPasswordIsEmail')
-    const { accountStore, tokens, hashing, reauthentication, mails, userCache, limits, clock } = this.#parts
+    const { accountStore, tokens, hasher, reauthentication, mails, userCache, limits, clock } = this.#deps
     let newHash: string | undefined
     const change = async (verifiedHash: string) => {
       if (canonicalPassword(newPassword) === canonicalPassword(currentPassword))
         throw new ServiceError('newPasswordIsCurrent')
-      newHash ??= await hashing.hash(newPassword, signal)
+      newHash ??= await hasher.hash(newPassword, signal)
       const now = clock()
       const session = newSession(id, now, limits, client)
       const event = newEvent('password.changed', actor, id, now)

@@ -1,39 +1,47 @@
-/** Another password for a user who has forgotten theirs, by way of their mailbox. */
-
+/** Resetting a forgotten password, by a link that is mailed. */
 import { anonymous, newEvent } from '../audit-log/event.ts'
-import { newSession, type SessionClient } from '../auth/sessions.ts'
+import type { AccessTokens } from '../auth/access-tokens.ts'
+import { newSession, type SessionClient, type SessionLimits } from '../auth/sessions.ts'
+import type { UserCache } from '../auth/user-cache.ts'
 import type { DeferredWork } from '../concurrency/deferred-work.ts'
 import { ServiceError } from '../errors.ts'
+import type { PasswordHasher } from '../passwords/hasher.ts'
 import { isOwnEmail } from '../passwords/policy.ts'
-import type { AccountsDeps } from './accounts.ts'
+import type { UserStore } from '../users/user-store.ts'
 import { type SignedIn, signedIn } from './auth-result.ts'
 import { digestOf, type EmailTokenStore, isTokenFor, newEmailToken } from './email-token.ts'
 import type { Mails } from './mails.ts'
 
-export interface PasswordResetsDeps extends AccountsDeps {
+export interface PasswordResetsDeps {
+  readonly users: UserStore
   readonly emailTokens: EmailTokenStore
+  readonly tokens: AccessTokens
+  readonly hasher: PasswordHasher
   readonly mails: Mails
+  readonly userCache: UserCache
+  readonly limits: SessionLimits
+  readonly clock: () => number
   readonly later: DeferredWork
 }
 
 export class PasswordResets {
-  readonly #parts: PasswordResetsDeps
+  readonly #deps: PasswordResetsDeps
 
-  constructor(parts: PasswordResetsDeps) {
-    this.#parts = parts
+  constructor(deps: PasswordResetsDeps) {
+    this.#deps = deps
   }
 
   /**
-   * Mails a link to choose another password, if there is an enabled account with this e-mail. All of it happens later, so
-   * that neither the answer nor its time tells whether there is one.
+   * Mails a link to choose another password, if there is an enabled account with this e-mail. All work is deferred, so that
+   * neither the response nor its time reveals whether there is one.
    * @param email in canonical form.
    */
   request(email: string, ip: string | null): void {
-    this.#parts.later.run(() => this.#mail(email, ip))
+    this.#deps.later.run(() => this.#mail(email, ip))
   }
 
   /**
-   * Gives the user of a e-mail token another password, and a fresh session in place of all that there are.
+   * Uses a token: changes the password of its user, ends all sessions and opens a new one.
    * @throws {ServiceError} `badEmailToken`, `passwordIsEmail`, `overloaded`, `clientGone`, `draining`, `storeUnavailable`
    */
   async reset(
@@ -42,13 +50,13 @@ export class PasswordResets {
     client: SessionClient,
     signal?: AbortSignal,
   ): Promise<SignedIn> {
-    const { emailTokens, mails, tokens, hashing, userCache, limits, clock } = this.#parts
+    const { emailTokens, mails, tokens, hasher, userCache, limits, clock } = this.#deps
     const stored = await emailTokens.find(digestOf(token), clock())
-    // Before the hash: what costs 10 ms is for those who hold a token.
+    // Before hashing, which costs 10 ms: clients without a token must not cause it.
     if (!isTokenFor('resetPassword', stored)) throw new ServiceError('badEmailToken')
     const { userId, email } = stored
     if (isOwnEmail(password, email)) throw new ServiceError('passwordIsEmail')
-    const newHash = await hashing.hash(password, signal)
+    const newHash = await hasher.hash(password, signal)
     const now = clock()
     const session = newSession(userId, now, limits, client)
     const event = newEvent('password.reset', { type: 'user', id: userId, ip: client.ip }, userId, now)
@@ -59,7 +67,7 @@ export class PasswordResets {
   }
 
   async #mail(email: string, ip: string | null): Promise<void> {
-    const { users, emailTokens, mails, clock } = this.#parts
+    const { users, emailTokens, mails, clock } = this.#deps
     const found = await users.findByEmail(email)
     if (found === undefined) return
     const { id } = found.user

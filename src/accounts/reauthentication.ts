@@ -1,81 +1,83 @@
-/** What needs more than a session: the user's password once again. */
-
+/** Re-authentication: operations that require the user's password in addition to the session. */
 import { type ErrorName, ServiceError } from '../errors.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
 import { type LoginThrottle, userSubject } from '../rate-limits/login-throttle.ts'
 import type { User } from '../users/user.ts'
 import type { UserRefusal, UserStore } from '../users/user-store.ts'
+import { retryOnChange } from './retry.ts'
 
 export interface ReauthenticationDeps {
   readonly users: UserStore
-  readonly hashing: PasswordHasher
+  readonly hasher: PasswordHasher
   readonly loginThrottle: LoginThrottle
 }
 
-/** How often something is tried whose account changes each time in the meantime. */
-const ATTEMPTS = 3
-
-/** A password as a client sends it, to prove that it is the user's. */
+/** A password from a request. */
 export interface PresentedPassword {
   readonly password: string
   /** The error for a wrong password: it names the field in which the password was sent. */
   readonly wrong: ErrorName
-  /** Where it comes from. */
+  /** The client's address. */
   readonly ip: string | null
   readonly signal: AbortSignal | undefined
 }
 
 export class Reauthentication {
-  readonly #parts: ReauthenticationDeps
+  readonly #deps: ReauthenticationDeps
 
-  constructor(parts: ReauthenticationDeps) {
-    this.#parts = parts
+  constructor(deps: ReauthenticationDeps) {
+    this.#deps = deps
   }
 
   /**
-   * Does what the right password alone allows. Where the store meets another hash, a sign-in has perhaps hashed the same
-   * password anew: then it is compared and tried again.
-   * @param act gets the hash that the password was compared with, for the store to compare it once more.
-   * @throws {ServiceError} `wrong`; `signInRequired` when the user was disabled or removed meanwhile, or has another
-   * password; `tooManyRequests`, `overloaded`, `clientGone`, `draining`, `storeUnavailable`; what `act` throws
+   * Runs an operation after the password was verified. If the hash changes meanwhile, the password is verified again: a
+   * simultaneous sign-in may have replaced the hash by a stronger one of the same password.
+   * @param act receives the verified hash, which the store compares again in its transaction.
+   * @throws {ServiceError} `wrong`; `signInRequired` when the user was disabled or deleted, or changed the password
+   * meanwhile; `tooManyRequests`, `overloaded`, `clientGone`, `draining`, `storeUnavailable`; errors of `act`
    */
   async confirmed<Outcome>(
     user: User,
     presented: PresentedPassword,
     act: (verifiedHash: string) => Promise<Outcome | UserRefusal>,
   ): Promise<Exclude<Outcome, UserRefusal>> {
-    for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+    const done = await retryOnChange(async attempt => {
       const verifiedHash = await this.#verify(user, presented)
-      // Another password ends every session, this one too.
+      // A changed password has ended every session, this one too.
       if (verifiedHash === undefined)
         throw new ServiceError(attempt === 1 ? presented.wrong : 'signInRequired')
       const outcome = await act(verifiedHash)
-      if (outcome === 'userNotFound' || outcome === 'accountDisabled') break
-      if (outcome !== 'passwordChanged') return outcome as Exclude<Outcome, UserRefusal>
-    }
-    throw new ServiceError('signInRequired')
+      if (outcome === 'passwordChanged') return undefined
+      if (outcome === 'userNotFound' || outcome === 'accountDisabled')
+        throw new ServiceError('signInRequired')
+      return { outcome: outcome as Exclude<Outcome, UserRefusal> }
+    })
+    if (done === undefined) throw new ServiceError('signInRequired')
+    return done.outcome
   }
 
-  /** @returns the hash of the user's password, `undefined` when the password is wrong. */
+  /** @returns the hash of the user's password; `undefined` when the password is wrong. */
   async #verify(user: User, { password, ip, signal }: PresentedPassword): Promise<string | undefined> {
-    const { hashing, loginThrottle } = this.#parts
+    const { hasher, loginThrottle } = this.#deps
     const passwordHash = await this.#passwordHash(user)
     return loginThrottle.check(userSubject(user, ip), async () =>
-      (await hashing.verify(password, passwordHash, signal)) ? passwordHash : undefined,
+      (await hasher.verify(password, passwordHash, signal)) ? passwordHash : undefined,
     )
   }
 
-  /** The user may have another e-mail by now, which ends no session. @throws {ServiceError} `signInRequired` */
+  /** Finds the user also after a change of the e-mail, which ends no session. @throws {ServiceError} `signInRequired` */
   async #passwordHash({ id, email }: User): Promise<string> {
-    const { users } = this.#parts
+    const { users } = this.#deps
     let current = email
-    for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+    const passwordHash = await retryOnChange(async () => {
       const found = await users.findByEmail(current)
       if (found?.user.id === id) return found.passwordHash
       const user = await users.find(id)
-      if (user === undefined) break
+      if (user === undefined) throw new ServiceError('signInRequired')
       current = user.email
-    }
-    throw new ServiceError('signInRequired')
+      return undefined
+    })
+    if (passwordHash === undefined) throw new ServiceError('signInRequired')
+    return passwordHash
   }
 }

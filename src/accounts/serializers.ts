@@ -1,12 +1,11 @@
-/** What is said of sessions, and of users who are moved: the same to clients and on the command line. */
-
+/** Sessions and imported or exported users as JSON, for HTTP and the command line. */
 import type { Principal } from '../auth/principal.ts'
 import type { Session } from '../auth/sessions.ts'
 import { errorBody } from '../errors.ts'
 import { serializeAdminUser } from '../users/serializers.ts'
 import type { ImportResult, PortableUser } from './bulk-users.ts'
 
-/** @param current what the one who asks is identified by; `null` where it is no session of theirs. */
+/** @param current the principal of the request, if it is the sessions' user; else `null`. */
 export const serializeSession = (session: Session, current: Principal | null) => {
   const isCurrent = session.id === current?.sessionId
   const lastRequestAt = isCurrent ? current.lastRequestAt : session.lastRequestAt
@@ -22,9 +21,9 @@ export const serializeSession = (session: Session, current: Principal | null) =>
   }
 }
 
-/** With the hash it can be imported elsewhere, and its password goes on working. */
-export const serializeExportedUser = (user: PortableUser, passwordHash: boolean) =>
-  passwordHash ? { ...serializeAdminUser(user), passwordHash: user.passwordHash } : serializeAdminUser(user)
+/** With the hash, the password still works after an import. */
+export const serializeExportedUser = (user: PortableUser, { withHash }: { readonly withHash: boolean }) =>
+  withHash ? { ...serializeAdminUser(user), passwordHash: user.passwordHash } : serializeAdminUser(user)
 
 export const serializeImportResult = (result: ImportResult) => {
   if (result.status !== 'stopped') return result

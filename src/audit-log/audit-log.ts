@@ -3,6 +3,7 @@
  * grows, for those who follow it.
  */
 import { ServiceError } from '../errors.ts'
+import { ID } from '../ids.ts'
 import type { MaybePromise } from '../users/user-store.ts'
 import type { AuditEvent, EventType } from './event.ts'
 
@@ -80,8 +81,6 @@ export interface EventPageRequest {
   readonly sort: EventSort
 }
 
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-
 /** A cursor of the log as it grows: what positions are, a position, and an id or nothing. */
 const PLACE = /^at ([a-z]+) (-?\d{1,15}) (.*)$/
 
@@ -107,7 +106,7 @@ export class Events {
 
   async #newestFirst({ filter, limit, cursor }: EventPageRequest): Promise<EventPage> {
     const beforeId = cursor === undefined ? null : decode(cursor)
-    if (beforeId !== null && !UUID.test(beforeId)) throw new ServiceError('badCursor')
+    if (beforeId !== null && !ID.test(beforeId)) throw new ServiceError('badCursor')
     // One more than asked for tells whether a next page exists.
     const found = await this.#store.list({ filter, beforeId, limit: limit + 1 })
     const events = found.slice(0, limit)
@@ -128,7 +127,7 @@ export class Events {
 
   #decode(cursor: string): LogPlace {
     const [, positions, position, id = ''] = PLACE.exec(decode(cursor)) ?? []
-    if (positions !== this.#store.positions || (id !== '' && !UUID.test(id)))
+    if (positions !== this.#store.positions || (id !== '' && !ID.test(id)))
       throw new ServiceError('badCursor')
     return { position: Number(position), id }
   }

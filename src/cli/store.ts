@@ -69,7 +69,7 @@ export const withStore = async (
     await use({
       users: new Users({ store: users, clock }),
       sessions: new Sessions({ store: sessions, limits, clock }),
-      newAccounts: new NewAccounts({ users, accountStore, hashing: hasher, clock }),
+      newAccounts: new NewAccounts({ users, accountStore, hasher, clock }),
       events: new Events(events),
       imports: new Imports({ store: bulkUsers, clock }),
       exports: new Exports({ store: bulkUsers, userCache: new UserCache() }),

@@ -244,7 +244,7 @@ const exportToFile = async (exports: Exports, file: string, passwordHashes: bool
   async function* texts() {
     for await (const page of exports.pages()) {
       users += page.length
-      yield toLines(page.map(user => serializeExportedUser(user, passwordHashes)))
+      yield toLines(page.map(user => serializeExportedUser(user, { withHash: passwordHashes })))
     }
   }
   await writeAtomically(file, texts(), stopSignal())
@@ -255,7 +255,7 @@ const exportUsers = ({ passwordHashes = false, file, ...options }: ExportOptions
   withStore(options, async ({ exports }) => {
     if (file !== undefined) return exportToFile(exports, file, passwordHashes)
     for await (const page of exports.pages())
-      await write(toLines(page.map(user => serializeExportedUser(user, passwordHashes))))
+      await write(toLines(page.map(user => serializeExportedUser(user, { withHash: passwordHashes }))))
   })
 
 const addExport = (users: Command): void => {

@@ -60,9 +60,9 @@ export interface DeliveryLimits {
 
 /** Where it is said what becomes of mails; never who gets them or what is in them. */
 export interface DeliveryLog {
-  onNotice(message: string): void
-  onWarning(message: string): void
-  onFailure(error: unknown, message: string): void
+  info(message: string): void
+  warn(message: string): void
+  error(context: { readonly err: Error }, message: string): void
 }
 
 interface Delivery {
@@ -98,7 +98,7 @@ export class DeliveryQueue {
     const { capacity, patience, firstDelay } = this.#limits
     if (this.#closed || this.#due.size + this.#later.size + this.#running.size >= capacity) {
       const reason = this.#closed ? 'the service stops' : `${capacity} mails wait already`
-      return this.#log.onFailure(new MailFailure(reason), `a mail was dropped (${kind})`)
+      return this.#log.error({ err: new MailFailure(reason) }, `a mail was dropped (${kind})`)
     }
     this.#due.add({ kind, attempt, givenUpAt: performance.now() + patience, delay: firstDelay })
     setImmediate(() => this.#next())
@@ -119,7 +119,8 @@ export class DeliveryQueue {
     const unsent = this.#unsent + this.#due.size + this.#running.size
     this.#due.clear()
     abort()
-    if (unsent > 0) this.#log.onFailure(new MailFailure('the service stops'), `mails not sent: ${unsent}`)
+    if (unsent > 0)
+      this.#log.error({ err: new MailFailure('the service stops') }, `mails not sent: ${unsent}`)
   }
 
   #next(): void {
@@ -135,7 +136,7 @@ export class DeliveryQueue {
   async #try(delivery: Delivery): Promise<void> {
     try {
       await delivery.attempt()
-      if (this.#failing) this.#log.onNotice('mails can be sent again')
+      if (this.#failing) this.#log.info('mails can be sent again')
       this.#failing = false
     } catch (error) {
       if (!this.#ended) this.#failed(delivery, error)
@@ -149,13 +150,13 @@ export class DeliveryQueue {
     const { kind } = delivery
     const reason = describe(error)
     if (isPermanent(error))
-      return this.#log.onFailure(new MailFailure(reason), `a mail was refused (${kind})`)
+      return this.#log.error({ err: new MailFailure(reason) }, `a mail was refused (${kind})`)
     // Once, however many mails wait for the same server.
-    if (!this.#failing) this.#log.onWarning(`mails cannot be sent, they are tried again: ${reason}`)
+    if (!this.#failing) this.#log.warn(`mails cannot be sent, they are tried again: ${reason}`)
     this.#failing = true
     if (this.#closed) this.#unsent += 1
     else if (!this.#postpone(delivery))
-      this.#log.onFailure(new MailFailure(reason), `a mail was given up (${kind})`)
+      this.#log.error({ err: new MailFailure(reason) }, `a mail was given up (${kind})`)
   }
 
   /** @returns whether there is time left for another attempt. */

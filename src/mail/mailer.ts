@@ -22,7 +22,8 @@ export interface MailSettings {
   readonly outbox: string
 }
 
-export interface MailerDeps extends DeliveryLog, Omit<MailSite, 'host'> {
+export interface MailerDeps extends Omit<MailSite, 'host'> {
+  readonly log: DeliveryLog
   readonly mail: MailSettings
   /** In place of the usual ones. */
   readonly limits?: Partial<DeliveryLimits>
@@ -43,10 +44,10 @@ export class Mailer<Kinds extends MailKinds> implements MailSender<Kinds> {
     const { url, from, outbox } = deps.mail
     this.#kinds = kinds
     this.#site = { host: new URL(publicUrl).host, publicUrl, webUrl }
-    this.#queue = new DeliveryQueue({ ...LIMITS, ...deps.limits }, deps)
+    this.#queue = new DeliveryQueue({ ...LIMITS, ...deps.limits }, deps.log)
     this.#transport =
       url === null
-        ? new FileTransport(outbox, from, file => deps.onNotice(`a mail was written to ${file}`))
+        ? new FileTransport(outbox, from, file => deps.log.info(`a mail was written to ${file}`))
         : new SmtpTransport(url, from)
   }
 

@@ -2,14 +2,14 @@
  * The limit on mails to one recipient. It counts addresses, not accounts: accounts are cheap to open, and any address can
  * be entered.
  */
-import { emailKey, type MailLimits, type OpenRateLimit, type RateLimit } from '../rate-limits/limits.ts'
+import { emailKey, type OpenRateLimit, type RateLimit, type WindowLimit } from '../rate-limits/limits.ts'
 import type { MailKinds, MailSender, MailValues } from './kinds.ts'
 
 export interface RateLimitedMailerDeps<Kinds extends MailKinds> {
   readonly kinds: Kinds
   readonly mails: MailSender<Kinds>
   readonly openRateLimit: OpenRateLimit
-  readonly limit: MailLimits
+  readonly limit: WindowLimit
   /** Called for each mail that is not sent. */
   readonly onDropped: () => void
 }
@@ -21,8 +21,7 @@ export class RateLimitedMailer<Kinds extends MailKinds> implements MailSender<Ki
 
   constructor(deps: RateLimitedMailerDeps<Kinds>) {
     this.#deps = deps
-    const { count, within } = deps.limit
-    this.#limit = deps.openRateLimit({ name: 'mails', points: count, seconds: within, final: true })
+    this.#limit = deps.openRateLimit({ ...deps.limit, name: 'mails', final: true })
   }
 
   send<Name extends keyof Kinds & string>(name: Name, to: string, ...values: MailValues<Kinds[Name]>): void {

@@ -1,52 +1,52 @@
+/** Every rate limit, declared once; and the counters that a store provides for them. */
 import { createHash } from 'node:crypto'
 
-/** Which limits there are on how often something is asked for, and what an engine offers to count by. */
+export interface WindowLimit {
+  /** How much is allowed within a window: requests, or mails. */
+  readonly points: number
+  /** The length of a window, whole seconds from the first request or mail on. */
+  readonly seconds: number
+}
 
-/** What a route can be limited as, for each address that asks. */
-export type RateLimitName = 'sign-up' | 'sign-in' | 'password' | 'mail'
-
-/** How many passwords may be tried on one account. Whole seconds. */
+/** Times in whole seconds. */
 export interface LoginThrottleLimits {
-  /** Wrong ones that make nobody wait. */
+  /** Wrong attempts without a wait. */
   readonly free: number
-  /** How long they are remembered. */
+  /** How long wrong attempts count. */
   readonly memory: number
-  /** What the next one costs in waiting; each one after it twice as much as the one before, up to the longest. */
+  /** The wait before the next attempt; it doubles with each further one, up to `longestWait`. */
   readonly firstWait: number
   readonly longestWait: number
 }
 
-/** How many mails one address is sent, whoever asks for them and for whatever account. */
-export interface MailLimits {
-  readonly count: number
-  /** Seconds, whole. */
-  readonly within: number
-}
+const PER_ADDRESS = {
+  // An office or a school behind one address signs up by dozens at most.
+  'sign-up': { points: 60, seconds: 60 },
+  // One hash of 10 ms each: an address alone takes 2 % of a core.
+  'sign-in': { points: 120, seconds: 60 },
+  // Up to two hashes each, also with the right password: a few accounts could keep all others from signing in.
+  password: { points: 20, seconds: 60 },
+  // Each sends a mail.
+  mail: { points: 20, seconds: 60 },
+} satisfies Record<string, WindowLimit>
+
+/** A limit that a route can name. */
+export type RateLimitName = keyof typeof PER_ADDRESS
 
 export interface RateLimits {
-  /** Seconds, whole, from the first request of an address on. */
-  readonly window: number
-  /** Requests of one address in a window. */
-  readonly perAddress: Readonly<Record<RateLimitName, number>>
+  /** Requests of one client address. A route names its limit with `config.rateLimit`; routes of one name count together. */
+  readonly perAddress: Readonly<Record<RateLimitName, WindowLimit>>
+  /** Mails to one recipient, whoever requests them and for whatever account. Each kind of mail states whether it is limited. */
+  readonly perRecipient: WindowLimit
+  /** Password attempts on one account. */
   readonly loginThrottle: LoginThrottleLimits
-  readonly mails: MailLimits
 }
 
 export const RATE_LIMITS: RateLimits = {
-  window: 60,
-  perAddress: {
-    // An office or a school behind one address signs up by dozens at most.
-    'sign-up': 60,
-    // One hash of 10 ms each: an address alone takes 2 % of a core.
-    'sign-in': 120,
-    // Up to two hashes each, also where the password is right: a few accounts could keep all others from signing in.
-    password: 20,
-    // Each is a mail in somebody's inbox.
-    mail: 20,
-  },
-  // Whoever mistypes does not notice; a guesser has some 15 attempts in the first quarter of an hour, then four an hour.
+  perAddress: PER_ADDRESS,
+  perRecipient: { points: 10, seconds: 3_600 },
+  // A user who mistypes does not notice; an attacker has some 15 attempts in the first 15 minutes, then four an hour.
   loginThrottle: { free: 5, memory: 900, firstWait: 1, longestWait: 900 },
-  mails: { count: 10, within: 3_600 },
 }
 
 /** 128 bits: neither memory nor the table of counts holds e-mails. */

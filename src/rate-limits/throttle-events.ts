@@ -1,5 +1,4 @@
-/** The audit log's word that somebody tries passwords on an account and has to wait. */
-
+/** Events about throttled password attempts on an account. */
 import type { EventStore } from '../audit-log/audit-log.ts'
 import { newEvent } from '../audit-log/event.ts'
 import type { DeferredWork } from '../concurrency/deferred-work.ts'
@@ -8,42 +7,43 @@ import type { UserStore } from '../users/user-store.ts'
 import type { OpenRateLimit, RateLimit } from './limits.ts'
 import type { LoginSubject } from './login-throttle.ts'
 
-/** Seconds in which an account has one event at most, however many waits begin. */
+/** Seconds in which an account gets at most one event. */
 const INTERVAL = 60
 
 export interface ThrottleEventsDeps {
   readonly users: UserStore
   readonly events: EventStore
   readonly openRateLimit: OpenRateLimit
-  /** Of its own: a flood must not keep other work from being done. */
+  /** Used for nothing else: a flood of events must not displace other work. */
   readonly later: DeferredWork
   readonly clock: () => number
 }
 
 export class ThrottleEvents {
-  readonly #parts: ThrottleEventsDeps
+  readonly #deps: ThrottleEventsDeps
+  /** First, in memory: a flood of attempts costs no access to the store. */
   readonly #samples: Sampler
-  /** Shared by all instances: one of them records a wait. */
+  /** Then, shared by all instances: one of them records a wait. */
   readonly #waits: RateLimit
 
-  constructor(parts: ThrottleEventsDeps) {
-    this.#parts = parts
-    this.#samples = new Sampler(parts.clock)
-    this.#waits = parts.openRateLimit({ name: 'throttle-events', points: 1, seconds: INTERVAL })
+  constructor(deps: ThrottleEventsDeps) {
+    this.#deps = deps
+    this.#samples = new Sampler(deps.clock)
+    this.#waits = deps.openRateLimit({ name: 'throttle-events', points: 1, seconds: INTERVAL })
   }
 
   /**
-   * Records `session.sign-in-throttled` if there is such an account, once for each wait and once a minute at most. All of it
-   * happens later, so that neither the answer nor its time tells whether there is one.
-   * @param seconds until the next attempt is let through.
+   * Records `session.sign-in-throttled` if there is such an account, once for each wait and at most once a minute. All work
+   * is deferred, so that neither the response nor its time reveals whether there is one.
+   * @param seconds until the next attempt is allowed.
    */
   note(subject: LoginSubject, seconds: number): void {
     if (this.#samples.take('throttled', subject.key) === null) return
-    this.#parts.later.run(() => this.#record(subject, seconds))
+    this.#deps.later.run(() => this.#record(subject, seconds))
   }
 
   async #record({ key, email, actor }: LoginSubject, seconds: number): Promise<void> {
-    const { users, events, clock } = this.#parts
+    const { users, events, clock } = this.#deps
     const found = await users.findByEmail(email)
     if (found === undefined) return
     if (!(await this.#waits.consume(key, Math.max(INTERVAL, seconds))).allowed) return

@@ -1,5 +1,6 @@
 /** Formats of e-mail addresses, names, timestamps and ids. */
 import { fullFormats } from 'ajv-formats/dist/formats.js'
+import { ID } from '../ids.ts'
 import { parseIds } from '../users/listing.ts'
 
 /** RFC 5322 §3.4.1 in ASCII, without comments, quotes and address literals; the domain has at least two labels. */
@@ -61,7 +62,7 @@ export const nameViolations = (name: string): string[] => [
 const { validate: isDateTime } = fullFormats['date-time'] as { validate: (text: string) => boolean }
 
 /** Ajv's own format also accepts `urn:uuid:`. */
-export const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+export const UUID = new RegExp(ID, 'i')
 
 /** The message for an invalid timestamp. */
 export const INVALID_TIMESTAMP = 'must be a timestamp with a time zone, such as 2026-01-31T09:30:00Z'

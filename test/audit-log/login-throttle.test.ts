@@ -5,6 +5,7 @@ import { type LoginThrottleLimits, RATE_LIMITS } from '../../src/rate-limits/lim
 import { type AuditLine, allEvents } from '../support/admin-routes.ts'
 import { asAdmin, bearer, freshEmail, logCapture, manualClock, signIn, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
+import { perAddress } from '../support/limits.ts'
 import { until } from '../support/until.ts'
 
 const WRONG = 'not the pass phrase'
@@ -17,7 +18,7 @@ const ON = {
   env: { RATE_LIMIT: 'on', MAIL_URL: 'off' },
   rateLimits: {
     ...RATE_LIMITS,
-    perAddress: { 'sign-up': 1_000, 'sign-in': 1_000, password: 1_000, mail: 1_000 },
+    perAddress: perAddress({ 'sign-up': 1_000, 'sign-in': 1_000, password: 1_000, mail: 1_000 }),
     loginThrottle: LONG,
   },
 }

@@ -27,7 +27,8 @@ import { type LiveRoute, liveRoutes } from '../support/routes.ts'
 const CHROMIUM = '/usr/bin/chromium'
 
 /** Rate limits that are on, so that their headers are sent, but too high for these tests to reach. */
-const perAddress = { 'sign-up': 100_000, 'sign-in': 100_000, password: 100_000, mail: 100_000 }
+const high = { points: 100_000, seconds: 60 }
+const perAddress = { 'sign-up': high, 'sign-in': high, password: high, mail: high }
 const app = await build(t, {
   hashing: quickHashing,
   env: { RATE_LIMIT: 'on' },
@@ -239,7 +240,7 @@ t.test('every status and header that a route sends is documented (DESIGN §1)', 
 t.test('responses with Retry-After have the documented headers', async t => {
   const limited = await build(t, {
     env: { RATE_LIMIT: 'on' },
-    rateLimits: { ...RATE_LIMITS, perAddress: { ...perAddress, mail: 0 } },
+    rateLimits: { ...RATE_LIMITS, perAddress: { ...perAddress, mail: { points: 0, seconds: 60 } } },
   })
   const tooMany = await forgot(limited, freshEmail())
   await limited.drain()

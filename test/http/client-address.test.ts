@@ -56,7 +56,10 @@ await onEveryEngine(t, async (t, { build }) => {
   t.test('a port gives no fresh rate limit; without an address the connection counts', async t => {
     const app = await build(t, {
       env: { TRUST_PROXY: '10.0.0.0/8', RATE_LIMIT: 'on' },
-      rateLimits: { ...RATE_LIMITS, perAddress: { ...RATE_LIMITS.perAddress, 'sign-up': 2 } },
+      rateLimits: {
+        ...RATE_LIMITS,
+        perAddress: { ...RATE_LIMITS.perAddress, 'sign-up': { points: 2, seconds: 60 } },
+      },
     })
     const statuses = async (attempts: readonly (readonly [forwarded: string, proxy: string])[]) => {
       const all: number[] = []

@@ -97,7 +97,7 @@ t.test('a kind of mail needs its declaration alone, which types what is sent (NE
     mail: { url: null, from: 'no-reply@localhost', outbox },
     publicUrl: 'https://notes.example.com/api',
     webUrl: 'https://notes.example.com',
-    ...mailLog(),
+    log: mailLog(),
   })
   mailer.send('noteShared', 'ann@example.com', { title: 'a < b' })
   mailer.send('notesDeleted', 'ann@example.com')

@@ -5,13 +5,14 @@ import { call, changeEmail, forgot, remove } from '../support/account-routes.ts'
 import { bearer, freshEmail, logCapture, PASSWORD, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
+import { perAddress } from '../support/limits.ts'
 import { mailbox } from '../support/mailbox.ts'
 
 const rateLimits = {
   ...RATE_LIMITS,
-  perAddress: { 'sign-up': 1_000, 'sign-in': 1_000, password: 1_000, mail: 1_000 },
+  perAddress: perAddress({ 'sign-up': 1_000, 'sign-in': 1_000, password: 1_000, mail: 1_000 }),
 }
-const { count } = RATE_LIMITS.mails
+const { points: count } = RATE_LIMITS.perRecipient
 
 await onEveryEngine(t, async (t, { build }) => {
   const start = async (t: Parameters<typeof build>[0]) => {

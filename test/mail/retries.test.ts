@@ -238,7 +238,7 @@ t.test('waiting mails do not keep a process alive (DESIGN §9: mail)', async t =
     setTimeout(() => process.exit(1), 4_000).unref()
     const mailer = (url, limits) => new Mailer(ACCOUNT_MAILS, {
       mail: { url, from: 'a@example.com', outbox: '' }, publicUrl: 'http://x', webUrl: 'http://x', limits,
-      onNotice() {}, onWarning() {}, onFailure(_error, message) { console.log(message) },
+      log: { info() {}, warn() {}, error(_context, message) { console.log(message) } },
     })
     mailer('smtp://127.0.0.1:1').send('accountDeleted', 'a@example.com')
     const silent = mailer('${url}', { closing: 100 })

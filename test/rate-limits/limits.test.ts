@@ -6,6 +6,7 @@ import { RATE_LIMITS, type RateLimits } from '../../src/rate-limits/limits.ts'
 import { asAdmin, bearer, build, freshEmail, logCapture, PASSWORD, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { globalErrorOf } from '../support/error-response.ts'
+import { perAddress } from '../support/limits.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { createProxy } from '../support/tcp-proxy.ts'
 
@@ -17,8 +18,7 @@ const SHORT = 3
 
 const limits = (window: number, points: number): RateLimits => ({
   ...RATE_LIMITS,
-  window,
-  perAddress: { 'sign-up': points, 'sign-in': points, password: 1_000, mail: points },
+  perAddress: perAddress({ 'sign-up': points, 'sign-in': points, password: 1_000, mail: points }, window),
 })
 
 /** A route with the limit of mails that does not use the store. */

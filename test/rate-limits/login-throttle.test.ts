@@ -8,6 +8,7 @@ import { type LoginThrottleLimits, RATE_LIMITS } from '../../src/rate-limits/lim
 import { bearer, freshEmail, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { globalErrorOf } from '../support/error-response.ts'
+import { perAddress } from '../support/limits.ts'
 import { query } from '../support/postgres.ts'
 
 const WRONG = 'not the pass phrase'
@@ -20,7 +21,7 @@ const guessing = (loginThrottle: LoginThrottleLimits) => ({
   env: { RATE_LIMIT: 'on' },
   rateLimits: {
     ...RATE_LIMITS,
-    perAddress: { 'sign-up': 1_000, 'sign-in': 1_000, password: 1_000, mail: 1_000 },
+    perAddress: perAddress({ 'sign-up': 1_000, 'sign-in': 1_000, password: 1_000, mail: 1_000 }),
     loginThrottle,
   },
 })

@@ -72,9 +72,9 @@ export const mailLog = () => {
   }
   return {
     lines,
-    onNotice: (message: string) => add(`info ${message}`),
-    onWarning: (message: string) => add(`warn ${message}`),
-    onFailure: (error: unknown, message: string) => add(`error ${message}: ${error}`),
+    info: (message: string) => add(`info ${message}`),
+    warn: (message: string) => add(`warn ${message}`),
+    error: ({ err }: { err: Error }, message: string) => add(`error ${message}: ${err}`),
     async until(pattern: RegExp): Promise<string> {
       // The timers of waiting mails are unreferenced, so this one keeps the process alive.
       const held = setInterval(() => undefined, 60_000)
@@ -98,7 +98,7 @@ export const createMailer = (t: Context, url: string | null, parts: Partial<Mail
     mail: { url, from: 'Gatehouse <no-reply@gatehouse.example>', outbox: join(temporaryFolder(t), 'outbox') },
     publicUrl: 'https://accounts.example.com/api',
     webUrl: 'https://app.example.com/welcome?from=mail',
-    ...log,
+    log,
     ...parts,
   })
   t.teardown(() => mailer.close())

@@ -34,7 +34,7 @@ const exportUsers: FastifyPluginAsyncTypebox = async app => {
     },
     async (request, reply) => {
       const { passwordHashes } = request.validatedData.query
-      const present = (user: PortableUser) => serializeExportedUser(user, passwordHashes)
+      const present = (user: PortableUser) => serializeExportedUser(user, { withHash: passwordHashes })
       const pages = exports.pages()
       // Read before the response starts, so that an unavailable store is a 503.
       const first = await pages.next()
