@@ -1,22 +1,22 @@
-# The service in one image, for either engine: settings come from the environment (README.md, Configuration).
+# The service in one image, for SQLite and PostgreSQL. Settings come from the environment: docs/configuration.md.
 #
 #   docker build -t gatehouse .
-#   docker run -p 3000:3000 -v gatehouse-data:/app/data -e ADMIN_KEY=… gatehouse
+#   docker run -p 3000:3000 -v gatehouse-data:/app/data -e ADMIN_KEY="$ADMIN_KEY" gatehouse
 #
-# Where builds have to repeat exactly, name the base image by its digest.
+# For builds that repeat exactly, name the base image by its digest.
 FROM node:24-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json ./
-# Not --omit=optional: the binaries of @node-rs/argon2 (no sign-in without) and of @napi-rs/nice (hashing threads would not
-# give way to requests) are optional packages, one of each for this platform. What this platform has no use for goes in the
-# same layer: the Node of package.json, for machines that have none; SQLite's sources and its binaries for other platforms.
+# Not --omit=optional: the binaries of @node-rs/argon2 (needed for every sign-in) and of @napi-rs/nice (lowers the priority of
+# hashing threads) are optional packages, one of each for this platform. The same layer removes what this image does not use:
+# the Node of package.json, SQLite's sources, and its binaries for other platforms.
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
  && rm -rf node_modules/node-linux-* node_modules/.bin/node \
       node_modules/better-sqlite3/deps node_modules/better-sqlite3/src \
  && find node_modules/better-sqlite3/prebuilds -type f ! -name "linux-$(node -p process.arch).node" -delete
 
 FROM node:24-slim
-# No DATABASE_URL here: with DATABASE_URL_FILE it would be given twice. The default is data/gatehouse.db below /app.
+# No DATABASE_URL here: it would conflict with DATABASE_URL_FILE. The default is data/gatehouse.db below /app.
 ENV NODE_ENV=production HOST=0.0.0.0
 WORKDIR /app
 COPY --from=packages /app/node_modules ./node_modules
@@ -27,9 +27,9 @@ COPY routes ./routes
 RUN mkdir -p data node_modules/.cache/node && chown node:node data node_modules/.cache node_modules/.cache/node
 USER node
 
-# The service starts once while the image is built, and one account is made: a package that is missing shows here, and what
-# Node compiled for it stays in the image (src/preload.js). So the file system can be read-only. Node keeps such code by its
-# version, the processor's features and the user's id: where one of them differs, it compiles anew, and nothing else happens.
+# The build starts the service once and creates one account. A missing package fails the build, and the code that Node compiled
+# stays in the image (src/preload.js), so that the file system can be read-only. Node keeps compiled code by its version, the
+# processor's features and the user's id. Where one of them differs, it compiles again.
 RUN set -e; \
     export DATABASE_URL=sqlite:/tmp/start/gatehouse.db LOG_LEVEL=warn DRAIN_DELAY=0s; \
     node --import ./src/preload.js src/server.ts & server=$!; \
@@ -47,5 +47,5 @@ RUN set -e; \
 VOLUME /app/data
 EXPOSE 3000
 HEALTHCHECK --interval=30s --timeout=3s --start-period=60s --start-interval=1s CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT || 3000}/health`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
-# What `npm start` runs. Without a shell: Node is process 1, and SIGTERM reaches it.
+# The same as `npm start`, without a shell: Node is process 1 and receives SIGTERM.
 CMD ["node", "--import", "./src/preload.js", "src/server.ts"]

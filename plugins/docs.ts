@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import { type Kept, kept, sendKept } from '../src/http/static-responses.ts'
+import { type StaticResponse, sendStatic, staticResponse } from '../src/http/static-responses.ts'
 
 const HTML = 'text/html; charset=utf-8'
 const SCRIPT = 'text/javascript; charset=utf-8'
@@ -56,29 +56,29 @@ const HEADERS = {
 
 const docs = async (app: FastifyInstance): Promise<void> => {
   if (!app.config.docs) return
-  const serve = (url: string, answer: Kept): void => {
+  const serve = (url: string, response: StaticResponse): void => {
     app.get(url, { schema: { hide: true } }, (request, reply) =>
-      sendKept(answer, request, reply.headers(HEADERS)),
+      sendStatic(response, request, reply.headers(HEADERS)),
     )
   }
 
   serve(
     '/docs',
-    kept(HTML, () => PAGE),
+    staticResponse(HTML, () => PAGE),
   )
   serve(
     '/docs/static/swagger-initializer.js',
-    kept(SCRIPT, () => INITIALIZER),
+    staticResponse(SCRIPT, () => INITIALIZER),
   )
   for (const [name, type] of Object.entries(FILES))
     serve(
       `/docs/static/${name}`,
-      kept(type, () => read(name)),
+      staticResponse(type, () => read(name)),
     )
   app.get('/docs/', { schema: { hide: true } }, (_request, reply) => reply.redirect('../docs', 303))
   serve(
     '/openapi.json',
-    kept('application/json; charset=utf-8', () => JSON.stringify(app.swagger())),
+    staticResponse('application/json; charset=utf-8', () => JSON.stringify(app.swagger())),
   )
 }
 

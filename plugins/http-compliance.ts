@@ -5,9 +5,9 @@ import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { ServiceError } from '../src/errors.ts'
 import { closeAfter, noteResponse, trackConnection } from '../src/http/connection.ts'
-import { DecisiveFields, fieldFault, framingFault } from '../src/http/header-fields.ts'
+import { CheckedFields, fieldError, framingError } from '../src/http/header-fields.ts'
 import { IDLE_TIMEOUT } from '../src/http/server-options.ts'
-import { endings, refuseConnect } from '../src/http/socket-errors.ts'
+import { expiredConnections, refuseConnect } from '../src/http/socket-errors.ts'
 
 /** Past this many fields Node would drop the rest without a word; so it drops none, and the request is refused. */
 const MAX_HEADER_FIELDS = 1_000
@@ -37,7 +37,7 @@ const forgetTypeOfNothing = ({ headers }: IncomingMessage): void => {
 /** Cuts a connection on which nothing has gone either way for its idle time, unless something has when its turn comes. */
 const cutIdle = (socket: Duplex & { bytesRead?: number; bytesWritten?: number }): void => {
   const { bytesRead, bytesWritten } = socket
-  endings.run(() => {
+  expiredConnections.run(() => {
     if (socket.bytesRead === bytesRead && socket.bytesWritten === bytesWritten) socket.destroy()
   })
 }
@@ -71,15 +71,15 @@ const httpRules = async (app: FastifyInstance): Promise<void> => {
     reply.header('x-content-type-options', 'nosniff')
     if (raw.rawHeaders.length > MAX_HEADER_FIELDS * 2) return done(new ServiceError('headersTooLarge'))
     if (raw.headers['content-type'] !== undefined) forgetTypeOfNothing(raw)
-    const fields = new DecisiveFields(raw.rawHeaders)
+    const fields = new CheckedFields(raw.rawHeaders)
     // Node drops bytes behind it (RFC 9110 §7.8), so nothing that follows can be understood.
     if (fields.upgrade) closeAfter(reply.raw)
-    const framing = framingFault(raw, fields)
+    const framing = framingError(raw, fields)
     if (framing !== null) {
       closeAfter(reply.raw)
       return done(new ServiceError(framing, { quiet: true }))
     }
-    const fault = fieldFault(raw, fields)
+    const fault = fieldError(raw, fields)
     if (fault !== null) return done(new ServiceError(fault))
     done()
   })

@@ -1,32 +1,73 @@
-/** Newline-delimited JSON for routes that declare it: bodies and responses of any length, a batch at a time. */
+/** Newline-delimited JSON over HTTP, for routes that declare it: bodies and responses of any length, in batches. */
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import fp from 'fastify-plugin'
 import { ServiceError } from '../src/errors.ts'
 import { checkBodyEncoding } from '../src/http/body-encoding.ts'
-import { allowTime } from '../src/http/connection.ts'
+import { disableRequestTimeout } from '../src/http/connection.ts'
 import { logError } from '../src/http/error-log.ts'
-import { NDJSON, NdjsonBody } from '../src/http/ndjson.ts'
 import { LINGER } from '../src/http/socket-errors.ts'
-import { toLines, type Validate } from '../src/validation/ndjson.ts'
+import { type Line, NDJSON, readLines, toLines, type Validate } from '../src/validation/ndjson.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Has the routes of this scope take NDJSON alone; their schema of the body is that of a line. */
+    /** Makes the routes of this scope accept NDJSON only. Their body schema is the schema of one line. */
     takeNdjson(): void
   }
   interface FastifyRequest {
-    /** Logs what ended an answer of 200 early, where the answer itself says so. */
+    /** Logs an error that a response with status 200 reports in its body. */
     logFailure(error: unknown): void
   }
   interface FastifyReply {
-    /** Sends batches as they come, as fast as they are read; one that fails cuts the connection. */
+    /** Streams batches as fast as the client reads. If one fails, the connection is destroyed. */
     sendNdjson(batches: AsyncIterable<readonly object[]>): FastifyReply
   }
 }
 
-/** Whose answer ends before the body can go on sending for a timestamp, unread: cut at once, the answer would be lost. */
+/** The chunks of a body, until `stop`, which also ends a body that has stalled. */
+async function* chunksOf(body: Readable, stop: AbortSignal): AsyncGenerator<Buffer> {
+  // Not destroyed if reading stops early: the connection still has to carry the response.
+  const chunks = body.iterator({ destroyOnReturn: false })
+  for (;;) {
+    const { promise, resolve, reject } = Promise.withResolvers<IteratorResult<Buffer>>()
+    const refuse = (): void => reject(new ServiceError('draining'))
+    if (stop.aborted) refuse()
+    stop.addEventListener('abort', refuse)
+    chunks.next().then(resolve, () => reject(new ServiceError('clientGone', { quiet: true })))
+    const next = await promise.finally(() => stop.removeEventListener('abort', refuse))
+    if (next.done) return
+    yield next.value
+  }
+}
+
+/** `request.body` of a route that accepts NDJSON. */
+class NdjsonBody {
+  readonly #body: Readable
+  readonly #stop: AbortSignal
+  #validate: Validate = () => true
+
+  /** @param stop aborted to stop reading. */
+  constructor(body: Readable, stop: AbortSignal) {
+    this.#body = body
+    this.#stop = stop
+  }
+
+  /** Sets the validator of the lines. */
+  expect(validate: Validate): void {
+    this.#validate = validate
+  }
+
+  /**
+   * The lines, as {@link readLines} yields them.
+   * @throws {ServiceError} `clientGone` if the body breaks off, `draining`
+   */
+  [Symbol.asyncIterator](): AsyncGenerator<readonly Line<unknown>[]> {
+    return readLines(chunksOf(this.#body, this.#stop), this.#validate)
+  }
+}
+
+/** Discards a body that outlasts its response, for {@link LINGER}: destroyed at once, the response could be lost. */
 const discardRest = (request: IncomingMessage): void => {
   if (request.complete) return
   const timer = setTimeout(() => request.destroy(), LINGER)
@@ -44,18 +85,18 @@ const ndjson = async (app: FastifyInstance): Promise<void> => {
     this.removeAllContentTypeParsers()
     this.addContentTypeParser(NDJSON, (request, payload, done) => {
       checkBodyEncoding(request.headers)
-      // The gate has let the caller in.
-      allowTime(request.raw)
+      // The client is authenticated: the scope's gate runs before the body is read.
+      disableRequestTimeout(request.raw)
       done(null, new NdjsonBody(payload as Readable, this.drainSignal))
     })
     this.addContentTypeParser('*', (_request, _payload, done) => done(new ServiceError('ndjsonRequired')))
-    this.addHook('preValidation', function bodyOfNothing(request, _reply, done) {
+    this.addHook('preValidation', function provideEmptyBody(request, _reply, done) {
       request.body ??= new NdjsonBody(Readable.from([]), this.drainSignal)
       done()
     })
   })
 
-  // The body is validated when it is read.
+  // Lines are validated as they are read.
   app.addHook('onRoute', route => {
     const compile = app.validatorCompiler
     if (!takesNdjson(route) || compile === undefined) return
@@ -75,7 +116,7 @@ const ndjson = async (app: FastifyInstance): Promise<void> => {
 
   app.decorateReply('sendNdjson', function sendNdjson(this: FastifyReply, batches) {
     this.type(NDJSON).header('cache-control', 'no-store')
-    // What HEAD would discard is not made.
+    // A HEAD request produces no batches.
     if (this.request.method === 'HEAD') return this.send(Readable.from([]))
     this.raw.once('finish', () => discardRest(this.request.raw))
     return this.send(Readable.from(texts(batches)))

@@ -5,8 +5,8 @@ import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify'
 import fp from 'fastify-plugin'
 import packageJson from '../package.json' with { type: 'json' }
 import { ADMIN_KEY_HEADER } from '../src/auth/admin-keys.ts'
-import { NDJSON } from '../src/http/ndjson.ts'
 import { requestHeaders, responseHeaders } from '../src/http/openapi-headers.ts'
+import { NDJSON } from '../src/validation/ndjson.ts'
 import { ACCESS_TOKEN_COOKIE } from './access-token.ts'
 import { NO_BODY } from './validation.ts'
 

@@ -3,6 +3,7 @@ import { Type } from '@sinclair/typebox'
 import {
   ACTOR_TYPES,
   type Actor,
+  DETAIL_PROPERTIES,
   EVENT_TYPES,
   type EventDetails,
   type EventType,
@@ -76,11 +77,9 @@ export const Session = Type.Object(
   { title: 'Session' },
 )
 
-/** What is done about it comes by mail. */
+/** The response to a request whose result is mailed. */
 export const Accepted = Type.Object({ status: Type.Literal('accepted') })
 export const ACCEPTED = { status: 'accepted' } as const
-/** Newline-delimited JSON, for bodies and responses of any length. */
-export const NDJSON = 'application/x-ndjson'
 
 /** The body of every error (§7.1). */
 export const ErrorBody = Type.Object(
@@ -130,11 +129,7 @@ export const AuditEvent = Type.Object(
     ip: NullableText,
     details: Type.Unsafe<EventDetails | null>({
       type: ['object', 'null'],
-      properties: {
-        fields: { type: 'array', items: { type: 'string' }, description: 'What of the user has changed' },
-        session: { type: 'string', description: 'The session that is meant' },
-        except: { type: 'string', description: 'The session that is not meant' },
-      },
+      properties: DETAIL_PROPERTIES,
     }),
   },
   { title: 'AuditEvent' },

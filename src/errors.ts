@@ -1,6 +1,6 @@
 /**
  * The one table of errors that the service raises (DESIGN §3): status, the key under which the message stands, message.
- * A test holds it together with the README's table.
+ * A test compares it with the table of docs/api.md.
  */
 
 export interface ErrorDefinition {

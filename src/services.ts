@@ -8,7 +8,7 @@ import { CleanUp, type CleanUpPace } from './accounts/clean-up.ts'
 import { EmailAddresses } from './accounts/email-addresses.ts'
 import { ExistingAccountNotice } from './accounts/existing-account-notice.ts'
 import { Impersonation } from './accounts/impersonation.ts'
-import { type Mails, rateLimitedMailer } from './accounts/mails.ts'
+import { ACCOUNT_MAILS, type Mails } from './accounts/mails.ts'
 import { PasswordChanges } from './accounts/password-changes.ts'
 import { PasswordResets } from './accounts/password-resets.ts'
 import { Reauthentication } from './accounts/reauthentication.ts'
@@ -24,6 +24,7 @@ import { UserCache } from './auth/user-cache.ts'
 import { DeferredWork } from './concurrency/deferred-work.ts'
 import type { Config } from './config/config.ts'
 import { Mailer, NO_MAILS } from './mail/mailer.ts'
+import { RateLimitedMailer } from './mail/rate-limited-mailer.ts'
 import { hasherLimits, type PasswordHasher, PooledPasswordHasher } from './passwords/hasher.ts'
 import { RATE_LIMITS, type RateLimits } from './rate-limits/limits.ts'
 import { noLoginThrottle, StoredLoginThrottle } from './rate-limits/login-throttle.ts'
@@ -158,7 +159,9 @@ export const createServices = (config: Config, parts: ServicesDeps): Services =>
 
   const { mail, publicUrl, webUrl } = config
   const mailer =
-    mail.url === 'off' ? null : new Mailer({ mail, publicUrl, webUrl, onFailure, onWarning, onNotice })
+    mail.url === 'off'
+      ? null
+      : new Mailer(ACCOUNT_MAILS, { mail, publicUrl, webUrl, onFailure, onWarning, onNotice })
   const later = new DeferredWork(error => onFailure(error, 'a mail that was asked for was given up'))
   const rateLimits = config.rateLimit ? (parts.rateLimits ?? RATE_LIMITS) : null
   const eventsLater = new DeferredWork(error => onFailure(error, 'an event of the audit log was given up'))
@@ -175,13 +178,17 @@ export const createServices = (config: Config, parts: ServicesDeps): Services =>
       : new StoredLoginThrottle(storage.rateLimit, rateLimits.loginThrottle, (subject, seconds) =>
           throttled.note(subject, seconds),
         )
-  const allMails = mailer ?? NO_MAILS
+  const allMails: Mails = mailer ?? NO_MAILS
   const limited =
     rateLimits === null
       ? null
-      : rateLimitedMailer(allMails, storage.rateLimit, rateLimits.mails, () =>
-          onWarning('a mail was not sent: its address has been sent too many'),
-        )
+      : new RateLimitedMailer({
+          kinds: ACCOUNT_MAILS,
+          mails: allMails,
+          openRateLimit: storage.rateLimit,
+          limit: rateLimits.mails,
+          onDropped: () => onWarning('a mail was not sent: its address has been sent too many'),
+        })
   const mails = limited ?? allMails
   const accountServices = createAccountServices({
     storage,

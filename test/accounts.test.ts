@@ -1,12 +1,14 @@
-/** The life of an account, by its user. Each file runs by itself as well. */
-import './accounts/chosen-passwords.test.ts'
+/** Accounts, used by their owners: sign-up, sign-in, e-mail, password, deletion, clean-up. Each file can also be run alone. */
+import './accounts/clean-up.test.ts'
 import './accounts/email-changes.test.ts'
 import './accounts/email-verification.test.ts'
 import './accounts/emails-and-names.test.ts'
+import './accounts/etags.test.ts'
 import './accounts/impersonation.test.ts'
-import './accounts/input.test.ts'
-import './accounts/limits.test.ts'
+import './accounts/password-policy.test.ts'
 import './accounts/password-resets.test.ts'
+import './accounts/rate-limits.test.ts'
 import './accounts/removal.test.ts'
 import './accounts/sign-up-and-in.test.ts'
+import './accounts/validation.test.ts'
 import './accounts/verified-sign-up.test.ts'

@@ -1,7 +1,7 @@
-/** The administration of accounts: one, lists, searches. Each file runs by itself as well. */
-import './admin/accounts.test.ts'
-import './admin/removal.test.ts'
+/** User administration: create, change, delete, list, search. Each file can also be run alone. */
+import './admin/create-users.test.ts'
+import './admin/delete-users.test.ts'
+import './admin/update-users.test.ts'
 import './admin/user-filters.test.ts'
 import './admin/user-lists.test.ts'
 import './admin/user-search.test.ts'
-import './admin/users.test.ts'

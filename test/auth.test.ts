@@ -1,8 +1,10 @@
-/** Tokens, sessions, and the timestamp of the last request. Each file runs by itself as well. */
-import './auth/clock.test.ts'
+/** Tokens, sessions, the authenticator and last requests. Each file can also be run alone. */
+import './auth/authenticator-model.test.ts'
+import './auth/authenticator.test.ts'
+import './auth/clock-changes.test.ts'
 import './auth/last-requests.test.ts'
-import './auth/session-ends.test.ts'
-import './auth/session-restarts.test.ts'
+import './auth/restarts.test.ts'
+import './auth/session-expiry.test.ts'
 import './auth/sessions.test.ts'
 import './auth/tokens.test.ts'
 import './auth/units.test.ts'

@@ -1,4 +1,4 @@
-/** The command line. Each file runs by itself as well. */
-import './cli/accounts.test.ts'
-import './cli/command-line.test.ts'
-import './cli/users.test.ts'
+/** The command line. Each file can also be run alone. */
+import './cli/commands.test.ts'
+import './cli/running-service.test.ts'
+import './cli/usage.test.ts'

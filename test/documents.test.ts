@@ -1,9 +1,7 @@
-/** What the documents and the configuration say is held to what the code is. Each file runs by itself as well. */
-import './documents/config.test.ts'
-import './documents/docs.test.ts'
+/** Documents, OpenAPI and the repository agree with the code. Each file can also be run alone. */
+import './documents/docs-pages.test.ts'
 import './documents/documents.test.ts'
-import './documents/left-behind.test.ts'
 import './documents/openapi.test.ts'
 import './documents/readme.test.ts'
-import './documents/secrets.test.ts'
 import './documents/specification.test.ts'
+import './documents/untracked-data.test.ts'

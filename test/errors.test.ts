@@ -1,8 +1,8 @@
-/** The one error body, for every refusal and every fault. Each file runs by itself as well. */
-import './errors/bodies.test.ts'
+/** Every error has the same body. Each file can also be run alone. */
+import './errors/error-table.test.ts'
 import './errors/log-levels.test.ts'
-import './errors/properties.test.ts'
 import './errors/query-strings.test.ts'
-import './errors/redirect.test.ts'
-import './errors/table.test.ts'
-import './errors/unforeseen.test.ts'
+import './errors/random-input.test.ts'
+import './errors/redirects.test.ts'
+import './errors/request-bodies.test.ts'
+import './errors/unexpected-errors.test.ts'

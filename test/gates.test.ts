@@ -1,13 +1,9 @@
-/** The three gates: what a caller is taken for, and who is let in. Each file runs by itself as well. */
+/** The three gates: public, private, admin. Each file can also be run alone. */
 import './gates/access-matrix.test.ts'
 import './gates/admin-keys.test.ts'
-import './gates/canary.test.ts'
-import './gates/client-address.test.ts'
-import './gates/client-network.test.ts'
 import './gates/csrf.test.ts'
-import './gates/etags.test.ts'
+import './gates/leaked-secrets.test.ts'
+import './gates/mid-request-changes.test.ts'
 import './gates/processing-order.test.ts'
-import './gates/rate-limits.test.ts'
 import './gates/scopes.test.ts'
 import './gates/token-extraction.test.ts'
-import './gates/mid-request-changes.test.ts'

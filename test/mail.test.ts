@@ -1,5 +1,5 @@
-/** Mails. Each file runs by itself as well. */
-import './mail/flooding.test.ts'
-import './mail/mail.test.ts'
+/** Mails. Each file can also be run alone. */
 import './mail/file-transport.test.ts'
+import './mail/flooding.test.ts'
+import './mail/messages.test.ts'
 import './mail/retries.test.ts'

@@ -1,5 +1,5 @@
-/** Several processes on PostgreSQL, and what they do while it is away. Each file runs by itself as well. */
+/** Processes that use PostgreSQL: outages, failover, TLS, workers. Each file can also be run alone. */
 import './postgres/failover.test.ts'
-import './postgres/faults.test.ts'
+import './postgres/outages.test.ts'
 import './postgres/tls.test.ts'
 import './postgres/workers.test.ts'

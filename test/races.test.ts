@@ -1,4 +1,3 @@
-/** What happens at once, and again and again. Each file runs by itself as well. */
+/** Concurrent requests on one account. Each file can also be run alone. */
 import './races/account-races.test.ts'
-import './races/ending-races.test.ts'
-import './races/login-throttle.test.ts'
+import './races/deletion-races.test.ts'

@@ -1,5 +1,5 @@
-/** The shared engine. Each file runs by itself as well. */
-import './storage/postgres.test.ts'
-import './storage/postgres-events.test.ts'
+/** PostgreSQL storage. Each file can also be run alone. */
 import './storage/postgres-clean-up.test.ts'
+import './storage/postgres-events.test.ts'
 import './storage/postgres-plans.test.ts'
+import './storage/postgres.test.ts'

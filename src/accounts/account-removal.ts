@@ -30,6 +30,6 @@ export class AccountRemoval {
       { password, wrong: 'wrongPassword', ip: actor.ip, signal },
       verifiedHash => users.remove(newEvent('user.deleted', actor, user.id, clock()), verifiedHash),
     )
-    mails.accountDeleted(user.email)
+    mails.send('accountDeleted', user.email)
   }
 }

@@ -74,7 +74,7 @@ export class Accounts {
       const first = { session, emailToken: stored }
       if (!(await accountStore.addUser({ ...user, passwordHash }, event, first)))
         throw new ServiceError('emailTaken')
-      mails.verification(user.email, token)
+      mails.send('verification', user.email, { token })
       return signedIn(tokens, user, session)
     })
   }
@@ -188,7 +188,7 @@ export class VerifiedSignUps {
     const { token, stored } = newEmailToken('verification', user.id, input.email, now)
     const event = newEvent('user.signed-up', { type: 'user', id: user.id, ip }, user.id, now)
     const added = await accountStore.addUser({ ...user, passwordHash }, event, { emailToken: stored })
-    if (added) mails.verification(input.email, token)
+    if (added) mails.send('verification', input.email, { token })
     return added
   }
 }

@@ -1,17 +1,11 @@
 /** Whose an e-mail address is: shown by using a link that was mailed to it. */
 
-import { type Actor, type EventType, newEvent } from '../audit-log/event.ts'
+import { type Actor, newEvent } from '../audit-log/event.ts'
 import type { DeferredWork } from '../concurrency/deferred-work.ts'
 import { ServiceError } from '../errors.ts'
 import type { User } from '../users/user.ts'
 import type { UserStore } from '../users/user-store.ts'
-import {
-  digestOf,
-  type EmailTokenStore,
-  MAILED_WITHIN,
-  type MailPurpose,
-  newEmailToken,
-} from './email-token.ts'
+import { digestOf, type EmailTokenStore, isTokenFor, MAILED_WITHIN, newEmailToken } from './email-token.ts'
 import type { ExistingAccountNotice } from './existing-account-notice.ts'
 import type { Mails } from './mails.ts'
 import type { Reauthentication } from './reauthentication.ts'
@@ -32,11 +26,6 @@ export interface EmailChange {
   /** In canonical form. */
   readonly email: string
   readonly password: string
-}
-
-const CONFIRMED: Partial<Record<MailPurpose, EventType>> = {
-  verification: 'email.verified',
-  emailChange: 'email.changed',
 }
 
 const tooManyMails = (): ServiceError =>
@@ -84,8 +73,8 @@ export class EmailAddresses {
     if (added === 'tooManyMails') throw tooManyMails()
     // Later, so that the time of the answer does not tell.
     if (added.isTaken) later.run(async () => void (await existingAccountNotice.send(email, actor.ip)))
-    else mails.newEmail(email, added.token)
-    mails.emailChangeRequested(user.email, email)
+    else mails.send('emailChange', email, { token: added.token })
+    mails.send('emailChangeRequested', user.email, { newEmail: email })
   }
 
   /**
@@ -101,7 +90,7 @@ export class EmailAddresses {
     const outcome = await emailTokens.add(stored, event, null)
     if (outcome === 'tooManyMails') throw tooManyMails()
     if (outcome !== 'added') throw new ServiceError('signInRequired')
-    mails.verification(user.email, token)
+    mails.send('verification', user.email, { token })
   }
 
   /**
@@ -111,8 +100,9 @@ export class EmailAddresses {
   async check(token: string): Promise<void> {
     const { users, emailTokens, clock } = this.#parts
     const stored = await emailTokens.find(digestOf(token), clock())
-    const user = stored && CONFIRMED[stored.purpose] && (await users.find(stored.userId))
-    if (stored === undefined || user === undefined || user.disabled) throw new ServiceError('badEmailToken')
+    if (!isTokenFor('verifyEmail', stored)) throw new ServiceError('badEmailToken')
+    const user = await users.find(stored.userId)
+    if (user === undefined || user.disabled) throw new ServiceError('badEmailToken')
     if (user.email === stored.email) return
     // An address that is the user's no longer is verified by nobody.
     if (stored.purpose === 'verification') throw new ServiceError('badEmailToken')
@@ -128,14 +118,14 @@ export class EmailAddresses {
     const { users, emailTokens, mails, clock } = this.#parts
     const now = clock()
     const stored = await emailTokens.find(digestOf(token), now)
-    const type = stored && CONFIRMED[stored.purpose]
-    if (stored === undefined || type === undefined) throw new ServiceError('badEmailToken')
+    if (!isTokenFor('verifyEmail', stored)) throw new ServiceError('badEmailToken')
+    const type = stored.purpose === 'verification' ? 'email.verified' : 'email.changed'
     const before = await users.find(stored.userId)
     const event = newEvent(type, { type: 'user', id: stored.userId, ip }, stored.userId, now)
     const user = await emailTokens.confirmEmail(stored, event)
     if (user === 'emailTaken') throw new ServiceError('emailTaken')
     if (before === undefined || user === undefined) throw new ServiceError('badEmailToken')
-    if (before.email !== user.email) mails.emailChanged(before.email, user.email)
+    if (before.email !== user.email) mails.send('emailChanged', before.email, { newEmail: user.email })
     return user
   }
 }

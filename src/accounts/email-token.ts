@@ -4,45 +4,33 @@ import type { Session } from '../auth/sessions.ts'
 import { hexMoment } from '../ids.ts'
 import type { User } from '../users/user.ts'
 import type { MaybePromise, UserRefusal } from '../users/user-store.ts'
+import { ACCOUNT_MAILS, type AccountMails, type EmailTokenKind } from './mails.ts'
 
-/** How long the tokens in mails can be used, in milliseconds. Mails say so, and the use cases hold to it. */
-const HOUR = 3_600_000
+/** The kinds of mail with a token. `accountExists` also resets a password; apart, so that sign-ups by strangers use up no reset. */
+export type EmailTokenPurpose = {
+  [Name in keyof AccountMails]: AccountMails[Name] extends { token: EmailTokenKind } ? Name : never
+}[keyof AccountMails]
 
-export const VERIFICATION = 24 * HOUR
-export const EMAIL_CHANGE = 24 * HOUR
-export const PASSWORD_RESET = HOUR
+const TOKENS = Object.fromEntries(
+  Object.entries(ACCOUNT_MAILS).flatMap(([name, kind]) => ('token' in kind ? [[name, kind.token]] : [])),
+) as unknown as Readonly<Record<EmailTokenPurpose, EmailTokenKind>>
 
-export const LONGEST_LIFETIME = Math.max(VERIFICATION, EMAIL_CHANGE, PASSWORD_RESET)
+export const LONGEST_LIFETIME = Math.max(...Object.values(TOKENS).map(({ lifetime }) => lifetime))
 
-/** Tokens that are mailed: whoever presents one reads the mails of its address. Each works once, and for a while. */
-
-/** `accountExists` resets a password too; apart, so that whoever signs up with a stranger's address uses up no reset of theirs. */
-export type MailPurpose = 'verification' | 'emailChange' | 'passwordReset' | 'accountExists'
-
-const LIFETIMES: Record<MailPurpose, number> = {
-  verification: VERIFICATION,
-  emailChange: EMAIL_CHANGE,
-  passwordReset: PASSWORD_RESET,
-  accountExists: PASSWORD_RESET,
-}
-
-/** Tokens of one purpose that a user is mailed within a span (milliseconds): nobody floods a mailbox through us. */
+/** At most so many tokens of one purpose are mailed to a user within a span (milliseconds). */
 export const MAILED_AT_MOST = 5
 export const MAILED_WITHIN = 3_600_000
 
-/** What each of them has left in the audit log, which is what counts: tokens go when they are used or ended. */
-export const MAILED_BY: Record<MailPurpose, readonly EventType[]> = {
-  verification: ['user.signed-up', 'email.verification-requested'],
-  emailChange: ['email.change-requested'],
-  passwordReset: ['password.reset-requested'],
-  accountExists: ['user.sign-up-repeated'],
-}
+/** The events that are counted for that limit. */
+export const MAILED_BY = Object.fromEntries(
+  Object.entries(TOKENS).map(([purpose, { countedBy }]) => [purpose, countedBy]),
+) as Readonly<Record<EmailTokenPurpose, readonly EventType[]>>
 
 /** As it is stored: the token itself is in the mail alone. Timestamps are milliseconds since the epoch. */
 export interface EmailToken {
   /** The token's first part, and the SHA-256 of all of it in base64url: {@link digestOf}. */
   readonly digest: string
-  readonly purpose: MailPurpose
+  readonly purpose: EmailTokenPurpose
   readonly userId: string
   /** The address that it is mailed to. */
   readonly email: string
@@ -65,15 +53,21 @@ export const digestOf = (token: string): string =>
 
 /** A token, and what is stored of it. */
 export const newEmailToken = (
-  purpose: MailPurpose,
+  purpose: EmailTokenPurpose,
   userId: string,
   email: string,
   now: number,
 ): { token: string; stored: EmailToken } => {
   const token = hexMoment(now) + randomBytes(SECRET_LENGTH).toString('base64url')
-  const expiresAt = now + LIFETIMES[purpose]
+  const expiresAt = now + TOKENS[purpose].lifetime
   return { token, stored: { digest: digestOf(token), purpose, userId, email, createdAt: now, expiresAt } }
 }
+
+/** Whether a token is presented for `action`; false also for `undefined`, a token that is not found. */
+export const isTokenFor = (
+  action: EmailTokenKind['action'],
+  token: EmailToken | undefined,
+): token is EmailToken => token !== undefined && TOKENS[token.purpose].action === action
 
 /** What e-mail tokens need of a store. Every write is on disk before its promise resolves, its event with it. */
 export interface EmailTokenStore {

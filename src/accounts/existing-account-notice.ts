@@ -36,7 +36,7 @@ export class ExistingAccountNotice {
     const event = newEvent('user.sign-up-repeated', anonymous(ip), holder.id, now)
     const outcome = await emailTokens.add(stored, event, null)
     if (outcome === 'userNotFound') return false
-    if (outcome === 'added') mails.accountExists(email, token)
+    if (outcome === 'added') mails.send('accountExists', email, { token })
     else await events.record(event)
     return true
   }

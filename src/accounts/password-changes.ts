@@ -57,7 +57,7 @@ export class PasswordChanges {
       { password: currentPassword, wrong: 'wrongCurrentPassword', ip: actor.ip, signal },
       change,
     )
-    mails.passwordChanged(changed.email)
+    mails.send('passwordChanged', changed.email)
     return signedIn(tokens, userCache.withLatest(changed), session)
   }
 }

@@ -7,7 +7,7 @@ import { ServiceError } from '../errors.ts'
 import { isOwnEmail } from '../passwords/policy.ts'
 import type { AccountsDeps } from './accounts.ts'
 import { type SignedIn, signedIn } from './auth-result.ts'
-import { digestOf, type EmailTokenStore, type MailPurpose, newEmailToken } from './email-token.ts'
+import { digestOf, type EmailTokenStore, isTokenFor, newEmailToken } from './email-token.ts'
 import type { Mails } from './mails.ts'
 
 export interface PasswordResetsDeps extends AccountsDeps {
@@ -15,8 +15,6 @@ export interface PasswordResetsDeps extends AccountsDeps {
   readonly mails: Mails
   readonly later: DeferredWork
 }
-
-const RESETS: readonly MailPurpose[] = ['passwordReset', 'accountExists']
 
 export class PasswordResets {
   readonly #parts: PasswordResetsDeps
@@ -47,7 +45,7 @@ export class PasswordResets {
     const { emailTokens, mails, tokens, hashing, userCache, limits, clock } = this.#parts
     const stored = await emailTokens.find(digestOf(token), clock())
     // Before the hash: what costs 10 ms is for those who hold a token.
-    if (stored === undefined || !RESETS.includes(stored.purpose)) throw new ServiceError('badEmailToken')
+    if (!isTokenFor('resetPassword', stored)) throw new ServiceError('badEmailToken')
     const { userId, email } = stored
     if (isOwnEmail(password, email)) throw new ServiceError('passwordIsEmail')
     const newHash = await hashing.hash(password, signal)
@@ -56,7 +54,7 @@ export class PasswordResets {
     const event = newEvent('password.reset', { type: 'user', id: userId, ip: client.ip }, userId, now)
     const user = await emailTokens.resetPassword(stored, session, newHash, event)
     if (user === undefined) throw new ServiceError('badEmailToken')
-    mails.passwordChanged(email)
+    mails.send('passwordChanged', email)
     return signedIn(tokens, userCache.withLatest(user), session)
   }
 
@@ -68,6 +66,7 @@ export class PasswordResets {
     const now = clock()
     const { token, stored } = newEmailToken('passwordReset', id, email, now)
     const event = newEvent('password.reset-requested', anonymous(ip), id, now)
-    if ((await emailTokens.add(stored, event, null)) === 'added') mails.passwordReset(email, token)
+    if ((await emailTokens.add(stored, event, null)) === 'added')
+      mails.send('passwordReset', email, { token })
   }
 }

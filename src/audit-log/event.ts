@@ -1,3 +1,4 @@
+import { type Static, type TObject, type TProperties, Type } from '@sinclair/typebox'
 import { newId } from '../ids.ts'
 
 export const ACTOR_TYPES = ['user', 'adminKey', 'anonymous', 'system'] as const
@@ -16,36 +17,49 @@ export const anonymous = (ip: string | null): Actor => ({ type: 'anonymous', id:
 /** The operator, on the command line. */
 export const OPERATOR: Actor = { type: 'system', id: null, ip: null }
 
-export const EVENT_TYPES = [
-  'user.created',
-  'user.signed-up',
-  'user.sign-up-repeated',
-  'user.signed-in',
-  'user.impersonated',
-  'user.changed',
-  'user.disabled',
-  'user.enabled',
-  'user.deleted',
-  'session.sign-in-throttled',
-  'session.ended',
-  'sessions.ended',
-  'password.changed',
-  'password.reset-requested',
-  'password.reset',
-  'email.verification-requested',
-  'email.verified',
-  'email.change-requested',
-  'email.changed',
-] as const
+const NoDetails = Type.Object({})
+const ChangedFields = Type.Object({
+  fields: Type.Array(Type.String(), { description: 'The changed fields of the user' }),
+})
+const Session = Type.Object({ session: Type.String({ description: 'The session' }) })
+const AllSessions = Type.Object({
+  except: Type.Optional(Type.String({ description: 'The session that did not end' })),
+})
 
-export type EventType = (typeof EVENT_TYPES)[number]
+/** Every type of event, with the schema of its details. */
+export const EVENTS = {
+  'user.created': NoDetails,
+  'user.signed-up': NoDetails,
+  'user.sign-up-repeated': NoDetails,
+  'user.signed-in': Session,
+  'user.impersonated': Session,
+  'user.changed': ChangedFields,
+  'user.disabled': ChangedFields,
+  'user.enabled': ChangedFields,
+  'user.deleted': NoDetails,
+  'session.sign-in-throttled': NoDetails,
+  'session.ended': Session,
+  'sessions.ended': AllSessions,
+  'password.changed': NoDetails,
+  'password.reset-requested': NoDetails,
+  'password.reset': NoDetails,
+  'email.verification-requested': NoDetails,
+  'email.verified': NoDetails,
+  'email.change-requested': NoDetails,
+  'email.changed': NoDetails,
+} satisfies Record<string, TObject>
 
-/** What of the user has changed; which session is meant, or is not. */
-export interface EventDetails {
-  readonly fields?: readonly string[]
-  readonly session?: string
-  readonly except?: string
-}
+export type EventType = keyof typeof EVENTS
+
+export const EVENT_TYPES = Object.keys(EVENTS) as readonly EventType[]
+
+export type EventDetails<Of extends EventType = EventType> = Static<(typeof EVENTS)[Of]>
+
+/** The properties of all details together, as JSON Schema. */
+export const DETAIL_PROPERTIES: TProperties = Object.assign(
+  {},
+  ...Object.values<TObject>(EVENTS).map(({ properties }) => properties),
+)
 
 /**
  * One line of the audit log: who did what, to whom, from where and when. Nothing in it is secret, and nothing personal but
@@ -59,6 +73,7 @@ export interface AuditEvent {
   readonly type: EventType
   readonly actor: Actor
   readonly userId: string
+  /** `null` where the type has none. */
   readonly details: EventDetails | null
 }
 
@@ -72,11 +87,17 @@ export const eventAfter = (
   return { ...event, id: newId(at), at }
 }
 
+/** Optional where every property of the details is. */
+type DetailsArgument<Of extends EventType> =
+  Partial<EventDetails<Of>> extends EventDetails<Of>
+    ? [details?: EventDetails<Of> | null]
+    : [details: EventDetails<Of>]
+
 /** @param at milliseconds since the epoch. */
-export const newEvent = (
-  type: EventType,
+export const newEvent = <Of extends EventType>(
+  type: Of,
   actor: Actor,
   userId: string,
   at: number,
-  details: AuditEvent['details'] = null,
+  ...[details = null]: DetailsArgument<Of>
 ): AuditEvent => ({ id: newId(at), at, type, actor, userId, details })

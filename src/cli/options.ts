@@ -2,7 +2,7 @@
 import { type Command, Option } from 'commander'
 import { type Reader, SettingError } from '../config/readers.ts'
 import { SETTINGS } from '../config/settings.ts'
-import { isMoment, NO_MOMENT } from '../validation/formats.ts'
+import { INVALID_TIMESTAMP, isTimestamp } from '../validation/formats.ts'
 import { UsageError } from './failure.ts'
 
 /** Reads a value that the user gave. @throws {UsageError} naming the option, and not the value, which may be a secret. */
@@ -27,7 +27,7 @@ export const words: Reader<string> = text => {
 
 /** Gives milliseconds since the epoch. */
 export const moment: Reader<number> = (text = '') => {
-  if (!isMoment(text)) throw new SettingError(NO_MOMENT)
+  if (!isTimestamp(text)) throw new SettingError(INVALID_TIMESTAMP)
   return Date.parse(text)
 }
 

@@ -1,15 +1,15 @@
-/** Small pieces of work that may come by the thousand at one timestamp: so many in each round of the event loop. */
+/** Spreads thousands of small tasks that arrive at once over rounds of the event loop. */
 export class Batches {
   readonly #size: number
   readonly #waiting: (() => void)[] = []
   #scheduled = false
 
-  /** @param size pieces in one round. */
+  /** @param size tasks in one round. */
   constructor(size: number) {
     this.#size = size
   }
 
-  /** Does the work in order, soon. It must not throw. */
+  /** Queues a task. Tasks run in order and must not throw. */
   run(work: () => void): void {
     this.#waiting.push(work)
     this.#schedule()

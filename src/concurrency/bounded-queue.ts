@@ -1,45 +1,44 @@
 import { ServiceError } from '../errors.ts'
 
 interface Waiting {
-  begin(): void
-  refuse(error: ServiceError): void
+  start(): void
+  reject(error: ServiceError): void
 }
 
 const clientGone = (): ServiceError => new ServiceError('clientGone', { quiet: true })
 
 /**
- * Runs so many tasks at once; the rest waits in order, up to a bound. Piscina's own queue would
- * do, but for abandoned work: its `signal` also ends the thread of work that has begun, and starts no other for what waits.
+ * Runs a limited number of tasks at once; further tasks wait in order, up to a bound. Piscina's own queue does not fit: its
+ * `signal` also ends the thread of a task that has started, and starts no other thread for the waiting tasks.
  */
 export class BoundedQueue {
   readonly #concurrency: number
   readonly #capacity: number
-  readonly #patience: number | undefined
+  readonly #timeout: number | undefined
   #running = 0
   #closed = false
-  /** In order; what waits can leave from anywhere. */
+  /** In order of arrival. A set, because an abort removes tasks from the middle. */
   readonly #waiting = new Set<Waiting>()
 
   /**
-   * @param capacity how many may wait.
-   * @param patience milliseconds that each may wait; without it, as long as what is before it takes.
+   * @param capacity the maximum number of waiting tasks.
+   * @param timeout the maximum milliseconds that a task waits; by default without limit.
    */
-  constructor(concurrency: number, capacity: number, patience?: number) {
+  constructor(concurrency: number, capacity: number, timeout?: number) {
     this.#concurrency = concurrency
     this.#capacity = capacity
-    this.#patience = patience
+    this.#timeout = timeout
   }
 
   /**
-   * @param signal aborted when hardly anybody waits for the outcome any more: then it is not waited for in line. Work that has
-   * begun goes on.
-   * @throws {ServiceError} before the work has begun: `overloaded` at once or when patience ends; `clientGone`; `draining`
-   * once it is closed
+   * @param signal removes the task from the queue when it is aborted. A task that has started continues.
+   * @throws {ServiceError} before the task starts: `overloaded` if the queue is full or the timeout is over; `clientGone` if
+   * aborted; `draining` if closed
    */
   async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     if (this.#closed) throw new ServiceError('draining')
     if (this.#running < this.#concurrency) this.#running += 1
-    else await this.#turn(signal)
+    else await this.#wait(signal)
     try {
       return await work()
     } finally {
@@ -47,37 +46,37 @@ export class BoundedQueue {
     }
   }
 
-  /** Refuses what waits, and whatever comes from now on. */
+  /** Rejects waiting tasks, and all later ones. */
   close(): void {
     this.#closed = true
-    for (const { refuse } of this.#waiting) refuse(new ServiceError('draining'))
+    for (const { reject } of this.#waiting) reject(new ServiceError('draining'))
   }
 
-  #turn(signal: AbortSignal | undefined): Promise<void> {
+  #wait(signal: AbortSignal | undefined): Promise<void> {
     if (signal?.aborted) throw clientGone()
     if (this.#waiting.size >= this.#capacity) throw new ServiceError('overloaded')
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const leave = (): void => {
       this.#waiting.delete(waiting)
       clearTimeout(timer)
-      signal?.removeEventListener('abort', abandon)
+      signal?.removeEventListener('abort', abort)
     }
     const waiting: Waiting = {
-      begin() {
+      start() {
         leave()
         resolve()
       },
-      refuse(error) {
+      reject(error) {
         leave()
         reject(error)
       },
     }
-    const abandon = (): void => waiting.refuse(clientGone())
+    const abort = (): void => waiting.reject(clientGone())
     const timer =
-      this.#patience === undefined
+      this.#timeout === undefined
         ? undefined
-        : setTimeout(() => waiting.refuse(new ServiceError('overloaded')), this.#patience)
-    signal?.addEventListener('abort', abandon)
+        : setTimeout(() => waiting.reject(new ServiceError('overloaded')), this.#timeout)
+    signal?.addEventListener('abort', abort)
     this.#waiting.add(waiting)
     return promise
   }
@@ -85,6 +84,6 @@ export class BoundedQueue {
   #next(): void {
     const [first] = this.#waiting
     if (first === undefined) this.#running -= 1
-    else first.begin()
+    else first.start()
   }
 }

@@ -1,53 +1,54 @@
 /**
- * Work that no answer waits for, so that the time of an answer tells nothing about it. It begins after a random delay: at
- * once, it would slow down whatever is answered next, which whoever measures could ask for.
+ * Runs work after the response, so that response times do not reveal it. It starts after a random delay: started at once, it
+ * would slow down the next response, which an attacker could measure.
  */
 import { randomInt } from 'node:crypto'
 
-/** Milliseconds. */
+/** Maximum milliseconds until the first attempt. */
 const MAX_DELAY = 500
 
-/** How often work is tried that fails, each time after twice the delay. */
+/** Maximum attempts for work that fails. The maximum delay doubles each time. */
 const ATTEMPTS = 6
 
-/** What may wait; whatever comes later is dropped, and told of. */
+/** Maximum number of waiting tasks. Further ones are dropped and reported as failures. */
 const CAPACITY = 10_000
 
 export class DeferredWork {
   readonly #onFailure: (error: unknown) => void
   readonly #waiting = new Map<NodeJS.Timeout, () => Promise<void>>()
-  readonly #underWay = new Set<Promise<void>>()
+  readonly #running = new Set<Promise<void>>()
   #closed = false
 
-  /** @param onFailure told of work that was given up. */
+  /** @param onFailure called with the error of work that was given up. */
   constructor(onFailure: (error: unknown) => void) {
     this.#onFailure = onFailure
   }
 
+  /** Returns at once; errors go to `onFailure`. */
   run(work: () => Promise<void>): void {
-    if (this.#waiting.size >= CAPACITY) this.#onFailure(new Error('too much is waiting'))
+    if (this.#waiting.size >= CAPACITY) this.#onFailure(new Error('the queue is full'))
     else this.#schedule(work, 1)
   }
 
-  /** Does at once what waits, and waits for all that is under way. */
+  /** Runs waiting work at once, and resolves when all work has ended. */
   async close(): Promise<void> {
     this.#closed = true
-    for (const [timer, begin] of this.#waiting) {
+    for (const [timer, start] of this.#waiting) {
       clearTimeout(timer)
-      void begin()
+      void start()
     }
-    await Promise.all(this.#underWay)
+    await Promise.all(this.#running)
   }
 
   #schedule(work: () => Promise<void>, attempt: number): void {
-    const begin = (): Promise<void> => {
+    const start = (): Promise<void> => {
       this.#waiting.delete(timer)
       const done = this.#attempt(work, attempt)
-      this.#underWay.add(done)
-      return done.finally(() => this.#underWay.delete(done))
+      this.#running.add(done)
+      return done.finally(() => this.#running.delete(done))
     }
-    const timer = setTimeout(begin, randomInt(MAX_DELAY) * 2 ** (attempt - 1))
-    this.#waiting.set(timer, begin)
+    const timer = setTimeout(start, randomInt(MAX_DELAY) * 2 ** (attempt - 1))
+    this.#waiting.set(timer, start)
   }
 
   async #attempt(work: () => Promise<void>, attempt: number): Promise<void> {

@@ -1,8 +1,8 @@
-/** Lets work on the same key go one after the other. Holds one entry for each key that is being worked on, no more. */
+/** Serializes work on the same key. Holds an entry only for keys in use. */
 export class KeyedMutex {
   readonly #last = new Map<string, Promise<void>>()
 
-  /** @param work told whether it had to wait for another's. */
+  /** @param work receives whether it had to wait for other work on the key. */
   async runExclusive<T>(key: string, work: (waited: boolean) => Promise<T>): Promise<T> {
     const before = this.#last.get(key)
     const mine = Promise.withResolvers<void>()

@@ -5,12 +5,12 @@ interface Entry {
   callers: number
 }
 
-/** A {@link BoundedQueue} for each key, which runs one task at a time. Keeps the queues that are in use, no others. */
+/** A {@link BoundedQueue} for each key, which runs one task at a time. Holds queues only for keys in use. */
 export class KeyedQueues {
   readonly #capacity: number
   readonly #entries = new Map<string, Entry>()
 
-  /** @param capacity how many tasks of one key may wait. */
+  /** @param capacity the maximum number of waiting tasks for one key. */
   constructor(capacity: number) {
     this.#capacity = capacity
   }
@@ -28,7 +28,7 @@ export class KeyedQueues {
     }
   }
 
-  /** Refuses what waits. */
+  /** Rejects waiting tasks. */
   close(): void {
     for (const { queue } of this.#entries.values()) queue.close()
   }

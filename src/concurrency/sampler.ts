@@ -1,18 +1,18 @@
-/** Milliseconds in which one of a kind is enough. */
+/** Milliseconds in which one event of each key passes. */
 const INTERVAL = 60_000
 
-/** Kinds that are told apart at a time. */
+/** Maximum number of keys tracked at a time. */
 const MAX_KEYS = 1_000
 
 interface Window {
-  readonly begin: number
-  passedOver: number
+  readonly start: number
+  suppressed: number
 }
 
-/** Lets through one of each kind a minute, in bounded memory. */
+/** Samples one event of each key a minute, with bounded memory. For log lines. */
 export class Sampler {
   readonly #clock: () => number
-  /** In the order in which they began. */
+  /** In order of their start. */
   readonly #windows = new Map<string, Window>()
 
   constructor(clock: () => number) {
@@ -20,8 +20,8 @@ export class Sampler {
   }
 
   /**
-   * @param key of what is sampled under this name. Of more keys than are told apart, one is let through a minute.
-   * @returns how many were passed over since the last one that was let through; `null` when this one is passed over.
+   * @param key within this name. While more than {@link MAX_KEYS} keys are tracked, new keys of a name share one window.
+   * @returns the number of events suppressed since the last sampled one; `null` if this event is suppressed.
    */
   take(name: string, key: string): number | null {
     const now = this.#clock()
@@ -29,12 +29,12 @@ export class Sampler {
     const taken = this.#windows.has(own) || this.#hasRoom(now) ? own : name
     const window = this.#windows.get(taken)
     if (window !== undefined && !this.#isOver(window, now)) {
-      window.passedOver += 1
+      window.suppressed += 1
       return null
     }
     this.#windows.delete(taken)
-    this.#windows.set(taken, { begin: now, passedOver: 0 })
-    return window?.passedOver ?? 0
+    this.#windows.set(taken, { start: now, suppressed: 0 })
+    return window?.suppressed ?? 0
   }
 
   #hasRoom(now: number): boolean {
@@ -46,8 +46,8 @@ export class Sampler {
     return this.#windows.size < MAX_KEYS
   }
 
-  /** Also when the clock was set back. */
-  #isOver({ begin }: Window, now: number): boolean {
-    return now >= begin + INTERVAL || now < begin
+  /** A clock that was set back ends the window too. */
+  #isOver({ start }: Window, now: number): boolean {
+    return now >= start + INTERVAL || now < start
   }
 }

@@ -1,28 +1,28 @@
-/** Bodies are UTF-8, and as they are: one that says otherwise is not read as if it did not. */
+/** Rejects bodies that declare a content coding, or a charset other than UTF-8. */
 import type { IncomingHttpHeaders } from 'node:http'
 import { ServiceError } from '../errors.ts'
 
 /** Every `charset` of a media type. JSON itself has none (RFC 8259 §11), but clients send one. */
 const CHARSETS = /;\s*charset\s*=\s*("?)([^";\s]*)\1/gi
 
-/** `utf8` is what the Encoding Standard also calls it, and what many clients send. */
+/** `utf8` is a label of the Encoding Standard, and many clients send it. */
 const UTF8 = /^utf-?8$/i
 
-const isOfUtf8 = (contentType: string): boolean =>
+const isUtf8 = (contentType: string): boolean =>
   !contentType.includes(';') ||
   Array.from(contentType.matchAll(CHARSETS), ([, , charset = '']) => charset).every(charset =>
     UTF8.test(charset),
   )
 
 /**
- * For bodies that are there. US-ASCII is refused like any other: its label would be wrong for a single byte of UTF-8.
+ * Call it only for requests with a body. US-ASCII is rejected too: the label is wrong as soon as the body contains UTF-8.
  * @throws {ServiceError} `contentCodingNotSupported`, `charsetNotSupported`
  */
 export const checkBodyEncoding = (headers: IncomingHttpHeaders): void => {
   const { 'content-encoding': coding, 'content-type': type } = headers
   if (coding !== undefined && coding !== '' && coding.toLowerCase() !== 'identity') {
-    // RFC 9110 §15.5.16 has it say what is taken.
+    // RFC 9110 §15.5.16: the response names the accepted coding.
     throw new ServiceError('contentCodingNotSupported', { headers: { 'accept-encoding': 'identity' } })
   }
-  if (type !== undefined && !isOfUtf8(type)) throw new ServiceError('charsetNotSupported')
+  if (type !== undefined && !isUtf8(type)) throw new ServiceError('charsetNotSupported')
 }

@@ -1,7 +1,7 @@
-/** Where a request comes from: an IP address in one spelling, and the network by which its client is counted. */
+/** The client of a request: its IP address in canonical form, and the network that rate limits count by. */
 import { isIPv4, isIPv6 } from 'node:net'
 
-/** Some proxies write the port behind the address, which is another one with every connection. */
+/** Some proxies append the port, which changes with every connection. */
 const WITH_PORT = /^(?:\[([^\]]*)\]|(\d+\.\d+\.\d+\.\d+))(?::\d+)?$/
 
 /** The eight groups of a canonical IPv6 address, each as a number. */
@@ -12,13 +12,13 @@ const groupsOf = (canonical: string): number[] => {
   return [...before, ...Array<number>(8 - before.length - after.length).fill(0), ...after]
 }
 
-/** `::ffff:a.b.c.d` (RFC 4291 §2.5.5.2), as a socket for both shows a client that came by IPv4, in the URL parser's spelling. */
+/** An IPv4-mapped address (RFC 4291 §2.5.5.2) as the URL parser writes it; dual-stack sockets report IPv4 clients this way. */
 const MAPPED_IPV4 = /^::ffff:([\da-f]{1,4}):([\da-f]{1,4})$/
 
 /**
- * @param ip as Fastify gives it, which a trusted proxy may have written; `undefined` when the connection is gone already.
- * @returns IPv4 in dotted form, also where it is mapped to IPv6; IPv6 as RFC 5952 spells it. Without port and without zone
- * (RFC 4007 §11), which names an interface of this machine. `null` when it is no IP address.
+ * @param ip Fastify's `request.ip`, which a trusted proxy may have written; `undefined` after the connection has closed.
+ * @returns IPv4 and IPv4-mapped addresses in dotted form, IPv6 as in RFC 5952, without port and without zone (RFC 4007 §11: an
+ * interface of this machine). `null` if it is not an IP address.
  */
 export const clientAddress = (ip: string | undefined): string | null => {
   if (ip === undefined) return null
@@ -27,7 +27,7 @@ export const clientAddress = (ip: string | undefined): string | null => {
   const address = (bracketed ?? dotted ?? ip).split('%', 1)[0] ?? ''
   if (isIPv4(address)) return address
   if (!isIPv6(address)) return null
-  // The URL parser knows every spelling.
+  // The URL parser accepts every spelling and returns the canonical one.
   const canonical = new URL(`http://[${address}]`).hostname.slice(1, -1)
   const [, high, low] = MAPPED_IPV4.exec(canonical) ?? []
   if (high === undefined || low === undefined) return canonical
@@ -37,7 +37,7 @@ export const clientAddress = (ip: string | undefined): string | null => {
     .join('.')
 }
 
-/** @returns an IPv4 address itself, the /64 of an IPv6 address, which is what one subscriber has; empty for `null`. */
+/** @returns the IPv4 address, or the /64 of an IPv6 address (what one subscriber gets); an empty string for `null`. */
 export const clientNetwork = (address: string | null): string => {
   if (address === null || isIPv4(address)) return address ?? ''
   return `${groupsOf(address)

@@ -1,32 +1,40 @@
-/** One line of the log for each error, with its request's context (§7.2). */
+/** One log line for each error, with the context of its request (§7.2). */
 import { type FastifyReply, type FastifyRequest, LogController } from 'fastify'
 import { ADMIN_KEY_HEADER } from '../auth/admin-keys.ts'
 import { ServiceError } from '../errors.ts'
 
-/** Whether a caller is known by a token or a key; the key as presented, since public routes look at none. */
+/** Whether a token or an admin key authenticates the client. Checks the header itself, because public routes ignore the key. */
 const isIdentified = ({ principal, headers, server }: FastifyRequest): boolean => {
   const key = headers[ADMIN_KEY_HEADER]
   return principal !== null || (typeof key === 'string' && server.services.adminKeys.accepts(key))
 }
 
-/** Whether it came past its rate limit and its schemas, to the handler. */
+/** Whether the request passed a rate limit and its schemas. */
 const isLimited = ({ validatedData, routeOptions }: FastifyRequest): boolean =>
   'body' in validatedData && routeOptions.config.rateLimit !== undefined
 
-/** What costs an unidentified caller nothing must not fill a disk. */
-const levelOfRefusal = (request: FastifyRequest): 'info' | 'debug' =>
+/** `debug` for errors that anonymous clients can cause without limit, so that they cannot fill a disk. */
+const rejectionLevel = (request: FastifyRequest): 'info' | 'debug' =>
   isIdentified(request) || isLimited(request) ? 'info' : 'debug'
 
-/** At `info` once a minute for each address, with the number of those since that were not; else at `debug`. */
+/** Logs at `info` once a minute for each client network, with the number of lines suppressed since; otherwise at `debug`. */
 const logSampled = (limit: string, context: object, request: FastifyRequest, message: string): void => {
   const suppressed = request.server.logSampler.take(limit, request.clientNetwork)
   if (suppressed === null) request.log.debug({ ...context, limit }, message)
   else request.log.info({ ...context, limit, suppressed }, message)
 }
 
+const logServiceError = (error: ServiceError, context: object, request: FastifyRequest): void => {
+  const { cause, quiet, sampledAs, status, message } = error
+  if (cause !== undefined) request.log.error({ ...context, err: cause }, message)
+  else if (quiet) request.log.debug(context, message)
+  else if (sampledAs !== undefined) logSampled(sampledAs, context, request, message)
+  else request.log[status >= 500 ? 'warn' : rejectionLevel(request)](context, message)
+}
+
 /**
- * Without bodies, headers, query or field names: they hold what a client sent.
- * @param status of the answer: below 400 where the error came after it had begun.
+ * Logs an error, without body, headers, query and field names, because they contain what the client sent.
+ * @param status of the response; below 400 if the error occurred after the response had begun.
  */
 export const logError = (error: unknown, request: FastifyRequest, status: number): void => {
   const context = {
@@ -36,17 +44,12 @@ export const logError = (error: unknown, request: FastifyRequest, status: number
     ip: request.clientAddress,
     status,
   }
-  if (error instanceof ServiceError) {
-    const { cause, quiet, sampledAs, message } = error
-    if (cause !== undefined) request.log.error({ ...context, err: cause }, message)
-    else if (quiet) request.log.debug(context, message)
-    else if (sampledAs !== undefined) logSampled(sampledAs, context, request, message)
-    else request.log[error.status >= 500 ? 'warn' : levelOfRefusal(request)](context, message)
-  } else if (status >= 500 || status < 400) request.log.error({ ...context, err: error }, 'unforeseen error')
-  else request.log[levelOfRefusal(request)](context, 'request refused')
+  if (error instanceof ServiceError) logServiceError(error, context, request)
+  else if (status >= 500 || status < 400) request.log.error({ ...context, err: error }, 'unforeseen error')
+  else request.log[rejectionLevel(request)](context, 'request rejected')
 }
 
-/** Fastify's lines, but for answers that end half-way: those are errors like any other. */
+/** Fastify's log lines, except for responses that break off: those are logged like every other error. */
 export class ServiceLogController extends LogController {
   override streamError(error: NodeJS.ErrnoException, request: FastifyRequest, reply: FastifyReply): void {
     const isGone = error.code === 'ERR_STREAM_PREMATURE_CLOSE'

@@ -1,4 +1,4 @@
-/** What a client is told of an error, whatever it is: the one place where errors become answers (§7, DESIGN §3). */
+/** Maps every error to a response: the only place that does (§7, DESIGN §3). */
 import { ERRORS, type ErrorBody, type ErrorName, errorBody, ServiceError } from '../errors.ts'
 import { type FieldViolation, fieldErrors } from '../validation/validation.ts'
 
@@ -9,7 +9,7 @@ export interface ErrorResponse {
   readonly redirectTo?: string | undefined
 }
 
-/** Fastify's own errors, by its codes: their messages quote what the client sent. */
+/** Fastify's own errors by code. Their messages are replaced because they quote what the client sent. */
 const FRAMEWORK: Readonly<Record<string, ErrorName>> = {
   FST_ERR_BAD_URL: 'badUrl',
   FST_ERR_CTP_BODY_TOO_LARGE: 'bodyTooLarge',
@@ -17,7 +17,7 @@ const FRAMEWORK: Readonly<Record<string, ErrorName>> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupportedMediaType',
 }
 
-/** What libraries raise when the process has no descriptor left; Node's loader says so in the message alone. */
+/** Whether the process ran out of file descriptors. Node's module loader reports it only in the message. */
 const lacksDescriptors = ({ code, message }: Raised): boolean =>
   code === 'EMFILE' ||
   code === 'ENFILE' ||
@@ -30,11 +30,17 @@ interface Raised {
   readonly validation?: unknown
 }
 
-/** RFC 9110 §15.5.2: a 401 carries a challenge; where the route has none of its own, how to come in is by a token. */
+/** RFC 9110 §15.5.2: a 401 has a challenge; the default is a bearer token. */
 const challenge = (status: number): Record<string, string> =>
   status === 401 ? { 'www-authenticate': 'Bearer' } : {}
 
-const answerService = ({ status, headers, field, message, redirectTo }: ServiceError): ErrorResponse => ({
+const serviceErrorResponse = ({
+  status,
+  headers,
+  field,
+  message,
+  redirectTo,
+}: ServiceError): ErrorResponse => ({
   status,
   headers: { ...challenge(status), ...headers },
   body: errorBody(field, message),
@@ -51,25 +57,25 @@ const UNFORESEEN: ErrorResponse = {
 }
 
 /**
- * @param error whatever was thrown, also what is no Error at all.
+ * @param error any thrown value, also one that is not an `Error`.
  * @param production whether the messages of unforeseen errors are hidden (§7.2).
  */
 export const errorResponseFor = (error: unknown, production: boolean): ErrorResponse => {
   try {
     return describe(error, production)
   } catch {
-    // An error whose own properties throw.
+    // Reading the error's own properties threw.
     return UNFORESEEN
   }
 }
 
 const describe = (error: unknown, production: boolean): ErrorResponse => {
-  if (error instanceof ServiceError) return answerService(error)
+  if (error instanceof ServiceError) return serviceErrorResponse(error)
   const raised = (typeof error === 'string' ? { message: error } : (error ?? {})) as Raised
   const { message, code, statusCode, validation } = raised
   const known = typeof code === 'string' ? FRAMEWORK[code] : undefined
-  if (known !== undefined) return answerService(new ServiceError(known))
-  if (lacksDescriptors(raised)) return answerService(new ServiceError('overloaded'))
+  if (known !== undefined) return serviceErrorResponse(new ServiceError(known))
+  if (lacksDescriptors(raised)) return serviceErrorResponse(new ServiceError('overloaded'))
   if (Array.isArray(validation)) {
     return { status: 400, headers: {}, body: { errors: fieldErrors(validation as FieldViolation[]) } }
   }

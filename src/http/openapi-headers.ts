@@ -1,28 +1,34 @@
-/** Headers of the OpenAPI document that follow from what routes declare anyway. */
+/** Headers of the OpenAPI document, derived from what routes declare. */
 import type { RouteOptions } from 'fastify'
 import { ERRORS } from '../errors.ts'
 
 type Headers = Readonly<Record<string, { type: string; description: string }>>
 
 const RETRY_AFTER: Headers = {
-  'Retry-After': { type: 'integer', description: 'Seconds until another try is worth it' },
+  'Retry-After': { type: 'integer', description: 'Seconds to wait before retrying' },
 }
 
 const CHALLENGE: Headers = {
-  'WWW-Authenticate': { type: 'string', description: 'What the route asks for (RFC 9110 §11.6.1)' },
+  'WWW-Authenticate': {
+    type: 'string',
+    description: 'The accepted authentication scheme (RFC 9110 §11.6.1)',
+  },
 }
 
-/** On every answer but what is refused before it is counted, which its status does not tell. */
+/** On every response, except for requests rejected before they are counted. The status does not tell which those are. */
 const RATE_LIMIT: Headers = {
-  RateLimit: { type: 'string', description: 'What is left to the address: `"name";r=requests;t=seconds`' },
+  RateLimit: {
+    type: 'string',
+    description: 'What is left for the client address: `"name";r=requests;t=seconds`',
+  },
   'RateLimit-Policy': {
     type: 'string',
-    description: 'What an address is allowed: `"name";q=requests;w=seconds`',
+    description: 'The limit for a client address: `"name";q=requests;w=seconds`',
   },
 }
 
 const LINK: Headers = {
-  Link: { type: 'string', description: 'The next page, with `rel="next"`; not on the last one' },
+  Link: { type: 'string', description: 'The next page, with `rel="next"`; absent on the last page' },
 }
 
 const STATUSES_TO_RETRY = new Set<number>(
@@ -31,7 +37,7 @@ const STATUSES_TO_RETRY = new Set<number>(
     .map(({ status }) => status),
 )
 
-/** Those of an answer: what its schema declares as `headers`, and what its status, its route and its body say. */
+/** The headers of a response: those its schema declares as `headers`, and those implied by status, route and body. */
 export const responseHeaders = (
   { config }: RouteOptions,
   status: number,
@@ -51,6 +57,6 @@ const IF_MATCH = {
   },
 }
 
-/** The header that a request may have. Not part of the route's own schema, where it would be validated. */
+/** The optional request header. It is not part of the route's own schema, because Fastify would validate it there. */
 export const requestHeaders = (response: Readonly<Record<string, unknown>>): object =>
   '412' in response ? { headers: IF_MATCH } : {}

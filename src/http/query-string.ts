@@ -1,19 +1,20 @@
+/** Query strings in strict UTF-8. */
 import { parse } from 'node:querystring'
 
-/** What stands for a value that is no text: no schema takes it, and the error has the name of the parameter. */
-const NO_TEXT = '\ud800'
+/** Replaces a value that cannot be decoded. Every schema rejects it, with the name of the parameter. */
+const INVALID = '\ud800'
 
-/** What a URL percent-encodes is UTF-8 (RFC 3986 §2.5); of anything else than ASCII in it, Node's parser knows none. */
+/** Percent-encoded text is UTF-8 (RFC 3986 §2.5). */
 const decode = (text: string): string => {
   try {
     return decodeURIComponent(text)
   } catch {
-    return NO_TEXT
+    return INVALID
   }
 }
 
 const OPTIONS = { maxKeys: 0, decodeURIComponent: decode }
 
-/** For the router, which parsers must not throw to; Fastify's own takes what it cannot decode as it stands. */
+/** The router's parser, which must not throw. Fastify's default passes on undecodable values as they are. */
 export const parseQuery = (text: string): Record<string, unknown> =>
   text === '' ? {} : parse(text, '&', '=', OPTIONS)

@@ -7,8 +7,8 @@ type Options = Parameters<FastifyBaseLogger['child']>[1]
 const LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
 /**
- * The logger of one request, `request.log`. Nearly no request logs anything, and a child logger of pino serialises its
- * bindings when it is made: so it is made with the first line.
+ * `request.log`. A child logger of pino serializes its bindings on creation, and few requests log anything. So the child is
+ * created with the first line.
  */
 class RequestLog implements FastifyBaseLogger {
   declare readonly fatal: FastifyBaseLogger['fatal']
@@ -21,7 +21,7 @@ class RequestLog implements FastifyBaseLogger {
   readonly #parent: Logger
   readonly #bindings: Bindings
   readonly #options: Options
-  #made: FastifyBaseLogger | null = null
+  #child: FastifyBaseLogger | null = null
 
   constructor(parent: Logger, bindings: Bindings, options: Options) {
     this.#parent = parent
@@ -51,18 +51,18 @@ class RequestLog implements FastifyBaseLogger {
     return this.#logger().child(bindings, options)
   }
 
-  /** A route can have a level of its own. */
+  /** The parent's level does not count if the route has its own. */
   #mayLog(level: string): boolean {
-    return this.#made !== null || this.#options?.level !== undefined || this.#parent.isLevelEnabled(level)
+    return this.#child !== null || this.#options?.level !== undefined || this.#parent.isLevelEnabled(level)
   }
 
   #logger(): FastifyBaseLogger {
-    this.#made ??= this.#parent.child(this.#bindings, this.#options)
-    return this.#made
+    this.#child ??= this.#parent.child(this.#bindings, this.#options)
+    return this.#child
   }
 }
 
-/** Gives every request a logger of its own that costs next to nothing until it is used. */
+/** The `childLoggerFactory`: a logger for each request that costs almost nothing until it is used. */
 export const lazyRequestLogs =
   (logger: Logger) =>
   (_parent: FastifyBaseLogger, bindings: Bindings, options: Options): FastifyBaseLogger =>

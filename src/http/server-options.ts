@@ -1,3 +1,4 @@
+/** Fastify's options: limits, timeouts, request ids, loggers, and responses to requests that reach no route. */
 import { randomBytes } from 'node:crypto'
 import type { Server } from 'node:http'
 import type { FastifyBaseLogger, FastifyHttpOptions } from 'fastify'
@@ -11,23 +12,23 @@ import { parseQuery } from './query-string.ts'
 import { lazyRequestLogs } from './request-log.ts'
 import { respondRaw, respondToClientError } from './socket-errors.ts'
 
-/** Bytes of all header fields together. */
+/** Maximum bytes of all header fields together. */
 const HEADER_LIMIT = 16_384
 
-/** Milliseconds a client has to send its header fields, and its whole request. */
+/** Milliseconds that a client has to send the header fields, and the whole request. */
 const HEADERS_TIMEOUT = 5_000
 const REQUEST_TIMEOUT = 10_000
-/** Node tells of all that are late at one look in one go, at about 5 µs each: of no more than have come in this time. */
+/** Node reports all requests that timed out since the last check in one round, at about 5 µs each. */
 const TIMEOUT_CHECK_INTERVAL = 50
 
 /**
- * Milliseconds without a byte either way after which a connection is let go of: it is kept open between two requests, or
- * its client does not read. Above the 60 s after which common load balancers let go of theirs, so that no request of
- * theirs meets a connection that is being closed.
+ * Milliseconds without traffic in either direction until a connection is closed, between requests as well as when the client
+ * does not read. Longer than the 60 s of common load balancers, so that they do not send a request on a connection that the
+ * service is closing.
  */
 export const IDLE_TIMEOUT = 72_000
 
-/** Request ids that differ between processes whose logs flow together, at the cost of one concatenation. */
+/** Request ids that are unique across processes with a common log, at the cost of one concatenation. */
 const requestIds = (): (() => string) => {
   const instance = randomBytes(4).toString('hex')
   let count = 0
@@ -38,8 +39,8 @@ const requestIds = (): (() => string) => {
 }
 
 /**
- * With a logger of its own Fastify listens for the end of every response, to log it. Unless just that is asked for, it
- * gets none, and requests get theirs from the factory; {@link buildApp} hands the app the real one.
+ * With a logger of its own, Fastify listens for the end of every response. Without `LOG_REQUESTS` it gets none: requests get
+ * theirs from the factory, and {@link buildApp} sets `app.log`.
  */
 const loggerOptions = ({ logRequests }: Config, logger: Logger) =>
   logRequests
@@ -58,27 +59,27 @@ export const serverOptions = (config: Config, logger: Logger) =>
     requestTimeout: REQUEST_TIMEOUT,
     connectionTimeout: IDLE_TIMEOUT,
     trustProxy: config.trustedProxies.length > 0 && [...config.trustedProxies],
-    // No path parameter is too long for its route: the gate answers first, then the parameter's own schema.
+    // No path parameter is too long for the router: authentication and the parameter's schema come first.
     routerOptions: { maxParamLength: HEADER_LIMIT, querystringParser: parseQuery },
-    // Fastify's 503 while it closes has another body; requests that still arrive then are served.
+    // Fastify's own 503 while closing has another body. Requests that still arrive are served.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     http: {
       maxHeaderSize: HEADER_LIMIT,
       headersTimeout: HEADERS_TIMEOUT,
       connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL,
-      // Node's own answer to a missing Host has no body; plugins/http-compliance.ts checks it.
+      // Node's own response to a missing Host has no body; plugins/http-compliance.ts checks it instead.
       requireHostHeader: false,
       optimizeEmptyRequests: true,
     },
     clientErrorHandler: (error, socket) => {
-      logger.debug({ code: (error as NodeJS.ErrnoException).code }, 'not HTTP, or not in time')
+      logger.debug({ code: (error as NodeJS.ErrnoException).code }, 'malformed HTTP or timeout')
       respondToClientError(error, socket)
     },
     frameworkErrors: (error, request, { raw }) => {
       const { status, body } = errorResponseFor(error, config.production)
       const ip = clientAddress(request.ip)
-      request.log.debug({ method: request.method, route: null, userId: null, ip, status }, 'request refused')
+      request.log.debug({ method: request.method, route: null, userId: null, ip, status }, 'request rejected')
       respondRaw(raw, status, body)
     },
   }) satisfies FastifyHttpOptions<Server, FastifyBaseLogger>

@@ -1,4 +1,4 @@
-/** Errors in the one format where there is no request and no reply yet: written to the socket itself. */
+/** Error responses written to the socket itself, for errors that occur before Fastify has a request. */
 import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { Batches } from '../concurrency/batches.ts'
@@ -7,23 +7,23 @@ import { type Connection, closeAfter, connectionOf } from './connection.ts'
 
 const CONTENT_TYPE = 'application/json; charset=utf-8'
 
-/** What Node's HTTP parser reports, by its codes; anything else is a request that is not HTTP. */
+/** Errors of Node's HTTP parser by code; any other is a `badRequest`. */
 const BY_CODE: Readonly<Record<string, ErrorName>> = {
   HPE_HEADER_OVERFLOW: 'headersTooLarge',
   HPE_CHUNK_EXTENSIONS_OVERFLOW: 'bodyTooLarge',
-  // The preface of HTTP/2.
+  // The HTTP/2 preface.
   HPE_PAUSED_H2_UPGRADE: 'versionNotSupported',
   ERR_HTTP_REQUEST_TIMEOUT: 'requestTimeout',
 }
 
-/** The same by the parser's reasons, where one code has several; a test holds them against the parser. */
+/** Errors by the parser's reason, where one code has several. A test compares them with the parser. */
 const BY_REASON: Readonly<Record<string, ErrorName>> = {
-  // As opposed to one that is no version at all.
+  // A version that is not even well-formed is a `badRequest`.
   'Invalid HTTP version': 'versionNotSupported',
   'Invalid `Transfer-Encoding` header value': 'transferCodingNotSupported',
 }
 
-/** What Node passes to `clientError`: `reason` is the parser's. */
+/** The error of Node's `clientError` event; `reason` comes from the parser. */
 export interface ClientError extends Error {
   readonly code?: string
   readonly reason?: string
@@ -32,28 +32,28 @@ export interface ClientError extends Error {
 const nameOf = ({ code = '', reason = '' }: ClientError): ErrorName =>
   BY_REASON[reason] ?? BY_CODE[code] ?? 'badRequest'
 
-/** Milliseconds a client has to read its answer before the connection is cut: cut at once, the answer would be lost. */
+/** Milliseconds until the connection is destroyed after the last response. Destroyed at once, the response could be lost. */
 export const LINGER = 1_000
 
-/** Connections that are ended in one round of the event loop: thousands may expire at once, at up to 100 µs each. */
-const ENDED_AT_ONCE = 50
+/** Connections closed in one round of the event loop: thousands may expire at once, at up to 100 µs each. */
+const CLOSED_PER_ROUND = 50
 
-/** What ends connections whose time is over. */
-export const endings = new Batches(ENDED_AT_ONCE)
+/** Closes connections that have timed out. */
+export const expiredConnections = new Batches(CLOSED_PER_ROUND)
 
-/** Ends the connection, with a last word or none. */
+/** Sends the text, which may be empty, and closes the connection. */
 const endSocket = (socket: Duplex, text: string): void => {
   if (!socket.writable) {
     socket.destroy()
     return
   }
-  // Node has let go of some sockets that come here: an error without a listener would end the process.
+  // Node has removed its listeners from some of these sockets: an error without a listener would end the process.
   socket.on('error', () => socket.destroy())
   setTimeout(() => socket.destroy(), LINGER).unref()
   socket.end(text)
 }
 
-/** Writes the error and ends the connection. */
+/** Sends the error and closes the connection. */
 export const respondToSocket = (socket: Duplex, name: ErrorName): void => {
   const { status, field, message } = ERRORS[name]
   const body = JSON.stringify(errorBody(field, message))
@@ -64,63 +64,63 @@ export const respondToSocket = (socket: Duplex, name: ErrorName): void => {
   )
 }
 
-/** When everything up to this response has been sent; never, if the connection ends before. */
+/** Calls `next` once this response and all before it are sent; never, if the connection closes first. */
 const whenSent = (response: ServerResponse, next: () => void): void => {
   if (response.writableFinished) next()
-  // Ahead of Node, which ends the connection then if the client has ended its side.
+  // Before Node's own listener, which closes the connection if the client has half-closed it.
   else response.prependOnceListener('finish', next)
 }
 
 const endAfter = (response: ServerResponse, socket: Duplex): void =>
   whenSent(response, () => endSocket(socket, ''))
 
-/** When everything before this response has been sent. */
-const whenFirst = (response: ServerResponse, next: () => void): void => {
+/** Calls `next` once all responses before this one are sent: then Node assigns the socket to it. */
+const whenNext = (response: ServerResponse, next: () => void): void => {
   if (response.socket !== null) next()
   else response.once('socket', next)
 }
 
-/** Answers what is wrong behind whole requests, or in the last one, in its turn: whole requests have their own responses. */
-const answerInTurn = ({ last, late }: Connection, socket: Duplex, name: ErrorName): void => {
-  const answer = (): void => respondToSocket(socket, name)
-  if (last === undefined) answer()
-  // Its body has arrived since: its own response says that it was late.
+/** Sends the error after the responses to complete requests, or in place of the response to an incomplete one. */
+const respondInOrder = ({ last, late }: Connection, socket: Duplex, name: ErrorName): void => {
+  const respond = (): void => respondToSocket(socket, name)
+  if (last === undefined) respond()
+  // The body has arrived since: the response of that request already reports the timeout.
   else if (last.req.complete && last.req === late) endAfter(last, socket)
-  else if (last.req.complete) whenSent(last, answer)
-  else if (!last.headersSent) whenFirst(last, () => (last.headersSent ? endAfter(last, socket) : answer()))
-  // A request that has not arrived whole has its response already: a second one must not follow.
+  else if (last.req.complete) whenSent(last, respond)
+  else if (!last.headersSent) whenNext(last, () => (last.headersSent ? endAfter(last, socket) : respond()))
+  // The incomplete request already has its response: a second one must not follow.
   else if (last.writableEnded) endAfter(last, socket)
-  else whenFirst(last, () => socket.destroy())
+  else whenNext(last, () => socket.destroy())
 }
 
-/** Node tells once that a request is late, and looks at that connection again with its next request. */
-const mayGoOn = ({ code }: ClientError, { unhurried }: Connection): boolean =>
-  code === 'ERR_HTTP_REQUEST_TIMEOUT' && unhurried?.complete === false
+/** Whether a timeout is ignored. Node reports it once for each request. */
+const isExempt = ({ code }: ClientError, { untimed }: Connection): boolean =>
+  code === 'ERR_HTTP_REQUEST_TIMEOUT' && untimed?.complete === false
 
-/** Whether it is the connection that has failed, and not what it has brought. */
-const isOfConnection = ({ code = '' }: ClientError): boolean =>
+/** Whether the connection itself has failed, as opposed to a malformed or late request. */
+const isConnectionError = ({ code = '' }: ClientError): boolean =>
   !code.startsWith('HPE_') && code !== 'ERR_HTTP_REQUEST_TIMEOUT'
 
-/** For the server's `clientError`. Node emits it again with whatever else a connection brings. */
+/** Handles the server's `clientError`, which Node emits again for whatever else arrives on the connection. */
 export const respondToClientError = (error: ClientError, socket: Duplex): void => {
   const connection = connectionOf(socket)
-  if (connection === undefined || isOfConnection(error)) {
+  if (connection === undefined || isConnectionError(error)) {
     socket.destroy()
     return
   }
-  if (connection.hasFailed || mayGoOn(error, connection)) return
+  if (connection.hasFailed || isExempt(error, connection)) return
   const { isClosing, last } = connection
-  // Behind the last request of the connection, also when it was the client that said so: its response is the last word.
+  // Data after the last request of the connection is ignored, also when the client itself sent `Connection: close`.
   if (error.code === 'HPE_CLOSED_CONNECTION' || (isClosing && last?.req.complete === true)) return
   connection.hasFailed = true
   connection.isClosing = true
   if (last?.req.complete === false) connection.late = last.req
-  const answer = (): void => answerInTurn(connection, socket, nameOf(error))
-  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') endings.run(answer)
-  else answer()
+  const respond = (): void => respondInOrder(connection, socket, nameOf(error))
+  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') expiredConnections.run(respond)
+  else respond()
 }
 
-/** For the server's `connect`: Node has let go of the socket, and of what is to be sent on it before. */
+/** Handles the server's `connect`: Node has detached the socket, and its pending responses too. */
 export const refuseConnect = (socket: Duplex): void => {
   socket.on('error', () => socket.destroy())
   socket.on('timeout', () => socket.destroy())
@@ -134,7 +134,7 @@ export const refuseConnect = (socket: Duplex): void => {
   whenSent(last, () => (isClosing ? endSocket(socket, '') : respondToSocket(socket, 'badRequest')))
 }
 
-/** Writes an error as the whole answer, past Fastify: for requests that it does not see, or refuses before any hook. */
+/** Sends an error without Fastify, for requests that it does not see or rejects before any hook. */
 export const respondRaw = (response: ServerResponse, status: number, body: ErrorBody): void => {
   const text = JSON.stringify(body)
   const headers = {

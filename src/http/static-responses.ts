@@ -1,60 +1,60 @@
-/** Answers that are the same as long as the service runs: made when first asked for, and sent from memory from then on. */
+/** Responses that never change while the service runs: created at the first request, then sent from memory. */
 import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-interface Made {
+interface Content {
   readonly plain: Buffer
-  /** `null` where it would be of no use. */
+  /** `null` if compression does not pay. */
   readonly gzipped: Buffer | null
-  /** Of the content, so that every instance of one version has the same. */
+  /** A hash of the content, so that all instances of one version send the same ETag. */
   readonly digest: string
 }
 
-/** The bytes and the media type of an answer. */
-export interface Kept {
+export interface StaticResponse {
+  /** The media type. */
   readonly type: string
-  made(): Promise<Made>
+  content(): Promise<Content>
 }
 
-/** Bytes that are not worth compressing. */
-const SMALL = 1_024
+/** Bytes below which content is not compressed. */
+const MIN_COMPRESSED = 1_024
 
-const make = async (content: string | Buffer, type: string): Promise<Made> => {
+const prepare = async (content: string | Buffer, type: string): Promise<Content> => {
   const plain = Buffer.from(content)
-  const isWorthIt = plain.length >= SMALL && !type.startsWith('image/')
+  const compresses = plain.length >= MIN_COMPRESSED && !type.startsWith('image/')
   return {
     plain,
-    // Brotli makes 12 % less of the largest one, and no browser takes it over plain http.
-    gzipped: isWorthIt ? await promisify(gzip)(plain) : null,
+    // Brotli would save 12 % of the largest file, but no browser accepts it over plain http.
+    gzipped: compresses ? await promisify(gzip)(plain) : null,
     digest: createHash('sha256').update(plain).digest('base64url').slice(0, 22),
   }
 }
 
-/** @param content is called once, at the first request. */
-export const kept = (type: string, content: () => string | Buffer): Kept => {
-  let made: Promise<Made> | null = null
+/** @param load is called once, at the first request. */
+export const staticResponse = (type: string, load: () => string | Buffer): StaticResponse => {
+  let content: Promise<Content> | null = null
   return {
     type,
-    made: () => {
-      made ??= make(content(), type)
-      return made
+    content: () => {
+      content ??= prepare(load(), type)
+      return content
     },
   }
 }
 
-/** RFC 9110 §13.1.2: weakly compared. */
+/** RFC 9110 §13.1.2: weak comparison. */
 const isFresh = (ifNoneMatch: string, etag: string): boolean =>
   ifNoneMatch.trim() === '*' || ifNoneMatch.split(',').some(tag => tag.trim().replace(/^W\//, '') === etag)
 
-/** Sends it compressed to who takes that, and nothing but the status to who has it. Caches ask each time. */
-export const sendKept = async (
-  { type, made }: Kept,
+/** Sends the response: compressed if the client accepts gzip, 304 if it has the current version. Caches revalidate each time. */
+export const sendStatic = async (
+  { type, content }: StaticResponse,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> => {
-  const { plain, gzipped, digest } = await made()
+  const { plain, gzipped, digest } = await content()
   const compressed =
     gzipped !== null && request.accepts().encoding(['gzip', 'identity']) === 'gzip' ? gzipped : null
   const etag = compressed ? `"${digest}-gzip"` : `"${digest}"`

@@ -1,46 +1,46 @@
 /**
- * Where log lines go: a file descriptor that may be full, closed or not read. Nothing waits for it and nothing fails with
- * it: lines wait in memory, up to a bound, and those that do not fit or meet an error are dropped and counted.
+ * Writes log lines to a file descriptor without ever blocking or failing, even if nothing reads it. Lines are buffered in
+ * memory up to a bound; lines beyond it, and lines whose write fails, are dropped and counted.
  */
 import { write } from 'node:fs'
 import type { DestinationStream } from 'pino'
 
-/** Bytes of log lines that wait for a slow reader. */
+/** Maximum bytes of buffered log lines. */
 const MAX_WAITING = 4 * 1_048_576
 
 /**
- * Bytes of one write, unless a single line is longer: what a pipe takes as a whole or not at all (PIPE_BUF), so that no
- * line is cut in two when the process ends, nor by another process that writes to the same pipe.
+ * Maximum bytes of one write, unless a single line is longer. A pipe takes writes of this size (PIPE_BUF) atomically, so
+ * neither the end of the process nor another writer of the same pipe splits a line.
  */
 const MAX_BATCH = 4_096
 
-/** Milliseconds until a pipe that was full is tried again: the first time, and at most. */
+/** Milliseconds between attempts to write to a full pipe: first and maximum delay. */
 const FIRST_RETRY = 5
 const LAST_RETRY = 100
 
-/** Milliseconds until another write is tried after one that failed. */
+/** Milliseconds from a failed write to the next attempt. */
 const ERROR_PAUSE = 1_000
 
-/** Milliseconds that the last lines may take when the process ends. */
+/** Maximum milliseconds to write the last lines when the process ends. */
 const DRAIN_LIMIT = 1_000
 
 const NEWLINE = 0x0a
 
 export interface LogOutputOptions {
-  /** Called with the first line. @returns a descriptor to which a write does not wait, where it is a pipe or a socket. */
+  /** Called before the first write. @returns a descriptor, which is non-blocking if it is a pipe or a socket. */
   readonly open: () => number
-  /** A line that says how many were dropped, with its newline. */
+  /** @returns a log line, with its newline, that reports the number of dropped lines. */
   readonly countLine: (dropped: number) => string
-  /** What is written in place of each line. */
+  /** Formats each line before it is written. */
   readonly format?: (line: string) => string
 }
 
 interface Batch {
   readonly bytes: Buffer
-  /** Lines that are lost if it is not written. */
+  /** The number of log lines in it. */
   readonly lines: number
-  /** Dropped lines that it tells of. */
-  readonly told: number
+  /** The number of dropped lines that it reports. */
+  readonly reported: number
   written: number
 }
 
@@ -55,22 +55,22 @@ export class LogOutput implements DestinationStream {
   #fd: number | null = null
   #waiting: { line: string; bytes: number }[] = []
   #waitingBytes = 0
-  /** Lines that were dropped and not told of yet. */
+  /** Dropped lines that have not been reported yet. */
   #dropped = 0
-  /** What is being written. */
+  /** The batch that is being written. */
   #batch: Batch | null = null
-  /** Until the next write, after one that failed. */
+  /** Delays the next write after a failed one. */
   #pause: NodeJS.Timeout | null = null
-  /** Whether the last byte that was written is amid a line. */
+  /** Whether the output ends in the middle of a line. */
   #isCut = false
-  /** Told when nothing waits any more, or a write has failed. */
+  /** Called when all lines are written, or a write has failed. */
   #onEnd: () => void = () => undefined
 
   constructor(options: LogOutputOptions) {
     this.#options = options
   }
 
-  /** Takes a line with its newline. Returns at once and never throws. */
+  /** Queues a line, which ends with a newline. Returns at once and never throws. */
   write(line: string): void {
     const text = this.#format(line)
     const bytes = Buffer.byteLength(text)
@@ -83,7 +83,7 @@ export class LogOutput implements DestinationStream {
     if (this.#batch === null && this.#pause === null) this.#writeNext()
   }
 
-  /** Waits until all is written or output fails, at most a second. For the end of the process. */
+  /** Waits until all lines are written or a write fails, at most {@link DRAIN_LIMIT}. For the end of the process. */
   async drain(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#onEnd = resolve
@@ -100,19 +100,19 @@ export class LogOutput implements DestinationStream {
   #writeNext(): void {
     if (this.#pause !== null) clearTimeout(this.#pause)
     this.#pause = null
-    const told = this.#dropped
-    const count = told === 0 ? '' : this.#format(this.#options.countLine(told))
+    const dropped = this.#dropped
+    const count = dropped === 0 ? '' : this.#format(this.#options.countLine(dropped))
     const lines = this.#take(MAX_BATCH - count.length)
-    if (lines.length === 0 && told === 0) {
+    if (lines.length === 0 && dropped === 0) {
       this.#onEnd()
       return
     }
     const text = `${this.#isCut ? '\n' : ''}${lines.join('')}${count}`
-    this.#batch = { bytes: Buffer.from(text), lines: lines.length, told, written: 0 }
+    this.#batch = { bytes: Buffer.from(text), lines: lines.length, reported: dropped, written: 0 }
     this.#writeBatch(this.#batch, FIRST_RETRY)
   }
 
-  /** As many of the lines that wait as have so many bytes, one at least. */
+  /** Takes buffered lines of at most so many bytes, but at least one. */
   #take(bytes: number): string[] {
     let count = 0
     let size = 0
@@ -148,16 +148,16 @@ export class LogOutput implements DestinationStream {
     })
   }
 
-  #succeed({ told }: Batch): void {
+  #succeed({ reported }: Batch): void {
     this.#batch = null
-    this.#dropped -= told
+    this.#dropped -= reported
     this.#isCut = false
     this.#writeNext()
   }
 
   #fail({ bytes, lines, written }: Batch): void {
     const end = this.#isCut ? 1 : 0
-    // A line for people can have newlines of its own.
+    // A formatted line may contain newlines: the difference can be negative.
     this.#dropped += Math.max(0, lines - newlinesIn(bytes.subarray(end, written)))
     if (written > 0) this.#isCut = bytes[written - 1] !== NEWLINE
     this.#batch = null

@@ -1,3 +1,4 @@
+/** The logger: serializers, and standard output as a destination that never blocks. */
 import { constants, fstatSync, openSync } from 'node:fs'
 import { isatty } from 'node:tty'
 import { type DestinationStream, type Logger, pino, stdSerializers } from 'pino'
@@ -8,7 +9,7 @@ import { LogOutput } from './log-output.ts'
 
 const STANDARD_OUTPUT = 1
 
-/** Type, message, code and stack: an error's other properties can hold what a client sent. */
+/** Logs type, message, code and stack only: other properties may contain what a client sent. */
 const serializeError = (error: unknown): unknown => {
   if (!(error instanceof Error)) return { type: typeof error, message: String(error) }
   const { type, message, stack } = stdSerializers.err(error)
@@ -21,7 +22,7 @@ interface LoggedRequest {
   readonly ip: string | undefined
 }
 
-/** The route and not the URL, in which a client may put anything and a link from a mail carries its token. */
+/** Logs the route instead of the URL, which may contain tokens from mailed links. */
 const serializeRequest = ({ method, routeOptions, ip }: LoggedRequest): unknown => ({
   method,
   route: routeOptions.url ?? null,
@@ -31,9 +32,9 @@ const serializeRequest = ({ method, routeOptions, ip }: LoggedRequest): unknown 
 const NON_BLOCKING = constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY
 
 /**
- * Standard output, to which no write waits. A file description may be shared with other processes (a shell, npm, other
- * programs of a pipeline), each of which can make it blocking again: so a pipe and a terminal are opened anew, where the system
- * allows it. A process whose write waits does not end: the thread that makes the write is waited for.
+ * Opens standard output so that writes do not block; a process cannot exit while a thread is blocked in a write. Other
+ * processes (a shell, npm, other programs of a pipeline) share the file description and can make it blocking again, so pipes and
+ * terminals are reopened where the system allows it.
  */
 const openStandardOutput = (): number => {
   const output = fstatSync(STANDARD_OUTPUT)
@@ -41,10 +42,10 @@ const openStandardOutput = (): number => {
     try {
       return openSync(`/proc/self/fd/${STANDARD_OUTPUT}`, NON_BLOCKING)
     } catch {
-      // No Linux, or a pipe or a terminal of another user's.
+      // Not Linux, or the pipe or terminal belongs to another user.
     }
   }
-  // To look at it makes it non-blocking.
+  // Reading this property makes the descriptor non-blocking.
   if (output.isFIFO() || output.isSocket()) void process.stdout
   return STANDARD_OUTPUT
 }
@@ -65,7 +66,7 @@ const countLine = (dropped: number): string => {
 
 let output: LogOutput | null = null
 
-/** Standard output as JSON lines; on a terminal, as lines for people. One for the whole process. */
+/** Standard output as JSON lines, or as formatted lines on a terminal. One for the whole process. */
 export const standardOutput = (): LogOutput => {
   output ??= new LogOutput({
     open: openStandardOutput,
@@ -75,6 +76,6 @@ export const standardOutput = (): LogOutput => {
   return output
 }
 
-/** Writes to `stream` in place of standard output. */
+/** @param stream the destination, by default standard output. */
 export const createLogger = ({ logLevel }: Config, stream: DestinationStream = standardOutput()): Logger =>
   pino({ level: logLevel, serializers: { err: serializeError, req: serializeRequest } }, stream)

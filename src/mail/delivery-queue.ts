@@ -1,5 +1,3 @@
-import type { MailKind } from './transports.ts'
-
 /** What can be said of a mail that could not be sent: servers repeat addresses in their answers, so those are not. */
 
 interface TransportError extends Error {
@@ -68,7 +66,7 @@ export interface DeliveryLog {
 }
 
 interface Delivery {
-  readonly kind: MailKind
+  readonly kind: string
   readonly attempt: () => Promise<void>
   readonly givenUpAt: number
   delay: number
@@ -96,7 +94,7 @@ export class DeliveryQueue {
   }
 
   /** Returns before anything of `attempt` runs. */
-  add(kind: MailKind, attempt: () => Promise<void>): void {
+  add(kind: string, attempt: () => Promise<void>): void {
     const { capacity, patience, firstDelay } = this.#limits
     if (this.#closed || this.#due.size + this.#later.size + this.#running.size >= capacity) {
       const reason = this.#closed ? 'the service stops' : `${capacity} mails wait already`

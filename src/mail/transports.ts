@@ -3,9 +3,6 @@
 import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SendMailOptions, Transporter } from 'nodemailer'
-import type { Mails } from '../accounts/mails.ts'
-
-export type MailKind = keyof Mails
 
 export interface Content {
   readonly subject: string

@@ -1,13 +1,17 @@
+/**
+ * Formats of password hashes: our own parameters, the foreign formats that are accepted and how much they may cost, and the
+ * cost of a hash relative to ours.
+ */
 import { randomBytes, scryptSync, timingSafeEqual } from 'node:crypto'
 import { parseOptions } from '@node-rs/argon2'
 
-/** The algorithm is the library's default, argon2id (its enum exists at compile time alone). */
+/** argon2id, which is the library's default (its enum exists only at compile time). */
 export const HASH_PARAMETERS = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
-/** Of another kind, or of argon2's first version, a hash is not what we would make today. */
+/** The start of current hashes; others use another algorithm, or argon2's first version. */
 const CURRENT = '$argon2id$v=19$'
 
-/** Whether a hash is weaker than today's parameters, so that it should be replaced at the next sign-in. */
+/** Whether a hash is weaker than the current parameters, so that the next sign-in should replace it. */
 export const isWeak = (encoded: string): boolean => {
   if (!encoded.startsWith(CURRENT)) return true
   const { memoryCost, timeCost } = parseOptions(encoded)
@@ -18,7 +22,7 @@ export const isWeak = (encoded: string): boolean => {
 const SALT_LENGTH = 16
 const DIGEST_LENGTH = 32
 
-/** A hash of no password, made without hashing: comparing with it costs what comparing with a real one does. */
+/** @returns a random hash that no password matches. Verifying it costs as much as verifying a real one. */
 export const dummyHash = (): string => {
   const { memoryCost, timeCost, parallelism } = HASH_PARAMETERS
   const [salt, digest] = [SALT_LENGTH, DIGEST_LENGTH].map(length =>
@@ -26,8 +30,6 @@ export const dummyHash = (): string => {
   )
   return `${CURRENT}m=${memoryCost},t=${timeCost},p=${parallelism}$${salt}$${digest}`
 }
-
-/** scrypt hashes in PHC form, as passlib writes them: `$scrypt$ln=16,r=8,p=1$salt$digest`. */
 
 export interface ScryptHash {
   readonly logCost: number
@@ -37,15 +39,16 @@ export interface ScryptHash {
   readonly digest: Buffer
 }
 
-const FORM =
+/** PHC form, as passlib writes it: `$scrypt$ln=16,r=8,p=1$salt$digest`. */
+const SCRYPT =
   /^\$scrypt\$ln=([1-9]\d?),r=([1-9]\d{0,3}),p=([1-9]\d{0,3})\$([\w+/.-]{11,86})={0,2}\$([\w+/.-]{22,86})={0,2}$/
 
-/** Base64, also with the characters that passlib (`.`) and the URL-safe alphabet (`-`, `_`) have in place of `+` and `/`. */
+/** Decodes base64, also with the characters of passlib (`.`) and of the URL-safe alphabet (`-`, `_`). */
 const bytes = (text: string): Buffer => Buffer.from(text.replaceAll('.', '+'), 'base64')
 
-/** @returns `null` when it is not of that form; whether its cost can be borne is not looked at. */
+/** @returns `null` if it is not of that form. Does not check the cost. */
 export const parseScrypt = (encoded: string): ScryptHash | null => {
-  const [matched, logCost, blockSize, parallelism, salt = '', digest = ''] = FORM.exec(encoded) ?? []
+  const [matched, logCost, blockSize, parallelism, salt = '', digest = ''] = SCRYPT.exec(encoded) ?? []
   if (matched === undefined) return null
   return {
     logCost: Number(logCost),
@@ -56,10 +59,10 @@ export const parseScrypt = (encoded: string): ScryptHash | null => {
   }
 }
 
-/** Bytes that one of its lanes fills, which is also what it costs in time. */
+/** Bytes of one lane, which is proportional to its time. */
 export const laneSize = ({ logCost, blockSize }: ScryptHash): number => 128 * 2 ** logCost * blockSize
 
-/** Beside its lanes OpenSSL counts some blocks, less than this. */
+/** More than OpenSSL counts beside the lane itself. */
 const SPARE_MEMORY = 1_048_576
 
 export const verifyScrypt = (password: string, hash: ScryptHash): boolean => {
@@ -73,25 +76,23 @@ export const verifyScrypt = (password: string, hash: ScryptHash): boolean => {
   return timingSafeEqual(computed, digest)
 }
 
-/** Which hashes of passwords are taken from elsewhere, how much each may cost, and what each costs beside one of ours. */
-
-/** Characters; with the longest salt and digest that anybody uses a hash has some 250. */
+/** Maximum characters. Hashes with the longest salts and digests in use have about 250. */
 const MAX_LENGTH = 512
 
 const UNKNOWN = 'must be an argon2, bcrypt or scrypt hash'
 const MALFORMED = 'is malformed'
 const TOO_COSTLY = 'costs too much to verify'
 
-/** KiB, passes and lanes: at the most about a second. */
+/** KiB, passes and lanes: at most about a second. */
 const ARGON2_LIMITS = { memoryCost: 262_144, timeCost: 16, parallelism: 16 }
 
-/** Each step doubles the work: 14 takes about a second. Below 4 bcrypt is not defined. */
+/** Each step doubles the time: 14 takes about a second. bcrypt is not defined below 4. */
 const BCRYPT_COSTS = { least: 4, most: 14 }
 
-/** Bytes at once and in all, and lanes: at the most two to three seconds. */
+/** Bytes of a lane and of all lanes, block size and lanes: at most two to three seconds. */
 const SCRYPT_LIMITS = { lane: 268_435_456, lanes: 1_073_741_824, blockSize: 32, parallelism: 16 }
 
-const argon2Fault = (encoded: string): string | null => {
+const argon2Violation = (encoded: string): string | null => {
   try {
     const { memoryCost, timeCost, parallelism } = parseOptions(encoded)
     const costly =
@@ -104,21 +105,21 @@ const argon2Fault = (encoded: string): string | null => {
   }
 }
 
-/** Sixteen bytes of salt and twenty-three of digest, in bcrypt's own base64. */
+/** 16 bytes of salt and 23 of digest, in bcrypt's own base64. */
 const BCRYPT = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/
 
-const bcryptFault = (encoded: string): string | null => {
+const bcryptViolation = (encoded: string): string | null => {
   const cost = Number(BCRYPT.exec(encoded)?.[1] ?? 0)
   if (cost < BCRYPT_COSTS.least) return MALFORMED
   return cost > BCRYPT_COSTS.most ? TOO_COSTLY : null
 }
 
-/** Bytes that all lanes fill, one after the other: its cost in time. */
+/** Bytes of all lanes, which are computed one after the other: proportional to its time. */
 const scryptSize = (hash: ScryptHash): number => laneSize(hash) * hash.parallelism
 
-const scryptFault = (encoded: string): string | null => {
+const scryptViolation = (encoded: string): string | null => {
   const hash = parseScrypt(encoded)
-  // RFC 7914 §2: with small blocks the cost has an end.
+  // RFC 7914 §2: the block size limits the cost.
   if (hash === null || hash.logCost >= 16 * hash.blockSize) return MALFORMED
   const lane = laneSize(hash)
   const costly =
@@ -137,25 +138,25 @@ const KINDS: readonly (readonly [RegExp, HashKind])[] = [
   [/^\$scrypt\$/, 'scrypt'],
 ]
 
-const FAULTS: Readonly<Record<HashKind, (encoded: string) => string | null>> = {
-  argon2: argon2Fault,
-  bcrypt: bcryptFault,
-  scrypt: scryptFault,
+const VIOLATIONS: Readonly<Record<HashKind, (encoded: string) => string | null>> = {
+  argon2: argon2Violation,
+  bcrypt: bcryptViolation,
+  scrypt: scryptViolation,
 }
 
 export const hashKind = (encoded: string): HashKind | null =>
   KINDS.find(([start]) => start.test(encoded))?.[1] ?? null
 
-/** @returns why a hash cannot be taken, in the words of the error body; `null` when it can. */
+/** @returns why a hash is not accepted, as a message of the error body; `null` if it is. */
 export const hashViolation = (encoded: string): string | null => {
   const kind = hashKind(encoded)
   if (kind === null) return UNKNOWN
-  return encoded.length > MAX_LENGTH ? MALFORMED : FAULTS[kind](encoded)
+  return encoded.length > MAX_LENGTH ? MALFORMED : VIOLATIONS[kind](encoded)
 }
 
-/** What takes each algorithm as long as one of our hashes (5 ms where it was measured), in its own measure of work. */
+/** The work of each algorithm that takes as long as one of our hashes (5 ms when measured). */
 const OUR_COST = {
-  /** KiB times passes; lanes share them. */
+  /** KiB times passes, regardless of lanes. */
   argon2: HASH_PARAMETERS.memoryCost * HASH_PARAMETERS.timeCost,
   /** Rounds: a cost of 6 takes 4 ms, 7 takes 8 ms. */
   bcrypt: 80,
@@ -172,19 +173,19 @@ const COSTS: Readonly<Record<HashKind, (encoded: string) => number>> = {
   scrypt: encoded => scryptSize(parseScrypt(encoded) as ScryptHash),
 }
 
-/** @returns how long it takes to compare a password with a hash, estimated, in units of one of ours; 0 for what matches nothing. */
+/** @returns the estimated time to verify a hash, in units of one of our hashes; 0 if it is not accepted. */
 export const relativeCost = (encoded: string): number => {
   const kind = hashKind(encoded)
   return kind === null || hashViolation(encoded) !== null ? 0 : COSTS[kind](encoded) / OUR_COST[kind]
 }
 
-/** Bytes of UTF-8: what follows is not in the hash. */
+/** Bytes of UTF-8 that bcrypt hashes. */
 const BCRYPT_LENGTH = 72
 
 /**
- * Whether other passwords match the same hash: bcrypt leaves out what follows 72 bytes, and repeats a password with a NUL
- * between. Such a match must not be hashed anew: it may have been another password than the account's.
- * @param password one that matches, in any normalisation form.
+ * Whether other passwords match the same hash: bcrypt ignores everything after 72 bytes, and repeats the password with a NUL as
+ * separator. Such a password must not replace the hash, because the account's real password may be another one.
+ * @param password a matching password, in any normalization form.
  */
 export const isAmbiguous = (password: string, encoded: string): boolean =>
   hashKind(encoded) === 'bcrypt' &&

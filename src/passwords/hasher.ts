@@ -1,3 +1,8 @@
+/**
+ * Hashes and verifies passwords in threads, off the event loop. One of our hashes takes about 10 ms of a core and 19 MiB, so the
+ * threads run at lower priority than the event loop. Imported hashes that cost more than ours, up to 400 times as much, have a
+ * lane of threads of their own and do not delay others. Threads start on demand, and end when idle.
+ */
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { Piscina } from 'piscina'
@@ -7,42 +12,84 @@ import { dummyHash, isWeak, relativeCost } from './formats.ts'
 import type { Comparison } from './hashing-thread.ts'
 import { canonicalPassword, PASSWORD_MAX_LENGTH } from './policy.ts'
 
-/** What passwords are hashed and compared with. */
 export interface PasswordHasher {
   /**
-   * @param signal aborted when nobody waits for the hash any more: it is not computed then, unless it has begun.
+   * @param signal cancels the hash when it is aborted, unless it has started.
    * @returns the hash in PHC form.
    * @throws {ServiceError} `overloaded`, `clientGone`, `draining`
    */
   hash(password: string, signal?: AbortSignal): Promise<string>
   /**
-   * Costs the same whether there is a hash to compare with or not, so that the time of an answer does not tell whether
-   * an account exists.
+   * @param encoded the stored hash; `null` if there is no account. Takes as long for `null`, so that the response time does not
+   * reveal whether an account exists.
    * @throws {ServiceError} `overloaded`, `clientGone`, `draining`
    */
   verify(password: string, encoded: string | null, signal?: AbortSignal): Promise<boolean>
   close(): Promise<void>
 }
 
-/** Threads that hash, behind a bounded queue. They start when there is work, and end when there has been none. */
+/** About a second of work for each thread on idle cores. Further requests get 503 at once. */
+const MAX_WAITING_PER_THREAD = 100
+
+/** Ordinary threads per thread of the expensive lane. */
+const EXPENSIVE_SHARE = 4
+
+/** Waiting accounts per thread of the expensive lane: ten to thirty seconds if all hashes have the maximum cost. */
+const EXPENSIVE_ACCOUNTS_PER_THREAD = 10
+
+/** Waiting sign-ins to one account with an expensive hash. */
+const MAX_WAITING_PER_ACCOUNT = 2
+
+/** Milliseconds until an idle thread ends. Starting a new one delays a sign-in by about 50 ms. */
+const IDLE = 30_000
+
+/** Code points take up to two UTF-16 units: no password of ours is longer. */
+const MAX_UTF16_LENGTH = 2 * PASSWORD_MAX_LENGTH
+
+/** `nice` of the hashing threads. On a contended core, Linux weights them 110 and 15 to the event loop's 1,024. */
+const NICE = { ordinary: 10, expensive: 19 }
 
 export interface LaneLimits {
   readonly threads: number
   readonly maxWaiting: number
 }
 
+export interface HasherLimits extends LaneLimits {
+  /** For hashes that cost more than ours; up to 256 MiB per thread. */
+  readonly expensive: LaneLimits & { readonly maxWaitingPerAccount: number }
+  /** Milliseconds until an idle thread ends. */
+  readonly idle: number
+}
+
+/** @param processes the number of processes that share the machine's cores. */
+export const hasherLimits = (processes: number): HasherLimits => {
+  const threads = Math.max(1, Math.floor(availableParallelism() / processes))
+  const expensive = Math.max(1, Math.floor(threads / EXPENSIVE_SHARE))
+  return {
+    threads,
+    maxWaiting: threads * MAX_WAITING_PER_THREAD,
+    expensive: {
+      threads: expensive,
+      maxWaiting: expensive * EXPENSIVE_ACCOUNTS_PER_THREAD,
+      maxWaitingPerAccount: MAX_WAITING_PER_ACCOUNT,
+    },
+    idle: IDLE,
+  }
+}
+
 export interface LaneOptions extends LaneLimits {
-  /** Milliseconds until a thread that has nothing to do ends. */
+  /** Milliseconds until an idle thread ends. */
   readonly idle: number
   /** `nice` of the threads. */
   readonly nice: number
 }
 
+/** Threads behind a bounded queue. */
 export class HashingLane {
   readonly #pool: Piscina
   readonly #queue: BoundedQueue
 
-  /** @param onFailure told why a thread could not start. */
+  /** @param onFailure called when a thread cannot start. */
   constructor(onFailure: (error: unknown) => void, { threads, maxWaiting, idle, nice }: LaneOptions) {
     this.#queue = new BoundedQueue(threads, maxWaiting)
     this.#pool = new Piscina({
@@ -56,7 +103,7 @@ export class HashingLane {
     })
     this.#pool.on('error', error => {
       onFailure(error)
-      // Fails the hashes that wait for the thread, for which Piscina starts no other; the next hash does.
+      // Fails the hashes that wait for the thread: Piscina starts no other for them. The next hash starts one.
       this.#pool.destroy()
     })
   }
@@ -73,61 +120,8 @@ export class HashingLane {
 }
 
 /**
- * PasswordHasher off the event loop, queued by cost. One of our hashes costs about 10 ms of a core and 19 MiB, so the threads
- * run at lower priority than the event loop: where both want a core, a request goes before a hash. Imported hashes that cost
- * more than ours, up to 400 times as much, have a lane of their own: nobody else waits for them.
- */
-
-/** About a second of work for each thread, on cores that have nothing else to do; whoever comes later is told so at once. */
-const MAX_WAITING_PER_THREAD = 100
-
-/** Ordinary threads for each thread of the expensive lane. */
-const EXPENSIVE_SHARE = 4
-
-/** Accounts with expensive hashes that wait for each thread of their lane: ten to thirty seconds when all are the most expensive. */
-const EXPENSIVE_ACCOUNTS_PER_THREAD = 10
-
-/** Sign-ins to one account with an expensive hash that wait while another one to it is under way. */
-const MAX_WAITING_PER_ACCOUNT = 2
-
-/** Milliseconds until a thread that has nothing to do ends: a new one costs a sign-in about 50 ms. */
-const IDLE = 30_000
-
-/** Code points take up to two UTF-16 units: whatever is longer is no password of ours. */
-const MAX_UTF16_LENGTH = 2 * PASSWORD_MAX_LENGTH
-
-/**
- * `nice` of the hashing threads: by Linux's weights, 110 to the event loop's 1,024 on a core that both want, and 15 where
- * expensive hashes want it too.
- */
-const NICE = { ordinary: 10, expensive: 19 }
-
-export interface HasherLimits extends LaneLimits {
-  /** For hashes that cost more than ours; its memory is up to 256 MiB a thread. */
-  readonly expensive: LaneLimits & { readonly maxWaitingPerAccount: number }
-  /** Milliseconds. */
-  readonly idle: number
-}
-
-/** @param processes how many share the machine's cores. */
-export const hasherLimits = (processes: number): HasherLimits => {
-  const threads = Math.max(1, Math.floor(availableParallelism() / processes))
-  const expensive = Math.max(1, Math.floor(threads / EXPENSIVE_SHARE))
-  return {
-    threads,
-    maxWaiting: threads * MAX_WAITING_PER_THREAD,
-    expensive: {
-      threads: expensive,
-      maxWaiting: expensive * EXPENSIVE_ACCOUNTS_PER_THREAD,
-      maxWaitingPerAccount: MAX_WAITING_PER_ACCOUNT,
-    },
-    idle: IDLE,
-  }
-}
-
-/**
- * The forms in which a password is compared: as it was sent, which is what other services have hashed, and composed, which
- * is what this one hashes. Both, also where there is no account, so that the time of an answer does not tell.
+ * The forms of a password to compare: as sent, because other services hashed it like that, and in NFC, as this service hashes it.
+ * Both also if there is no account, so that the response time does not reveal it.
  */
 const formsOf = (password: string, encoded: string): string[] => {
   const canonical = canonicalPassword(password)
@@ -138,12 +132,12 @@ const formsOf = (password: string, encoded: string): string[] => {
 export class PooledPasswordHasher implements PasswordHasher {
   readonly #ordinary: HashingLane
   readonly #expensive: HashingLane
-  /** One at a time of each account enters the expensive lane, so that accounts take turns in it. */
+  /** Admits one sign-in per account to the expensive lane, so that accounts take turns. */
   readonly #accounts: KeyedQueues
-  /** What a password is compared with when there is no account. */
-  readonly #nobody = dummyHash()
+  /** The hash to compare with if there is no account. */
+  readonly #dummyHash = dummyHash()
 
-  /** @param onFailure told why a thread could not start. */
+  /** @param onFailure called when a thread cannot start. */
   constructor(onFailure: (error: unknown) => void, { expensive, idle, ...ordinary }: HasherLimits) {
     this.#ordinary = new HashingLane(onFailure, { ...ordinary, idle, nice: NICE.ordinary })
     this.#expensive = new HashingLane(onFailure, { ...expensive, idle, nice: NICE.expensive })
@@ -155,9 +149,9 @@ export class PooledPasswordHasher implements PasswordHasher {
   }
 
   async verify(password: string, encoded: string | null, signal?: AbortSignal): Promise<boolean> {
-    // What no password can be is not looked at: normalising takes time in the square of some texts' length.
+    // Longer passwords are not normalized: for some texts that takes time quadratic in their length.
     const possible = password.length <= MAX_UTF16_LENGTH
-    const hash = encoded ?? this.#nobody
+    const hash = encoded ?? this.#dummyHash
     const passwords = possible ? formsOf(password, hash) : ['']
     const matches = await this.#verify({ passwords, encoded: hash }, signal)
     return matches && possible && encoded !== null
@@ -171,7 +165,7 @@ export class PooledPasswordHasher implements PasswordHasher {
   #verify(task: Comparison, signal: AbortSignal | undefined): Promise<boolean> {
     const verifyIn = (lane: HashingLane) => lane.run('verify', task, signal) as Promise<boolean>
     if (relativeCost(task.encoded) <= 1) return verifyIn(this.#ordinary)
-    // A hash has a salt of its own, so it stands for its account.
+    // The hash is the account's key, because each has its own salt.
     return this.#accounts.run(task.encoded, () => verifyIn(this.#expensive), signal)
   }
 }

@@ -1,4 +1,4 @@
-/** What the hashing threads run: one hash at a time, blocking nobody but their own thread. */
+/** The functions that hashing threads run: synchronous, one hash at a time. */
 import { hashSync, verifySync } from '@node-rs/argon2'
 import bcrypt from 'bcryptjs'
 import {
@@ -14,7 +14,7 @@ export const hash = (password: string): string => hashSync(password, HASH_PARAME
 
 const VERIFIERS: Readonly<Record<HashKind, (password: string, encoded: string) => boolean>> = {
   argon2: (password, encoded) => verifySync(encoded, password),
-  // Looks at the first 72 bytes of a password alone, as every bcrypt does.
+  // Uses only the first 72 bytes of a password, as every bcrypt does.
   bcrypt: (password, encoded) => bcrypt.compareSync(password, encoded),
   scrypt(password, encoded) {
     const parsed = parseScrypt(encoded)
@@ -22,7 +22,7 @@ const VERIFIERS: Readonly<Record<HashKind, (password: string, encoded: string) =
   },
 }
 
-/** What a password is compared with, and the forms of it that are tried, in this order. */
+/** A hash, and the normalization forms of a password to compare it with, in this order. */
 export interface Comparison {
   readonly passwords: readonly string[]
   readonly encoded: string
@@ -30,8 +30,7 @@ export interface Comparison {
 
 export const verify = ({ passwords, encoded }: Comparison): boolean => {
   const kind = hashKind(encoded)
-  // One that is in the store and would not be taken today matches nothing: it must not fail a sign-in, or hold it up; nor must one
-  // that its library refuses.
+  // A stored hash that is no longer accepted, or that its library rejects, matches nothing: it must not fail or delay a sign-in.
   if (kind === null || hashViolation(encoded) !== null) return false
   try {
     return passwords.some(password => VERIFIERS[kind](password, encoded))

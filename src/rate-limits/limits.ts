@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto'
+
 /** Which limits there are on how often something is asked for, and what an engine offers to count by. */
 
 /** What a route can be limited as, for each address that asks. */
@@ -46,6 +48,13 @@ export const RATE_LIMITS: RateLimits = {
   loginThrottle: { free: 5, memory: 900, firstWait: 1, longestWait: 900 },
   mails: { count: 10, within: 3_600 },
 }
+
+/** 128 bits: neither memory nor the table of counts holds e-mails. */
+const DIGEST_LENGTH = 22
+
+/** What an e-mail is counted by. */
+export const emailKey = (email: string): string =>
+  createHash('sha256').update(email).digest('base64url').slice(0, DIGEST_LENGTH)
 
 export interface Usage {
   /** Whether what was counted is within the limit. */

@@ -2,11 +2,10 @@
  * Passwords that are tried on an account. Counted before the hash and not after it, so that a thousand at once are not all
  * let through; and whether there is such an account or not, so that being refused tells nothing about it.
  */
-import { createHash } from 'node:crypto'
 import { type Actor, anonymous } from '../audit-log/event.ts'
 import { ServiceError } from '../errors.ts'
 import type { User } from '../users/user.ts'
-import type { LoginThrottleLimits, OpenRateLimit, RateLimit } from './limits.ts'
+import { emailKey, type LoginThrottleLimits, type OpenRateLimit, type RateLimit } from './limits.ts'
 
 /** Who tries a password, on which account. */
 export interface LoginSubject {
@@ -26,12 +25,9 @@ export interface LoginThrottle {
   check<Right>(subject: LoginSubject, guess: () => Promise<Right | undefined>): Promise<Right | undefined>
 }
 
-/** 128 bits: neither memory nor the table of counts holds e-mails. */
-const DIGEST_LENGTH = 22
-
 /** Somebody who is not signed in to the account. */
 export const emailSubject = (email: string, ip: string | null): LoginSubject => ({
-  key: `email:${createHash('sha256').update(email).digest('base64url').slice(0, DIGEST_LENGTH)}`,
+  key: `email:${emailKey(email)}`,
   email,
   actor: anonymous(ip),
 })

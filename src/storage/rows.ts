@@ -1,10 +1,11 @@
 /** Rows of users and sessions, the same on both engines, and the columns that a change of a user sets. */
 
 import type { NewUser } from '../accounts/account-store.ts'
+import type { EmailToken } from '../accounts/email-token.ts'
 import type { Session } from '../auth/sessions.ts'
 import type { Position } from '../users/listing.ts'
 import { searchKey, type User, type UserChanges } from '../users/user.ts'
-import type { SessionsTable, UsersTable } from './schema.ts'
+import type { EmailTokensTable, SessionsTable, UsersTable } from './schema.ts'
 
 /** All that is kept of a user in one row, the folded names too; `key` is each store's own. */
 export type UserColumns = Omit<UsersTable, 'key'>
@@ -113,9 +114,29 @@ export const toSession = (row: SessionRow, userId: string): Session => ({
   impersonatedBy: row.impersonated_by,
 })
 
-/** A e-mail token under the names that the service knows. */
+/** An e-mail token without its user, who is a number in the tables and an id elsewhere. */
+export type EmailTokenRow = Omit<EmailTokensTable, 'user_key'>
+
+/** In the order in which statements have them. */
+export const EMAIL_TOKEN_COLUMNS = [
+  'digest',
+  'purpose',
+  'email',
+  'created_at',
+  'expires_at',
+] as const satisfies readonly (keyof EmailTokenRow)[]
+
+export const emailTokenColumns = (token: EmailToken): EmailTokenRow => ({
+  digest: token.digest,
+  purpose: token.purpose,
+  email: token.email,
+  created_at: token.createdAt,
+  expires_at: token.expiresAt,
+})
+
+/** An e-mail token under the names that the service knows. */
 export const selectEmailToken = `SELECT digest, purpose, email, created_at AS "createdAt", expires_at AS "expiresAt",
-  (SELECT id FROM users WHERE key = user_key) AS "userId" FROM mailed_tokens`
+  (SELECT id FROM users WHERE key = user_key) AS "userId" FROM email_tokens`
 
 /** The columns that a change sets. */
 export const changedColumns = ({

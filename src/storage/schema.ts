@@ -1,5 +1,6 @@
 /** The tables as Kysely sees them. Timestamps are milliseconds since the epoch, flags 0 or 1. */
 import type { Generated } from 'kysely'
+import type { EmailTokenPurpose } from '../accounts/email-token.ts'
 import type { Actor, EventType } from '../audit-log/event.ts'
 
 export interface UsersTable {
@@ -54,9 +55,40 @@ export interface EventsTable {
   details: string | null
 }
 
+export interface EmailTokensTable {
+  /** Begins with the time of the token, see `accounts/email-token.ts`. */
+  digest: string
+  purpose: EmailTokenPurpose
+  user_key: number
+  email: string
+  created_at: number
+  expires_at: number
+}
+
+/** Written by rate-limiter-flexible, on PostgreSQL only. */
+export interface RateLimitsTable {
+  key: string
+  points: Generated<number>
+  expire: number | null
+}
+
+/** Written by `copy`, on PostgreSQL only: made by the first copy into a database, see `copy/statements.ts`. */
+export interface CopiedRowsTable {
+  id: string
+}
+
+export interface CopiedEventsTable {
+  source: string
+  position: number
+}
+
 export interface DatabaseSchema {
   users: UsersTable
   sessions: SessionsTable
   last_requests: LastRequestsTable
+  email_tokens: EmailTokensTable
   events: EventsTable
+  rate_limits: RateLimitsTable
+  copied_rows: CopiedRowsTable
+  copied_events: CopiedEventsTable
 }

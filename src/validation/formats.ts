@@ -1,11 +1,11 @@
-/** How e-mails, names, timestamps and lists of ids are written. */
+/** Formats of e-mail addresses, names, timestamps and ids. */
 import { fullFormats } from 'ajv-formats/dist/formats.js'
 import { parseIds } from '../users/listing.ts'
 
-/** RFC 5322 §3.4.1 without comments, quotes and address literals, in ASCII; its domain has two labels at least. */
+/** RFC 5322 §3.4.1 in ASCII, without comments, quotes and address literals; the domain has at least two labels. */
 const EMAIL = fullFormats.email as RegExp
 
-/** What RFC 5322 and RFC 6531 allow and this service does not, and what is said of it. */
+/** Addresses that RFC 5322 and RFC 6531 allow but this service does not, with the error message. */
 const UNSUPPORTED_EMAILS: readonly (readonly [RegExp, string])[] = [
   [/\P{ASCII}/u, 'must have ASCII characters only: write an international domain in its xn-- form'],
   [/^".*"@/s, 'must not have quotes before the @'],
@@ -16,38 +16,39 @@ const UNSUPPORTED_EMAILS: readonly (readonly [RegExp, string])[] = [
 const LOCAL_PART_LENGTH = 64
 const LABEL_LENGTH = 63
 
-/** What is wrong with an e-mail that an account may have already. At most one message. */
-export const emailFaults = (email: string): string[] => {
+/** @returns the error of an e-mail address that an existing account may have: at most one message. */
+export const emailViolations = (email: string): string[] => {
   if (EMAIL.test(email)) return []
   const unsupported = UNSUPPORTED_EMAILS.find(([form]) => form.test(email))
   return [unsupported?.[1] ?? 'must be a valid e-mail address']
 }
 
-/** What is wrong with an e-mail for an account: mail to it could not be delivered. */
-export const newEmailFaults = (email: string): string[] => {
-  const faults = emailFaults(email)
-  if (faults.length > 0) return faults
+/** @returns the errors of an e-mail address for an account, also of addresses that cannot receive mail. */
+export const newEmailViolations = (email: string): string[] => {
+  const violations = emailViolations(email)
+  if (violations.length > 0) return violations
   const at = email.lastIndexOf('@')
   const labels = email.slice(at + 1).split('.')
-  if (at > LOCAL_PART_LENGTH) faults.push(`must have at most ${LOCAL_PART_LENGTH} characters before the @`)
+  if (at > LOCAL_PART_LENGTH)
+    violations.push(`must have at most ${LOCAL_PART_LENGTH} characters before the @`)
   if (labels.some(label => label.length > LABEL_LENGTH))
-    faults.push(`must have at most ${LABEL_LENGTH} characters between the dots of its domain`)
+    violations.push(`must have at most ${LABEL_LENGTH} characters between the dots of its domain`)
   if (/^\d+$/.test(labels.at(-1) ?? ''))
-    faults.push('must have a domain name after the @, not an IP address or a number')
-  return faults
+    violations.push('must have a domain name after the @, not an IP address or a number')
+  return violations
 }
 
-/** Here and below NUL is left to the rule of the store. */
+/** Without NUL, here and below: `text: 'storable'` rejects it. */
 const CONTROLS = /[\p{Zl}\p{Zp}]|(?!\0)\p{Cc}/u
 
-/** Embeddings, overrides and isolates: they reorder what stands around a name. The marks U+200E, U+200F and U+061C do not. */
+/** Embeddings, overrides and isolates, which reorder the text around a name. The marks U+200E, U+200F and U+061C do not. */
 const DIRECTIONS = /[\u202a-\u202e\u2066-\u2069]/
 
-/** Anything but blanks, what is never displayed, and marks on a letter that is not there. */
+/** A character that is displayed: no white space, no format character, no combining mark. */
 const VISIBLE = /[^\p{White_Space}\p{Cc}\p{Cf}\p{M}\p{Default_Ignorable_Code_Point}\u2800]|\0/u
 
-/** What is wrong with a person's name; of an empty one its length tells. */
-export const nameFaults = (name: string): string[] => [
+/** @returns the errors of a person's name. The length check reports an empty one. */
+export const nameViolations = (name: string): string[] => [
   ...(CONTROLS.test(name) ? ['must not have line breaks or other control characters'] : []),
   ...(DIRECTIONS.test(name)
     ? [
@@ -59,23 +60,23 @@ export const nameFaults = (name: string): string[] => [
 
 const { validate: isDateTime } = fullFormats['date-time'] as { validate: (text: string) => boolean }
 
-/** Ajv's own format takes `urn:uuid:` as well, which no id has. */
+/** Ajv's own format also accepts `urn:uuid:`. */
 export const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** What is said of a timestamp that is none. */
-export const NO_MOMENT = 'must be a moment such as 2026-01-31T09:30:00Z, with its time zone'
+/** The message for an invalid timestamp. */
+export const INVALID_TIMESTAMP = 'must be a timestamp with a time zone, such as 2026-01-31T09:30:00Z'
 
-/** RFC 3339 §5.6 with a `T`. Ajv's format also takes a blank there, as a `+` in a URL is read, and zones without a colon. */
+/** RFC 3339 §5.6 with a `T`. Ajv's format also accepts a blank (a `+` in a URL is decoded to one) and zones without a colon. */
 const SHAPE = /^[\d-]{10}T[\d:]{8}(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/i
 
-/** A date-time that can be kept and given back: a leap second is none, nor what is beyond four digits of a year in UTC. */
-export const isMoment = (text: string): boolean => {
+/** Whether a date-time can be stored and returned unchanged: no leap seconds, and four-digit years in UTC. */
+export const isTimestamp = (text: string): boolean => {
   if (!SHAPE.test(text) || !isDateTime(text)) return false
-  const moment = new Date(text)
-  return !Number.isNaN(moment.valueOf()) && /^\d/.test(moment.toISOString())
+  const date = new Date(text)
+  return !Number.isNaN(date.valueOf()) && /^\d/.test(date.toISOString())
 }
 
-/** What is wrong with a list of ids: two messages at most, however long it is. */
+/** @returns the errors of a list of ids: at most two messages, regardless of its length. */
 export const idListViolations = (list: string, limit: number): string[] => {
   const ids = parseIds(list)
   return [
@@ -84,10 +85,10 @@ export const idListViolations = (list: string, limit: number): string[] => {
   ]
 }
 
-/** Timestamps are kept in whole milliseconds: one that lies within a millisecond is after all of it. */
+/** Timestamps are stored in milliseconds. A bound with a fraction of one is rounded up, to include that millisecond. */
 const WITHIN_MILLISECOND = /\.\d{3}\d*[1-9]/
 
-/** The bounds of a filter, in milliseconds since the epoch; neither is included. */
-export const laterThan = (moment: string): number => Date.parse(moment)
-export const earlierThan = (moment: string): number =>
-  Date.parse(moment) + Number(WITHIN_MILLISECOND.test(moment))
+/** The exclusive bounds of a filter, in milliseconds since the epoch. */
+export const laterThan = (timestamp: string): number => Date.parse(timestamp)
+export const earlierThan = (timestamp: string): number =>
+  Date.parse(timestamp) + Number(WITHIN_MILLISECOND.test(timestamp))

@@ -1,23 +1,26 @@
+/** Newline-delimited JSON: reads any number of lines with constant memory. For request bodies and files of the command line. */
 import { isUtf8 } from 'node:buffer'
 import { ServiceError } from '../errors.ts'
 import { BODY_LIMIT, parseStrictJson } from './strict-json.ts'
 import { type FieldViolation, fieldErrors } from './validation.ts'
 
+export const NDJSON = 'application/x-ndjson'
+
 const NEWLINE = 0x0a
-const NOTHING = Buffer.alloc(0)
+const EMPTY = Buffer.alloc(0)
 
 export interface RawLine {
-  /** From 1, blank lines included. */
+  /** From 1, counting blank lines. */
   readonly line: number
-  /** `null` of a line that is too long, of which nothing is kept. */
+  /** `null` if the line is too long. */
   readonly bytes: Buffer | null
 }
 
-/** Cuts chunks into lines, and keeps no more than one of them. */
+/** Splits chunks into lines. Buffers at most one line of at most {@link BODY_LIMIT} bytes. */
 export class LineSplitter {
   #line = 1
-  /** The start of a line whose end has not come; `null` when it is too long already. */
-  #start: Buffer | null = NOTHING;
+  /** The start of an unfinished line; `null` if it is already too long. */
+  #start: Buffer | null = EMPTY;
 
   /** The lines that end in this chunk. */
   *push(chunk: Buffer): Generator<RawLine> {
@@ -32,12 +35,12 @@ export class LineSplitter {
     this.#append(chunk.subarray(from))
   }
 
-  /** The last line, which nothing ends; none behind a newline. */
+  /** The last line, if it does not end with a newline. */
   *end(): Generator<RawLine> {
     if (this.#start?.length !== 0) yield this.#take()
   }
 
-  /** Copies: a slice would keep the whole chunk. */
+  /** Copies, because a slice would keep the whole chunk in memory. */
   #append(bytes: Buffer): void {
     if (this.#start === null) return
     const tooLong = this.#start.length + bytes.length > BODY_LIMIT
@@ -47,23 +50,21 @@ export class LineSplitter {
   #take(): RawLine {
     const taken = { line: this.#line, bytes: this.#start }
     this.#line += 1
-    this.#start = NOTHING
+    this.#start = EMPTY
     return taken
   }
 }
 
-/** Newline-delimited JSON, read line by line at constant memory. */
-
-/** Lines that are handed on together at most: what is made of them is one write, which others wait for. */
+/** Maximum lines in a batch. A batch becomes one write, which delays other writes. */
 const MAX_BATCH = 200
 
-/** As a body's schema is compiled. It may change what it validates. */
+/** A compiled schema. It may change the value: normalization, defaults. */
 export interface Validate {
   (value: unknown): boolean
   errors?: readonly FieldViolation[] | null
 }
 
-/** A line that is what the schema asks for, or what is wrong with it, as in the error body (§7.1). */
+/** A valid line, or its errors in the form of the error body (§7.1). */
 export type Line<Value> = { readonly line: number } & (
   | { readonly value: Value; readonly errors?: undefined }
   | { readonly errors: Readonly<Record<string, readonly string[]>> }
@@ -98,7 +99,7 @@ function* batchesOf(lines: Iterable<RawLine>, validate: Validate): Generator<rea
   if (batch.length > 0) yield batch
 }
 
-/** Lines in their order, those that have arrived together in one batch; blank ones are left out. */
+/** Yields the lines in order, without blank ones; lines that arrived together are in one batch. */
 export async function* readLines(
   chunks: AsyncIterable<Buffer>,
   validate: Validate,
@@ -108,6 +109,6 @@ export async function* readLines(
   yield* batchesOf(splitter.end(), validate)
 }
 
-/** The lines that {@link readLines} reads. */
+/** Serializes values as {@link readLines} reads them. */
 export const toLines = (values: readonly object[]): string =>
   values.map(value => `${JSON.stringify(value)}\n`).join('')

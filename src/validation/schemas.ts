@@ -1,9 +1,9 @@
-/** What is taken in more than one place, as TypeBox schemas. */
+/** TypeBox schemas of input that several routes or commands accept. */
 import { type TProperties, Type } from '@sinclair/typebox'
 import { PASSWORD_MAX_LENGTH } from '../passwords/policy.ts'
 import { EMAIL_MAX_LENGTH } from '../users/user.ts'
 
-/** Strict: a property that is not declared is refused. */
+/** An object schema that rejects undeclared properties. */
 export const Strict = <T extends TProperties>(properties: T, options = {}) =>
   Type.Object(properties, { additionalProperties: false, ...options })
 
@@ -17,7 +17,7 @@ const EMAIL = {
 /** An e-mail for an account. */
 export const Email = Type.String({ ...EMAIL, emailAddress: 'new' })
 
-/** An e-mail that an account is looked for by: also one that was taken when the rules were others. */
+/** An e-mail to find an account by. Existing accounts may have addresses that are not allowed for new ones. */
 export const KnownEmail = Type.String({ ...EMAIL, emailAddress: 'known' })
 
 /** Characters are Unicode code points; `null` clears the name. */
@@ -30,10 +30,10 @@ export const Name = Type.Unsafe<string | null>({
   examples: ['Ann'],
 })
 
-/** For the pages at /docs: long and uncommon enough for any configuration. */
+/** The example at /docs: long and uncommon enough for every configuration. */
 export const EXAMPLE_PASSWORD = 'four hens crossed the moat'
 
-/** A password that is chosen; NUL is a character like any other. */
+/** A new password. It may contain NUL, because only its hash is stored. */
 export const NewPassword = (minLength: number) =>
   Type.String({
     minLength,
@@ -44,10 +44,10 @@ export const NewPassword = (minLength: number) =>
     examples: [EXAMPLE_PASSWORD],
   })
 
-/** What another service has made of a password. */
+/** A password hash of another service. */
 export const PasswordHash = Type.String({ passwordHash: true })
 
-/** An account that somebody else opens for its owner. */
+/** An account that an administrator creates. */
 export const NewAccount = (passwordMinLength: number) =>
   Strict({
     email: Email,
@@ -60,7 +60,7 @@ export const NewAccount = (passwordMinLength: number) =>
 
 const Moment = Type.String({ format: 'date-time' })
 
-/** A line of what is imported. */
+/** A line of an import. */
 export const ImportedUser = Strict(
   {
     email: Email,

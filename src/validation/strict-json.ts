@@ -1,10 +1,11 @@
+/** A JSON parser that rejects what other parsers may read differently, and the size limit of bodies. */
 import { parse } from 'secure-json-parse'
 import { ServiceError } from '../errors.ts'
 
-/** Bytes of a body, or of a line of what has lines. */
+/** Maximum bytes of a JSON body, or of a line of NDJSON. */
 export const BODY_LIMIT = 16_384
 
-/** How many members the objects of a JSON text have together: colons outside of strings. */
+/** The number of object members in a JSON text: colons outside of strings. */
 const countWritten = (text: string): number => {
   let members = 0
   let inString = false
@@ -17,7 +18,7 @@ const countWritten = (text: string): number => {
   return members
 }
 
-/** How many members are left after parsing. Without recursion: a body may be nested thousands deep. */
+/** The number of object members after parsing. Without recursion: a body may be nested thousands of levels deep. */
 const countParsed = (value: unknown): number => {
   let members = 0
   const open: unknown[] = [value]
@@ -33,10 +34,10 @@ const countParsed = (value: unknown): number => {
 
 const parseSafely = (text: string): unknown => {
   try {
-    // Refuses `__proto__`, and `constructor` with a `prototype`.
+    // Rejects `__proto__`, and `constructor` with a `prototype`.
     return parse(text, { protoAction: 'error', constructorAction: 'error' })
   } catch {
-    // The parser's message quotes the body: it goes nowhere. Which of its two faults it was shows without its checks.
+    // The parser's message quotes the body, so it is dropped. Parsing without the checks tells which error it was.
     parsePlainly(text)
     throw new ServiceError('dangerousKey')
   }
@@ -51,8 +52,8 @@ const parsePlainly = (text: string): void => {
 }
 
 /**
- * Parses JSON (RFC 8259), refusing what other parsers may read differently: a property named twice (the last one would
- * silently win), and names that reach an object's prototype.
+ * Parses JSON (RFC 8259). Rejects duplicate property names, of which the last would silently win, and names that reach an
+ * object's prototype.
  * @throws {ServiceError} `malformedJson`, `duplicateKey`, `dangerousKey`
  */
 export const parseStrictJson = (text: string): unknown => {

@@ -1,5 +1,7 @@
-/** Validation faults in the words of the error body: every failing field with each of its messages. */
-
+/**
+ * Compiles schemas to validators that report all errors of all fields, and turns those errors into the error body. First the
+ * messages, then the keywords that schemas can use beside those of JSON Schema, then the compilers.
+ */
 import { Ajv, type ErrorObject } from 'ajv'
 import formats from 'ajv-formats'
 import { ERRORS } from '../errors.ts'
@@ -7,19 +9,19 @@ import { hashViolation } from '../passwords/formats.ts'
 import { passwordViolations } from '../passwords/policy.ts'
 import { canonicalEmail } from '../users/user.ts'
 import {
-  emailFaults,
+  emailViolations,
+  INVALID_TIMESTAMP,
   idListViolations,
-  isMoment,
-  NO_MOMENT,
-  nameFaults,
-  newEmailFaults,
+  isTimestamp,
+  nameViolations,
+  newEmailViolations,
   UUID,
 } from './formats.ts'
 
-/** What is used of a fault as Ajv reports one. */
+/** An error of Ajv, as far as it is used. */
 export interface FieldViolation {
   readonly keyword: string
-  /** JSON pointer (RFC 6901) to the value; of an object, where a property is missing or unknown. */
+  /** JSON pointer (RFC 6901) to the value, or to the object if a property is missing or unknown. */
   readonly instancePath: string
   readonly params: Readonly<Record<string, unknown>>
   readonly message?: string
@@ -27,7 +29,7 @@ export interface FieldViolation {
 
 const FORMATS: Readonly<Record<string, string>> = {
   uuid: 'must be a valid id',
-  'date-time': NO_MOMENT,
+  'date-time': INVALID_TIMESTAMP,
 }
 
 const plural = (count: unknown, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
@@ -47,47 +49,39 @@ const MESSAGES: Readonly<Record<string, (params: FieldViolation['params']) => st
   format: ({ format }) => FORMATS[String(format)] ?? `must be a valid ${format}`,
 }
 
-/** The property that a fault is about: of a missing or unknown one, the object's own path does not say. */
+/** The missing or unknown property, which is not part of `instancePath`. */
 const property = ({ keyword, params }: FieldViolation): unknown => {
   if (keyword === 'required') return params.missingProperty
   return keyword === 'additionalProperties' ? params.additionalProperty : undefined
 }
 
-const fieldName = (fault: FieldViolation): string => {
-  const path = fault.instancePath
+const fieldName = (violation: FieldViolation): string => {
+  const path = violation.instancePath
     .split('/')
     .slice(1)
     .map(part => part.replaceAll('~1', '/').replaceAll('~0', '~'))
-  const own = property(fault)
+  const own = property(violation)
   if (own !== undefined) path.push(String(own))
-  // A client may have given a name that is no text: not every parser of JSON would take it back.
+  // A property name may contain lone surrogates, which not every JSON parser accepts.
   return path.length === 0 ? 'global' : path.join('.').toWellFormed()
 }
 
 const messageOf = ({ keyword, instancePath, params, message }: FieldViolation): string => {
-  // A body that is missing, or is no object, is a fault of the whole.
+  // The body is missing or not an object.
   if (keyword === 'type' && instancePath === '') return ERRORS.bodyRequired.message
   return MESSAGES[keyword]?.(params) ?? message ?? 'is not valid'
 }
 
-/** A record without a prototype: a client may have named a property `__proto__`. */
-export const fieldErrors = (faults: readonly FieldViolation[]): Record<string, string[]> => {
+/** @returns the messages of each field. The record has no prototype, because a client may name a property `__proto__`. */
+export const fieldErrors = (violations: readonly FieldViolation[]): Record<string, string[]> => {
   const errors: Record<string, string[]> = Object.create(null)
-  for (const fault of faults) {
-    const field = fieldName(fault)
-    const message = messageOf(fault)
+  for (const violation of violations) {
+    const field = fieldName(violation)
+    const message = messageOf(violation)
     errors[field] ??= []
     if (!errors[field].includes(message)) errors[field].push(message)
   }
   return errors
-}
-
-/** What schemas here can ask for besides JSON Schema's own keywords. */
-
-interface Fault {
-  keyword: string
-  message: string
-  params: Record<string, unknown>
 }
 
 interface Parent {
@@ -101,7 +95,7 @@ const NORMALIZE: Readonly<Record<string, (text: string) => string>> = {
   lower: text => text.toLowerCase(),
 }
 
-/** `normalize: 'trim'` and so on: changes the text in place, before its length and format are looked at. */
+/** `normalize: 'trim' | 'email' | 'lower'`: changes the text in place, before its length and format are checked. */
 const normalize = (name: string, text: string, _schema: unknown, parent?: Parent): boolean => {
   if (parent !== undefined) parent.parentData[parent.parentDataProperty] = NORMALIZE[name]?.(text) ?? text
   return true
@@ -114,49 +108,50 @@ interface KeywordValidator {
     schema?: { readonly minLength?: number; readonly [keyword: string]: unknown },
     parent?: Parent,
   ): boolean
-  errors?: Partial<Fault>[]
+  errors?: Pick<FieldViolation, 'keyword' | 'message' | 'params'>[]
 }
 
-const faulty = (keyword: string, validate: KeywordValidator, messages: readonly string[]): boolean => {
+/** Reports the messages as Ajv expects it. @returns whether the value is valid. */
+const report = (keyword: string, validate: KeywordValidator, messages: readonly string[]): boolean => {
   validate.errors = messages.map(message => ({ keyword, message, params: {} }))
   return messages.length === 0
 }
 
-/** `chosenPassword: true`: the rules for passwords that are chosen, as opposed to presented. */
+/** `chosenPassword: true`: the rules for new passwords. */
 const chosenPassword: KeywordValidator = (_on, text, schema, parent) =>
-  faulty(
+  report(
     'chosenPassword',
     chosenPassword,
     passwordViolations(text, schema?.minLength ?? 0, parent?.parentData.email),
   )
 
-/** `emailAddress: 'new' | 'known'`: one for an account, or one that an account may have since the rules were others. */
+/** `emailAddress: 'new' | 'known'`: the rules for new addresses, or for those that existing accounts may have. */
 const emailAddress: KeywordValidator = (kind, email) =>
-  faulty('emailAddress', emailAddress, kind === 'new' ? newEmailFaults(email) : emailFaults(email))
+  report('emailAddress', emailAddress, kind === 'new' ? newEmailViolations(email) : emailViolations(email))
 
 /** `personName: true` */
-const personName: KeywordValidator = (_on, name) => faulty('personName', personName, nameFaults(name))
+const personName: KeywordValidator = (_on, name) => report('personName', personName, nameViolations(name))
 
-/** `passwordHash: true`: what another service has made of a password, in a form that can be verified here. */
+/** `passwordHash: true`: a hash of another service, in a format that can be verified here. */
 const passwordHash: KeywordValidator = (_on, encoded) => {
-  const fault = hashViolation(encoded)
-  return faulty('passwordHash', passwordHash, fault === null ? [] : [fault])
+  const violation = hashViolation(encoded)
+  return report('passwordHash', passwordHash, violation === null ? [] : [violation])
 }
 
-/** `text: 'any' | 'storable'`: what the store could not give back exactly is refused (DESIGN §4). */
+/** `text: 'any' | 'storable'`: rejects text that a store could not return exactly (DESIGN §4). */
 const text: KeywordValidator = (kind, value) => {
-  const faults: string[] = []
-  if (!value.isWellFormed()) faults.push('must be valid Unicode')
-  if (kind === 'storable' && value.includes('\0')) faults.push('must not contain NUL')
-  return faulty('text', text, faults)
+  const violations: string[] = []
+  if (!value.isWellFormed()) violations.push('must be valid Unicode')
+  if (kind === 'storable' && value.includes('\0')) violations.push('must not contain NUL')
+  return report('text', text, violations)
 }
 
-/** `idList: 100`: so many ids at most, with commas between them. */
+/** `idList: 100`: at most 100 ids, separated by commas. */
 const idList: KeywordValidator = (limit, text) =>
-  faulty('idList', idList, idListViolations(text, Number(limit)))
+  report('idList', idList, idListViolations(text, Number(limit)))
 
-export const addKeywords = (ajv: Ajv): void => {
-  // `before` puts them ahead of the other keywords for strings.
+const addKeywords = (ajv: Ajv): void => {
+  // `before` runs it before the other keywords for strings.
   ajv.addKeyword({
     keyword: 'normalize',
     type: 'string',
@@ -170,14 +165,12 @@ export const addKeywords = (ajv: Ajv): void => {
     ajv.addKeyword({ keyword, type: 'string', validate, errors: true })
 }
 
-/** Compiles schemas to validators, which report every fault, and change nothing but what a schema asks for. */
-
 const createAjv = (): Ajv => {
   const ajv = new Ajv({ allErrors: true, useDefaults: true, allowUnionTypes: true, addUsedSchema: false })
   formats.default(ajv)
-  ajv.addFormat('date-time', isMoment)
+  ajv.addFormat('date-time', isTimestamp)
   ajv.addFormat('uuid', UUID)
-  // For the documentation: `emailAddress` says why an e-mail is refused.
+  // For the OpenAPI document only: `emailAddress` validates.
   ajv.addFormat('email', true)
   addKeywords(ajv)
   return ajv
@@ -186,7 +179,7 @@ const createAjv = (): Ajv => {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null
 
-/** Every string of a schema is checked to be storable text, unless the schema says otherwise: no route has to ask for it. */
+/** Adds `text: 'storable'` to every string schema that has no `text`, so that no route can forget it. */
 const withStorableText = (schema: unknown): unknown => {
   if (Array.isArray(schema)) return schema.map(withStorableText)
   if (!isObject(schema)) return schema
@@ -202,8 +195,8 @@ const COERCE: Readonly<Record<string, (text: string) => unknown>> = {
 }
 
 /**
- * Query strings are all text. Read the numbers and flags of the schema's own properties, in the one spelling that each
- * has; Ajv's coercion would also take `0x10`, and let `Infinity` past `maximum`.
+ * Converts integers and booleans of a query string, where every value is text. Ajv's coercion would also accept `0x10`, and let
+ * `Infinity` past `maximum`.
  */
 const queryCoercion = (properties: Record<string, { type?: unknown }>) => {
   const coercions = Object.entries(properties).flatMap(([name, { type }]) => {
@@ -218,7 +211,7 @@ const queryCoercion = (properties: Record<string, { type?: unknown }>) => {
   }
 }
 
-/** As Fastify takes it. */
+/** A validator as Fastify expects it. */
 interface Validate {
   (data: Record<string, unknown>): boolean
   errors?: ErrorObject[] | null
@@ -244,7 +237,7 @@ const compileQuery = (schema: object): Validate => {
   return validateQuery
 }
 
-/** Compiling is a good part of what a start costs, and routes share schemas: each is compiled once in a process. */
+/** Compiles each schema once per process: compilation is a large part of start-up time, and routes share schemas. */
 const once = (compile: (schema: object) => Validate) => {
   const compiled = new WeakMap<object, Validate>()
   return (schema: object): Validate => {
@@ -254,8 +247,8 @@ const once = (compile: (schema: object) => Validate) => {
   }
 }
 
-/** The validator of JSON by a schema. */
+/** Compiles a schema for JSON. */
 export const jsonValidator = once(compile)
 
-/** The validator of a query string, or of whatever else is all text. */
+/** Compiles a schema for query strings, path parameters and other text. */
 export const queryValidator = once(compileQuery)

@@ -1,6 +1,6 @@
 /** Another address for an account, which takes effect when that one is confirmed (DESIGN §9: PUT /account/email). */
 import t from 'tap'
-import { accountOf, call, changeEmail, forgot, resend, reset, verify } from '../support/account-life.ts'
+import { accountOf, call, changeEmail, forgot, resend, reset, verify } from '../support/account-routes.ts'
 import {
   accountStatus,
   bearer,
@@ -16,7 +16,7 @@ import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt, errorsOf, globalErrorOf } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { hasToken, mailbox, SUBJECT } from '../support/mailbox.ts'
-import { ACCOUNT, hasShape, isPrivateJson } from '../support/shapes.ts'
+import { ACCOUNT, hasShape, isPrivateJson } from '../support/response-shapes.ts'
 
 const HOUR = 3_600_000
 const OTHER_PASSWORD = 'another long pass phrase 8'
@@ -34,21 +34,21 @@ await onEveryEngine(t, async (t, { build }) => {
     const user = await signUp(app)
     const email = freshEmail('new')
     t.equal((await ask(user.token, email)).statusCode, 202)
-    return { ...user, newEmail: email, change: await mails.token(email, 'newEmail') }
+    return { ...user, newEmail: email, change: await mails.token(email, 'emailChange') }
   }
 
-  t.test('nothing changes before the new address is confirmed, then everything does', async t => {
+  t.test('nothing changes until the new address is confirmed', async t => {
     const app = await build(t, { hashing: quickHashing })
     const mails = mailbox(app)
     const user = await signUp(app)
     const email = freshEmail('new')
-    const answer = await changeEmail(app, user.token, {
+    const response = await changeEmail(app, user.token, {
       email: ` ${email.toUpperCase()}`,
       password: PASSWORD,
     })
-    t.equal(answer.statusCode, 202)
-    t.strictSame(answer.json(), { status: 'accepted' })
-    const token = await mails.token(email, 'newEmail')
+    t.equal(response.statusCode, 202)
+    t.strictSame(response.json(), { status: 'accepted' })
+    const token = await mails.token(email, 'emailChange')
     const [told] = await mails.to(user.email, 'emailChangeRequested')
     t.match(told?.text, email, 'the old address is told at once')
     t.notOk(told && hasToken(told), 'and cannot confirm the new one')
@@ -68,28 +68,28 @@ await onEveryEngine(t, async (t, { build }) => {
     const [changed] = await mails.to(user.email, 'emailChanged')
     t.notOk(changed && hasToken(changed))
     t.match((await signUp(app, { email: user.email })).email, user.email, 'the old address is free')
-    t.strictSame(await mails.final(email), [SUBJECT.newEmail])
+    t.strictSame(await mails.final(email), [SUBJECT.emailChange])
     t.strictSame(
       (await mails.final(user.email)).sort(),
       [SUBJECT.verification, SUBJECT.verification, SUBJECT.emailChangeRequested, SUBJECT.emailChanged].sort(),
     )
   })
 
-  t.test('the link in the mail does it too (DESIGN §9: GET verify-email)', async t => {
+  t.test('the link in the mail confirms the address too (DESIGN §9: GET verify-email)', async t => {
     const user = await pending()
     const url = `/account/verify-email?token=${user.change}`
     t.ok((await call(app, 'HEAD', url)).statusCode < 400)
     t.equal((await accountOf(app, user.token)).email, user.email, 'HEAD changes nothing')
-    const answer = await call(app, 'GET', url, undefined, HTML)
-    t.equal(answer.statusCode, 303)
-    t.equal(answer.headers.location, app.config.webUrl)
+    const response = await call(app, 'GET', url, undefined, HTML)
+    t.equal(response.statusCode, 303)
+    t.equal(response.headers.location, app.config.webUrl)
     t.equal((await signIn(app, user.newEmail)).statusCode, 200)
   })
 
-  t.test('a wrong password, and every bad input, is refused by name (400)', async t => {
+  t.test('a wrong password or invalid input is a 400 with field errors', async t => {
     const user = await signUp(app)
     const email = freshEmail()
-    const refusals: [object, string[]][] = [
+    const rejections: [object, string[]][] = [
       [{ email, password: 'not the pass phrase' }, ['password']],
       [{ email, password: '' }, ['password']],
       [{ email, password: 'x'.repeat(10_000) }, ['password']],
@@ -104,14 +104,14 @@ await onEveryEngine(t, async (t, { build }) => {
       [{ email: user.email, password: PASSWORD }, ['email']],
       [{ email: ` ${user.email.toUpperCase()} `, password: PASSWORD }, ['email']],
     ]
-    for (const [payload, fields] of refusals) {
-      const answer = await changeEmail(app, user.token, payload)
-      errorsAt(t, answer, 400, fields, JSON.stringify(payload).slice(0, 60))
+    for (const [payload, fields] of rejections) {
+      const response = await changeEmail(app, user.token, payload)
+      errorsAt(t, response, 400, fields, JSON.stringify(payload).slice(0, 60))
     }
     t.equal((await accountOf(app, user.token)).email, user.email)
   })
 
-  t.test('somebody else’s address is refused (409), after the password alone', async t => {
+  t.test('a taken address is a 409, but only after the correct password', async t => {
     const [user, other] = [await signUp(app), await signUp(app)]
     const wrong = await ask(user.token, other.email, 'not the pass phrase')
     errorsAt(t, wrong, 400, ['password'])
@@ -119,7 +119,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.match(await accountOf(app, user.token), { email: user.email })
   })
 
-  t.test('who is not signed in, or comes from another site, is refused (401, 403)', async t => {
+  t.test('requests without a session are 401, cross-site requests 403', async t => {
     const user = await signUp(app)
     const payload = { email: freshEmail(), password: PASSWORD }
     globalErrorOf(t, await call(app, 'PUT', '/account/email', payload), 401)
@@ -128,7 +128,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await accountOf(app, user.token)).email, user.email)
   })
 
-  t.test('an address that somebody took meanwhile stays theirs (409)', async t => {
+  t.test('an address that was taken before confirmation is a 409', async t => {
     const user = await pending()
     const other = await signUp(app, { email: user.newEmail })
     errorsAt(t, await verify(app, user.change), 409, ['email'])
@@ -141,7 +141,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.match(new URL(String(location)).searchParams.get('error'), /taken/)
   })
 
-  t.test('another password, by change or reset, ends the change that waits', async t => {
+  t.test('changing or resetting the password invalidates the pending change', async t => {
     const changing = await pending()
     const payload = { currentPassword: PASSWORD, newPassword: OTHER_PASSWORD }
     const changed = await call(app, 'PUT', '/account/password', payload, bearer(changing.token))
@@ -156,14 +156,14 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('a change of the address, or being disabled, ends every token', async t => {
+  t.test('changing the e-mail or disabling the account invalidates every token', async t => {
     const user = await pending()
     const verification = await mails.token(user.email, 'verification')
     const second = freshEmail('second')
     t.equal((await ask(user.token, second)).statusCode, 202)
     t.equal((await forgot(app, user.email)).statusCode, 202)
     const forReset = await mails.token(user.email, 'passwordReset')
-    t.equal((await verify(app, await mails.token(second, 'newEmail'))).statusCode, 200)
+    t.equal((await verify(app, await mails.token(second, 'emailChange'))).statusCode, 200)
     for (const token of [user.change, verification]) errorsOf(t, await verify(app, token), 400, 'changed')
     errorsOf(t, await reset(app, forReset, OTHER_PASSWORD), 400, 'changed')
     for (const changes of [{ disabled: true }, { email: freshEmail() }]) {
@@ -183,13 +183,13 @@ await onEveryEngine(t, async (t, { build }) => {
       const user = await signUp(app)
       const email = freshEmail()
       await changeEmail(app, user.token, { email, password: PASSWORD })
-      const token = await mails.token(email, 'newEmail')
+      const token = await mails.token(email, 'emailChange')
       clock.advance(wait)
       t.equal((await verify(app, token)).statusCode, status)
     }
   })
 
-  t.test('five such requests an hour, then 429, and nobody gets another mail', async t => {
+  t.test('after five requests an hour the response is 429 and no mail is sent', async t => {
     const clock = manualClock()
     const app = await build(t, { hashing: quickHashing, clock: clock.now })
     const mails = mailbox(app)
@@ -197,18 +197,18 @@ await onEveryEngine(t, async (t, { build }) => {
     const change = (email: string) => changeEmail(app, user.token, { email, password: PASSWORD })
     for (let asked = 0; asked < 5; asked += 1) t.equal((await change(freshEmail())).statusCode, 202)
     const [spared, later] = [freshEmail(), freshEmail()]
-    const refused = await change(spared)
-    globalErrorOf(t, refused, 429)
-    t.ok(Number(refused.headers['retry-after']) > 0)
+    const rejected = await change(spared)
+    globalErrorOf(t, rejected, 429)
+    t.ok(Number(rejected.headers['retry-after']) > 0)
     t.equal((await resend(app, user.token)).statusCode, 202, 'each kind has its own count')
     clock.advance(HOUR)
     t.equal((await change(later)).statusCode, 202)
     t.strictSame(await mails.final(spared), [])
-    t.strictSame(await mails.final(later), [SUBJECT.newEmail])
+    t.strictSame(await mails.final(later), [SUBJECT.emailChange])
     t.equal((await mails.final(user.email)).filter(each => each === SUBJECT.emailChangeRequested).length, 6)
   })
 
-  t.test('whoever is signed in by the token of before stays a user of the account', async t => {
+  t.test('existing sessions stay signed in after the change', async t => {
     const user = await pending()
     t.equal((await verify(app, user.change)).statusCode, 200)
     const status = await accountStatus(app, user.token)

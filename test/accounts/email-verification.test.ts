@@ -1,12 +1,12 @@
 /** The address of an account is shown to be its user's (DESIGN §9: verify-email and resend). */
 import t from 'tap'
-import { accountOf, call, forgot, NO_TOKENS, resend, reset, verify } from '../support/account-life.ts'
+import { accountOf, call, forgot, NO_TOKENS, resend, reset, verify } from '../support/account-routes.ts'
 import { bearer, freshEmail, manualClock, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt, errorsOf, globalErrorOf } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { mailbox, tokenIn } from '../support/mailbox.ts'
-import { ACCOUNT, hasShape, isPrivateJson } from '../support/shapes.ts'
+import { ACCOUNT, hasShape, isPrivateJson } from '../support/response-shapes.ts'
 
 const HOUR = 3_600_000
 const WEB_URL = 'https://app.example.com/welcome?from=mail'
@@ -24,29 +24,29 @@ await onEveryEngine(t, async (t, { build }) => {
   const follow = (token: string, headers: Record<string, string> = HTML) =>
     call(app, 'GET', `/account/verify-email?token=${encodeURIComponent(token)}`, undefined, headers)
 
-  t.test('sign-up mails a token, which verifies the address once (DESIGN §9: POST verify-email)', async t => {
+  t.test('sign-up mails a token that verifies the address once (DESIGN §9: POST verify-email)', async t => {
     const user = await signUp(app)
     t.equal((await accountOf(app, user.token)).emailVerified, false)
     const token = await mails.token(user.email, 'verification')
-    const answer = await verify(app, token)
-    isPrivateJson(t, answer, 200)
-    hasShape(t, answer.json(), ACCOUNT)
-    t.match(answer.json(), { id: user.id, email: user.email, emailVerified: true })
-    t.equal(answer.headers['set-cookie'], undefined, 'nobody is signed in by it')
+    const response = await verify(app, token)
+    isPrivateJson(t, response, 200)
+    hasShape(t, response.json(), ACCOUNT)
+    t.match(response.json(), { id: user.id, email: user.email, emailVerified: true })
+    t.equal(response.headers['set-cookie'], undefined, 'nobody is signed in by it')
     t.equal((await accountOf(app, user.token)).emailVerified, true, 'seen at once')
     errorsAt(t, await verify(app, token), 400, ['token'], 'a second time')
     t.equal((await accountOf(app, user.token)).emailVerified, true)
   })
 
-  t.test('the link verifies and leads to WEB_URL (DESIGN §9: GET verify-email, DESIGN §3)', async t => {
+  t.test('the link verifies and redirects to WEB_URL (DESIGN §9: GET verify-email, DESIGN §3)', async t => {
     for (const headers of [HTML, { accept: '*/*' }]) {
       const user = await signUp(app)
       const token = await mails.token(user.email, 'verification')
-      const answer = await follow(token, headers)
-      t.equal(answer.statusCode, 303)
-      t.equal(answer.headers.location, WEB_URL)
-      t.equal(answer.headers['cache-control'], 'no-store')
-      t.equal(answer.headers['set-cookie'], undefined)
+      const response = await follow(token, headers)
+      t.equal(response.statusCode, 303)
+      t.equal(response.headers.location, WEB_URL)
+      t.equal(response.headers['cache-control'], 'no-store')
+      t.equal(response.headers['set-cookie'], undefined)
       t.equal((await accountOf(app, user.token)).emailVerified, true)
       const again = await follow(token)
       t.equal(again.statusCode, 303, 'a browser is told on the page')
@@ -60,7 +60,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('the link in the mail is the one that works (DESIGN §9: Mail)', async t => {
+  t.test('the link in the mail works (DESIGN §9: Mail)', async t => {
     const user = await signUp(app)
     const [mail] = await mails.to(user.email, 'verification')
     const link = /https?:\/\/\S+verify-email\?token=\S+/.exec(mail?.text ?? '')?.[0] ?? ''
@@ -69,19 +69,19 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await accountOf(app, user.token)).emailVerified, true)
   })
 
-  t.test('a client that only looks uses nothing up (HEAD)', async t => {
+  t.test('HEAD does not use up the token', async t => {
     const user = await signUp(app)
     const token = await mails.token(user.email, 'verification')
     for (const headers of [HTML, {}]) {
-      const answer = await call(app, 'HEAD', `/account/verify-email?token=${token}`, undefined, headers)
-      t.ok(answer.statusCode < 400, `HEAD answers ${answer.statusCode}`)
-      t.equal(answer.body, '')
+      const response = await call(app, 'HEAD', `/account/verify-email?token=${token}`, undefined, headers)
+      t.ok(response.statusCode < 400, `HEAD answers ${response.statusCode}`)
+      t.equal(response.body, '')
       t.equal((await accountOf(app, user.token)).emailVerified, false)
     }
     t.equal((await follow(token)).headers.location, WEB_URL)
   })
 
-  t.test('and is told what GET would be told (HEAD, RFC 9110 §9.3.2)', async t => {
+  t.test('HEAD has the status and headers of GET (RFC 9110 §9.3.2)', async t => {
     const link = (token: string) => `/account/verify-email?token=${token}`
     const look = async (method: 'GET' | 'HEAD', token: string, headers: Record<string, string>) => {
       const { statusCode, headers: fields } = await call(app, method, link(token), undefined, headers)
@@ -120,7 +120,7 @@ await onEveryEngine(t, async (t, { build }) => {
     const wanted = freshEmail()
     const payload = { email: wanted, password: PASSWORD }
     await call(app, 'PUT', '/account/email', payload, bearer(changing.token))
-    const changeToken = await mails.token(wanted, 'newEmail')
+    const changeToken = await mails.token(wanted, 'emailChange')
     t.equal((await look('HEAD', changeToken, {})).statusCode, 303, 'as long as it can be used')
     await signUp(app, { email: wanted })
     await same(changeToken, 409, 'for an address that is taken')
@@ -130,10 +130,10 @@ await onEveryEngine(t, async (t, { build }) => {
     await same(await mails.token(resetting.email, 'passwordReset'), 400, 'for another purpose')
   })
 
-  t.test('whatever is no token is refused under token (400)', async t => {
+  t.test('an invalid token is a 400 under `token`', async t => {
     for (const token of NO_TOKENS) {
-      const answer = await verify(app, token)
-      errorsAt(t, answer, 400, ['token'], `${JSON.stringify(token)?.slice(0, 40)}`)
+      const response = await verify(app, token)
+      errorsAt(t, response, 400, ['token'], `${JSON.stringify(token)?.slice(0, 40)}`)
     }
     for (const query of [
       '',
@@ -158,7 +158,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await verify(app, token)).statusCode, 200, 'no refusal used it up')
   })
 
-  t.test('a token does for what it was mailed for, and nothing else', async t => {
+  t.test('a token works only for the purpose that it was mailed for', async t => {
     const user = await signUp(app)
     const verification = await mails.token(user.email, 'verification')
     t.equal((await forgot(app, user.email)).statusCode, 202)
@@ -188,30 +188,30 @@ await onEveryEngine(t, async (t, { build }) => {
   t.test('resend mails another token (DESIGN §9: verify-email/resend)', async t => {
     const user = await signUp(app)
     globalErrorOf(t, await call(app, 'POST', '/account/verify-email/resend'), 401)
-    const answer = await resend(app, user.token)
-    t.equal(answer.statusCode, 202)
-    t.strictSame(answer.json(), { status: 'accepted' })
+    const response = await resend(app, user.token)
+    t.equal(response.statusCode, 202)
+    t.strictSame(response.json(), { status: 'accepted' })
     const tokens = (await mails.to(user.email, 'verification', 2)).map(tokenIn)
     t.not(tokens[0], tokens[1])
     t.equal((await verify(app, tokens[1])).statusCode, 200)
   })
 
-  t.test('five such mails an hour go to one account, then 429', async t => {
+  t.test('an account gets five verification mails an hour, then 429', async t => {
     const clock = manualClock()
     const app = await build(t, { hashing: quickHashing, clock: clock.now })
     const mails = mailbox(app)
     const [user, other] = [await signUp(app), await signUp(app)]
     for (let sent = 1; sent < 5; sent += 1) t.equal((await resend(app, user.token)).statusCode, 202)
-    const refused = await resend(app, user.token)
-    globalErrorOf(t, refused, 429)
-    t.ok(Number(refused.headers['retry-after']) > 0, 'it says when')
+    const rejected = await resend(app, user.token)
+    globalErrorOf(t, rejected, 429)
+    t.ok(Number(rejected.headers['retry-after']) > 0, 'it says when')
     t.equal((await resend(app, other.token)).statusCode, 202, 'each account has its own count')
     clock.advance(HOUR)
     t.equal((await resend(app, user.token)).statusCode, 202, 'an hour later')
     t.equal((await mails.final(user.email)).length, 6)
   })
 
-  t.test('nothing is mailed to who is verified already', async t => {
+  t.test('a verified user gets no mail', async t => {
     const app = await build(t, { hashing: quickHashing })
     const mails = mailbox(app)
     const user = await signUp(app)
@@ -220,7 +220,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await mails.final(user.email)).length, 1)
   })
 
-  t.test('another address, or being disabled, ends every token', async t => {
+  t.test('changing the e-mail or disabling the account invalidates every token', async t => {
     for (const changes of [{ email: freshEmail() }, { disabled: true }]) {
       const user = await signUp(app)
       const token = await mails.token(user.email, 'verification')
@@ -235,11 +235,11 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('a verification wants nobody signed in, and signs nobody out', async t => {
+  t.test('verification needs no session and ends none', async t => {
     const [user, other] = [await signUp(app), await signUp(app)]
     const token = await mails.token(user.email, 'verification')
-    const answer = await call(app, 'POST', '/account/verify-email', { token }, bearer(other.token))
-    t.match(answer.json(), { id: user.id, emailVerified: true }, 'whoever brings it')
+    const response = await call(app, 'POST', '/account/verify-email', { token }, bearer(other.token))
+    t.match(response.json(), { id: user.id, emailVerified: true }, 'whoever brings it')
     t.equal((await accountOf(app, other.token)).emailVerified, false)
     t.equal((await accountOf(app, user.token)).id, user.id)
   })

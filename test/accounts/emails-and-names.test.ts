@@ -2,9 +2,9 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { OPERATOR } from '../../src/audit-log/event.ts'
-import { emailFaults, nameFaults, newEmailFaults } from '../../src/validation/formats.ts'
-import { call, changeEmail, forgot } from '../support/account-life.ts'
-import { postUser } from '../support/admin.ts'
+import { emailViolations, nameViolations, newEmailViolations } from '../../src/validation/formats.ts'
+import { call, changeEmail, forgot } from '../support/account-routes.ts'
+import { postUser } from '../support/admin-routes.ts'
 import { asAdmin, bearer, freshEmail, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
@@ -66,21 +66,21 @@ const EMAILS = [
   ],
 ]
 
-t.test('each reason for which an e-mail is refused is told', t => {
+t.test('each reason to reject an e-mail has its own message', t => {
   for (const [message, emails] of Object.entries(NO_EMAILS))
     for (const email of emails)
-      for (const faults of [emailFaults, newEmailFaults])
+      for (const faults of [emailViolations, newEmailViolations])
         t.strictSame(faults(email), [message], JSON.stringify(email))
   for (const [message, emails] of Object.entries(UNDELIVERABLE))
     for (const email of emails) {
-      t.strictSame(newEmailFaults(email), [message], email)
-      t.strictSame(emailFaults(email), [], `${email} of an account that is there`)
+      t.strictSame(newEmailViolations(email), [message], email)
+      t.strictSame(emailViolations(email), [], `${email} of an account that is there`)
     }
-  for (const email of EMAILS) t.strictSame(newEmailFaults(email), [], email)
+  for (const email of EMAILS) t.strictSame(newEmailViolations(email), [], email)
   t.end()
 })
 
-t.test('what is taken is a path that SMTP can carry (RFC 5321 §4.5.3.1)', t => {
+t.test('an accepted e-mail is a path that SMTP can carry (RFC 5321 §4.5.3.1)', t => {
   const piece = fc.string({ maxLength: 70 })
   const almost = fc.oneof(
     fc.emailAddress(),
@@ -91,7 +91,7 @@ t.test('what is taken is a path that SMTP can carry (RFC 5321 §4.5.3.1)', t => 
   )
   fc.assert(
     fc.property(almost, email => {
-      if (newEmailFaults(email).length > 0) return true
+      if (newEmailViolations(email).length > 0) return true
       const [local = '', domain = '', ...more] = email.split('@')
       const labels = domain.split('.')
       return (
@@ -171,18 +171,18 @@ const NAMES = [
   ...['全角', '\u{10ffff}', '-', '7', 'a\u00a0b'],
 ]
 
-t.test('each reason for which a name is refused is told', t => {
+t.test('each reason to reject a name has its own message', t => {
   for (const [message, names] of Object.entries(NO_NAMES))
-    for (const name of names) t.strictSame(nameFaults(name), [message], encodeURIComponent(name))
-  for (const name of NAMES) t.strictSame(nameFaults(name), [], encodeURIComponent(name))
-  t.strictSame(nameFaults('\u202e\n'), [CONTROL, DIRECTION, UNSEEN])
+    for (const name of names) t.strictSame(nameViolations(name), [message], encodeURIComponent(name))
+  for (const name of NAMES) t.strictSame(nameViolations(name), [], encodeURIComponent(name))
+  t.strictSame(nameViolations('\u202e\n'), [CONTROL, DIRECTION, UNSEEN])
   const letters = fc.string({
     unit: fc.constantFrom('a', 'é', 'א', '字', '🦊', '\u200d', ' ', '\u0301'),
     minLength: 1,
   })
-  fc.assert(fc.property(letters, name => nameFaults(`x${name}`).length === 0))
+  fc.assert(fc.property(letters, name => nameViolations(`x${name}`).length === 0))
   const bad = fc.constantFrom('\u202e', '\u2066', '\n', '\u0007', '\u2028')
-  fc.assert(fc.property(letters, bad, letters, (...parts) => nameFaults(parts.join('')).length > 0))
+  fc.assert(fc.property(letters, bad, letters, (...parts) => nameViolations(parts.join('')).length > 0))
   t.end()
 })
 
@@ -198,25 +198,25 @@ await onEveryEngine(t, async (t, { build }) => {
     return JSON.parse(response.body.split('\n')[0] ?? '')
   }
 
-  t.test('the rule for e-mails is the same wherever an account gets one', async t => {
+  t.test('every route that takes an e-mail applies the same rules', async t => {
     const { token, id } = await signUp(app)
     for (const [message, emails] of Object.entries({ ...NO_EMAILS, ...UNDELIVERABLE }))
       for (const email of [emails.at(-1) ?? '', `  ${emails[0]?.toUpperCase()}`]) {
-        for (const [way, answer] of [
+        for (const [way, response] of [
           ['sign-up', await call(app, 'POST', '/account/sign-up', { email, password: PASSWORD })],
           ['change', await changeEmail(app, token, { email, password: PASSWORD })],
           ['admin', await postUser(app, { email })],
           ['admin change', await updateUser(app, id, { email })],
         ] as const) {
-          t.equal(answer.statusCode, 400, `${way}: ${JSON.stringify(email)}`)
-          t.strictSame(answer.json(), { errors: { email: [message] } })
+          t.equal(response.statusCode, 400, `${way}: ${JSON.stringify(email)}`)
+          t.strictSame(response.json(), { errors: { email: [message] } })
         }
         t.match(await importLine({ email }), { status: 'failed', errors: { email: [message] } })
       }
     for (const email of EMAILS) t.equal((await postUser(app, { email })).statusCode, 201, email)
   })
 
-  t.test('an account whose e-mail was taken when the rules were others still signs in', async t => {
+  t.test('an account with an e-mail that current rules reject can still sign in', async t => {
     for (const email of Object.values(UNDELIVERABLE).flat()) {
       await app.services.newAccounts.create({ email, password: PASSWORD }, OPERATOR)
       t.equal((await signIn(app, email)).statusCode, 200, email)
@@ -226,19 +226,19 @@ await onEveryEngine(t, async (t, { build }) => {
     }
     for (const [message, emails] of Object.entries(NO_EMAILS))
       for (const email of emails)
-        for (const answer of [await signIn(app, email), await forgot(app, email)]) {
-          t.equal(answer.statusCode, 400)
-          t.strictSame(answer.json(), { errors: { email: [message] } })
+        for (const response of [await signIn(app, email), await forgot(app, email)]) {
+          t.equal(response.statusCode, 400)
+          t.strictSame(response.json(), { errors: { email: [message] } })
         }
   })
 
-  t.test('the rule for names is the same wherever one is given', async t => {
+  t.test('every route that takes a name applies the same rules', async t => {
     const { token, id } = await signUp(app)
     for (const [message, names] of Object.entries(NO_NAMES)) {
       const firstName = names[0]
       const lastName = names.at(-1)
       const body = { errors: { firstName: [message], lastName: [message] } }
-      for (const [way, answer] of [
+      for (const [way, response] of [
         [
           'sign-up',
           await call(app, 'POST', '/account/sign-up', {
@@ -252,8 +252,8 @@ await onEveryEngine(t, async (t, { build }) => {
         ['admin', await postUser(app, { email: freshEmail(), firstName, lastName })],
         ['admin change', await updateUser(app, id, { firstName, lastName })],
       ] as const) {
-        t.equal(answer.statusCode, 400, way)
-        t.strictSame(answer.json(), body, way)
+        t.equal(response.statusCode, 400, way)
+        t.strictSame(response.json(), body, way)
       }
       t.match(await importLine({ email: freshEmail(), firstName, lastName }), { status: 'failed', ...body })
     }

@@ -1,6 +1,6 @@
 /** POST /admin/users/:id/impersonate (DESIGN §9): an administrator acts as a user, for an hour, and it shows. */
 import t from 'tap'
-import { allEvents, createUser, impersonate, NOBODY } from '../support/admin.ts'
+import { allEvents, createUser, impersonate, UNKNOWN_ID } from '../support/admin-routes.ts'
 import {
   ADMIN_KEY,
   accountStatus,
@@ -15,7 +15,7 @@ import {
 } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
-import { ACCOUNT, hasShape, isPrivateJson } from '../support/shapes.ts'
+import { ACCOUNT, hasShape, isPrivateJson } from '../support/response-shapes.ts'
 
 const HOUR = 3_600_000
 const OTHER_KEY = 'another-admin-key-0123456789'
@@ -29,7 +29,7 @@ await onEveryEngine(t, async (t, { build }) => {
   const sessionsOf = async (token: string) =>
     (await app.inject({ url: '/account/sessions', headers: bearer(token) })).json().results
 
-  t.test('201 SignedIn for one hour, without a cookie', async t => {
+  t.test('impersonation returns 201 SignedIn for one hour, without a cookie', async t => {
     const { id, email } = await signUp(app, { firstName: 'Ann' })
     const response = await impersonate(app, id)
     isPrivateJson(t, response, 201)
@@ -44,24 +44,27 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await app.inject({ url: '/account', headers: cookie(accessToken) })).statusCode, 200)
   })
 
-  t.test('it ends after an hour, however busy it is, and sooner where sessions are shorter', async t => {
-    const { id, token } = await signUp(app)
-    const acting = await tokenFor(id)
-    for (let minute = 0; minute < 60; minute += 10) {
-      t.equal(await accountStatus(app, acting), 200, `after ${minute} minutes`)
-      clock.advance(HOUR / 6 - (minute === 50 ? 1 : 0))
-    }
-    t.equal(await accountStatus(app, acting), 200, 'a millisecond before the end')
-    clock.advance(1)
-    t.equal(await accountStatus(app, acting), 401)
-    t.equal(await accountStatus(app, token), 200, "the user's own goes on")
-    const strict = await build(t, { clock: clock.now, env: { SESSION_IDLE: '10m' } })
-    const idle: string = (await impersonate(strict, (await createUser(strict)).id)).json().accessToken
-    clock.advance(HOUR / 6 + 1_000)
-    t.equal(await accountStatus(strict, idle), 401, 'idle for ten minutes')
-  })
+  t.test(
+    'an impersonation ends after an hour even if it is used, and earlier if sessions are shorter',
+    async t => {
+      const { id, token } = await signUp(app)
+      const acting = await tokenFor(id)
+      for (let minute = 0; minute < 60; minute += 10) {
+        t.equal(await accountStatus(app, acting), 200, `after ${minute} minutes`)
+        clock.advance(HOUR / 6 - (minute === 50 ? 1 : 0))
+      }
+      t.equal(await accountStatus(app, acting), 200, 'a millisecond before the end')
+      clock.advance(1)
+      t.equal(await accountStatus(app, acting), 401)
+      t.equal(await accountStatus(app, token), 200, "the user's own goes on")
+      const strict = await build(t, { clock: clock.now, env: { SESSION_IDLE: '10m' } })
+      const idle: string = (await impersonate(strict, (await createUser(strict)).id)).json().accessToken
+      clock.advance(HOUR / 6 + 1_000)
+      t.equal(await accountStatus(strict, idle), 401, 'idle for ten minutes')
+    },
+  )
 
-  t.test('the user sees the session, marked, and can end it', async t => {
+  t.test('the user sees the impersonation in the list of sessions and can end it', async t => {
     const { id, token } = await signUp(app)
     const acting = await tokenFor(id)
     const marks = async (token: string) =>
@@ -84,7 +87,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(await accountStatus(app, token), 200)
   })
 
-  t.test('whatever ends the sessions of a user ends it too', async t => {
+  t.test('everything that ends the sessions of a user ends the impersonation too', async t => {
     const ends: Record<string, (id: string, token: string) => Promise<{ statusCode: number }>> = {
       'end of the others': (_id, token) =>
         app.inject({ method: 'DELETE', url: '/account/sessions', headers: bearer(token) }),
@@ -110,11 +113,11 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('a disabled user is a 403, one who is not there a 404, what is no id a 400', async t => {
+  t.test('a disabled user is a 403, an unknown one a 404, an invalid id a 400', async t => {
     const { id } = await createUser(app)
     await updateUser(app, id, { disabled: true })
     globalErrorOf(t, await impersonate(app, id), 403)
-    globalErrorOf(t, await impersonate(app, NOBODY), 404)
+    globalErrorOf(t, await impersonate(app, UNKNOWN_ID), 404)
     for (const bad of ['x', 'a%00b', '01890000-0000-7000-8000'])
       errorsAt(t, await impersonate(app, bad), 400, ['id'], bad)
     globalErrorOf(t, await impersonate(app, id, {}), 401, 'without the key')
@@ -122,23 +125,23 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await impersonate(app, id)).statusCode, 201)
   })
 
-  t.test('no impersonation that races with a disabling leaves a token that works', async t => {
+  t.test('an impersonation concurrent with disabling leaves no valid token', async t => {
     for (let round = 0; round < 20; round += 1) {
       const { id } = await createUser(app)
-      const answers = Array.from({ length: 4 }, () => impersonate(app, id))
+      const responses = Array.from({ length: 4 }, () => impersonate(app, id))
       for (let turn = 0; turn < round % 5; turn += 1) await new Promise(setImmediate)
       const disabled = updateUser(app, id, { disabled: true })
-      answers.push(impersonate(app, id))
+      responses.push(impersonate(app, id))
       t.equal((await disabled).statusCode, 200)
-      for (const answer of await Promise.all(answers)) {
-        t.ok(answer.statusCode === 201 || answer.statusCode === 403, answer.body)
-        const token = answer.json().accessToken
+      for (const response of await Promise.all(responses)) {
+        t.ok(response.statusCode === 201 || response.statusCode === 403, response.body)
+        const token = response.json().accessToken
         if (token !== undefined) t.equal(await accountStatus(app, token), 401, `round ${round}`)
       }
     }
   })
 
-  t.test('what is done by it stands in the log under the key that opened it, not under the user', async t => {
+  t.test('events of an impersonation name the admin key as actor, not the user', async t => {
     const { id, token } = await signUp(app)
     const actors: (string | null)[] = []
     for (const key of [ADMIN_KEY, OTHER_KEY]) {
@@ -149,14 +152,14 @@ await onEveryEngine(t, async (t, { build }) => {
       const act = (method: 'PUT' | 'POST' | 'DELETE', url: string, payload?: object) =>
         app.inject({ method, url, headers: bearer(acting), ...(payload && { payload }) })
       const spareId = (await sessionsOf(spare)).find((each: { current: boolean }) => each.current).id
-      const answers = [
+      const responses = [
         await act('PUT', '/account', { firstName: 'By another' }),
         await act('POST', '/account/verify-email/resend'),
         await act('DELETE', `/account/sessions/${spareId}`),
         await act('POST', '/account/sign-out'),
       ]
       t.strictSame(
-        answers.map(({ statusCode }) => statusCode),
+        responses.map(({ statusCode }) => statusCode),
         [200, 202, 204, 204],
       )
       const events = (await allEvents(app, { userId: id })).filter(event => !before.has(event.id))
@@ -181,22 +184,25 @@ await onEveryEngine(t, async (t, { build }) => {
     t.strictSame(own?.actor, { type: 'user', id }, "the user's own session is the user's")
   })
 
-  t.test('what an account stands on it cannot change, also with the right password', async t => {
-    const { id, email } = await signUp(app)
-    const acting = await tokenFor(id)
-    const requests = [
-      ['PUT', '/account/password', { currentPassword: PASSWORD, newPassword: `${PASSWORD} 2` }],
-      ['PUT', '/account/email', { password: PASSWORD, email: `other.${id}@example.com` }],
-      ['DELETE', '/account', { password: PASSWORD }],
-    ] as const
-    for (const [method, url, payload] of requests) {
-      const answer = await app.inject({ method, url, headers: bearer(acting), payload })
-      globalErrorOf(t, answer, 403, `${method} ${url}`)
-    }
-    t.strictSame(
-      (await allEvents(app, { userId: id })).map(({ type }) => type),
-      ['user.impersonated', 'user.signed-up'],
-    )
-    t.equal((await signIn(app, email)).statusCode, 200)
-  })
+  t.test(
+    'impersonation cannot change credentials or delete the account, even with the correct password',
+    async t => {
+      const { id, email } = await signUp(app)
+      const acting = await tokenFor(id)
+      const requests = [
+        ['PUT', '/account/password', { currentPassword: PASSWORD, newPassword: `${PASSWORD} 2` }],
+        ['PUT', '/account/email', { password: PASSWORD, email: `other.${id}@example.com` }],
+        ['DELETE', '/account', { password: PASSWORD }],
+      ] as const
+      for (const [method, url, payload] of requests) {
+        const response = await app.inject({ method, url, headers: bearer(acting), payload })
+        globalErrorOf(t, response, 403, `${method} ${url}`)
+      }
+      t.strictSame(
+        (await allEvents(app, { userId: id })).map(({ type }) => type),
+        ['user.impersonated', 'user.signed-up'],
+      )
+      t.equal((await signIn(app, email)).statusCode, 200)
+    },
+  )
 })

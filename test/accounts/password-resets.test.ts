@@ -1,6 +1,6 @@
 /** A forgotten password, and the token to choose another one (DESIGN §9: forgot-password and reset-password). */
 import t from 'tap'
-import { call, forgot, NO_TOKENS, reset, verify } from '../support/account-life.ts'
+import { call, forgot, NO_TOKENS, reset, verify } from '../support/account-routes.ts'
 import {
   accountStatus,
   bearer,
@@ -16,7 +16,7 @@ import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { hasToken, mailbox, SUBJECT, tokenIn } from '../support/mailbox.ts'
-import { ACCOUNT, hasShape, isPrivateJson } from '../support/shapes.ts'
+import { ACCOUNT, hasShape, isPrivateJson } from '../support/response-shapes.ts'
 
 const HOUR = 3_600_000
 const NEW = 'another long pass phrase 8'
@@ -32,20 +32,20 @@ await onEveryEngine(t, async (t, { build }) => {
     return { ...user, reset: await mails.token(user.email, 'passwordReset') }
   }
 
-  t.test('the token in the mail gives another password and signs in (DESIGN §9: reset-password)', async t => {
+  t.test('the mailed token sets a new password and signs in (DESIGN §9: reset-password)', async t => {
     const user = await forgetful()
     const second = (await signIn(app, user.email)).json().accessToken
     t.equal(await accountStatus(app, second), 200, 'asking changes nothing')
-    const answer = await reset(app, user.reset, NEW)
-    isPrivateJson(t, answer, 200)
-    const { accessToken, expiresAt, user: account } = answer.json()
-    t.strictSame(Object.keys(answer.json()).sort(), ['accessToken', 'expiresAt', 'user'])
+    const response = await reset(app, user.reset, NEW)
+    isPrivateJson(t, response, 200)
+    const { accessToken, expiresAt, user: account } = response.json()
+    t.strictSame(Object.keys(response.json()).sort(), ['accessToken', 'expiresAt', 'user'])
     hasShape(t, account, ACCOUNT)
     t.match(account, { id: user.id, emailVerified: true }, 'who reads the mail has the address')
     const like = (await signIn(app, user.email, NEW)).headers['set-cookie']
     const shape = (set: unknown) => String(set).replace(/=[^;]*;/, '=…;')
-    t.equal(shape(answer.headers['set-cookie']), shape(like), 'the cookie of a sign-in')
-    t.match(answer.headers['set-cookie'], `ACCESS_TOKEN=${accessToken};`)
+    t.equal(shape(response.headers['set-cookie']), shape(like), 'the cookie of a sign-in')
+    t.match(response.headers['set-cookie'], `ACCESS_TOKEN=${accessToken};`)
     t.ok(Date.parse(expiresAt) > Date.now())
     t.equal(await accountStatus(app, accessToken), 200)
     for (const token of [user.token, second]) t.equal(await accountStatus(app, token), 401, 'all others end')
@@ -57,7 +57,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.notOk(told && hasToken(told))
   })
 
-  t.test('forgot-password answers the same for everybody (DESIGN §9: forgot-password)', async t => {
+  t.test('forgot-password has the same response for every e-mail (DESIGN §9: forgot-password)', async t => {
     const [known, disabled] = [await signUp(app), await signUp(app)]
     await updateUser(app, disabled.id, { disabled: true })
     const seen = []
@@ -71,7 +71,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await mails.to(known.email, 'passwordReset', 2)).length, 2, 'in any letter case')
   })
 
-  t.test('nobody but the owner of an account gets a mail', async t => {
+  t.test('only the owner of an account gets a mail', async t => {
     const app = await build(t, { hashing: quickHashing })
     const mails = mailbox(app)
     const [unknown, known, disabled] = [freshEmail(), await signUp(app), await signUp(app)]
@@ -83,7 +83,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.strictSame(await mails.final(disabled.email), [SUBJECT.verification])
   })
 
-  t.test('bad input is refused by name (400), whoever it is about', async t => {
+  t.test('invalid input is a 400 with field errors, for every e-mail', async t => {
     for (const email of [
       '',
       'ann',
@@ -101,12 +101,12 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('a password that is refused uses no token up (400)', async t => {
+  t.test('a rejected password does not use up the token (400)', async t => {
     const email = freshEmail('melchior')
     const user = await forgetful({ email })
     const local = email.slice(0, email.indexOf('@'))
-    const refused = ['short', 'password', 'x'.repeat(129), email, local.toUpperCase()]
-    for (const password of [...refused, null, 7, undefined]) {
+    const rejected = ['short', 'password', 'x'.repeat(129), email, local.toUpperCase()]
+    for (const password of [...rejected, null, 7, undefined]) {
       errorsAt(t, await reset(app, user.reset, password), 400, ['password'], `${password}`.slice(0, 40))
     }
     t.equal(await accountStatus(app, user.token), 200)
@@ -128,7 +128,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('a reset, a change of the password or of the address, or being disabled ends others', async t => {
+  t.test('a reset, a new password, a new e-mail or disabling invalidates other tokens', async t => {
     const twice = await forgetful()
     await forgot(app, twice.email)
     const [first = '', second = ''] = (await mails.to(twice.email, 'passwordReset', 2)).map(tokenIn)
@@ -147,7 +147,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await verify(app, verification)).statusCode, 200, 'the address is the same as before')
   })
 
-  t.test('five such mails an hour go to one account, and the answer does not tell', async t => {
+  t.test('an account gets five reset mails an hour, and the response does not reveal it', async t => {
     const clock = manualClock()
     const app = await build(t, { hashing: quickHashing, clock: clock.now })
     const mails = mailbox(app)
@@ -157,7 +157,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await mails.final(user.email)).filter(each => each === SUBJECT.passwordReset).length, 5)
   })
 
-  t.test('an hour later the next one goes', async t => {
+  t.test('the next mail is sent an hour later', async t => {
     const clock = manualClock()
     const app = await build(t, { hashing: quickHashing, clock: clock.now })
     const mails = mailbox(app)
@@ -169,7 +169,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await mails.to(user.email, 'passwordReset', 6)).length, 6)
   })
 
-  t.test('no log line has a token or a password (DESIGN §3)', async t => {
+  t.test('no log line contains a token or a password (DESIGN §3)', async t => {
     const log = logCapture()
     const env = { LOG_LEVEL: 'trace', LOG_REQUESTS: 'on' }
     const app = await build(t, { hashing: quickHashing, env, logStream: log.stream })

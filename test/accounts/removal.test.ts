@@ -1,7 +1,7 @@
 /** An account that is deleted is gone, with whatever it said about its user (DESIGN §9: DELETE /account). */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { accountOf, call, changeEmail, forgot, remove, reset, verify } from '../support/account-life.ts'
+import { accountOf, call, changeEmail, forgot, remove, reset, verify } from '../support/account-routes.ts'
 import {
   accountStatus,
   asAdmin,
@@ -29,12 +29,12 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
   const asked = (email: string) =>
     call(app, 'GET', `/admin/users?count=true&email=${encodeURIComponent(email)}`, undefined, asAdmin)
 
-  t.test('nobody is there any more, and the e-mail is free (DESIGN §9: DELETE /account)', async t => {
+  t.test('deletion ends all access and frees the e-mail (DESIGN §9: DELETE /account)', async t => {
     const user = await signUp(app)
     const second = (await signIn(app, user.email)).json().accessToken
     for (const token of [user.token, second]) t.equal(await accountStatus(app, token), 200)
-    const answer = await remove(app, user.token, { password: PASSWORD })
-    t.strictSame([answer.statusCode, answer.body], [204, ''])
+    const response = await remove(app, user.token, { password: PASSWORD })
+    t.strictSame([response.statusCode, response.body], [204, ''])
     for (const token of [user.token, second, user.token]) t.equal(await accountStatus(app, token), 401)
     t.equal((await remove(app, user.token, { password: PASSWORD })).statusCode, 401)
     t.equal((await signIn(app, user.email)).statusCode, 401)
@@ -54,7 +54,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.equal((await asked(user.email)).json().total, 1)
   })
 
-  t.test('other users do not see a deleted one', async t => {
+  t.test('other users do not see a deleted user', async t => {
     const [user, other] = [await signUp(app, { firstName: 'Xanthippe' }), await signUp(app)]
     const found = () => call(app, 'GET', '/users?search=xanthippe', undefined, bearer(other.token))
     t.equal((await found()).json().results.length, 1)
@@ -63,7 +63,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.equal(await accountStatus(app, other.token), 200)
   })
 
-  t.test('the cookie is cleared, with its own attributes (DESIGN §9: as at sign-out)', async t => {
+  t.test('the cookie is cleared with its own attributes (DESIGN §9: as at sign-out)', async t => {
     for (const NODE_ENV of ['development', 'production']) {
       const app = await build(t, { hashing: quickHashing, env: { NODE_ENV } })
       const [user, other] = [await signUp(app), await signUp(app)]
@@ -75,16 +75,17 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     }
   })
 
-  t.test('a wrong password, and every bad input, is refused, and nothing happens', async t => {
+  t.test('a wrong password or invalid input is rejected and changes nothing', async t => {
     const user = await signUp(app)
-    const refusals: [object, string[]][] = [
+    const rejections: [object, string[]][] = [
       [{ password: 'not the pass phrase' }, ['password']],
       [{ password: '' }, ['password']],
       [{ password: 7 }, ['password']],
       [{}, ['password']],
       [{ password: PASSWORD, sure: true }, ['sure']],
     ]
-    for (const [payload, fields] of refusals) errorsAt(t, await remove(app, user.token, payload), 400, fields)
+    for (const [payload, fields] of rejections)
+      errorsAt(t, await remove(app, user.token, payload), 400, fields)
     globalErrorOf(t, await call(app, 'DELETE', '/account', undefined, bearer(user.token)), 400)
     globalErrorOf(t, await call(app, 'DELETE', '/account', { password: PASSWORD }), 401)
     const headers = { ...cookie(user.token), 'sec-fetch-site': 'cross-site' }
@@ -93,13 +94,13 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.equal((await asked(user.email)).json().total, 1)
   })
 
-  t.test('tokens that were mailed are nothing, to the old account or a new one', async t => {
+  t.test('mailed tokens work neither for the deleted account nor for a new one', async t => {
     const user = await signUp(app)
     const newEmail = freshEmail('new')
     await changeEmail(app, user.token, { email: newEmail, password: PASSWORD })
     await forgot(app, user.email)
     const verification = await mails.token(user.email, 'verification')
-    const change = await mails.token(newEmail, 'newEmail')
+    const change = await mails.token(newEmail, 'emailChange')
     const forReset = await mails.token(user.email, 'passwordReset')
     await remove(app, user.token, { password: PASSWORD })
     const anew = await signUp(app, { email: user.email })
@@ -108,7 +109,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.match(await accountOf(app, anew.token), { email: user.email, emailVerified: false })
   })
 
-  t.test('personal data is erased from every table, and no table has a token or a password', async t => {
+  t.test('personal data is erased from every table, and no table contains a token or a password', async t => {
     const DATABASE_URL = await newDatabase(t)
     const app = await build(t, { hashing: quickHashing, env: { DATABASE_URL } })
     const mails = mailbox(app)
@@ -121,7 +122,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     await forgot(app, user.email)
     const secrets = [
       await mails.token(user.email, 'verification'),
-      await mails.token(newEmail, 'newEmail'),
+      await mails.token(newEmail, 'emailChange'),
       await mails.token(user.email, 'passwordReset'),
       user.token,
       PASSWORD,
@@ -135,7 +136,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.notMatch(after, /quetzalcoatl|tezcatlipoca|wilhelmina|featherstonehaugh|canary/i)
   })
 
-  t.test('another instance knows within a second (DESIGN §7)', async t => {
+  t.test('another instance rejects the deleted user within a second (DESIGN §7)', async t => {
     const DATABASE_URL = await newDatabase(t)
     const options = { hashing: quickHashing, env: { DATABASE_URL } }
     const [one, two] = [await build(t, options), await build(t, options)]
@@ -152,14 +153,14 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     }
   })
 
-  t.test('no log line has a password, a token or an address', async t => {
+  t.test('no log line contains a password, a token or an address', async t => {
     const log = logCapture()
     const env = { LOG_LEVEL: 'trace', LOG_REQUESTS: 'on' }
     const app = await build(t, { hashing: quickHashing, env, logStream: log.stream })
     const user = await signUp(app)
     const email = freshEmail('canary')
     for (const password of [NEW, PASSWORD]) await changeEmail(app, user.token, { email, password })
-    const change = await mailbox(app).token(email, 'newEmail')
+    const change = await mailbox(app).token(email, 'emailChange')
     for (const password of [NEW, PASSWORD]) await remove(app, user.token, { password })
     await app.close()
     t.ok(log.records().length > 5)

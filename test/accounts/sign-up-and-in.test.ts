@@ -1,4 +1,4 @@
-/** Sign-up, sign-in, the account itself, health and readiness (DESIGN §4); input rules: input.test.ts. */
+/** Sign-up, sign-in, the account itself, health and readiness (DESIGN §4); input rules: validation.test.ts. */
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -17,7 +17,7 @@ import {
 } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
-import { ACCOUNT, hasShape, isPrivateJson } from '../support/shapes.ts'
+import { ACCOUNT, hasShape, isPrivateJson } from '../support/response-shapes.ts'
 
 await onEveryEngine(t, async (t, { build }) => {
   const DAY = 86_400_000
@@ -32,7 +32,7 @@ await onEveryEngine(t, async (t, { build }) => {
   const account = async (token: string) =>
     (await app.inject({ url: '/account', headers: bearer(token) })).json()
 
-  t.test('health and readiness are public and answer GET and HEAD (§4, DESIGN §4)', async t => {
+  t.test('health and readiness are public and support GET and HEAD (§4, DESIGN §4)', async t => {
     for (const [url, status] of [
       ['/health', 'ok'],
       ['/ready', 'ready'],
@@ -47,7 +47,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('a sign-up answers 201 SignedIn with Location (DESIGN §4)', async t => {
+  t.test('sign-up returns 201 SignedIn with Location (DESIGN §4)', async t => {
     const email = freshEmail('ada')
     const names = { firstName: 'Ada', lastName: 'Lovelace' }
     const response = await post('/account/sign-up', { email, password: PASSWORD, ...names })
@@ -77,7 +77,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.strictSame(await account(accessToken), { ...user, lastRequestAt: iso() }, 'and it is kept')
   })
 
-  t.test('names are optional at sign-up: null then (DESIGN §4)', async t => {
+  t.test('names are optional at sign-up and null by default (DESIGN §4)', async t => {
     const response = await post('/account/sign-up', { email: freshEmail(), password: PASSWORD })
     t.match(response.json().user, { firstName: null, lastName: null })
   })
@@ -91,7 +91,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('a sign-in answers 200 SignedIn, with a session of its own (DESIGN §4, §5)', async t => {
+  t.test('sign-in returns 200 SignedIn with a new session (DESIGN §4, §5)', async t => {
     const { email, id, token } = await signUp(app)
     clock.advance(60_000)
     for (const spelling of [email, email.toUpperCase(), ` ${email} `]) {
@@ -108,7 +108,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await account(token)).id, id, 'the first session goes on')
   })
 
-  t.test('any wrong pair is the same 401 under `credentials` (DESIGN §4)', async t => {
+  t.test('every wrong pair is the same 401 under `credentials` (DESIGN §4)', async t => {
     const { email } = await signUp(app)
     const wrong = await signIn(app, email, `${PASSWORD}.`)
     errorsAt(t, wrong, 401, ['credentials'], 'wrong password')
@@ -126,7 +126,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('a disabled account is a 403, only after the right password (DESIGN §4, §7.2)', async t => {
+  t.test('a disabled account is a 403, only after the correct password (DESIGN §4, §7.2)', async t => {
     const { email, id } = await signUp(app)
     t.equal((await updateUser(app, id, { disabled: true })).statusCode, 200)
     const right = await signIn(app, email)
@@ -135,22 +135,25 @@ await onEveryEngine(t, async (t, { build }) => {
     errorsAt(t, await signIn(app, email, `${PASSWORD}.`), 401, ['credentials'], 'wrong password')
   })
 
-  t.test('GET /account is the own view, by header and by cookie, HEAD too (§4, §5.1, DESIGN §4)', async t => {
-    const { email, id, token } = await signUp(app)
-    for (const headers of [bearer(token), cookie(token)]) {
-      const response = await app.inject({ url: '/account', headers })
-      isPrivateJson(t, response, 200)
-      hasShape(t, response.json(), ACCOUNT)
-      t.match(response.json(), { id, email })
-      const head = await app.inject({ method: 'HEAD', url: '/account', headers })
-      isPrivateJson(t, head, 200)
-      t.equal(head.body, '')
-    }
-    globalErrorOf(t, await app.inject({ url: '/account' }), 401, 'no token')
-    t.equal((await app.inject({ method: 'HEAD', url: '/account' })).statusCode, 401)
-  })
+  t.test(
+    'GET /account returns the own account, by header and by cookie, HEAD too (§4, §5.1, DESIGN §4)',
+    async t => {
+      const { email, id, token } = await signUp(app)
+      for (const headers of [bearer(token), cookie(token)]) {
+        const response = await app.inject({ url: '/account', headers })
+        isPrivateJson(t, response, 200)
+        hasShape(t, response.json(), ACCOUNT)
+        t.match(response.json(), { id, email })
+        const head = await app.inject({ method: 'HEAD', url: '/account', headers })
+        isPrivateJson(t, head, 200)
+        t.equal(head.body, '')
+      }
+      globalErrorOf(t, await app.inject({ url: '/account' }), 401, 'no token')
+      t.equal((await app.inject({ method: 'HEAD', url: '/account' })).statusCode, 401)
+    },
+  )
 
-  t.test('PUT /account changes what is named and null clears (DESIGN §4)', async t => {
+  t.test('PUT /account changes the given fields, and null clears (DESIGN §4)', async t => {
     const { token } = await signUp(app, { firstName: 'Grace', lastName: 'Hopper' })
     const before = await account(token)
     clock.advance(5_000)
@@ -167,7 +170,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await account(token)).updatedAt, iso(-5_000), 'reading changes nothing')
   })
 
-  t.test('PUT /account wants at least one property, and only its own (DESIGN §3, §4)', async t => {
+  t.test('PUT /account requires at least one property and rejects unknown ones (DESIGN §3, §4)', async t => {
     const { token } = await signUp(app, { firstName: 'Kept' })
     globalErrorOf(t, await put(token, {}), 400, 'none')
     for (const property of ['email', 'password', 'disabled', 'emailVerified', 'id', 'createdAt']) {
@@ -179,14 +182,14 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await account(token)).firstName, 'Kept', 'a refused change changes nothing')
   })
 
-  t.test('simultaneous changes of one account lose none of them (DESIGN §4)', async t => {
+  t.test('concurrent changes of one account lose none (DESIGN §4)', async t => {
     const { token } = await signUp(app)
-    const answers = await Promise.all([put(token, { firstName: 'One' }), put(token, { lastName: 'Two' })])
-    for (const answer of answers) t.equal(answer.statusCode, 200)
+    const responses = await Promise.all([put(token, { firstName: 'One' }), put(token, { lastName: 'Two' })])
+    for (const response of responses) t.equal(response.statusCode, 200)
     t.match(await account(token), { firstName: 'One', lastName: 'Two' })
   })
 
-  t.test('the last request is exact, visible at once and never moves backwards (DESIGN §4, §6)', async t => {
+  t.test('the last request is exact, visible at once and never moves back (DESIGN §4, §6)', async t => {
     const { token } = await signUp(app)
     for (const step of [60_000, 1, 0]) {
       clock.advance(step)
@@ -196,46 +199,43 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await account(token)).lastRequestAt, iso(400), 'not even with the clock')
   })
 
-  t.test(
-    'the last request is noted on every route, for whom a token identifies (§5.1.2, DESIGN §2)',
-    async t => {
-      const cases: Record<string, [identified: boolean, url: string, headers: (token: string) => object]> = {
-        'invalid token': [false, '/health', token => bearer(`${token}x`)],
-        'bad cookie before a good header': [
-          false,
-          '/health',
-          token => ({ ...bearer(token), ...cookie('bad') }),
-        ],
-        'no token': [false, '/health', () => ({})],
-        public: [true, '/health', bearer],
-        'by cookie': [true, '/ready', cookie],
-        private: [true, '/users', bearer],
-        admin: [true, '/admin/users', token => ({ ...bearer(token), ...asAdmin })],
-        'admin, without the key': [true, '/admin/users', bearer],
-        'refused for its input': [true, '/users?limit=0', bearer],
-      }
-      const users: Record<string, string> = {}
-      clock.advance(1_234)
-      for (const [title, [, url, headers]] of Object.entries(cases)) {
-        const { email, token } = await signUp(app)
-        users[title] = email
-        await app.inject({ url, headers: { ...headers(token) } })
-      }
-      const noted = async (title: string): Promise<string | null> => {
-        const url = `/admin/users?email=${users[title]}`
-        return (await app.inject({ url, headers: asAdmin })).json().results[0].lastRequestAt
-      }
-      const expected = iso()
-      clock.advance(777)
-      for (const [title, [identified]] of Object.entries(cases).reverse()) {
-        // The store learns of it within a second (DESIGN §6); a timestamp that never comes ends in tap's time limit.
-        while (identified && (await noted(title)) === null) await setTimeout(20)
-        t.equal(await noted(title), identified ? expected : null, title)
-      }
-    },
-  )
+  t.test('the last request of an identified user is noted on every route (§5.1.2, DESIGN §2)', async t => {
+    const cases: Record<string, [identified: boolean, url: string, headers: (token: string) => object]> = {
+      'invalid token': [false, '/health', token => bearer(`${token}x`)],
+      'bad cookie before a good header': [
+        false,
+        '/health',
+        token => ({ ...bearer(token), ...cookie('bad') }),
+      ],
+      'no token': [false, '/health', () => ({})],
+      public: [true, '/health', bearer],
+      'by cookie': [true, '/ready', cookie],
+      private: [true, '/users', bearer],
+      admin: [true, '/admin/users', token => ({ ...bearer(token), ...asAdmin })],
+      'admin, without the key': [true, '/admin/users', bearer],
+      'refused for its input': [true, '/users?limit=0', bearer],
+    }
+    const users: Record<string, string> = {}
+    clock.advance(1_234)
+    for (const [title, [, url, headers]] of Object.entries(cases)) {
+      const { email, token } = await signUp(app)
+      users[title] = email
+      await app.inject({ url, headers: { ...headers(token) } })
+    }
+    const noted = async (title: string): Promise<string | null> => {
+      const url = `/admin/users?email=${users[title]}`
+      return (await app.inject({ url, headers: asAdmin })).json().results[0].lastRequestAt
+    }
+    const expected = iso()
+    clock.advance(777)
+    for (const [title, [identified]] of Object.entries(cases).reverse()) {
+      // The store learns of it within a second (DESIGN §6); a timestamp that never comes ends in tap's time limit.
+      while (identified && (await noted(title)) === null) await setTimeout(20)
+      t.equal(await noted(title), identified ? expected : null, title)
+    }
+  })
 
-  t.test('of a thousand simultaneous sign-ups of one e-mail one wins (DESIGN §4)', async t => {
+  t.test('of a thousand concurrent sign-ups with one e-mail one succeeds (DESIGN §4)', async t => {
     await app.listen({ port: 0, host: '127.0.0.1' })
     const { port } = app.server.address() as AddressInfo
     const email = freshEmail('thousand')

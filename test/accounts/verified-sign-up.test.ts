@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify'
 import pg from 'pg'
 import t, { type Test } from 'tap'
-import { accountOf, call, changeEmail, forgot, reset, verify } from '../support/account-life.ts'
+import { accountOf, call, changeEmail, forgot, reset, verify } from '../support/account-routes.ts'
 import { accountStatus, asAdmin, build, freshEmail, PASSWORD, signIn, updateUser } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
@@ -32,7 +32,7 @@ await onEveryEngine(t, async (t, { build }) => {
   const listed = async (app: FastifyInstance, email: string) =>
     (await call(app, 'GET', `/admin/users?email=${email}`, undefined, asAdmin)).json().results
 
-  t.test('sign-up answers the same for new and known addresses (202)', async t => {
+  t.test('sign-up has the same response for new and existing addresses (202)', async t => {
     const known = await member(t)
     const unverified = freshEmail()
     await ask(app, unverified)
@@ -63,7 +63,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await signIn(app, known.email, NEW)).statusCode, 200)
   })
 
-  t.test('bad input is refused as ever (400), known address or not', async t => {
+  t.test('invalid input is a 400 for new and existing addresses', async t => {
     const known = await member(t)
     for (const email of [freshEmail(), known.email]) {
       const local = email.slice(0, email.indexOf('@'))
@@ -74,13 +74,13 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('unverified: 403, after the right password only', async t => {
+  t.test('an unverified user gets 403, only after the correct password', async t => {
     const email = freshEmail()
     t.equal((await ask(app, email)).statusCode, 202)
     const token = await mails.token(email, 'verification')
-    const refused = await signIn(app, email)
-    t.match(globalErrorOf(t, refused, 403), /verified/)
-    t.equal(refused.headers['set-cookie'], undefined)
+    const rejected = await signIn(app, email)
+    t.match(globalErrorOf(t, rejected, 403), /verified/)
+    t.equal(rejected.headers['set-cookie'], undefined)
     const wrong = await signIn(app, email, NEW)
     t.equal(wrong.body, (await signIn(app, freshEmail(), NEW)).body, 'who guesses learns nothing')
     t.equal(wrong.statusCode, 401)
@@ -90,17 +90,17 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await signIn(app, email)).statusCode, 200)
   })
 
-  t.test('a reset by mail shows the address to be theirs as well', async t => {
+  t.test('a password reset by mail also verifies the address', async t => {
     const email = freshEmail()
     await ask(app, email)
     t.strictSame((await forgot(app, email)).json(), { status: 'accepted' })
-    const answer = await reset(app, await mails.token(email, 'passwordReset'), NEW)
-    t.match(answer.json(), { user: { email, emailVerified: true } })
-    t.equal(await accountStatus(app, answer.json().accessToken), 200)
+    const response = await reset(app, await mails.token(email, 'passwordReset'), NEW)
+    t.match(response.json(), { user: { email, emailVerified: true } })
+    t.equal(await accountStatus(app, response.json().accessToken), 200)
     t.equal((await signIn(app, email, NEW)).statusCode, 200)
   })
 
-  t.test('a disabled account is told so, verified or not, after the right password only', async t => {
+  t.test('a disabled account is reported only after the correct password, verified or not', async t => {
     const email = freshEmail()
     await ask(app, email)
     const [{ id }] = await listed(app, email)
@@ -109,7 +109,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await signIn(app, email, NEW)).statusCode, 401)
   })
 
-  t.test('somebody else’s address is answered like a free one, and its owner told', async t => {
+  t.test('a taken address has the response of a free one, and its owner is notified', async t => {
     const [user, other] = [await member(t), await member(t)]
     const free = freshEmail()
     const [taken, accepted] = [
@@ -124,11 +124,11 @@ await onEveryEngine(t, async (t, { build }) => {
     const wrong = await changeEmail(app, user.token, { email: other.email, password: NEW })
     errorsAt(t, wrong, 400, ['password'])
     t.match(await accountOf(app, user.token), { email: user.email })
-    t.equal((await verify(app, await mails.token(free, 'newEmail'))).statusCode, 200)
+    t.equal((await verify(app, await mails.token(free, 'emailChange'))).statusCode, 200)
     t.match((await signIn(app, free)).json(), { user: { id: user.id } })
   })
 
-  t.test('a known address gets five such mails an hour, and the answer does not tell', async t => {
+  t.test('an existing address gets five such mails an hour, and the response does not reveal it', async t => {
     const app = await build(t, options)
     const mails = mailbox(app)
     const [email, other] = [freshEmail(), freshEmail()]
@@ -144,21 +144,21 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(kinds.filter(kind => kind === SUBJECT.accountExists).length, 5)
   })
 
-  t.test('of many sign-ups at once with one address one makes an account', async t => {
+  t.test('of concurrent sign-ups with one address one creates an account', async t => {
     const email = freshEmail()
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 20 }, (_, index) => ask(app, email, { password: `${PASSWORD} ${index}` })),
     )
-    t.ok(answers.every(({ statusCode, body }) => statusCode === 202 && body === answers[0]?.body))
+    t.ok(responses.every(({ statusCode, body }) => statusCode === 202 && body === responses[0]?.body))
     t.equal((await listed(app, email)).length, 1)
     t.equal((await verify(app, await mails.token(email, 'verification'))).statusCode, 200)
     let right = 0
-    for (const index of answers.keys())
+    for (const index of responses.keys())
       if ((await signIn(app, email, `${PASSWORD} ${index}`)).statusCode === 200) right += 1
     t.equal(right, 1, 'with one of the passwords')
   })
 
-  t.test('without the setting nothing of this holds', async t => {
+  t.test('without REQUIRE_EMAIL_VERIFICATION sign-up and sign-in work as usual', async t => {
     const app = await build(t, { hashing: quickHashing })
     const email = freshEmail()
     const signedUp = await ask(app, email)
@@ -170,7 +170,7 @@ await onEveryEngine(t, async (t, { build }) => {
   })
 })
 
-t.test('the answer waits for nothing that only an address with an account needs', async t => {
+t.test('the response does not wait for work that only existing accounts need', async t => {
   const url = await createDatabase(t)
   const env = { REQUIRE_EMAIL_VERIFICATION: 'true', DATABASE_URL: url }
   const app = await build(t, { hashing: quickHashing, env })
@@ -186,8 +186,8 @@ t.test('the answer waits for nothing that only an address with an account needs'
   t.teardown(() => lock.end())
   await lock.query('BEGIN')
   await lock.query('SELECT FROM users WHERE email = $1 FOR UPDATE', [holder])
-  const answer = await changeEmail(app, accessToken, { email: holder, password: PASSWORD })
-  t.equal(answer.statusCode, 202)
+  const response = await changeEmail(app, accessToken, { email: holder, password: PASSWORD })
+  t.equal(response.statusCode, 202)
   await lock.query('COMMIT')
   t.ok(await mails.token(holder, 'accountExists'))
 })

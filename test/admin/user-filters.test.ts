@@ -5,10 +5,10 @@ import { v7 as uuidv7 } from 'uuid'
 import { asAdmin, bearer, manualClock, signUp, updateUser } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
-import { ADMIN_USER, hasShape, isPrivateJson } from '../support/shapes.ts'
+import { ADMIN_USER, hasShape, isPrivateJson } from '../support/response-shapes.ts'
 
 const SORTS = ['createdAt', '-createdAt', 'firstName', '-firstName', 'lastName', '-lastName']
-const MOMENTS = ['createdAfter', 'createdBefore', 'lastRequestAfter', 'lastRequestBefore']
+const TIMESTAMPS = ['createdAfter', 'createdBefore', 'lastRequestAfter', 'lastRequestBefore']
 const MINUTE = 60_000
 
 await onEveryEngine(t, async (t, { build }) => {
@@ -44,7 +44,7 @@ await onEveryEngine(t, async (t, { build }) => {
     return numbers
   }
 
-  t.test('ids: exactly those, on one page, in the order of the list (DESIGN §9)', async t => {
+  t.test('`ids` returns exactly those users on one page, in the order of the list (DESIGN §9)', async t => {
     const response = await get({ ids: [...users.map(({ id }) => id), uuidv7()].join(',') })
     isPrivateJson(t, response, 200)
     const { results, nextCursor } = response.json()
@@ -62,7 +62,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.strictSame(await found({ ids: `${idOf(4).toUpperCase()},${idOf(4)}` }), [4], 'in any letter case')
   })
 
-  t.test('ids: a limit that is given wins, and pages follow each other (DESIGN §9)', async t => {
+  t.test('an explicit limit overrides the one of `ids`, and pages continue (DESIGN §9)', async t => {
     const ids = users.map(({ id }) => id).join(',')
     for (const sort of SORTS) {
       const whole: { id: string }[] = (await get({ ids, sort })).json().results
@@ -81,7 +81,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('ids: up to 100 of them, else a fault that says so under `ids` (DESIGN §3, §9)', async t => {
+  t.test('more than 100 or invalid ids are an error under `ids` (DESIGN §3, §9)', async t => {
     const many = (length: number) => Array.from({ length }, () => uuidv7()).join(',')
     t.equal((await get({ ids: many(100) })).statusCode, 200)
     const twice = many(100)
@@ -108,7 +108,7 @@ await onEveryEngine(t, async (t, { build }) => {
     errorsAt(t, repeated, 400, ['ids'], 'a parameter is given once')
   })
 
-  t.test('createdAfter and createdBefore are strict, to the millisecond (DESIGN §9)', async t => {
+  t.test('createdAfter and createdBefore are exclusive, to the millisecond (DESIGN §9)', async t => {
     t.strictSame(await found({ createdAfter: createdAt(27) }), [28, 29])
     t.strictSame(await found({ createdAfter: createdAt(27, -1) }), [27, 28, 29])
     t.strictSame(await found({ createdBefore: createdAt(2) }), [0, 1])
@@ -122,28 +122,31 @@ await onEveryEngine(t, async (t, { build }) => {
     t.strictSame(await found({ createdAfter: createdAt(5), createdBefore: createdAt(5) }), [])
   })
 
-  t.test('a moment within a millisecond is later than the millisecond (DESIGN §9)', async t => {
-    const within = createdAt(2).replace('Z', '001Z')
-    t.strictSame(await found({ createdBefore: within }), [0, 1, 2])
-    t.notOk((await found({ createdAfter: within })).includes(2))
-    t.ok((await found({ createdAfter: createdAt(2, -1).replace('Z', '999Z') })).includes(2))
-    t.strictSame(await found({ createdBefore: createdAt(2).replace('Z', '000Z') }), [0, 1])
-  })
+  t.test(
+    'a timestamp with a fraction of a millisecond is later than that millisecond (DESIGN §9)',
+    async t => {
+      const within = createdAt(2).replace('Z', '001Z')
+      t.strictSame(await found({ createdBefore: within }), [0, 1, 2])
+      t.notOk((await found({ createdAfter: within })).includes(2))
+      t.ok((await found({ createdAfter: createdAt(2, -1).replace('Z', '999Z') })).includes(2))
+      t.strictSame(await found({ createdBefore: createdAt(2).replace('Z', '000Z') }), [0, 1])
+    },
+  )
 
-  t.test('a moment is ISO 8601 with a zone, in each of its spellings (DESIGN §9)', async t => {
+  t.test('every ISO 8601 spelling with a time zone is accepted (DESIGN §9)', async t => {
     // 2026-01-01T00:02:00.000Z is when the third one signed up.
     const spellings = [
       '2026-01-01T00:02:00Z|2026-01-01t00:02:00.0z|2026-01-01T00:02:00-00:00|2026-01-01T05:32:00+05:30',
       '2025-12-31T20:02:00.00000-04:00',
     ]
-    for (const moment of spellings.join('|').split('|'))
-      t.strictSame(await found({ createdBefore: moment }), [0, 1], moment)
-    for (const moment of ['0000-01-01T00:00:00Z', '9999-12-31T23:59:59.999Z'])
-      for (const field of MOMENTS)
-        t.equal((await get({ [field]: moment })).statusCode, 200, `${field}=${moment}`)
+    for (const timestamp of spellings.join('|').split('|'))
+      t.strictSame(await found({ createdBefore: timestamp }), [0, 1], timestamp)
+    for (const timestamp of ['0000-01-01T00:00:00Z', '9999-12-31T23:59:59.999Z'])
+      for (const field of TIMESTAMPS)
+        t.equal((await get({ [field]: timestamp })).statusCode, 200, `${field}=${timestamp}`)
   })
 
-  t.test('what is no moment is a fault under its own name (DESIGN §3)', async t => {
+  t.test('an invalid timestamp is an error under its own name (DESIGN §3)', async t => {
     const wrong = [
       '|now|0|1767225600000|\0|Thu, 01 Jan 2026 00:00:00 GMT|\u0662026-01-01T00:00:00Z|2026-01-01',
       '2026-01-01T00:00Z|2026-01-01 00:00:00Z|2026-01-01T00:00:00 02:00|2026-01-01T00:00:00+02',
@@ -151,18 +154,18 @@ await onEveryEngine(t, async (t, { build }) => {
       '2026-01-01T00:00:61Z|2016-12-31T23:59:60Z|2026-01-01T00:00:00,5Z|2026-01-01T00:00:00.Z',
       '+002026-01-01T00:00:00Z|2026-01-01T00:00:00Z |2026-01-01T00:00:00|2026-01-01T25:00:00Z',
     ].join('|')
-    for (const moment of wrong.split('|')) {
-      const response = await get(Object.fromEntries(MOMENTS.map(name => [name, moment])))
-      errorsAt(t, response, 400, MOMENTS, JSON.stringify(moment))
+    for (const timestamp of wrong.split('|')) {
+      const response = await get(Object.fromEntries(TIMESTAMPS.map(name => [name, timestamp])))
+      errorsAt(t, response, 400, TIMESTAMPS, JSON.stringify(timestamp))
     }
     t.strictSame((await get({ createdAfter: 'yesterday' })).json(), {
-      errors: { createdAfter: ['must be a moment such as 2026-01-31T09:30:00Z, with its time zone'] },
+      errors: { createdAfter: ['must be a timestamp with a time zone, such as 2026-01-31T09:30:00Z'] },
     })
     const url = `/admin/users?createdAfter=${createdAt(0)}&createdAfter=${createdAt(0)}`
     errorsAt(t, await app.inject({ url, headers: asAdmin }), 400, ['createdAfter'], 'twice')
   })
 
-  t.test('lastRequestAfter and lastRequestBefore find who is active, and who is not (DESIGN §9)', async t => {
+  t.test('lastRequestAfter and lastRequestBefore find active and inactive users (DESIGN §9)', async t => {
     const at = clock.now()
     const ask = async (number: number) => {
       const headers = bearer(users[number]?.token ?? '')
@@ -173,26 +176,26 @@ await onEveryEngine(t, async (t, { build }) => {
     await ask(20)
     // What is asked for is what is stored, at the latest a second after it happened.
     while ((await found({ lastRequestAfter: createdAt(0) })).length < 2) await delay(50)
-    const moment = (plus: number) => new Date(at + plus).toISOString()
-    t.strictSame(await found({ lastRequestAfter: moment(0) }), [20], 'strictly later')
-    t.strictSame(await found({ lastRequestAfter: moment(-1) }), [10, 20])
-    t.strictSame(await found({ lastRequestAfter: moment(-1), lastRequestBefore: moment(MINUTE) }), [10])
+    const timestamp = (plus: number) => new Date(at + plus).toISOString()
+    t.strictSame(await found({ lastRequestAfter: timestamp(0) }), [20], 'strictly later')
+    t.strictSame(await found({ lastRequestAfter: timestamp(-1) }), [10, 20])
+    t.strictSame(await found({ lastRequestAfter: timestamp(-1), lastRequestBefore: timestamp(MINUTE) }), [10])
     const everybody = [...users.keys()]
     t.strictSame(
-      await found({ lastRequestBefore: moment(MINUTE) }),
+      await found({ lastRequestBefore: timestamp(MINUTE) }),
       everybody.filter(number => number !== 20),
       'also who never made one',
     )
     t.strictSame(
-      await found({ lastRequestBefore: moment(0) }),
+      await found({ lastRequestBefore: timestamp(0) }),
       everybody.filter(number => number !== 10 && number !== 20),
       'strictly earlier',
     )
     t.strictSame(await found({ lastRequestBefore: createdAt(3) }), [0, 1, 2], 'nobody who was not there yet')
-    t.strictSame(await found({ lastRequestBefore: moment(0), createdAfter: createdAt(26) }), [27, 28, 29])
+    t.strictSame(await found({ lastRequestBefore: timestamp(0), createdAfter: createdAt(26) }), [27, 28, 29])
   })
 
-  t.test('all filters go together, with every sort, on pages, and are counted (DESIGN §9)', async t => {
+  t.test('all filters combine with every sort, pages and count (DESIGN §9)', async t => {
     for (const number of [5, 6, 25]) await updateUser(app, idOf(number), { disabled: true })
     const range = { createdAfter: createdAt(3), createdBefore: createdAt(26) }
     t.strictSame(await found({ ...range, disabled: 'true' }), [5, 6, 25])
@@ -223,9 +226,9 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('only administrators filter so (DESIGN §3, §9)', async t => {
+  t.test('the filters are for administrators only (DESIGN §3, §9)', async t => {
     const headers = bearer(users[0]?.token ?? '')
-    for (const name of ['ids', ...MOMENTS]) {
+    for (const name of ['ids', ...TIMESTAMPS]) {
       const url = `?${name}=${encodeURIComponent(name === 'ids' ? idOf(0) : createdAt(0))}`
       const response = await app.inject({ url: `/users${url}`, headers })
       t.strictSame(response.json(), { errors: { [name]: ['is not allowed'] } })

@@ -3,7 +3,7 @@ import t from 'tap'
 import { asAdmin, bearer, freshEmail, signUp, updateUser } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt } from '../support/error-response.ts'
-import type { Assert } from '../support/shapes.ts'
+import type { Assert } from '../support/response-shapes.ts'
 
 await onEveryEngine(t, async (t, { build }) => {
   const app = await build(t, { env: { RATE_LIMIT: 'off' } })
@@ -48,7 +48,7 @@ await onEveryEngine(t, async (t, { build }) => {
     await bothFind(t, 'marianne x', [])
   })
 
-  t.test('letter case is that of every script (DESIGN §4)', async t => {
+  t.test('search ignores case in every script (DESIGN §4)', async t => {
     const names = ['Éloïse', 'ЖДАНА', 'ωμέγα', 'Ñandú', 'Øyvind', 'Łukasz', 'Ծովինար', '𐐔𐐯𐑅𐐨𐑉𐐯𐐻']
     for (const firstName of names) await signUp(app, { firstName })
     for (const name of names)
@@ -60,7 +60,7 @@ await onEveryEngine(t, async (t, { build }) => {
   // A character is what a reader sees: whether `e` starts a name whose `e` carries a combining accent is left open.
   const graphemes = new Intl.Segmenter()
 
-  t.test('every name is found by itself and by each of its beginnings (DESIGN §4)', async t => {
+  t.test('every name is found by itself and by each of its prefixes (DESIGN §4)', async t => {
     const names = [
       'İpek',
       'ıssız',
@@ -85,7 +85,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('whatever follows the beginning matches, up to the last code point (DESIGN §4)', async t => {
+  t.test('a prefix matches any following text, up to the last code point (DESIGN §4)', async t => {
     const names = ['Zed', 'Zed\u{10ffff}', 'Zed\uffff', 'Zed😀', 'Zed\u00ad', 'Zed ']
     for (const name of names) await signUp(app, { firstName: `${name}x` })
     await bothFind(
@@ -107,7 +107,7 @@ await onEveryEngine(t, async (t, { build }) => {
     for (const search of ['m%o', 'm_rio', 'mar%', 'mar*', "' OR 1=1 --"]) await bothFind(t, search, [])
   })
 
-  t.test("search never looks into a stranger's e-mail, but the admin's does (DESIGN §4)", async t => {
+  t.test('only the admin search includes e-mails (DESIGN §4)', async t => {
     const email = freshEmail('Searchable').toLowerCase()
     await signUp(app, { email, firstName: 'Unlike' })
     for (const search of ['searchable', 'SEARCHABLE', email, email.toUpperCase()]) {
@@ -117,7 +117,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.strictSame(await found('/admin/users', { search: 'example.com' }), [], 'its start alone')
   })
 
-  t.test('odd searches find nothing or are refused under `search`, nothing worse (DESIGN §3)', async t => {
+  t.test('unusual searches find nothing or are a 400 under `search` (DESIGN §3)', async t => {
     for (const [url, headers] of Object.entries(LISTS)) {
       for (const search of ['', ' ', '\0', 'a\0', '\ufffd', 'x'.repeat(129), 'x'.repeat(5_000)]) {
         const response = await get(url, headers, { search })
@@ -129,7 +129,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('search and pages go together: everyone found once, in every sort (DESIGN §4)', async t => {
+  t.test('search combines with pages: every match once, in every sort (DESIGN §4)', async t => {
     for (let number = 0; number < 9; number += 1)
       await signUp(app, { firstName: number % 2 ? 'Paginate' : 'PAGINATE', lastName: `P${number % 3}` })
     for (const [url, headers] of Object.entries(LISTS))
@@ -150,7 +150,7 @@ await onEveryEngine(t, async (t, { build }) => {
       }
   })
 
-  t.test('the admin filters by e-mail, in its canonical form (DESIGN §4)', async t => {
+  t.test('the admin list filters by canonical e-mail (DESIGN §4)', async t => {
     const { id, email } = await signUp(app)
     await signUp(app, { email: `x${email}` })
     for (const spelling of [email, email.toUpperCase(), ` ${email} `]) {
@@ -158,11 +158,11 @@ await onEveryEngine(t, async (t, { build }) => {
       t.match(results, [{ id, email }], spelling)
       t.equal(results.length, 1)
     }
-    const nobody = await get('/admin/users', asAdmin, { email: freshEmail() })
-    t.strictSame(nobody.json(), { results: [], nextCursor: null })
+    const unknown = await get('/admin/users', asAdmin, { email: freshEmail() })
+    t.strictSame(unknown.json(), { results: [], nextCursor: null })
   })
 
-  t.test('the admin filters by disabled (DESIGN §4)', async t => {
+  t.test('the admin list filters by disabled (DESIGN §4)', async t => {
     const [one, other] = [
       await signUp(app, { firstName: 'Filtered' }),
       await signUp(app, { firstName: 'Filtered' }),
@@ -188,19 +188,16 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test(
-    'a total is counted only when asked for, of all that the filters let through (DESIGN §4)',
-    async t => {
-      for (let number = 0; number < 5; number += 1) await signUp(app, { firstName: 'Counted' })
-      const page = async (fields: Record<string, string | number>) =>
-        (await get('/admin/users', asAdmin, { search: 'counted', limit: 2, ...fields })).json()
-      const first = await page({ count: 'true' })
-      t.strictSame(Object.keys(first).sort(), ['nextCursor', 'results', 'total'])
-      t.equal(first.total, 5)
-      t.equal((await page({ count: 'true', cursor: first.nextCursor })).total, 5, 'the same on every page')
-      t.equal((await page({ count: 'true', disabled: 'true' })).total, 0)
-      for (const fields of [{}, { count: 'false' }])
-        t.strictSame(Object.keys(await page(fields)).sort(), ['nextCursor', 'results'])
-    },
-  )
+  t.test('count=true adds the total of all matches (DESIGN §4)', async t => {
+    for (let number = 0; number < 5; number += 1) await signUp(app, { firstName: 'Counted' })
+    const page = async (fields: Record<string, string | number>) =>
+      (await get('/admin/users', asAdmin, { search: 'counted', limit: 2, ...fields })).json()
+    const first = await page({ count: 'true' })
+    t.strictSame(Object.keys(first).sort(), ['nextCursor', 'results', 'total'])
+    t.equal(first.total, 5)
+    t.equal((await page({ count: 'true', cursor: first.nextCursor })).total, 5, 'the same on every page')
+    t.equal((await page({ count: 'true', disabled: 'true' })).total, 0)
+    for (const fields of [{}, { count: 'false' }])
+      t.strictSame(Object.keys(await page(fields)).sort(), ['nextCursor', 'results'])
+  })
 })

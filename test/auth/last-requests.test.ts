@@ -87,7 +87,7 @@ const setUp = (flushAt?: number) => {
   return { store, failures, userCache, lastRequests }
 }
 
-t.test('what is noted is there at once, and in the store after a flush (DESIGN §6)', async t => {
+t.test('a last request is visible at once, and stored after a flush (DESIGN §6)', async t => {
   const { store, userCache, lastRequests } = setUp()
   const ada = cachedUser('ada', START - 5_000)
   userCache.add(ada)
@@ -114,7 +114,7 @@ t.test('many requests of a user are one row of a batch (DESIGN §6)', async t =>
 })
 
 t.test(
-  'a flush begins early when too many users are due, unless the last one failed (DESIGN §6)',
+  'a flush starts early when too many users are due, unless the last one failed (DESIGN §6)',
   async t => {
     const { store, failures, lastRequests } = setUp(3)
     const note = (...ids: string[]) => {
@@ -143,7 +143,7 @@ t.test(
   },
 )
 
-t.test('a moment never moves backwards when the clock does (DESIGN §6)', async t => {
+t.test('a last request does not move back when the clock does (DESIGN §6)', async t => {
   const { store, userCache, lastRequests } = setUp()
   const ada = cachedUser('ada', START + 60_000)
   userCache.add(ada)
@@ -159,7 +159,7 @@ t.test('a moment never moves backwards when the clock does (DESIGN §6)', async 
 })
 
 t.test(
-  'a request is noted also where the session was opened by a clock that is ahead (DESIGN §5, §6)',
+  'a request is noted even if the session was opened by a clock that is ahead (DESIGN §5, §6)',
   async t => {
     const { store, lastRequests } = setUp()
     const ada = cachedUser('ada')
@@ -173,7 +173,7 @@ t.test(
 )
 
 t.test(
-  'a session is written when its moment is older by a part of the idle time (DESIGN §5, §6)',
+  'a session is written once its timestamp is older by a fraction of the idle time (DESIGN §5, §6)',
   async t => {
     const { store, lastRequests } = setUp()
     const session = principal(cachedUser('ada'))
@@ -186,7 +186,7 @@ t.test(
   },
 )
 
-t.test('a store that fails loses nothing and fails nobody (DESIGN §6)', async t => {
+t.test('a store failure loses nothing and fails no request (DESIGN §6)', async t => {
   const { store, failures, userCache, lastRequests } = setUp()
   const [ada, bob, eve] = [cachedUser('ada'), cachedUser('bob'), cachedUser('eve')]
   userCache.add(ada)
@@ -221,7 +221,7 @@ t.test('a store that fails loses nothing and fails nobody (DESIGN §6)', async t
   t.equal(failures.length, 2)
 })
 
-t.test('a request during a flush that fails is not overwritten by what failed (DESIGN §6)', async t => {
+t.test('a failed flush does not overwrite a newer request (DESIGN §6)', async t => {
   const { store, userCache, lastRequests } = setUp()
   const gate = Promise.withResolvers<void>()
   store.gate = gate.promise
@@ -242,7 +242,7 @@ t.test('a request during a flush that fails is not overwritten by what failed (D
   t.equal(store.users.get('ada'), START + 9)
 })
 
-t.test('the moment of a user who is remembered no more is known until it is written (DESIGN §6)', async t => {
+t.test('the last request of an evicted user is kept until it is written (DESIGN §6)', async t => {
   const { store, userCache, lastRequests } = setUp()
   const gate = Promise.withResolvers<void>()
   const [ada, bob] = [cachedUser('ada'), cachedUser('bob')]
@@ -264,7 +264,7 @@ t.test('the moment of a user who is remembered no more is known until it is writ
   t.equal(userCache.latest('bob', null), null)
 })
 
-t.test('a flush goes in slices, and one that fails keeps the rest (DESIGN §6)', async t => {
+t.test('a flush runs in slices, and a failed slice keeps the rest (DESIGN §6)', async t => {
   const { store, lastRequests } = setUp()
   const ids = Array.from({ length: 17_500 }, (_, index) => `user ${index}`)
   for (const id of ids) lastRequests.note(principal(cachedUser(id)), START + IDLE / 2)
@@ -286,7 +286,7 @@ t.test('a flush goes in slices, and one that fails keeps the rest (DESIGN §6)',
   t.equal(rows, ids.length + failed, 'nothing is written twice but the slice that failed')
 })
 
-t.test('one flush at a time (DESIGN §6)', async t => {
+t.test('only one flush runs at a time (DESIGN §6)', async t => {
   const { store, lastRequests } = setUp()
   const gate = Promise.withResolvers<void>()
   store.gate = gate.promise
@@ -300,7 +300,7 @@ t.test('one flush at a time (DESIGN §6)', async t => {
 
 for (const failing of [false, true]) {
   const how = failing ? 'fails' : 'succeeds'
-  t.test(`close() writes what came during a flush under way that ${how} (DESIGN §6)`, async t => {
+  t.test(`\`close()\` writes what was noted during a flush that ${how} (DESIGN §6)`, async t => {
     const { store, lastRequests } = setUp()
     const gate = Promise.withResolvers<void>()
     store.gate = gate.promise

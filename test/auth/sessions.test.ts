@@ -29,7 +29,7 @@ await onEveryEngine(t, async (t, { build }) => {
   const list = async (token: string, from: FastifyInstance = app) =>
     (await from.inject({ url: '/account/sessions', headers: bearer(token) })).json().results
 
-  t.test('a sign-out ends this session alone, at once, and takes the cookie (DESIGN §5)', async t => {
+  t.test('sign-out ends only this session, at once, and clears the cookie (DESIGN §5)', async t => {
     const user = await signUp(app)
     const second = await another(user)
     const response = await request('POST', '/account/sign-out', user.token)
@@ -44,7 +44,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await request('POST', '/account/sign-out', user.token)).statusCode, 401, 'there is nothing left')
   })
 
-  t.test('by cookie it works from pages of this service alone (DESIGN §5)', async t => {
+  t.test('sign-out by cookie works only from allowed origins (DESIGN §5)', async t => {
     const user = await signUp(app)
     const signOut = (headers: Record<string, string>) =>
       app.inject({
@@ -58,7 +58,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(await accountStatus(app, user.token), 401)
   })
 
-  t.test('the list has the own sessions, newest first, with what they are known by', async t => {
+  t.test('the list has the own sessions, newest first, with their details', async t => {
     const user = await signUp(app)
     await signUp(app)
     clock.advance(MINUTE)
@@ -87,18 +87,18 @@ await onEveryEngine(t, async (t, { build }) => {
     t.notMatch(JSON.stringify(sessions), token.split('.')[2], 'and nothing that could be used')
   })
 
-  t.test('a session that has ended is not in the list', async t => {
+  t.test('an ended session is not listed', async t => {
     const user = await signUp(app)
     clock.advance(61 * MINUTE)
     const sessions = await list(await another(user))
     t.equal(sessions.length, 1, 'the first was idle too long')
   })
 
-  t.test('one session is ended by its id, and nobody else’s (DESIGN §3)', async t => {
-    const [user, stranger] = [await signUp(app), await signUp(app)]
+  t.test('a session is ended by its id, only by its own user (DESIGN §3)', async t => {
+    const [user, otherUser] = [await signUp(app), await signUp(app)]
     const second = await another(user)
     const [newest] = await list(second)
-    t.equal((await request('DELETE', `/account/sessions/${newest.id}`, stranger.token)).statusCode, 404)
+    t.equal((await request('DELETE', `/account/sessions/${newest.id}`, otherUser.token)).statusCode, 404)
     t.equal(await accountStatus(app, second), 200)
     const ended = await request('DELETE', `/account/sessions/${newest.id}`, user.token)
     t.equal(ended.statusCode, 204)
@@ -113,9 +113,9 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(await accountStatus(app, user.token), 401)
   })
 
-  t.test('the other sessions, or all of them, are ended together', async t => {
+  t.test('the other sessions, or all of them, can be ended together', async t => {
     const user = await signUp(app)
-    const stranger = await signUp(app)
+    const otherUser = await signUp(app)
     const tokens = [await another(user), await another(user)]
     t.equal((await request('DELETE', '/account/sessions', user.token)).statusCode, 204)
     for (const token of tokens) t.equal(await accountStatus(app, token), 401)
@@ -124,10 +124,10 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await request('DELETE', '/account/sessions?scope=none', user.token)).statusCode, 400)
     t.equal((await request('DELETE', '/account/sessions?scope=all', user.token)).statusCode, 204)
     for (const token of [third, user.token]) t.equal(await accountStatus(app, token), 401)
-    t.equal(await accountStatus(app, stranger.token), 200)
+    t.equal(await accountStatus(app, otherUser.token), 200)
   })
 
-  t.test('another password ends every session but the new one (DESIGN §5)', async t => {
+  t.test('a new password ends every session but the new one (DESIGN §5)', async t => {
     const user = await signUp(app)
     const second = await another(user)
     clock.advance(MINUTE)
@@ -152,10 +152,10 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await signIn(app, user.email, OTHER_PASSWORD)).statusCode, 200)
   })
 
-  t.test('of simultaneous changes of a password exactly one wins, 20 rounds', async t => {
+  t.test('of concurrent changes of a password exactly one succeeds, 20 rounds', async t => {
     for (let round = 0; round < 20; round += 1) {
       const user = await signUp(app)
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         ['one', 'two'].map(name =>
           request('PUT', '/account/password', user.token, {
             currentPassword: PASSWORD,
@@ -163,14 +163,14 @@ await onEveryEngine(t, async (t, { build }) => {
           }),
         ),
       )
-      const won = answers.filter(({ statusCode }) => statusCode === 200)
+      const won = responses.filter(({ statusCode }) => statusCode === 200)
       if (won.length !== 1) t.fail(`${won.length} have won`)
       t.equal((await list(won[0]?.json().accessToken)).length, 1)
     }
   })
 
-  t.test('an administrator sees a user, and ends the sessions of one (DESIGN §4)', async t => {
-    const [user, stranger] = [await signUp(app), await signUp(app)]
+  t.test('an administrator sees a user, and ends the sessions of that user (DESIGN §4)', async t => {
+    const [user, otherUser] = [await signUp(app), await signUp(app)]
     const second = await another(user)
     const found = await app.inject({ url: `/admin/users/${user.id}`, headers: asAdmin })
     t.equal(found.statusCode, 200)
@@ -180,11 +180,11 @@ await onEveryEngine(t, async (t, { build }) => {
       app.inject({ method: 'DELETE', url: `/admin/users/${id}/sessions`, headers: asAdmin })
     t.equal((await end(user.id)).statusCode, 204)
     for (const token of [user.token, second]) t.equal(await accountStatus(app, token), 401)
-    t.equal(await accountStatus(app, stranger.token), 200)
+    t.equal(await accountStatus(app, otherUser.token), 200)
     t.equal((await signIn(app, user.email)).statusCode, 200, 'the account is as it was')
-    const nobody = '01900000-0000-7000-8000-000000000000'
-    t.equal((await end(nobody)).statusCode, 404)
-    t.equal((await app.inject({ url: `/admin/users/${nobody}`, headers: asAdmin })).statusCode, 404)
+    const unknown = '01900000-0000-7000-8000-000000000000'
+    t.equal((await end(unknown)).statusCode, 404)
+    t.equal((await app.inject({ url: `/admin/users/${unknown}`, headers: asAdmin })).statusCode, 404)
     t.equal((await end('x')).statusCode, 400)
   })
 })

@@ -57,9 +57,9 @@ const isHeaderSafe = (token: string): boolean => /^[\w.=-]+$/.test(token)
 const anonymous = async (t: Test, variants: Record<string, string>) => {
   for (const [name, token] of Object.entries(variants)) {
     for (const headers of isHeaderSafe(token) ? [bearer(token), cookie(token)] : [bearer(token)]) {
-      const refused = await app.inject({ url: '/account', headers })
-      t.equal(refused.statusCode, 401, `${name}: private is 401, by ${Object.keys(headers)}`)
-      t.strictSame(Object.keys(refused.json()), ['errors'], `${name}: the errors body`)
+      const rejected = await app.inject({ url: '/account', headers })
+      t.equal(rejected.statusCode, 401, `${name}: private is 401, by ${Object.keys(headers)}`)
+      t.strictSame(Object.keys(rejected.json()), ['errors'], `${name}: the errors body`)
       t.equal((await app.inject({ url: '/health', headers })).statusCode, 200, `${name}: public is served`)
     }
   }
@@ -74,7 +74,7 @@ const start = async (t: Test): Promise<{ user: SignedUp; forged: Forgery }> => {
   return { user, forged }
 }
 
-t.test('a token is a JWT of the pinned form (DESIGN §5)', async t => {
+t.test('a token is a JWT with a fixed header and claims (DESIGN §5)', async t => {
   const payload = { email: 'form@example.com', password: PASSWORD }
   const signedUp = await app.inject({ method: 'POST', url: '/account/sign-up', payload })
   const { accessToken, expiresAt, user } = signedUp.json()
@@ -133,14 +133,14 @@ t.test('a header of any other form makes the request anonymous (DESIGN §5)', as
   })
 })
 
-t.test('claims that are not exactly those of a session make the request anonymous (DESIGN §5)', async t => {
+t.test('unexpected claims make the request anonymous (DESIGN §5)', async t => {
   const { user, forged } = await start(t)
-  const stranger = await signUp(app)
-  const theirs = forgery(stranger.token).payload
+  const otherUser = await signUp(app)
+  const theirs = forgery(otherUser.token).payload
   const now = Math.floor(Date.now() / 1_000)
   const exp = Number(forged.payload.exp)
   const variants: Record<string, string> = {
-    "sub another user's": forged.withClaims({ sub: stranger.id }),
+    "sub another user's": forged.withClaims({ sub: otherUser.id }),
     "sid of another user's session": forged.withClaims({ sid: theirs.sid }),
     'sid unknown': forged.withClaims({ sid: user.id }),
     'iat an hour ahead': forged.withClaims({ iat: now + 3_600 }),
@@ -181,7 +181,7 @@ t.test('claims that are not exactly those of a session make the request anonymou
   await anonymous(t, variants)
 })
 
-t.test('a payload that is no object makes the request anonymous (DESIGN §5)', async t => {
+t.test('a payload that is not an object makes the request anonymous (DESIGN §5)', async t => {
   const { forged } = await start(t)
   const texts = ['', 'null', 'true', '1', '"sub"', '[]', '{', '{}', 'not JSON', '{"sub":', '[{"sub":"x"}]']
   const variants = Object.fromEntries(texts.map(text => [`payload ${text}`, forged.withPayload(text)]))
@@ -190,7 +190,7 @@ t.test('a payload that is no object makes the request anonymous (DESIGN §5)', a
   await anonymous(t, variants)
 })
 
-t.test('one spelling of a signature verifies (DESIGN §5)', async t => {
+t.test('only the canonical spelling of a signature verifies (DESIGN §5)', async t => {
   const { forged } = await start(t)
   const token = forged.withClaims({})
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
@@ -207,7 +207,7 @@ t.test('one spelling of a signature verifies (DESIGN §5)', async t => {
   t.equal(statuses.filter(status => status === 200).length, 1)
 })
 
-t.test('what is not a token at all makes the request anonymous (DESIGN §5)', async t => {
+t.test('text that is not a token makes the request anonymous (DESIGN §5)', async t => {
   const { user, forged } = await start(t)
   let token = user.token
   while (!/[-_]/.test(parts(token)[2])) token = (await signIn(app, user.email)).json().accessToken

@@ -16,7 +16,7 @@ import { ADMIN_KEY, manualClock, temporaryFolder } from '../support/build.ts'
 
 const PROJECT = join(import.meta.dirname, '..', '..')
 
-t.test('work on one key goes one after the other, in order (DESIGN §4)', async t => {
+t.test('KeyedMutex runs work on one key in order (DESIGN §4)', async t => {
   const mutex = new KeyedMutex()
   const log: string[] = []
   const gates = Array.from({ length: 3 }, () => Promise.withResolvers<void>())
@@ -37,7 +37,7 @@ t.test('work on one key goes one after the other, in order (DESIGN §4)', async 
   )
 })
 
-t.test('work that fails does not hold up the next, and fails for its own caller alone', async t => {
+t.test('KeyedMutex continues after a failure, which rejects only its own call', async t => {
   const mutex = new KeyedMutex()
   const failing = mutex.runExclusive('ada', async () => {
     throw new Error('not this time')
@@ -48,26 +48,23 @@ t.test('work that fails does not hold up the next, and fails for its own caller 
   t.equal(await mutex.runExclusive('ada', async () => 'again'), 'again')
 })
 
-t.test(
-  'whoever waits longer than the queue lets them is told so, and nobody behind them is held up',
-  async t => {
-    const queue = new BoundedQueue(1, 10, 50)
-    const first = Promise.withResolvers<string>()
-    const running = queue.run(() => first.promise)
-    await t.rejects(
-      queue.run(async () => t.fail('its turn never comes')),
-      { code: 'overloaded' },
-    )
-    const waiting = queue.run(async () => 'second')
-    first.resolve('first')
-    t.equal(await running, 'first', 'what has begun is not ended')
-    t.equal(await waiting, 'second')
-    await sleep(100)
-    t.equal(await queue.run(async () => 'third'), 'third')
-  },
-)
+t.test('BoundedQueue rejects work that waits too long and continues with the next', async t => {
+  const queue = new BoundedQueue(1, 10, 50)
+  const first = Promise.withResolvers<string>()
+  const running = queue.run(() => first.promise)
+  await t.rejects(
+    queue.run(async () => t.fail('its turn never comes')),
+    { code: 'overloaded' },
+  )
+  const waiting = queue.run(async () => 'second')
+  first.resolve('first')
+  t.equal(await running, 'first', 'what has begun is not ended')
+  t.equal(await waiting, 'second')
+  await sleep(100)
+  t.equal(await queue.run(async () => 'third'), 'third')
+})
 
-t.test('an admin key is accepted when it is exactly one of the configured (§5.2.2, DESIGN §5)', t => {
+t.test('an admin key is accepted only if it equals a configured one (§5.2.2, DESIGN §5)', t => {
   const keys = new AdminKeys([ADMIN_KEY, 'previous-admin-key-0123456789'])
   t.ok(keys.accepts(ADMIN_KEY))
   t.ok(keys.accepts('previous-admin-key-0123456789'))
@@ -89,7 +86,7 @@ t.test('an admin key is accepted when it is exactly one of the configured (§5.2
   t.end()
 })
 
-t.test('a key is named without telling its secret, and tokens rotate by that name (DESIGN §5)', t => {
+t.test('a key id reveals nothing about the secret, and tokens rotate by key id (DESIGN §5)', t => {
   const clock = manualClock()
   const [one, two] = ['1'.repeat(40), '2'.repeat(40)]
   const before = new AccessTokens(signingKeys(one, null))
@@ -126,7 +123,7 @@ t.test('a key is named without telling its secret, and tokens rotate by that nam
   t.end()
 })
 
-t.test('the cache of tokens takes a part of the heap alone (DESIGN §6)', t => {
+t.test('the capacity of the token cache follows the heap limit (DESIGN §6)', t => {
   // What V8 says of `--max-old-space-size=64` and so on: its young generation is counted in.
   const limits = [64, 96, 128, 256, 4_096].map(size => (size + 192) * 2 ** 20)
   const capacities = limits.map(limit => tokenCapacity(limit))
@@ -135,40 +132,43 @@ t.test('the cache of tokens takes a part of the heap alone (DESIGN §6)', t => {
   t.end()
 })
 
-t.test('processes that start at once keep one secret, readable by its owner alone (DESIGN §5)', async t => {
-  const folder = temporaryFolder(t)
-  const file = join(folder, 'jwt-secret')
-  const script = `import { keptSecret } from './src/auth/signing-keys.ts'
+t.test(
+  'processes that start concurrently share one secret, readable only by its owner (DESIGN §5)',
+  async t => {
+    const folder = temporaryFolder(t)
+    const file = join(folder, 'jwt-secret')
+    const script = `import { keptSecret } from './src/auth/signing-keys.ts'
     process.stdout.write('ready')
     process.stdin.once('data', () => {
       process.stdout.write(keptSecret(process.argv[1]))
       process.stdin.destroy()
     })`
-  const children = Array.from({ length: 3 }, () => {
-    const args = ['--input-type=module-typescript', '-e', script, file]
-    const child = spawn(process.execPath, args, { cwd: PROJECT, stdio: ['pipe', 'pipe', 'inherit'] })
-    t.teardown(() => child.kill('SIGKILL'))
-    let output = ''
-    const ready = Promise.withResolvers<void>()
-    child.stdout.on('data', chunk => {
-      output += chunk
-      if (output.startsWith('ready')) ready.resolve()
+    const children = Array.from({ length: 3 }, () => {
+      const args = ['--input-type=module-typescript', '-e', script, file]
+      const child = spawn(process.execPath, args, { cwd: PROJECT, stdio: ['pipe', 'pipe', 'inherit'] })
+      t.teardown(() => child.kill('SIGKILL'))
+      let output = ''
+      const ready = Promise.withResolvers<void>()
+      child.stdout.on('data', chunk => {
+        output += chunk
+        if (output.startsWith('ready')) ready.resolve()
+      })
+      const ended = once(child, 'close').then(() => output.slice('ready'.length))
+      return { ready: ready.promise, ended, go: () => child.stdin.write('go') }
     })
-    const ended = once(child, 'close').then(() => output.slice('ready'.length))
-    return { ready: ready.promise, ended, go: () => child.stdin.write('go') }
-  })
-  await Promise.all(children.map(({ ready }) => ready))
-  for (const { go } of children) go()
-  const secrets = await Promise.all(children.map(({ ended }) => ended))
-  t.equal(new Set(secrets).size, 1, 'one secret')
-  t.ok(Buffer.byteLength(secrets[0] ?? '') >= 32, 'of 32 bytes or more')
-  t.equal(keptSecret(file), secrets[0], 'and the next start finds it')
-  t.equal(readFileSync(file, 'utf8').trim(), secrets[0])
-  t.equal(statSync(file).mode & 0o777, 0o600)
-  t.strictSame(readdirSync(folder), ['jwt-secret'], 'no drafts are left')
-})
+    await Promise.all(children.map(({ ready }) => ready))
+    for (const { go } of children) go()
+    const secrets = await Promise.all(children.map(({ ended }) => ended))
+    t.equal(new Set(secrets).size, 1, 'one secret')
+    t.ok(Buffer.byteLength(secrets[0] ?? '') >= 32, 'of 32 bytes or more')
+    t.equal(keptSecret(file), secrets[0], 'and the next start finds it')
+    t.equal(readFileSync(file, 'utf8').trim(), secrets[0])
+    t.equal(statSync(file).mode & 0o777, 0o600)
+    t.strictSame(readdirSync(folder), ['jwt-secret'], 'no drafts are left')
+  },
+)
 
-t.test('a file that holds no secret is refused, and left as it is (DESIGN §5)', t => {
+t.test('a file without a secret is rejected and left unchanged (DESIGN §5)', t => {
   const folder = temporaryFolder(t)
   const whole = keptSecret(join(folder, 'whole'))
   for (const [name, text] of Object.entries({

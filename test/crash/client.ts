@@ -1,17 +1,17 @@
 /** The service's routes as the crash test calls them. */
 import { ADMIN_KEY } from '../support/build.ts'
 
-export interface Answer {
+export interface ServiceResponse {
   readonly status: number
   /** The parsed body; `null` when the process died while it was being read. */
   readonly body: Record<string, unknown> | null
 }
 
-const call = async (url: string, init: RequestInit = {}): Promise<Answer> => {
+const call = async (url: string, init: RequestInit = {}): Promise<ServiceResponse> => {
   const response = await fetch(url, init)
   // The status is the acknowledgement: it counts even if the rest of the answer is lost.
   const body = await response.json().catch(() => null)
-  return { status: response.status, body: body as Answer['body'] }
+  return { status: response.status, body: body as ServiceResponse['body'] }
 }
 
 const json = (method: string, body: unknown, headers: Record<string, string> = {}): RequestInit => ({

@@ -10,10 +10,10 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { type Running, startServer } from '../support/process.ts'
+import { createRandom } from '../support/random.ts'
 import type { Account } from './account.ts'
 import { createClient } from './client.ts'
 import { startLoad } from './load.ts'
-import { createRandom } from './random.ts'
 import { inspectFile, verifySignIns, verifyTokens } from './verify.ts'
 
 const { values } = parseArgs({
@@ -56,7 +56,7 @@ const accounts: Account[] = []
 const totals = { acknowledged: 0, lost: 0, half: 0, damaged: 0, failedRounds: 0 }
 
 /** Prints what is wrong and counts it. @returns whether all is well. */
-const judge = (lost: readonly string[], unexpected: readonly string[] = []): boolean => {
+const check = (lost: readonly string[], unexpected: readonly string[] = []): boolean => {
   const { halves, integrity } = inspectFile(databaseFile)
   totals.lost += lost.length
   totals.half += halves.length
@@ -70,8 +70,8 @@ const judge = (lost: readonly string[], unexpected: readonly string[] = []): boo
 /** @returns the server that took the killed one's place and proved itself: the next round's victim. */
 const runRound = async (round: number, victim: Running): Promise<Running> => {
   const load = startLoad(createClient(victim.url), random, round, accounts)
-  const moment = random.integer(LOAD.min, LOAD.max)
-  await sleep(moment)
+  const timestamp = random.integer(LOAD.min, LOAD.max)
+  await sleep(timestamp)
   await victim.stop('SIGKILL')
   const { acknowledged, created, changed, unexpected } = await load.stop()
   totals.acknowledged += acknowledged
@@ -82,9 +82,9 @@ const runRound = async (round: number, victim: Running): Promise<Running> => {
   const client = createClient(server.url)
   const lost = await verifyTokens(client, [...new Set([...created, ...changed])])
   lost.push(...(await verifySignIns(client, created)))
-  if (!judge(lost, unexpected)) totals.failedRounds += 1
+  if (!check(lost, unexpected)) totals.failedRounds += 1
   print(
-    `round ${round}: killed after ${moment} ms, ${created.length} sign-ups and ${acknowledged - created.length} ` +
+    `round ${round}: killed after ${timestamp} ms, ${created.length} sign-ups and ${acknowledged - created.length} ` +
       `changes acknowledged, ${lost.length} lost`,
   )
   return server
@@ -95,7 +95,7 @@ const verifyAll = async (server: Running): Promise<boolean> => {
   const client = createClient(server.url)
   const lost = [...(await verifyTokens(client, accounts)), ...(await verifySignIns(client, accounts))]
   const code = await server.stop('SIGTERM')
-  return judge(lost, code === 0 ? [] : [`the last server ended with ${code}`])
+  return check(lost, code === 0 ? [] : [`the last server ended with ${code}`])
 }
 
 const cleanUp = async (): Promise<void> => {

@@ -1,7 +1,8 @@
 /** The load under which the server is killed: sign-ups, which wait for hashing, beside changes, which do not. */
+
+import type { Random } from '../support/random.ts'
 import { type Account, settle } from './account.ts'
 import type { Client } from './client.ts'
-import type { Random } from './random.ts'
 
 /** Workers that sign up, and workers that change accounts; each account is changed by one worker at a time. */
 const SIGN_UPS = 8

@@ -1,27 +1,40 @@
 /** What the documents say is held to what the code is. */
 import { execFile } from 'node:child_process'
 import { existsSync, globSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
+import { Command } from 'commander'
 import t from 'tap'
+import { ACCOUNT_MAILS } from '../../src/accounts/mails.ts'
+import { EVENT_TYPES } from '../../src/audit-log/event.ts'
+import { copyCommand } from '../../src/cli/copy.ts'
+import { eventsCommand } from '../../src/cli/events.ts'
+import { keysCommands } from '../../src/cli/keys.ts'
+import { seedCommand } from '../../src/cli/seed.ts'
+import { sessionsCommands } from '../../src/cli/sessions.ts'
+import { usersCommands } from '../../src/cli/users.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import { FILE_SETTINGS, SETTINGS } from '../../src/config/settings.ts'
 import { ERRORS } from '../../src/errors.ts'
+import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
 import { build } from '../support/build.ts'
 import { liveRoutes } from '../support/routes.ts'
 
 const PROJECT = join(import.meta.dirname, '..', '..')
 const read = (file: string): string => readFileSync(join(PROJECT, file), 'utf8')
 
+const DOCUMENTS = ['*.md', 'docs/*.md', 'bench/*.md'].flatMap(pattern => globSync(pattern, { cwd: PROJECT }))
+
 const readme = read('README.md')
+const api = read('docs/api.md')
 const architecture = read('ARCHITECTURE.md')
 
-/** The rows of the table below a heading, cells without back quotes. */
-const tableBelow = (heading: string): string[][] =>
-  (readme.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? '')
+/** The rows of the first table below a heading, cells without back quotes. */
+const tableBelow = (document: string, heading: string): string[][] =>
+  (/\n(?:\|.*\n)+/.exec(document.split(`\n${heading}\n`)[1] ?? '')?.[0] ?? '')
+    .trim()
     .split('\n')
-    .filter(line => line.startsWith('| ') && !line.startsWith('|--'))
-    .slice(1)
+    .slice(2)
     .map(line =>
       line
         .slice(1, -1)
@@ -29,12 +42,13 @@ const tableBelow = (heading: string): string[][] =>
         .map(cell => cell.replaceAll('`', '').trim()),
     )
 
-t.test('settings: code, .env.example and the table of the README are one list (DESIGN §8)', async t => {
+t.test('settings: code, .env.example and docs/configuration.md have one list (DESIGN §8)', async t => {
+  const table = tableBelow(read('docs/configuration.md'), '## Settings')
   const names = Object.keys(SETTINGS)
   t.same(
-    tableBelow('Configuration').map(([name]) => name),
+    table.map(([name]) => name),
     names,
-    'README',
+    'docs/configuration.md',
   )
   const example = [...read('.env.example').matchAll(/^# ([A-Z_]+)=(.*)$/gm)].map(([, name, value]) => [
     name,
@@ -45,15 +59,62 @@ t.test('settings: code, .env.example and the table of the README are one list (D
 
   const defaults = Object.fromEntries(example)
   t.same(loadConfig(defaults), loadConfig({}), 'the values in .env.example are the defaults')
-  const documented = Object.fromEntries(tableBelow('Configuration').map(([name, value]) => [name, value]))
+  const documented = Object.fromEntries(table.map(([name, value]) => [name, value]))
   for (const name of names) t.equal(documented[name], defaults[name], `default of ${name}`)
 })
 
-t.test('errors: the table in the code and the one in the README are one list (DESIGN §3)', async t => {
+t.test('errors: the table in the code and the one in docs/api.md are one list (DESIGN §3)', async t => {
   t.same(
-    tableBelow('Errors').map(cells => cells.join(' ')),
+    tableBelow(api, '## Errors').map(cells => cells.join(' ')),
     Object.values(ERRORS).map(({ status, field, message }) => `${status} ${field} ${message}`),
   )
+})
+
+t.test('events: the table in docs/api.md has every type, in the order of the code (DESIGN §9)', async t => {
+  t.same(
+    tableBelow(api, '### Event types').map(([type]) => type),
+    EVENT_TYPES,
+  )
+})
+
+t.test('rate limits: the table in docs/api.md has the limits of the code (DESIGN §9)', async t => {
+  t.equal(RATE_LIMITS.window, 60)
+  t.same(
+    tableBelow(api, '## Rate limits').map(([name, limit]) => [name, Number(limit)]),
+    Object.entries(RATE_LIMITS.perAddress),
+  )
+})
+
+t.test('mails: the table in docs/mail.md has the kinds and subjects of the code (DESIGN §9)', async t => {
+  t.same(
+    tableBelow(read('docs/mail.md'), '## Kinds').map(([kind, subject]) => [kind, subject]),
+    Object.entries(ACCOUNT_MAILS).map(([kind, { subject }]) => [kind, subject]),
+  )
+})
+
+/** What all commands have, or all but a few: said once above the table. */
+const COMMON_OPTIONS = ['--help', '--database', '--json']
+
+const namesOf = (text: string): string[] =>
+  [...text.matchAll(/--[a-z-]+/g)].map(([name]) => name).filter(name => !COMMON_OPTIONS.includes(name))
+
+/** Each command that does something, as it is typed, with the options of its own. */
+const leaves = (command: Command, path: readonly string[] = []): [string, string[]][] => {
+  if (command.commands.length > 0)
+    return command.commands.flatMap(each => leaves(each, [...path, each.name()]))
+  const args = command.usage().replace('[options]', '').trim()
+  const flags = command.options.map(option => option.flags).join(' ')
+  return [[[...path, args].join(' ').trim(), namesOf(flags)]]
+}
+
+t.test('commands: the table in docs/operations.md has every command and its options (DESIGN §9)', async t => {
+  const program = new Command()
+  for (const add of [usersCommands, sessionsCommands, eventsCommand, keysCommands, copyCommand, seedCommand])
+    add(program)
+  const documented = tableBelow(read('docs/operations.md'), '## Command line').map(
+    ([command = '', , options = '']) => [command, namesOf(options)],
+  )
+  t.same(documented, leaves(program))
 })
 
 t.test('the tables of docs/scaling.md are what the model makes of bench/RESULTS.md', async t => {
@@ -67,13 +128,13 @@ t.test('the tables of docs/scaling.md are what the model makes of bench/RESULTS.
   t.equal(tables?.trim(), stdout.trim())
 })
 
-t.test('routes: the table in the README is the live one (§4)', async t => {
+t.test('routes: the table in docs/api.md is the live one (§4)', async t => {
   const live = liveRoutes(await build(t))
     .filter(({ documentation, method }) => !documentation && method !== 'HEAD')
     .map(({ method, url, gate }) => `${method} ${url} ${gate ?? 'public'}`)
   const gates: Record<string, string> = { public: 'public', user: 'user', 'admin key': 'adminKey' }
   t.same(
-    tableBelow('Routes')
+    tableBelow(api, '## Routes')
       .map(([route, gate = '']) => `${route} ${gates[gate]}`)
       .sort(),
     live.sort(),
@@ -106,7 +167,7 @@ t.test('ARCHITECTURE.md: its files exist, and the order of the plugins is the li
 
 t.test('figures: what documents say of the bench is what the bench wrote', async t => {
   const results = read('bench/RESULTS.md')
-  for (const text of [readme, read('docs/scaling.md')]) {
+  for (const text of [readme, read('docs/load-testing.md'), read('docs/scaling.md')]) {
     const rows = [...text.matchAll(/^\| `([\w-]+)` (\|.*)$/gm)].flatMap(([, scenario = '', row = '']) => {
       const section = results.split(/^## /m).find(part => part.startsWith(`${scenario}\n`))
       return section === undefined ? [] : [{ scenario, row, section }]
@@ -116,6 +177,45 @@ t.test('figures: what documents say of the bench is what the bench wrote', async
   }
 })
 
+/** What renders as text: no code. */
+const proseOf = (document: string): string =>
+  document
+    .replaceAll(/^ *```[\s\S]*?^ *```$/gm, '')
+    .replaceAll(/`[^`\n]*`/g, code => code.replaceAll(/[[\]]/g, ''))
+
+/** The anchors of a document's headings, as GitHub makes them. */
+const anchorsOf = (document: string): string[] =>
+  [...document.replaceAll(/^ *```[\s\S]*?^ *```$/gm, '').matchAll(/^#{1,6} (.+)$/gm)].map(
+    ([, heading = '']) =>
+      heading
+        .toLowerCase()
+        .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+        .replaceAll(' ', '-'),
+  )
+
+t.test('links: every file and every heading that a document links to exists', async t => {
+  let links = 0
+  for (const document of DOCUMENTS)
+    for (const [, target = ''] of proseOf(read(document)).matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^[a-z]+:/.test(target)) continue
+      links += 1
+      const [path = '', anchor] = target.split('#')
+      const file = path === '' ? document : join(dirname(document), path)
+      const exists = existsSync(join(PROJECT, file))
+      t.ok(exists, `${document}: ${target}`)
+      if (exists && anchor !== undefined)
+        t.ok(anchorsOf(read(file)).includes(anchor), `${document}: the heading of ${target}`)
+    }
+  t.ok(links > 50)
+})
+
+t.test('README.md has at most 200 lines and leads to every document', async t => {
+  t.ok(readme.trimEnd().split('\n').length <= 200)
+  const map = tableBelow(readme, '## Documents').map(([name]) => name)
+  for (const file of DOCUMENTS.filter(name => name !== 'README.md' && !name.startsWith('bench/')))
+    t.ok(map.includes(`[${file}](${file})`), file)
+})
+
 t.test('no document has a place that is still to be filled', async t => {
-  for (const text of [readme, architecture, read('CHANGELOG.md')]) t.notMatch(text, /^[A-Z]{4,}$/m)
+  for (const document of DOCUMENTS) t.notMatch(read(document), /^[A-Z]{4,}$/m, document)
 })

@@ -5,8 +5,8 @@ import { chromium } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
 import { toLines } from '../../src/validation/ndjson.ts'
-import { call, forgot } from '../support/account-life.ts'
-import { impersonate, postUser } from '../support/admin.ts'
+import { call, forgot } from '../support/account-routes.ts'
+import { impersonate, postUser } from '../support/admin-routes.ts'
 import {
   asAdmin,
   bearer,
@@ -18,11 +18,11 @@ import {
   signUp,
   updateUser,
 } from '../support/build.ts'
+import { NDJSON } from '../support/bulk-users.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { mailbox } from '../support/mailbox.ts'
-import { answersOf, type RightRequest } from '../support/route-responses.ts'
+import { type RightRequest, responsesOf } from '../support/route-responses.ts'
 import { type LiveRoute, liveRoutes } from '../support/routes.ts'
-import { NDJSON } from '../support/transfers.ts'
 
 const CHROMIUM = '/usr/bin/chromium'
 
@@ -37,7 +37,7 @@ const mails = mailbox(app)
 const routes = liveRoutes(app)
 const document = (await app.inject('/openapi.json')).json()
 
-t.test('the document is valid OpenAPI 3.1 and names every live route, no other (DESIGN §1)', async t => {
+t.test('the document is valid OpenAPI 3.1 and lists exactly the live routes (DESIGN §1)', async t => {
   t.match(document.openapi, /^3\.1\./)
   const result = await validate(structuredClone(document))
   t.ok(result.valid, JSON.stringify(result))
@@ -57,7 +57,7 @@ t.test('the document is valid OpenAPI 3.1 and names every live route, no other (
   )
 })
 
-t.test('the document says what clients are generated from', async t => {
+t.test('the document has what client generators need', async t => {
   const { paths, components } = document
   t.same(components.schemas.AuditEvent.properties.actor.properties.type, {
     type: 'string',
@@ -95,7 +95,7 @@ const exampleOf = (schema: { properties: object; required?: string[] }): Record<
     ]),
   )
 
-t.test('the examples of the document are taken by the service', async t => {
+t.test('the service accepts the examples of the document', async t => {
   const bodyOf = (path: string) =>
     exampleOf(document.paths[path].post.requestBody.content['application/json'].schema)
   const signedUp = await call(app, 'POST', '/account/sign-up', bodyOf('/account/sign-up'))
@@ -168,22 +168,22 @@ const documentedHeaders = ({ headers = {} }: { headers?: object }): string[] =>
     .map(name => name.toLowerCase())
     .sort()
 
-t.test('each status and header that a route really answers is in the document (DESIGN §1)', async t => {
+t.test('every status and header that a route sends is documented (DESIGN §1)', async t => {
   const { paths } = (await dereference(structuredClone(document))) as typeof document
   const operationOf = ({ method, url }: LiveRoute) =>
     paths[url.replace(/:(\w+)/g, '{$1}')][method.toLowerCase()]
   /** The headers that were sent, by what the document says of the answer. */
   const sent = new Map<object, { title: string; names: Set<string> }>()
-  const isDocumented = (t: Test, route: LiveRoute, answer: LightMyRequestResponse, what: string) => {
-    const { statusCode, headers, body } = answer
+  const isDocumented = (t: Test, route: LiveRoute, response: LightMyRequestResponse, what: string) => {
+    const { statusCode, headers, body } = response
     const title = `${what}: ${statusCode}`
-    const response = operationOf(route).responses[statusCode]
-    if (!t.ok(response, title)) return
-    const { names } = sent.get(response) ?? { names: new Set() }
-    sent.set(response, { title: `${route.method} ${route.url}: ${statusCode}`, names })
-    for (const name of sentHeaders(answer)) names.add(name)
+    const documented = operationOf(route).responses[statusCode]
+    if (!t.ok(documented, title)) return
+    const { names } = sent.get(documented) ?? { names: new Set() }
+    sent.set(documented, { title: `${route.method} ${route.url}: ${statusCode}`, names })
+    for (const name of sentHeaders(response)) names.add(name)
     if (!/^application\/json/.test(String(headers['content-type']))) return
-    const content = response.content['application/json']
+    const content = documented.content['application/json']
     if (!t.ok(content, `${title} in application/json`)) return
     const { properties } = content.schema
     const others = Object.keys(JSON.parse(body)).filter(key => !(key in properties))
@@ -192,21 +192,21 @@ t.test('each status and header that a route really answers is in the document (D
   const tried = routes.filter(({ documentation, method }) => !documentation && method !== 'HEAD')
   for (const route of tried)
     await t.test(`${route.method} ${route.url}`, async t => {
-      for await (const [title, answer] of answersOf(app, route, () => rightRequest(route))) {
-        if (title === 'right') t.ok(answer.statusCode < 400, `right: ${answer.body}`)
-        isDocumented(t, route, answer, title)
+      for await (const [title, response] of responsesOf(app, route, () => rightRequest(route))) {
+        if (title === 'right') t.ok(response.statusCode < 400, `right: ${response.body}`)
+        isDocumented(t, route, response, title)
         if (title !== 'another version') continue
         const { parameters = [] } = operationOf(route)
         const headers = parameters.filter((parameter: { in: string }) => parameter.in === 'header')
         const ifMatch = { name: 'If-Match', in: 'header', required: false, schema: { type: 'string' } }
-        t.equal(headers.length, answer.statusCode === 412 ? 1 : 0, 'If-Match where it is honoured alone')
-        if (answer.statusCode === 412) t.match(headers[0], ifMatch)
+        t.equal(headers.length, response.statusCode === 412 ? 1 : 0, 'If-Match where it is honoured alone')
+        if (response.statusCode === 412) t.match(headers[0], ifMatch)
       }
     })
   const { email, token } = await signUp(app)
   const { id, email: disabled } = await signUp(app)
   await updateUser(app, id, { disabled: true })
-  const answers = [
+  const responses = [
     ['/account/sign-up', 409, await call(app, 'POST', '/account/sign-up', { email, password: PASSWORD })],
     ['/account/sign-in', 401, await signIn(app, email, 'wrong')],
     ['/account/sign-in', 403, await signIn(app, disabled)],
@@ -221,10 +221,10 @@ t.test('each status and header that a route really answers is in the document (D
       await call(app, 'DELETE', '/account/sessions?scope=all', undefined, bearer(token)),
     ],
   ] as const
-  for (const [url, status, answer] of answers) {
-    const route = tried.find(route => route.url === url && route.method === answer.raw.req.method)
-    t.equal(answer.statusCode, status)
-    if (t.ok(route, url)) isDocumented(t, route as LiveRoute, answer, url)
+  for (const [url, status, response] of responses) {
+    const route = tried.find(route => route.url === url && route.method === response.raw.req.method)
+    t.equal(response.statusCode, status)
+    if (t.ok(route, url)) isDocumented(t, route as LiveRoute, response, url)
   }
   for (const [response, { title, names }] of sent) {
     // Refusals that come before anything is counted have the status of others that come after.
@@ -236,7 +236,7 @@ t.test('each status and header that a route really answers is in the document (D
   }
 })
 
-t.test('an answer that asks to wait has the headers that the document says', async t => {
+t.test('responses with Retry-After have the documented headers', async t => {
   const limited = await build(t, {
     env: { RATE_LIMIT: 'on' },
     rateLimits: { ...RATE_LIMITS, perAddress: { ...perAddress, mail: 0 } },
@@ -245,18 +245,18 @@ t.test('an answer that asks to wait has the headers that the document says', asy
   await limited.drain()
   const draining = await limited.inject('/ready')
   const { paths } = document
-  for (const [answer, status, operation] of [
+  for (const [response, status, operation] of [
     [tooMany, 429, paths['/account/forgot-password'].post],
     [draining, 503, paths['/ready'].get],
   ] as const) {
-    t.equal(answer.statusCode, status)
-    t.same(sentHeaders(answer).sort(), documentedHeaders(operation.responses[status]))
+    t.equal(response.statusCode, status)
+    t.same(sentHeaders(response).sort(), documentedHeaders(operation.responses[status]))
   }
 })
 
 const skip = existsSync(CHROMIUM) ? false : "needs Debian's chromium"
 
-t.test('the pages at /docs show the routes in a browser, from this service alone', { skip }, async t => {
+t.test('/docs shows the routes in a browser, without other origins', { skip }, async t => {
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   const browser = await chromium.launch({
     executablePath: CHROMIUM,

@@ -1,4 +1,4 @@
-/** The README's quickstart, word for word: its commands are run in a shell, and answer what it says that they answer. */
+/** The `console` blocks of the documents, word for word: their commands run in a shell and print what the documents say. */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,21 +6,25 @@ import t from 'tap'
 import { temporaryFolder } from '../support/build.ts'
 import { startServer } from '../support/process.ts'
 
-const README = readFileSync(join(import.meta.dirname, '..', '..', 'README.md'), 'utf8')
+const PROJECT = join(import.meta.dirname, '..', '..')
+
+/** In the order in which they are read: the reference continues the quickstart. */
+const DOCUMENTS = ['README.md', 'docs/api.md'].map(file => readFileSync(join(PROJECT, file), 'utf8'))
 
 interface Step {
   readonly command: string
   readonly output: string
 }
 
-const steps: Step[] = [...README.matchAll(/```console\n([\s\S]*?)```/g)].flatMap(([, block = '']) =>
-  block
-    .split(/^\$ /m)
-    .slice(1)
-    .map(text => {
-      const [command = '', ...output] = text.split('\n')
-      return { command, output: output.join('\n').trim() }
-    }),
+const steps: Step[] = [...DOCUMENTS.join('\n').matchAll(/```console\n([\s\S]*?)```/g)].flatMap(
+  ([, block = '']) =>
+    block
+      .split(/^\$ /m)
+      .slice(1)
+      .map(text => {
+        const [command = '', ...output] = text.split('\n')
+        return { command, output: output.join('\n').trim() }
+      }),
 )
 
 /** What differs from run to run. */
@@ -33,8 +37,8 @@ const withoutChance = (text: string): string =>
 
 const SEPARATOR = '--- next ---'
 
-t.test('the commands of the quickstart answer as the README says (§7.1)', async t => {
-  const key = /ADMIN_KEY=(\S+) npm start/.exec(README)?.[1] ?? ''
+t.test('the commands of the quickstart and of the API reference print what these say (§7.1)', async t => {
+  const key = /ADMIN_KEY=(\S+) npm start/.exec(DOCUMENTS.join('\n'))?.[1] ?? ''
   const server = await startServer(t, { env: { ADMIN_KEY: key, NODE_ENV: 'development' } })
   const script = steps
     .map(
@@ -45,7 +49,7 @@ t.test('the commands of the quickstart answer as the README says (§7.1)', async
   const { stdout, stderr } = spawnSync('bash', ['-c', script], { cwd: temporaryFolder(t), encoding: 'utf8' })
   t.equal(stderr, '')
   const outputs = stdout.split(SEPARATOR).map(withoutChance)
-  t.ok(steps.length >= 15)
+  t.ok(steps.length >= 21)
   for (const [index, { command, output }] of steps.entries()) t.equal(outputs[index], output, command)
   t.equal(await server.stop('SIGTERM'), 0)
 })

@@ -32,7 +32,7 @@ const titles = globSync('**/*.test.ts', { cwd: TEST }).flatMap(file =>
   ),
 )
 
-t.test('each clause of the specification is named by the title of a test', async t => {
+t.test('each clause of the specification is named in a test title', async t => {
   for (const [clause, rule] of Object.entries(CLAUSES)) {
     const named = titles.some(title => new RegExp(`${RegExp.escape(clause)}(?![.\\d])`).test(title))
     t.ok(named, `${clause}: ${rule}`)

@@ -56,7 +56,7 @@ const lineOf = async (options: InjectOptions, headers = {}) => {
   return { statusCode, lines }
 }
 
-t.test('errors that cost nothing are at debug, those of users and of valid keys at info', async t => {
+t.test('errors of anonymous clients are at debug, those of users and valid keys at info', async t => {
   for (const [title, [status, options]] of Object.entries(CHEAP)) {
     const who = {
       anonymous: [DEBUG, {}],
@@ -88,12 +88,12 @@ t.test('errors of use cases on rate-limited routes are at info', async t => {
   })
 })
 
-t.test('wrong tokens and keys are at info once for each address, the rest at debug', async t => {
-  const refusals: [string, InjectOptions][] = [
+t.test('wrong tokens and keys are at info once per address, the rest at debug', async t => {
+  const rejections: [string, InjectOptions][] = [
     ['access-token', { url: '/account', headers: bearer('x.y.z') }],
     ['admin-key', { url: '/admin/users', headers: { 'x-admin-key': 'wrong' } }],
   ]
-  for (const [limit, options] of refusals) {
+  for (const [limit, options] of rejections) {
     const lines = []
     for (const remoteAddress of ['192.0.2.1', '192.0.2.1', '192.0.2.1', '192.0.2.2'])
       lines.push(...(await lineOf({ ...options, remoteAddress })).lines)
@@ -108,7 +108,7 @@ t.test('wrong tokens and keys are at info once for each address, the rest at deb
   }
 })
 
-t.test('what is not HTTP is at debug', async t => {
+t.test('malformed HTTP is at debug', async t => {
   const url = new URL(await app.listen({ port: 0, host: '127.0.0.1' }))
   const before = log.records().length
   const socket = connect(Number(url.port), '127.0.0.1')
@@ -116,9 +116,9 @@ t.test('what is not HTTP is at debug', async t => {
   socket.on('error', () => undefined)
   socket.write('not http\r\n\r\n')
   socket.resume()
-  const isRefusal = ({ msg }: Record<string, unknown>) => String(msg).startsWith('not HTTP')
+  const isRejection = ({ msg }: Record<string, unknown>) => String(msg).startsWith('malformed HTTP')
   const lines = await until(
-    () => log.records().slice(before).filter(isRefusal),
+    () => log.records().slice(before).filter(isRejection),
     found => found.length > 0,
     DEADLINE,
   )

@@ -2,7 +2,7 @@
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { ADMIN_KEY, build, signUp } from '../support/build.ts'
-import { type Answer, errorsOf, globalErrorOf } from '../support/error-response.ts'
+import { errorsOf, globalErrorOf, type HttpResponse } from '../support/error-response.ts'
 import { lines, RawConnection } from '../support/raw-http.ts'
 
 const app = await build(t)
@@ -11,12 +11,12 @@ const { port } = app.server.address() as AddressInfo
 const { token } = await signUp(app)
 
 /** Over a socket: `inject` has a parser of URLs of its own in front. */
-const ask = async (method: string, target: string): Promise<Answer> => {
+const ask = async (method: string, target: string): Promise<HttpResponse> => {
   const request = [`Authorization: Bearer ${token}`, `X-Admin-Key: ${ADMIN_KEY}`, 'Connection: close']
-  const [answer] = await new RawConnection(port)
+  const [response] = await new RawConnection(port)
     .write(Buffer.from(lines(`${method} ${target} HTTP/1.1`, 'Host: a', ...request), 'latin1'))
     .untilClosed()
-  return answer as Answer
+  return response as HttpResponse
 }
 
 const NO_UTF8 = ['%FF', '%C3%28', '%', '%4', '%zz', 'a%ED%A0%80', '%C0%AF', '%F8%88%80%80%80', 'a+%80']
@@ -30,19 +30,19 @@ const ROUTES = app.routeTable.flatMap(({ url, methods, options }) =>
   ),
 )
 
-t.test('every parameter of every route (DESIGN §3)', async t => {
+t.test('invalid UTF-8 in a parameter of any route is an error under that parameter (DESIGN §3)', async t => {
   t.ok(ROUTES.length > 20, `${ROUTES.length} of them`)
   for (const { url, method, name } of ROUTES) {
     const path = url.replace(':id', '01890000-0000-7000-8000-000000000000')
     const title = `${method} ${path}?${name}`
     for (const value of NO_UTF8) {
-      const answer = await ask(method, `${path}?${name}=${value}`)
-      t.strictSame(Object.keys(errorsOf(t, answer, 400, title)), [name], `${title}=${value}`)
+      const response = await ask(method, `${path}?${name}=${value}`)
+      t.strictSame(Object.keys(errorsOf(t, response, 400, title)), [name], `${title}=${value}`)
     }
   }
 })
 
-t.test('parameters that no route knows, names and paths', async t => {
+t.test('unknown parameters, names and paths are checked too', async t => {
   for (const query of ['nope=%FF', '%FF=1', '%', '%FF=%FF', 'limit=5&%C3%28=1']) {
     const errors = errorsOf(t, await ask('GET', `/users?${query}`), 400, query)
     t.strictSame(Object.values(errors), [['is not allowed']], query)
@@ -56,7 +56,7 @@ t.test('parameters that no route knows, names and paths', async t => {
   globalErrorOf(t, await ask('GET', '/nope?search=%FF'), 404, 'an unknown route')
 })
 
-t.test('what is UTF-8 is read as it was', async t => {
+t.test('valid UTF-8 is read unchanged', async t => {
   for (const [query, search] of [
     ['search=%C3%A9', '\u00e9'],
     ['search=a+b%2Bc', 'a b+c'],
@@ -64,8 +64,8 @@ t.test('what is UTF-8 is read as it was', async t => {
     ['search=100%25', '100%'],
     ['sear%63h=%', undefined],
   ] as const) {
-    const answer = await ask('GET', `/users?${query}`)
-    t.equal(answer.statusCode, search === undefined ? 400 : 200, query)
+    const response = await ask('GET', `/users?${query}`)
+    t.equal(response.statusCode, search === undefined ? 400 : 200, query)
   }
   t.equal((await ask('GET', '/users?limit=5&sort=-firstName&')).statusCode, 200)
   errorsOf(t, await ask('GET', '/users?limit=5&limit=6'), 400, 'twice')

@@ -7,8 +7,8 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { createRandom } from '../crash/random.ts'
 import type { Report } from '../instances/report.ts'
+import { createRandom } from '../support/random.ts'
 import type { FaultPart } from './part.ts'
 
 const PARTS_FOLDER = join(import.meta.dirname, 'parts')

@@ -1,5 +1,5 @@
-import type { Random } from '../crash/random.ts'
 import type { Context } from '../support/build.ts'
+import type { Random } from '../support/random.ts'
 
 /** What each part of `npm run test:faults` is given. */
 export interface FaultPart {

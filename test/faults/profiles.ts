@@ -52,7 +52,7 @@ export const startChanges = (url: string, profiles: readonly Profile[]): Changes
       const sentAt = performance.now()
       profile.pending.push(name)
       const status = await client.rename(profile.token, name).then(
-        answer => answer.status,
+        response => response.status,
         () => 0,
       )
       statuses.set(status, (statuses.get(status) ?? 0) + 1)

@@ -36,7 +36,7 @@ await onEveryEngine(t, async (t, { build }) => {
   const mayPass = ({ gate }: LiveRoute, identified: boolean, accepted: boolean): boolean =>
     gate === undefined || (gate === 'user' ? identified : accepted)
 
-  t.test('the gates of the table of §4 are those of the live routes', async t => {
+  t.test('the gates of the live routes are those of the table of §4', async t => {
     const table = routes
       .filter(({ documentation, method }) => !documentation && method !== 'HEAD')
       .map(({ method, url, gate }) => `${method} ${url} ${gate ?? 'public'}`)
@@ -76,7 +76,7 @@ await onEveryEngine(t, async (t, { build }) => {
 
   for (const route of routes) {
     t.test(
-      `${route.method} ${route.url}: whoever the gate refuses gets 401, nobody else (§5.1.4, §5.2.3)`,
+      `${route.method} ${route.url}: 401 exactly for clients that the gate rejects (§5.1.4, §5.2.3)`,
       async t => {
         for (const caller of CALLERS) {
           for (const key of KEYS) {

@@ -8,7 +8,7 @@ import { PooledPasswordHasher } from '../../src/passwords/hasher.ts'
 import { Users } from '../../src/users/users.ts'
 import { asAdmin, bearer, freshEmail, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
-import { parseAnswer } from '../support/process.ts'
+import { parseResponse } from '../support/process.ts'
 
 await onEveryEngine(t, async (t, { build }) => {
   const app = await build(t)
@@ -19,9 +19,9 @@ await onEveryEngine(t, async (t, { build }) => {
   const putSlowly = async (token: string, meanwhile: () => Promise<unknown>): Promise<string> => {
     const body = JSON.stringify({ firstName: 'Late' })
     const socket = createConnection(port, '127.0.0.1')
-    let answer = ''
+    let response = ''
     socket.on('data', chunk => {
-      answer += chunk
+      response += chunk
     })
     const closed = new Promise(resolve => socket.once('close', resolve))
     const arrived = new Promise(resolve => app.server.once('request', resolve))
@@ -35,14 +35,14 @@ await onEveryEngine(t, async (t, { build }) => {
     await meanwhile()
     socket.write(body.slice(5))
     await closed
-    return answer
+    return response
   }
 
   t.test('a body that arrives after its user was disabled changes nothing (§5.1.4, DESIGN §4)', async t => {
     const { id, token } = await signUp(app, { firstName: 'Early' })
     const changes = t.capture(Users.prototype, 'updateOwn', Users.prototype.updateOwn)
-    const answer = await putSlowly(token, () => updateUser(app, id, { disabled: true }))
-    t.equal(parseAnswer(answer).status, 401)
+    const response = await putSlowly(token, () => updateUser(app, id, { disabled: true }))
+    t.equal(parseResponse(response).status, 401)
     t.equal(changes().length, 0, 'it is the gate that refuses: the handler is not reached')
     const { results } = (await app.inject({ url: '/admin/users?search=early', headers: asAdmin })).json()
     t.match(results, [{ id, firstName: 'Early', disabled: true }])
@@ -50,22 +50,22 @@ await onEveryEngine(t, async (t, { build }) => {
 
   t.test('a body that arrives after another change of its user is accepted (§5.1.2)', async t => {
     const { id, token } = await signUp(app)
-    const answer = await putSlowly(token, () => updateUser(app, id, { lastName: 'Changed' }))
-    t.equal(parseAnswer(answer).status, 200)
-    t.match(JSON.parse(parseAnswer(answer).body), { firstName: 'Late', lastName: 'Changed' })
+    const response = await putSlowly(token, () => updateUser(app, id, { lastName: 'Changed' }))
+    t.equal(parseResponse(response).status, 200)
+    t.match(JSON.parse(parseResponse(response).body), { firstName: 'Late', lastName: 'Changed' })
   })
 
-  t.test('simultaneous sign-ups of one e-mail cost one hash (DESIGN §4)', async t => {
+  t.test('concurrent sign-ups with one e-mail cost one hash (DESIGN §4)', async t => {
     const hashes = t.capture(PooledPasswordHasher.prototype, 'hash', PooledPasswordHasher.prototype.hash)
     const payload = { email: freshEmail(), password: PASSWORD }
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 50 }, () => app.inject({ method: 'POST', url: '/account/sign-up', payload })),
     )
-    t.equal(answers.filter(({ statusCode }) => statusCode === 201).length, 1)
+    t.equal(responses.filter(({ statusCode }) => statusCode === 201).length, 1)
     t.equal(hashes().length, 1)
   })
 
-  t.test('a password whose hash is weaker than today is hashed anew at sign-in (DESIGN §4)', async t => {
+  t.test('a weak hash is replaced at sign-in (DESIGN §4)', async t => {
     const { users, accounts } = app.services.storage
     const { id, email } = await signUp(app)
     const stored = async (): Promise<string> => (await users.findByEmail(email))?.passwordHash ?? ''
@@ -76,15 +76,18 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await signIn(app, email)).statusCode, 200)
   })
 
-  t.test('a presented password of any length and make is right or wrong, no more (DESIGN §4)', async t => {
-    const { email } = await signUp(app)
-    const marks = '\u0345\u0301\u0316\u0334'.repeat(2_000)
-    for (const password of [marks, 'x'.repeat(16_000), `${PASSWORD}${' '.repeat(200)}`]) {
-      t.equal((await signIn(app, email, password)).statusCode, 401)
-    }
-  })
+  t.test(
+    'a password of any length and content matches or does not, without an error (DESIGN §4)',
+    async t => {
+      const { email } = await signUp(app)
+      const marks = '\u0345\u0301\u0316\u0334'.repeat(2_000)
+      for (const password of [marks, 'x'.repeat(16_000), `${PASSWORD}${' '.repeat(200)}`]) {
+        t.equal((await signIn(app, email, password)).statusCode, 401)
+      }
+    },
+  )
 
-  t.test('users do not see who is disabled, administrators do (DESIGN §4)', async t => {
+  t.test('only administrators see who is disabled (DESIGN §4)', async t => {
     const { token } = await signUp(app)
     const { id } = await signUp(app, { firstName: 'Vanishing' })
     const find = async (url: string, headers: Record<string, string>): Promise<number> =>
@@ -95,7 +98,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(await find('/admin/users?search=vanish', asAdmin), 1)
   })
 
-  t.test('a new e-mail is not verified, unless the administrator says so (DESIGN §4)', async t => {
+  t.test('a new e-mail is unverified, unless the administrator verifies it (DESIGN §4)', async t => {
     const { id } = await signUp(app)
     const verified = async (change: Record<string, unknown>) =>
       (await updateUser(app, id, change)).json().emailVerified
@@ -105,7 +108,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(await verified({ email: freshEmail(), emailVerified: true }), true)
   })
 
-  t.test('what is missing below the documentation is a 404 in the one format (§7.1)', async t => {
+  t.test('unknown paths below /docs are a 404 with the error body (§7.1)', async t => {
     const response = await app.inject('/docs/static/nothing.js')
     t.equal(response.statusCode, 404)
     t.same(response.json(), { errors: { global: ['There is no such route'] } })

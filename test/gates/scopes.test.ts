@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { asAdmin, bearer, JWT_SECRET, signUp } from '../support/build.ts'
-import { projectTree } from '../support/tree.ts'
+import { projectTree } from '../support/project-copy.ts'
 
 const NOTES = `
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
@@ -25,7 +25,7 @@ const USER_GATE = readFileSync(join(import.meta.dirname, '../../routes/private/a
 
 const UNGATED = 'export default async function hooks(): Promise<void> {}\n'
 
-t.test('a route file dropped into a scope is gated, validated, documented (DESIGN §1)', async t => {
+t.test('a route file added to a scope is gated, validated and documented (DESIGN §1)', async t => {
   const tree = projectTree(t, {
     'routes/private/notes/routes.ts': NOTES,
     'routes/private/notes/deep/er/routes.ts': NOTES,
@@ -38,13 +38,13 @@ t.test('a route file dropped into a scope is gated, validated, documented (DESIG
 
   for (const url of ['/notes', '/notes/deep/er']) {
     const payload = { text: 'remember' }
-    const refused = await app.inject({
+    const rejected = await app.inject({
       method: 'POST',
       url,
       payload: '{',
       headers: { 'content-type': 'application/json' },
     })
-    t.equal(refused.statusCode, 401, `${url} without a token, before the body is looked at`)
+    t.equal(rejected.statusCode, 401, `${url} without a token, before the body is looked at`)
     const created = await app.inject({ method: 'POST', url, payload, headers: bearer(token) })
     t.equal(created.statusCode, 201)
     t.same(created.json(), { text: `remember by ${id}` })

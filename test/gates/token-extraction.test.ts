@@ -20,7 +20,7 @@ await onEveryEngine(t, async (t, { build }) => {
 
   const bad = (token: string): string => `${token.slice(0, -10)}AAAAAAAAAA`
 
-  t.test('the cookie comes before the header, and the first one found is used (§5.1.1)', async t => {
+  t.test('the cookie takes precedence over the header (§5.1.1)', async t => {
     const [one, two] = [await signUp(app), await signUp(app)]
     t.equal(await whoIs(cookie(one.token)), one.id)
     t.equal(await whoIs(bearer(two.token)), two.id)
@@ -34,12 +34,12 @@ await onEveryEngine(t, async (t, { build }) => {
     const user = await signUp(app)
     t.equal(await whoIs({ ...cookie(''), ...bearer(user.token) }), user.id)
     t.equal(await whoIs({ cookie: 'ACCESS_TOKEN; a=b', ...bearer(user.token) }), user.id)
-    const nobody = await account(cookie(''))
-    t.equal(nobody.statusCode, 401)
-    t.equal(nobody.headers['www-authenticate'], 'Bearer', 'no token was presented')
+    const unknown = await account(cookie(''))
+    t.equal(unknown.statusCode, 401)
+    t.equal(unknown.headers['www-authenticate'], 'Bearer', 'no token was presented')
   })
 
-  t.test('of two cookies the first is used (§5.1.1)', async t => {
+  t.test('the first of two cookies is used (§5.1.1)', async t => {
     const [one, two] = [await signUp(app), await signUp(app)]
     const both = (first: string, second: string) => ({
       cookie: `ACCESS_TOKEN=${first}; ACCESS_TOKEN=${second}`,
@@ -66,7 +66,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(query.statusCode, 401, 'the query is no place for a token')
   })
 
-  t.test('Bearer counts in any letter case, nothing else does (§5.1.1)', async t => {
+  t.test('the scheme Bearer is case-insensitive, and no other scheme is accepted (§5.1.1)', async t => {
     const user = await signUp(app)
     for (const scheme of ['Bearer', 'bearer', 'BEARER', 'bEaReR']) {
       t.equal(await whoIs({ authorization: `${scheme} ${user.token}` }), user.id, scheme)
@@ -89,7 +89,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('a refused token is told apart from none (DESIGN §3)', async t => {
+  t.test('an invalid token is reported differently from a missing one (DESIGN §3)', async t => {
     const user = await signUp(app)
     t.equal((await account({})).headers['www-authenticate'], 'Bearer')
     for (const headers of [bearer('garbage'), bearer(bad(user.token)), cookie('garbage')]) {
@@ -99,7 +99,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('public routes are served with a good, a bad and no token (§5.1.3)', async t => {
+  t.test('public routes accept valid, invalid and missing tokens (§5.1.3)', async t => {
     const user = await signUp(app)
     for (const token of [user.token, bad(user.token), 'garbage', '']) {
       for (const headers of [bearer(token), cookie(token)]) {
@@ -117,7 +117,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(signedUp.statusCode, 201, 'sign-up')
   })
 
-  t.test('the cookie holds the token, for as long as the session (DESIGN §5)', async t => {
+  t.test('the cookie contains the token and lasts as long as the session (DESIGN §5)', async t => {
     for (const NODE_ENV of ['development', 'production']) {
       const clock = manualClock()
       const app = await build(t, { clock: clock.now, env: { NODE_ENV, SESSION_LIFETIME: '7d' } })
@@ -147,10 +147,10 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('no other answer sets a cookie (DESIGN §5)', async t => {
+  t.test('no other response sets a cookie (DESIGN §5)', async t => {
     const user = await signUp(app)
     const wrong = await signIn(app, user.email, 'not the pass phrase')
-    const answers = [wrong, await account(cookie(user.token)), await account(cookie('garbage'))]
-    for (const answer of answers) t.notOk(answer.headers['set-cookie'])
+    const responses = [wrong, await account(cookie(user.token)), await account(cookie('garbage'))]
+    for (const response of responses) t.notOk(response.headers['set-cookie'])
   })
 })

@@ -4,7 +4,7 @@
  */
 import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ANSWER_LIMIT, type Answer, bodyOf, type Call, calls, send } from './http.ts'
+import { bodyOf, type Call, calls, RESPONSE_LIMIT, send, type TimedResponse } from './http.ts'
 import { freePort, Instance } from './instance.ts'
 import type { Part } from './part.ts'
 import { milliseconds, Report } from './report.ts'
@@ -15,7 +15,7 @@ const EMAIL = 'standstill@example.com'
 const PASSWORD = 'a pass phrase that waits'
 
 /** Milliseconds of standstill: longer than any request may wait. */
-const STANDSTILL = ANSWER_LIMIT + 4_000
+const STALL = RESPONSE_LIMIT + 4_000
 
 /** Rounds of requests within it, and how many of each kind a round has. */
 const WAVES = 16
@@ -28,7 +28,7 @@ const REMEMBERED = 1_000
 const RECOVERY = 5_000
 const STOP_LIMIT = 20_000
 
-export const runStandstill = async ({ context, databaseUrl, env }: Part): Promise<Report> => {
+export const runDatabaseStall = async ({ context, databaseUrl, env }: Part): Promise<Report> => {
   const report = new Report('Standstill of the database')
   const journal = new Journal()
   const { hostname: host, port } = new URL(databaseUrl)
@@ -39,11 +39,11 @@ export const runStandstill = async ({ context, databaseUrl, env }: Part): Promis
   await instance.start()
   const agent = new Agent({ keepAlive: true })
 
-  const ask = async (call: Call): Promise<Answer | null> => {
+  const ask = async (call: Call): Promise<TimedResponse | null> => {
     try {
-      const answer = await send(instance.url, call, agent)
-      journal.answer(instance.name, call, answer)
-      return answer
+      const response = await send(instance.url, call, agent)
+      journal.response(instance.name, call, response)
+      return response
     } catch (error) {
       journal.fault(instance.name, call, `no answer: ${asLost(error).message}`)
       return null
@@ -57,7 +57,7 @@ export const runStandstill = async ({ context, databaseUrl, env }: Part): Promis
     return calls.signUp(emails.at(-1) ?? '', PASSWORD)
   }
   /** Each kind of request that needs the database, and one that does not. */
-  const wave = (): Promise<Answer | null>[] =>
+  const wave = (): Promise<TimedResponse | null>[] =>
     Array.from({ length: WAVE }, () => [
       ask(calls.account(token)),
       ask(calls.rename(token, 'Waiting')),
@@ -71,16 +71,16 @@ export const runStandstill = async ({ context, databaseUrl, env }: Part): Promis
   await Promise.all(wave())
   const begin = performance.now()
   proxy.hold()
-  const waiting: Promise<Answer | null>[] = []
+  const waiting: Promise<TimedResponse | null>[] = []
   for (let number = 0; number < WAVES; number += 1) {
     waiting.push(...wave())
     report.expect((await ask(health))?.status === 200, '/health does not answer 200')
-    await sleep(STANDSTILL / WAVES)
+    await sleep(STALL / WAVES)
   }
   const end = performance.now()
   proxy.flow()
-  const answers = (await Promise.all(waiting)).filter(answer => answer !== null)
-  const amid = answers.filter(({ sentAt, answeredAt }) => sentAt > begin + REMEMBERED && answeredAt < end)
+  const responses = (await Promise.all(waiting)).filter(response => response !== null)
+  const amid = responses.filter(({ sentAt, respondedAt }) => sentAt > begin + REMEMBERED && respondedAt < end)
   report.figure('requests · answered meanwhile', `${waiting.length} · ${amid.length}`)
   report.figure('slowest answer', milliseconds(journal.slowest))
   report.expect(amid.length > 0, 'nothing was answered while the database stood still')
@@ -90,7 +90,7 @@ export const runStandstill = async ({ context, databaseUrl, env }: Part): Promis
     `answered while the database stood still: ${wrong.map(({ status }) => status)}`,
   )
 
-  let ready: Answer | null = null
+  let ready: TimedResponse | null = null
   const limit = performance.now() + RECOVERY
   while (ready?.status !== 200 && performance.now() < limit) {
     ready = await ask(calls.ready())

@@ -1,10 +1,10 @@
 /** Sign-ups, profile changes, sign-outs and disables on both instances, and what was acknowledged of them. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Random } from '../crash/random.ts'
-import { type Answer, bodyOf, calls } from './http.ts'
+import type { Random } from '../support/random.ts'
+import { bodyOf, calls, type TimedResponse } from './http.ts'
 import type { Instance } from './instance.ts'
-import type { PairClient } from './pair-client.ts'
 import type { Journal } from './response-checks.ts'
+import type { PairClient } from './retrying-client.ts'
 
 /** Workers of each kind, and milliseconds that each rests after a call. */
 const WORKERS = { signUp: 3, rename: 3, revoke: 1, watch: 3 }
@@ -57,11 +57,11 @@ export const startFailoverLoad = (
   const signUp = async (): Promise<void> => {
     asked += 1
     const email = `failover-${asked}@example.com`
-    const { answer } = await client.persist(calls.signUp(email, `the pass phrase of number ${asked}`))
+    const { response } = await client.persist(calls.signUp(email, `the pass phrase of number ${asked}`))
     // 409: it was repeated, and had happened; nobody has that token.
-    if (answer === null || answer.status === 409) return
-    if (answer.status !== 201) return journal.fault('either', calls.signUp(email, ''), `${answer.status}`)
-    const { user, accessToken } = bodyOf(answer) as { user: { id: string }; accessToken: string }
+    if (response === null || response.status === 409) return
+    if (response.status !== 201) return journal.fault('either', calls.signUp(email, ''), `${response.status}`)
+    const { user, accessToken } = bodyOf(response) as { user: { id: string }; accessToken: string }
     const holder = { id: user.id, email, token: accessToken, name: null, unsure: new Set<string>() }
     holders.push({ ...holder, revoked: null, isLeaving: false })
   }
@@ -81,12 +81,12 @@ export const startFailoverLoad = (
     const name = `Name ${renames}`
     const call = calls.rename(holder.token, name)
     holder.unsure.add(name)
-    const answer = await client.attempt(client.either(), call)
-    if (answer?.status === 200) {
+    const response = await client.attempt(client.either(), call)
+    if (response?.status === 200) {
       holder.name = name
       holder.unsure.clear()
-    } else if (answer !== null && answer.status !== 503 && !(answer.status === 401 && holder.isLeaving))
-      journal.fault('either', call, `${holder.email}: ${answer.status} ${answer.text}`)
+    } else if (response !== null && response.status !== 503 && !(response.status === 401 && holder.isLeaving))
+      journal.fault('either', call, `${holder.email}: ${response.status} ${response.text}`)
   }
 
   const revoke = async (): Promise<void> => {
@@ -96,17 +96,17 @@ export const startFailoverLoad = (
     const disabled = random.integer(1, 2) === 1
     const call = disabled ? calls.disable(holder.id) : calls.signOut(holder.token)
     const first = random.integer(0, 1)
-    const { answer, repeats } = await client.persist(call, first)
-    if (answer === null) return
+    const { response, repeats } = await client.persist(call, first)
+    if (response === null) return
     // 401 to a sign-out that is repeated: the first one has happened.
-    const isDone = answer.status === (disabled ? 200 : 204) || (answer.status === 401 && repeats > 0)
-    if (!isDone) return journal.fault('either', call, `${holder.email}: ${answer.status} ${answer.text}`)
+    const isDone = response.status === (disabled ? 200 : 204) || (response.status === 401 && repeats > 0)
+    if (!isDone) return journal.fault('either', call, `${holder.email}: ${response.status} ${response.text}`)
     const by = pair[((first + repeats) % 2) as 0 | 1]
-    holder.revoked = { at: answer.answeredAt, by, disabled }
+    holder.revoked = { at: response.respondedAt, by, disabled }
     revoked.push(holder)
   }
 
-  const judge = (instance: Instance, { email, revoked }: Holder, { status, sentAt }: Answer): void => {
+  const check = (instance: Instance, { email, revoked }: Holder, { status, sentAt }: TimedResponse): void => {
     const since = sentAt - (revoked?.at ?? Number.POSITIVE_INFINITY)
     if (status === 200 && since > (revoked?.by === instance ? 0 : BOUND))
       taken.push(`${email}: ${instance.name} took the token ${Math.round(since)} ms after its revocation`)
@@ -117,10 +117,10 @@ export const startFailoverLoad = (
     const holder = random.pick(latest)
     if (holder === undefined) return
     const instance = client.either()
-    const answer = await client.attempt(instance, calls.account(holder.token))
-    if (answer === null) return
+    const response = await client.attempt(instance, calls.account(holder.token))
+    if (response === null) return
     watched += 1
-    judge(instance, holder, answer)
+    check(instance, holder, response)
   }
 
   const work = async (step: () => Promise<void>, rest: number): Promise<void> => {

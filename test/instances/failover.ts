@@ -5,14 +5,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { query } from '../support/postgres.ts'
 import { type Holder, startFailoverLoad } from './failover-load.ts'
-import { type Answer, calls } from './http.ts'
+import { calls, type TimedResponse } from './http.ts'
 import { type Instance, meets, type Span, startPair } from './instance.ts'
-import { PairClient } from './pair-client.ts'
 import type { Part } from './part.ts'
 import { type Loss, Replicated } from './replicated.ts'
 import { milliseconds, Report, spread } from './report.ts'
 import { Journal } from './response-checks.ts'
-import { createUsers } from './revocable.ts'
+import { PairClient } from './retrying-client.ts'
+import { createUsers } from './revocation-users.ts'
 
 /** Failovers for each round that the run has: 20 for its 8. */
 const FAILOVERS = 2.5
@@ -45,8 +45,8 @@ export const runFailover = async ({ context, random, rounds, env }: Part): Promi
   /** Milliseconds from the promotion until an instance acknowledges a write. */
   const restore = async (instance: Instance, promotedAt: number): Promise<number> => {
     while (performance.now() < promotedAt + GIVE_UP) {
-      const answer = await client.attempt(instance, calls.rename(probe.token, 'Probe'))
-      if (answer?.status === 200) return answer.answeredAt - promotedAt
+      const response = await client.attempt(instance, calls.rename(probe.token, 'Probe'))
+      if (response?.status === 200) return response.respondedAt - promotedAt
       await sleep(PROBE_INTERVAL)
     }
     return Number.POSITIVE_INFINITY
@@ -80,16 +80,16 @@ export const runFailover = async ({ context, random, rounds, env }: Part): Promi
   for (const holder of load.holders) {
     const expected = holder.revoked === null && !holder.isLeaving ? 200 : 401
     for (const instance of pair) {
-      const answer = await client.attempt(instance, calls.account(holder.token))
-      if (answer?.status !== expected && (holder.revoked !== null || expected === 200))
-        lost.push(`${holder.email}: ${instance.name} answered its token ${answer?.status}, not ${expected}`)
+      const response = await client.attempt(instance, calls.account(holder.token))
+      if (response?.status !== expected && (holder.revoked !== null || expected === 200))
+        lost.push(`${holder.email}: ${instance.name} answered its token ${response?.status}, not ${expected}`)
     }
   }
   const stopped = await Promise.all(pair.map(instance => instance.stop('SIGTERM')))
   client.close()
 
-  const isUnfounded = ({ sentAt, answeredAt }: Answer): boolean =>
-    !troubles.some(({ from, to }) => meets({ from, to: to + RESTORED }, sentAt, answeredAt))
+  const isUnfounded = ({ sentAt, respondedAt }: TimedResponse): boolean =>
+    !troubles.some(({ from, to }) => meets({ from, to: to + RESTORED }, sentAt, respondedAt))
   const unfounded = client.unavailable.filter(isUnfounded)
   report.figure('failovers', failovers)
   report.figure('requests answered · of them 503', `${journal.answered} · ${client.unavailable.length}`)

@@ -10,13 +10,13 @@ export interface Call {
   readonly body?: object
 }
 
-export interface Answer {
+export interface TimedResponse {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly text: string
   /** Milliseconds by `performance.now()`. */
   readonly sentAt: number
-  readonly answeredAt: number
+  readonly respondedAt: number
 }
 
 /** No answer came, or only a part of one. */
@@ -34,24 +34,24 @@ export class Lost extends Error {
 }
 
 /** Milliseconds until any request is answered; the service gives the database up after 5 s of waiting and 6 s of asking. */
-export const ANSWER_LIMIT = 12_000
+export const RESPONSE_LIMIT = 12_000
 
 /** Milliseconds until the client gives up. */
-const GIVE_UP = ANSWER_LIMIT + 3_000
+const GIVE_UP = RESPONSE_LIMIT + 3_000
 
 /**
  * @param agent keeps the connection; `false` for one of its own.
  * @throws {Lost}
  */
-export const send = (url: string, call: Call, agent: Agent | false): Promise<Answer> => {
+export const send = (url: string, call: Call, agent: Agent | false): Promise<TimedResponse> => {
   const sentAt = performance.now()
   const payload = call.body === undefined ? undefined : JSON.stringify(call.body)
-  const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+  const { promise, resolve, reject } = Promise.withResolvers<TimedResponse>()
   const lose = (cause: Error): void => reject(new Lost(cause, sentAt))
   const read = async (response: IncomingMessage): Promise<void> => {
     const body = await text(response)
     const { statusCode: status = 0, headers } = response
-    resolve({ status, headers, text: body, sentAt, answeredAt: performance.now() })
+    resolve({ status, headers, text: body, sentAt, respondedAt: performance.now() })
   }
   const outgoing = request(url + call.path, {
     method: call.method,
@@ -71,7 +71,7 @@ export const send = (url: string, call: Call, agent: Agent | false): Promise<Ans
   return promise
 }
 
-export const bodyOf = (answer: Answer): Record<string, unknown> => JSON.parse(answer.text)
+export const bodyOf = (response: TimedResponse): Record<string, unknown> => JSON.parse(response.text)
 
 export const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 

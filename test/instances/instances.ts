@@ -6,16 +6,16 @@
  */
 import { parseArgs } from 'node:util'
 import { type PostgresServer, startPostgres } from '../../scripts/postgres-server.ts'
-import { createRandom } from '../crash/random.ts'
 import type { Context } from '../support/build.ts'
 import { query } from '../support/postgres.ts'
-import { runStandstill } from './database-stall.ts'
+import { createRandom } from '../support/random.ts'
+import { runDatabaseStall } from './database-stall.ts'
 import { runFailover } from './failover.ts'
 import { runOutages } from './outages.ts'
 import type { Part } from './part.ts'
 import type { Report } from './report.ts'
 import { runRevocation } from './revocation.ts'
-import { runRevocationCut } from './revocation-cut.ts'
+import { runRevocationCut } from './revocation-disrupted.ts'
 import { runRolling } from './rolling.ts'
 import { runWorkers } from './workers.ts'
 
@@ -25,7 +25,7 @@ const PARTS: Readonly<Record<string, (part: Part) => Promise<Report>>> = {
   rolling: runRolling,
   revocation: runRevocation,
   'revocation-cut': runRevocationCut,
-  standstill: runStandstill,
+  standstill: runDatabaseStall,
   workers: runWorkers,
 }
 

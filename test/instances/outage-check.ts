@@ -3,7 +3,7 @@ import { query } from '../support/postgres.ts'
 import { bodyOf, calls } from './http.ts'
 import type { Instance } from './instance.ts'
 import { type Account, identifies } from './outage-load.ts'
-import type { PairClient } from './pair-client.ts'
+import type { PairClient } from './retrying-client.ts'
 
 const CONCURRENCY = 4
 
@@ -16,17 +16,17 @@ export const verifyAccounts = async (
   const lost: string[] = []
   const verifyToken = async (account: Account, token: string): Promise<void> => {
     for (const instance of pair) {
-      const answer = await client.attempt(instance, calls.account(token))
-      if (answer === null || !identifies(answer, account))
+      const response = await client.attempt(instance, calls.account(token))
+      if (response === null || !identifies(response, account))
         lost.push(
-          `${account.email}: ${instance.name} answered its token with ${answer?.status} ${answer?.text}`,
+          `${account.email}: ${instance.name} answered its token with ${response?.status} ${response?.text}`,
         )
     }
   }
   const verify = async (account: Account): Promise<void> => {
-    const { answer } = await client.persist(calls.signIn(account.email, account.password))
-    if (answer?.status === 200) await verifyToken(account, bodyOf(answer).accessToken as string)
-    else lost.push(`${account.email}: sign-in answered ${answer?.status} ${answer?.text}`)
+    const { response } = await client.persist(calls.signIn(account.email, account.password))
+    if (response?.status === 200) await verifyToken(account, bodyOf(response).accessToken as string)
+    else lost.push(`${account.email}: sign-in answered ${response?.status} ${response?.text}`)
     if (account.token !== null) await verifyToken(account, account.token)
   }
   // The workers share one iterator, so each account is taken once.

@@ -1,9 +1,9 @@
 /** Sign-ups, sign-ins and reads on both instances, while one of them or the database goes down. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Random } from '../crash/random.ts'
-import { type Answer, bodyOf, calls } from './http.ts'
-import type { Definite, PairClient } from './pair-client.ts'
+import type { Random } from '../support/random.ts'
+import { bodyOf, calls, type TimedResponse } from './http.ts'
 import type { Journal } from './response-checks.ts'
+import type { Definite, PairClient } from './retrying-client.ts'
 
 /** Workers of each kind, and milliseconds that each rests after a call: hashing gets about a core. */
 const WORKERS = { signUp: 3, signIn: 2, read: 4 }
@@ -30,8 +30,8 @@ export interface OutageLoad {
 }
 
 /** Whether a token was answered with its own account. */
-export const identifies = (answer: Answer, { email }: Account): boolean =>
-  answer.status === 200 && bodyOf(answer).email === email
+export const identifies = (response: TimedResponse, { email }: Account): boolean =>
+  response.status === 200 && bodyOf(response).email === email
 
 export const startOutageLoad = (client: PairClient, journal: Journal, random: Random): OutageLoad => {
   const asked = new Set<string>()
@@ -40,9 +40,9 @@ export const startOutageLoad = (client: PairClient, journal: Journal, random: Ra
   let running = true
 
   /** One e-mail wins once, and no answer is 409 unless there was somebody to lose to. */
-  const judgeSignUp = (email: string, outcomes: readonly Definite[]): void => {
+  const checkSignUp = (email: string, outcomes: readonly Definite[]): void => {
     const call = calls.signUp(email, '')
-    const statuses = outcomes.map(({ answer }) => answer?.status)
+    const statuses = outcomes.map(({ response }) => response?.status)
     const wins = statuses.filter(status => status === 201).length
     const unknown = outcomes.some(({ repeats }) => repeats > 0)
     if (statuses.some(status => status !== 201 && status !== 409 && status !== undefined))
@@ -61,9 +61,9 @@ export const startOutageLoad = (client: PairClient, journal: Journal, random: Ra
     const outcomes = await Promise.all(
       isContest ? [client.persist(call, 0), client.persist(call, 1)] : [client.persist(call)],
     )
-    judgeSignUp(email, outcomes)
-    const won = outcomes.find(({ answer }) => answer?.status === 201)?.answer
-    const exists = outcomes.some(({ answer }) => answer?.status === 409)
+    checkSignUp(email, outcomes)
+    const won = outcomes.find(({ response }) => response?.status === 201)?.response
+    const exists = outcomes.some(({ response }) => response?.status === 409)
     if (won || exists)
       accounts.push({ email, password, token: won ? (bodyOf(won).accessToken as string) : null })
   }
@@ -72,10 +72,11 @@ export const startOutageLoad = (client: PairClient, journal: Journal, random: Ra
     const account = random.pick(accounts)
     if (account === undefined) return
     const call = calls.signIn(account.email, account.password)
-    const { answer } = await client.persist(call)
-    if (answer === null) return
-    if (answer.status === 200) account.token = bodyOf(answer).accessToken as string
-    else journal.fault('either', call, `${account.email}, the right pair: ${answer.status} ${answer.text}`)
+    const { response } = await client.persist(call)
+    if (response === null) return
+    if (response.status === 200) account.token = bodyOf(response).accessToken as string
+    else
+      journal.fault('either', call, `${account.email}, the right pair: ${response.status} ${response.text}`)
   }
 
   const read = async (): Promise<void> => {
@@ -83,9 +84,9 @@ export const startOutageLoad = (client: PairClient, journal: Journal, random: Ra
     if (account === undefined || account.token === null) return
     const call = calls.account(account.token)
     const instance = client.either()
-    const answer = await client.attempt(instance, call)
-    if (answer !== null && answer.status !== 503 && !identifies(answer, account))
-      journal.fault(instance.name, call, `${account.email}: ${answer.status} ${answer.text}`)
+    const response = await client.attempt(instance, call)
+    if (response !== null && response.status !== 503 && !identifies(response, account))
+      journal.fault(instance.name, call, `${account.email}: ${response.status} ${response.text}`)
   }
 
   const work = async (step: () => Promise<void>, rest: number): Promise<void> => {

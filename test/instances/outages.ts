@@ -3,15 +3,15 @@
  * acknowledged is lost, nothing is there twice or half, and whoever repeats what was not answered gets one answer.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Answer } from './http.ts'
+import type { TimedResponse } from './http.ts'
 import { meets, type Span, startPair } from './instance.ts'
 import { inspectDatabase, verifyAccounts } from './outage-check.ts'
 import { startOutageLoad } from './outage-load.ts'
-import { PairClient } from './pair-client.ts'
 import type { Part } from './part.ts'
 import { Readiness } from './readiness.ts'
 import { milliseconds, Report } from './report.ts'
 import { Journal } from './response-checks.ts'
+import { PairClient } from './retrying-client.ts'
 
 /** What happens, a kind a round. */
 const KINDS = ['instance', 'database', 'both', 'database away'] as const
@@ -82,8 +82,8 @@ export const runOutages = async ({
   const database = await inspectDatabase(databaseUrl, load.accounts, load.asked)
 
   /** Nobody is told so long after the database is back. */
-  const isUnfounded = ({ sentAt, answeredAt }: Answer): boolean =>
-    !aways.some(({ from, to }) => meets({ from, to: to + RECOVERY }, sentAt, answeredAt))
+  const isUnfounded = ({ sentAt, respondedAt }: TimedResponse): boolean =>
+    !aways.some(({ from, to }) => meets({ from, to: to + RECOVERY }, sentAt, respondedAt))
   const unfounded = client.unavailable.filter(isUnfounded)
 
   report.figure('rounds', `${rounds}: ${kills} kills, ${aways.length} crashes of the database`)

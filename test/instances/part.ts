@@ -1,6 +1,6 @@
 import type { PostgresServer } from '../../scripts/postgres-server.ts'
-import type { Random } from '../crash/random.ts'
 import type { Context } from '../support/build.ts'
+import type { Random } from '../support/random.ts'
 
 /** What a part of the run is given. */
 export interface Part {

@@ -14,7 +14,7 @@ const ENDING = 250
 interface Sample {
   readonly status: number
   readonly sentAt: number
-  readonly answeredAt: number
+  readonly respondedAt: number
 }
 
 export class Readiness {
@@ -35,7 +35,7 @@ export class Readiness {
   async since(from: number, limit: number): Promise<number | null> {
     while (performance.now() < from + limit) {
       const ready = this.#samples.find(({ sentAt, status }) => sentAt >= from && status === 200)
-      if (ready !== undefined) return ready.answeredAt
+      if (ready !== undefined) return ready.respondedAt
       await sleep(INTERVAL)
     }
     return null
@@ -49,7 +49,7 @@ export class Readiness {
   faultsDuring(span: Span, surely: number): string[] {
     const { name } = this.instance
     const seen = this.#samples.filter(
-      ({ sentAt, answeredAt }) => sentAt >= span.from && answeredAt <= span.to,
+      ({ sentAt, respondedAt }) => sentAt >= span.from && respondedAt <= span.to,
     )
     const first = seen.find(({ status }) => status === 503)
     if (first === undefined) {
@@ -58,8 +58,8 @@ export class Readiness {
     }
     return seen
       .filter(
-        ({ status, sentAt, answeredAt }) =>
-          status === 200 && sentAt > first.answeredAt + ENDING && answeredAt < span.from + surely,
+        ({ status, sentAt, respondedAt }) =>
+          status === 200 && sentAt > first.respondedAt + ENDING && respondedAt < span.from + surely,
       )
       .map(() => `${name} /ready: 200 while the database was away`)
   }
@@ -74,9 +74,9 @@ export class Readiness {
     const call = calls.ready()
     while (this.#running) {
       try {
-        const answer = await send(this.instance.url, call, this.#agent)
-        this.#journal.answer(this.instance.name, call, answer)
-        this.#samples.push(answer)
+        const response = await send(this.instance.url, call, this.#agent)
+        this.#journal.response(this.instance.name, call, response)
+        this.#samples.push(response)
       } catch (error) {
         const { message, sentAt, lostAt } = asLost(error)
         if (!this.instance.wasDown(sentAt, lostAt))

@@ -1,5 +1,5 @@
 /** What every answer has to be, whatever it was asked for. */
-import { ANSWER_LIMIT, type Answer, type Call, Lost } from './http.ts'
+import { type Call, Lost, RESPONSE_LIMIT, type TimedResponse } from './http.ts'
 
 const isMessages = (value: unknown): boolean =>
   Array.isArray(value) && value.length > 0 && value.every(message => typeof message === 'string')
@@ -19,7 +19,7 @@ const isErrorBody = (text: string): boolean => {
 }
 
 /** What is wrong with an answer by itself. */
-export const faultsOf = ({ status, headers, text, sentAt, answeredAt }: Answer): string[] => {
+export const faultsOf = ({ status, headers, text, sentAt, respondedAt }: TimedResponse): string[] => {
   const faults: string[] = []
   const isJson = headers['content-type']?.startsWith('application/json') ?? false
   const isWhole = status === 204 ? text === '' : isJson
@@ -27,7 +27,8 @@ export const faultsOf = ({ status, headers, text, sentAt, answeredAt }: Answer):
   if (status >= 500 && status !== 503) faults.push(`${status}: ${text}`)
   if (status === 503 && !/^[1-9]\d*$/.test(headers['retry-after'] ?? ''))
     faults.push('503 without Retry-After')
-  if (answeredAt - sentAt > ANSWER_LIMIT) faults.push(`${status} after ${Math.round(answeredAt - sentAt)} ms`)
+  if (respondedAt - sentAt > RESPONSE_LIMIT)
+    faults.push(`${status} after ${Math.round(respondedAt - sentAt)} ms`)
   return faults
 }
 
@@ -40,11 +41,11 @@ export class Journal {
   slowest = 0
 
   /** Notes an answer. @param where which instance gave it. */
-  answer(where: string, { method, path }: Call, answer: Answer): void {
+  response(where: string, { method, path }: Call, response: TimedResponse): void {
     this.answered += 1
-    this.statuses.set(answer.status, (this.statuses.get(answer.status) ?? 0) + 1)
-    this.slowest = Math.max(this.slowest, answer.answeredAt - answer.sentAt)
-    for (const fault of faultsOf(answer)) this.faults.push(`${where} ${method} ${path}: ${fault}`)
+    this.statuses.set(response.status, (this.statuses.get(response.status) ?? 0) + 1)
+    this.slowest = Math.max(this.slowest, response.respondedAt - response.sentAt)
+    for (const fault of faultsOf(response)) this.faults.push(`${where} ${method} ${path}: ${fault}`)
   }
 
   fault(where: string, { method, path }: Call, what: string): void {

@@ -6,7 +6,7 @@ import { startPair } from './instance.ts'
 import type { Part } from './part.ts'
 import { milliseconds, quantile, Report, spread } from './report.ts'
 import { Journal } from './response-checks.ts'
-import { createUsers, type Revocable } from './revocable.ts'
+import { createUsers, type Revocable } from './revocation-users.ts'
 
 const USERS = 240
 /** Users who are revoked at once. */
@@ -33,10 +33,10 @@ export const runRevocation = async ({ context, env }: Part): Promise<Report> => 
 
   const ask = async (instance: typeof a, token: string) => {
     const call = calls.account(token)
-    const answer = await send(instance.url, call, agent)
-    journal.answer(instance.name, call, answer)
+    const response = await send(instance.url, call, agent)
+    journal.response(instance.name, call, response)
     polls += 1
-    return answer
+    return response
   }
   const warm = async (token: string): Promise<void> => {
     for (let number = 0; number < WARM; number += 1) {
@@ -46,19 +46,19 @@ export const runRevocation = async ({ context, env }: Part): Promise<Report> => 
   }
   const revoke = async ({ id }: Revocable): Promise<number> => {
     const call = calls.disable(id)
-    const answer = await send(a.url, call, agent)
-    journal.answer(a.name, call, answer)
-    if (answer.status !== 200) journal.fault(a.name, call, `${answer.status} ${answer.text}`)
-    return answer.answeredAt
+    const response = await send(a.url, call, agent)
+    journal.response(a.name, call, response)
+    if (response.status !== 200) journal.fault(a.name, call, `${response.status} ${response.text}`)
+    return response.respondedAt
   }
 
   /** Asks B without a pause, until a while after its first 401. @returns its timestamp; `null` when none came. */
-  const refusal = async ({ token, email }: Revocable): Promise<number | null> => {
+  const rejection = async ({ token, email }: Revocable): Promise<number | null> => {
     const giveUp = performance.now() + GIVE_UP
     let first: number | null = null
     while (performance.now() < (first === null ? giveUp : first + AFTERWARDS)) {
-      const { status, answeredAt } = await ask(b, token)
-      if (status === 401) first ??= answeredAt
+      const { status, respondedAt } = await ask(b, token)
+      if (status === 401) first ??= respondedAt
       else if (status !== 200) report.fault(`${email}: B answered ${status}`)
       else if (first !== null) report.fault(`${email}: B takes the token after it has refused it`)
     }
@@ -66,7 +66,7 @@ export const runRevocation = async ({ context, env }: Part): Promise<Report> => 
   }
   const measure = async (user: Revocable): Promise<void> => {
     await warm(user.token)
-    const [acknowledged, first] = await Promise.all([revoke(user), refusal(user)])
+    const [acknowledged, first] = await Promise.all([revoke(user), rejection(user)])
     if (first === null) report.fault(`${user.email}: B takes the token still, ${milliseconds(GIVE_UP)} later`)
     else delays.push(Math.max(0, first - acknowledged))
     const { status } = await ask(a, user.token)

@@ -1,7 +1,7 @@
 /** Clients that keep connections open to both instances, and leave one when it says so. */
 import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Answer, type Call, calls, send } from './http.ts'
+import { type Call, calls, send, type TimedResponse } from './http.ts'
 import type { Instance } from './instance.ts'
 import { asLost, type Journal } from './response-checks.ts'
 
@@ -28,7 +28,7 @@ export interface Connections {
    * @returns the instance's name with it.
    * @throws {Lost}
    */
-  ask(call: Call): Promise<readonly [name: string, answer: Answer]>
+  ask(call: Call): Promise<readonly [name: string, response: TimedResponse]>
   close(): void
 }
 
@@ -95,23 +95,23 @@ export class Balancer {
     await Promise.all(this.#probes)
   }
 
-  async #ask(target: Target, agent: Agent, call: Call): Promise<Answer> {
+  async #ask(target: Target, agent: Agent, call: Call): Promise<TimedResponse> {
     const { name, url } = target.instance
     if (!isConnected(agent)) this.opened += 1
-    const answer = await send(url, call, agent)
-    this.#journal.answer(name, call, answer)
-    if (answer.headers.connection === 'close') {
+    const response = await send(url, call, agent)
+    this.#journal.response(name, call, response)
+    if (response.headers.connection === 'close') {
       this.told += 1
       target.leaving = true
     }
-    return answer
+    return response
   }
 
   async #send(target: Target, agent: Agent, call: Call, expected: number): Promise<void> {
     const { name } = target.instance
     try {
-      const answer = await this.#ask(target, agent, call)
-      if (answer.status !== expected) this.#journal.fault(name, call, `${answer.status} ${answer.text}`)
+      const response = await this.#ask(target, agent, call)
+      if (response.status !== expected) this.#journal.fault(name, call, `${response.status} ${response.text}`)
     } catch (error) {
       const { message, sent } = asLost(error)
       this.#journal.fault(name, call, `${sent ? 'sent and not answered' : 'refused'}: ${message}`)

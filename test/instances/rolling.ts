@@ -33,8 +33,8 @@ const createUsers = async ({ url }: Instance): Promise<User[]> => {
   const users: User[] = []
   for (let number = 1; number <= USERS; number += 1) {
     const email = `rolling-${number}@example.com`
-    const answer = await send(url, calls.signUp(email, PASSWORD), false)
-    users.push({ email, token: bodyOf(answer).accessToken as string })
+    const response = await send(url, calls.signUp(email, PASSWORD), false)
+    users.push({ email, token: bodyOf(response).accessToken as string })
   }
   return users
 }

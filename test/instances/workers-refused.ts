@@ -13,7 +13,7 @@ const START_LIMIT = 10_000
 /** What an operator can mend is said without a stack. */
 const isSentence = (text: string, part: RegExp): boolean => part.test(text) && !/^\s+at /m.test(text)
 
-const refused = async (env: Record<string, string>): Promise<{ code: number | null; text: string }> => {
+const rejected = async (env: Record<string, string>): Promise<{ code: number | null; text: string }> => {
   const child = spawnServer({ ADMIN_KEY, JWT_SECRET, PORT: String(await freePort()), WORKERS: '2', ...env })
   let text = ''
   child.stderr?.on('data', chunk => {
@@ -25,23 +25,23 @@ const refused = async (env: Record<string, string>): Promise<{ code: number | nu
   return { code, text }
 }
 
-export const refuse = async ({ context, databaseUrl }: Part, report: Report): Promise<void> => {
-  const sqlite = await refused({ DATABASE_URL: `sqlite:${join(temporaryFolder(context), 'workers.db')}` })
+export const reject = async ({ context, databaseUrl }: Part, report: Report): Promise<void> => {
+  const sqlite = await rejected({ DATABASE_URL: `sqlite:${join(temporaryFolder(context), 'workers.db')}` })
   report.figure('with SQLite', `${sqlite.code}: ${sqlite.text.trim()}`)
   report.expect(
     sqlite.code === 1 && isSentence(sqlite.text, /WORKERS/),
     'with SQLite it is not refused in a sentence',
   )
 
-  const nobody = new URL(databaseUrl)
-  nobody.port = String(await freePort())
-  const stranger = new URL(databaseUrl)
-  stranger.password = 'wrong'
+  const unknown = new URL(databaseUrl)
+  unknown.port = String(await freePort())
+  const otherUser = new URL(databaseUrl)
+  otherUser.password = 'wrong'
   for (const [what, { href }] of Object.entries({
-    'no database there': nobody,
-    'a wrong password': stranger,
+    'no database there': unknown,
+    'a wrong password': otherUser,
   })) {
-    const { code, text } = await refused({ DATABASE_URL: href })
+    const { code, text } = await rejected({ DATABASE_URL: href })
     report.figure(what, `${code}: ${text.trim().split('\n')[0]}`)
     report.expect(
       code === 1 && isSentence(text, /Gatehouse cannot start/),

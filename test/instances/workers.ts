@@ -5,7 +5,7 @@ import type { Part } from './part.ts'
 import { milliseconds, Report } from './report.ts'
 import { asLost, Journal } from './response-checks.ts'
 import { halfSignUp, startWorkers, survivors, type Workers } from './worker-service.ts'
-import { refuse } from './workers-refused.ts'
+import { reject } from './workers-refused.ts'
 
 const PASSWORD = 'a pass phrase for two workers'
 
@@ -35,9 +35,9 @@ const underLoad = async (
   let running = true
   let repeated = 0
   const ask = async () => {
-    const answer = await send(url, call, false)
-    journal.answer('workers', call, answer)
-    if (answer.status !== 200) journal.fault('workers', call, `${answer.status} ${answer.text}`)
+    const response = await send(url, call, false)
+    journal.response('workers', call, response)
+    if (response.status !== 200) journal.fault('workers', call, `${response.status} ${response.text}`)
   }
   const client = async (): Promise<void> => {
     while (running) {
@@ -143,6 +143,6 @@ export const runWorkers = async (part: Part): Promise<Report> => {
   await killAndStop(part, report)
   await stopAmidReplacement(part, report)
   await killFirst(part, report)
-  await refuse(part, report)
+  await reject(part, report)
   return report
 }

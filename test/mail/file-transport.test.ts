@@ -2,59 +2,63 @@
 import { chmodSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
+import type { MailKinds } from '../../src/mail/kinds.ts'
+import { Mailer } from '../../src/mail/mailer.ts'
 import { build, logCapture, temporaryFolder } from '../support/build.ts'
-import { createMailer } from '../support/mail.ts'
 import { readOutbox, tokenIn } from '../support/mailbox.ts'
+import { createMailer, mailLog } from '../support/smtp.ts'
 
 const TOKEN = 'canary-token_9f3ac1d0'
 const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8)
 
-t.test('each mail is a file for its owner alone, and a log line says where (DESIGN §9: mail)', async t => {
-  const log = logCapture()
-  const app = await build(t, { logStream: log.stream })
-  const { outbox } = app.config.mail
-  app.services.mails.verification('canary@example.com', TOKEN)
-  t.throws(() => statSync(outbox), 'nothing has happened when the caller goes on')
-  await app.close()
-
-  const [file = ''] = readdirSync(outbox)
-  t.match(file, /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z-[0-9a-f-]{36}\.eml$/)
-  t.same([modeOf(outbox), modeOf(join(outbox, file))], ['700', '600'])
-  const [mail] = await readOutbox(outbox)
-  t.match(mail, { to: [{ address: 'canary@example.com' }], from: { address: 'no-reply@localhost' } })
-  for (const part of [mail?.text, mail?.html]) t.match(part, `/account/verify-email?token=${TOKEN}`)
-
-  const lines = log.records().filter(({ msg }) => String(msg).includes(outbox))
-  t.match(lines, [{ level: 30, msg: `a mail was written to ${join(outbox, file)}` }])
-  t.notMatch(log.text(), /canary/)
-})
-
 t.test(
-  'names are in the order in which mails were asked for, and all different (DESIGN §9: mail)',
+  'each mail is a file readable only by its owner, and a log line has its path (DESIGN §9: mail)',
   async t => {
-    const outbox = join(temporaryFolder(t), 'outbox')
-    const mail = { url: null, from: 'no-reply@localhost', outbox }
-    const mailers = [createMailer(t, null, { mail }).mailer, createMailer(t, null, { mail }).mailer]
-    for (let count = 0; count < 100; count += 1)
-      for (const [index, mailer] of mailers.entries())
-        mailer.passwordReset(`user-${index}@example.com`, `token-${count}`)
-    await Promise.all(mailers.map(mailer => mailer.close()))
-    const mails = await readOutbox(outbox)
-    t.equal(mails.length, 200)
-    for (const index of mailers.keys()) {
-      const own = mails.filter(({ to }) => to?.[0]?.address === `user-${index}@example.com`)
-      t.same(
-        own.map(tokenIn),
-        Array.from({ length: 100 }, (_, count) => `token-${count}`),
-      )
-    }
+    const log = logCapture()
+    const app = await build(t, { logStream: log.stream })
+    const { outbox } = app.config.mail
+    app.services.mails.send('verification', 'canary@example.com', { token: TOKEN })
+    t.throws(() => statSync(outbox), 'nothing has happened when the caller goes on')
+    await app.close()
+
+    const [file = ''] = readdirSync(outbox)
+    t.match(file, /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z-[0-9a-f-]{36}\.eml$/)
+    t.same([modeOf(outbox), modeOf(join(outbox, file))], ['700', '600'])
+    const [mail] = await readOutbox(outbox)
+    t.match(mail, { to: [{ address: 'canary@example.com' }], from: { address: 'no-reply@localhost' } })
+    for (const part of [mail?.text, mail?.html]) t.match(part, `/account/verify-email?token=${TOKEN}`)
+
+    const lines = log.records().filter(({ msg }) => String(msg).includes(outbox))
+    t.match(lines, [{ level: 30, msg: `a mail was written to ${join(outbox, file)}` }])
+    t.notMatch(log.text(), /canary/)
   },
 )
 
-t.test('headers in a file are those of the mail, whatever the address (DESIGN §9: mail)', async t => {
+t.test('file names are unique and in the order of the mails (DESIGN §9: mail)', async t => {
+  const outbox = join(temporaryFolder(t), 'outbox')
+  const mail = { url: null, from: 'no-reply@localhost', outbox }
+  const mailers = [createMailer(t, null, { mail }).mailer, createMailer(t, null, { mail }).mailer]
+  for (let count = 0; count < 100; count += 1)
+    for (const [index, mailer] of mailers.entries())
+      mailer.send('passwordReset', `user-${index}@example.com`, { token: `token-${count}` })
+  await Promise.all(mailers.map(mailer => mailer.close()))
+  const mails = await readOutbox(outbox)
+  t.equal(mails.length, 200)
+  for (const index of mailers.keys()) {
+    const own = mails.filter(({ to }) => to?.[0]?.address === `user-${index}@example.com`)
+    t.same(
+      own.map(tokenIn),
+      Array.from({ length: 100 }, (_, count) => `token-${count}`),
+    )
+  }
+})
+
+t.test('the headers of a file are those of the mail, for any address (DESIGN §9: mail)', async t => {
   const outbox = join(temporaryFolder(t), 'outbox')
   const { mailer } = createMailer(t, null, { mail: { url: null, from: 'no-reply@localhost', outbox } })
-  mailer.accountExists('a@example.com\r\nBcc: b@example.com\r\nSubject: canary\r\n\r\n<p>', TOKEN)
+  mailer.send('accountExists', 'a@example.com\r\nBcc: b@example.com\r\nSubject: canary\r\n\r\n<p>', {
+    token: TOKEN,
+  })
   await mailer.close()
   const [mail] = await readOutbox(outbox)
   t.equal(mail?.bcc, undefined)
@@ -63,12 +67,12 @@ t.test('headers in a file are those of the mail, whatever the address (DESIGN §
   t.equal(mail?.to?.length, 1)
 })
 
-t.test('what cannot be written is tried again, and leaves no half file (DESIGN §9: mail)', async t => {
+t.test('a failed write is retried and leaves no partial file (DESIGN §9: mail)', async t => {
   const outbox = join(temporaryFolder(t), 'folder', 'outbox')
   const mail = { url: null, from: 'no-reply@localhost', outbox }
   const { mailer, log } = createMailer(t, null, { mail, limits: { firstDelay: 1, maxDelay: 1 } })
   writeFileSync(dirname(outbox), 'in the way')
-  mailer.passwordReset('canary@example.com', TOKEN)
+  mailer.send('passwordReset', 'canary@example.com', { token: TOKEN })
   await log.until(/^warn mails cannot be sent, they are tried again: ENOTDIR|^warn .*EEXIST/)
   rmSync(dirname(outbox))
   mkdirSync(dirname(outbox))
@@ -77,4 +81,37 @@ t.test('what cannot be written is tried again, and leaves no half file (DESIGN �
   t.equal(readdirSync(outbox).length, 1)
   chmodSync(outbox, 0o700)
   t.notMatch(log.lines.join(), /canary/)
+})
+
+t.test('a kind of mail needs its declaration alone, which types what is sent (NEXT §3)', async t => {
+  const outbox = join(temporaryFolder(t), 'outbox')
+  const kinds = {
+    noteShared: {
+      subject: 'A note was shared with you',
+      isRateLimited: true,
+      body: ({ host }, { title }: { title: string }) => [`The note ${title} at ${host}.`],
+    },
+    notesDeleted: { subject: 'Your notes are deleted', isRateLimited: true, body: () => ['All of them.'] },
+  } satisfies MailKinds
+  const mailer = new Mailer(kinds, {
+    mail: { url: null, from: 'no-reply@localhost', outbox },
+    publicUrl: 'https://notes.example.com/api',
+    webUrl: 'https://notes.example.com',
+    ...mailLog(),
+  })
+  mailer.send('noteShared', 'ann@example.com', { title: 'a < b' })
+  mailer.send('notesDeleted', 'ann@example.com')
+  // @ts-expect-error a title is missing
+  const incomplete = () => mailer.send('noteShared', 'ann@example.com')
+  // @ts-expect-error no such kind
+  const unknown = () => mailer.send('noteLost', 'ann@example.com')
+  t.same([incomplete, unknown].length, 2, 'neither compiles')
+  await mailer.close()
+  const mails = await readOutbox(outbox)
+  t.same(
+    mails.map(({ subject }) => subject),
+    ['A note was shared with you', 'Your notes are deleted'],
+  )
+  for (const part of [mails[0]?.text, mails[0]?.html])
+    t.match(part, /The note a (<|&lt;) b at notes\.example\.com\./)
 })

@@ -6,14 +6,14 @@ import { join } from 'node:path'
 import t from 'tap'
 import { DeliveryQueue } from '../../src/mail/delivery-queue.ts'
 import type { Context } from '../support/build.ts'
-import { createMailer, mailLog, startSmtp } from '../support/mail.ts'
+import { createMailer, mailLog, startSmtp } from '../support/smtp.ts'
 
 const TOKEN = 'canary-token_9f3ac1d0'
 const ANN = 'canary@example.com'
 const SOON = { firstDelay: 1, maxDelay: 1 }
 
 /** As servers answer: with the address. */
-const refusal = (responseCode: number): Error =>
+const rejection = (responseCode: number): Error =>
   Object.assign(new Error(`5.1.1 <${ANN}> ${TOKEN}`), { responseCode })
 
 /** Takes connections and says nothing. */
@@ -31,13 +31,13 @@ const startSilent = async (t: Context) => {
   return { url: `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`, server, sockets }
 }
 
-t.test('a mail that is put off is sent again, as the same message (DESIGN §9: mail)', async t => {
+t.test('a deferred mail is sent again as the same message (DESIGN §9: mail)', async t => {
   let attempts = 0
   const ids: string[] = []
   const smtp = await startSmtp(t, {
     onRcptTo(_address, _session, done) {
       attempts += 1
-      done(attempts <= 2 ? refusal(450) : null)
+      done(attempts <= 2 ? rejection(450) : null)
     },
   })
   const later = await startSmtp(t, {
@@ -48,13 +48,13 @@ t.test('a mail that is put off is sent again, as the same message (DESIGN §9: m
       })
       stream.on('end', () => {
         ids.push(/^Message-ID: (.*)$/im.exec(text)?.[1] ?? '')
-        done(ids.length === 1 ? refusal(451) : null)
+        done(ids.length === 1 ? rejection(451) : null)
       })
     },
   })
   for (const { url } of [smtp, later]) {
     const { mailer, log } = createMailer(t, url, { limits: SOON })
-    mailer.passwordReset(ANN, TOKEN)
+    mailer.send('passwordReset', ANN, { token: TOKEN })
     await log.until(/^info mails can be sent again/)
     t.equal(log.lines.length, 2, 'one line when it begins, one when it is over')
     t.match(
@@ -69,12 +69,12 @@ t.test('a mail that is put off is sent again, as the same message (DESIGN §9: m
   t.equal(ids[0], ids[1])
 })
 
-t.test('mails wait for a server that is down (DESIGN §9: mail)', async t => {
+t.test('mails wait while the server is down (DESIGN §9: mail)', async t => {
   const before = await startSmtp(t)
   await before.stop()
   const { mailer, log } = createMailer(t, before.url, { limits: SOON })
-  mailer.verification(ANN, TOKEN)
-  mailer.passwordReset(ANN, TOKEN)
+  mailer.send('verification', ANN, { token: TOKEN })
+  mailer.send('passwordReset', ANN, { token: TOKEN })
   await log.until(/^warn mails cannot be sent, they are tried again: connect ECONNREFUSED 127\.0\.0\.1/)
   const after = await startSmtp(t, { port: before.port })
   await after.received(2)
@@ -83,111 +83,105 @@ t.test('mails wait for a server that is down (DESIGN §9: mail)', async t => {
   t.notMatch(log.lines.join(), /canary/)
 })
 
-t.test('a mail that is refused for good is not sent again (DESIGN §9: mail)', async t => {
+t.test('a permanently rejected mail is not sent again (DESIGN §9: mail)', async t => {
   let attempts = 0
   const smtp = await startSmtp(t, {
     onRcptTo({ address }, _session, done) {
       if (address !== ANN) return done()
       attempts += 1
-      done(refusal(550))
+      done(rejection(550))
     },
   })
   const { mailer, log } = createMailer(t, smtp.url, { limits: { ...SOON, concurrency: 1 } })
-  mailer.verification(ANN, TOKEN)
-  mailer.verification('ben@example.com', TOKEN)
+  mailer.send('verification', ANN, { token: TOKEN })
+  mailer.send('verification', 'ben@example.com', { token: TOKEN })
   await smtp.received(1)
   await mailer.close()
   t.equal(attempts, 1)
   t.same(log.lines, ['error a mail was refused (verification): MailFailure: 550 5.1.1 to RCPT TO'])
 })
 
-t.test(
-  'refused credentials may be mended, so mails wait; the log has no password (DESIGN §9: mail)',
-  async t => {
-    let attempts = 0
-    const smtp = await startSmtp(t, {
-      allowInsecureAuth: true,
-      onAuth({ username, password }, _session, done) {
-        attempts += 1
-        if (attempts === 1) return done(new Error(`${username} ${password}`))
-        done(null, { user: username })
-      },
-    })
-    const url = smtp.url.replace('//', '//canary-user:canary-password@')
-    const { mailer, log } = createMailer(t, url, { limits: SOON })
-    mailer.accountDeleted(ANN)
-    await smtp.received(1)
-    t.match(log.lines[0], /^warn mails cannot be sent, they are tried again: 535 to AUTH PLAIN$/)
-    t.notMatch(log.lines.join(), /canary/)
-  },
-)
+t.test('mails wait while credentials are rejected; the log has no password (DESIGN §9: mail)', async t => {
+  let attempts = 0
+  const smtp = await startSmtp(t, {
+    allowInsecureAuth: true,
+    onAuth({ username, password }, _session, done) {
+      attempts += 1
+      if (attempts === 1) return done(new Error(`${username} ${password}`))
+      done(null, { user: username })
+    },
+  })
+  const url = smtp.url.replace('//', '//canary-user:canary-password@')
+  const { mailer, log } = createMailer(t, url, { limits: SOON })
+  mailer.send('accountDeleted', ANN)
+  await smtp.received(1)
+  t.match(log.lines[0], /^warn mails cannot be sent, they are tried again: 535 to AUTH PLAIN$/)
+  t.notMatch(log.lines.join(), /canary/)
+})
 
-t.test('a mail is given up when its time is over (DESIGN §9: mail)', async t => {
-  const { url } = await startSmtp(t, { onRcptTo: (_address, _session, done) => done(refusal(450)) })
+t.test('a mail is dropped when its time is over (DESIGN §9: mail)', async t => {
+  const { url } = await startSmtp(t, { onRcptTo: (_address, _session, done) => done(rejection(450)) })
   const { mailer, log } = createMailer(t, url, { limits: { ...SOON, patience: 0 } })
-  mailer.passwordReset(ANN, TOKEN)
+  mailer.send('passwordReset', ANN, { token: TOKEN })
   const line = await log.until(/^error/)
   t.match(line, /^error a mail was given up \(passwordReset\): MailFailure: 450/)
   t.notMatch(log.lines.join(), /canary/)
 })
 
-t.test(
-  'attempts are ever further apart, and not at the same moment everywhere (DESIGN §9: mail)',
-  async t => {
-    const limits = {
-      capacity: 9,
-      concurrency: 1,
-      firstDelay: 1000,
-      maxDelay: 5000,
-      patience: 3_600_000,
-      closing: 1000,
-    }
-    const queue = new DeliveryQueue(limits, mailLog())
-    const { setTimeout: start } = globalThis
-    const delays: number[] = []
-    t.intercept(globalThis, 'setTimeout', {
-      value(run: () => void, delay: number) {
-        delays.push(delay)
-        setImmediate(run)
-        return start(() => undefined, 0)
-      },
+t.test('retries back off with jitter (DESIGN §9: mail)', async t => {
+  const limits = {
+    capacity: 9,
+    concurrency: 1,
+    firstDelay: 1000,
+    maxDelay: 5000,
+    patience: 3_600_000,
+    closing: 1000,
+  }
+  const queue = new DeliveryQueue(limits, mailLog())
+  const { setTimeout: start } = globalThis
+  const delays: number[] = []
+  t.intercept(globalThis, 'setTimeout', {
+    value(run: () => void, delay: number) {
+      delays.push(delay)
+      setImmediate(run)
+      return start(() => undefined, 0)
+    },
+  })
+  for (let mail = 0; mail < 2; mail += 1) {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    let attempts = 0
+    queue.add('accountExists', async () => {
+      attempts += 1
+      if (attempts < 6) throw rejection(450)
+      resolve()
     })
-    for (let mail = 0; mail < 2; mail += 1) {
-      const { promise, resolve } = Promise.withResolvers<void>()
-      let attempts = 0
-      queue.add('accountExists', async () => {
-        attempts += 1
-        if (attempts < 6) throw refusal(450)
-        resolve()
-      })
-      await promise
-    }
-    const [first, second] = [delays.slice(0, 5), delays.slice(5)]
-    for (const own of [first, second])
-      for (const [index, base] of [1000, 2000, 4000, 5000, 5000].entries())
-        t.ok(
-          (own[index] ?? 0) >= 0.75 * base && (own[index] ?? 0) <= 1.25 * base,
-          `${own[index]} is about ${base}`,
-        )
-    t.notSame(first, second)
-  },
-)
+    await promise
+  }
+  const [first, second] = [delays.slice(0, 5), delays.slice(5)]
+  for (const own of [first, second])
+    for (const [index, base] of [1000, 2000, 4000, 5000, 5000].entries())
+      t.ok(
+        (own[index] ?? 0) >= 0.75 * base && (own[index] ?? 0) <= 1.25 * base,
+        `${own[index]} is about ${base}`,
+      )
+  t.notSame(first, second)
+})
 
-t.test('what is past the bound is dropped, with a line in the log (DESIGN §9: mail)', async t => {
+t.test('mails past the bound are dropped and logged (DESIGN §9: mail)', async t => {
   const smtp = await startSmtp(t)
   const { mailer, log } = createMailer(t, smtp.url, { limits: { capacity: 2 } })
-  for (let count = 0; count < 3; count += 1) mailer.passwordReset(ANN, TOKEN)
+  for (let count = 0; count < 3; count += 1) mailer.send('passwordReset', ANN, { token: TOKEN })
   t.same(log.lines, ['error a mail was dropped (passwordReset): MailFailure: 2 mails wait already'])
   await mailer.close()
   t.equal(smtp.mails.length, 2)
-  mailer.passwordReset(ANN, TOKEN)
+  mailer.send('passwordReset', ANN, { token: TOKEN })
   t.match(log.lines[1], /a mail was dropped \(passwordReset\): MailFailure: the service stops/)
 })
 
-t.test('closing takes no longer than it may, and says what was not sent (DESIGN §9: mail)', async t => {
+t.test('closing is bounded in time and logs what was not sent (DESIGN §9: mail)', async t => {
   const { url, server, sockets } = await startSilent(t)
   const { mailer, log } = createMailer(t, url, { limits: { concurrency: 2, closing: 200 } })
-  for (let count = 0; count < 5; count += 1) mailer.passwordReset(ANN, TOKEN)
+  for (let count = 0; count < 5; count += 1) mailer.send('passwordReset', ANN, { token: TOKEN })
   await once(server, 'connection')
   const began = performance.now()
   await mailer.close()
@@ -198,31 +192,31 @@ t.test('closing takes no longer than it may, and says what was not sent (DESIGN 
 })
 
 t.test(
-  'nothing is tried before the caller goes on, nothing is said after the end (DESIGN §9: mail)',
+  'sending starts after the caller continues, and nothing is logged after close (DESIGN §9: mail)',
   async t => {
     const log = mailLog()
     const limits = { capacity: 9, concurrency: 1, firstDelay: 1, maxDelay: 1, patience: 60_000, closing: 1 }
     const queue = new DeliveryQueue(limits, log)
-    const underWay = Promise.withResolvers<void>()
+    const inFlight = Promise.withResolvers<void>()
     let begun = false
     queue.add('accountExists', () => {
       begun = true
-      return underWay.promise
+      return inFlight.promise
     })
     t.notOk(begun)
-    await queue.close(() => underWay.reject(refusal(450)))
+    await queue.close(() => inFlight.reject(rejection(450)))
     t.ok(begun)
-    await t.rejects(underWay.promise)
+    await t.rejects(inFlight.promise)
     await new Promise(setImmediate)
     t.same(log.lines, ['error mails not sent: 1: MailFailure: the service stops'])
   },
 )
 
-t.test('what waits for another attempt has it when the service stops (DESIGN §9: mail)', async t => {
+t.test('waiting mails get their retry when the service stops (DESIGN §9: mail)', async t => {
   const before = await startSmtp(t)
   await before.stop()
   const { mailer, log } = createMailer(t, before.url)
-  mailer.verification(ANN, TOKEN)
+  mailer.send('verification', ANN, { token: TOKEN })
   await log.until(/^warn/)
   const after = await startSmtp(t, { port: before.port })
   await mailer.close()
@@ -230,24 +224,25 @@ t.test('what waits for another attempt has it when the service stops (DESIGN §9
 
   const { mailer: vain, log: said } = createMailer(t, before.url)
   await after.stop()
-  vain.verification(ANN, TOKEN)
+  vain.send('verification', ANN, { token: TOKEN })
   await said.until(/^warn/)
   await vain.close()
   t.same(said.lines.slice(1), ['error mails not sent: 1: MailFailure: the service stops'])
 })
 
-t.test('a process that has nothing else to do ends (DESIGN §9: mail)', async t => {
+t.test('waiting mails do not keep a process alive (DESIGN §9: mail)', async t => {
   const { url } = await startSilent(t)
   const script = `
+    import { ACCOUNT_MAILS } from './src/accounts/mails.ts'
     import { Mailer } from './src/mail/mailer.ts'
     setTimeout(() => process.exit(1), 4_000).unref()
-    const mailer = (url, limits) => new Mailer({
+    const mailer = (url, limits) => new Mailer(ACCOUNT_MAILS, {
       mail: { url, from: 'a@example.com', outbox: '' }, publicUrl: 'http://x', webUrl: 'http://x', limits,
       onNotice() {}, onWarning() {}, onFailure(_error, message) { console.log(message) },
     })
-    mailer('smtp://127.0.0.1:1').accountDeleted('a@example.com')
+    mailer('smtp://127.0.0.1:1').send('accountDeleted', 'a@example.com')
     const silent = mailer('${url}', { closing: 100 })
-    silent.accountDeleted('a@example.com')
+    silent.send('accountDeleted', 'a@example.com')
     setTimeout(() => silent.close(), 300)`
   const { status, stdout } = spawnSync(process.execPath, ['--input-type=module', '--eval', script], {
     cwd: join(import.meta.dirname, '..', '..'),

@@ -84,7 +84,7 @@ const serversOf = (url: string) => {
   return { readWrite, urls: servers.map(server => server.url) }
 }
 
-t.test('a URL may name several servers, in the syntax of libpq', async t => {
+t.test('a URL may name several servers in libpq syntax', async t => {
   t.strictSame(serversOf('postgres://u:p%40s@a:5433,b,[::1]:1,[fe80::2]/db?sslmode=disable'), {
     readWrite: true,
     urls: [
@@ -112,7 +112,7 @@ t.test('a URL may name several servers, in the syntax of libpq', async t => {
   t.equal(parseServers('postgres://a/db?target_session_attrs=read-write').readWrite, true)
 })
 
-t.test('what is wrong with such a URL is said without quoting it', async t => {
+t.test('errors of such a URL do not quote it', async t => {
   const wrong: [url: string, message: RegExp][] = [
     ['postgres://u:canary@a,,b/db', /must name a host before and after each comma/],
     ['postgres://u:canary@a,:5432/db', /must name a host before and after each comma/],
@@ -141,7 +141,7 @@ t.test('what is wrong with such a URL is said without quoting it', async t => {
   }
 })
 
-t.test('the server that takes writes is used, and another one once that takes none', async t => {
+t.test('the writable server is used, and another one once it becomes read-only', async t => {
   const one = await start(t)
   const other = await withPassword(await start(t), new URL(one.url).password)
   await migrate(one.url)
@@ -175,7 +175,7 @@ t.test('the server that takes writes is used, and another one once that takes no
   )
 })
 
-t.test('with one server in the URL it is not asked what it is, unless the URL wants it', async t => {
+t.test('a single server is not asked for its role, unless the URL requires it', async t => {
   const server = await start(t)
   await build(t, { env: { DATABASE_URL: server.url } })
   await setReadOnly(server, true)
@@ -202,37 +202,31 @@ t.test('a write that the synchronous standby has not confirmed is not acknowledg
   t.equal(await statusOnce(() => signUpStatus(app), 201), 201)
 })
 
-t.test(
-  'no server that takes writes: the start fails with what each of them said, and no password',
-  async t => {
-    const server = await start(t)
-    await setReadOnly(server, true)
-    const { password } = new URL(server.url)
-    const DATABASE_URL = urlOf(server.url, 'postgres://127.0.0.1:1')
-    const { stderr, code } = await runCli(['users', 'list'], { DATABASE_URL }).ended
-    t.equal(code, 1)
-    t.match(stderr, /127\.0\.0\.1:\d+: it takes no writes; 127\.0\.0\.1:1: connect ECONNREFUSED/)
-    t.notMatch(stderr, password)
-  },
-)
+t.test('without a writable server the start fails with the reason of each, without passwords', async t => {
+  const server = await start(t)
+  await setReadOnly(server, true)
+  const { password } = new URL(server.url)
+  const DATABASE_URL = urlOf(server.url, 'postgres://127.0.0.1:1')
+  const { stderr, code } = await runCli(['users', 'list'], { DATABASE_URL }).ended
+  t.equal(code, 1)
+  t.match(stderr, /127\.0\.0\.1:\d+: it takes no writes; 127\.0\.0\.1:1: connect ECONNREFUSED/)
+  t.notMatch(stderr, password)
+})
 
-t.test(
-  'a primary that falls silent is left for the promoted standby, with all that was acknowledged',
-  async t => {
-    const [primary, standby] = await startPair(t)
-    const proxy = await createProxy(t, primary.url)
-    const app = await build(t, { env: { DATABASE_URL: urlOf(proxy.url, standby.url) } })
-    const { token } = await signUp(app)
-    const isThere = async () => (await query(standby.url, 'SELECT 1 FROM users').catch(() => [])).length === 1
-    t.ok(await until(isThere, Boolean, BOUND), 'replicated')
-    proxy.set('silent')
-    await query(standby.url, 'SELECT pg_promote()')
-    t.equal(await statusOnce(async () => (await rename(app, token)).statusCode, 200), 200)
-    t.equal(await statusOnce(async () => (await app.inject('/ready')).statusCode, 200), 200)
-  },
-)
+t.test('a silent primary is replaced by the promoted standby, with every acknowledged write', async t => {
+  const [primary, standby] = await startPair(t)
+  const proxy = await createProxy(t, primary.url)
+  const app = await build(t, { env: { DATABASE_URL: urlOf(proxy.url, standby.url) } })
+  const { token } = await signUp(app)
+  const isThere = async () => (await query(standby.url, 'SELECT 1 FROM users').catch(() => [])).length === 1
+  t.ok(await until(isThere, Boolean, BOUND), 'replicated')
+  proxy.set('silent')
+  await query(standby.url, 'SELECT pg_promote()')
+  t.equal(await statusOnce(async () => (await rename(app, token)).statusCode, 200), 200)
+  t.equal(await statusOnce(async () => (await app.inject('/ready')).statusCode, 200), 200)
+})
 
-t.test('a former primary that comes back is not used again, also where it takes writes', async t => {
+t.test('a former primary that returns is not used again, even if it accepts writes', async t => {
   const [primary, standby] = await startPair(t)
   const app = await build(t, { env: { DATABASE_URL: urlOf(primary.url, standby.url) } })
   await primary.kill()

@@ -1,4 +1,4 @@
-/** Connections to PostgreSQL over TLS, as README.md says of `sslmode`: with a real server, its own authority and certificate. */
+/** Connections to PostgreSQL over TLS, as docs/operations.md says of `sslmode`: with a real server, its own authority and certificate. */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, chownSync, writeFileSync } from 'node:fs'
@@ -15,7 +15,7 @@ t.jobs = 3
 const skip = spawnSync('openssl', ['version']).status === 0 ? false : 'needs openssl'
 
 /** As scripts/postgres-server.ts runs it where the test is root. */
-const NOBODY = 65_534
+const UNKNOWN_ID = 65_534
 
 /** An authority, and a key and a certificate that it has signed for `host`. */
 const certificates = (folder: string, host: string) => {
@@ -40,7 +40,7 @@ const certificates = (folder: string, host: string) => {
   writeFileSync(file('names'), `subjectAltName=DNS:${host}`)
   const signed = ['-CA', 'ca.crt', '-CAkey', 'ca.key', '-CAcreateserial', '-extfile', 'names']
   openssl('x509', '-req', '-in', 'server.csr', ...signed, '-days', '2', '-out', 'server.crt')
-  if (process.getuid?.() === 0) chownSync(file('server.key'), NOBODY, NOBODY)
+  if (process.getuid?.() === 0) chownSync(file('server.key'), UNKNOWN_ID, UNKNOWN_ID)
   chmodSync(file('server.key'), 0o600)
   return { authority: file('ca.crt'), certificate: file('server.crt'), key: file('server.key') }
 }
@@ -62,7 +62,7 @@ const setUp = async (t: Test, certified = 'localhost') => {
 }
 
 /** A service that is expected not to start. */
-const refusal = async (DATABASE_URL: string): Promise<{ code: number; output: string }> => {
+const rejection = async (DATABASE_URL: string): Promise<{ code: number; output: string }> => {
   const child = spawnServer({ DATABASE_URL, JWT_SECRET, NODE_ENV: 'test', HOST: '127.0.0.1', PORT: '0' })
   let output = ''
   for (const stream of [child.stdout, child.stderr])
@@ -78,7 +78,7 @@ const refusal = async (DATABASE_URL: string): Promise<{ code: number; output: st
 const CONNECTIONS = `SELECT a.query, s.ssl FROM pg_stat_activity a JOIN pg_stat_ssl s USING (pid)
   WHERE a.application_name = 'gatehouse'`
 
-t.test('sslmode=verify-full: every connection is TLS, also the one that listens', { skip }, async t => {
+t.test('sslmode=verify-full encrypts every connection, including LISTEN', { skip }, async t => {
   const { server, authority, urlWith } = await setUp(t)
   const app = await build(t, {
     env: { DATABASE_URL: urlWith({ sslmode: 'verify-full', sslrootcert: authority }) },
@@ -96,7 +96,7 @@ t.test('sslmode=verify-full: every connection is TLS, also the one that listens'
   )
 })
 
-t.test('without the authority, or under another name, nothing starts', { skip }, async t => {
+t.test('a wrong authority or host name prevents the start', { skip }, async t => {
   const { server, authority, urlWith } = await setUp(t)
   const other = await setUp(t, 'db.example')
   const password = new URL(server.url).password
@@ -118,7 +118,7 @@ t.test('without the authority, or under another name, nothing starts', { skip },
     [urlWith({ sslmode: 'verify-full', sslrootcert: '/nowhere/ca.crt' }), /ENOENT.*\/nowhere\/ca\.crt/],
   ]
   for (const [url, reason] of cases) {
-    const { code, output } = await refusal(url)
+    const { code, output } = await rejection(url)
     t.equal(code, 1, output)
     t.match(output, reason)
     t.match(output, /^Gatehouse cannot start: /m)
@@ -127,7 +127,7 @@ t.test('without the authority, or under another name, nothing starts', { skip },
   }
 })
 
-t.test('sslmode=no-verify encrypts for whoever answers, disable does not encrypt', { skip }, async t => {
+t.test('sslmode=no-verify encrypts with any server, disable does not encrypt', { skip }, async t => {
   const { server, urlWith } = await setUp(t, 'db.example')
   for (const sslmode of ['no-verify', 'disable', '']) {
     const app = await build(t, { env: { DATABASE_URL: urlWith({ ...(sslmode && { sslmode }) }) } })
@@ -142,10 +142,10 @@ t.test('sslmode=no-verify encrypts for whoever answers, disable does not encrypt
   }
 })
 
-t.test('a server without TLS is refused by whoever asks for it', { skip }, async t => {
+t.test('a server without TLS is rejected when TLS is required', { skip }, async t => {
   const server = await startPostgres()
   t.teardown(() => server.stop())
-  const { code, output } = await refusal(`${server.url}?sslmode=verify-full`)
+  const { code, output } = await rejection(`${server.url}?sslmode=verify-full`)
   t.equal(code, 1)
   t.match(output, /^Gatehouse cannot start: .*SSL/m)
 })

@@ -44,7 +44,7 @@ const start = async (t: Test, port: string): Promise<Running> =>
   startServer(t, { env: { WORKERS: '2', PORT: port, DATABASE_URL: await createDatabase(t) } })
 
 for (const chosenBy of ['the system', 'us']) {
-  t.test(`workers share a port chosen by ${chosenBy}, and one that is lost is replaced`, async t => {
+  t.test(`workers share a port chosen by ${chosenBy}, and a lost worker is replaced`, async t => {
     const server = await start(t, chosenBy === 'us' ? String(await freePort()) : '0')
     t.ok(await comesTrue(() => workersOf(server).length === 2), 'both listen')
     const [lost = 0, other = 0] = workersOf(server)
@@ -67,7 +67,7 @@ t.test('a stop reaches a worker that is still starting', async t => {
   t.notOk(workersOf(server).some(isAlive), 'nobody is left')
 })
 
-t.test('workers do not outlive the first process', async t => {
+t.test('workers end with the first process', async t => {
   const server = await start(t, '0')
   t.ok(await comesTrue(() => workersOf(server).length === 2))
   const workers = workersOf(server)
@@ -75,7 +75,7 @@ t.test('workers do not outlive the first process', async t => {
   t.ok(await comesTrue(() => !workers.some(isAlive)))
 })
 
-t.test('workers that cannot start end the first process, which says why once for each', async t => {
+t.test('workers that cannot start end the first process, which logs each reason once', async t => {
   const child = spawnServer({
     WORKERS: '2',
     PORT: '0',

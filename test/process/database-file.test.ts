@@ -56,7 +56,7 @@ for (const [name, make] of Object.entries(FAULTS))
   t.test(`a database ${name}: 503, and after a restart every acknowledged change is there`, async t => {
     const { databaseFile, server, profiles } = await signedUp(t)
     const changes = await change(server, profiles, 50)
-    const mend = make(databaseFile)
+    const repair = make(databaseFile)
     const lostAt = performance.now()
     t.equal(
       await until(
@@ -76,13 +76,13 @@ for (const [name, make] of Object.entries(FAULTS))
     )
     t.match(server.output(), /"level":50[^\n]*the database file [^\n]*test\.db/)
     await server.stop('SIGKILL')
-    mend()
+    repair()
     const again = await startServer(t, { databaseFile })
     t.strictSame(await missing(again.url, profiles), [])
   })
 
 t.test(
-  'a back-up copied over the database: nothing more is acknowledged, and a restart refuses its log',
+  'a back-up copied over the database stops all acknowledgements, and a restart rejects its log',
   async t => {
     const { databaseFile, server, profiles } = await signedUp(t)
     await server.stop('SIGTERM')
@@ -113,12 +113,12 @@ t.test(
     )
     t.equal(await second.stop('SIGTERM'), 0, 'it stops all the same')
 
-    const refused = spawnServer({ DATABASE_URL: `sqlite:${databaseFile}`, NODE_ENV: 'test', PORT: '0' })
+    const rejected = spawnServer({ DATABASE_URL: `sqlite:${databaseFile}`, NODE_ENV: 'test', PORT: '0' })
     let said = ''
-    refused.stderr?.on('data', chunk => {
+    rejected.stderr?.on('data', chunk => {
       said += chunk
     })
-    t.equal(await new Promise(resolve => refused.once('exit', resolve)), 1)
+    t.equal(await new Promise(resolve => rejected.once('exit', resolve)), 1)
     t.match(said, /test\.db-wal belongs to another database, or to another state of this one: remove it/)
     for (const suffix of ['-wal', '-shm']) rmSync(databaseFile + suffix, { force: true })
     const again = await startServer(t, { databaseFile })
@@ -126,40 +126,44 @@ t.test(
   },
 )
 
-t.test('a full disk: /ready is 503 while writes fail, reads go on, and it recovers by itself', async t => {
-  const disk = mountSmallDisk(t, 12)
-  if (disk === null) return void t.pass('skipped: a small file system can only be mounted by root, on Linux')
-  mkdirSync(join(disk.folder, 'data'))
-  const databaseFile = join(disk.folder, 'data', 'test.db')
-  const server = await startServer(t, { databaseFile })
-  const profiles = await signUpProfiles(server.url, USERS)
-  const changes = await change(server, profiles, 5)
-  t.equal(await statusOf(server, '/ready'), 200)
-  disk.fill()
-  await until(
-    () => changes.statuses.get(503) ?? 0,
-    refused => refused > 0,
-    DEADLINE,
-  )
-  await changes.stop()
-  // Also when nobody writes any more: it tries by itself.
-  for (let look = 0; look < 30; look += 1) {
-    t.equal(await statusOf(server, '/ready'), 503)
-    await new Promise(resolve => setTimeout(resolve, 100))
-  }
-  t.strictSame(await missing(server.url, profiles), [], 'reads')
-  disk.free()
-  t.equal(
+t.test(
+  'with a full disk /ready is 503 while writes fail, reads continue, and the service recovers',
+  async t => {
+    const disk = mountSmallDisk(t, 12)
+    if (disk === null)
+      return void t.pass('skipped: a small file system can only be mounted by root, on Linux')
+    mkdirSync(join(disk.folder, 'data'))
+    const databaseFile = join(disk.folder, 'data', 'test.db')
+    const server = await startServer(t, { databaseFile })
+    const profiles = await signUpProfiles(server.url, USERS)
+    const changes = await change(server, profiles, 5)
+    t.equal(await statusOf(server, '/ready'), 200)
+    disk.fill()
     await until(
-      () => statusOf(server, '/ready'),
-      status => status === 200,
+      () => changes.statuses.get(503) ?? 0,
+      rejected => rejected > 0,
       DEADLINE,
-    ),
-    200,
-  )
-  await (await change(server, profiles, 20)).stop()
-  await server.stop('SIGKILL')
-  const again = await startServer(t, { databaseFile })
-  t.strictSame(await missing(again.url, profiles), [])
-  await again.stop('SIGTERM')
-})
+    )
+    await changes.stop()
+    // Also when nobody writes any more: it tries by itself.
+    for (let look = 0; look < 30; look += 1) {
+      t.equal(await statusOf(server, '/ready'), 503)
+      await new Promise(resolve => setTimeout(resolve, 100))
+    }
+    t.strictSame(await missing(server.url, profiles), [], 'reads')
+    disk.free()
+    t.equal(
+      await until(
+        () => statusOf(server, '/ready'),
+        status => status === 200,
+        DEADLINE,
+      ),
+      200,
+    )
+    await (await change(server, profiles, 20)).stop()
+    await server.stop('SIGKILL')
+    const again = await startServer(t, { databaseFile })
+    t.strictSame(await missing(again.url, profiles), [])
+    await again.stop('SIGTERM')
+  },
+)

@@ -6,7 +6,7 @@ import { delimiter, join } from 'node:path'
 import t, { type Test } from 'tap'
 import packageJson from '../../package.json' with { type: 'json' }
 import { ADMIN_KEY, JWT_SECRET } from '../support/build.ts'
-import { projectTree } from '../support/tree.ts'
+import { projectTree } from '../support/project-copy.ts'
 import { until } from '../support/until.ts'
 
 /** Milliseconds until a start that does not happen counts as failed. */
@@ -72,7 +72,7 @@ const replace = (file: string, text: string): void => {
   renameSync(`${file}.new`, file)
 }
 
-t.test('every change is noticed: a file replaced again and again, written, added and removed', async t => {
+t.test('every change restarts the service: replaced, written, added and removed files', async t => {
   const { folder } = projectTree(t, { 'scripts/dev.ts': readFileSync('scripts/dev.ts', 'utf8') })
   const dev = startDev(t, folder)
   t.ok(await dev.startsAfter(0), dev.output())
@@ -100,7 +100,7 @@ t.test('every change is noticed: a file replaced again and again, written, added
   t.notOk(await dev.stop(), 'nothing of it is left')
 })
 
-t.test('a service that cannot start waits for the change that fixes it', async t => {
+t.test('a service that cannot start waits for the next change', async t => {
   const broken = 'export default 1 +\n'
   const { folder } = projectTree(t, {
     'scripts/dev.ts': readFileSync('scripts/dev.ts', 'utf8'),

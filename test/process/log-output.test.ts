@@ -73,35 +73,35 @@ const servesAndStops = async (t: Test, server: Running, requests = 1_000): Promi
   t.equal(server.output(), '', 'nothing on standard error')
 }
 
-t.test('a full disk (ENOSPC)', async t => {
+t.test('the service runs with standard output on a full disk (ENOSPC)', async t => {
   const full = opened(t, '/dev/full', constants.O_WRONLY)
   await servesAndStops(t, await startWithOutput(t, [full.fd], LOGGED))
 })
 
-t.test('a full disk for standard error as well', async t => {
+t.test('the service runs with standard output and error on a full disk', async t => {
   const full = opened(t, '/dev/full', constants.O_WRONLY)
   await servesAndStops(t, await startWithOutput(t, [full.fd, full.fd], LOGGED))
 })
 
-t.test('a pipe that nobody reads', async t => {
+t.test('the service runs with an unread pipe', async t => {
   const { writer } = pipe(t)
   // More lines than the pipe and the memory for them hold.
   await servesAndStops(t, await startWithOutput(t, [writer.fd], LOGGED), 15_000)
 })
 
-t.test('a pipe that nobody reads, for both outputs', async t => {
+t.test('the service runs with unread pipes for both outputs', async t => {
   const { writer } = pipe(t)
   await servesAndStops(t, await startWithOutput(t, [writer.fd, writer.fd], LOGGED))
 })
 
-t.test('a pipe whose reader has gone (EPIPE)', async t => {
+t.test('the service runs with a closed pipe (EPIPE)', async t => {
   const { reader, writer } = pipe(t)
   const server = await startWithOutput(t, [writer.fd], LOGGED)
   reader.close()
   await servesAndStops(t, server)
 })
 
-t.test('a socket whose reader has gone, or does not read', async t => {
+t.test('the service runs with a closed or unread socket', async t => {
   for (const isOpen of [false, true]) {
     const server = await startWithOutput(t, ['pipe'], LOGGED)
     if (!isOpen) server.process.stdout?.destroy()
@@ -109,11 +109,11 @@ t.test('a socket whose reader has gone, or does not read', async t => {
   }
 })
 
-t.test('standard output that was closed before the start', async t => {
+t.test('the service runs with standard output closed before the start', async t => {
   await servesAndStops(t, await startWithOutput(t, [openSync('/dev/null', constants.O_RDONLY)], LOGGED))
 })
 
-t.test('a pipe that is read again: every line is there or counted, and none is broken', async t => {
+t.test('when a pipe is read again, every line is written or counted, and none is broken', async t => {
   const path = fifo(t)
   const { writer } = pipe(t, path)
   const server = await startWithOutput(t, [writer.fd], LOGGED)
@@ -142,7 +142,7 @@ t.test('a pipe that is read again: every line is there or counted, and none is b
   )
 })
 
-t.test('a pipe that another reader opens: the count, then lines as before', async t => {
+t.test('a new reader of a pipe gets the count, then lines as before', async t => {
   const path = fifo(t)
   const { reader, writer } = pipe(t, path)
   const server = await startWithOutput(t, [writer.fd], LOGGED)

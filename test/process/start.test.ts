@@ -6,7 +6,7 @@ import { delimiter, join } from 'node:path'
 import t from 'tap'
 import { ADMIN_KEY, JWT_SECRET, temporaryFolder } from '../support/build.ts'
 import { type Running, spawnServer, startServer } from '../support/process.ts'
-import { remoteAccountStatus, remoteSignIn, remoteSignUp } from '../support/remote-account.ts'
+import { remoteAccountStatus, remoteSignIn, remoteSignUp } from '../support/remote-accounts.ts'
 
 t.jobs = 3
 
@@ -41,7 +41,7 @@ const signIn = async (server: Running): Promise<string> => {
 const adminStatus = async ({ url }: Running, key: string): Promise<number> =>
   (await fetch(`${url}/admin/users`, { headers: { 'x-admin-key': key } })).status
 
-t.test('every fault of the configuration is named at once, and nothing starts (DESIGN §8)', async t => {
+t.test('every configuration error is listed at once, and nothing starts (DESIGN §8)', async t => {
   const faults = {
     PORT: 'nonsense',
     DATABASE_URL: 'mysql://root:canary-database-password@localhost/x',
@@ -66,7 +66,7 @@ t.test('every fault of the configuration is named at once, and nothing starts (D
   t.notMatch(output, /\n\s+at /, 'a message, not a stack trace')
 })
 
-t.test('a port in use ends the start with a message', async t => {
+t.test('a port in use fails the start with a message', async t => {
   const { port } = await startServer(t)
   const { code, output } = await runToEnd({
     PORT: String(port),
@@ -76,14 +76,14 @@ t.test('a port in use ends the start with a message', async t => {
   t.match(output, new RegExp(`EADDRINUSE|${port}`))
 })
 
-t.test('without ADMIN_KEY every admin route is 401, and the start says so (§5.2, DESIGN §5)', async t => {
+t.test('without ADMIN_KEY every admin route is 401, and the start logs it (§5.2, DESIGN §5)', async t => {
   const server = await startServer(t, { env: { ADMIN_KEY: '' } })
   for (const key of ['', 'undefined', 'null', ADMIN_KEY]) t.equal(await adminStatus(server, key), 401, key)
   t.equal((await fetch(`${server.url}/admin/users`)).status, 401, 'no header')
   t.match(server.output(), /ADMIN_KEY/)
 })
 
-t.test('RATE_LIMIT=off lets all through, and the start warns of it (DESIGN §9)', async t => {
+t.test('RATE_LIMIT=off disables limits, and the start logs a warning (DESIGN §9)', async t => {
   for (const RATE_LIMIT of ['off', '']) {
     const server = await startServer(t, { env: { RATE_LIMIT } })
     const statuses = new Set<number>()
@@ -98,32 +98,29 @@ t.test('RATE_LIMIT=off lets all through, and the start warns of it (DESIGN §9)'
   }
 })
 
-t.test(
-  'in production a secret that can be guessed ends the start; elsewhere the start warns of it',
-  async t => {
-    const env = { JWT_SECRET: 'canary'.repeat(6), ADMIN_KEY: 'b'.repeat(16) }
-    const { code, output } = await runToEnd({ ...env, NODE_ENV: 'production', PORT: 'x' })
-    t.equal(code, 1)
-    for (const name of ['PORT', 'JWT_SECRET', 'ADMIN_KEY']) t.match(output, new RegExp(`^ {2}${name} `, 'm'))
-    t.match(output, 'npm run cli -- keys new')
-    t.notMatch(output, /canary|bbbb|listening|\n\s+at /)
-    const server = await startServer(t, { env: { ...env, ADMINKEY: 'canary', RATELIMIT: 'off' } })
-    for (const warning of [
-      'JWT_SECRET is too easy to guess',
-      'ADMIN_KEY is too easy to guess',
-      'ADMINKEY is not a setting; did you mean ADMIN_KEY?',
-      'RATELIMIT is not a setting; did you mean RATE_LIMIT?',
-    ])
-      t.ok(
-        server
-          .output()
-          .split('\n')
-          .some(line => line.includes('"level":40') && line.includes(warning)),
-        warning,
-      )
-    t.notMatch(server.output(), /canary|bbbb/)
-  },
-)
+t.test('a guessable secret fails the start in production and causes a warning elsewhere', async t => {
+  const env = { JWT_SECRET: 'canary'.repeat(6), ADMIN_KEY: 'b'.repeat(16) }
+  const { code, output } = await runToEnd({ ...env, NODE_ENV: 'production', PORT: 'x' })
+  t.equal(code, 1)
+  for (const name of ['PORT', 'JWT_SECRET', 'ADMIN_KEY']) t.match(output, new RegExp(`^ {2}${name} `, 'm'))
+  t.match(output, 'npm run cli -- keys new')
+  t.notMatch(output, /canary|bbbb|listening|\n\s+at /)
+  const server = await startServer(t, { env: { ...env, ADMINKEY: 'canary', RATELIMIT: 'off' } })
+  for (const warning of [
+    'JWT_SECRET is too easy to guess',
+    'ADMIN_KEY is too easy to guess',
+    'ADMINKEY is not a setting; did you mean ADMIN_KEY?',
+    'RATELIMIT is not a setting; did you mean RATE_LIMIT?',
+  ])
+    t.ok(
+      server
+        .output()
+        .split('\n')
+        .some(line => line.includes('"level":40') && line.includes(warning)),
+      warning,
+    )
+  t.notMatch(server.output(), /canary|bbbb/)
+})
 
 t.test('ADMIN_KEY_PREVIOUS is accepted beside ADMIN_KEY (DESIGN §5)', async t => {
   const server = await startServer(t, { env: { ADMIN_KEY, ADMIN_KEY_PREVIOUS: OTHER_KEY } })
@@ -133,7 +130,7 @@ t.test('ADMIN_KEY_PREVIOUS is accepted beside ADMIN_KEY (DESIGN §5)', async t =
   t.notMatch(server.output(), /another-admin-key|test-admin-key/)
 })
 
-t.test('secrets come from files too (DESIGN §8)', async t => {
+t.test('secrets can come from files (DESIGN §8)', async t => {
   const folder = temporaryFolder(t)
   const databaseFile = join(folder, 'test.db')
   const fileOf = (name: string, value: string): string => {
@@ -160,7 +157,7 @@ t.test('secrets come from files too (DESIGN §8)', async t => {
   t.equal(await remoteAccountStatus(again, token), 200, 'JWT_SECRET_FILE is the same as JWT_SECRET')
 })
 
-t.test('a missing JWT_SECRET is generated once, for its owner alone (DESIGN §5)', async t => {
+t.test('a missing JWT_SECRET is generated once, readable only by its owner (DESIGN §5)', async t => {
   const folder = temporaryFolder(t)
   const databaseFile = join(folder, 'test.db')
   const env = { JWT_SECRET: '' }
@@ -177,7 +174,7 @@ t.test('a missing JWT_SECRET is generated once, for its owner alone (DESIGN §5)
   t.equal(await remoteAccountStatus(second, token), 200, 'tokens survive a restart')
 })
 
-t.test('JWT_SECRET is rotated by JWT_SECRET_PREVIOUS (DESIGN §5)', async t => {
+t.test('JWT_SECRET is rotated with JWT_SECRET_PREVIOUS (DESIGN §5)', async t => {
   const databaseFile = join(temporaryFolder(t), 'test.db')
   const restart = async (running: Running | undefined, env: Record<string, string>): Promise<Running> => {
     if (running !== undefined) t.equal(await running.stop('SIGTERM'), 0)
@@ -208,7 +205,7 @@ const findOldNode = (): string | undefined =>
 const oldNode = findOldNode()
 
 t.test(
-  'an older Node is refused with one sentence (FACTS, Runtime)',
+  'an older Node is rejected with one sentence (FACTS, Runtime)',
   { skip: oldNode === undefined && 'this machine has no older Node' },
   async t => {
     const args = ['--import', './src/preload.js', 'src/server.ts']

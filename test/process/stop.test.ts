@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { ADMIN_KEY, PASSWORD, temporaryFolder } from '../support/build.ts'
 import { globalErrorOf } from '../support/error-response.ts'
-import { exchange, parseAnswer, type Running, startServer } from '../support/process.ts'
+import { exchange, parseResponse, type Running, startServer } from '../support/process.ts'
 import { until } from '../support/until.ts'
 
 t.jobs = 3
@@ -21,16 +21,16 @@ const post = (server: Running, path: string): Promise<Response> =>
 
 const get = async (server: Running, path: string) => {
   const raw = await exchange(server.port, `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`)
-  const { status, headers, body } = parseAnswer(raw)
+  const { status, headers, body } = parseResponse(raw)
   return { statusCode: status, headers, body }
 }
 
 /** Starts a sign-up and keeps back the end of its body; `finish` sends it. @returns the whole answer. */
 const halfSignUp = async (port: number, email: string) => {
   const socket: Socket = connect(port, '127.0.0.1')
-  let answer = ''
+  let response = ''
   socket.on('data', chunk => {
-    answer += chunk
+    response += chunk
   })
   socket.on('error', () => undefined)
   await once(socket, 'connect')
@@ -38,20 +38,20 @@ const halfSignUp = async (port: number, email: string) => {
   const head = `POST /account/sign-up HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${body.length}`
   // 100 Continue tells that the service has taken the request.
   socket.write(`${head}\r\nExpect: 100-continue\r\n\r\n${body.slice(0, 10)}`)
-  while (!answer.includes('100 Continue')) await once(socket, 'data')
-  answer = ''
+  while (!response.includes('100 Continue')) await once(socket, 'data')
+  response = ''
   return {
     socket,
     async finish(): Promise<string> {
       const closed = once(socket, 'close')
       socket.write(body.slice(10))
       await closed
-      return answer
+      return response
     },
   }
 }
 
-t.test('SIGTERM drains: not ready, still answering, nothing cut off (DESIGN §3, §4)', async t => {
+t.test('SIGTERM drains: not ready, still serving, nothing cut off (DESIGN §3, §4)', async t => {
   const server = await startServer(t, { env: { DRAIN_DELAY: '2s' } })
   t.equal((await post(server, '/account/sign-up')).status, 201)
   t.equal((await get(server, '/ready')).statusCode, 200)
@@ -73,9 +73,9 @@ t.test('SIGTERM drains: not ready, still answering, nothing cut off (DESIGN §3,
   const health = await get(server, '/health')
   t.equal(health.statusCode, 200, 'GET /health: the process lives')
   t.equal(health.headers.connection, 'close')
-  const refused = await get(server, '/account')
-  globalErrorOf(t, refused, 401, 'other routes answer as ever')
-  t.equal(refused.headers.connection, 'close')
+  const rejected = await get(server, '/account')
+  globalErrorOf(t, rejected, 401, 'other routes answer as ever')
+  t.equal(rejected.headers.connection, 'close')
 
   let kept = ''
   idle.on('data', chunk => {
@@ -84,14 +84,14 @@ t.test('SIGTERM drains: not ready, still answering, nothing cut off (DESIGN §3,
   idle.write('GET /health HTTP/1.1\r\nHost: a\r\n\r\n')
   await once(idle, 'close')
   t.match(
-    parseAnswer(kept),
+    parseResponse(kept),
     { status: 200, headers: { connection: 'close' } },
     'a kept connection is answered',
   )
 
   const statuses = (await Promise.all(burst)).map(response => response.status)
   t.strictSame(statuses, [200, 200, 200, 200, 200, 200], 'hashes that were under way')
-  t.equal(parseAnswer(await inFlight.finish()).status, 201, 'a body that was under way')
+  t.equal(parseResponse(await inFlight.finish()).status, 201, 'a body that was under way')
   t.equal(await stopped, 0, 'exit code')
 })
 
@@ -100,13 +100,13 @@ t.test('a request in flight finishes without a drain delay too', async t => {
   const server = await startServer(t, { databaseFile, env: { DRAIN_DELAY: '0s' } })
   const inFlight = await halfSignUp(server.port, EMAIL)
   const stopped = server.stop('SIGTERM')
-  t.equal(parseAnswer(await inFlight.finish()).status, 201)
+  t.equal(parseResponse(await inFlight.finish()).status, 201)
   t.equal(await stopped, 0)
   const again = await startServer(t, { databaseFile })
   t.equal((await post(again, '/account/sign-in')).status, 200, 'and it is on disk (DESIGN §7)')
 })
 
-t.test('a client that never ends its request does not hold the stop', async t => {
+t.test('a client that never completes its request does not delay the stop', async t => {
   const server = await startServer(t)
   const { socket } = await halfSignUp(server.port, EMAIL)
   t.teardown(() => socket.destroy())
@@ -140,17 +140,17 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const)
     t.match(results, [{ email: EMAIL, firstName: 'Ada', lastRequestAt: account.lastRequestAt }])
   })
 
-t.test('who stops reading the log holds up nothing (DESIGN §8)', async t => {
+t.test('an unread log does not delay the stop (DESIGN §8)', async t => {
   const server = await startServer(t, { env: { LOG_REQUESTS: 'on' } })
   server.process.stdout?.pause()
   // More than a pipe and the reader's buffer hold: two lines a request.
   for (let round = 0; round < 40; round += 1) {
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 100 }, () =>
         fetch(`${server.url}/health`, { signal: AbortSignal.timeout(DEADLINE) }),
       ),
     )
-    t.ok(answers.every(({ status }) => status === 200))
+    t.ok(responses.every(({ status }) => status === 200))
   }
   server.process.stdout?.resume()
   t.equal(await server.stop('SIGTERM'), 0)

@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
 import type { PasswordHasher } from '../../src/passwords/hasher.ts'
-import { accountOf, call, changeEmail, forgot, remove, reset, verify } from '../support/account-life.ts'
+import { accountOf, call, changeEmail, forgot, remove, reset, verify } from '../support/account-routes.ts'
 import {
   accountStatus,
   asAdmin,
@@ -55,10 +55,10 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     (await call(app, 'GET', `/admin/users?email=${encodeURIComponent(email)}`, undefined, asAdmin)).json()
       .results
 
-  const tally = (answers: readonly LightMyRequestResponse[]): string =>
-    answers.map(({ statusCode }) => statusCode).join(' ')
+  const tally = (responses: readonly LightMyRequestResponse[]): string =>
+    responses.map(({ statusCode }) => statusCode).join(' ')
 
-  t.test('two resets with one token: one of them, and its session alone lives', async t => {
+  t.test('of two resets with one token one succeeds, and only its session is valid', async t => {
     const users = await Promise.all(rounds.map(() => signUp(app)))
     await Promise.all(users.map(({ email }) => forgot(app, email)))
     const faults: string[] = []
@@ -68,17 +68,17 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
       const passwords = [`first pass phrase ${round}`, `second pass phrase ${round}`]
       const apps = [app, rival(round)]
       const start = (index: number) => () => reset(apps[index] ?? app, token, passwords[index])
-      const answers = await race(round, start(0), start(1))
-      const winner = answers.findIndex(({ statusCode }) => statusCode === 200)
-      const loser = answers[1 - winner]
+      const responses = await race(round, start(0), start(1))
+      const winner = responses.findIndex(({ statusCode }) => statusCode === 200)
+      const loser = responses[1 - winner]
       if (loser === undefined || winner === -1 || loser.statusCode !== 400) {
-        faults.push(tally(answers))
+        faults.push(tally(responses))
         continue
       }
       wins[winner] = (wins[winner] ?? 0) + 1
       if (Object.keys(errorsOf(t, loser, 400)).join() !== 'token') faults.push(loser.body)
       const at = apps[winner] ?? app
-      const { accessToken } = answers[winner]?.json() ?? {}
+      const { accessToken } = responses[winner]?.json() ?? {}
       const sessions = (await call(at, 'GET', '/account/sessions', undefined, bearer(accessToken))).json()
       if (sessions.results?.length !== 1) faults.push(`${sessions.results?.length} sessions`)
       if ((await accountStatus(at, user.token)) !== 401) faults.push('the session before it')
@@ -91,17 +91,17 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.comment(`wins: ${wins}`)
   })
 
-  t.test('a deletion against a change: never a 5xx, and the account is gone', async t => {
+  t.test('deletion concurrent with a change is never a 5xx, and the account is gone', async t => {
     const users = await Promise.all(rounds.map(() => signUp(app)))
     const faults: string[] = []
     const seen = new Map<string, number>()
     for (const [round, user] of users.entries()) {
       const change = () =>
         call(rival(round), 'PUT', '/account', { firstName: `Ann ${round}` }, bearer(user.token))
-      const answers = await race(round, () => remove(app, user.token, { password: PASSWORD }), change)
-      seen.set(tally(answers), (seen.get(tally(answers)) ?? 0) + 1)
-      const [{ statusCode: removed }, { statusCode: changed }] = answers
-      if (removed !== 204 || ![200, 401, 404].includes(changed)) faults.push(tally(answers))
+      const responses = await race(round, () => remove(app, user.token, { password: PASSWORD }), change)
+      seen.set(tally(responses), (seen.get(tally(responses)) ?? 0) + 1)
+      const [{ statusCode: removed }, { statusCode: changed }] = responses
+      if (removed !== 204 || ![200, 401, 404].includes(changed)) faults.push(tally(responses))
       if ((await accountStatus(app, user.token)) !== 401) faults.push('a session')
       if ((await listed(user.email)).length !== 0) faults.push('a user')
       if ((await signIn(second, user.email)).statusCode !== 401) faults.push('a sign-in')
@@ -110,7 +110,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.comment(Object.fromEntries(seen))
   })
 
-  t.test('a change of the e-mail against a sign-up with it: exactly one has it', async t => {
+  t.test('of an e-mail change and a sign-up with the same e-mail exactly one succeeds', async t => {
     const users = await Promise.all(rounds.map(() => signUp(app)))
     const wanted = rounds.map(() => freshEmail('wanted'))
     await Promise.all(
@@ -120,17 +120,17 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     const seen = new Map<string, number>()
     for (const [round, user] of users.entries()) {
       const email = wanted[round] ?? ''
-      const token = await mails.token(email, 'newEmail')
+      const token = await mails.token(email, 'emailChange')
       const payload = { email, password: PASSWORD }
-      const answers = await race(
+      const responses = await race(
         round,
         () => verify(app, token),
         () => call(rival(round), 'POST', '/account/sign-up', payload),
       )
-      seen.set(tally(answers), (seen.get(tally(answers)) ?? 0) + 1)
-      const [confirmed, signedUp] = answers
-      if (!['200 409', '409 201'].includes(tally(answers))) {
-        faults.push(tally(answers))
+      seen.set(tally(responses), (seen.get(tally(responses)) ?? 0) + 1)
+      const [confirmed, signedUp] = responses
+      if (!['200 409', '409 201'].includes(tally(responses))) {
+        faults.push(tally(responses))
         continue
       }
       const owner = confirmed.statusCode === 200 ? user.id : signedUp.json().user.id
@@ -145,23 +145,23 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.comment(Object.fromEntries(seen))
   })
 
-  t.test('a verification against another e-mail by an admin: none is verified but by its own', async t => {
+  t.test("verification concurrent with an admin's e-mail change never verifies the wrong e-mail", async t => {
     const users = await Promise.all(rounds.map(() => signUp(app)))
     const faults: string[] = []
     const seen = new Map<string, number>()
     for (const [round, user] of users.entries()) {
       const token = await mails.token(user.email, 'verification')
       const email = freshEmail('other')
-      const answers = await race(
+      const responses = await race(
         round,
         () => verify(app, token),
         () => updateUser(rival(round), user.id, { email }),
       )
-      seen.set(tally(answers), (seen.get(tally(answers)) ?? 0) + 1)
-      if (!['200 200', '400 200'].includes(tally(answers))) faults.push(tally(answers))
+      seen.set(tally(responses), (seen.get(tally(responses)) ?? 0) + 1)
+      if (!['200 200', '400 200'].includes(tally(responses))) faults.push(tally(responses))
       const [{ emailVerified, id }] = await listed(email)
       if (id !== user.id || emailVerified)
-        faults.push(`${tally(answers)}: the other address counts as verified`)
+        faults.push(`${tally(responses)}: the other address counts as verified`)
     }
     t.strictSame(faults, [])
     t.comment(Object.fromEntries(seen))
@@ -188,21 +188,21 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
   }
 
   for (const [name, [status, run]] of Object.entries(CONFIRMED)) {
-    t.test(`${name} against another e-mail by an admin, which ends no session`, async t => {
+    t.test(`${name} concurrent with an admin's e-mail change, which ends no session`, async t => {
       const faults: string[] = []
       for (const round of rounds) {
         const user = await signUp(app)
-        const answers = await race(
+        const responses = await race(
           round,
           () => run(user),
           () => updateUser(rival(round), user.id, { email: freshEmail('other') }),
         )
-        if (answers[0].statusCode !== status) faults.push(`${tally(answers)} ${answers[0].body}`)
+        if (responses[0].statusCode !== status) faults.push(`${tally(responses)} ${responses[0].body}`)
       }
       t.strictSame(faults, [])
     })
 
-    t.test(`${name} against a sign-in that hashes the same password anew`, async t => {
+    t.test(`${name} concurrent with a sign-in that rehashes the same password`, async t => {
       const faults: string[] = []
       const { users, accounts } = app.services.storage
       for (const round of rounds) {
@@ -212,14 +212,14 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
           await accounts.rehash(user.id, hash, `${hash}${ANEW}`)
           return signIn(rival(round), freshEmail('nobody'))
         }
-        const [answer] = await race(round, () => run(user), rehash)
-        if (answer.statusCode !== status) faults.push(`${answer.statusCode} ${answer.body}`)
+        const [response] = await race(round, () => run(user), rehash)
+        if (response.statusCode !== status) faults.push(`${response.statusCode} ${response.body}`)
       }
       t.strictSame(faults, [])
     })
   }
 
-  t.test('an import against the deletion of who has the e-mail: there, or created', async t => {
+  t.test("an import concurrent with deletion of the e-mail's user: exists or created", async t => {
     const seen = new Map<string, number>()
     for (const round of rounds) {
       const user = await signUp(app)

@@ -4,12 +4,12 @@
  * which takes hours, and that is no leak.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Random } from '../crash/random.ts'
 import { bodyOf, type Call, calls } from '../instances/http.ts'
 import { type Instance, meets, type Span } from '../instances/instance.ts'
 import { asLost, type Journal } from '../instances/response-checks.ts'
-import { PASSWORD as REVOCABLE_PASSWORD, type Revocable } from '../instances/revocable.ts'
+import { PASSWORD as REVOCABLE_PASSWORD, type Revocable } from '../instances/revocation-users.ts'
 import type { Balancer, Connections } from '../instances/rolling-client.ts'
+import type { Random } from '../support/random.ts'
 
 /** Clients, and milliseconds that each rests between two requests. */
 const CLIENTS = 24
@@ -28,7 +28,7 @@ export interface SoakLoad {
   /** Requests that each instance has answered, by its name. */
   readonly answered: ReadonlyMap<string, number>
   /** Calls that were asked again, as the primary was lost or an instance had closed the connection. */
-  readonly repeats: () => { readonly unavailable: number; readonly refused: number }
+  readonly repeats: () => { readonly unavailable: number; readonly rejected: number }
   stop(): Promise<void>
 }
 
@@ -53,7 +53,7 @@ export const startSoakLoad = (
 ): SoakLoad => {
   const answered = new Map<string, number>()
   let unavailable = 0
-  let refused = 0
+  let rejected = 0
   let signUps = 0
   let renames = 0
   let running = true
@@ -70,13 +70,13 @@ export const startSoakLoad = (
     const end = performance.now() + PATIENCE
     for (let attempts = 0; performance.now() < end; attempts += 1) {
       try {
-        const [name, answer] = await connections.ask(call)
+        const [name, response] = await connections.ask(call)
         answered.set(name, (answered.get(name) ?? 0) + 1)
-        if (answer.status === expected) return answer.text === '' ? {} : bodyOf(answer)
+        if (response.status === expected) return response.text === '' ? {} : bodyOf(response)
         // The attempt before may have happened, though nobody was told.
-        if (attempts > 0 && answer.status === repeated) return null
-        if (answer.status !== 503 || !isTroubled(answer.sentAt, answer.answeredAt)) {
-          journal.fault(name, call, `${answer.status} ${answer.text}`)
+        if (attempts > 0 && response.status === repeated) return null
+        if (response.status !== 503 || !isTroubled(response.sentAt, response.respondedAt)) {
+          journal.fault(name, call, `${response.status} ${response.text}`)
           return null
         }
         unavailable += 1
@@ -87,7 +87,7 @@ export const startSoakLoad = (
           journal.fault('?', call, `sent and not answered: ${message}`)
           return null
         }
-        refused += 1
+        rejected += 1
       }
       await sleep(RETRY)
     }
@@ -138,7 +138,7 @@ export const startSoakLoad = (
 
   return {
     answered,
-    repeats: () => ({ unavailable, refused }),
+    repeats: () => ({ unavailable, rejected }),
     async stop() {
       running = false
       await Promise.all(clients)

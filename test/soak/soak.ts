@@ -11,14 +11,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { startServer } from '../../bench/processes.ts'
 import { slope } from '../../bench/statistics.ts'
-import { createRandom } from '../crash/random.ts'
 import { type Span, startPair } from '../instances/instance.ts'
 import { Replicated } from '../instances/replicated.ts'
 import { milliseconds, Report } from '../instances/report.ts'
 import { Journal } from '../instances/response-checks.ts'
-import { createUsers } from '../instances/revocable.ts'
+import { createUsers } from '../instances/revocation-users.ts'
 import { Balancer } from '../instances/rolling-client.ts'
 import { ADMIN_KEY, type Context, JWT_SECRET } from '../support/build.ts'
+import { createRandom } from '../support/random.ts'
 import { startSoakLoad } from './soak-load.ts'
 
 const MINUTE = 60_000
@@ -117,25 +117,25 @@ const soak = async (): Promise<Report> => {
 
   const steady = points.slice(Math.ceil(points.length * WARMING))
   const leak = slope(steady)
-  const { unavailable, refused } = load.repeats()
+  const { unavailable, rejected } = load.repeats()
   const by = [...load.answered].sort().map(([name, count]) => `${name} ${count}`)
   report.figure('minutes · restarts · failovers', `${minutes} · ${codes.length - 2} · ${troubles.length}`)
   report.figure('requests answered', `${journal.answered} (${by.join(', ')})`)
   report.figure('slowest answer', milliseconds(journal.slowest))
-  report.figure('asked again: 503 amid the failover · refused', `${unavailable} · ${refused}`)
+  report.figure('asked again: 503 amid the failover · refused', `${unavailable} · ${rejected}`)
   report.figure(
     'heap of C, first and last after warming',
     `${format(steady.at(0)?.y)} · ${format(steady.at(-1)?.y)}`,
   )
-  const judged = ((steady.at(-1)?.x ?? 0) - (steady.at(0)?.x ?? 0)) * 1e6
-  const isJudged = judged >= LEAK.requests
+  const checked = ((steady.at(-1)?.x ?? 0) - (steady.at(0)?.x ?? 0)) * 1e6
+  const isConclusive = checked >= LEAK.requests
   report.figure(
     'slope of it',
-    `${leak.toFixed(2)} MiB per million requests, over ${judged.toFixed(0)}${isJudged ? '' : ': too few to judge'}`,
+    `${leak.toFixed(2)} MiB per million requests, over ${checked.toFixed(0)}${isConclusive ? '' : ': too few to judge'}`,
   )
   report.faults('failed requests', journal.faults)
   report.expect(
-    !isJudged || leak <= LEAK.limit,
+    !isConclusive || leak <= LEAK.limit,
     `the heap grows by ${leak.toFixed(2)} MiB per million requests`,
   )
   report.faults(

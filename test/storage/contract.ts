@@ -14,7 +14,7 @@ import type { Open, Part } from './contract/fixtures.ts'
 import { lastRequests } from './contract/last-requests.ts'
 import { lists } from './contract/lists.ts'
 import { manyUsers } from './contract/many-users.ts'
-import { life } from './contract/open-and-close.ts'
+import { openAndClose } from './contract/open-and-close.ts'
 import { rateLimits } from './contract/rate-limits.ts'
 import { removal } from './contract/removal.ts'
 import { search } from './contract/search.ts'
@@ -35,7 +35,7 @@ const PARTS: Record<string, Part> = {
   rateLimits,
   bulkUsers,
   cleanUp,
-  life,
+  openAndClose,
 }
 
 /** Runs the whole contract; titles start with the engine's name. */

@@ -7,7 +7,7 @@ import { ask, open, urlOf } from './postgres-support.ts'
 
 const HOUR = 3_600_000
 
-t.test('postgres: counts of limits that ended go, in slices', async t => {
+t.test('postgres: expired counts of limits are removed in slices', async t => {
   const storage = await open(t)
   const limit = storage.rateLimit({ name: 'limit', points: 5, seconds: 60 })
   const keys = Array.from({ length: 12 }, (_, index) => `key ${index}`)
@@ -25,7 +25,7 @@ t.test('postgres: counts of limits that ended go, in slices', async t => {
 })
 
 t.test(
-  'postgres: a session that is being written is waited for by nobody, and judged as written',
+  'postgres: clean-up does not wait for a session that is being written, and uses its new value',
   async t => {
     const storage = await open(t)
     const { session } = await add(storage)

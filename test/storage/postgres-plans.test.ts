@@ -30,10 +30,10 @@ const statementsOf = (filter: UserFilter) => [
   })),
 ]
 
-t.test('postgres: look-ups and filters', async whole => {
+t.test('postgres: lookups and filters use their indexes', async whole => {
   await openMany(whole)
 
-  whole.test('ids are looked up by their index, whatever else is asked (DESIGN §9)', async t => {
+  whole.test('ids are looked up by their index, with any other filter (DESIGN §9)', async t => {
     const rows = await ask(whole, 'SELECT id FROM users LIMIT 100')
     const ids = rows.map(({ id }) => String(id))
     t.equal(ids.length, 100)
@@ -52,7 +52,7 @@ t.test('postgres: look-ups and filters', async whole => {
     }
   })
 
-  whole.test('creation bounds the index that the list is read in (DESIGN §9)', async t => {
+  whole.test('creation bounds the index that the list is read from (DESIGN §9)', async t => {
     const filter = { createdAfter: NOW + 100, createdBefore: NOW + USERS - 100 }
     for (const sort of [parseSort('createdAt'), parseSort('-createdAt')]) {
       for (const after of [null, { key: NOW + 5_000, id: 'x' }]) {
@@ -63,7 +63,7 @@ t.test('postgres: look-ups and filters', async whole => {
     }
   })
 
-  whole.test('few of a time are found by it, however they are sorted (DESIGN §9)', async t => {
+  whole.test('few users of a creation time are found by its index, in any order (DESIGN §9)', async t => {
     for (const filter of [
       { createdAfter: NOW + USERS - 30 },
       { createdAfter: NOW + 5_000, createdBefore: NOW + 5_030 },
@@ -77,7 +77,7 @@ t.test('postgres: look-ups and filters', async whole => {
     }
   })
 
-  whole.test('few who were active are found by that, many along the list (DESIGN §9)', async t => {
+  whole.test('few active users are found by their index, many along the list (DESIGN §9)', async t => {
     for (const { title, statement } of statementsOf({ lastRequestAfter: NOW + USERS - 20 })) {
       const plan = await explain(whole, statement, { readsAll: true })
       t.match(plan, /Seq Scan on last_requests.*\n +Filter: \(at > /, title)

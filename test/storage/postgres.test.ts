@@ -13,12 +13,12 @@ import { ask, explain, open, urlOf } from './postgres-support.ts'
 
 await storageContract(t, 'postgres', open)
 
-t.test('postgres: instances that start at once on an empty database all succeed', async t => {
+t.test('postgres: instances that start concurrently on an empty database all succeed', async t => {
   const storages = await Promise.all(Array.from({ length: 4 }, () => open(t)))
   for (const storage of storages) t.equal(await storage.users.count({}), 0)
 })
 
-t.test('postgres: a migration is repeatable: it changes nothing the second time', async t => {
+t.test('postgres: a repeated migration changes nothing', async t => {
   const storage = await open(t)
   await add(storage)
   const content = async () => [
@@ -34,19 +34,19 @@ t.test('postgres: a migration is repeatable: it changes nothing the second time'
   t.strictSame(await content(), before)
 })
 
-t.test('postgres: a database that acknowledges what is not on disk is refused (DESIGN §7)', async t => {
+t.test('postgres: a database that acknowledges unsynced writes is rejected (DESIGN §7)', async t => {
   const url = new URL(await urlOf(t))
   url.searchParams.set('options', '-c synchronous_commit=off')
   await t.rejects(openPostgresStorage(url.href, 1), { message: /synchronous_commit is off/ })
 })
 
-t.test('postgres: a database that is not there is named in a sentence', async t => {
+t.test('postgres: a missing database is named in the error', async t => {
   const url = new URL(await urlOf(t))
   url.port = '1'
   await t.rejects(openPostgresStorage(url.href, 1), { message: /^the database: .*ECONNREFUSED/ })
 })
 
-t.test('postgres: a page is read from its index, in its order, wherever it starts (DESIGN §4)', async t => {
+t.test('postgres: a page is read from its index in order, wherever it starts (DESIGN §4)', async t => {
   const storage = await open(t)
   const [first] = await Promise.all(Array.from({ length: 300 }, () => add(storage)))
   const id = first?.user.id ?? ''
@@ -64,7 +64,7 @@ t.test('postgres: a page is read from its index, in its order, wherever it start
   }
 })
 
-t.test('postgres: searches and look-ups have an index for each column (DESIGN §4)', async t => {
+t.test('postgres: searches and lookups have an index for each column (DESIGN §4)', async t => {
   const storage = await open(t)
   await Promise.all(Array.from({ length: 300 }, () => add(storage)))
   const search = await explain(t, count({ search: 'zoe', searchEmail: true }))
@@ -75,7 +75,7 @@ t.test('postgres: searches and look-ups have an index for each column (DESIGN §
   t.match(await explain(t, count({ disabled: true })), 'users_disabled')
 })
 
-t.test('postgres: a sign-in and the disabling of its user leave no session behind (DESIGN §4)', async t => {
+t.test('postgres: a sign-in concurrent with disabling leaves no session (DESIGN §4)', async t => {
   const first = await open(t)
   const second = await open(t)
   for (let round = 0; round < 50; round += 1) {
@@ -93,7 +93,7 @@ t.test('postgres: a sign-in and the disabling of its user leave no session behin
   }
 })
 
-t.test('postgres: two instances that note the same users in any order do not deadlock', async t => {
+t.test('postgres: instances that note the same users in any order do not deadlock', async t => {
   const storages = [await open(t), await open(t)]
   const [one] = storages
   if (one === undefined) throw new Error('no storage')
@@ -110,7 +110,7 @@ t.test('postgres: two instances that note the same users in any order do not dea
   }
 })
 
-t.test('postgres: a look-up that waits for a connection has not been asked yet (DESIGN §7)', async t => {
+t.test('postgres: a lookup that waits for a connection has not started yet (DESIGN §7)', async t => {
   const storage = await openPostgresStorage(await urlOf(t), 1)
   t.teardown(() => storage.close())
   const { session } = await add(storage)

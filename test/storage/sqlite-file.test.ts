@@ -48,7 +48,7 @@ interface Fault {
   /** What is done to the database's file; `spare` is another database, `copy` the file as it was before the last writes. */
   readonly make: (file: string, others: { spare: string; copy: string }) => void
   /** What makes it good again without a restart. */
-  readonly mend?: (file: string) => void
+  readonly repair?: (file: string) => void
   /** What the log says of it. */
   readonly says: RegExp
 }
@@ -56,7 +56,7 @@ interface Fault {
 const asidePath = (file: string): string => `${file}.aside`
 const moved = (suffix = '') => ({
   make: (file: string) => renameSync(file + suffix, asidePath(file)),
-  mend: (file: string) => renameSync(asidePath(file), file + suffix),
+  repair: (file: string) => renameSync(asidePath(file), file + suffix),
   says: /is not there any more/,
 })
 const replaced = (suffix = '') => ({
@@ -64,7 +64,7 @@ const replaced = (suffix = '') => ({
     renameSync(file + suffix, asidePath(file))
     renameSync(spare, file + suffix)
   },
-  mend: (file: string) => renameSync(asidePath(file), file + suffix),
+  repair: (file: string) => renameSync(asidePath(file), file + suffix),
   says: /is another file/,
 })
 
@@ -78,7 +78,7 @@ const FAULTS: readonly Fault[] = [
       renameSync(file, asidePath(file))
       symlinkSync(spare, file)
     },
-    mend: file => {
+    repair: file => {
       unlinkSync(file)
       renameSync(asidePath(file), file)
     },
@@ -112,7 +112,7 @@ const FAULTS: readonly Fault[] = [
   {
     name: 'its folder moved',
     make: file => renameSync(dirname(file), `${dirname(file)}-aside`),
-    mend: file => renameSync(`${dirname(file)}-aside`, dirname(file)),
+    repair: file => renameSync(`${dirname(file)}-aside`, dirname(file)),
     says: /is not there any more/,
   },
 ]
@@ -144,7 +144,7 @@ const fillLog = async (app: FastifyInstance, token: string, file: string): Promi
   )
 }
 
-for (const { name, make, mend, says } of FAULTS)
+for (const { name, make, repair, says } of FAULTS)
   t.test(`sqlite file: ${name}: nothing is acknowledged, all is 503 within a second`, async t => {
     const { folder, file, app, log, errors } = await setUp(t)
     const spare = join(folder, '..', 'spare.db')
@@ -159,10 +159,10 @@ for (const { name, make, mend, says } of FAULTS)
     t.equal((await rename(app, token, 'Ada')).statusCode, 200)
 
     make(file, { spare, copy })
-    const answers = await Promise.all(Array.from({ length: 5 }, (_, n) => rename(app, token, `Late ${n}`)))
+    const responses = await Promise.all(Array.from({ length: 5 }, (_, n) => rename(app, token, `Late ${n}`)))
     t.strictSame(
-      answers.map(({ statusCode }) => statusCode),
-      /index/.test(name) ? answers.map(({ statusCode }) => statusCode) : [503, 503, 503, 503, 503],
+      responses.map(({ statusCode }) => statusCode),
+      /index/.test(name) ? responses.map(({ statusCode }) => statusCode) : [503, 503, 503, 503, 503],
       'no write is acknowledged',
     )
     const start = performance.now()
@@ -187,11 +187,11 @@ for (const { name, make, mend, says } of FAULTS)
     t.match(errors(), [{ msg: says }], 'told once')
     t.match(errors()[0]?.msg, file)
 
-    if (mend === undefined) {
+    if (repair === undefined) {
       t.equal(await ready(app), 503, 'and so it stays')
       return
     }
-    mend(file)
+    repair(file)
     t.equal(
       await until(
         () => ready(app),
@@ -209,29 +209,26 @@ for (const { name, make, mend, says } of FAULTS)
     t.equal(errors().length, 1)
   })
 
-t.test(
-  'sqlite file: a link from the start, and a path relative to the folder, are nothing wrong',
-  async t => {
-    const folder = temporaryFolder(t)
-    mkdirSync(join(folder, 'real'))
-    symlinkSync(join(folder, 'real'), join(folder, 'linked-folder'))
-    symlinkSync(join(folder, 'real', 'test.db'), join(folder, 'linked.db'))
-    const paths = ['real/test.db', 'linked.db', 'linked-folder/test.db']
-    let token: string | undefined
-    for (const path of paths) {
-      const url = `sqlite:${relative(process.cwd(), join(folder, path))}`
-      const app = await build(t, { env: { DATABASE_URL: url } })
-      token ??= (await signUp(app)).token
-      t.equal((await rename(app, token, path)).statusCode, 200, path)
-      // Long enough for both watches.
-      await new Promise(resolve => setTimeout(resolve, 600))
-      t.equal(await ready(app), 200, path)
-      await app.close()
-    }
-  },
-)
+t.test('sqlite file: a symbolic link and a relative path are accepted', async t => {
+  const folder = temporaryFolder(t)
+  mkdirSync(join(folder, 'real'))
+  symlinkSync(join(folder, 'real'), join(folder, 'linked-folder'))
+  symlinkSync(join(folder, 'real', 'test.db'), join(folder, 'linked.db'))
+  const paths = ['real/test.db', 'linked.db', 'linked-folder/test.db']
+  let token: string | undefined
+  for (const path of paths) {
+    const url = `sqlite:${relative(process.cwd(), join(folder, path))}`
+    const app = await build(t, { env: { DATABASE_URL: url } })
+    token ??= (await signUp(app)).token
+    t.equal((await rename(app, token, path)).statusCode, 200, path)
+    // Long enough for both watches.
+    await new Promise(resolve => setTimeout(resolve, 600))
+    t.equal(await ready(app), 200, path)
+    await app.close()
+  }
+})
 
-t.test('sqlite file: what was acknowledged from a log that is gone is in the database', async t => {
+t.test('sqlite file: acknowledged writes of a removed log are in the database', async t => {
   for (const what of ['the log deleted', 'moved away', 'its folder moved'] as const) {
     const { file, app } = await setUp(t)
     const { token } = await signUp(app)
@@ -256,7 +253,7 @@ t.test('sqlite file: what was acknowledged from a log that is gone is in the dat
   }
 })
 
-t.test('sqlite file: checkpoints and writes by other processes are not taken for a replacement', async t => {
+t.test('sqlite file: checkpoints and writes by other processes are not a replacement', async t => {
   const { file, app, errors } = await setUp(t)
   const { token } = await signUp(app)
   const elsewhere = (sql: string) =>
@@ -283,7 +280,7 @@ t.test('sqlite file: checkpoints and writes by other processes are not taken for
   t.strictSame(errors(), [])
 })
 
-t.test('sqlite file: a log that belongs to another database is refused at the start', async t => {
+t.test('sqlite file: a log of another database is rejected at the start', async t => {
   const folder = temporaryFolder(t)
   const [file, spare] = [join(folder, 'test.db'), join(folder, 'spare.db')]
   await anotherDatabase(spare)

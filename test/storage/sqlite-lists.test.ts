@@ -31,7 +31,7 @@ const LONG: UserQuery = {
   limit: 20,
 }
 
-t.test('sqlite: between the slices of long lists and counts other requests are served', async t => {
+t.test('sqlite: other requests are served between the slices of long lists and counts', async t => {
   const { storage, users } = await openMany(t, 6_000)
   let rounds = 0
   let pending = true
@@ -51,7 +51,7 @@ t.test('sqlite: between the slices of long lists and counts other requests are s
   await serving
 })
 
-t.test('sqlite: ten tasks at once hold a round of the event loop no longer than one does', async t => {
+t.test('sqlite: ten concurrent tasks block the event loop no longer than one', async t => {
   let round = 0
   const rounds: number[] = []
   const turns = new TimeSlicer()
@@ -68,7 +68,7 @@ t.test('sqlite: ten tasks at once hold a round of the event loop no longer than 
   t.equal(new Set(rounds).size, 50, 'a slice of one task in each round')
 })
 
-t.test('sqlite: a page that is short to find is there at once', async t => {
+t.test('sqlite: a page that is quick to find is returned at once', async t => {
   const { storage } = await openMany(t, 1_000)
   for (const filter of [{}, { disabled: false }, { email: 'nobody@example.com' }]) {
     const users = storage.users.list({ ...LONG, filter })
@@ -89,7 +89,7 @@ const interrupted = (t: Test, query: UserQuery, slices: number, happens: () => v
   }
 }
 
-t.test('sqlite: a user who moves on in the order while a page is looked for is in it once', async t => {
+t.test('sqlite: a user who moves in the order while a page is read appears once', async t => {
   const storage = await open(t)
   const { user } = await add(storage, { firstName: 'a' })
   await Promise.all(Array.from({ length: 200 }, () => add(storage, { firstName: 'm', disabled: true })))
@@ -102,7 +102,7 @@ t.test('sqlite: a user who moves on in the order while a page is looked for is i
   )
 })
 
-t.test('sqlite: a user who is found a second time by another name takes nobodyâ€™s place', async t => {
+t.test('sqlite: a user who matches by two names takes one place on the page', async t => {
   const storage = await open(t)
   const { user: oldest } = await add(storage, { lastName: 'old' })
   const { user } = await add(storage, { firstName: 'old', createdAt: NOW + 1 })
@@ -116,7 +116,7 @@ t.test('sqlite: a user who is found a second time by another name takes nobodyâ€
   t.strictSame(found, [user.id, oldest.id])
 })
 
-t.test('sqlite: a list that is under way when its connection closes fails as unavailable', async t => {
+t.test('sqlite: a list fails as unavailable when its connection closes', async t => {
   await openMany(t, 3_000)
   const reader = new Reader(fileOf(t))
   const list = Promise.resolve(new TimeSlicer().run(page(reader, LONG)))

@@ -29,13 +29,13 @@ const openElsewhere = (t: Test) => {
   return promisify(execFile)(process.execPath, [program])
 }
 
-t.test('sqlite: processes that open a new store at once all succeed', async t => {
+t.test('sqlite: processes that open a new store concurrently all succeed', async t => {
   await t.resolves(Promise.all(Array.from({ length: 4 }, () => openElsewhere(t))))
   const storage = await open(t)
   t.equal(await storage.users.count({}), 0)
 })
 
-t.test('sqlite: a change by another connection is told as unknown within a second', async t => {
+t.test('sqlite: a change by another connection is notified without a user within a second', async t => {
   const storage = await open(t)
   const { user } = await add(storage)
   const other = connect(t)
@@ -48,7 +48,7 @@ t.test('sqlite: a change by another connection is told as unknown within a secon
   }
 })
 
-t.test('sqlite: the own writes are not taken for another connection’s', async t => {
+t.test('sqlite: own writes are not taken for those of another connection', async t => {
   const storage = await open(t)
   const told: unknown[] = []
   // What changed before the writer's first look is told once, to be safe.
@@ -64,7 +64,7 @@ t.test('sqlite: the own writes are not taken for another connection’s', async 
   t.strictSame(told, [user.id])
 })
 
-t.test('sqlite: a lock held by another connection delays writes alone', async t => {
+t.test('sqlite: a lock held by another connection delays only writes', async t => {
   const storage = await open(t)
   const { user } = await add(storage)
   const other = connect(t)
@@ -99,12 +99,16 @@ t.test('sqlite: a lock that is held too long fails the write, and the next one s
   t.equal(await storage.accounts.addUser(user, eventOf(user.id), { session: sessionOf(user.id) }), true)
 })
 
-t.test('sqlite: a writer thread that is lost fails its calls, and the next call has another', async t => {
+t.test('sqlite: a lost writer thread fails its calls and is replaced for the next call', async t => {
   const file = fileOf(t)
   const storage = await open(t)
   const held = new OpenDatabaseFile(file)
   const opened = held.opened()
-  const writer = new Writer(opened, { onChangedElsewhere: () => undefined, onProblem: () => undefined })
+  const writer = new Writer(opened, {
+    onInvalidated: () => undefined,
+    onChangedElsewhere: () => undefined,
+    onProblem: () => undefined,
+  })
   t.teardown(async () => {
     await writer.close()
     await storage.close()
@@ -140,7 +144,7 @@ t.test('sqlite: another process that opens and closes the database leaves its lo
   t.equal(statSync(log).ino, ino)
 })
 
-t.test('sqlite: the index that another process is writing is no damage', async t => {
+t.test('sqlite: an index that another process is writing is no damage', async t => {
   const storage = await open(t)
   const { user } = await add(storage)
   const other = connect(t)
@@ -164,7 +168,7 @@ t.test('sqlite: the index that another process is writing is no damage', async t
   t.equal((await storage.users.find(user.id))?.id, user.id)
 })
 
-t.test('sqlite: a file that another process shrinks and lets grow is no damage', async t => {
+t.test('sqlite: a file that another process shrinks and extends is no damage', async t => {
   const storage = await open(t)
   await add(storage)
   const growAndShrink = `

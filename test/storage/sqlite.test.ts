@@ -22,14 +22,14 @@ t.test('sqlite: commits are durable (WAL, synchronous=FULL) and references are e
   t.equal(db.pragma('foreign_keys', { simple: true }), 1)
 })
 
-t.test('sqlite: the file and its folder are made when missing, for the owner alone', async t => {
+t.test('sqlite: a missing file and its folder are created, readable only by their owner', async t => {
   const file = fileOf(t)
   await open(t)
   t.equal(statSync(join(file, '..')).mode & 0o777, 0o700)
   t.equal(statSync(file).mode & 0o777, 0o600)
 })
 
-t.test('sqlite: a migration is repeatable: it changes nothing the second time', async t => {
+t.test('sqlite: a repeated migration changes nothing', async t => {
   const storage = await open(t)
   await add(storage)
   const db = connect(t)
@@ -44,7 +44,7 @@ t.test('sqlite: a migration is repeatable: it changes nothing the second time', 
   t.strictSame(content(), before)
 })
 
-t.test('sqlite: a file that is no database is refused, and left as it was', async t => {
+t.test('sqlite: a file that is not a database is rejected and left unchanged', async t => {
   const folder = temporaryFolder(t)
   for (const bytes of [randomBytes(8_192), Buffer.from('not a database, but a letter')]) {
     const file = join(folder, `${bytes.length}.db`)
@@ -54,7 +54,7 @@ t.test('sqlite: a file that is no database is refused, and left as it was', asyn
   }
 })
 
-t.test('sqlite: 2,000 mixed concurrent writes leave the file whole', async t => {
+t.test('sqlite: 2,000 mixed concurrent writes leave the file intact', async t => {
   const storage = await open(t)
   const users = await Promise.all(Array.from({ length: 500 }, () => add(storage)))
   const writes = users.flatMap(({ user, session, userKey }, index) => [
@@ -76,13 +76,13 @@ t.test('sqlite: 2,000 mixed concurrent writes leave the file whole', async t => 
   t.equal(db.prepare("SELECT count(*) FROM users WHERE password_hash = 'stronger'").pluck().get(), 500)
 })
 
-t.test('sqlite: more shapes of queries than are remembered are answered all the same', async t => {
+t.test('sqlite: more query shapes than the cache holds still work', async t => {
   await open(t)
   const reader = new Reader(fileOf(t))
   t.teardown(() => reader.close())
   const asked = Array.from({ length: 1_200 }, (_, number) => number)
   for (const round of ['first', 'again']) {
-    const answers = asked.map(number => reader.get<{ n: number }>(`SELECT ${number} AS n`)?.n)
-    t.strictSame(answers, asked, round)
+    const responses = asked.map(number => reader.get<{ n: number }>(`SELECT ${number} AS n`)?.n)
+    t.strictSame(responses, asked, round)
   }
 })

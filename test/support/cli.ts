@@ -7,7 +7,7 @@ import { spawnScript } from './process.ts'
 const LIMIT = 60_000
 
 /** Milliseconds until a service that runs on the same store has noticed what a command changed; on a busy machine. */
-export const HEARD_LIMIT = 5_000
+export const INVALIDATION_LIMIT = 5_000
 
 export interface Ended {
   /** The exit code, `null` after a signal. */

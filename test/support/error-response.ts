@@ -1,24 +1,24 @@
-/** The one error body (§7.1): tests hold every answer of 4xx or 5xx against it. */
+/** The error body (§7.1). Tests check every 4xx and 5xx response with these functions. */
 import type { Test } from 'tap'
 
-export interface Answer {
+export interface HttpResponse {
   readonly statusCode: number
   readonly headers: Readonly<Record<string, unknown>>
   readonly body: string
 }
 
-/** What tells this answer from an error of that status in the one shape. Empty when nothing does. */
-const faultsOf = (answer: Answer, status: number): string[] => {
-  const faults: string[] = []
-  const expect = (holds: boolean, fault: string): void => {
-    if (!holds) faults.push(fault)
+/** @returns how the response differs from an error response with that status; empty if it does not. */
+const differences = (response: HttpResponse, status: number): string[] => {
+  const found: string[] = []
+  const expect = (holds: boolean, difference: string): void => {
+    if (!holds) found.push(difference)
   }
-  const { 'content-type': type, 'content-length': length } = answer.headers
-  expect(answer.statusCode === status, `status ${answer.statusCode} instead of ${status}`)
+  const { 'content-type': type, 'content-length': length } = response.headers
+  expect(response.statusCode === status, `status ${response.statusCode} instead of ${status}`)
   expect(/^application\/json(; ?charset=utf-8)?$/.test(String(type)), `content-type ${type}`)
-  expect(length === String(Buffer.byteLength(answer.body)), `content-length ${length}`)
+  expect(length === String(Buffer.byteLength(response.body)), `content-length ${length}`)
   try {
-    const { errors, ...others }: Record<string, Record<string, unknown>> = JSON.parse(answer.body)
+    const { errors, ...others }: Record<string, Record<string, unknown>> = JSON.parse(response.body)
     expect(Object.keys(others).length === 0, 'another property than errors')
     const lists = Object.values(errors ?? {})
     expect(lists.length > 0, 'no field')
@@ -30,33 +30,38 @@ const faultsOf = (answer: Answer, status: number): string[] => {
   } catch {
     expect(false, 'no JSON')
   }
-  return faults.length === 0 ? faults : [...faults, answer.body]
+  return found.length === 0 ? found : [...found, response.body]
 }
 
 type Assert = Pick<Test, 'strictSame'>
 
-/** Passes only for {"errors": {field: [message, …], …}} and nothing else, with its status, media type and length. */
-export const errorsOf = (t: Assert, answer: Answer, status: number, title = ''): Record<string, string[]> => {
-  const faults = faultsOf(answer, status)
-  t.strictSame(faults, [], `${title}: ${status} in the error shape`)
-  return faults.length === 0 ? JSON.parse(answer.body).errors : {}
+/** Asserts {"errors": {field: [message, …], …}} and nothing else, with its status, media type and length. @returns the errors. */
+export const errorsOf = (
+  t: Assert,
+  response: HttpResponse,
+  status: number,
+  title = '',
+): Record<string, string[]> => {
+  const found = differences(response, status)
+  t.strictSame(found, [], `${title}: ${status} in the error shape`)
+  return found.length === 0 ? JSON.parse(response.body).errors : {}
 }
 
-/** The same where messages stand under exactly these fields. */
+/** Like {@link errorsOf}, with messages for exactly these fields. */
 export const errorsAt = (
   t: Assert,
-  answer: Answer,
+  response: HttpResponse,
   status: number,
   fields: readonly string[],
   title = fields.join(', '),
 ): Record<string, string[]> => {
-  const faults = faultsOf(answer, status)
-  const errors = faults.length === 0 ? JSON.parse(answer.body).errors : {}
-  const seen = [...faults, ...Object.keys(errors).sort()]
+  const found = differences(response, status)
+  const errors = found.length === 0 ? JSON.parse(response.body).errors : {}
+  const seen = [...found, ...Object.keys(errors).sort()]
   t.strictSame(seen, [...fields].sort(), `${title}: ${status} under ${fields.join(', ')}`)
   return errors
 }
 
-/** The same for an error with a single message (§7.2), which stands under `global`. @returns the message. */
-export const globalErrorOf = (t: Assert, answer: Answer, status: number, title = ''): string =>
-  String(errorsAt(t, answer, status, ['global'], title).global ?? '')
+/** Like {@link errorsAt}, for a single message under `global` (§7.2). @returns the message. */
+export const globalErrorOf = (t: Assert, response: HttpResponse, status: number, title = ''): string =>
+  String(errorsAt(t, response, status, ['global'], title).global ?? '')

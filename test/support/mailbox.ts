@@ -4,14 +4,14 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import PostalMime, { type Email } from 'postal-mime'
-import type { Mails } from '../../src/accounts/mails.ts'
+import type { AccountMails } from '../../src/accounts/mails.ts'
 
-type Kind = keyof Mails
+type Kind = keyof AccountMails
 
 /** What each kind of mail is known by. */
 export const SUBJECT: Readonly<Record<Kind, string>> = {
   verification: 'Confirm your e-mail address',
-  newEmail: 'Confirm your new e-mail address',
+  emailChange: 'Confirm your new e-mail address',
   emailChangeRequested: 'Your e-mail address is to be changed',
   emailChanged: 'Your e-mail address has been changed',
   passwordReset: 'Choose another password',

@@ -145,26 +145,26 @@ export const pipelined = async (
 /** Writes bytes to a new connection and collects the answer until the server closes it or stays silent for a while. */
 export const exchange = async (port: number, bytes: string | Buffer, silence = 500): Promise<string> => {
   const socket: Socket = connect(port, '127.0.0.1')
-  let answer = ''
+  let response = ''
   socket.setTimeout(silence, () => socket.destroy())
   socket.on('data', chunk => {
-    answer += chunk
+    response += chunk
   })
   socket.on('error', () => undefined)
   socket.write(bytes)
   await once(socket, 'close')
-  return answer
+  return response
 }
 
-export interface RawAnswer {
+export interface ParsedResponse {
   readonly status: number
   readonly headers: Record<string, string>
   readonly body: string
 }
 
 /** The first answer in what {@link exchange} collected. */
-export const parseAnswer = (answer: string): RawAnswer => {
-  const [head = '', ...rest] = answer.split('\r\n\r\n')
+export const parseResponse = (response: string): ParsedResponse => {
+  const [head = '', ...rest] = response.split('\r\n\r\n')
   const [statusLine = '', ...lines] = head.split('\r\n')
   const headers = Object.fromEntries(
     lines.map(line => [

@@ -1,7 +1,7 @@
 /** HTTP as it stands on the wire: connections that are written to byte by byte, and whole lists of responses. */
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Answer } from './error-response.ts'
+import type { HttpResponse } from './error-response.ts'
 import { until } from './until.ts'
 
 /** Milliseconds until a connection that neither brings what is expected nor ends counts as hanging. */
@@ -22,9 +22,9 @@ const headersOf = (fields: readonly string[]): Record<string, string> =>
  * The final responses in what a connection brought, in order; none to HEAD, and each with a `Content-Length` or no body.
  * @throws {Error} for anything that is no whole response.
  */
-export const responsesIn = (raw: string): Answer[] => {
+export const responsesIn = (raw: string): HttpResponse[] => {
   const bytes = Buffer.from(raw, 'latin1')
-  const responses: Answer[] = []
+  const responses: HttpResponse[] = []
   let start = 0
   while (start < bytes.length) {
     const end = bytes.indexOf('\r\n\r\n', start)
@@ -86,7 +86,7 @@ export class RawConnection {
   }
 
   /** All responses, once the server has closed. */
-  async untilClosed(): Promise<Answer[]> {
+  async untilClosed(): Promise<HttpResponse[]> {
     await until(
       () => this.ended,
       ended => ended,
@@ -97,8 +97,8 @@ export class RawConnection {
   }
 
   /** All responses, once there are so many. The connection goes on. */
-  async untilResponses(count: number): Promise<Answer[]> {
-    const responses = (): Answer[] => {
+  async untilResponses(count: number): Promise<HttpResponse[]> {
+    const responses = (): HttpResponse[] => {
       try {
         return responsesIn(this.received)
       } catch {

@@ -1,6 +1,6 @@
 /** Many responses of a route: to its rightful caller and to others, to what it asks for and to what it cannot use. */
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
-import { NOBODY } from './admin.ts'
+import { UNKNOWN_ID } from './admin-routes.ts'
 import { bearer, cookie, freshEmail } from './build.ts'
 import type { LiveRoute } from './routes.ts'
 
@@ -21,7 +21,7 @@ export interface RightRequest {
 const CHANGES: Readonly<Record<string, (right: RightRequest) => Partial<RightRequest>>> = {
   'no credentials': () => ({ headers: {} }),
   'bad credentials': () => ({ headers: { authorization: 'Bearer x', 'x-admin-key': 'x' } }),
-  'an unknown id': () => ({ id: NOBODY }),
+  'an unknown id': () => ({ id: UNKNOWN_ID }),
   'no id': () => ({ id: 'x' }),
   'an unknown query': () => ({ query: { nonsense: '1' } }),
   'no body': () => ({ payload: '' }),
@@ -57,11 +57,11 @@ const send = (
   })
 
 /** @param right makes what the route asks for anew, since some answers use it up. */
-export async function* answersOf(
+export async function* responsesOf(
   app: FastifyInstance,
   route: LiveRoute,
   right: () => Promise<RightRequest>,
-): AsyncGenerator<readonly [title: string, answer: LightMyRequestResponse]> {
+): AsyncGenerator<readonly [title: string, response: LightMyRequestResponse]> {
   yield ['right', await send(app, route, await right())]
   for (const [title, change] of Object.entries(CHANGES)) {
     const request = await right()

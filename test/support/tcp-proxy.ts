@@ -26,11 +26,11 @@ export const createProxy = async (t: Context, url: string) => {
   const server = createServer(client => {
     if (fault === 'refuse') return void client.destroy()
     const upstream = connect(Number(port), hostname)
-    const pass = (from: Socket, to: Socket, isAnswer: boolean): void => {
+    const pass = (from: Socket, to: Socket, isResponse: boolean): void => {
       sockets.add(from)
       let last: Promise<unknown> = Promise.resolve()
       from.on('data', chunk => {
-        if (fault === 'silent' || (fault === 'no answers' && isAnswer)) return
+        if (fault === 'silent' || (fault === 'no answers' && isResponse)) return
         const arrival = Date.now() + (fault === 'slow' ? SLOWNESS : 0)
         // Behind what is still on its way.
         last = last

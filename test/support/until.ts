@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** Asks again until the answer is the one that is waited for, at most for so many milliseconds. @returns the last one. */
-export const until = async <Answer>(
-  ask: () => Promise<Answer> | Answer,
-  isIt: (answer: Answer) => boolean,
+export const until = async <Value>(
+  ask: () => Promise<Value> | Value,
+  isIt: (value: Value) => boolean,
   limit: number,
-): Promise<Answer> => {
+): Promise<Value> => {
   const end = Date.now() + limit
-  let answer = await ask()
-  while (!isIt(answer) && Date.now() < end) {
+  let value = await ask()
+  while (!isIt(value) && Date.now() < end) {
     await sleep(20)
-    answer = await ask()
+    value = await ask()
   }
-  return answer
+  return value
 }

@@ -4,7 +4,13 @@ import Database from 'better-sqlite3'
 import type { EventType } from '../../audit-log/event.ts'
 import { EVENT_COLUMNS, type EventRow } from '../events.ts'
 import { migrations } from '../migrations/list.ts'
-import { SESSION_COLUMNS, type SessionRow, USER_COLUMNS } from '../rows.ts'
+import {
+  EMAIL_TOKEN_COLUMNS,
+  type EmailTokenRow,
+  SESSION_COLUMNS,
+  type SessionRow,
+  USER_COLUMNS,
+} from '../rows.ts'
 import type { SessionsTable } from '../schema.ts'
 import { SQLITE_DIALECT } from '../sqlite/database.ts'
 import { ACCESS_CHANGES, type AccessChanges, CopyError, type SourceUser } from './plan.ts'
@@ -14,13 +20,10 @@ export interface SourceSession extends SessionRow {
   readonly user_id: string
 }
 
-/** In the order in which statements have them. */
-export const EMAIL_TOKEN_COLUMNS = ['digest', 'purpose', 'email', 'created_at', 'expires_at'] as const
-
 /** An e-mail token of the source, with its user's id in place of the source's number. */
-export type SourceEmailToken = Readonly<
-  Record<(typeof EMAIL_TOKEN_COLUMNS)[number] | 'user_id', string | number>
-> & { readonly digest: string }
+export interface SourceEmailToken extends EmailTokenRow {
+  readonly user_id: string
+}
 
 /** A user who was deleted in the source, by its audit log, and is not there again. */
 export interface DeletedUser {
@@ -54,9 +57,9 @@ const SELECT_USERS = `SELECT key, ${USER_COLUMNS.join(', ')},
 const SELECT_SESSIONS = `SELECT user_key, ${SESSION_COLUMNS.map(column => `sessions.${column}`).join(', ')}
   FROM json_each(?) AS given CROSS JOIN sessions ON user_key = given.value`
 
-const SELECT_EMAIL_TOKENS = `SELECT users.id AS user_id, ${EMAIL_TOKEN_COLUMNS.map(column => `mailed_tokens.${column}`).join(', ')}
+const SELECT_EMAIL_TOKENS = `SELECT users.id AS user_id, ${EMAIL_TOKEN_COLUMNS.map(column => `email_tokens.${column}`).join(', ')}
   FROM json_each(?) AS given CROSS JOIN users ON users.key = given.value
-  CROSS JOIN mailed_tokens ON mailed_tokens.user_key = users.key`
+  CROSS JOIN email_tokens ON email_tokens.user_key = users.key`
 
 const SELECT_WITH_ENDED_SESSIONS = `SELECT DISTINCT events.user_id FROM json_each(?) AS given
   CROSS JOIN events ON events.user_id = given.value

@@ -2,16 +2,11 @@
 
 import { EVENT_COLUMNS } from '../events.ts'
 import type { Statement } from '../postgres/database.ts'
+import { CHANNEL } from '../postgres/notifications.ts'
 import { arrays, arraysOf } from '../postgres/queries.ts'
-import { SESSION_COLUMNS, USER_COLUMNS } from '../rows.ts'
+import { EMAIL_TOKEN_COLUMNS, SESSION_COLUMNS, USER_COLUMNS } from '../rows.ts'
 import { ACCESS_CHANGES, type SourceUser } from './plan.ts'
-import {
-  type DeletedUser,
-  EMAIL_TOKEN_COLUMNS,
-  type SourceEmailToken,
-  type SourceEvent,
-  type SourceSession,
-} from './source.ts'
+import type { DeletedUser, SourceEmailToken, SourceEvent, SourceSession } from './source.ts'
 
 const columns = USER_COLUMNS.join(', ')
 
@@ -128,7 +123,7 @@ export const accessChanges = (users: readonly SourceUser[]): Statement => ({
 })
 
 /** The key of each table whose rows belong to a user. */
-const KEYS = { sessions: 'id', mailed_tokens: 'digest' } as const
+const KEYS = { sessions: 'id', email_tokens: 'digest' } as const
 
 /**
  * Deletes rows of these users that the source does not have (any more). Locks in the order of keys, as instances do.
@@ -171,12 +166,12 @@ export const addSessions = (sessions: readonly SourceSession[]): Statement => ({
 })
 
 export const addEmailTokens = (tokens: readonly SourceEmailToken[]): Statement => ({
-  name: 'copy-add-mailed-tokens',
-  text: `INSERT INTO mailed_tokens (user_key, ${EMAIL_TOKEN_COLUMNS.join(', ')})
+  name: 'copy-add-email-tokens',
+  text: `INSERT INTO email_tokens (user_key, ${EMAIL_TOKEN_COLUMNS.join(', ')})
     SELECT key, ${EMAIL_TOKEN_COLUMNS.map(column => `given.${column}`).join(', ')}
     FROM unnest(${arrays(GIVEN_TOKEN, 1)}) AS given (${GIVEN_TOKEN.join(', ')})
     JOIN users ON users.id = given.user_id
-    WHERE NOT EXISTS (SELECT 1 FROM mailed_tokens AS had WHERE had.digest = given.digest)
+    WHERE NOT EXISTS (SELECT 1 FROM email_tokens AS had WHERE had.digest = given.digest)
       AND NOT EXISTS (SELECT 1 FROM copied_rows WHERE copied_rows.id = given.digest)
     ORDER BY given.digest RETURNING digest`,
   values: arraysOf(GIVEN_TOKEN, tokens),
@@ -224,4 +219,10 @@ export const deleteUsers = (deleted: readonly DeletedUser[]): Statement => ({
   text: `WITH deleted AS (SELECT users.key FROM ${DELETED})
     DELETE FROM users USING deleted WHERE users.key = deleted.key RETURNING users.id`,
   values: [idsOf(deleted), deleted.map(({ at }) => at)],
+})
+
+/** Notifies the instances of users whose cached state is stale. */
+export const notification = (userIds: readonly string[]): Statement => ({
+  text: 'SELECT pg_notify($1, id) FROM unnest($2::text[]) AS changed (id)',
+  values: [CHANNEL, userIds],
 })

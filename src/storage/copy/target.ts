@@ -3,7 +3,6 @@
 import pg from 'pg'
 import { connectionOptions, reason, type Statement } from '../postgres/database.ts'
 import { Hosts } from '../postgres/hosts.ts'
-import { notification } from '../postgres/invalidation-feed.ts'
 import { migrate } from '../postgres/migrate.ts'
 import type { UserColumns } from '../rows.ts'
 import { type AccessChanges, CopyError, type Plan, plan, type SourceUser, withLaterAccess } from './plan.ts'
@@ -108,7 +107,7 @@ export class Target {
       const ids = idsOf(await this.#run<Identified>(statements.deleteUsers(deleted)))
       if (ids.length > 0) {
         await this.#run(statements.eraseAddresses(ids))
-        await this.#run(notification(ids))
+        await this.#run(statements.notification(ids))
       }
       return ids.length
     })
@@ -167,20 +166,20 @@ export class Target {
     await this.#run(statements.changeUsers(changed))
     const ids = idsOf(later)
     await this.#run(statements.removeMissing('sessions', 'all', ids, source.sessionIds(later)))
-    await this.#run(statements.removeMissing('mailed_tokens', 'all', ids, source.emailTokenDigests(later)))
-    await this.#run(notification(idsOf(changed)))
+    await this.#run(statements.removeMissing('email_tokens', 'all', ids, source.emailTokenDigests(later)))
+    await this.#run(statements.notification(idsOf(changed)))
   }
 
   /** What the source has revoked since of users who do not become as they are there, or have only ended a session. */
   async #revoke(users: readonly SourceUser[], source: Source): Promise<void> {
     await this.#run(
-      statements.removeMissing('mailed_tokens', 'copied', idsOf(users), source.emailTokenDigests(users)),
+      statements.removeMissing('email_tokens', 'copied', idsOf(users), source.emailTokenDigests(users)),
     )
     const some = source.withEndedSessions(users)
     if (some.length === 0) return
     const statement = statements.removeMissing('sessions', 'copied', idsOf(some), source.sessionIds(some))
     const ids = new Set(idsOf(await this.#run<Identified>(statement)))
-    if (ids.size > 0) await this.#run(notification([...ids]))
+    if (ids.size > 0) await this.#run(statements.notification([...ids]))
   }
 
   /** @returns how many were added or have a later timestamp now. */

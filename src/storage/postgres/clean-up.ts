@@ -35,14 +35,14 @@ const removeBefore = (table: string, key: string): string => `WITH old AS (
   )
   DELETE FROM ${table} USING old WHERE ${table}.${key} = old.${key} RETURNING old.${key}`
 
-const REMOVE_TOKENS = removeBefore('mailed_tokens', 'digest')
+const REMOVE_TOKENS = removeBefore('email_tokens', 'digest')
 
 const REMOVE_EVENTS = removeBefore('events', 'id')
 
 /** Nobody is told: what was remembered of an expired session is good for nothing (`Authenticator`). */
 export const cleanUp = (database: Database): CleanUpStore => {
   const nextOf = async (statement: Statement): Promise<string> => {
-    const [row] = await database.run<{ next: string }>(statement)
+    const [row] = await database.writeUncached<{ next: string }>(statement)
     return row?.next ?? ''
   }
 
@@ -52,12 +52,12 @@ export const cleanUp = (database: Database): CleanUpStore => {
 
     async removeEmailTokens(before, limit) {
       const statement = { name: 'remove-tokens', text: REMOVE_TOKENS, values: [hexMoment(before), limit] }
-      return (await database.run(statement)).length === limit
+      return (await database.writeUncached(statement)).length === limit
     },
 
     async removeEvents(before, limit) {
       const statement = { name: 'remove-events', text: REMOVE_EVENTS, values: [firstIdAt(before), limit] }
-      return (await database.run(statement)).length === limit
+      return (await database.writeUncached(statement)).length === limit
     },
 
     removeRateLimits: (expiredBy, after, limit) =>

@@ -2,6 +2,8 @@
 import { Socket } from 'node:net'
 import pg from 'pg'
 import { ServiceError } from '../../errors.ts'
+import type { Write } from '../write.ts'
+import { notifyText } from './notifications.ts'
 
 /** Milliseconds until the wait for a connection ends, until the server gives a statement up, and until we give the server up. */
 const CONNECT_TIMEOUT = 5_000
@@ -91,14 +93,17 @@ export class Database {
   /** Of every connection, so that those to a former primary, which may be silent, can be ended without asking it. */
   readonly #sockets = new Set<Socket>()
   readonly #underWay = new Set<Promise<unknown>>()
+  readonly #onInvalidated: (userId: string) => void
   #closed = false
 
   /**
    * @param servers where connections lead to.
    * @param connections how many there may be at once.
+   * @param onInvalidated called before a write is acknowledged that made a user's cached state stale.
    */
-  constructor(servers: ServerSource, connections: number) {
+  constructor(servers: ServerSource, connections: number, onInvalidated: (userId: string) => void) {
     this.#servers = servers
+    this.#onInvalidated = onInvalidated
     const stream = (): Socket => this.#newSocket()
     // The pool makes each connection anew of these: so one pool follows the server.
     class Client extends pg.Client {
@@ -120,11 +125,11 @@ export class Database {
   }
 
   /**
-   * Runs one statement, which PostgreSQL commits by itself.
+   * Runs one statement that reads.
    * @param onStart called when there is a connection for it.
-   * @throws {ServiceError} `storeUnavailable`, also where it is not known whether a write has happened; `overloaded`
+   * @throws {ServiceError} `storeUnavailable`, `overloaded`
    */
-  run<Row extends object>(statement: Statement, onStart?: () => void): Promise<readonly Row[]> {
+  read<Row extends object>(statement: Statement, onStart?: () => void): Promise<readonly Row[]> {
     const work = (run: Run): Promise<readonly Row[]> => {
       onStart?.()
       return run<Row>(statement)
@@ -132,17 +137,37 @@ export class Database {
     return this.#use(work, isAnswer)
   }
 
-  /** Runs several statements as a whole, each of which sees what was committed before it. @throws {ServiceError} as {@link run} */
-  transaction<Result>(work: (run: Run) => Promise<Result>): Promise<Result> {
+  /**
+   * Runs one statement that writes what no cache holds: new users and sessions, hashes, last requests, expired rows.
+   * PostgreSQL commits it by itself. Everything else is written in a {@link transaction}.
+   * @throws {ServiceError} `storeUnavailable`, also when it is unknown whether the write has happened; `overloaded`
+   */
+  writeUncached<Row extends object>(statement: Statement): Promise<readonly Row[]> {
+    return this.read<Row>(statement)
+  }
+
+  /**
+   * Runs several statements as one transaction; each sees what was committed before it. What `work` says that it invalidates
+   * is notified to the other instances in the transaction, and evicted here before the promise settles: after a failure too,
+   * as only the response to the COMMIT may be lost.
+   * @throws {ServiceError} as {@link writeUncached}
+   */
+  async transaction<Result>(work: (run: Run) => Promise<Write<Result>>): Promise<Result> {
+    let userId: string | null = null
     const whole = async (run: Run): Promise<Result> => {
       await run({ text: 'BEGIN ISOLATION LEVEL READ COMMITTED', values: [] })
-      const result = await work(run)
-      // After an error that `work` has caught, this rolls back.
-      await run({ text: 'COMMIT', values: [] })
+      const { result, invalidates } = await work(run)
+      userId = invalidates
+      // One message, so that the notification costs no round trip. After an error that `work` has caught, COMMIT rolls back.
+      await run({ text: invalidates === null ? 'COMMIT' : `${notifyText(invalidates)}; COMMIT`, values: [] })
       return result
     }
-    // One that failed may still be open on its connection.
-    return this.#use(whole, () => false)
+    try {
+      // A transaction that failed may still be open on its connection.
+      return await this.#use(whole, () => false)
+    } finally {
+      if (userId !== null) this.#onInvalidated(userId)
+    }
   }
 
   /** Waits for what is under way, then closes every connection. */

@@ -5,18 +5,19 @@ import type { Session } from '../../auth/sessions.ts'
 import { firstIdAt } from '../../ids.ts'
 import type { User } from '../../users/user.ts'
 import type { UserRefusal } from '../../users/user-store.ts'
+import { invalidates, invalidatesNothing } from '../write.ts'
 import type { Database, Run } from './database.ts'
-import { record, recordAndNotify } from './event-operations.ts'
+import { record } from './event-operations.ts'
 import { addSessionStatement, END_SESSIONS } from './session-statements.ts'
 import { LOCK_TABLE, lockUser, refusalOf } from './user-locks.ts'
 import { DROP_TOKENS, isEmailTaken, readChanged } from './user-operations.ts'
 
-const ADD_TOKEN = `INSERT INTO mailed_tokens (user_key, digest, purpose, email, created_at, expires_at)
+const ADD_TOKEN = `INSERT INTO email_tokens (user_key, digest, purpose, email, created_at, expires_at)
   SELECT key, $2, $3, $4, $5, $6 FROM users WHERE id = $1
     AND (SELECT count(*) FROM events WHERE user_id = $1 AND id >= $7 AND type = ANY($8)) < ${MAILED_AT_MOST}
   RETURNING digest`
 
-const IS_USABLE = `SELECT digest FROM mailed_tokens WHERE digest = $1 AND expires_at > $2
+const IS_USABLE = `SELECT digest FROM email_tokens WHERE digest = $1 AND expires_at > $2
   AND user_key = (SELECT key FROM users WHERE id = $3)`
 
 // An address that is the user's no longer is verified by nobody.
@@ -29,7 +30,7 @@ const CHANGE_EMAIL = `UPDATE users SET email = $3, email_verified = 1, updated_a
 const RESET_HASH = `UPDATE users SET password_hash = $4, email_verified = 1, updated_at = $1, version = version + 1
   WHERE id = $2 AND email = $3 RETURNING id`
 
-const DROP_TOKEN = 'DELETE FROM mailed_tokens WHERE digest = $1'
+const DROP_TOKEN = 'DELETE FROM email_tokens WHERE digest = $1'
 
 const isUsable = async (run: Run, { digest, userId }: EmailToken, now: number): Promise<boolean> => {
   await run(LOCK_TABLE)
@@ -46,31 +47,31 @@ export const emailTokenOperations = (database: Database) => ({
     const { digest, purpose, userId, email, createdAt, expiresAt } = token
     const since = firstIdAt(createdAt - MAILED_WITHIN + 1)
     const values = [userId, digest, purpose, email, createdAt, expiresAt, since, MAILED_BY[purpose]]
-    return database.transaction(async run => {
+    return database.transaction<'added' | 'tooManyMails' | UserRefusal>(async run => {
       // Of several at once, each sees the events of those before.
       const refused = refusalOf(await lockUser(run, userId, verifiedHash))
-      if (refused !== null) return refused
-      if ((await run({ text: ADD_TOKEN, values })).length === 0) return 'tooManyMails'
+      if (refused !== null) return invalidatesNothing(refused)
+      if ((await run({ text: ADD_TOKEN, values })).length === 0) return invalidatesNothing('tooManyMails')
       await run(record(event))
-      return 'added'
+      return invalidatesNothing('added')
     })
   },
 
   async confirmEmail(token: EmailToken, event: AuditEvent): Promise<User | 'emailTaken' | undefined> {
     const { digest, purpose, userId, email } = token
     const verifies = purpose === 'verification'
-    return database.transaction(async run => {
-      if (!(await isUsable(run, token, event.at))) return undefined
+    return database.transaction<User | 'emailTaken' | undefined>(async run => {
+      if (!(await isUsable(run, token, event.at))) return invalidatesNothing(undefined)
       try {
         const confirm = { text: verifies ? VERIFY_EMAIL : CHANGE_EMAIL, values: [event.at, userId, email] }
-        if ((await run(confirm)).length === 0) return undefined
+        if ((await run(confirm)).length === 0) return invalidatesNothing(undefined)
       } catch (error) {
-        if (isEmailTaken(error)) return 'emailTaken'
+        if (isEmailTaken(error)) return invalidatesNothing('emailTaken')
         throw error
       }
       await run(verifies ? { text: DROP_TOKEN, values: [digest] } : { text: DROP_TOKENS, values: [userId] })
-      await run(recordAndNotify(event))
-      return readChanged(run, userId)
+      await run(record(event))
+      return invalidates(userId, await readChanged(run, userId))
     })
   },
 
@@ -81,15 +82,15 @@ export const emailTokenOperations = (database: Database) => ({
     event: AuditEvent,
   ): Promise<User | undefined> {
     const { userId, email } = token
-    return database.transaction(async run => {
-      if (!(await isUsable(run, token, event.at))) return undefined
+    return database.transaction<User | undefined>(async run => {
+      if (!(await isUsable(run, token, event.at))) return invalidatesNothing(undefined)
       const reset = { text: RESET_HASH, values: [event.at, userId, email, newHash] }
-      if ((await run(reset)).length === 0) return undefined
+      if ((await run(reset)).length === 0) return invalidatesNothing(undefined)
       await run({ text: DROP_TOKENS, values: [userId] })
       await run({ text: END_SESSIONS, values: [userId, null] })
       await run(addSessionStatement(session))
-      await run(recordAndNotify(event))
-      return readChanged(run, userId)
+      await run(record(event))
+      return invalidates(userId, await readChanged(run, userId))
     })
   },
 })

@@ -49,7 +49,7 @@ export const LOG_END: Statement = {
 }
 
 export const logEnd = async (database: Database): Promise<LogPlace> => {
-  const [last] = await database.run<LogPlace>(LOG_END)
+  const [last] = await database.read<LogPlace>(LOG_END)
   return last ?? LOG_START
 }
 
@@ -58,7 +58,7 @@ export const follow = async (database: Database, query: FollowQuery): Promise<Fo
   const after = query.after ?? LOG_START
   const upTo = await logEnd(database)
   if (!isLater(upTo, after)) return { events: [], next: after }
-  const rows = await database.run<EventRow>(logPart({ filter, after, upTo, limit }))
+  const rows = await database.read<EventRow>(logPart({ filter, after, upTo, limit }))
   const last = rows.at(-1)
   const next = rows.length === limit && last ? { position: last.position, id: last.id } : upTo
   return { events: rows.map(toEvent), next }

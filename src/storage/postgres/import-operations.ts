@@ -60,12 +60,12 @@ export const importOperations = (database: Database) => {
     users: readonly PortableUser[],
     events: readonly AuditEvent[],
   ): Promise<readonly (Imported | null)[]> => {
-    const added = idsByEmail(await database.run<Found>(importStatement(users, events)))
+    const added = idsByEmail(await database.writeUncached<Found>(importStatement(users, events)))
     if (added.size === users.length) return users.map(() => ({ status: 'created' }))
     // A statement of its own: it sees those who were being added elsewhere when the first one met them.
     const others = users.filter(({ email }) => !added.has(email))
     const values = [others.map(({ email }) => email), others.map(({ id }) => id)]
-    const there = await database.run<Found>({ name: 'import-found', text: FIND, values })
+    const there = await database.read<Found>({ name: 'import-found', text: FIND, values })
     const found = idsByEmail(there)
     const ids = new Set([...there.map(({ id }) => id), ...added.values()])
     return users.map(({ id, email }) => {

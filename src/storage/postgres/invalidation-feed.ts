@@ -14,11 +14,9 @@ import { randomBytes } from 'node:crypto'
 import { Socket } from 'node:net'
 import pg from 'pg'
 import type { InvalidationListener } from '../../auth/invalidation.ts'
-import { connectionOptions, type ServerSource, type Statement } from './database.ts'
+import { connectionOptions, type ServerSource } from './database.ts'
 import { type Hearing, Heartbeats } from './heartbeats.ts'
-
-/** What every instance listens on. */
-export const CHANNEL = 'gatehouse_changes'
+import { CHANNEL } from './notifications.ts'
 
 /** Milliseconds until a lost connection is made anew, and until an attempt counts as failed. */
 const RETRY_DELAY = 250
@@ -42,12 +40,6 @@ interface Connection {
   readonly socket: Socket
   heartbeats: Heartbeats | null
 }
-
-/** What a transaction runs that has changed these users without an event, so that every instance hears of it. */
-export const notification = (userIds: readonly string[]): Statement => ({
-  text: 'SELECT pg_notify($1, id) FROM unnest($2::text[]) AS changed (id)',
-  values: [CHANNEL, userIds],
-})
 
 export class InvalidationFeed {
   readonly #servers: ServerSource

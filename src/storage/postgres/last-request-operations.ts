@@ -29,14 +29,14 @@ export const lastRequestOperations = (database: Database) => ({
     if (users.length > 0) {
       const values = [numbers(users.map(({ key }) => key)), numbers(users.map(({ at }) => at))]
       const statement = { name: 'note-users', text: NOTE_USERS, values }
-      await database.run(statement).catch(error => {
+      await database.writeUncached(statement).catch(error => {
         if (!isOfRemovedUser(error)) throw error
-        return database.run(statement)
+        return database.writeUncached(statement)
       })
     }
     if (sessions.length > 0) {
       const values = [sessions.map(({ id }) => id), numbers(sessions.map(({ at }) => at))]
-      await database.run({ name: 'note-sessions', text: NOTE_SESSIONS, values })
+      await database.writeUncached({ name: 'note-sessions', text: NOTE_SESSIONS, values })
     }
   },
 })

@@ -15,7 +15,7 @@ export const exporter =
   (database: Database): BulkUserStore['exportUsers'] =>
   async after => {
     const { key, id } = after ?? START
-    const rows = await database.run<UserRow & { password_hash: string }>({
+    const rows = await database.read<UserRow & { password_hash: string }>({
       name: 'export',
       text: NEXT_USERS,
       values: [key, id, PAGE],

@@ -16,6 +16,6 @@ export const operations = (database: Database) => ({
   ...importOperations(database),
 
   async record(event: AuditEvent): Promise<void> {
-    await database.run(recordOfUser(event))
+    await database.writeUncached(recordOfUser(event))
   },
 })

@@ -11,7 +11,7 @@ const PATIENCE = 1_000
 /** What the library uses of a connection. */
 const client = (database: Database) => ({
   async query(statement: Statement) {
-    const rows = await database.run(statement)
+    const rows = await database.writeUncached(statement)
     return { rows, rowCount: rows.length }
   },
 })

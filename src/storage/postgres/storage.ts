@@ -36,7 +36,7 @@ const READ_ONLY = `SELECT current_setting('transaction_read_only') AS read_only`
 /** An answer of 2xx to a write means that it is on disk (DESIGN §7). */
 const assertDurable = async (database: Database): Promise<void> => {
   const text = `SELECT current_setting('synchronous_commit') AS mode`
-  const [setting] = await database.run<{ mode: string }>({ text, values: [] })
+  const [setting] = await database.read<{ mode: string }>({ text, values: [] })
   if (setting?.mode === 'off') {
     const message = 'the database acknowledges what is not on disk: synchronous_commit is off'
     throw Object.assign(new Error(message), { code: 'NOT_DURABLE' })
@@ -51,7 +51,8 @@ const assertDurable = async (database: Database): Promise<void> => {
  */
 export const openPostgresStorage = async (url: string, connections: number): Promise<Storage> => {
   const hosts = await bringUpToDate(url)
-  const database = new Database(hosts, connections)
+  let listener: InvalidationListener | null = null
+  const database = new Database(hosts, connections, userId => listener?.userChanged(userId))
   await assertDurable(database).catch(async error => {
     hosts.close()
     await database.close()
@@ -60,69 +61,60 @@ export const openPostgresStorage = async (url: string, connections: number): Pro
   const invalidationFeed = new InvalidationFeed(hosts)
   const lists = new BoundedQueue(Math.ceil(connections * LISTS_SHARE), MAX_WAITING_LISTS, LIST_PATIENCE)
   const write = operations(database)
-  let listener: InvalidationListener | null = null
-
-  /** Also after a failure: the answer to a COMMIT may be what was lost. */
-  const thenInvalidate = <Result>(userId: string, written: Promise<Result>): Promise<Result> =>
-    written.finally(() => listener?.userChanged(userId))
 
   return {
     users: {
       async find(id) {
-        const [row] = await database.run<UserRow>({ name: 'user', text: SELECT_BY_ID, values: [id] })
+        const [row] = await database.read<UserRow>({ name: 'user', text: SELECT_BY_ID, values: [id] })
         return row && toUser(row)
       },
       async findByEmail(email) {
-        const [row] = await database.run<UserRow & { password_hash: string }>({
+        const [row] = await database.read<UserRow & { password_hash: string }>({
           name: 'user-by-email',
           text: SELECT_BY_EMAIL,
           values: [email],
         })
         return row && { user: toUser(row), passwordHash: row.password_hash }
       },
-      update: (id, changes, event, options) =>
-        thenInvalidate(id, write.updateUser(id, changes, event, options)),
-      remove: (event, verifiedHash) => thenInvalidate(event.userId, write.removeUser(event, verifiedHash)),
-      list: query => lists.run(async () => (await database.run<UserRow>(page(query))).map(toUser)),
+      update: write.updateUser,
+      remove: write.removeUser,
+      list: query => lists.run(async () => (await database.read<UserRow>(page(query))).map(toUser)),
       count: filter =>
-        lists.run(async () => (await database.run<{ total: number }>(count(filter)))[0]?.total ?? 0),
+        lists.run(async () => (await database.read<{ total: number }>(count(filter)))[0]?.total ?? 0),
     },
     accounts: {
       addUser: write.addUser,
       rehash: write.rehash,
-      changePassword: (session, verifiedHash, newHash, event) =>
-        thenInvalidate(session.userId, write.changePassword(session, verifiedHash, newHash, event)),
+      changePassword: write.changePassword,
     },
     sessions: {
       open: write.openSession,
-      end: (id, event) => thenInvalidate(event.userId, write.endSession(id, event)),
-      endAll: (exceptId, event, onlyEnabled) =>
-        thenInvalidate(event.userId, write.endSessions(exceptId, event, onlyEnabled)),
+      end: write.endSession,
+      endAll: write.endSessions,
       async list(userId, now, idleSince, limit) {
         const values = [userId, now, idleSince, limit]
-        const rows = await database.run<SessionRow>({ name: 'sessions', text: LIST_SESSIONS, values })
+        const rows = await database.read<SessionRow>({ name: 'sessions', text: LIST_SESSIONS, values })
         return rows.map(row => toSession(row, userId))
       },
       async find(id, onAsk) {
         const statement = { name: 'session', text: SELECT_SESSION, values: [id] }
-        const [row] = await database.run<FoundRow>(statement, onAsk)
+        const [row] = await database.read<FoundRow>(statement, onAsk)
         return row && toFound(row)
       },
     },
     emailTokens: {
       add: write.addEmailToken,
       async find(digest, now) {
-        const statement = { name: 'mailed-token', text: SELECT_EMAIL_TOKEN, values: [digest, now] }
-        const [token] = await database.run<EmailToken>(statement)
+        const statement = { name: 'email-token', text: SELECT_EMAIL_TOKEN, values: [digest, now] }
+        const [token] = await database.read<EmailToken>(statement)
         return token
       },
-      confirmEmail: (token, event) => thenInvalidate(token.userId, write.confirmEmail(token, event)),
-      resetPassword: (token, session, newHash, event) =>
-        thenInvalidate(token.userId, write.resetPassword(token, session, newHash, event)),
+      confirmEmail: write.confirmEmail,
+      resetPassword: write.resetPassword,
     },
     events: {
       record: write.record,
-      list: query => lists.run(async () => (await database.run<EventRow>(eventPage(query))).map(toEvent)),
+      list: query => lists.run(async () => (await database.read<EventRow>(eventPage(query))).map(toEvent)),
       positions: 'transactions',
       follow: query => lists.run(() => follow(database, query)),
       end: () => lists.run(() => logEnd(database)),
@@ -136,7 +128,7 @@ export const openPostgresStorage = async (url: string, connections: number): Pro
       invalidationFeed.subscribe(newListener)
     },
     async ping() {
-      const [answer] = await database.run<{ read_only: string }>({ text: READ_ONLY, values: [] })
+      const [answer] = await database.read<{ read_only: string }>({ text: READ_ONLY, values: [] })
       if (answer?.read_only !== 'on') return
       hosts.suspect()
       throw new ServiceError('storeUnavailable')

@@ -7,6 +7,8 @@ import type { UpdateOptions, UpdateRefusal, UserRefusal } from '../../users/user
 import { EVENT_COLUMNS } from '../events.ts'
 import {
   changedColumns,
+  EMAIL_TOKEN_COLUMNS,
+  emailTokenColumns,
   SESSION_COLUMNS,
   selectUser,
   sessionColumns,
@@ -15,8 +17,9 @@ import {
   type UserRow,
   userColumns,
 } from '../rows.ts'
+import { invalidates, invalidatesNothing } from '../write.ts'
 import type { Database, Run, Statement } from './database.ts'
-import { eventValues, recordAndNotify, recordRemoval } from './event-operations.ts'
+import { eventValues, record, recordRemoval } from './event-operations.ts'
 import { parameters, valuesOf } from './queries.ts'
 import { END_SESSIONS } from './session-statements.ts'
 import { LOCK_TABLE, lockUser, refusalOf } from './user-locks.ts'
@@ -30,17 +33,15 @@ export const readChanged = async (run: Run, id: string): Promise<User> => {
   return toUser(row as UserRow)
 }
 
-export const DROP_TOKENS = 'DELETE FROM mailed_tokens WHERE user_key = (SELECT key FROM users WHERE id = $1)'
+export const DROP_TOKENS = 'DELETE FROM email_tokens WHERE user_key = (SELECT key FROM users WHERE id = $1)'
 
 /** The addresses of administrators are not the user's. */
 const FORGET_ADDRESSES = `UPDATE events SET ip = NULL WHERE user_id = $1 AND actor_type <> 'adminKey'`
 
-const TOKEN_COLUMNS = ['digest', 'purpose', 'email', 'created_at', 'expires_at']
-
 /** The first parameter of each. */
 const SESSION = 1 + USER_COLUMNS.length
 const TOKEN = SESSION + SESSION_COLUMNS.length
-const EVENT = TOKEN + TOKEN_COLUMNS.length
+const EVENT = TOKEN + EMAIL_TOKEN_COLUMNS.length
 
 const ADD_USER = `WITH added AS (
     INSERT INTO users (${USER_COLUMNS.join(', ')}) VALUES (${parameters(USER_COLUMNS, 1)})
@@ -50,8 +51,8 @@ const ADD_USER = `WITH added AS (
     INSERT INTO sessions (user_key, ${SESSION_COLUMNS.join(', ')})
     SELECT key, ${parameters(SESSION_COLUMNS, SESSION)} FROM added WHERE $${SESSION}::text IS NOT NULL
   ), mailed AS (
-    INSERT INTO mailed_tokens (user_key, ${TOKEN_COLUMNS.join(', ')})
-    SELECT key, ${parameters(TOKEN_COLUMNS, TOKEN)} FROM added WHERE $${TOKEN}::text IS NOT NULL
+    INSERT INTO email_tokens (user_key, ${EMAIL_TOKEN_COLUMNS.join(', ')})
+    SELECT key, ${parameters(EMAIL_TOKEN_COLUMNS, TOKEN)} FROM added WHERE $${TOKEN}::text IS NOT NULL
   ), recorded AS (
     INSERT INTO events (${EVENT_COLUMNS.join(', ')}) SELECT ${parameters(EVENT_COLUMNS, EVENT)} FROM added
   )
@@ -67,11 +68,7 @@ const addUserStatement = (
   values: [
     ...valuesOf(USER_COLUMNS, userColumns(user)),
     ...valuesOf(SESSION_COLUMNS, session && sessionColumns(session)),
-    emailToken?.digest,
-    emailToken?.purpose,
-    emailToken?.email,
-    emailToken?.createdAt,
-    emailToken?.expiresAt,
+    ...valuesOf(EMAIL_TOKEN_COLUMNS, emailToken && emailTokenColumns(emailToken)),
     ...eventValues(event),
   ],
 })
@@ -108,46 +105,45 @@ export const userOperations = (database: Database) => ({
   /** @returns false when the e-mail is taken. */
   async addUser(user: NewUser, event: AuditEvent, first: NewUserExtras): Promise<boolean> {
     if (first.session && first.session.userId !== user.id) throw new Error('The session is of another user')
-    return (await database.run(addUserStatement(user, event, first))).length === 1
+    return (await database.writeUncached(addUserStatement(user, event, first))).length === 1
   },
 
-  /** Tells the other instances in the same transaction. */
   async updateUser(
     id: string,
     changes: UserChanges,
     event: AuditEvent,
     options: UpdateOptions,
   ): Promise<User | UpdateRefusal> {
-    return database.transaction(async run => {
+    return database.transaction<User | UpdateRefusal>(async run => {
       try {
         const [user] = await run<UpdatedUser>(updateStatement(id, changes, event.at, options))
-        if (user === undefined) return 'userNotFound'
-        if (options.onlyEnabled && user.disabled === 1) return 'accountDisabled'
-        if (!user.changed) return 'versionChanged'
+        if (user === undefined) return invalidatesNothing('userNotFound')
+        if (options.onlyEnabled && user.disabled === 1) return invalidatesNothing('accountDisabled')
+        if (!user.changed) return invalidatesNothing('versionChanged')
       } catch (error) {
-        if (isEmailTaken(error)) return 'emailTaken'
+        if (isEmailTaken(error)) return invalidatesNothing('emailTaken')
         throw error
       }
       // A statement of its own: it sees the sessions of those who held the user's lock until now.
       if (options.endSessions) await run({ text: END_SESSIONS, values: [id, null] })
       if (changes.disabled || changes.email !== undefined) await run({ text: DROP_TOKENS, values: [id] })
-      await run(recordAndNotify(event))
-      return readChanged(run, id)
+      await run(record(event))
+      return invalidates(id, await readChanged(run, id))
     })
   },
 
   async removeUser(event: AuditEvent, verifiedHash: string | null): Promise<'removed' | UserRefusal> {
     const { userId } = event
-    return database.transaction(async run => {
+    return database.transaction<'removed' | UserRefusal>(async run => {
       await run(LOCK_TABLE)
       const refused = refusalOf(await lockUser(run, userId, verifiedHash, 'UPDATE'), verifiedHash !== null)
-      if (refused !== null) return refused
+      if (refused !== null) return invalidatesNothing(refused)
       // In the order in which timestamps of sessions are noted: what the removal takes along has none.
       await run({ text: END_SESSIONS, values: [userId, null] })
       await run({ text: 'DELETE FROM users WHERE id = $1', values: [userId] })
       await recordRemoval(run, event)
       await run({ text: FORGET_ADDRESSES, values: [userId] })
-      return 'removed'
+      return invalidates(userId, 'removed')
     })
   },
 })

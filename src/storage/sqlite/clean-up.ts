@@ -4,6 +4,7 @@
  */
 import type { ExpiredSessions } from '../../accounts/clean-up.ts'
 import { firstIdAt, hexMoment } from '../../ids.ts'
+import { invalidatesNothing, type Write } from '../write.ts'
 import type { Connection } from './database.ts'
 
 /** Sessions that are looked at in one slice: 0.3 ms. */
@@ -25,25 +26,25 @@ export const prepareCleanUpOperations = (db: Connection) => {
     .pluck()
   const deleteSession = db.prepare('DELETE FROM sessions WHERE id = ?')
   const deleteTokens = db.prepare(
-    `DELETE FROM mailed_tokens WHERE digest IN (
-       SELECT digest FROM mailed_tokens WHERE digest < ? ORDER BY digest LIMIT ?)`,
+    `DELETE FROM email_tokens WHERE digest IN (
+       SELECT digest FROM email_tokens WHERE digest < ? ORDER BY digest LIMIT ?)`,
   )
   const deleteEvents = db.prepare(
     'DELETE FROM events WHERE id IN (SELECT id FROM events WHERE id < ? ORDER BY id LIMIT ?)',
   )
 
   return {
-    removeExpiredSessions(expired: ExpiredSessions, after: string, limit: number): string {
+    removeExpiredSessions(expired: ExpiredSessions, after: string, limit: number): Write<string> {
       const last = lastLookedAt.get(after) ?? ''
       const ids = expiredSessions.all({ ...expired, after, limit })
       for (const id of ids) deleteSession.run(id)
-      return ids.length < limit ? last : (ids.at(-1) ?? last)
+      return invalidatesNothing(ids.length < limit ? last : (ids.at(-1) ?? last))
     },
 
-    removeOldTokens: (before: number, limit: number): boolean =>
-      deleteTokens.run(hexMoment(before), limit).changes === limit,
+    removeOldTokens: (before: number, limit: number): Write<boolean> =>
+      invalidatesNothing(deleteTokens.run(hexMoment(before), limit).changes === limit),
 
-    removeOldEvents: (before: number, limit: number): boolean =>
-      deleteEvents.run(firstIdAt(before), limit).changes === limit,
+    removeOldEvents: (before: number, limit: number): Write<boolean> =>
+      invalidatesNothing(deleteEvents.run(firstIdAt(before), limit).changes === limit),
   }
 }

@@ -5,11 +5,12 @@ import type { Session } from '../../auth/sessions.ts'
 import { firstIdAt } from '../../ids.ts'
 import type { User } from '../../users/user.ts'
 import type { UserRefusal } from '../../users/user-store.ts'
+import { invalidates, invalidatesNothing, type Write } from '../write.ts'
 import type { Connection } from './database.ts'
 import type { SharedStatements } from './shared-statements.ts'
 import { isEmailTaken } from './user-operations.ts'
 
-const ADD_TOKEN = `INSERT INTO mailed_tokens (digest, purpose, user_key, email, created_at, expires_at)
+const ADD_TOKEN = `INSERT INTO email_tokens (digest, purpose, user_key, email, created_at, expires_at)
   SELECT @digest, @purpose, key, @email, @createdAt, @expiresAt FROM users
   WHERE id = @userId
     AND (SELECT count(*) FROM events
@@ -20,10 +21,10 @@ export const prepareEmailTokenOperations = (db: Connection, shared: SharedStatem
   const { record, refusal, addSession, deleteSessions, deleteTokens, readChanged } = shared
   const addToken = db.prepare(ADD_TOKEN)
   const isUsable = db.prepare(
-    `SELECT 1 FROM mailed_tokens WHERE digest = ? AND expires_at > ?
+    `SELECT 1 FROM email_tokens WHERE digest = ? AND expires_at > ?
        AND user_key = (SELECT key FROM users WHERE id = ? AND disabled = 0)`,
   )
-  const deleteToken = db.prepare('DELETE FROM mailed_tokens WHERE digest = ?')
+  const deleteToken = db.prepare('DELETE FROM email_tokens WHERE digest = ?')
   // An address that is the user's no longer is verified by nobody.
   const verifyEmail = db.prepare(
     `UPDATE users SET email_verified = 1, updated_at = @at, version = version + 1
@@ -37,9 +38,9 @@ export const prepareEmailTokenOperations = (db: Connection, shared: SharedStatem
      WHERE id = @userId AND email = @email`,
   )
 
-  const changed = (event: AuditEvent): User => {
+  const changed = (event: AuditEvent): Write<User> => {
     record(event)
-    return readChanged(event.userId)
+    return invalidates(event.userId, readChanged(event.userId))
   }
 
   return {
@@ -47,24 +48,24 @@ export const prepareEmailTokenOperations = (db: Connection, shared: SharedStatem
       token: EmailToken,
       event: AuditEvent,
       verifiedHash: string | null,
-    ): 'added' | 'tooManyMails' | UserRefusal {
+    ): Write<'added' | 'tooManyMails' | UserRefusal> {
       const refused = refusal(token.userId, verifiedHash)
-      if (refused !== null) return refused
+      if (refused !== null) return invalidatesNothing(refused)
       const since = firstIdAt(token.createdAt - MAILED_WITHIN + 1)
       const mailedBy = JSON.stringify(MAILED_BY[token.purpose])
-      if (addToken.run({ ...token, since, mailedBy }).changes === 0) return 'tooManyMails'
+      if (addToken.run({ ...token, since, mailedBy }).changes === 0) return invalidatesNothing('tooManyMails')
       record(event)
-      return 'added'
+      return invalidatesNothing('added')
     },
 
-    confirmEmail(token: EmailToken, event: AuditEvent): User | 'emailTaken' | undefined {
+    confirmEmail(token: EmailToken, event: AuditEvent): Write<User | 'emailTaken' | undefined> {
       const { digest, purpose, userId, email } = token
-      if (isUsable.get(digest, event.at, userId) === undefined) return undefined
+      if (isUsable.get(digest, event.at, userId) === undefined) return invalidatesNothing(undefined)
       const confirm = purpose === 'verification' ? verifyEmail : changeEmail
       try {
-        if (confirm.run({ at: event.at, userId, email }).changes === 0) return undefined
+        if (confirm.run({ at: event.at, userId, email }).changes === 0) return invalidatesNothing(undefined)
       } catch (error) {
-        if (isEmailTaken(error)) return 'emailTaken'
+        if (isEmailTaken(error)) return invalidatesNothing('emailTaken')
         throw error
       }
       if (purpose === 'verification') deleteToken.run(digest)
@@ -72,10 +73,16 @@ export const prepareEmailTokenOperations = (db: Connection, shared: SharedStatem
       return changed(event)
     },
 
-    resetPassword(token: EmailToken, session: Session, newHash: string, event: AuditEvent): User | undefined {
+    resetPassword(
+      token: EmailToken,
+      session: Session,
+      newHash: string,
+      event: AuditEvent,
+    ): Write<User | undefined> {
       const { digest, userId, email } = token
-      if (isUsable.get(digest, event.at, userId) === undefined) return undefined
-      if (resetHash.run({ newHash, at: event.at, userId, email }).changes === 0) return undefined
+      if (isUsable.get(digest, event.at, userId) === undefined) return invalidatesNothing(undefined)
+      if (resetHash.run({ newHash, at: event.at, userId, email }).changes === 0)
+        return invalidatesNothing(undefined)
       deleteTokens(userId)
       deleteSessions(userId, null)
       addSession(session)

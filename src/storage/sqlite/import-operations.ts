@@ -2,6 +2,7 @@
 import type { Imported, PortableUser } from '../../accounts/bulk-users.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
 import { userColumns } from '../rows.ts'
+import { invalidatesNothing, type Write } from '../write.ts'
 import type { Connection } from './database.ts'
 import type { SharedStatements } from './shared-statements.ts'
 import { INSERT_USER } from './user-operations.ts'
@@ -23,7 +24,10 @@ export const prepareImportOperations = (db: Connection, { record }: SharedStatem
   }
 
   return {
-    importUsers: (users: readonly PortableUser[], events: readonly AuditEvent[]): readonly Imported[] =>
-      users.map((user, index) => importUser(user, events[index] as AuditEvent)),
+    importUsers: (
+      users: readonly PortableUser[],
+      events: readonly AuditEvent[],
+    ): Write<readonly Imported[]> =>
+      invalidatesNothing(users.map((user, index) => importUser(user, events[index] as AuditEvent))),
   }
 }

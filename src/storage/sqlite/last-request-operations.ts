@@ -1,5 +1,6 @@
 /** Last requests, a batch a second. */
 import type { SessionMoment } from '../../auth/last-requests.ts'
+import { invalidatesNothing, type Write } from '../write.ts'
 import type { Connection } from './database.ts'
 
 export const prepareLastRequestOperations = (db: Connection) => {
@@ -13,12 +14,13 @@ export const prepareLastRequestOperations = (db: Connection) => {
 
   return {
     /** @param users key and timestamp in turn. */
-    noteLastRequests(users: Float64Array, sessions: readonly SessionMoment[]): void {
+    noteLastRequests(users: Float64Array, sessions: readonly SessionMoment[]): Write<void> {
       for (let index = 0; index < users.length; index += 2) {
         const [key, at] = [users[index], users[index + 1]]
         if (raiseUser.run(at, key).changes === 0) noteFirst.run(at, key)
       }
       for (const moment of sessions) raiseSession.run(moment)
+      return invalidatesNothing(undefined)
     },
   }
 }

@@ -1,5 +1,6 @@
-/** Every write, as the writer thread runs it. Each runs whole or not at all, inside a transaction with others. */
-
+/** Every write, as the writer thread runs it. Each runs whole or not at all, in one transaction with others. */
+import type { AuditEvent } from '../../audit-log/event.ts'
+import { invalidatesNothing, type Write } from '../write.ts'
 import { prepareCleanUpOperations } from './clean-up.ts'
 import type { Connection } from './database.ts'
 import { prepareEmailTokenOperations } from './email-token-operations.ts'
@@ -20,14 +21,18 @@ export const prepareOperations = (db: Connection) => {
     ...prepareLastRequestOperations(db),
     ...prepareImportOperations(db, shared),
     ...prepareCleanUpOperations(db),
-    record: shared.recordOfUser,
 
-    /** Does nothing; who waits for it has waited for everything before it. */
-    barrier(): void {},
+    record(event: AuditEvent): Write<void> {
+      shared.recordOfUser(event)
+      return invalidatesNothing(undefined)
+    },
 
-    /** Does nothing either, but the batch that it is part of writes a page. */
-    prove(): void {},
-  }
+    /** Does nothing. Calls run in order, so everything before it is settled once it is. */
+    barrier: (): Write<void> => invalidatesNothing(undefined),
+
+    /** Does nothing itself, but makes its batch write a page, which shows whether the store takes writes. */
+    prove: (): Write<void> => invalidatesNothing(undefined),
+  } satisfies Record<string, (...args: never[]) => Write<unknown>>
 }
 
 export type Operations = ReturnType<typeof prepareOperations>

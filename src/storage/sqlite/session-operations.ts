@@ -4,6 +4,7 @@ import type { AuditEvent } from '../../audit-log/event.ts'
 import type { Session } from '../../auth/sessions.ts'
 import type { User } from '../../users/user.ts'
 import type { UserRefusal } from '../../users/user-store.ts'
+import { invalidates, invalidatesNothing, type Write } from '../write.ts'
 import type { Connection } from './database.ts'
 import type { SharedStatements } from './shared-statements.ts'
 
@@ -17,22 +18,27 @@ export const prepareSessionOperations = (db: Connection, shared: SharedStatement
   )
   // What was mailed to reset the password or to change the e-mail: a verification stays good.
   const deleteResetTokens = db.prepare(
-    `DELETE FROM mailed_tokens
+    `DELETE FROM email_tokens
      WHERE user_key = (SELECT key FROM users WHERE id = ?) AND purpose <> 'verification'`,
   )
   const replaceHash = db.prepare('UPDATE users SET password_hash = ? WHERE id = ? AND password_hash = ?')
 
   return {
-    openSession(session: Session, verifiedHash: string | null, event: AuditEvent): 'opened' | UserRefusal {
+    openSession(
+      session: Session,
+      verifiedHash: string | null,
+      event: AuditEvent,
+    ): Write<'opened' | UserRefusal> {
       const refused = refusal(session.userId, verifiedHash)
-      if (refused !== null) return refused
+      if (refused !== null) return invalidatesNothing(refused)
       addSession(session)
       record(event)
-      return 'opened'
+      return invalidatesNothing('opened')
     },
 
-    rehash(userId: string, from: string, to: string): void {
+    rehash(userId: string, from: string, to: string): Write<void> {
       replaceHash.run(to, userId, from)
+      return invalidatesNothing(undefined)
     },
 
     changePassword(
@@ -40,32 +46,36 @@ export const prepareSessionOperations = (db: Connection, shared: SharedStatement
       verifiedHash: string,
       newHash: string,
       event: AuditEvent,
-    ): User | UserRefusal {
+    ): Write<User | UserRefusal> {
       const { userId } = session
       const refused = refusal(userId, verifiedHash)
-      if (refused !== null) return refused
+      if (refused !== null) return invalidatesNothing(refused)
       setHash.run(newHash, event.at, userId)
       deleteResetTokens.run(userId)
       deleteSessions(userId, null)
       addSession(session)
       record(event)
-      return readChanged(userId)
+      return invalidates(userId, readChanged(userId))
     },
 
-    endSession(id: string, event: AuditEvent): 'ended' | 'sessionNotFound' | UserRefusal {
+    endSession(id: string, event: AuditEvent): Write<'ended' | 'sessionNotFound' | UserRefusal> {
       const refused = refusal(event.userId, null)
-      if (refused !== null) return refused
-      if (deleteSession.run(id, event.userId).changes === 0) return 'sessionNotFound'
+      if (refused !== null) return invalidatesNothing(refused)
+      if (deleteSession.run(id, event.userId).changes === 0) return invalidatesNothing('sessionNotFound')
       record(event)
-      return 'ended'
+      return invalidates(event.userId, 'ended')
     },
 
-    endSessions(exceptId: string | null, event: AuditEvent, onlyEnabled: boolean): 'ended' | UserRefusal {
+    endSessions(
+      exceptId: string | null,
+      event: AuditEvent,
+      onlyEnabled: boolean,
+    ): Write<'ended' | UserRefusal> {
       const refused = refusal(event.userId, null, onlyEnabled)
-      if (refused !== null) return refused
+      if (refused !== null) return invalidatesNothing(refused)
       deleteSessions(event.userId, exceptId)
       record(event)
-      return 'ended'
+      return invalidates(event.userId, 'ended')
     },
   }
 }

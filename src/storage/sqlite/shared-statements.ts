@@ -16,7 +16,7 @@ export const prepareSharedStatements = (db: Connection) => {
     'DELETE FROM sessions WHERE user_key = (SELECT key FROM users WHERE id = ?) AND id IS NOT ?',
   )
   const deleteTokens = db.prepare(
-    'DELETE FROM mailed_tokens WHERE user_key = (SELECT key FROM users WHERE id = ?)',
+    'DELETE FROM email_tokens WHERE user_key = (SELECT key FROM users WHERE id = ?)',
   )
   const selectState = db.prepare<[string], { disabled: number; password_hash: string }>(
     'SELECT disabled, password_hash FROM users WHERE id = ?',

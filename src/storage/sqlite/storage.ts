@@ -60,13 +60,10 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
   })
   const timeSlicer = new TimeSlicer()
   const writer = new Writer(opened, {
+    onInvalidated: userId => listener?.userChanged(userId),
     onChangedElsewhere: () => listener?.anyoneChanged(),
     onProblem: problem => watch.found(problem),
   })
-
-  /** Also after a failure: a writer that was lost may have committed first. */
-  const thenInvalidate = <Result>(userId: string, written: Promise<Result>): Promise<Result> =>
-    written.finally(() => listener?.userChanged(userId))
 
   return {
     users: {
@@ -78,10 +75,8 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
         const row = reader.get<UserRow & { password_hash: string }>(SELECT_BY_EMAIL, email)
         return row && { user: toUser(row), passwordHash: row.password_hash }
       },
-      update: (id, changes, event, options) =>
-        thenInvalidate(id, writer.run('updateUser', id, changes, event, options)),
-      remove: (event, verifiedHash) =>
-        thenInvalidate(event.userId, writer.run('removeUser', event, verifiedHash)),
+      update: (id, changes, event, options) => writer.run('updateUser', id, changes, event, options),
+      remove: (event, verifiedHash) => writer.run('removeUser', event, verifiedHash),
       list: query => timeSlicer.run(page(reader, query)),
       count: filter => timeSlicer.run(count(reader, filter)),
     },
@@ -89,13 +84,12 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
       addUser: (user, event, first) => writer.run('addUser', user, event, first),
       rehash: (userId, from, to) => writer.run('rehash', userId, from, to),
       changePassword: (session, verifiedHash, newHash, event) =>
-        thenInvalidate(session.userId, writer.run('changePassword', session, verifiedHash, newHash, event)),
+        writer.run('changePassword', session, verifiedHash, newHash, event),
     },
     sessions: {
       open: (session, verifiedHash, event) => writer.run('openSession', session, verifiedHash, event),
-      end: (id, event) => thenInvalidate(event.userId, writer.run('endSession', id, event)),
-      endAll: (exceptId, event, onlyEnabled) =>
-        thenInvalidate(event.userId, writer.run('endSessions', exceptId, event, onlyEnabled)),
+      end: (id, event) => writer.run('endSession', id, event),
+      endAll: (exceptId, event, onlyEnabled) => writer.run('endSessions', exceptId, event, onlyEnabled),
       list: (userId, now, idleSince, limit) =>
         reader
           .rows<SessionRow>(LIST_SESSIONS, userId, now, idleSince, limit)
@@ -109,9 +103,9 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
     emailTokens: {
       add: (token, event, verifiedHash) => writer.run('addEmailToken', token, event, verifiedHash),
       find: (digest, now) => reader.get<EmailToken>(SELECT_EMAIL_TOKEN, digest, now),
-      confirmEmail: (token, event) => thenInvalidate(token.userId, writer.run('confirmEmail', token, event)),
+      confirmEmail: (token, event) => writer.run('confirmEmail', token, event),
       resetPassword: (token, session, newHash, event) =>
-        thenInvalidate(token.userId, writer.run('resetPassword', token, session, newHash, event)),
+        writer.run('resetPassword', token, session, newHash, event),
     },
     events: {
       record: event => writer.run('record', event),

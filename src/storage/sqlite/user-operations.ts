@@ -4,6 +4,7 @@ import type { AuditEvent } from '../../audit-log/event.ts'
 import type { User, UserChanges } from '../../users/user.ts'
 import type { UpdateOptions, UpdateRefusal, UserRefusal } from '../../users/user-store.ts'
 import { changedColumns, USER_COLUMNS, userColumns } from '../rows.ts'
+import { invalidates, invalidatesNothing, type Write } from '../write.ts'
 import type { Connection } from './database.ts'
 import { parameters } from './queries.ts'
 import type { SharedStatements } from './shared-statements.ts'
@@ -20,7 +21,7 @@ export const prepareUserOperations = (db: Connection, shared: SharedStatements) 
   const { record, recordRemoval, refusal, addSession, deleteSessions, deleteTokens, readChanged } = shared
   const insertUser = db.prepare(INSERT_USER)
   const insertToken = db.prepare(
-    `INSERT INTO mailed_tokens (digest, purpose, user_key, email, created_at, expires_at)
+    `INSERT INTO email_tokens (digest, purpose, user_key, email, created_at, expires_at)
      SELECT @digest, @purpose, key, @email, @createdAt, @expiresAt FROM users WHERE id = @userId`,
   )
   const deleteUser = db.prepare('DELETE FROM users WHERE id = ?')
@@ -30,17 +31,17 @@ export const prepareUserOperations = (db: Connection, shared: SharedStatements) 
   )
 
   return {
-    addUser(user: NewUser, event: AuditEvent, { session, emailToken }: NewUserExtras): boolean {
+    addUser(user: NewUser, event: AuditEvent, { session, emailToken }: NewUserExtras): Write<boolean> {
       try {
         insertUser.run(userColumns(user))
       } catch (error) {
-        if (isEmailTaken(error)) return false
+        if (isEmailTaken(error)) return invalidatesNothing(false)
         throw error
       }
       if (session && !addSession(session)) throw new Error('The session is of another user')
       if (emailToken) insertToken.run(emailToken)
       record(event)
-      return true
+      return invalidatesNothing(true)
     },
 
     updateUser(
@@ -48,33 +49,34 @@ export const prepareUserOperations = (db: Connection, shared: SharedStatements) 
       changes: UserChanges,
       event: AuditEvent,
       { endSessions, onlyEnabled, versions }: UpdateOptions,
-    ): User | UpdateRefusal {
+    ): Write<User | UpdateRefusal> {
       const refused = refusal(id, null, onlyEnabled)
-      if (refused === 'userNotFound' || refused === 'accountDisabled') return refused
-      if (versions !== null && !versions.includes(selectVersion.get(id) ?? 0)) return 'versionChanged'
+      if (refused === 'userNotFound' || refused === 'accountDisabled') return invalidatesNothing(refused)
+      if (versions !== null && !versions.includes(selectVersion.get(id) ?? 0))
+        return invalidatesNothing('versionChanged')
       const set = { ...changedColumns(changes), updated_at: event.at }
       const assignments = Object.keys(set).map(column => `${column} = @${column}`)
       const update = `UPDATE users SET ${assignments.join(', ')}, version = version + 1 WHERE id = @id`
       try {
         db.prepare(update).run({ ...set, id })
       } catch (error) {
-        if (isEmailTaken(error)) return 'emailTaken'
+        if (isEmailTaken(error)) return invalidatesNothing('emailTaken')
         throw error
       }
       if (endSessions) deleteSessions(id, null)
       if (changes.disabled || changes.email !== undefined) deleteTokens(id)
       record(event)
-      return readChanged(id)
+      return invalidates(id, readChanged(id))
     },
 
-    removeUser(event: AuditEvent, verifiedHash: string | null): 'removed' | UserRefusal {
+    removeUser(event: AuditEvent, verifiedHash: string | null): Write<'removed' | UserRefusal> {
       const { userId } = event
       const refused = refusal(userId, verifiedHash, verifiedHash !== null)
-      if (refused !== null) return refused
+      if (refused !== null) return invalidatesNothing(refused)
       deleteUser.run(userId)
       recordRemoval(event)
       forgetAddresses.run(userId)
-      return 'removed'
+      return invalidates(userId, 'removed')
     },
   }
 }

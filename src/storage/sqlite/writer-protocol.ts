@@ -1,5 +1,5 @@
-/** What the event loop and the writer thread say to each other. */
-
+/** The messages between the event loop and the writer thread. */
+import type { Write } from '../write.ts'
 import type { OpenedFile, Problem } from './database-file.ts'
 
 export type WriterData = OpenedFile
@@ -15,17 +15,17 @@ export interface Failure {
   readonly code: string | undefined
 }
 
-export type Outcome = { readonly value: unknown } | { readonly failure: Failure }
+export type Outcome = { readonly write: Write<unknown> } | { readonly failure: Failure }
 
-/** What the thread is sent: a batch of calls, or `null` to end. */
+/** The thread receives a batch of calls, or `null` to end. */
 export type WriterRequest = readonly Call[] | null
 
 export type WriterMessage =
   /** The outcomes of a batch, in the order of its calls; committed and on disk, in the file at its path. */
   | { readonly type: 'committed'; readonly outcomes: readonly Outcome[]; readonly hasWritten: boolean }
-  /** Nothing of the batch was kept, or it was kept where nobody will find it. */
+  /** The batch was rolled back, or committed to a file that a restart would not open. */
   | { readonly type: 'failed'; readonly failure: Failure }
   /** Another process has changed the database. */
   | { readonly type: 'changedElsewhere' }
-  /** What is wrong with the file from now on; told of every change. */
+  /** The file's problem from now on, or `null`; sent with every change. */
   | { readonly type: 'file'; readonly problem: Problem | null }

@@ -8,6 +8,7 @@
 import { statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
+import type { Write } from '../write.ts'
 import { openDatabase, stamp } from './database.ts'
 import { FileContent, type LogState, type Problem, pathProblem } from './database-file.ts'
 import { prepareOperations } from './operations.ts'
@@ -39,7 +40,7 @@ const db = openDatabase(opened.path, LOCK_TIMEOUT)
 db.pragma('wal_autocheckpoint = 0')
 const operations = prepareOperations(db) as unknown as Record<
   string,
-  (...args: readonly unknown[]) => unknown
+  (...args: readonly unknown[]) => Write<unknown>
 >
 const pageSize = db.pragma('page_size', { simple: true }) as number
 const totalChanges = db.prepare<[], number>('SELECT total_changes()').pluck()
@@ -60,13 +61,17 @@ const failure = (error: unknown): Failure => ({
 })
 
 /** Each call in a savepoint of its own: one that fails takes back its own changes and nobody else's. */
-const runCall = db.transaction(({ operation, args }: Call): unknown => operations[operation]?.(...args))
+const runCall = db.transaction(({ operation, args }: Call): Write<unknown> => {
+  const run = operations[operation]
+  if (run === undefined) throw new Error(`There is no operation ${operation}`)
+  return run(...args)
+})
 
 const runBatch = db.transaction((calls: readonly Call[], isStamped: boolean): Outcome[] => {
   if (isStamped) stamp(db)
   return calls.map(call => {
     try {
-      return { value: runCall(call) }
+      return { write: runCall(call) }
     } catch (error) {
       // A full disk or a lost lock ends the whole transaction, not the call alone.
       if (!db.inTransaction) throw error

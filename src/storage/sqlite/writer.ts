@@ -30,7 +30,9 @@ const toError = ({ message, code }: Failure): Error => Object.assign(new Error(m
 const unavailable = (cause: unknown): ServiceError => new ServiceError('storeUnavailable', { cause })
 
 export interface WriterEvents {
-  /** Another process has changed the database. */
+  /** A committed write made a user's cached state stale; called before the write is acknowledged. */
+  readonly onInvalidated: (userId: string) => void
+  /** Another process has changed the database, or a lost thread may have. */
   readonly onChangedElsewhere: () => void
   /** What the thread finds wrong with the file, or that nothing is any more. */
   readonly onProblem: (problem: Problem | null) => void
@@ -62,14 +64,14 @@ export class Writer {
   run<Name extends keyof Operations>(
     operation: Name,
     ...args: Parameters<Operations[Name]>
-  ): Promise<ReturnType<Operations[Name]>> {
+  ): Promise<ReturnType<Operations[Name]>['result']> {
     if (this.#closed) return Promise.reject(unavailable(new Error('The store is closed')))
     if (this.#isRefusing) return Promise.reject(new ServiceError('storeUnavailable'))
     if (this.#waiting.length >= MAX_WAITING) return Promise.reject(new ServiceError('overloaded'))
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
     this.#waiting.push({ call: { operation, args }, resolve, reject })
     if (this.#batch.length === 0) this.#send()
-    return promise as Promise<ReturnType<Operations[Name]>>
+    return promise as Promise<ReturnType<Operations[Name]>['result']>
   }
 
   /** Whether nothing is written any more: the file is not the one that a restart would open. */
@@ -135,8 +137,13 @@ export class Writer {
     const batch = this.#batch
     for (const [index, { resolve, reject }] of batch.entries()) {
       const outcome: Outcome = message.type === 'failed' ? message : (message.outcomes[index] as Outcome)
-      if ('failure' in outcome) reject(unavailable(toError(outcome.failure)))
-      else resolve(outcome.value)
+      if ('failure' in outcome) {
+        reject(unavailable(toError(outcome.failure)))
+        continue
+      }
+      const { result, invalidates } = outcome.write
+      if (invalidates !== null) this.#events.onInvalidated(invalidates)
+      resolve(result)
     }
     this.#send()
   }
@@ -148,7 +155,10 @@ export class Writer {
   /** The thread is gone: whether its batch was committed is not known, so nobody is told that it was. */
   #lose(reason: unknown): void {
     this.#thread = null
-    if (this.#batch.length > 0) this.#noteWrite(unavailable(reason))
+    if (this.#batch.length > 0) {
+      this.#noteWrite(unavailable(reason))
+      this.#events.onChangedElsewhere()
+    }
     for (const { reject } of this.#batch) reject(unavailable(reason))
     this.#batch = []
     // Also without work: the thread is who notices changes made elsewhere.

@@ -50,10 +50,10 @@ export const run = async ({ context }: FaultPart): Promise<Report> => {
   let requests = 0
   const expect = async (call: Call, status: number, when: string): Promise<Record<string, unknown>> => {
     requests += 1
-    const answer = await ask(call)
-    if (answer.status !== status)
-      wrong.push(`${call.method} ${call.path} ${when}: ${answer.status} ${answer.text}`)
-    return answer.text === '' ? {} : bodyOf(answer)
+    const response = await ask(call)
+    if (response.status !== status)
+      wrong.push(`${call.method} ${call.path} ${when}: ${response.status} ${response.text}`)
+    return response.text === '' ? {} : bodyOf(response)
   }
   const tokens: string[] = []
   const account = (token: string): Call => calls.account(token)

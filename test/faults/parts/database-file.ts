@@ -140,7 +140,7 @@ export const run = async ({ context, random }: FaultPart): Promise<Report> => {
   const lost: string[] = []
   const falselyAcknowledged: string[] = []
   const failures: string[] = []
-  const totals = { rounds: 0, acknowledged: 0, refused: 0 }
+  const totals = { rounds: 0, acknowledged: 0, rejected: 0 }
 
   const start = (databaseFile: string): Promise<Running> => startServer(context, { databaseFile })
   const readyStatus = async ({ url }: Running): Promise<number> => (await fetch(`${url}/ready`)).status
@@ -170,7 +170,7 @@ export const run = async ({ context, random }: FaultPart): Promise<Report> => {
     const madeAt = performance.now()
     const status = await until(
       () => readyStatus(server),
-      answer => answer === 503,
+      response => response === 503,
       NOTICED,
     )
     const noticed = performance.now() - madeAt
@@ -178,10 +178,10 @@ export const run = async ({ context, random }: FaultPart): Promise<Report> => {
     await changes.stop()
     await server.stop(random.integer(1, 8) === 1 ? 'SIGTERM' : 'SIGKILL')
     totals.acknowledged += changes.statuses.get(200) ?? 0
-    totals.refused += changes.statuses.get(503) ?? 0
+    totals.rejected += changes.statuses.get(503) ?? 0
     if (status === 503) noticedAfter.push(noticed)
-    for (const answer of changes.statuses.keys())
-      if (answer !== 200 && answer !== 503) failures.push(`${name}: a change was answered ${answer}`)
+    for (const response of changes.statuses.keys())
+      if (response !== 200 && response !== 503) failures.push(`${name}: a change was answered ${response}`)
     await verify({ name, file, profiles, putBack, madeAt, isNoticed: status === 503, opensMeanwhile })
   }
 
@@ -224,7 +224,7 @@ export const run = async ({ context, random }: FaultPart): Promise<Report> => {
   for (const variant of VARIANTS) await Promise.all(Array.from({ length: REPEATS }, () => runRound(variant)))
   report.figure('rounds', totals.rounds)
   report.figure('acknowledged', totals.acknowledged)
-  report.figure('refused with 503', totals.refused)
+  report.figure('refused with 503', totals.rejected)
   report.figure('/ready is 503 after (median / 99 % / max)', spread(noticedAfter))
   report.expect(Math.max(...noticedAfter) < NOTICED, 'it took longer than a second')
   report.faults('acknowledged and missing after a restart', lost)

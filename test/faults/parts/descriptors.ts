@@ -78,7 +78,7 @@ export const run = async ({ context }: FaultPart): Promise<Report> => {
 
   const ready = () =>
     send(server.url, calls.ready(), false).then(
-      answer => answer.status,
+      response => response.status,
       () => 0,
     )
 

@@ -26,7 +26,7 @@ export const run = async ({ context, random }: FaultPart): Promise<Report> => {
   const databaseFile = join(disk.folder, 'data', 'test.db')
   const failures: string[] = []
   const backAfter: number[] = []
-  const totals = { acknowledged: 0, refused: 0, readyWhileFull: 0, notReadyWhileFull: 0 }
+  const totals = { acknowledged: 0, rejected: 0, readyWhileFull: 0, notReadyWhileFull: 0 }
   let profiles: Profile[] | null = null
 
   for (let round = 1; round <= ROUNDS; round += 1) {
@@ -38,15 +38,15 @@ export const run = async ({ context, random }: FaultPart): Promise<Report> => {
     const changes = startChanges(server.url, profiles)
     await sleep(random.integer(20, 300))
     disk.fill()
-    const refused = () => changes.statuses.get(503) ?? 0
-    await until(refused, count => count > 0, DEADLINE)
+    const rejected = () => changes.statuses.get(503) ?? 0
+    await until(rejected, count => count > 0, DEADLINE)
     const end = performance.now() + FULL_FOR
     while (performance.now() < end) {
       totals[(await ready()) === 503 ? 'notReadyWhileFull' : 'readyWhileFull'] += 1
       await sleep(50)
     }
     if ((await fetch(`${server.url}/health`)).status !== 200) failures.push('/health was not 200')
-    totals.refused += refused()
+    totals.rejected += rejected()
     if (round % 2 === 0) {
       // Also a process that ends while the disk is full has all that it has acknowledged.
       await changes.stop()
@@ -70,11 +70,11 @@ export const run = async ({ context, random }: FaultPart): Promise<Report> => {
   await server.stop('SIGTERM')
   report.figure('rounds', ROUNDS)
   report.figure('acknowledged', totals.acknowledged)
-  report.figure('refused with 503', totals.refused)
+  report.figure('refused with 503', totals.rejected)
   report.figure('/ready while full: 503', totals.notReadyWhileFull)
   report.figure('/ready while full: 200', totals.readyWhileFull)
   report.figure('/ready is 200 again after (median / 99 % / max)', spread(backAfter))
-  report.expect(totals.refused > 0, 'the disk was never full')
+  report.expect(totals.rejected > 0, 'the disk was never full')
   report.expect(totals.readyWhileFull === 0, '/ready was 200 while writes failed')
   report.faults('acknowledged and missing', lost)
   report.faults('other faults', failures)

@@ -39,8 +39,8 @@ const post = (url: string, path: string, body: object) =>
   send(url, { method: 'POST', path, headers: { 'x-admin-key': ADMIN_KEY }, body }, false)
 
 const signIn = async (url: string, email: string, password: string) => {
-  const answer = await post(url, '/account/sign-in', { email, password })
-  return { ...answer, took: answer.answeredAt - answer.sentAt }
+  const response = await post(url, '/account/sign-in', { email, password })
+  return { ...response, took: response.respondedAt - response.sentAt }
 }
 
 export const run = async ({ context }: FaultPart): Promise<Report> => {
@@ -60,9 +60,9 @@ export const run = async ({ context }: FaultPart): Promise<Report> => {
     const took = { attacked: [] as number[], control: [] as number[] }
     while (!enough(took.attacked.length)) {
       for (const [name, { url }] of Object.entries({ attacked, control })) {
-        const answer = await signIn(url, OTHER, PASSWORD)
-        report.expect(answer.status === 200, `a sign-in of another user answered ${answer.status}`)
-        took[name as keyof typeof took].push(answer.took)
+        const response = await signIn(url, OTHER, PASSWORD)
+        report.expect(response.status === 200, `a sign-in of another user answered ${response.status}`)
+        took[name as keyof typeof took].push(response.took)
       }
       await sleep(5)
     }

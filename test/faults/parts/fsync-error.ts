@@ -44,7 +44,7 @@ export const run = async ({ context, random }: FaultPart): Promise<Report> => {
   }
   const control = join(folder, 'fails')
   const databaseFile = join(folder, 'test.db')
-  const totals = { acknowledged: 0, refused: 0, acknowledgedWhileFailing: 0, restarts: 0 }
+  const totals = { acknowledged: 0, rejected: 0, acknowledgedWhileFailing: 0, restarts: 0 }
   const lost: string[] = []
   const failures: string[] = []
 
@@ -57,12 +57,12 @@ export const run = async ({ context, random }: FaultPart): Promise<Report> => {
     const changes = startChanges(server.url, profiles)
     const count = (status: number) => changes.statuses.get(status) ?? 0
     await sleep(random.integer(LOAD.min, LOAD.max))
-    const refusedBefore = count(503)
+    const rejectedBefore = count(503)
     writeFileSync(control, suffix)
     if (suffix === '.db-wal') {
       await until(
         () => count(503),
-        refused => refused > refusedBefore,
+        rejected => rejected > rejectedBefore,
         DEADLINE,
       )
       const acknowledged = count(200)
@@ -84,7 +84,7 @@ export const run = async ({ context, random }: FaultPart): Promise<Report> => {
     await changes.stop()
     await server.stop('SIGKILL')
     totals.acknowledged += count(200)
-    totals.refused += count(503)
+    totals.rejected += count(503)
     for (const status of changes.statuses.keys())
       if (status !== 200 && status !== 503) failures.push(`a change was answered ${status}`)
     server = await startServer(context, { databaseFile })
@@ -94,8 +94,8 @@ export const run = async ({ context, random }: FaultPart): Promise<Report> => {
   report.figure('rounds', SUFFIXES.length)
   report.figure('rounds that took a restart', totals.restarts)
   report.figure('acknowledged', totals.acknowledged)
-  report.figure('refused with 503', totals.refused)
-  report.expect(totals.refused > 0, 'fsync never failed')
+  report.figure('refused with 503', totals.rejected)
+  report.expect(totals.rejected > 0, 'fsync never failed')
   report.figure('acknowledged while every commit failed', totals.acknowledgedWhileFailing)
   report.expect(totals.acknowledgedWhileFailing === 0, 'a commit that failed was acknowledged')
   report.faults('acknowledged and missing after a restart', lost)

@@ -39,7 +39,7 @@ const forge = (token: string, number: number): string =>
 
 interface Tally {
   answered: number
-  refused: number
+  rejected: number
   readonly wrong: string[]
   lost: number
 }
@@ -53,7 +53,7 @@ export const run = async ({ context }: FaultPart): Promise<Report> => {
   const env = { NODE_ENV: 'production', NODE_OPTIONS: `--max-old-space-size=${HEAP}` }
   const server = await startServer(context, { databaseFile, env })
 
-  const tally: Tally = { answered: 0, refused: 0, wrong: [], lost: 0 }
+  const tally: Tally = { answered: 0, rejected: 0, wrong: [], lost: 0 }
   const names = new Map<string, string>()
   const requests = tokens.flatMap((token, index) =>
     index % 5 === 0 ? [token, forge(token, index)] : [token],
@@ -67,15 +67,15 @@ export const run = async ({ context }: FaultPart): Promise<Report> => {
       name === null
         ? { method: 'GET' as const, path: '/account', headers: bearer(token) }
         : calls.rename(token, name)
-    const answer = await send(server.url, call, agent)
-    if (answer.status === 503) {
-      tally.refused += 1
+    const response = await send(server.url, call, agent)
+    if (response.status === 503) {
+      tally.rejected += 1
       return
     }
     tally.answered += 1
-    if (answer.status !== (isForged ? 401 : 200)) tally.wrong.push(`${call.method}: ${answer.status}`)
-    else if (!isForged && bodyOf(answer).id !== userOf(token)) tally.wrong.push("another user's account")
-    if (name !== null && answer.status === 200) names.set(token, name)
+    if (response.status !== (isForged ? 401 : 200)) tally.wrong.push(`${call.method}: ${response.status}`)
+    else if (!isForged && bodyOf(response).id !== userOf(token)) tally.wrong.push("another user's account")
+    if (name !== null && response.status === 200) names.set(token, name)
   }
   const client = async (): Promise<void> => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
@@ -99,13 +99,13 @@ export const run = async ({ context }: FaultPart): Promise<Report> => {
   const restarted = await startServer(context, { databaseFile })
   const missing: string[] = []
   for (const [token, name] of names) {
-    const answer = await send(restarted.url, calls.account(token), false)
-    if (bodyOf(answer).firstName !== name) missing.push(`a user is not called ${name}`)
+    const response = await send(restarted.url, calls.account(token), false)
+    if (bodyOf(response).firstName !== name) missing.push(`a user is not called ${name}`)
   }
   await restarted.stop('SIGTERM')
 
   report.figure('distinct tokens', requests.length)
-  report.figure('answered / refused with 503', `${tally.answered} / ${tally.refused}`)
+  report.figure('answered / refused with 503', `${tally.answered} / ${tally.rejected}`)
   report.figure('acknowledged changes', names.size)
   report.faults('wrong responses', tally.wrong)
   report.faults('acknowledged changes lost', missing)

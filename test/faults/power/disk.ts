@@ -5,7 +5,7 @@
  */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Random } from '../../crash/random.ts'
+import type { Random } from '../../support/random.ts'
 import type { Record } from './recording.ts'
 
 /** What becomes of the writes that were not synced. */

@@ -1,8 +1,8 @@
 /** Writes by many clients at once, and what each of them was told: which state a power cut may leave behind. */
 import { Agent, request } from 'node:http'
 import { text } from 'node:stream/consumers'
-import type { Random } from '../../crash/random.ts'
 import { ADMIN_KEY, PASSWORD } from '../../support/build.ts'
+import type { Random } from '../../support/random.ts'
 
 const CLIENTS = 12
 
@@ -52,14 +52,14 @@ interface Call {
   readonly token?: string
 }
 
-interface Answer {
+interface ServiceResponse {
   readonly status: number
   readonly body: string
   readonly port: number
 }
 
-const send = (url: string, { method, path, body, token }: Call, agent: Agent): Promise<Answer> => {
-  const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+const send = (url: string, { method, path, body, token }: Call, agent: Agent): Promise<ServiceResponse> => {
+  const { promise, resolve, reject } = Promise.withResolvers<ServiceResponse>()
   const outgoing = request(url + path, {
     method,
     agent,
@@ -107,14 +107,14 @@ export class Load {
     const own: WrittenUser[] = []
     /** @returns the body of a response that acknowledges the write. */
     const call = async (write: Write, status: number, call: Call): Promise<string | null> => {
-      const answer = await send(url, call, agent)
-      const index = responses.get(answer.port) ?? 0
-      responses.set(answer.port, index + 1)
-      if (answer.status === status) {
-        write.acknowledgement = { run: this.#run, port: answer.port, index }
-        return answer.body
+      const response = await send(url, call, agent)
+      const index = responses.get(response.port) ?? 0
+      responses.set(response.port, index + 1)
+      if (response.status === status) {
+        write.acknowledgement = { run: this.#run, port: response.port, index }
+        return response.body
       }
-      this.unexpected.push(`${call.method} ${call.path}: ${answer.status} ${answer.body}`)
+      this.unexpected.push(`${call.method} ${call.path}: ${response.status} ${response.body}`)
       return null
     }
     try {
@@ -141,9 +141,9 @@ export class Load {
       const withPassword = random.integer(1, 8) === 1
       const path = withPassword ? '/account/sign-up' : '/admin/users'
       const body = { email, lastName: '1', ...(withPassword && { password: PASSWORD }) }
-      const answer = await call(write, 201, { method: 'POST', path, body })
-      if (answer === null) return
-      const parsed = JSON.parse(answer)
+      const response = await call(write, 201, { method: 'POST', path, body })
+      if (response === null) return
+      const parsed = JSON.parse(response)
       created.id = withPassword ? parsed.user.id : parsed.id
       if (withPassword) this.#addSession(created, parsed.accessToken, write)
       own.push(created)
@@ -162,8 +162,8 @@ export class Load {
       await call(this.#userWrite(user, 'disable'), 200, { method: 'PUT', path, body })
     } else if (session === undefined && choice <= 40) {
       const opened = begin()
-      const answer = await call(opened, 201, { method: 'POST', path: `${path}/impersonate` })
-      if (answer !== null) this.#addSession(user, JSON.parse(answer).accessToken, opened)
+      const response = await call(opened, 201, { method: 'POST', path: `${path}/impersonate` })
+      if (response !== null) this.#addSession(user, JSON.parse(response).accessToken, opened)
     } else if (session !== undefined && choice <= 20) {
       session.ended = begin()
       await call(session.ended, 204, { method: 'POST', path: '/account/sign-out', token: session.token })

@@ -20,7 +20,7 @@ const DELICATE = [
 export const accounts: Part = async (t, open) => {
   const storage = await open(t)
 
-  t.test('a user and the first session come back exactly', async t => {
+  t.test('a user and the first session are returned exactly', async t => {
     const { user, session, userKey } = await add(storage, {
       emailVerified: true,
       disabled: true,
@@ -42,7 +42,7 @@ export const accounts: Part = async (t, open) => {
     t.strictSame(await storage.users.find(user.id), asStored(user))
   })
 
-  t.test('text comes back byte for byte (§4)', async t => {
+  t.test('text is returned byte for byte (§4)', async t => {
     for (const [index, text] of DELICATE.entries()) {
       const { user, session } = await add(storage, { firstName: text, lastName: text, passwordHash: text })
       const found = await storage.users.findByEmail(user.email)
@@ -57,7 +57,7 @@ export const accounts: Part = async (t, open) => {
     }
   })
 
-  t.test('nothing is found where nothing is', async t => {
+  t.test('lookups of unknown keys find nothing', async t => {
     await add(storage)
     t.equal(await storage.users.find(uuidv7()), undefined)
     t.equal(await storage.users.findByEmail('nobody@example.com'), undefined)
@@ -66,7 +66,7 @@ export const accounts: Part = async (t, open) => {
     t.equal(await storage.sessions.find('no uuid at all'), undefined)
   })
 
-  t.test('an e-mail belongs to one user: the second is refused and leaves nothing', async t => {
+  t.test('an e-mail belongs to one user: a second is rejected and leaves nothing', async t => {
     const first = await add(storage)
     const second = newUser({ email: first.user.email })
     const session = sessionOf(second.id)
@@ -76,7 +76,7 @@ export const accounts: Part = async (t, open) => {
     t.strictSame((await storage.users.findByEmail(first.user.email))?.user, asStored(first.user))
   })
 
-  t.test('of 100 simultaneous sign-ups of one e-mail exactly one wins, on two instances', async t => {
+  t.test('of 100 concurrent sign-ups with one e-mail on two instances exactly one succeeds', async t => {
     const here = await open(t)
     const there = await open(t)
     const contenders = Array.from({ length: 100 }, (_, index) => ({
@@ -97,7 +97,7 @@ export const accounts: Part = async (t, open) => {
     )
   })
 
-  t.test('a call that fails takes back all of its own and nothing of its neighbours', async t => {
+  t.test('a failed call is rolled back without affecting others of its batch', async t => {
     const { session: existing } = await add(storage)
     const users = Array.from({ length: 42 }, () => newUser())
     const bad = new Map([
@@ -119,7 +119,7 @@ export const accounts: Part = async (t, open) => {
     }
   })
 
-  t.test('a session is opened for the hash that was verified', async t => {
+  t.test('a session is opened for the verified hash', async t => {
     const { user, session: first, userKey } = await add(storage)
     const session = sessionOf(user.id, { createdAt: NOW + 5, lastRequestAt: NOW + 6 })
     t.equal(await storage.sessions.open(session, user.passwordHash, eventOf(session.userId)), 'opened')
@@ -127,23 +127,23 @@ export const accounts: Part = async (t, open) => {
     t.strictSame((await storage.sessions.find(first.id))?.session, first)
   })
 
-  t.test('no session is opened once the hash changed, the user is disabled or gone', async t => {
+  t.test('no session is opened after the hash changed or the user was disabled or deleted', async t => {
     const changed = await add(storage)
     await storage.accounts.rehash(changed.user.id, changed.user.passwordHash, 'another')
     const disabled = await add(storage, { disabled: true })
-    const refused = [
+    const rejected = [
       [changed.user, 'passwordChanged'],
       [disabled.user, 'accountDisabled'],
       [newUser(), 'userNotFound'],
     ] as const
-    for (const [user, reason] of refused) {
+    for (const [user, reason] of rejected) {
       const session = sessionOf(user.id)
       t.equal(await storage.sessions.open(session, user.passwordHash, eventOf(session.userId)), reason)
       t.equal(await storage.sessions.find(session.id), undefined)
     }
   })
 
-  t.test('no session outlives a user who is disabled while sessions are opened', async t => {
+  t.test('no session survives disabling that is concurrent with opening sessions', async t => {
     const { user, session } = await add(storage)
     const sessions = Array.from({ length: 40 }, () => sessionOf(user.id))
     const opened = sessions.map(each => storage.sessions.open(each, user.passwordHash, eventOf(each.userId)))

@@ -30,13 +30,13 @@ const exported = async (storage: Storage): Promise<PortableUser[]> => {
 }
 
 export const bulkUsers: Part = async (t, open) => {
-  t.test('an empty store has nobody to read out, and nobody is brought in by nothing', async t => {
+  t.test('an empty store exports nothing, and an empty import adds nothing', async t => {
     const storage = await open(t)
     t.strictSame(await importUsers(storage, []), [])
     t.strictSame(await exported(storage), [])
   })
 
-  t.test('who is brought in is read out exactly, in order of creation, over any number of pages', async t => {
+  t.test('imported users are exported exactly, in order of creation, over any number of pages', async t => {
     const storage = await open(t)
     const users = Array.from({ length: 1_203 }, (_, index) =>
       portable({
@@ -56,7 +56,7 @@ export const bulkUsers: Part = async (t, open) => {
     t.equal((await storage.users.list({ ...SEARCH, filter: { search: '\u{1f600}"{}\\1202' } })).length, 1)
   })
 
-  t.test('who is there is left alone, and named; an id of somebody else is refused', async t => {
+  t.test('existing users are unchanged and reported; an id of another user is rejected', async t => {
     const storage = await open(t)
     const { user, session } = await add(storage)
     const before = await exported(storage)
@@ -81,7 +81,7 @@ export const bulkUsers: Part = async (t, open) => {
     t.ok(await storage.sessions.find(session.id), 'and keeps the session')
   })
 
-  t.test('a session is opened for who was brought in', async t => {
+  t.test('a session can be opened for an imported user', async t => {
     const storage = await open(t)
     const user = portable({ lastRequestAt: NOW })
     await importUsers(storage, [user])
@@ -93,7 +93,7 @@ export const bulkUsers: Part = async (t, open) => {
     t.equal((await storage.users.find(user.id))?.lastRequestAt, NOW + 1)
   })
 
-  t.test('of simultaneous imports and sign-ups on two instances each e-mail goes to one', async t => {
+  t.test('of concurrent imports and sign-ups on two instances each e-mail is created once', async t => {
     const [here, there] = [await open(t), await open(t)]
     const users = Array.from({ length: 100 }, () => portable())
     const others = users.map(({ email }) => portable({ email })).toReversed()
@@ -118,7 +118,7 @@ export const bulkUsers: Part = async (t, open) => {
     t.equal(await here.users.count({}), users.length)
   })
 
-  t.test('who cannot be kept at all fails the call, which leaves nothing', async t => {
+  t.test('a user who cannot be stored fails the call, which leaves nothing', async t => {
     const storage = await open(t)
     const good = portable()
     await t.rejects(importUsers(storage, [good, portable({ id: null as never })]))

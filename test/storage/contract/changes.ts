@@ -15,7 +15,7 @@ const NEWS_LIMIT = 1_000
 export const changes: Part = async (t, open) => {
   const storage = await open(t)
 
-  t.test('each field changes alone, with the moment of the change', async t => {
+  t.test('each field changes alone, with the timestamp of the change', async t => {
     const cases: UserChanges[] = [
       { firstName: 'Gr\u00e2ce' },
       { firstName: null },
@@ -43,7 +43,7 @@ export const changes: Part = async (t, open) => {
     }
   })
 
-  t.test('flags change back, and a change of nobody else', async t => {
+  t.test('flags change back, and other users do not change', async t => {
     const { user } = await add(storage, { emailVerified: true, disabled: true })
     const { user: other } = await add(storage)
     const change = { emailVerified: false, disabled: false }
@@ -51,7 +51,7 @@ export const changes: Part = async (t, open) => {
     t.strictSame(await storage.users.find(other.id), asStored(other))
   })
 
-  t.test('an unknown user is not made by a change', async t => {
+  t.test('a change of an unknown user creates none', async t => {
     const before = await storage.users.count({})
     t.equal(
       await storage.users.update(uuidv7(), { firstName: 'Nobody' }, eventOf(uuidv7(), LATER), END),
@@ -60,7 +60,7 @@ export const changes: Part = async (t, open) => {
     t.equal(await storage.users.count({}), before)
   })
 
-  t.test('an e-mail that is taken changes nothing at all', async t => {
+  t.test('a taken e-mail changes nothing at all', async t => {
     const { user, session, userKey } = await add(storage)
     const { user: other } = await add(storage)
     const change = { email: other.email, firstName: 'Changed' }
@@ -69,7 +69,7 @@ export const changes: Part = async (t, open) => {
     t.strictSame((await storage.users.findByEmail(other.email))?.user, asStored(other))
   })
 
-  t.test('a user keeps the own e-mail, and one that was given up is free', async t => {
+  t.test('a user may keep the own e-mail, and an abandoned one is free', async t => {
     const { user } = await add(storage)
     t.match(await storage.users.update(user.id, { email: user.email }, eventOf(user.id, LATER), KEEP), {
       email: user.email,
@@ -78,7 +78,7 @@ export const changes: Part = async (t, open) => {
     await t.resolves(add(storage, { email: user.email }))
   })
 
-  t.test('of 50 users who take one e-mail at once exactly one gets it', async t => {
+  t.test('of 50 users who take one e-mail concurrently exactly one gets it', async t => {
     const users = await Promise.all(Array.from({ length: 50 }, () => add(storage)))
     const email = freshEmail()
     const outcomes = await Promise.all(
@@ -103,7 +103,7 @@ export const changes: Part = async (t, open) => {
     t.equal((await storage.users.find(user.id))?.firstName, 'Enabled')
   })
 
-  t.test('endSessions ends all sessions of that user and of nobody else', async t => {
+  t.test('endSessions ends all sessions of that user and no others', async t => {
     const { user, session } = await add(storage)
     const second = sessionOf(user.id)
     await storage.sessions.open(second, user.passwordHash, eventOf(second.userId))
@@ -123,7 +123,7 @@ export const changes: Part = async (t, open) => {
     t.equal(await storage.users.count({ search: 'AFTER' }), 1)
   })
 
-  t.test('a change is told before its promise resolves, to the last listener alone', async t => {
+  t.test('a change is notified before its promise resolves, only to the last listener', async t => {
     const { user } = await add(storage)
     const told = new Set<unknown>()
     onChange(storage, () => told.add('replaced listener'))
@@ -136,7 +136,7 @@ export const changes: Part = async (t, open) => {
     }
   })
 
-  t.test('when a change is told, reads give its outcome', async t => {
+  t.test('when a change is notified, reads return its result', async t => {
     const { user } = await add(storage)
     const seen: unknown[] = []
     onChange(storage, userId => userId !== null && seen.push(storage.users.find(userId)))
@@ -145,7 +145,7 @@ export const changes: Part = async (t, open) => {
     for (const found of await Promise.all(seen)) t.match(found, { firstName: 'New' })
   })
 
-  t.test('a change made by another instance is told within a second', async t => {
+  t.test('a change by another instance is notified within a second', async t => {
     const here = await open(t)
     const there = await open(t)
     const { user } = await add(there)

@@ -41,7 +41,7 @@ const removeAll = async (storage: Storage, limit: number, from = ''): Promise<nu
 }
 
 export const cleanUp: Part = async (t, openStore) => {
-  t.test('sessions that ended or were idle by then go, exactly they', async t => {
+  t.test('exactly the sessions that expired or were idle by then are removed', async t => {
     const storage = await openStore(t)
     const added = await add(storage)
     const gone = await open(storage, added, [
@@ -68,33 +68,30 @@ export const cleanUp: Part = async (t, openStore) => {
     t.strictSame(await storage.events.list({ filter: {}, beforeId: null, limit: 100 }), events)
   })
 
-  t.test(
-    'a slice removes no more than it may, and says where to go on, also for another instance',
-    async t => {
-      const storage = await openStore(t)
-      const added = await add(storage)
-      const sessions = await open(
-        storage,
-        added,
-        sliceOf(35, index => (index % 7 === 6 ? {} : ENDED)),
-      )
-      let after = ''
-      for (const left of [25, 15]) {
-        after = await storage.cleanUp.removeSessions(EXPIRED, after, 10)
-        t.equal((await remaining(storage, sessions)).length, left)
-        t.not(after, '')
-      }
-      const [behind] = await open(storage, added, [{ ...ENDED, id: uuidv7({ msecs: 1 }) }])
-      const other = await openStore(t)
-      t.equal(await removeAll(other, 10, after), 2)
-      t.equal((await remaining(storage, sessions)).length, 5, 'the living ones')
-      t.ok(behind && (await storage.sessions.find(behind.id)), 'what lies behind waits for the next walk')
-      await removeAll(other, 10)
-      t.strictSame(await remaining(storage, behind ? [behind] : []), [])
-    },
-  )
+  t.test('a slice has at most the given size and returns where to continue, for any instance', async t => {
+    const storage = await openStore(t)
+    const added = await add(storage)
+    const sessions = await open(
+      storage,
+      added,
+      sliceOf(35, index => (index % 7 === 6 ? {} : ENDED)),
+    )
+    let after = ''
+    for (const left of [25, 15]) {
+      after = await storage.cleanUp.removeSessions(EXPIRED, after, 10)
+      t.equal((await remaining(storage, sessions)).length, left)
+      t.not(after, '')
+    }
+    const [behind] = await open(storage, added, [{ ...ENDED, id: uuidv7({ msecs: 1 }) }])
+    const other = await openStore(t)
+    t.equal(await removeAll(other, 10, after), 2)
+    t.equal((await remaining(storage, sessions)).length, 5, 'the living ones')
+    t.ok(behind && (await storage.sessions.find(behind.id)), 'what lies behind waits for the next walk')
+    await removeAll(other, 10)
+    t.strictSame(await remaining(storage, behind ? [behind] : []), [])
+  })
 
-  t.test('a slice looks at so many sessions, however few of them are expired', async t => {
+  t.test('a slice reads a bounded number of sessions, even if few are expired', async t => {
     const storage = await openStore(t)
     const added = await add(storage)
     const alive = await open(
@@ -111,7 +108,7 @@ export const cleanUp: Part = async (t, openStore) => {
     t.equal((await remaining(storage, alive)).length, alive.length)
   })
 
-  t.test('several removers at once, beside whoever writes sessions, do no harm', async t => {
+  t.test('concurrent clean-ups and session writes do not conflict', async t => {
     const storages = [await openStore(t), await openStore(t)]
     const [one, other] = storages as [Storage, Storage]
     const users = await forEach(Array.from({ length: 4 }), () => add(one))
@@ -125,15 +122,15 @@ export const cleanUp: Part = async (t, openStore) => {
           ),
         )
       ).flat()
-      const moments = sessions.map(({ id }) => ({ id, at: NOW + round }))
+      const timestamps = sessions.map(({ id }) => ({ id, at: NOW + round }))
       const ending = users[round % users.length]?.user.id ?? ''
       await t.resolves(
         Promise.all([
           removeAll(one, 7),
           removeAll(other, 5),
           removeAll(other, 100),
-          one.lastRequests.noteLastRequests([], moments.toReversed()),
-          other.lastRequests.noteLastRequests([], moments),
+          one.lastRequests.noteLastRequests([], timestamps.toReversed()),
+          other.lastRequests.noteLastRequests([], timestamps),
           other.sessions.endAll(null, eventOf(ending), true),
         ]),
       )
@@ -143,12 +140,12 @@ export const cleanUp: Part = async (t, openStore) => {
     }
   })
 
-  t.test('mailed tokens from before a moment go, in slices, the oldest first', async t => {
+  t.test('e-mail tokens from before a timestamp are removed in slices, oldest first', async t => {
     const storage = await openStore(t)
-    const moments = [NOW + HOUR, NOW - HOUR, NOW + 1, NOW - 2, NOW - 1, NOW]
-    const tokens = await forEach(moments, async moment => {
+    const timestamps = [NOW + HOUR, NOW - HOUR, NOW + 1, NOW - 2, NOW - 1, NOW]
+    const tokens = await forEach(timestamps, async timestamp => {
       const { user } = await add(storage)
-      const { stored } = newEmailToken('verification', user.id, user.email, moment)
+      const { stored } = newEmailToken('verification', user.id, user.email, timestamp)
       await storage.emailTokens.add(stored, eventOf(user.id), null)
       return stored.digest
     })
@@ -162,7 +159,7 @@ export const cleanUp: Part = async (t, openStore) => {
     t.strictSame(await left(), [HOUR, 1, 0])
   })
 
-  t.test('events from before a moment go, in slices, the oldest first', async t => {
+  t.test('events from before a timestamp are removed in slices, oldest first', async t => {
     const storage = await openStore(t)
     const { user } = await add(storage)
     const ages = [50_000, 40_000, 30_000, 20_000, 1, 0, -1]

@@ -2,21 +2,21 @@
 import { v7 as uuidv7 } from 'uuid'
 import {
   type EmailToken,
+  type EmailTokenPurpose,
   MAILED_AT_MOST,
   MAILED_BY,
   MAILED_WITHIN,
-  type MailPurpose,
   newEmailToken,
 } from '../../../src/accounts/email-token.ts'
 import { freshEmail } from '../../support/build.ts'
 import { add, asStored, eventOf, NOW, newUser, type Part, sessionOf } from './fixtures.ts'
 
 const LATER = NOW + 1_000
-const PURPOSES: readonly MailPurpose[] = ['verification', 'emailChange', 'passwordReset']
+const PURPOSES: readonly EmailTokenPurpose[] = ['verification', 'emailChange', 'passwordReset']
 const KEEP = { endSessions: false, onlyEnabled: false, versions: null }
 const END = { ...KEEP, endSessions: true }
 
-const tokenOf = (purpose: MailPurpose, user: { id: string; email: string }, now = NOW): EmailToken =>
+const tokenOf = (purpose: EmailTokenPurpose, user: { id: string; email: string }, now = NOW): EmailToken =>
   newEmailToken(purpose, user.id, purpose === 'emailChange' ? freshEmail('new') : user.email, now).stored
 
 /** The event that comes with a token, by which they are counted. */
@@ -49,7 +49,7 @@ export const emailTokens: Part = async (t, open) => {
   const reset = (token: EmailToken, newHash = 'new hash', session = sessionOf(token.userId)) =>
     storage.emailTokens.resetPassword(token, session, newHash, eventOf(token.userId, LATER))
 
-  t.test('a token is found as it was kept, until its end, by its digest alone', async t => {
+  t.test('a token is found unchanged until it expires, only by its digest', async t => {
     for (const purpose of PURPOSES) {
       const { user } = await add(storage)
       const token = tokenOf(purpose, user)
@@ -62,7 +62,7 @@ export const emailTokens: Part = async (t, open) => {
     }
   })
 
-  t.test('a token comes with a new account, or not at all', async t => {
+  t.test('a token is stored with a new account, or not at all', async t => {
     const user = newUser()
     const token = tokenOf('verification', user)
     t.equal(await storage.accounts.addUser(user, eventOf(user.id), { emailToken: token }), true)
@@ -74,23 +74,23 @@ export const emailTokens: Part = async (t, open) => {
     t.equal(await storage.emailTokens.find(none.digest, NOW), undefined)
   })
 
-  t.test('none is kept for nobody, for a disabled user, or for a hash that is no longer theirs', async t => {
+  t.test('no token is stored for an unknown or disabled user, or for a former hash', async t => {
     const { user } = await add(storage)
     const { user: disabled } = await add(storage, { disabled: true })
-    const refused = [
+    const rejected = [
       { token: tokenOf('verification', newUser()), hash: null, reason: 'userNotFound' },
       { token: tokenOf('passwordReset', disabled), hash: null, reason: 'accountDisabled' },
       { token: tokenOf('emailChange', disabled), hash: disabled.passwordHash, reason: 'accountDisabled' },
       { token: tokenOf('emailChange', user), hash: 'another hash', reason: 'passwordChanged' },
     ]
-    for (const { token, hash, reason } of refused) {
+    for (const { token, hash, reason } of rejected) {
       t.equal(await keep(token, hash), reason)
       t.equal(await storage.emailTokens.find(token.digest, NOW), undefined)
     }
     t.equal(await keep(tokenOf('emailChange', user), user.passwordHash), 'added')
   })
 
-  t.test('so many of a purpose are kept within an hour, for each user apart', async t => {
+  t.test('the number of tokens per purpose, user and hour is limited', async t => {
     const { user } = await add(storage)
     const { user: other } = await add(storage)
     for (let number = 0; number < MAILED_AT_MOST; number += 1)
@@ -101,7 +101,7 @@ export const emailTokens: Part = async (t, open) => {
     t.equal(await keep(tokenOf('passwordReset', user, NOW + MAILED_WITHIN + 1)), 'added', 'an hour later')
   })
 
-  t.test('also of a hundred at once, on two instances', async t => {
+  t.test('the limit holds for a hundred concurrent requests on two instances', async t => {
     const [here, there] = [await open(t), await open(t)]
     const { user } = await add(here)
     const kept = await Promise.all(
@@ -113,7 +113,7 @@ export const emailTokens: Part = async (t, open) => {
     t.equal(kept.filter(outcome => outcome === 'added').length, MAILED_AT_MOST)
   })
 
-  t.test('a verification verifies, and uses up itself alone', async t => {
+  t.test('verification verifies and uses up only its own token', async t => {
     const { user, session, tokens } = await addWithTokens()
     const verified = { ...asStored(user), emailVerified: true, updatedAt: LATER, version: 2 }
     t.strictSame(await confirm(tokens.verification), verified)
@@ -123,7 +123,7 @@ export const emailTokens: Part = async (t, open) => {
     t.equal(await confirm(tokens.verification), undefined, 'once')
   })
 
-  t.test('a change of the e-mail makes the address the user’s, verified, and uses up all', async t => {
+  t.test('an e-mail change sets and verifies the address, and uses up all tokens', async t => {
     const { user, session, tokens } = await addWithTokens()
     const other = await addWithTokens()
     const changed = {
@@ -142,14 +142,14 @@ export const emailTokens: Part = async (t, open) => {
     t.strictSame(await usable(other.tokens), [...PURPOSES].sort(), "nobody else's")
   })
 
-  t.test('an address that another has is no longer to be had, and nothing changes', async t => {
+  t.test('a taken address cannot be confirmed, and nothing changes', async t => {
     const { user, tokens } = await addWithTokens()
     await add(storage, { email: tokens.emailChange.email })
     t.equal(await confirm(tokens.emailChange), 'emailTaken')
     t.strictSame(await storage.users.find(user.id), asStored(user))
   })
 
-  t.test('a reset replaces the hash, ends every session, opens one, verifies, uses up all', async t => {
+  t.test('a reset replaces the hash, ends sessions, opens one, verifies, uses up all tokens', async t => {
     const { user, session, tokens } = await addWithTokens()
     const other = await addWithTokens()
     const fresh = sessionOf(user.id, { createdAt: LATER })
@@ -165,7 +165,7 @@ export const emailTokens: Part = async (t, open) => {
     t.strictSame(await usable(other.tokens), [...PURPOSES].sort(), "nobody else's")
   })
 
-  t.test('past its end, or of a disabled user, a token changes nothing', async t => {
+  t.test('an expired token, or one of a disabled user, changes nothing', async t => {
     const { user, session, tokens } = await addWithTokens()
     t.equal(await confirm(tokens.verification, tokens.verification.expiresAt), undefined)
     const late = eventOf(user.id, tokens.passwordReset.expiresAt)
@@ -184,7 +184,7 @@ export const emailTokens: Part = async (t, open) => {
     })
   })
 
-  t.test('a new e-mail, a disabling and a new password make tokens invalid for good', async t => {
+  t.test('a new e-mail, disabling and a new password invalidate tokens for good', async t => {
     const moved = await addWithTokens()
     await storage.users.update(moved.user.id, { email: freshEmail() }, eventOf(moved.user.id), KEEP)
     t.strictSame(await usable(moved.tokens), [], 'a new e-mail')
@@ -202,10 +202,10 @@ export const emailTokens: Part = async (t, open) => {
     t.strictSame(await usable(tokens), ['verification'], 'a new password')
   })
 
-  t.test('a token used a hundred times at once, on two instances, works exactly once', async t => {
+  t.test('a token used a hundred times concurrently on two instances works exactly once', async t => {
     const [storage, there] = [await open(t), await open(t)]
     const stores = Array.from({ length: 100 }, (_, index) => (index % 2 ? storage : there).emailTokens)
-    const addWithToken = async (purpose: MailPurpose) => {
+    const addWithToken = async (purpose: EmailTokenPurpose) => {
       const { user } = await add(storage)
       const token = tokenOf(purpose, user)
       t.equal(await storage.emailTokens.add(token, eventOf(user.id), null), 'added')
@@ -231,7 +231,7 @@ export const emailTokens: Part = async (t, open) => {
     t.equal((await storage.sessions.list(user.id, NOW, 0, 10)).length, 1)
   })
 
-  t.test('a token that nobody kept changes nothing', async t => {
+  t.test('an unknown token changes nothing', async t => {
     const { user } = await add(storage)
     t.equal(await confirm(tokenOf('verification', user)), undefined)
     t.equal(await reset(tokenOf('passwordReset', { ...user, id: uuidv7() })), undefined)

@@ -74,19 +74,21 @@ const changesOf = async (storage: Storage, { user, session }: Added) => {
 export const events: Part = async (t, open) => {
   const storage = await open(t)
 
-  t.test('an event comes back as it was recorded', async t => {
+  t.test('an event is returned as it was recorded', async t => {
     const { userId, event } = await addWithEvent(storage)
     const details = { fields: ['firstName', 'é😀'], session: 'one', except: 'other' }
     const recorded = [
-      newEvent('user.signed-in', { type: 'user', id: userId, ip: '192.0.2.1' }, userId, NOW),
+      newEvent('user.signed-in', { type: 'user', id: userId, ip: '192.0.2.1' }, userId, NOW, {
+        session: 'one',
+      }),
       newEvent('user.changed', ADMIN, userId, NOW + 1, details),
-      newEvent('user.disabled', SYSTEM, userId, NOW + 2, {}),
+      newEvent('sessions.ended', SYSTEM, userId, NOW + 2, {}),
     ]
     for (const event of recorded) await storage.events.record(event)
     t.strictSame(await list(storage, { userId }), [event, ...recorded].toReversed())
   })
 
-  t.test('filters go together, bounds are strict, and pages follow one another', async t => {
+  t.test('filters combine, bounds are exclusive, and pages follow one another', async t => {
     const storage = await open(t)
     const added = [await addWithEvent(storage), await addWithEvent(storage)]
     const users = added.map(({ userId }) => userId)
@@ -97,17 +99,18 @@ export const events: Part = async (t, open) => {
         SYSTEM,
         String(users[index % 2]),
         NOW + Math.floor(index / 4),
+        { fields: [] },
       ),
     )
     await Promise.all(changes.map(event => storage.events.record(event)))
     const recorded = [...added.map(({ event }) => event), ...changes]
     const newestFirst = recorded.toSorted((one, other) => (one.id < other.id ? 1 : -1))
     t.strictSame(await list(storage, {}), newestFirst)
-    const moments = [undefined, NOW - 1, NOW, NOW + 7, NOW + 14, NOW + 15]
+    const timestamps = [undefined, NOW - 1, NOW, NOW + 7, NOW + 14, NOW + 15]
     for (const userId of [undefined, users[0], uuidv7()])
       for (const type of [undefined, ...types])
-        for (const after of moments)
-          for (const before of moments) {
+        for (const after of timestamps)
+          for (const before of timestamps) {
             const filter = {
               ...(userId !== undefined && { userId }),
               ...(type !== undefined && { type }),
@@ -129,14 +132,16 @@ export const events: Part = async (t, open) => {
     t.strictSame(await list(storage, {}, uuidv7({ msecs: 0 })), [], 'before the first')
   })
 
-  t.test('events of one instance at one moment are in the order in which they were made', async t => {
+  t.test('events of one instance with equal timestamps keep their order', async t => {
     const { userId, event } = await addWithEvent(storage, NOW - 1)
-    const made = Array.from({ length: 50 }, () => newEvent('user.changed', SYSTEM, userId, NOW))
+    const made = Array.from({ length: 50 }, () =>
+      newEvent('user.changed', SYSTEM, userId, NOW, { fields: [] }),
+    )
     await Promise.all(made.map(event => storage.events.record(event)))
     t.strictSame(await list(storage, { userId }), [event, ...made].toReversed())
   })
 
-  t.test('an event is kept with its change, and not where nothing was changed', async t => {
+  t.test('an event is stored only if its change is made', async t => {
     const added = await add(storage)
     for (const [name, change] of Object.entries(await changesOf(storage, added))) {
       const event = (at: number) =>
@@ -159,33 +164,33 @@ export const events: Part = async (t, open) => {
     }
   })
 
-  t.test('nor where it was refused for another reason', async t => {
+  t.test('an event is not stored if its change is rejected', async t => {
     const { user, session } = await add(storage)
     const { user: other } = await add(storage)
     const { user: disabled } = await add(storage, { disabled: true })
     const change = newEmailToken('emailChange', user.id, freshEmail('wanted'), NOW).stored
     await storage.emailTokens.add(change, eventOf(user.id), null)
     await add(storage, { email: change.email })
-    const nobody = uuidv7()
-    const refusals: Record<string, (event: AuditEvent) => Promise<unknown>> = {
+    const unknown = uuidv7()
+    const rejections: Record<string, (event: AuditEvent) => Promise<unknown>> = {
       'a taken e-mail': event => storage.users.update(user.id, { email: other.email }, event, ANY),
       'a taken new e-mail': event => storage.emailTokens.confirmEmail(change, event),
-      'an unknown user': event => storage.users.update(nobody, { firstName: 'x' }, event, ANY),
+      'an unknown user': event => storage.users.update(unknown, { firstName: 'x' }, event, ANY),
       'no version': event =>
         storage.users.update(user.id, { firstName: 'x' }, event, { ...ANY, versions: [] }),
       'a wrong hash': event => storage.sessions.open(sessionOf(user.id), 'wrong', event),
       'a disabled user': event => storage.sessions.open(sessionOf(disabled.id), null, event),
       'another user’s session': event => storage.sessions.end(session.id, { ...event, userId: other.id }),
-      'sessions of nobody': event => storage.sessions.endAll(null, { ...event, userId: nobody }, false),
+      'sessions of nobody': event => storage.sessions.endAll(null, { ...event, userId: unknown }, false),
       'a removal with a wrong hash': event => storage.users.remove(event, 'wrong'),
       'a disabled user’s own removal': event =>
         storage.users.remove({ ...event, userId: disabled.id }, disabled.passwordHash),
       'a token for nobody': event =>
-        storage.emailTokens.add({ ...change, digest: 'x', userId: nobody }, event, null),
+        storage.emailTokens.add({ ...change, digest: 'x', userId: unknown }, event, null),
     }
-    for (const [title, refusal] of Object.entries(refusals)) {
-      const event = newEvent('user.changed', ADMIN, user.id, NOW + 5)
-      const outcome = await refusal(event)
+    for (const [title, rejection] of Object.entries(rejections)) {
+      const event = newEvent('user.changed', ADMIN, user.id, NOW + 5, { fields: [] })
+      const outcome = await rejection(event)
       t.ok(REFUSALS.has(outcome), `${title}: ${outcome}`)
       t.notOk(
         (await list(storage, {})).some(({ id }) => id === event.id),
@@ -194,7 +199,7 @@ export const events: Part = async (t, open) => {
     }
   })
 
-  t.test('no event comes after a removal, which is the newest, whatever the clocks say', async t => {
+  t.test('a removal is the newest event of its user, whatever the clocks say', async t => {
     const { user } = await add(storage)
     const newest = eventOf(user.id, NOW + 1_000)
     await storage.events.record(newest)
@@ -210,7 +215,7 @@ export const events: Part = async (t, open) => {
     t.strictSame((await list(storage, { userId: unmoved.user.id }))[0], later)
   })
 
-  t.test('without its event there is no change either: one transaction', async t => {
+  t.test('a change is rolled back if its event fails: one transaction', async t => {
     const added = await add(storage)
     const { user, session } = added
     const taken = eventOf(user.id)
@@ -228,7 +233,7 @@ export const events: Part = async (t, open) => {
     t.strictSame(await storage.sessions.list(user.id, NOW, 0, 10), [session])
   })
 
-  t.test('the log as it grows: filters, pages and places, and nothing twice', async t => {
+  t.test('filters, pages and positions agree with a growing log, without duplicates', async t => {
     const storage = await open(t)
     t.strictSame(await storage.events.end(), LOG_START)
     t.strictSame(await storage.events.follow({ filter: {}, after: null, limit: 10 }), {
@@ -245,7 +250,9 @@ export const events: Part = async (t, open) => {
     // Timestamps go back and forth, as those of several clocks do.
     for (let number = 0; number < 40; number += 1) {
       const type = number % 4 === 0 ? 'session.ended' : 'user.changed'
-      const event = newEvent(type, SYSTEM, String(users[number % 3]), NOW + ((number * 37) % 100))
+      const event = newEvent(type, SYSTEM, String(users[number % 3]), NOW + ((number * 37) % 100), {
+        fields: [],
+      })
       await storage.events.record(event)
       recorded.push(event)
     }
@@ -285,7 +292,7 @@ export const events: Part = async (t, open) => {
             }
   })
 
-  t.test('a place of what has gone goes on with what is left', async t => {
+  t.test('a position of removed events continues with the remaining ones', async t => {
     const storage = await open(t)
     const { userId } = await addWithEvent(storage, NOW)
     await visible(storage, 1)
@@ -298,7 +305,7 @@ export const events: Part = async (t, open) => {
     t.strictSame(events, later.slice(1))
   })
 
-  t.test('every instance reads what another one has recorded', async t => {
+  t.test('every instance reads events of the others', async t => {
     const [storage, there] = [await open(t), await open(t)]
     const { user } = await add(storage)
     const event = eventOf(user.id, NOW + 1)

@@ -14,12 +14,12 @@ const RUNS = 150
 /** Timestamps of creation: far fewer than users, so that several share one. */
 const SPAN = 700
 
-const moment = fc.integer({ min: NOW, max: NOW + SPAN })
+const timestamp = fc.integer({ min: NOW, max: NOW + SPAN })
 const person = fc.record({
   firstName: fc.option(fc.constantFrom('ada', 'Adam', 'bea', 'Zo\u00eb')),
   lastName: fc.option(fc.constantFrom('a', 'b', '\u{1f600}')),
   disabled: fc.integer({ min: 0, max: 9 }).map(number => number === 0),
-  createdAt: moment,
+  createdAt: timestamp,
 })
 /** Of a last request: none, any, or before the user's creation, as a clock that is behind has it. */
 const request = fc.option(fc.integer({ min: NOW - 20, max: NOW + 2 * SPAN }))
@@ -28,11 +28,11 @@ const addPeople = async (storage: Storage, seed: number): Promise<User[]> => {
   const options = { numRuns: USERS, seed }
   const requests = fc.sample(request, options)
   const added = await forEach(fc.sample(person, options), fields => add(storage, fields))
-  const moments = added.flatMap(({ userKey }, index) => {
+  const timestamps = added.flatMap(({ userKey }, index) => {
     const at = requests[index] ?? null
     return at === null ? [] : [{ key: userKey, at }]
   })
-  await storage.lastRequests.noteLastRequests(moments, [])
+  await storage.lastRequests.noteLastRequests(timestamps, [])
   return added.map(({ user }, index) => asStored(user, requests[index] ?? null))
 }
 
@@ -68,7 +68,7 @@ const filterOf = (users: readonly User[]): fc.Arbitrary<UserFilter> => {
 }
 
 export const filters: Part = async (t, open) => {
-  t.test('later and earlier are strictly so, and who made no request is earlier alone', async t => {
+  t.test('timestamp bounds are exclusive, and users without a request match only "before"', async t => {
     const storage = await open(t)
     const added = await forEach([0, 1, 2, 3], index => add(storage, { createdAt: NOW + index }))
     const [early, , late] = added
@@ -97,7 +97,7 @@ export const filters: Part = async (t, open) => {
     t.strictSame(await found({ lastRequestAfter: 0, lastRequestBefore: at + 1 }), [0])
   })
 
-  t.test('random combinations, in every order and on pages of any length', async t => {
+  t.test('random combinations agree with the model, in every order and page size', async t => {
     const seed = Date.now()
     const storage = await open(t)
     const users = await addPeople(storage, seed)

@@ -5,7 +5,7 @@ import { ALL, add, asStored, eventOf, forEach, NOW, type Part, sessionOf } from 
 export const lastRequests: Part = async (t, open) => {
   const storage = await open(t)
 
-  t.test('last requests are there in every read, and change nothing else', async t => {
+  t.test('last requests appear in every read, and change nothing else', async t => {
     const { user, session, userKey } = await add(storage)
     const at = NOW + 10
     await storage.lastRequests.noteLastRequests([{ key: userKey, at }], [{ id: session.id, at: at + 1 }])
@@ -29,12 +29,12 @@ export const lastRequests: Part = async (t, open) => {
     )
   })
 
-  t.test('last requests never move backwards (DESIGN §6)', async t => {
+  t.test('last requests never move back (DESIGN §6)', async t => {
     const { session, userKey } = await add(storage)
-    const noted = async (...moments: number[]) => {
+    const noted = async (...timestamps: number[]) => {
       await storage.lastRequests.noteLastRequests(
-        moments.map(at => ({ key: userKey, at })),
-        moments.map(at => ({ id: session.id, at })),
+        timestamps.map(at => ({ key: userKey, at })),
+        timestamps.map(at => ({ id: session.id, at })),
       )
       const found = await storage.sessions.find(session.id)
       return [found?.user.lastRequestAt, found?.session.lastRequestAt]
@@ -48,7 +48,7 @@ export const lastRequests: Part = async (t, open) => {
     t.strictSame(await noted(NOW), [NOW + 149, NOW + 149])
   })
 
-  t.test('who is gone is passed over, and the others noted', async t => {
+  t.test('deleted users are ignored, and the others are written', async t => {
     const { user, session, userKey } = await add(storage)
     const ended = await add(storage)
     await storage.users.update(ended.user.id, { disabled: true }, eventOf(ended.user.id, NOW), {
@@ -68,7 +68,7 @@ export const lastRequests: Part = async (t, open) => {
     t.equal(await storage.sessions.find(ended.session.id), undefined)
   })
 
-  t.test('a batch may be empty or six thousand long', async t => {
+  t.test('a batch may be empty or have six thousand rows', async t => {
     await storage.lastRequests.noteLastRequests([], [])
     const added = await forEach(Array.from({ length: 6_000 }), () => add(storage))
     const at = NOW + 7
@@ -80,13 +80,13 @@ export const lastRequests: Part = async (t, open) => {
     t.ok(found.every(each => each?.user.lastRequestAt === at && each.session.lastRequestAt === at))
   })
 
-  t.test('an old moment in a new session is kept apart from the user', async t => {
+  t.test('an older timestamp of a newer session is stored apart from the user', async t => {
     const { user, session } = await add(storage)
     const second = sessionOf(user.id, { lastRequestAt: NOW + 90 })
     await storage.sessions.open(second, user.passwordHash, eventOf(second.userId))
     await storage.lastRequests.noteLastRequests([], [{ id: session.id, at: NOW + 30 }])
-    const moments = [session, second].map(async ({ id }) => (await storage.sessions.find(id))?.session)
-    t.match(await Promise.all(moments), [{ lastRequestAt: NOW + 30 }, { lastRequestAt: NOW + 90 }])
+    const timestamps = [session, second].map(async ({ id }) => (await storage.sessions.find(id))?.session)
+    t.match(await Promise.all(timestamps), [{ lastRequestAt: NOW + 30 }, { lastRequestAt: NOW + 90 }])
     t.match(await storage.users.find(user.id), { lastRequestAt: null })
   })
 }

@@ -19,11 +19,11 @@ export const inOrder = (users: readonly User[], sort: Sort): readonly string[] =
 }
 
 /** Whether a user was there before a timestamp, and has made no request since. */
-const inactiveSince = (moment: number, { createdAt, lastRequestAt }: User): boolean =>
-  createdAt < moment && (lastRequestAt === null || lastRequestAt < moment)
+const inactiveSince = (timestamp: number, { createdAt, lastRequestAt }: User): boolean =>
+  createdAt < timestamp && (lastRequestAt === null || lastRequestAt < timestamp)
 
 /** Whether the timestamps of a user are those that a filter asks for. */
-const matchesMoments = (filter: UserFilter, user: User): boolean => {
+const matchesTimestamps = (filter: UserFilter, user: User): boolean => {
   const { createdAfter, createdBefore, lastRequestAfter, lastRequestBefore } = filter
   return (
     (createdAfter === undefined || user.createdAt > createdAfter) &&
@@ -35,11 +35,11 @@ const matchesMoments = (filter: UserFilter, user: User): boolean => {
 
 /** Whether a filter lets a user through. */
 export const matches =
-  ({ search, searchEmail, email, disabled, ids, ...moments }: UserFilter) =>
+  ({ search, searchEmail, email, disabled, ids, ...timestamps }: UserFilter) =>
   (user: User): boolean => {
     const searched = [user.firstName, user.lastName, ...(searchEmail ? [user.email] : [])]
     return (
-      matchesMoments(moments, user) &&
+      matchesTimestamps(timestamps, user) &&
       (ids === undefined || ids.includes(user.id)) &&
       (disabled === undefined || user.disabled === disabled) &&
       (email === undefined || user.email === email.toLowerCase()) &&

@@ -41,7 +41,7 @@ export const lists: Part = async (t, open) => {
   const storage = await open(t)
   const users = await addPeople(storage)
 
-  t.test('every sort, direction and page size gives each user once, in order', async t => {
+  t.test('every sort, direction and page size returns each user once, in order', async t => {
     for (const sort of SORTS) {
       const expected = inOrder(users, sort)
       for (const limit of PAGE_SIZES) {
@@ -50,7 +50,7 @@ export const lists: Part = async (t, open) => {
     }
   })
 
-  t.test('filters hold on every page, and the count agrees', async t => {
+  t.test('filters apply to every page, and the count agrees', async t => {
     const filters: UserFilter[] = [
       {},
       { disabled: true },
@@ -73,7 +73,7 @@ export const lists: Part = async (t, open) => {
     }
   })
 
-  t.test('users who join while a list is read disturb no page', async t => {
+  t.test('users who are added while a list is read affect no page', async t => {
     const sort = parseSort('firstName')
     const first = await storage.users.list({ filter: {}, sort, after: null, limit: 20 })
     const last = first.at(-1)

@@ -1,15 +1,15 @@
 /** Contract: a store opens, answers, closes, and opens again with everything that it acknowledged. */
 import { add, asStored, eventOf, NOW, newUser, type Part, sessionOf } from './fixtures.ts'
 
-export const life: Part = async (t, open) => {
-  t.test('ping answers while the store is open, and not after', async t => {
+export const openAndClose: Part = async (t, open) => {
+  t.test('ping succeeds while the store is open, and fails afterwards', async t => {
     const storage = await open(t)
     await t.resolves(storage.ping())
     await storage.close()
     await t.rejects(storage.ping())
   })
 
-  t.test('closed and opened again, everything is there', async t => {
+  t.test('all data survive closing and opening', async t => {
     const before = await open(t)
     const { user, session, userKey } = await add(before)
     await before.users.update(user.id, { firstName: 'Changed' }, eventOf(user.id, NOW + 1), {
@@ -39,7 +39,7 @@ export const life: Part = async (t, open) => {
     t.equal(await after.users.count({}), 2)
   })
 
-  t.test('closing waits for the writes that were handed over', async t => {
+  t.test('closing waits for pending writes', async t => {
     const before = await open(t)
     const users = Array.from({ length: 600 }, () => newUser())
     const writes = users.map(user =>
@@ -51,7 +51,7 @@ export const life: Part = async (t, open) => {
     t.equal(await after.users.count({}), users.length)
   })
 
-  t.test('every instance sees what another one acknowledged', async t => {
+  t.test('every instance reads what another one acknowledged', async t => {
     const first = await open(t)
     const second = await open(t)
     const third = await open(t)

@@ -1,4 +1,4 @@
-/** Contract: what is counted by key, and for how long. What instances count together is test/gates/rate-limits.test.ts's. */
+/** Contract: what is counted by key, and for how long. What instances count together is test/rate-limits/limits.test.ts's. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { forEach, type Part } from './fixtures.ts'
 
@@ -8,20 +8,20 @@ const KEY = 'a key'
 const LONG = 600
 
 export const rateLimits: Part = async (t, open) => {
-  t.test('so many are within a limit, also of many at once', async t => {
+  t.test('a limit admits its number of requests, concurrent ones too', async t => {
     const limit = (await open(t)).rateLimit({ name: 'limit', points: 3, seconds: LONG })
     const first = await limit.consume(KEY)
     t.match(first, { allowed: true, remaining: 2 })
     t.ok(first.seconds > LONG - 60 && first.seconds <= LONG)
     const others = await forEach(Array.from({ length: 20 }), () => limit.consume(KEY))
     t.equal(others.filter(({ allowed }) => allowed).length, 2)
-    const refused = await limit.consume(KEY)
-    t.match(refused, { allowed: false, remaining: 0 })
-    t.ok(refused.seconds > LONG - 60 && refused.seconds <= LONG)
+    const rejected = await limit.consume(KEY)
+    t.match(rejected, { allowed: false, remaining: 0 })
+    t.ok(rejected.seconds > LONG - 60 && rejected.seconds <= LONG)
     t.match(await limit.consume('another key'), { allowed: true, remaining: 2 })
   })
 
-  t.test('limits of another name count apart', async t => {
+  t.test('limits of different names count separately', async t => {
     const storage = await open(t)
     const [one, other] = ['one', 'other'].map(name => storage.rateLimit({ name, points: 1, seconds: LONG }))
     t.match(await one?.consume(KEY), { allowed: true })
@@ -29,7 +29,7 @@ export const rateLimits: Part = async (t, open) => {
     t.match(await one?.consume(KEY), { allowed: false })
   })
 
-  t.test('one is given back, all are deleted', async t => {
+  t.test('one count can be returned, and all can be deleted', async t => {
     const limit = (await open(t)).rateLimit({ name: 'limit', points: 1, seconds: LONG })
     t.equal(await limit.used(KEY), 0)
     await limit.consume(KEY)
@@ -42,7 +42,7 @@ export const rateLimits: Part = async (t, open) => {
     t.match(await limit.consume(KEY), { allowed: true })
   })
 
-  t.test('a window can be begun anew, with what is counted already', async t => {
+  t.test('a window can be restarted with an initial count', async t => {
     const limit = (await open(t)).rateLimit({ name: 'limit', points: 5, seconds: LONG })
     for (const used of [9, 4]) {
       await limit.set(KEY, used, 2 * LONG)
@@ -55,7 +55,7 @@ export const rateLimits: Part = async (t, open) => {
   })
 
   for (const final of [true, false]) {
-    t.test(`a window ends when it was said to, final: ${final}`, async t => {
+    t.test(`a window ends at the reported time, final: ${final}`, async t => {
       const limit = (await open(t)).rateLimit({ name: 'limit', points: 1, seconds: LONG, final })
       t.match(await limit.consume(KEY, 2), { allowed: true, seconds: 2 })
       const { allowed, seconds } = await limit.consume(KEY, LONG)

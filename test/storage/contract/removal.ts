@@ -34,7 +34,7 @@ export const removal: Part = async (t, open) => {
       ({ actor }) => `${actor.type} ${actor.ip}`,
     )
 
-  t.test('a user goes with sessions, tokens and e-mail, once; nobody else does', async t => {
+  t.test('a user is removed with sessions, tokens and e-mail, once; others are unaffected', async t => {
     const { user, session } = await add(storage)
     const other = await add(storage)
     const token = newEmailToken('verification', user.id, user.email, NOW).stored
@@ -54,7 +54,7 @@ export const removal: Part = async (t, open) => {
     await t.resolves(add(storage, { email: user.email }), 'the e-mail is free')
   })
 
-  t.test('with a hash it needs that one, and an enabled user; without, neither', async t => {
+  t.test('removal with a hash requires that hash and an enabled user; without one, neither', async t => {
     const { user, session } = await add(storage)
     const { user: disabled } = await add(storage, { disabled: true })
     t.equal(await storage.users.remove(eventOf(user.id), 'another hash'), 'passwordChanged')
@@ -64,17 +64,22 @@ export const removal: Part = async (t, open) => {
     t.equal(await storage.users.remove(removed(disabled.id), null), 'removed')
   })
 
-  t.test('the addresses in their events go, but for those of administrators', async t => {
+  t.test('addresses in events of the user are erased, but not those of administrators', async t => {
     const { user } = await add(storage)
     const { user: other } = await add(storage)
-    await storage.users.update(user.id, {}, newEvent('user.changed', ADMIN, user.id, NOW + 1), ANY)
+    await storage.users.update(
+      user.id,
+      {},
+      newEvent('user.changed', ADMIN, user.id, NOW + 1, { fields: [] }),
+      ANY,
+    )
     t.strictSame(await addressesOf(user.id), ['adminKey 192.0.2.9', 'user 192.0.2.1'])
     await storage.users.remove(eventOf(user.id, LATER, 'user.deleted'), null)
     t.strictSame(await addressesOf(user.id), ['user null', 'adminKey 192.0.2.9', 'user null'])
     t.strictSame(await addressesOf(other.id), ['user 192.0.2.1'])
   })
 
-  t.test('of a hundred removals at once, on two instances, exactly one removes', async t => {
+  t.test('of a hundred concurrent removals on two instances exactly one removes', async t => {
     const [storage, there] = [await open(t), await open(t)]
     const { user } = await add(storage)
     const outcomes = await Promise.all(
@@ -87,7 +92,7 @@ export const removal: Part = async (t, open) => {
     t.strictSame(await addressesOf(user.id, there), ['adminKey 192.0.2.9', 'user null'], 'one event')
   })
 
-  t.test('nothing outlives a removal that it meets', async t => {
+  t.test('no concurrent write survives a removal', async t => {
     const [storage, there] = [await open(t), await open(t)]
     for (let round = 0; round < 20; round += 1) {
       const { user, session, userKey } = await add(storage)
@@ -107,7 +112,7 @@ export const removal: Part = async (t, open) => {
     }
   })
 
-  t.test('the number of who is gone is given to nobody, and a late last request harms nobody', async t => {
+  t.test('the key of a removed user is not reused, and late last requests are ignored', async t => {
     const gone = await add(storage)
     await storage.users.remove(removed(gone.user.id), null)
     const next = await add(storage)
@@ -117,7 +122,7 @@ export const removal: Part = async (t, open) => {
     t.equal((await storage.users.find(next.user.id))?.lastRequestAt, null)
   })
 
-  t.test('what is changed by a mailed token, and a removal, is told here and elsewhere', async t => {
+  t.test('changes by an e-mail token and removals are notified here and elsewhere', async t => {
     const [here, there] = [await open(t), await open(t)]
     const mailed = async ({ user }: Added, purpose: 'emailChange' | 'passwordReset' | 'verification') => {
       const email = purpose === 'emailChange' ? freshEmail() : user.email
@@ -148,20 +153,20 @@ export const removal: Part = async (t, open) => {
       const deed = await prepare(added)
       // What the preparation has told passes by first.
       await sleep(NEWS_LIMIT)
-      let toldHere = false
+      let notifiedHere = false
       onChange(here, userId => {
-        toldHere ||= userId === added.user.id
+        notifiedHere ||= userId === added.user.id
       })
-      const { promise: toldThere, resolve } = Promise.withResolvers<string | null>()
+      const { promise: notifiedElsewhere, resolve } = Promise.withResolvers<string | null>()
       onChange(there, resolve)
       t.not(typeof (await deed()), 'undefined', name)
-      t.ok(toldHere, `${name}: here, before it is acknowledged`)
-      const news = await Promise.race([toldThere, sleep(NEWS_LIMIT, 'timeout')])
+      t.ok(notifiedHere, `${name}: here, before it is acknowledged`)
+      const news = await Promise.race([notifiedElsewhere, sleep(NEWS_LIMIT, 'timeout')])
       t.ok(news === null || news === added.user.id, `${name}: there, told ${news}`)
     }
   })
 
-  t.test('every change counts one version; a stronger hash, sessions and last requests none', async t => {
+  t.test('every change increments the version; rehashes, sessions and last requests do not', async t => {
     const { user, session, userKey } = await add(storage)
     const { id, email } = user
     const version = async () => (await storage.users.find(id))?.version
@@ -193,7 +198,7 @@ export const removal: Part = async (t, open) => {
   })
 
   t.test(
-    'only a user of one of the versions is changed; of a hundred changes of one, one is made',
+    'a change applies only to the given versions; of a hundred concurrent changes one is made',
     async t => {
       const [storage, there] = [await open(t), await open(t)]
       const { user } = await add(storage)

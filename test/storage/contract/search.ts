@@ -25,7 +25,7 @@ const searched = async (
 export const search: Part = async (t, open) => {
   const storage = await open(t)
 
-  t.test('a search matches the start of a name, of the e-mail only when asked', async t => {
+  t.test('a search matches the start of a name, and of the e-mail only on request', async t => {
     const { user } = await add(storage, {
       email: 'inner.person@example.com',
       firstName: 'Grace',
@@ -45,7 +45,7 @@ export const search: Part = async (t, open) => {
     t.strictSame(found, [asStored(user)])
   })
 
-  t.test('a search is blind to letter case, in every script', async t => {
+  t.test('a search ignores case in every script', async t => {
     await searched(t, storage, [
       ['\u00c9clair', ['\u00e9c', '\u00c9CL', 'e\u0301clair']],
       ['e\u0301tude', ['\u00e9tude', 'E\u0301T', '\u00c9TUDE']],
@@ -61,7 +61,7 @@ export const search: Part = async (t, open) => {
     ])
   })
 
-  t.test('% _ \\ * ? [ and quotes are characters like any other', async t => {
+  t.test('% _ \\ * ? [ and quotes are ordinary characters', async t => {
     const marks = ['%', '_', '\\', '*', '?', '[', ']', '^', "'", '"', '\u{10ffff}']
     await searched(t, storage, [
       ...marks.map((mark): [string, string[]] => [`${mark}x`, [mark, `${mark}X`]]),
@@ -69,7 +69,7 @@ export const search: Part = async (t, open) => {
     ])
   })
 
-  t.test('whatever follows the searched start, a name is found', async t => {
+  t.test('a name is found by its prefix, whatever follows', async t => {
     for (const next of ['', ' ', 'z', '~', '\uffff', '\u{1f600}', '\u{10ffff}', '\u{10ffff}\u{10ffff}z']) {
       await add(storage, { firstName: `Common${next}` })
     }

@@ -22,7 +22,7 @@ export const sessions: Part = async (t, open) => {
   const idsOf = async (userId: string, now = NOW, idleSince = 0, limit = LIMIT): Promise<string[]> =>
     (await storage.sessions.list(userId, now, idleSince, limit)).map(({ id }) => id)
 
-  t.test('a list has the living sessions of one user, newest first, as they were opened', async t => {
+  t.test('a list has the valid sessions of one user, newest first, unchanged', async t => {
     const { user, session } = await add(storage)
     await add(storage)
     const more = await openMore(storage, user.id, user.passwordHash, 3)
@@ -41,20 +41,20 @@ export const sessions: Part = async (t, open) => {
     t.strictSame(await idsOf(uuidv7()), [])
   })
 
-  t.test('a session is ended by its user alone, once', async t => {
+  t.test('a session is ended only by its user, once', async t => {
     const { user, session } = await add(storage)
-    const stranger = await add(storage)
-    t.equal(await storage.sessions.end(session.id, eventOf(stranger.user.id)), 'sessionNotFound')
+    const otherUser = await add(storage)
+    t.equal(await storage.sessions.end(session.id, eventOf(otherUser.user.id)), 'sessionNotFound')
     t.ok(await storage.sessions.find(session.id))
     t.equal(await storage.sessions.end(session.id, eventOf(user.id)), 'ended')
     t.equal(await storage.sessions.find(session.id), undefined)
     t.equal(await storage.sessions.end(session.id, eventOf(user.id)), 'sessionNotFound')
-    t.ok(await storage.sessions.find(stranger.session.id))
+    t.ok(await storage.sessions.find(otherUser.session.id))
   })
 
-  t.test('all sessions of a user are ended, but for one', async t => {
+  t.test('all sessions of a user are ended, except one', async t => {
     const { user, session } = await add(storage)
-    const stranger = await add(storage)
+    const otherUser = await add(storage)
     await openMore(storage, user.id, user.passwordHash, 5)
     t.equal(await storage.sessions.endAll(session.id, eventOf(user.id), true), 'ended')
     t.strictSame(await idsOf(user.id), [session.id])
@@ -67,10 +67,10 @@ export const sessions: Part = async (t, open) => {
     t.equal(await storage.sessions.end(uuidv7(), eventOf(uuidv7())), 'userNotFound')
     t.strictSame(await idsOf(disabled.user.id), [disabled.session.id])
     t.equal(await storage.sessions.endAll(null, eventOf(disabled.user.id), false), 'ended')
-    t.strictSame(await idsOf(stranger.user.id), [stranger.session.id])
+    t.strictSame(await idsOf(otherUser.user.id), [otherUser.session.id])
   })
 
-  t.test('another password leaves one session, and needs the verified one and an enabled user', async t => {
+  t.test('a new password leaves one session, and requires the verified one and an enabled user', async t => {
     const { user, session } = await add(storage)
     const fresh = sessionOf(user.id, { createdAt: NOW + 9 })
     t.equal(
@@ -110,7 +110,7 @@ export const sessions: Part = async (t, open) => {
   })
 
   t.test(
-    'whatever ends a session is told here before its promise resolves, and elsewhere within a second',
+    'every end of a session is notified here before its promise resolves, and elsewhere within a second',
     async t => {
       const [here, there] = [await open(t), await open(t)]
       const ends: Record<string, (userId: string, hash: string, id: string) => Promise<unknown>> = {
@@ -128,15 +128,15 @@ export const sessions: Part = async (t, open) => {
         const { user, session } = await add(here)
         // What adding has told passes by first.
         await sleep(NEWS_LIMIT)
-        let toldHere = false
+        let notifiedHere = false
         onChange(here, userId => {
-          toldHere ||= userId === user.id
+          notifiedHere ||= userId === user.id
         })
-        const { promise: toldThere, resolve } = Promise.withResolvers<string | null>()
+        const { promise: notifiedElsewhere, resolve } = Promise.withResolvers<string | null>()
         onChange(there, resolve)
         await end(user.id, user.passwordHash, session.id)
-        t.ok(toldHere, `${name}: here`)
-        const news = await Promise.race([toldThere, sleep(NEWS_LIMIT, 'timeout')])
+        t.ok(notifiedHere, `${name}: here`)
+        const news = await Promise.race([notifiedElsewhere, sleep(NEWS_LIMIT, 'timeout')])
         t.ok(news === null || news === user.id, `${name}: there, told ${news}`)
         t.equal(await there.sessions.find(session.id), undefined)
       }

@@ -2,7 +2,8 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import type { PortableUser } from '../../../../src/accounts/bulk-users.ts'
 import { serializeExportedUser } from '../../../../src/accounts/serializers.ts'
-import { AdminUser, ErrorBody, NDJSON, Strict } from '../../../schemas.ts'
+import { NDJSON } from '../../../../src/validation/ndjson.ts'
+import { AdminUser, ErrorBody, Strict } from '../../../schemas.ts'
 
 const Query = Strict({
   passwordHashes: Type.Boolean({

@@ -2,9 +2,10 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import type { ImportResult, UserLine } from '../../../../src/accounts/bulk-users.ts'
 import { serializeImportResult } from '../../../../src/accounts/serializers.ts'
+import { NDJSON } from '../../../../src/validation/ndjson.ts'
 import { ImportedUser } from '../../../../src/validation/schemas.ts'
 import { adminActor } from '../../../request-context.ts'
-import { ErrorBody, NDJSON } from '../../../schemas.ts'
+import { ErrorBody } from '../../../schemas.ts'
 
 /** The schema is that of a line, what there is to read are the lines. */
 const Lines = Type.Unsafe<AsyncIterable<readonly UserLine[]>>(ImportedUser)

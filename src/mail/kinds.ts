@@ -1,0 +1,42 @@
+/** How a kind of mail is declared. Everything else about it, the sender's type and the rate limit too, follows from the declaration. */
+
+/** A paragraph, a link, or a token on a line of its own. */
+export type Block = string | { readonly link: string; readonly label: string } | { readonly code: string }
+
+/** The service, as mails name it. */
+export interface MailSite {
+  /** The host of `publicUrl`. */
+  readonly host: string
+  /** The base URL of the API. */
+  readonly publicUrl: string
+  /** The web application of the users. */
+  readonly webUrl: string
+}
+
+export interface MailKind {
+  /** The same for every recipient: values that a user chooses never appear in a header. */
+  readonly subject: string
+  /** Whether the limit for each recipient applies. Mails that give access back to an owner are exempt. */
+  readonly isRateLimited: boolean
+  /** The text between greeting and footer. A second parameter declares the values that the sender passes. */
+  readonly body: (site: MailSite, ...values: never[]) => readonly Block[]
+}
+
+export type MailKinds = Readonly<Record<string, MailKind>>
+
+/** What `send` takes behind the address: nothing, or the values of the kind's body. */
+export type MailValues<Kind extends MailKind> =
+  Parameters<Kind['body']> extends [MailSite, ...infer Values] ? Values : []
+
+export interface MailSender<Kinds extends MailKinds> {
+  /** Returns at once and never fails. Call it after the change is stored. */
+  send<Name extends keyof Kinds & string>(name: Name, to: string, ...values: MailValues<Kinds[Name]>): void
+}
+
+/** `path` below `base`, whose own path and query stay. */
+export const linkTo = (base: string, path: string, token: string): string => {
+  const url = new URL(base)
+  url.pathname = url.pathname.replace(/\/$/, '') + path
+  url.searchParams.set('token', token)
+  return url.href
+}

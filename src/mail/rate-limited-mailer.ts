@@ -1,0 +1,42 @@
+/**
+ * The limit on mails to one recipient. It counts addresses, not accounts: accounts are cheap to open, and any address can
+ * be entered.
+ */
+import { emailKey, type MailLimits, type OpenRateLimit, type RateLimit } from '../rate-limits/limits.ts'
+import type { MailKinds, MailSender, MailValues } from './kinds.ts'
+
+export interface RateLimitedMailerDeps<Kinds extends MailKinds> {
+  readonly kinds: Kinds
+  readonly mails: MailSender<Kinds>
+  readonly openRateLimit: OpenRateLimit
+  readonly limit: MailLimits
+  /** Called for each mail that is not sent. */
+  readonly onDropped: () => void
+}
+
+export class RateLimitedMailer<Kinds extends MailKinds> implements MailSender<Kinds> {
+  readonly #deps: RateLimitedMailerDeps<Kinds>
+  readonly #limit: RateLimit
+  readonly #pending = new Set<Promise<void>>()
+
+  constructor(deps: RateLimitedMailerDeps<Kinds>) {
+    this.#deps = deps
+    const { count, within } = deps.limit
+    this.#limit = deps.openRateLimit({ name: 'mails', points: count, seconds: within, final: true })
+  }
+
+  send<Name extends keyof Kinds & string>(name: Name, to: string, ...values: MailValues<Kinds[Name]>): void {
+    const { kinds, mails, onDropped } = this.#deps
+    if (!kinds[name]?.isRateLimited) return mails.send(name, to, ...values)
+    const done = this.#limit
+      .consume(emailKey(to))
+      .then(({ allowed }) => (allowed ? mails.send(name, to, ...values) : onDropped()))
+      .finally(() => this.#pending.delete(done))
+    this.#pending.add(done)
+  }
+
+  /** Waits until every pending mail is counted. Call it before the mailer beneath is closed, which would drop those mails. */
+  async counted(): Promise<void> {
+    await Promise.all(this.#pending)
+  }
+}

@@ -1,0 +1,176 @@
+/** Authenticator against a model: random requests, changes and revocations, and a store that answers late (DESIGN §5, §7). */
+import fc from 'fast-check'
+import t from 'tap'
+import type { Principal } from '../../src/auth/principal.ts'
+import type { Session } from '../../src/auth/sessions.ts'
+import { settle, setUp } from '../support/authenticator.ts'
+
+// A million operations: 20 s of a core, on a busy machine several times as long.
+t.setTimeout(400_000)
+
+interface Run {
+  /** Whether the store answers later, as across a network. */
+  readonly later: boolean
+  readonly operations: number
+  readonly tokens: number
+  readonly users: number
+  readonly capacity: number
+}
+
+const RUNS: readonly Run[] = [
+  { later: false, operations: 200_000, tokens: 2_000, users: 500, capacity: 150 },
+  { later: true, operations: 40_000, tokens: 2_000, users: 500, capacity: 150 },
+  // As large as in production: half of the tokens that are in use are remembered.
+  { later: false, operations: 1_100_000, tokens: 100_000, users: 30_000, capacity: 50_000 },
+]
+
+/** Look-ups under way at most. */
+const WAITING = 8
+
+/** mulberry32: a small generator whose seed reproduces a run. */
+const generator = (seed: number) => {
+  let state = seed
+  return (below: number): number => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % below
+  }
+}
+
+interface Count {
+  /** Another principal than the token's, an outdated one, or none where there is one. */
+  wrong: number
+  /** An principal after its end. */
+  late: number
+  rejected: number
+  right: number
+}
+
+const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31)
+
+for (const { later, operations, tokens, users, capacity } of RUNS) {
+  const when = later ? 'later, in any order' : 'at once'
+  const what = `${operations} operations over ${tokens} tokens`
+  t.test(`${what} agree with the model, store responds ${when}: SEED=${seed} (DESIGN §5, §7)`, async t => {
+    const random = generator(seed)
+    const { store, authenticator, lastRequests, open, change, revoke } = setUp(capacity)
+    store.later = later
+    const all = Array.from({ length: tokens }, (_, index) => open(`user ${index % users}`))
+    const some = (): { session: Session; token: string } => {
+      // A tenth of the tokens makes most of the requests, so that there are hits as well as misses.
+      const found = all[random(4) === 0 ? random(tokens) : random(tokens / 10)]
+      if (found === undefined) throw new Error('no such token')
+      return found
+    }
+    const count: Count = { wrong: 0, late: 0, rejected: 0, right: 0 }
+
+    /** Compares with what is true now: whatever changed during the lookup, the answer has to have it. */
+    const check = (session: Session, principal: Principal | null): void => {
+      const user = store.users.get(session.userId)
+      const alive = store.sessions.has(session.id) && user?.disabled === false
+      if (principal === null) count[alive ? 'wrong' : 'rejected'] += 1
+      else if (!alive) count.late += 1
+      else if (principal.sessionId !== session.id || principal.cachedUser.user !== user) count.wrong += 1
+      else count.right += 1
+    }
+
+    const answered: { session: Session; principal: Principal | null }[] = []
+    const checkAll = (): void => {
+      for (const { session, principal } of answered.splice(0)) check(session, principal)
+    }
+    const authenticate = (): void => {
+      const { session, token } = some()
+      const principal = authenticator.authenticate(token)
+      if (principal instanceof Promise)
+        void principal.then(principal => answered.push({ session, principal }))
+      else check(session, principal)
+    }
+    const release = async (): Promise<void> => {
+      const [pick] = store.waiting.splice(random(store.waiting.length || 1), 1)
+      pick?.(random(2) === 0)
+      for (let turn = 0; turn < 6; turn += 1) await null
+      checkAll()
+    }
+    let versions = 0
+    const alter = (): void => {
+      const { session } = some()
+      versions += 1
+      const kind = random(10)
+      if (kind < 2) revoke(session)
+      else if (kind < 3) change(session.userId, { disabled: true })
+      else if (kind < 5) change(session.userId, { disabled: false })
+      else if (kind < 6) change(session.userId, { firstName: `version ${versions}` })
+      else if (kind < 7) authenticator.userChanged(session.userId)
+      else if (kind < 8) authenticator.late(random(4) === 0)
+      else {
+        // What no service does: the session is there again, so that the run does not end up with none.
+        store.sessions.set(session.id, session)
+        authenticator.userChanged(session.userId)
+      }
+    }
+
+    for (let operation = 0; operation < operations; operation += 1) {
+      const kind = random(20)
+      if (store.waiting.length >= WAITING || (later && kind < 6)) await release()
+      else if (kind < 19) authenticate()
+      else alter()
+      if (operation % 20_000 === 0) await lastRequests.flush()
+    }
+    while (store.waiting.length > 0) await release()
+    await settle()
+    checkAll()
+    t.equal(count.wrong, 0, 'wrong identities')
+    t.equal(count.late, 0, 'answers after a revocation')
+    t.ok(count.right > 10_000 && count.rejected > 1_000, `both verdicts are met: ${JSON.stringify(count)}`)
+  })
+}
+
+t.test('short histories over few tokens agree with the model, with shrinking (DESIGN §5, §7)', async () => {
+  const operation = fc.record({
+    kind: fc.constantFrom(
+      'identify',
+      'identify',
+      'answer old',
+      'answer new',
+      'revoke',
+      'rename',
+      'evict',
+      'late',
+      'in time',
+    ),
+    at: fc.nat(5),
+  })
+  const property = fc.asyncProperty(fc.array(operation, { maxLength: 40 }), async history => {
+    const { store, authenticator, open, change, revoke } = setUp(2)
+    const all = Array.from({ length: 6 }, (_, index) => open(`user ${index % 3}`))
+    const check = (session: Session, principal: Principal | null): void => {
+      const user = store.sessions.has(session.id) ? store.users.get(session.userId) : undefined
+      if (principal?.cachedUser.user !== user)
+        throw new Error(`${session.userId}: ${principal?.cachedUser.user.firstName}`)
+      if (principal !== null && principal.sessionId !== session.id) throw new Error('another session')
+    }
+    const pending: Promise<void>[] = []
+    for (const [step, { kind, at }] of history.entries()) {
+      const { session, token } = all[at] ?? open('nobody')
+      if (kind === 'identify') {
+        const principal = authenticator.authenticate(token)
+        if (principal instanceof Promise) pending.push(principal.then(principal => check(session, principal)))
+        else check(session, principal)
+      } else if (kind === 'revoke') revoke(session)
+      else if (kind === 'rename') change(session.userId, { firstName: `version ${step}` })
+      else if (kind === 'evict') authenticator.userChanged(session.userId)
+      else if (kind === 'late' || kind === 'in time') authenticator.late(kind === 'late')
+      else {
+        store.waiting.splice(at % (store.waiting.length || 1), 1)[0]?.(kind === 'answer old')
+        await settle()
+      }
+    }
+    while (store.waiting.length > 0) {
+      store.waiting.shift()?.(true)
+      await settle()
+    }
+    await Promise.all(pending)
+  })
+  await fc.assert(property, { numRuns: 500 })
+})

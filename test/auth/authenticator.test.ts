@@ -1,0 +1,319 @@
+/** Who is asking, when the store answers later (§5.1.2, DESIGN §5, §6, §7): races, capacity, eviction. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import type { Principal } from '../../src/auth/principal.ts'
+import { LIMITS, settle, setUp } from '../support/authenticator.ts'
+
+const nameOf = (principal: Principal | null): string | null | undefined =>
+  principal?.cachedUser.user.firstName
+
+/** Milliseconds for which an answer of the store is good, and a little more. */
+const GOOD_FOR = 120
+
+t.test('a change during a lookup is respected (DESIGN §5, §7)', async t => {
+  for (const old of [true, false]) {
+    const { store, authenticator, open, change, revoke } = setUp()
+    const { session, token } = open('ada')
+
+    const renamed = authenticator.authenticate(token)
+    change('ada', { firstName: 'version 1' })
+    store.waiting.shift()?.(old)
+    await settle()
+    store.waiting.shift()?.(old)
+    t.equal(nameOf(await renamed), 'version 1', `a change, the look-up answers ${old ? 'old' : 'new'}`)
+    t.equal(nameOf(await authenticator.authenticate(token)), 'version 1', 'and is what was remembered')
+
+    change('ada', { firstName: 'version 2' })
+    const disabled = authenticator.authenticate(token)
+    change('ada', { disabled: true })
+    store.waiting.shift()?.(old)
+    await settle()
+    store.waiting.shift()?.(old)
+    t.equal(await disabled, null, 'disabled')
+
+    change('ada', { disabled: false })
+    const revoked = authenticator.authenticate(token)
+    revoke(session)
+    store.waiting.shift()?.(old)
+    await settle()
+    store.waiting.shift()?.(old)
+    t.equal(await revoked, null, 'revoked')
+    const after = authenticator.authenticate(token)
+    store.waiting.shift()?.(old)
+    t.equal(await after, null, 'and from then on')
+    t.equal(store.waiting.length, 0, 'nobody waits')
+  }
+})
+
+t.test('each of several changes during one lookup is respected (DESIGN §7)', async t => {
+  const { store, authenticator, open, change, revoke } = setUp()
+  const { session, token } = open('ada')
+  const response = authenticator.authenticate(token)
+  for (let round = 1; round <= 5; round += 1) {
+    change('ada', { firstName: `version ${round}` })
+    store.waiting.shift()?.(true)
+    await settle()
+  }
+  revoke(session)
+  store.waiting.shift()?.(true)
+  await settle()
+  store.waiting.shift()?.(true)
+  t.equal(await response, null)
+})
+
+t.test('a change of an unknown user during a lookup is respected (DESIGN §7)', async t => {
+  const { store, authenticator, open } = setUp()
+  const { session, token } = open('ada')
+  const response = authenticator.authenticate(token)
+  store.sessions.delete(session.id)
+  authenticator.anyoneChanged()
+  store.waiting.shift()?.(true)
+  await settle()
+  store.waiting.shift()?.(true)
+  t.equal(await response, null)
+})
+
+t.test('nothing is cached while the invalidation feed is down (DESIGN §7)', async t => {
+  const { store, authenticator, userCache, open, clock } = setUp()
+  store.later = false
+  const { session, token } = open('ada')
+  authenticator.authenticate(token)
+  authenticator.listening(false)
+  const asked = store.asked
+  for (let request = 1; request <= 3; request += 1) {
+    const principal = await authenticator.authenticate(token)
+    t.equal(store.asked, asked + request, 'each request asks')
+    t.ok(principal && authenticator.isCurrent(principal))
+    await sleep(GOOD_FOR)
+    t.notOk(principal && authenticator.isCurrent(principal), 'a gate that meets it later asks again')
+  }
+  t.equal(userCache.latest('ada', null), clock.now(), 'the last request is known all the same')
+  store.sessions.delete(session.id)
+  t.equal(await authenticator.authenticate(token), null, 'as somebody else left it')
+  store.sessions.set(session.id, session)
+  authenticator.listening(true)
+  for (let request = 1; request <= 3; request += 1) await authenticator.authenticate(token)
+  t.equal(store.asked, asked + 5, 'remembered again, from the first look-up on')
+})
+
+t.test(
+  'the cache is bypassed while invalidations are late, and used again afterwards (DESIGN §7)',
+  async t => {
+    const { store, authenticator, userCache, lastRequests, open, clock, change, revoke } = setUp()
+    store.later = false
+    const [ada, bob, eve] = [open('ada'), open('bob'), open('eve')]
+    const found = await authenticator.authenticate(ada.token)
+    for (const { token } of [bob, eve]) authenticator.authenticate(token)
+    t.ok(found && authenticator.isCurrent(found))
+    authenticator.late(true)
+    t.notOk(found && authenticator.isCurrent(found), 'a gate asks again for who was found before')
+    const asked = store.asked
+    for (let request = 1; request <= 3; request += 1) {
+      const principal = await authenticator.authenticate(ada.token)
+      t.equal(store.asked, asked + request, 'each request asks')
+      t.ok(principal && authenticator.isCurrent(principal), 'good enough for the gate that comes at once')
+      clock.advance(1_000)
+      await sleep(GOOD_FOR)
+      t.notOk(
+        principal && authenticator.isCurrent(principal),
+        'not for one that comes when the body is there',
+      )
+    }
+    const latest = clock.now() - 1_000
+    t.equal(userCache.latest('ada', null), latest, 'the last request is known all the same')
+    const passing = await authenticator.authenticate(eve.token)
+    t.ok(passing && authenticator.isCurrent(passing))
+    change('bob', { firstName: 'version 1' })
+    t.notOk(passing && authenticator.isCurrent(passing), 'something has changed meanwhile: perhaps this user')
+    // What another instance has done, of which nothing is heard yet.
+    store.sessions.delete(bob.session.id)
+    t.equal(await authenticator.authenticate(bob.token), null)
+    change('ada', { firstName: 'version 1' })
+    t.equal(userCache.latest('ada', null), latest, 'nor does it move back when the older record goes')
+    revoke(eve.session)
+    authenticator.late(false)
+    const before = store.asked
+    t.equal(nameOf(await authenticator.authenticate(ada.token)), 'version 1')
+    t.equal(await authenticator.authenticate(eve.token), null, 'a change that was heard of meanwhile counts')
+    t.equal(store.asked, before + 2)
+    authenticator.late(true)
+    await authenticator.authenticate(ada.token)
+    await lastRequests.flush()
+    authenticator.late(false)
+    clock.advance(-500)
+    t.equal(
+      (await authenticator.authenticate(ada.token))?.cachedUser.lastRequestAt,
+      clock.now() + 500,
+      'not moved back',
+    )
+    t.equal(store.asked, before + 3, 'nothing is asked for again')
+  },
+)
+
+t.test('a lookup that began before the feed was up is repeated (DESIGN §7)', async t => {
+  const { store, authenticator, open } = setUp()
+  authenticator.listening(false)
+  const { session, token } = open('ada')
+  const response = authenticator.authenticate(token)
+  store.sessions.delete(session.id)
+  authenticator.listening(true)
+  store.waiting.shift()?.(true)
+  await settle()
+  store.waiting.shift()?.(true)
+  t.equal(await response, null)
+})
+
+t.test('changes of other users do not repeat a lookup endlessly (DESIGN §6, §7)', async t => {
+  const { store, authenticator, open, change } = setUp()
+  const { token } = open('ada')
+  open('bob')
+  let answered = false
+  const response = Promise.resolve(authenticator.authenticate(token)).finally(() => {
+    answered = true
+  })
+  for (let round = 0; round < 100 && !answered; round += 1) {
+    change('bob', { firstName: `version ${round}` })
+    store.waiting.shift()?.(false)
+    await settle()
+  }
+  t.ok(answered, `asked ${store.asked} times while somebody else changed as often`)
+  store.waiting.shift()?.(false)
+  t.equal((await response)?.cachedUser.user.id, 'ada')
+})
+
+t.test('a change before the lookup reaches the store causes no second lookup (DESIGN §6, §7)', async t => {
+  const { store, authenticator, open, change } = setUp()
+  const { token } = open('ada')
+  const response = authenticator.authenticate(token)
+  change('ada', { firstName: 'version 1' })
+  authenticator.listening(false)
+  store.queued.shift()?.()
+  store.waiting.shift()?.(true)
+  t.equal(nameOf(await response), 'version 1')
+  t.equal(store.asked, 1)
+
+  const again = authenticator.authenticate(token)
+  store.queued.shift()?.()
+  change('ada', { firstName: 'version 2' })
+  store.waiting.shift()?.(true)
+  await settle()
+  store.waiting.shift()?.(true)
+  t.equal(nameOf(await again), 'version 2', 'one after it does')
+  t.equal(store.asked, 3)
+})
+
+t.test('an earlier lookup does not restore what a later one found revoked (DESIGN §5, §7)', async t => {
+  const { store, authenticator, open } = setUp()
+  const { session, token } = open('ada')
+  const earlier = authenticator.authenticate(token)
+  // By another instance, of which this one has not heard yet.
+  store.sessions.delete(session.id)
+  const later = authenticator.authenticate(token)
+  store.waiting.pop()?.(true)
+  t.equal(await later, null)
+  store.waiting.pop()?.(true)
+  await settle()
+  store.waiting.pop()?.(true)
+  t.equal(await earlier, null)
+  const after = authenticator.authenticate(token)
+  store.waiting.pop()?.(true)
+  t.equal(await after, null, 'nor is it remembered')
+})
+
+t.test('two overlapping lookups return the same cached user (DESIGN §6)', async t => {
+  const { store, authenticator, open, change } = setUp()
+  const [one, two] = [open('ada'), open('ada')]
+  const first = authenticator.authenticate(one.token)
+  store.waiting.shift()?.(true)
+  await first
+  const second = authenticator.authenticate(two.token)
+  change('ada', { firstName: 'version 1' })
+  const again = authenticator.authenticate(one.token)
+  while (store.waiting.length > 0) {
+    store.waiting.pop()?.(true)
+    await settle()
+  }
+  t.equal(nameOf(await second), 'version 1')
+  t.equal(nameOf(await again), 'version 1')
+})
+
+t.test('a failed lookup fails only its own request (DESIGN §6)', async t => {
+  const { store, authenticator, open } = setUp()
+  const { token } = open('ada')
+  const find = store.find.bind(store)
+  store.find = () => Promise.reject(new Error('connection lost'))
+  await t.rejects(Promise.resolve(authenticator.authenticate(token)), { message: 'connection lost' })
+  store.find = find
+  store.later = false
+  t.equal(
+    (await authenticator.authenticate(token))?.cachedUser.user.id,
+    'ada',
+    'nothing of the failure was remembered',
+  )
+})
+
+t.test('the cache respects its capacity, and eviction changes no result (DESIGN §6)', async t => {
+  const { store, authenticator, open } = setUp(10)
+  store.later = false
+  const all = Array.from({ length: 300 }, (_, index) => open(`user ${index % 100}`))
+  for (let round = 0; round < 3; round += 1) {
+    for (const { session, token } of all) {
+      const principal = await authenticator.authenticate(token)
+      if (principal?.sessionId !== session.id || principal.cachedUser.user.id !== session.userId)
+        t.fail('wrong')
+    }
+  }
+  t.equal(store.asked, 900, 'a round over more tokens than are remembered asks for each of them')
+  const [first] = all
+  for (let n = 0; n < 50; n += 1) await authenticator.authenticate(first?.token ?? '')
+  t.equal(store.asked, 901, 'a token in use is remembered')
+})
+
+t.test('a change reaches every token of the user, including evicted ones (DESIGN §5)', async t => {
+  const { store, authenticator, open, change } = setUp(4)
+  store.later = false
+  const mine = Array.from({ length: 3 }, () => open('ada'))
+  const others = Array.from({ length: 6 }, (_, index) => open(`other ${index}`))
+  const check = async (expected: string | undefined, title: string): Promise<void> => {
+    for (const { token } of mine) t.equal(nameOf(await authenticator.authenticate(token)), expected, title)
+  }
+  let version = 0
+  for (let dropped = 0; dropped <= others.length; dropped += 1) {
+    for (let learned = 0; learned <= mine.length; learned += 1) {
+      await check(`version ${version}`, 'before')
+      for (const { token } of others.slice(0, dropped)) await authenticator.authenticate(token)
+      for (const { token } of mine.slice(0, learned)) await authenticator.authenticate(token)
+      version += 1
+      change('ada', { firstName: `version ${version}` })
+      await check(`version ${version}`, `dropped by ${dropped}, learned again ${learned}`)
+    }
+  }
+  change('ada', { disabled: true })
+  await check(undefined, 'disabled')
+})
+
+t.test('a session keeps its last request when it is evicted (DESIGN §5)', async t => {
+  const { clock, store, authenticator, open, change } = setUp()
+  store.later = false
+  const { token } = open('ada')
+  for (let round = 0; round < 3; round += 1) {
+    clock.advance(0.6 * LIMITS.idle)
+    t.ok(await authenticator.authenticate(token), 'within the idle time')
+    change('ada', { firstName: `version ${round}` })
+  }
+})
+
+t.test(
+  'a session that is idle here is looked up, since another instance may have used it (DESIGN §5, §7)',
+  async t => {
+    const { store, authenticator, open, clock } = setUp()
+    store.later = false
+    const { session, token } = open('ada')
+    t.ok(authenticator.authenticate(token))
+    clock.advance(LIMITS.idle + 1)
+    store.sessions.set(session.id, { ...session, lastRequestAt: clock.now() - 1 })
+    t.ok(authenticator.authenticate(token), 'as the other instance left it')
+    clock.advance(LIMITS.idle + 1)
+    t.equal(authenticator.authenticate(token), null, 'idle everywhere')
+  },
+)

@@ -1,0 +1,9 @@
+/** Many users at once: import, export, seed, copy. Each file can also be run alone. */
+import './bulk-users/copy-command.test.ts'
+import './bulk-users/copy.test.ts'
+import './bulk-users/export-import-commands.test.ts'
+import './bulk-users/export.test.ts'
+import './bulk-users/import-streams.test.ts'
+import './bulk-users/import.test.ts'
+import './bulk-users/repeated-copy.test.ts'
+import './bulk-users/seed.test.ts'

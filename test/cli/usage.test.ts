@@ -1,0 +1,109 @@
+/** The command line by itself: help, exit codes, sentences, and that no secret is repeated (DESIGN §9, CLI). */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { temporaryFolder } from '../support/build.ts'
+import { runCli } from '../support/cli.ts'
+
+const CANARY = 'canary-password-7'
+
+t.test('--help lists every command and the exit codes; it is shown when the command is missing', async t => {
+  const [help, ofOne, none] = await Promise.all(
+    [['--help'], ['users', 'list', '--help'], []].map(args => runCli(args).ended),
+  )
+  t.match(help, { code: 0, stderr: '' })
+  for (const name of ['users', 'sessions', 'events', 'keys', 'copy', 'seed'])
+    t.match(help?.stdout, `\n  ${name} `)
+  for (const shown of [help, ofOne]) t.match(shown?.stdout, /Exit codes: 0 .*, 1 .*, 2 /)
+  for (const name of [
+    'search',
+    'email',
+    'disabled',
+    'limit',
+    'cursor',
+    'sort',
+    'count',
+    'json',
+    'database',
+  ]) {
+    t.match(ofOne?.stdout, `--${name}`)
+  }
+  t.match(none, { code: 2, stdout: '', stderr: /^Usage: / })
+})
+
+t.test('keys new prints a new key that ADMIN_KEY and JWT_SECRET accept', async t => {
+  const keys = await Promise.all([runCli(['keys', 'new']).ended, runCli(['keys', 'new']).ended])
+  for (const key of keys) t.match(key, { code: 0, stderr: '', stdout: /^[\w-]{43}\n$/ })
+  t.not(keys[0]?.stdout, keys[1]?.stdout)
+  const { code, stdout } = await runCli(['keys', 'new', '--json']).ended
+  t.equal(code, 0)
+  t.match(stdout, /^\{"key":"[\w-]{43}"\}\n$/)
+})
+
+t.test('errors are one sentence without the values, and nothing is created', async t => {
+  const folder = temporaryFolder(t)
+  const missing = join(folder, 'missing.db')
+  const env = { DATABASE_URL: `sqlite:${missing}`, NODE_ENV: 'test' }
+  const remote = `mysql://root:${CANARY}@localhost/x`
+  type Case = [args: string[], code: number, sentence: RegExp, env?: Record<string, string>]
+  const cases: Case[] = [
+    [['users', 'list'], 1, /^There is no file .*missing\.db/],
+    [['users', 'list', '--database', remote], 2, /^--database must be sqlite:/],
+    [['users', 'list', `--database=${remote}`], 2, /^--database must be sqlite:/],
+    [['users', 'list', '--limit', '101'], 2, /^--limit must be an integer from 1 to 100$/m],
+    [['users', 'list', `--pasword=${CANARY}`], 2, /unknown option/],
+    [['users', 'get', 'a', CANARY], 2, /too many arguments/],
+    [['seed', '--users', '0'], 2, /^--users must be an integer from 1 to /],
+    [['seed', '--users', '1', '--password', 'x7'], 2, /^--password must have 8 to 128 characters/],
+    [['seed', '--users', '1'], 1, /^NODE_ENV is production/, { NODE_ENV: 'production' }],
+    [
+      ['users', 'list'],
+      2,
+      /^The configuration is not valid:\n {2}DATABASE_URL must/,
+      { DATABASE_URL: remote },
+    ],
+    [['seed', '--users', '1', '--tokens', 'x'], 2, /JWT_SECRET is/, { DATABASE_URL: 'postgres://host/x' }],
+  ]
+  const ended = await Promise.all(
+    cases.map(([args, , , changed]) => runCli(args, { ...env, ...changed }).ended),
+  )
+  for (const [index, [, code, sentence]] of cases.entries()) {
+    t.match(ended[index], { code, stdout: '', stderr: sentence }, sentence.source)
+    t.notMatch(ended[index]?.stderr, CANARY)
+    t.notMatch(ended[index]?.stderr, /\n {4}at /, 'no stack')
+  }
+  t.notOk(existsSync(missing))
+})
+
+t.test('an unusable file is named as given, but a URL in its place is not', async t => {
+  const folder = temporaryFolder(t)
+  const env = { DATABASE_URL: `sqlite:${join(folder, 'test.db')}`, JWT_SECRET: '', NODE_ENV: 'test' }
+  t.equal((await runCli(['seed', '--users', '1'], env).ended).code, 0)
+  const missing = join(folder, 'missing', 'file')
+  const cases: [args: string[], sentence: string][] = [
+    [['users', 'import', missing], `ENOENT: no such file or directory: ${missing}\n`],
+    [['users', 'import', folder], `EISDIR: illegal operation on a directory: ${folder}\n`],
+    [['users', 'export', '--file', missing], `ENOENT: no such file or directory: ${missing}\n`],
+    [['seed', '--users', '1', '--tokens', missing], `ENOENT: no such file or directory: ${missing}\n`],
+    [['copy', '--from', `sqlite:${missing}`, '--to', 'postgres://h/d'], `there is no file ${missing}\n`],
+    [['users', 'list', '--database', `sqlite:${missing}`], `There is no file ${missing}`],
+    [
+      ['users', 'import', `postgres://u:${CANARY}@h/d`],
+      'ENOENT: no such file or directory: the file that is named\n',
+    ],
+  ]
+  const ended = await Promise.all(cases.map(([args]) => runCli(args, env).ended))
+  for (const [index, [args, sentence]] of cases.entries()) {
+    t.match(ended[index], { code: 1, stdout: '', stderr: sentence }, args.join(' '))
+    t.notMatch(ended[index]?.stderr, CANARY)
+    t.notMatch(ended[index]?.stderr, /partial|\n {4}at /)
+  }
+})
+
+t.test('each choice of an option is listed once', async t => {
+  const choices = 'createdAt, -createdAt, firstName, -firstName, lastName, -lastName'
+  const help = await runCli(['users', 'list', '--help']).ended
+  t.equal(help.stdout.replaceAll(/\s+/g, ' ').split(choices).length, 2)
+  const { stderr } = await runCli(['users', 'list', '--sort', 'email']).ended
+  t.equal(stderr, '--sort must be one of -createdAt, createdAt, firstName, -firstName, lastName, -lastName\n')
+})

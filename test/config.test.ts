@@ -1,0 +1,3 @@
+/** Configuration and secret strength. Each file can also be run alone. */
+import './config/config.test.ts'
+import './config/secret-strength.test.ts'

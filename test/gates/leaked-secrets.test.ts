@@ -1,0 +1,156 @@
+/** Secrets sent through every route in every place show up in no log line and in no answer (DESIGN §3). */
+import type { InjectOptions } from 'fastify'
+import t from 'tap'
+import { build, freshEmail, logCapture } from '../support/build.ts'
+
+const KEY = 'canary-real-admin-key-5d2e8b71'
+const JWT_SECRET = 'canary-jwt-secret-5d2e8b71c09f4a36b1e7d2f8'
+const PASSWORD = 'canary pass phrase 5d2e8b71'
+/** What a caller sends by mistake or as an attack: none of it is right. */
+const WRONG = {
+  password: 'canary-password-9f3ac1d0',
+  token: 'canary-token-9f3ac1d0.canary-payload-9f3ac1d0.canary-signature-9f3ac1d0',
+  cookie: 'canary-cookie-9f3ac1d0',
+  key: 'canary-admin-key-9f3ac1d0',
+}
+
+/** Marks what was sent in a path: request lines of the log name paths, and nothing else that a caller sends. */
+const IN_PATH = '-in-path'
+
+interface Operation {
+  readonly parameters?: { readonly name: string; readonly in: string }[]
+}
+
+/** Every place of a request that can carry a value, for one route. */
+const placesOf = (path: string, operation: Operation, secret: string): Record<string, InjectOptions> => {
+  const url = path.replace('{id}', '01890000-0000-7000-8000-000000000000')
+  const json = { 'content-type': 'application/json' }
+  const body = (payload: string | Buffer, headers = json): InjectOptions => ({ url, payload, headers })
+  const text = JSON.stringify(secret)
+  const inPath = secret + IN_PATH
+  const query = (operation.parameters ?? []).filter(each => each.in === 'query').map(each => each.name)
+  return {
+    'body: password': body(`{"email":"${freshEmail('canary')}","password":${text}}`),
+    'body: password of a wrong type': body(`{"email":"a@example.com","password":{"value":[${text}]}}`),
+    'body: e-mail': body(`{"email":${text},"password":"x"}`),
+    'body: unknown property': body(`{"nonsense":${text}}`),
+    'body: a boolean': body(`{"disabled":${text},"emailVerified":${text}}`),
+    'body: named twice': body(`{"password":${text},"password":${text}}`),
+    'body: malformed': body(`{"password":${text}`),
+    'body: malformed within': body(`{"password":${secret}}`),
+    'body: not UTF-8': body(Buffer.concat([Buffer.from(`{"a":${text}`), Buffer.from([0xff, 0x7d])])),
+    'body: text': body(secret, { 'content-type': 'text/plain' }),
+    'body: a form': body(`password=${secret}`, { 'content-type': 'application/x-www-form-urlencoded' }),
+    'body: too long': body(`{"password":"${secret.repeat(1000)}"}`),
+    'media type': body('{}', { 'content-type': secret }),
+    'query: unknown': { url, query: { password: secret, access_token: secret } },
+    ...Object.fromEntries(query.map(name => [`query: ${name}`, { url, query: { [name]: secret } }])),
+    cookie: { url, headers: { cookie: `ACCESS_TOKEN=${secret}` } },
+    'another cookie': { url, headers: { cookie: `session=${secret}; ACCESS_TOKEN="${secret}"` } },
+    bearer: { url, headers: { authorization: `Bearer ${secret}` } },
+    basic: { url, headers: { authorization: `Basic ${secret}` } },
+    authorization: { url, headers: { authorization: secret } },
+    'x-admin-key': { url, headers: { 'x-admin-key': secret } },
+    'path parameter': { url: path.includes('{') ? path.replace('{id}', inPath) : `${path}/${inPath}` },
+    'bad URL': { url: `${url}/%zz${inPath}` },
+    'path and key': {
+      url: path.replace('{id}', inPath),
+      headers: { 'x-admin-key': KEY, ...json },
+      payload: '{}',
+    },
+  }
+}
+
+for (const NODE_ENV of ['development', 'production'])
+  t.test(`secrets appear in no log line and no response in ${NODE_ENV} (DESIGN §3)`, async t => {
+    const log = logCapture()
+    const app = await build(t, {
+      logStream: log.stream,
+      env: {
+        NODE_ENV,
+        LOG_LEVEL: 'trace',
+        LOG_REQUESTS: 'on',
+        RATE_LIMIT: 'off',
+        ADMIN_KEY: KEY,
+        JWT_SECRET,
+      },
+    })
+    const openapi = (await app.inject({ url: '/openapi.json' })).json()
+    const operations = Object.entries<Record<string, Operation>>(openapi.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) => ({
+        path: path === '/' ? path : path.replace(/\/$/, ''),
+        method: method.toUpperCase() as 'GET',
+        operation,
+      })),
+    )
+    t.ok(operations.length >= 9, 'the routes of DESIGN §4 at least')
+
+    const issued: string[] = []
+    const leaks: string[] = []
+    /** Sends a request; notes every secret that comes back. Only SignedIn may carry a token: the one it issues. */
+    const send = async (title: string, options: InjectOptions) => {
+      const response = await app.inject(options)
+      const sent = JSON.stringify(response.headers) + response.body
+      const signedIn = /^\/account\/sign-(up|in)$/.test(String(options.url)) && response.statusCode < 300
+      const secrets = [...Object.values(WRONG), 'canary-signature', KEY, JWT_SECRET, PASSWORD, ...issued]
+      for (const secret of secrets) if (sent.includes(secret)) leaks.push(`${title}: ${sent}`)
+      if (signedIn) issued.push(response.json().accessToken)
+      return response
+    }
+
+    t.test('wrong secrets in every place of every route do not appear in responses', async t => {
+      for (const { path, method, operation } of operations)
+        for (const [kind, secret] of Object.entries(WRONG))
+          for (const [place, options] of Object.entries(placesOf(path, operation, secret)))
+            await send(`${method} ${path}, ${kind} in ${place}`, { ...options, method })
+      t.strictSame(leaks, [], 'no answer carries one')
+    })
+
+    t.test('correct secrets do not appear in responses', async t => {
+      const email = freshEmail('canary')
+      const payload = { email, password: PASSWORD }
+      const signUp = await send('sign-up', { method: 'POST', url: '/account/sign-up', payload })
+      t.equal(signUp.statusCode, 201)
+      const signIn = await send('sign-in', { method: 'POST', url: '/account/sign-in', payload })
+      t.equal(signIn.statusCode, 200)
+      const { accessToken, user } = signIn.json()
+      const taken = await send('taken', { method: 'POST', url: '/account/sign-up', payload })
+      t.equal(taken.statusCode, 409)
+      const carriers: Record<string, string>[] = [
+        { authorization: `Bearer ${accessToken}` },
+        { cookie: `ACCESS_TOKEN=${accessToken}` },
+        { 'x-admin-key': KEY },
+        { authorization: `Bearer ${accessToken}`, 'x-admin-key': KEY },
+      ]
+      for (const headers of carriers)
+        for (const { path, method } of operations) {
+          const url = path.replace('{id}', user.id)
+          const input = path.startsWith('/account/sign-') ? payload : { lastName: 'Lovelace' }
+          const title = `${method} ${url} with ${Object.keys(headers)}`
+          await send(title, { method, url, headers, ...(method === 'GET' ? {} : { payload: input }) })
+          await send(`${title}, refused`, {
+            method: 'PATCH' as 'GET',
+            url: `${url}/nope`,
+            headers,
+            payload: {},
+          })
+        }
+      t.strictSame(leaks, [], 'no answer carries one')
+    })
+
+    t.test('no log line contains a secret', async t => {
+      const lines = log.text().split('\n')
+      t.ok(lines.length > operations.length, 'there are log lines')
+      const parts = issued.flatMap(token => token.split('.').slice(1))
+      const secrets = { ...WRONG, signature: 'canary-signature', KEY, JWT_SECRET, PASSWORD }
+      for (const [name, secret] of Object.entries(secrets)) {
+        const spellings = [secret, encodeURIComponent(secret), Buffer.from(secret).toString('base64')]
+        const found = lines.filter(line => spellings.some(each => line.includes(each)))
+        const elsewhere = found.filter(line => !line.includes(IN_PATH))
+        t.strictSame(elsewhere.slice(0, 3), [], `${name}, in any place but the path`)
+        t.strictSame(found.filter(line => line.includes(IN_PATH)).slice(0, 3), [], `${name}, in the path`)
+      }
+      const found = lines.filter(line => parts.some(part => line.includes(part)))
+      t.strictSame(found.slice(0, 3), [], 'issued tokens')
+    })
+  })

@@ -1,0 +1,10 @@
+/** HTTP on real sockets, and client addresses. Each file can also be run alone. */
+import './http/client-address.test.ts'
+import './http/client-network.test.ts'
+import './http/compliance.test.ts'
+import './http/connection-expiry.test.ts'
+import './http/empty-bodies.test.ts'
+import './http/hot-path.test.ts'
+import './http/one-interpretation.test.ts'
+import './http/pipelining.test.ts'
+import './http/slow-clients.test.ts'

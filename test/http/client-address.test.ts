@@ -1,0 +1,72 @@
+/** Where a client comes from, behind a proxy that writes it in its own way: one spelling everywhere, or nothing. */
+import type { FastifyInstance } from 'fastify'
+import t from 'tap'
+import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
+import { allEvents } from '../support/admin-routes.ts'
+import { bearer, freshEmail, logCapture, PASSWORD } from '../support/build.ts'
+import { onEveryEngine } from '../support/engines.ts'
+
+const PROXY = '10.0.0.1'
+
+/** What a proxy writes, and what becomes of it. */
+const WRITTEN: Record<string, string | null> = {
+  '203.0.113.9': '203.0.113.9',
+  '203.0.113.9:5678': '203.0.113.9',
+  '::ffff:203.0.113.9': '203.0.113.9',
+  '[2001:DB8:0:0::1]:5678': '2001:db8::1',
+  'fe80::1%eth0': 'fe80::1',
+  unknown: null,
+  '<script>alert(1)</script>': null,
+}
+
+const signUpFrom = async (app: FastifyInstance, forwarded: string, remoteAddress = PROXY) => {
+  const response = await app.inject({
+    method: 'POST',
+    url: '/account/sign-up',
+    remoteAddress,
+    headers: { 'x-forwarded-for': forwarded },
+    payload: { email: freshEmail(), password: PASSWORD },
+  })
+  return { status: response.statusCode, body: response.json() }
+}
+
+await onEveryEngine(t, async (t, { build }) => {
+  t.test('sessions, events and log lines have one spelling of the client address, or null', async t => {
+    const log = logCapture()
+    const env = { TRUST_PROXY: PROXY, LOG_LEVEL: 'info' }
+    const app = await build(t, { env, logStream: log.stream })
+    for (const [forwarded, ip] of Object.entries(WRITTEN)) {
+      const { body } = await signUpFrom(app, forwarded)
+      const headers = { ...bearer(body.accessToken), 'x-forwarded-for': forwarded }
+      const request = { remoteAddress: PROXY, headers }
+      const sessions = (await app.inject({ ...request, url: '/account/sessions' })).json()
+      t.match(sessions.results, [{ ip }], `session: ${forwarded}`)
+      const payload = { firstName: 'Ada' }
+      t.equal((await app.inject({ ...request, method: 'PUT', url: '/account', payload })).statusCode, 200)
+      const events = await allEvents(app, { userId: body.user.id })
+      t.match(events, [{ ip }, { ip }], `events: ${forwarded}`)
+      t.equal((await app.inject({ ...request, url: '/nope' })).statusCode, 404)
+      t.match(log.records().at(-1), { status: 404, ip }, `log: ${forwarded}`)
+    }
+    const { body } = await signUpFrom(app, '203.0.113.9', '::ffff:192.0.2.1')
+    const [event] = await allEvents(app, { userId: body.user.id })
+    t.equal(event?.ip, '192.0.2.1', 'a connection by IPv4 to a socket for both, which no proxy made')
+  })
+
+  t.test('a port gives no fresh rate limit; without an address the connection counts', async t => {
+    const app = await build(t, {
+      env: { TRUST_PROXY: '10.0.0.0/8', RATE_LIMIT: 'on' },
+      rateLimits: { ...RATE_LIMITS, perAddress: { ...RATE_LIMITS.perAddress, 'sign-up': 2 } },
+    })
+    const statuses = async (attempts: readonly (readonly [forwarded: string, proxy: string])[]) => {
+      const all: number[] = []
+      for (const [forwarded, proxy] of attempts) all.push((await signUpFrom(app, forwarded, proxy)).status)
+      return all
+    }
+    const ports = ['203.0.113.9:1', '203.0.113.9:2', '[::ffff:203.0.113.9]:3', '203.0.113.9']
+    t.strictSame(await statuses(ports.map(port => [port, '10.0.0.1'])), [201, 201, 429, 429])
+    const garbage = ['unknown', 'hidden', '_x', 'unknown'].map(text => [text, '10.0.0.2'] as const)
+    t.strictSame(await statuses(garbage), [201, 201, 429, 429], 'garbage of one proxy')
+    t.strictSame(await statuses([['unknown', '10.0.0.3']]), [201], 'and of another one')
+  })
+})

@@ -1,0 +1,174 @@
+/** What is in the mails and how they reach a server (DESIGN §9: mail). Read as their receivers read them. */
+
+import type { SMTPServerAuthentication } from 'smtp-server'
+import t from 'tap'
+import type { AccountMails } from '../../src/accounts/mails.ts'
+import { build } from '../support/build.ts'
+import { createMailer, startSmtp } from '../support/smtp.ts'
+
+const TOKEN = 'canary-token_9f3ac1d0'
+const ANN = 'ann@example.com'
+
+const missing = (what = 'a mail'): never => {
+  throw new Error(`${what} is missing`)
+}
+
+const decode = (html: string): string =>
+  html
+    .replaceAll(
+      /&(lt|gt|quot|#39);/g,
+      (_entity, name) => ({ lt: '<', gt: '>', quot: '"', '#39': "'" })[name as 'lt'],
+    )
+    .replaceAll('&amp;', '&')
+
+const linksOf = (html = ''): string[] =>
+  [...html.matchAll(/href="([^"]*)"/g)].map(([, url = '']) => decode(url))
+
+const API = 'https://accounts.example.com/api'
+
+const RESET_LINK = `https://app.example.com/welcome/reset-password?from=mail&token=${TOKEN}`
+
+const WITH_TOKEN: [
+  kind: 'verification' | 'emailChange' | 'passwordReset' | 'accountExists',
+  subject: RegExp,
+  link: string,
+  route: string,
+  lasts: RegExp,
+][] = [
+  [
+    'verification',
+    /Confirm/,
+    `${API}/account/verify-email?token=${TOKEN}`,
+    '/account/verify-email',
+    /24 hours/,
+  ],
+  [
+    'emailChange',
+    /Confirm/,
+    `${API}/account/verify-email?token=${TOKEN}`,
+    '/account/verify-email',
+    /24 hours/,
+  ],
+  ['passwordReset', /another password/, RESET_LINK, '/account/reset-password', /one hour/],
+  ['accountExists', /account already/, RESET_LINK, '/account/reset-password', /one hour/],
+]
+
+t.test('mails with a token have link, token and validity in both parts (DESIGN §9: mail)', async t => {
+  for (const [kind, subject, link, route, lasts] of WITH_TOKEN) {
+    const smtp = await startSmtp(t)
+    const { mailer, log } = createMailer(t, smtp.url)
+    mailer.send(kind, ANN, { token: TOKEN })
+    const [received] = await smtp.received(1)
+    const { mail, from, to } = received ?? missing()
+    t.same([from, to], ['no-reply@gatehouse.example', [ANN]], kind)
+    t.same(mail.from, { name: 'Gatehouse', address: 'no-reply@gatehouse.example' })
+    t.same(mail.to, [{ name: '', address: ANN }])
+    t.match(mail.subject, subject)
+    t.notMatch(mail.subject, TOKEN)
+    t.same(linksOf(mail.html), [link])
+    for (const part of [mail.text, decode(mail.html ?? '')]) {
+      t.ok(part?.includes(link), 'the link')
+      t.ok(part?.includes(`POST ${API}${route}`), 'the route for clients without a browser')
+      t.match(part, /^(\s*|<pre[^>]*>)canary-token_9f3ac1d0(<\/pre>)?$/m, 'the token by itself')
+      t.match(part, lasts)
+    }
+    t.equal(mail.headers.find(({ key }) => key === 'auto-submitted')?.value, 'auto-generated')
+    t.same(log.lines, [])
+  }
+})
+
+const NEWS: { [Kind in keyof AccountMails]?: RegExp } = {
+  emailChangeRequested: /to have another address: new@example\.com/,
+  emailChanged: /now has another address: new@example\.com/,
+  passwordChanged: /password .* has been changed/,
+  accountDeleted: /has been deleted/,
+}
+
+t.test('notices name the event and the service in both parts, without a token (DESIGN §9: mail)', async t => {
+  const smtp = await startSmtp(t)
+  const { mailer } = createMailer(t, smtp.url)
+  mailer.send('emailChangeRequested', ANN, { newEmail: 'new@example.com' })
+  mailer.send('emailChanged', ANN, { newEmail: 'new@example.com' })
+  mailer.send('passwordChanged', ANN)
+  mailer.send('accountDeleted', ANN)
+  const mails = await smtp.received(4)
+  for (const [kind, said] of Object.entries(NEWS)) {
+    const { mail } = mails.find(({ mail }) => said.test(mail.text ?? '')) ?? missing(kind)
+    t.match(mail.html, said, kind)
+    t.match(mail.text, /at accounts\.example\.com/)
+    t.notMatch(mail.text + (mail.html ?? ''), /token/)
+    t.ok(linksOf(mail.html).every(link => link === 'https://app.example.com/welcome?from=mail'))
+  }
+  t.equal(new Set(mails.map(({ mail }) => mail.subject)).size, 4)
+  t.equal(new Set(mails.map(({ mail }) => mail.messageId)).size, 4)
+})
+
+t.test('values are escaped in HTML and encoded in links (DESIGN §9: mail)', async t => {
+  const smtp = await startSmtp(t)
+  const { mailer } = createMailer(t, smtp.url)
+  const hostile = `"><script>alert('1')</script>&amp;?a=b#c`
+  mailer.send('emailChanged', ANN, { newEmail: hostile })
+  mailer.send('passwordReset', ANN, { token: hostile })
+  for (const { mail } of await smtp.received(2)) {
+    t.notMatch(mail.html, /<script|alert\('/)
+    t.notMatch(mail.html, /&(?!amp;|lt;|gt;|quot;|#39;)/)
+    t.ok(decode(mail.html ?? '').includes(hostile))
+    t.ok(mail.text?.includes(hostile))
+    for (const link of linksOf(mail.html)) t.match([hostile, null], [new URL(link).searchParams.get('token')])
+  }
+})
+
+t.test('an address is one recipient or none, and never a header (DESIGN §9: mail)', async t => {
+  const smtp = await startSmtp(t)
+  const { mailer, log } = createMailer(t, smtp.url)
+  const hostile = [
+    'a@canary.example, b@canary.example',
+    'a@canary.example\r\nBcc: b@canary.example',
+    'a@canary.example\nSubject: canary',
+    'a@canary.example>\r\nRCPT TO:<b@canary.example',
+    'group: a@canary.example, b@canary.example;',
+    'Ann <a@canary.example>',
+    'a\0@canary.example',
+    '',
+  ]
+  for (const address of hostile) mailer.send('accountExists', address, { token: TOKEN })
+  mailer.send('accountExists', ANN, { token: TOKEN })
+  await mailer.close()
+  t.same(
+    smtp.mails.map(({ to }) => to),
+    [[ANN]],
+  )
+  t.equal(log.lines.length, hostile.length)
+  for (const line of log.lines)
+    t.match(line, /^error a mail was refused \(accountExists\): MailFailure: (501 |EENVELOPE)/)
+  t.notMatch(log.lines.join(), /canary/)
+})
+
+t.test('the service uses the credentials and TLS of MAIL_URL (DESIGN §9: mail)', async t => {
+  const seen: SMTPServerAuthentication[] = []
+  const smtp = await startSmtp(t, {
+    authOptional: false,
+    disabledCommands: [],
+    onAuth(auth, _session, done) {
+      seen.push(auth as SMTPServerAuthentication)
+      done(null, { user: auth.username })
+    },
+  })
+  const url = smtp.url.replace('//', '//user%40example.com:canary%2Fpass@')
+  const app = await build(t, {
+    env: {
+      MAIL_URL: `${url}?requireTLS=true&tls.rejectUnauthorized=false`,
+      MAIL_FROM: 'accounts@example.com',
+      PUBLIC_URL: API,
+    },
+  })
+  app.services.mails.send('verification', ANN, { token: TOKEN })
+  const [received] = await smtp.received(1)
+  t.match(received, { from: 'accounts@example.com', to: [ANN], secure: true, user: 'user@example.com' })
+  t.match(received?.mail.text, `${API}/account/verify-email?token=${TOKEN}`)
+  t.match(seen, [{ username: 'user@example.com', password: 'canary/pass' }])
+
+  app.services.mails.send('accountDeleted', ANN)
+  await app.close()
+  t.equal(smtp.mails.length, 2, 'what waits when the service stops is sent')
+})

@@ -1,0 +1,166 @@
+/** Hashes from elsewhere (DESIGN §9, import): which are taken, that they verify, and that none makes a sign-in fail or wait. */
+
+import { hashSync } from '@node-rs/argon2'
+import bcrypt from 'bcryptjs'
+import fc from 'fast-check'
+import t from 'tap'
+import { hashViolation, isWeak } from '../../src/passwords/formats.ts'
+import { verify } from '../../src/passwords/hashing-thread.ts'
+import { smallHashing } from '../support/hashing-threads.ts'
+import { base64, scryptPhc } from '../support/scrypt-phc.ts'
+
+const RFC_7914 =
+  '7023bdcb3afd7348461c06cd81fd38ebfda8fbba904f8e3ea9b543f6545da1f2d5432955613f0fcf62d49705242a9af9e61e85dc0d651e40dfcf017b45575887'
+
+/** From each format's own tests or documents. */
+const VECTORS: Record<string, readonly [string, string]> = {
+  'argon2i, version 16 (phc-winner-argon2)': [
+    'password',
+    '$argon2i$m=65536,t=2,p=1$c29tZXNhbHQ$9sTbSlTio3Biev89thdrlKKiCaYsjjYVJxGAL3swxpQ',
+  ],
+  'argon2id (phc-winner-argon2)': [
+    'password',
+    '$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc',
+  ],
+  argon2d: ['password', hashSync('password', { algorithm: 0 as never, memoryCost: 64, timeCost: 1 })],
+  'bcrypt 2a (crypt_blowfish)': ['U*U', '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'],
+  'bcrypt 2a, 72 bytes and more (crypt_blowfish)': [
+    '0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789chars after 72 are ignored',
+    '$2a$05$abcdefghijklmnopqrstuu5s2v8.iXieOjg/.AySBTTZIIVFJeBui',
+  ],
+  'bcrypt 2y, as 2a': ['U*U', '$2y$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'],
+  'bcrypt 2b': ['é\u{1f600}', bcrypt.hashSync('é\u{1f600}', 4)],
+  'scrypt (passlib)': [
+    'password',
+    '$scrypt$ln=16,r=8,p=1$aM15713r3Xsvxbi31lqr1Q$nFNh2CVHVjNldFVKDHDlm4CbdRSCdEBsjjJxD+iCs5E',
+  ],
+  'scrypt (RFC 7914 §12)': [
+    'pleaseletmein',
+    `$scrypt$ln=14,r=8,p=1$${base64(Buffer.from('SodiumChloride'))}$${base64(Buffer.from(RFC_7914, 'hex'))}`,
+  ],
+  'scrypt, padded': [
+    'password',
+    '$scrypt$ln=16,r=8,p=1$aM15713r3Xsvxbi31lqr1Q==$nFNh2CVHVjNldFVKDHDlm4CbdRSCdEBsjjJxD+iCs5E=',
+  ],
+  'scrypt, passlib’s other base64': [
+    'password',
+    '$scrypt$ln=16,r=8,p=1$aM15713r3Xsvxbi31lqr1Q$nFNh2CVHVjNldFVKDHDlm4CbdRSCdEBsjjJxD.iCs5E',
+  ],
+}
+
+for (const [title, [password, encoded]] of Object.entries(VECTORS)) {
+  t.test(`${title} verifies in a thread, and needs a rehash unless it is as strong as a new one`, async t => {
+    t.equal(hashViolation(encoded), null)
+    const hashing = smallHashing(t)
+    t.equal(await hashing.verify(password, encoded), true)
+    t.equal(await hashing.verify(`x${password}`, encoded), false)
+    t.equal(await hashing.verify('', encoded), false)
+    t.equal(isWeak(encoded), !encoded.startsWith('$argon2id$v=19$m=65536,t=2'))
+  })
+}
+
+const MALFORMED = 'is malformed'
+const UNKNOWN = 'must be an argon2, bcrypt or scrypt hash'
+const COSTLY = 'costs too much to verify'
+
+/** Salt and digest of sixteen bytes. */
+const TAIL = '$c29tZXNhbHRzb21lc2FsdA$c29tZXNhbHRzb21lc2FsdA'
+const BCRYPT_TAIL = 'CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
+
+const REFUSED: readonly (readonly [string, string])[] = [
+  ['', UNKNOWN],
+  ['password', UNKNOWN],
+  ['5f4dcc3b5aa765d61d8327deb882cf99', UNKNOWN],
+  ['$1$salt$qJH7.N4xYta3aEG/dfqo/0', UNKNOWN],
+  ['$pbkdf2-sha256$29000$c2FsdA$aGFzaA', UNKNOWN],
+  [`$2x$05$${BCRYPT_TAIL}`, UNKNOWN],
+  [`$argon2x$v=19$m=64,t=1,p=1${TAIL}`, UNKNOWN],
+  [' $2a$05$', UNKNOWN],
+  ['$argon2id$', MALFORMED],
+  ['$argon2id$v=19$m=64,t=1,p=1$c29tZXNhbHQ', MALFORMED],
+  [`$argon2id$v=19$m=64,t=0,p=1${TAIL}`, MALFORMED],
+  [`$argon2id$v=19$m=7,t=1,p=1${TAIL}`, MALFORMED],
+  [`$argon2id$v=19$m=99999999999999999999,t=1,p=1${TAIL}`, MALFORMED],
+  [`$argon2id$v=19$m=64,t=1,p=1$${'A'.repeat(600)}$c29tZXNhbHRzb21lc2FsdA`, MALFORMED],
+  [`$argon2id$v=19$m=262145,t=1,p=1${TAIL}`, COSTLY],
+  [`$argon2id$v=19$m=4294967295,t=1,p=1${TAIL}`, COSTLY],
+  [`$argon2i$v=19$m=1024,t=17,p=1${TAIL}`, COSTLY],
+  [`$argon2d$v=19$m=1024,t=1,p=17${TAIL}`, COSTLY],
+  [`$2b$03$${BCRYPT_TAIL}`, MALFORMED],
+  [`$2b$5$${BCRYPT_TAIL}`, MALFORMED],
+  [`$2b$05$${BCRYPT_TAIL}x`, MALFORMED],
+  [`$2b$05$${BCRYPT_TAIL.slice(1)}!`, MALFORMED],
+  [`$2b$15$${BCRYPT_TAIL}`, COSTLY],
+  [`$2b$31$${BCRYPT_TAIL}`, COSTLY],
+  [`$scrypt$ln=0,r=8,p=1${TAIL}`, MALFORMED],
+  [`$scrypt$ln=14,r=8,p=0${TAIL}`, MALFORMED],
+  [`$scrypt$ln=16,r=1,p=1${TAIL}`, MALFORMED],
+  [`$scrypt$n=14,r=8,p=1${TAIL}`, MALFORMED],
+  ['$scrypt$ln=14,r=8,p=1$$c29tZXNhbHRzb21lc2FsdA', MALFORMED],
+  ['$scrypt$ln=14,r=8,p=1$c29tZXNhbHRzb21lc2FsdA$', MALFORMED],
+  [`$scrypt$ln=19,r=8,p=1${TAIL}`, COSTLY],
+  [`$scrypt$ln=99,r=8,p=1${TAIL}`, COSTLY],
+  [`$scrypt$ln=1,r=9999,p=1${TAIL}`, COSTLY],
+  [`$scrypt$ln=4,r=8,p=17${TAIL}`, COSTLY],
+  [`$scrypt$ln=18,r=8,p=16${TAIL}`, COSTLY],
+]
+
+t.test('unknown formats, malformed and too expensive hashes are rejected and never match', async t => {
+  for (const [encoded, fault] of REFUSED) {
+    t.equal(hashViolation(encoded), fault, encoded.slice(0, 40))
+    t.equal(verify({ passwords: ['password'], encoded }), false, `${encoded.slice(0, 40)} in the store`)
+  }
+})
+
+t.test('parameters at the bounds are accepted', async t => {
+  const taken = [
+    `$argon2id$v=19$m=262144,t=16,p=16${TAIL}`,
+    `$2b$14$${BCRYPT_TAIL}`,
+    `$scrypt$ln=18,r=8,p=4${TAIL}`,
+    `$scrypt$ln=13,r=8,p=16${TAIL}`,
+    `$scrypt$ln=1,r=1,p=1${TAIL}`,
+  ]
+  for (const encoded of taken) t.equal(hashViolation(encoded), null, encoded)
+  t.equal(
+    verify({ passwords: ['x'], encoded: `$scrypt$ln=18,r=8,p=1${TAIL}` }),
+    false,
+    'its memory is allowed',
+  )
+  const widest = scryptPhc('password', Buffer.alloc(16, 7), 2, 32, 16)
+  t.equal(verify({ passwords: ['password'], encoded: widest }), true)
+})
+
+t.test('bcrypt accepts any password: NUL, and more than 72 bytes', async t => {
+  const encoded = bcrypt.hashSync('a\0b', 4)
+  t.equal(verify({ passwords: ['a\0b'], encoded }), true)
+  for (const password of ['a', 'a\0', '\0', 'x'.repeat(128), '\u{1f600}'.repeat(128), '\ud800']) {
+    t.equal(verify({ passwords: [password], encoded }), false)
+  }
+})
+
+const almost = fc.oneof(
+  fc.string(),
+  fc
+    .tuple(fc.constantFrom('$argon2id$v=19$m=64,t=1,p=1', '$2b$04', '$scrypt$ln=4,r=8,p=1'), fc.string())
+    .map(parts => parts.join('$')),
+  fc
+    .tuple(fc.constantFrom(...Object.values(VECTORS).map(([, encoded]) => encoded)), fc.nat(90), fc.string())
+    .map(([encoded, at, text]) => encoded.slice(0, at) + text + encoded.slice(at + text.length)),
+  fc
+    .tuple(fc.nat(40), fc.nat(9_999), fc.nat(40))
+    .map(([ln, r, p]) => `$scrypt$ln=${ln},r=${r},p=${p}${TAIL}`),
+)
+
+t.test('malformed hashes never make the comparison throw', async t => {
+  const everyCase = () =>
+    fc.assert(
+      fc.property(almost, fc.string({ unit: 'binary' }), (encoded, password) => {
+        const fault = hashViolation(encoded)
+        // What is costly and allowed takes its time: that it does not throw is shown above.
+        const costly = /m=\d{4,}|\$(0[6-9]|1\d)\$|ln=(1[2-9]|[2-9]\d)/.test(encoded)
+        return costly || verify({ passwords: [password], encoded }) === false || fault === null
+      }),
+      { numRuns: 500 },
+    )
+  t.doesNotThrow(everyCase)
+})

@@ -1,0 +1,126 @@
+/** What clients see of the hashing queue, over real sockets: they are refused at once, and may go (DESIGN §5). */
+import { once } from 'node:events'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { setImmediate } from 'node:timers/promises'
+import t from 'tap'
+import { build, freshEmail, logCapture, PASSWORD, signUp } from '../support/build.ts'
+import { globalErrorOf } from '../support/error-response.ts'
+import { HeldHashing } from '../support/fake-hashing.ts'
+import { parseResponse } from '../support/process.ts'
+
+const log = logCapture()
+const hashing = new HeldHashing()
+const app = await build(t, { hashing, logStream: log.stream, env: { LOG_LEVEL: 'debug' } })
+await app.listen({ host: '127.0.0.1', port: 0 })
+const { port } = app.server.address() as AddressInfo
+
+interface Client {
+  readonly socket: Socket
+  readonly answered: Promise<ReturnType<typeof parseResponse>>
+}
+
+/** Sends it, and waits until it has reached the use case: its body is read by then. */
+const post = async (path: string, email: string, password = PASSWORD): Promise<Client> => {
+  const body = JSON.stringify({ email, password })
+  const socket = connect(port, '127.0.0.1')
+  t.teardown(() => socket.destroy())
+  const arrived = once(app.server, 'request')
+  let response = ''
+  socket.on('data', chunk => {
+    response += chunk
+  })
+  socket.write(
+    `POST ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Type: application/json\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  )
+  const answered = once(socket, 'close').then(() => parseResponse(response))
+  const [request] = await arrived
+  while (!request.readableEnded) await setImmediate()
+  await setImmediate()
+  return { socket, answered }
+}
+
+const gone = (): Record<string, unknown>[] => log.records().filter(({ msg }) => msg === 'The client has gone')
+
+/** Goes, and waits until the service has noticed. */
+const leave = async ({ socket }: Client): Promise<void> => {
+  const before = gone().length
+  socket.destroy()
+  while (gone().length === before) await setImmediate()
+}
+
+const reset = (): void => {
+  hashing.hold()
+  hashing.begun.length = 0
+}
+
+t.test('while the queue is full, sign-ins are rejected before hashing (DESIGN §5)', async t => {
+  reset()
+  hashing.release()
+  const { email } = await signUp(app)
+  hashing.hold()
+  const taken = []
+  for (let place = 0; place < 3; place += 1) taken.push(await post('/account/sign-in', email))
+  for (const [path, who] of [
+    ['/account/sign-in', email],
+    ['/account/sign-in', freshEmail()],
+    ['/account/sign-up', freshEmail()],
+  ] as const) {
+    const { status, headers, body } = await (await post(path, who)).answered
+    globalErrorOf(t, { statusCode: status, headers, body }, 503, path)
+    t.match(headers['retry-after'], /^\d+$/)
+  }
+  hashing.release()
+  for (const { answered } of taken) t.equal((await answered).status, 200)
+})
+
+t.test('the request of a client that disconnects before its hash is dropped', async t => {
+  reset()
+  const [first, second, third] = [freshEmail(), freshEmail(), freshEmail()]
+  const done = await post('/account/sign-up', first, 'the first pass phrase')
+  const left = await post('/account/sign-up', second, 'the second pass phrase')
+  await post('/account/sign-in', third, 'the third pass phrase').then(leave)
+  await leave(left)
+  const after = await post('/account/sign-up', second, 'another pass phrase')
+  hashing.release()
+  t.equal((await done.answered).status, 201)
+  t.equal((await after.answered).status, 201, 'the e-mail is free, and nobody waits behind who has gone')
+  t.strictSame(hashing.begun, ['the first pass phrase', 'another pass phrase'])
+  t.match(
+    gone().map(({ level, status }) => ({ level, status })),
+    [
+      { level: 20, status: 499 },
+      { level: 20, status: 499 },
+    ],
+    'at the level debug',
+  )
+  t.strictSame(
+    log.records().filter(({ level, status }) => Number(level) > 30 && status !== 503),
+    [],
+    'and nothing is said beyond',
+  )
+})
+
+t.test('a sign-up continues when an earlier one with the same e-mail disconnects', async t => {
+  reset()
+  const email = freshEmail()
+  const busy = await post('/account/sign-up', freshEmail())
+  const left = await post('/account/sign-up', email, 'of who has gone')
+  const behind = await post('/account/sign-up', email, 'of who waits')
+  await leave(left)
+  hashing.release()
+  t.equal((await busy.answered).status, 201)
+  t.equal((await behind.answered).status, 201)
+  t.strictSame(hashing.begun, [PASSWORD, 'of who waits'])
+})
+
+t.test('a hash that has started is finished, and so is the sign-up (DESIGN §7)', async t => {
+  reset()
+  const email = freshEmail()
+  const { socket } = await post('/account/sign-up', email)
+  t.strictSame(hashing.begun, [PASSWORD])
+  socket.destroy()
+  hashing.release()
+  while ((await app.services.storage.users.findByEmail(email)) === undefined) await setImmediate()
+  t.pass('the account is there')
+})

@@ -1,0 +1,242 @@
+/** A database that is away, silent, slow or forgetful: 503 within a bound, nobody let in, and back by itself (DESIGN §3, §7). */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
+import pg from 'pg'
+import t, { type Test } from 'tap'
+import type { Parts } from '../../src/app.ts'
+import { withWarnings } from '../../src/auth/invalidation.ts'
+import { CHANNEL } from '../../src/storage/postgres/notifications.ts'
+import { openPostgresStorage } from '../../src/storage/postgres/storage.ts'
+import {
+  asAdmin,
+  bearer,
+  build,
+  freshEmail,
+  logCapture,
+  manualClock,
+  PASSWORD,
+  signIn,
+  signUp,
+  updateUser,
+} from '../support/build.ts'
+import { HeldHashing } from '../support/fake-hashing.ts'
+import { createDatabase, query } from '../support/postgres.ts'
+import { createProxy } from '../support/tcp-proxy.ts'
+import { until } from '../support/until.ts'
+
+t.jobs = 3
+
+/** Milliseconds: nobody waits for the database longer than this; and what is remembered is distrusted after this. */
+const BOUND = 13_000
+const DISTRUST = 1_000
+
+const UNAVAILABLE = { errors: { global: ['The store is not available, try again'] } }
+
+const setUp = async (t: Test, env: Record<string, string> = {}, parts: Parts = {}) => {
+  const direct = await createDatabase(t)
+  const proxy = await createProxy(t, direct)
+  const app = await build(t, { ...parts, env: { DATABASE_URL: proxy.url, LOG_LEVEL: 'silent', ...env } })
+  return { app, proxy, direct }
+}
+
+const account = (app: FastifyInstance, token: string): Promise<LightMyRequestResponse> =>
+  app.inject({ url: '/account', headers: bearer(token) })
+
+const isUnavailable = (t: Test, response: LightMyRequestResponse, what: string): void => {
+  t.equal(response.statusCode, 503, what)
+  t.strictSame(response.json(), UNAVAILABLE, what)
+  t.ok(Number(response.headers['retry-after']) >= 1, `${what}: Retry-After`)
+}
+
+/** The last status of those that are asked for until it is the one that is waited for: no assertion on how soon. */
+const statusOnce = async (ask: () => Promise<LightMyRequestResponse>, status: number): Promise<number> =>
+  (await until(ask, ({ statusCode }) => statusCode === status, BOUND)).statusCode
+
+t.test(
+  'while the database is down every route but health is 503, and the service recovers by itself',
+  async t => {
+    const { app, proxy } = await setUp(t)
+    const { email, token } = await signUp(app)
+    t.equal((await account(app, token)).statusCode, 200)
+    proxy.set('refuse')
+    proxy.cut()
+    isUnavailable(t, await signIn(app, email), 'a sign-in, never a wrong password')
+    const payload = { email: freshEmail(), password: PASSWORD }
+    isUnavailable(t, await app.inject({ method: 'POST', url: '/account/sign-up', payload }), 'a sign-up')
+    isUnavailable(t, await app.inject({ url: '/admin/users', headers: asAdmin }), 'a list')
+    t.equal(await statusOnce(() => account(app, token), 503), 503, 'who was remembered is so no longer')
+    t.equal((await app.inject('/ready')).statusCode, 503)
+    t.equal((await app.inject('/health')).statusCode, 200)
+    t.equal((await account(app, 'not.a.token')).statusCode, 401, 'a forgery needs no database')
+    proxy.set('none')
+    t.equal(await statusOnce(() => account(app, token), 200), 200)
+    t.equal(await statusOnce(() => app.inject('/ready'), 200), 200)
+    t.equal((await signIn(app, email)).statusCode, 200)
+  },
+)
+
+t.test(
+  'while the database is silent, sessions that may be revoked are rejected, in bounded time',
+  async t => {
+    const { app, proxy, direct } = await setUp(t)
+    const other = await build(t, { env: { DATABASE_URL: direct, LOG_LEVEL: 'silent' } })
+    const { id, token } = await signUp(app)
+    t.equal(await statusOnce(() => account(app, token), 200), 200)
+    proxy.set('silent')
+    t.equal((await updateUser(other, id, { disabled: true })).statusCode, 200)
+    await sleep(DISTRUST)
+    const response = await account(app, token)
+    t.not(response.statusCode, 200, 'not from memory')
+    isUnavailable(t, response, 'not for ever')
+    proxy.set('none')
+    t.equal(
+      await statusOnce(() => account(app, token), 401),
+      401,
+      'what happened meanwhile is known afterwards',
+    )
+  },
+)
+
+t.test('late invalidations are logged', async t => {
+  const log = logCapture()
+  const direct = await createDatabase(t)
+  const proxy = await createProxy(t, direct)
+  await build(t, { env: { DATABASE_URL: proxy.url }, logStream: log.stream })
+  const told = () => log.records().filter(({ msg }) => /heard of late/.test(String(msg)))
+  // It listens once its first heartbeat has come back; the second one is sent after that.
+  const heartbeats = new Set<unknown>()
+  const sent = `SELECT query FROM pg_stat_activity
+    WHERE datname = current_database() AND query LIKE 'NOTIFY gatehouse_heartbeat%'`
+  await until(
+    async () => {
+      for (const row of await query(direct, sent)) heartbeats.add(row.query)
+      return heartbeats.size
+    },
+    size => size >= 2,
+    BOUND,
+  )
+  proxy.set('slow')
+  await until(
+    () => told().length,
+    count => count > 0,
+    BOUND,
+  )
+  t.match(told(), [{ level: 40 }])
+})
+
+t.test('repeatedly late invalidations are logged once a minute', async t => {
+  const clock = manualClock()
+  const told: string[] = []
+  const tell = (message: string) => void told.push(message)
+  const passed: unknown[] = []
+  const listener = { userChanged: () => undefined, anyoneChanged: () => undefined }
+  const { late, listening } = withWarnings(
+    { ...listener, late: isLate => passed.push(isLate), listening: is => passed.push({ is }) },
+    { error: tell, warn: tell, info: tell },
+    clock.now,
+  )
+  for (const isLate of [true, false, true, false]) late(isLate)
+  t.match(told, [/heard of late/])
+  clock.advance(60_000)
+  late(true)
+  for (const isListening of [false, false, true, false]) listening(isListening)
+  t.match(told, [/heard of late/, /heard of late/, /not heard of/, /not heard of/])
+  t.strictSame(passed, [true, false, true, false, true, ...[false, false, true, false].map(is => ({ is }))])
+})
+
+t.test('a slow network makes invalidations late, never lost, and none is missed', async t => {
+  const direct = await createDatabase(t)
+  const proxy = await createProxy(t, direct)
+  const storage = await openPostgresStorage(proxy.url, 2)
+  t.teardown(() => storage.close())
+  const told: unknown[] = []
+  storage.onChange({
+    userChanged: id => told.push(id),
+    anyoneChanged: () => undefined,
+    listening: isListening => told.push({ isListening }),
+    late: isLate => told.push({ isLate }),
+  })
+  const hasReceived = (count: number) =>
+    until(
+      () => told.length,
+      length => length >= count,
+      BOUND,
+    )
+  await hasReceived(1)
+  proxy.set('slow')
+  await hasReceived(2)
+  // Longer than a connection is silent until it counts as lost.
+  await sleep(7_000)
+  await query(direct, `SELECT pg_notify('${CHANNEL}', 'ada')`)
+  proxy.set('none')
+  await hasReceived(4)
+  t.strictSame(told, [{ isListening: true }, { isLate: true }, 'ada', { isLate: false }])
+})
+
+t.test('a sign-up whose database response was lost is 503; repeated, it has one definite result', async t => {
+  const hashing = new HeldHashing()
+  const { app, proxy, direct } = await setUp(t, {}, { hashing })
+  const payload = { email: freshEmail(), password: PASSWORD }
+  const again = async () => app.inject({ method: 'POST', url: '/account/sign-up', payload })
+  const first = again()
+  while (hashing.begun.length === 0) await sleep(10)
+  // Nothing but the writing is left: it arrives, and is answered in vain.
+  proxy.set('no answers')
+  hashing.release()
+  isUnavailable(t, await first, 'it is not known what became of it')
+  const rows = await query(
+    direct,
+    `SELECT count(*)::int AS users FROM users WHERE email = '${payload.email}'`,
+  )
+  t.strictSame(rows, [{ users: 1 }], 'it was committed')
+  proxy.set('none')
+  t.equal(await statusOnce(again, 409), 409)
+  t.equal((await signIn(app, payload.email)).statusCode, 200)
+})
+
+t.test('a locked database fails by statement timeout, and by connection timeout', async t => {
+  const { app, direct } = await setUp(t, { DATABASE_CONNECTIONS: '1' })
+  const { email } = await signUp(app)
+  const locker = new pg.Client({ connectionString: direct })
+  await locker.connect()
+  await locker.query('BEGIN; LOCK TABLE users IN ACCESS EXCLUSIVE MODE')
+  const responses = await Promise.all([1, 2, 3].map(() => signIn(app, email)))
+  for (const response of responses) isUnavailable(t, response, 'a sign-in')
+  await locker.query('COMMIT')
+  await locker.end()
+  t.equal(await statusOnce(() => signIn(app, email), 200), 200)
+})
+
+t.test('connections that the server closed fail no request once that is known', async t => {
+  const { app, direct } = await setUp(t)
+  const { email, token } = await signUp(app)
+  await Promise.all([1, 2, 3, 4].map(() => signIn(app, email)))
+  for (let round = 0; round < 3; round += 1) {
+    await query(
+      direct,
+      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()',
+    )
+    t.equal(await statusOnce(() => account(app, token), 200), 200)
+    t.equal(await statusOnce(() => signIn(app, email), 200), 200)
+  }
+})
+
+t.test('last requests of an outage are written afterwards (DESIGN §6)', async t => {
+  const { app, proxy, direct } = await setUp(t)
+  const { id, token } = await signUp(app)
+  const timestamp = async () => (await account(app, token)).json().lastRequestAt
+  const before = await timestamp()
+  proxy.set('refuse')
+  proxy.cut()
+  await sleep(DISTRUST)
+  proxy.set('none')
+  t.equal(await statusOnce(() => account(app, token), 200), 200)
+  const after = await timestamp()
+  t.ok(after > before)
+  await app.close()
+  const [row] = await query(
+    direct,
+    `SELECT at FROM last_requests JOIN users ON key = user_key WHERE id = '${id}'`,
+  )
+  t.equal(Number(row?.at), Date.parse(after))
+})

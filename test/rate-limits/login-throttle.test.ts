@@ -1,0 +1,192 @@
+/** Passwords that are tried on an account (DESIGN §9, rate limits): ever longer waits, for nobody but those who guess. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
+import t from 'tap'
+import { ServiceError } from '../../src/errors.ts'
+import { dummyHash } from '../../src/passwords/formats.ts'
+import { type LoginThrottleLimits, RATE_LIMITS } from '../../src/rate-limits/limits.ts'
+import { bearer, freshEmail, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'
+import { onEveryEngine } from '../support/engines.ts'
+import { globalErrorOf } from '../support/error-response.ts'
+import { query } from '../support/postgres.ts'
+
+const WRONG = 'not the pass phrase'
+const NEW = 'another long pass phrase 8'
+
+/** Two that wait for nothing, and a wait that no test sees the end of. */
+const LONG: LoginThrottleLimits = { free: 2, memory: 900, firstWait: 600, longestWait: 900 }
+
+const guessing = (loginThrottle: LoginThrottleLimits) => ({
+  env: { RATE_LIMIT: 'on' },
+  rateLimits: {
+    ...RATE_LIMITS,
+    perAddress: { 'sign-up': 1_000, 'sign-in': 1_000, password: 1_000, mail: 1_000 },
+    loginThrottle,
+  },
+})
+
+const changePassword = (
+  app: FastifyInstance,
+  token: string,
+  currentPassword: string,
+): Promise<LightMyRequestResponse> =>
+  app.inject({
+    method: 'PUT',
+    url: '/account/password',
+    headers: bearer(token),
+    payload: { currentPassword, newPassword: NEW },
+  })
+
+const signInWith = (
+  app: FastifyInstance,
+  token: string,
+  email: string,
+  password: string,
+): Promise<LightMyRequestResponse> =>
+  app.inject({
+    method: 'POST',
+    url: '/account/sign-in',
+    headers: bearer(token),
+    payload: { email, password },
+  })
+
+/** Guesses until one has to wait. @returns the statuses of the others, and the refusal. */
+const exhaust = async (guess: () => Promise<LightMyRequestResponse>) => {
+  const statuses: number[] = []
+  for (;;) {
+    const response = await guess()
+    if (response.statusCode === 429) return { statuses, rejected: response }
+    statuses.push(response.statusCode)
+    if (statuses.length > 20) throw new Error('nothing was refused')
+  }
+}
+
+await onEveryEngine(t, async (t, { build, newDatabase }) => {
+  t.test('each failure doubles the wait, and the correct password resets it', async t => {
+    const hashing = {
+      hash: async () => dummyHash(),
+      verify: async (password: string) => password === PASSWORD,
+      close: async () => undefined,
+    }
+    const app = await build(t, {
+      ...guessing({ free: 1, memory: 60, firstWait: 2, longestWait: 3 }),
+      hashing,
+    })
+    const { email } = await signUp(app)
+    const guess = () => signIn(app, email, WRONG)
+    const waits: number[] = []
+    for (let round = 0; round < 3; round += 1) {
+      const { statuses, rejected } = await exhaust(guess)
+      t.strictSame(statuses, round === 0 ? [401, 401] : [401], 'free ones first, then one after each wait')
+      t.equal(globalErrorOf(t, rejected, 429), 'Too many requests')
+      const wait = Number(rejected.headers['retry-after'])
+      waits.push(wait)
+      t.equal((await signIn(app, email)).statusCode, 429, 'the right password waits too')
+      await sleep(wait * 1_000)
+    }
+    t.strictSame(waits, [2, 3, 3], 'twice as long, up to the longest')
+    t.equal((await signIn(app, email)).statusCode, 200)
+    t.strictSame((await exhaust(guess)).statuses, [401, 401], 'then as if nothing had been')
+  })
+
+  t.test('throttling reveals nothing: unknown, wrong and disabled accounts behave the same', async t => {
+    const app = await build(t, guessing(LONG))
+    const { email } = await signUp(app)
+    const disabled = await signUp(app)
+    await updateUser(app, disabled.id, { disabled: true })
+    const seen = []
+    for (const who of [freshEmail(), email, disabled.email]) {
+      const { statuses, rejected } = await exhaust(() => signIn(app, who, WRONG))
+      const right = await signIn(app, who)
+      const { date: _, ratelimit: _left, ...headers } = rejected.headers
+      const waits = Number(headers['retry-after'])
+      t.ok(waits > LONG.firstWait - 60 && waits <= LONG.firstWait)
+      seen.push({
+        statuses,
+        body: rejected.body,
+        headers: { ...headers, 'retry-after': 0 },
+        right: right.body,
+      })
+    }
+    t.strictSame(seen[0]?.statuses, [401, 401, 401])
+    t.strictSame(seen[1], seen[0])
+    t.strictSame(seen[2], seen[0])
+  })
+
+  t.test('an account has one count for every spelling of its e-mail, and others do not wait', async t => {
+    const app = await build(t, guessing(LONG))
+    const { email } = await signUp(app)
+    const other = await signUp(app)
+    await exhaust(() => signIn(app, email, WRONG))
+    t.equal((await signIn(app, ` ${email.toUpperCase()} `, WRONG)).statusCode, 429)
+    t.equal((await signIn(app, other.email)).statusCode, 200)
+  })
+
+  t.test("signed-in users are not throttled by other clients' attempts", async t => {
+    const app = await build(t, guessing(LONG))
+    const { email, token } = await signUp(app)
+    const otherUser = await signUp(app)
+    await exhaust(() => signInWith(app, otherUser.token, email, WRONG))
+    t.equal((await signIn(app, email)).statusCode, 429)
+    t.equal((await signInWith(app, `${token}x`, email, PASSWORD)).statusCode, 429, 'a token that is none')
+    t.equal((await signInWith(app, token, email, PASSWORD)).statusCode, 200)
+    t.equal((await changePassword(app, token, PASSWORD)).statusCode, 200)
+  })
+
+  t.test('a stolen session cannot try passwords without end, over any route', async t => {
+    const app = await build(t, guessing(LONG))
+    const { email, token } = await signUp(app)
+    const { statuses, rejected } = await exhaust(() => changePassword(app, token, WRONG))
+    t.strictSame(statuses, [400, 400, 400])
+    globalErrorOf(t, rejected, 429)
+    t.equal((await changePassword(app, token, PASSWORD)).statusCode, 429)
+    t.equal((await signInWith(app, token, email, PASSWORD)).statusCode, 429)
+    t.equal((await signIn(app, email)).statusCode, 200, 'the owner signs in as ever')
+    t.equal((await app.inject({ url: '/account', headers: bearer(token) })).statusCode, 200)
+  })
+
+  t.test('a hundred concurrent guesses on two instances pass no more than sequential ones', async t => {
+    const env = { ...guessing(LONG).env, DATABASE_URL: await newDatabase(t) }
+    const apps = [await build(t, { ...guessing(LONG), env }), await build(t, { ...guessing(LONG), env })]
+    const email = freshEmail()
+    const shared = env.DATABASE_URL.startsWith('postgres')
+    const responses = await Promise.all(
+      Array.from({ length: 100 }, (_, index) => signIn(apps[index % 2] as FastifyInstance, email, WRONG)),
+    )
+    const counts = [401, 429].map(
+      status => responses.filter(({ statusCode }) => statusCode === status).length,
+    )
+    // On SQLite, processes that share a file count each for itself.
+    t.strictSame(counts, shared ? [3, 97] : [6, 94])
+  })
+
+  t.test('attempts that were not compared do not count', async t => {
+    let busy = true
+    const hash = async (): Promise<never> => {
+      throw new ServiceError('overloaded')
+    }
+    const verify = async (): Promise<boolean> => (busy ? hash() : false)
+    const app = await build(t, {
+      ...guessing(LONG),
+      hashing: { hash, verify, close: async () => undefined },
+    })
+    const email = freshEmail()
+    for (let time = 0; time < 5; time += 1) t.equal((await signIn(app, email, WRONG)).statusCode, 503)
+    busy = false
+    for (let time = 0; time < 2; time += 1) t.equal((await signIn(app, email, WRONG)).statusCode, 401)
+    busy = true
+    t.equal((await signIn(app, email, WRONG)).statusCode, 503)
+    busy = false
+    t.equal((await signIn(app, email, WRONG)).statusCode, 429, 'but what had to wait counts, compared or not')
+  })
+
+  t.test('no e-mail is stored as a counting key', async t => {
+    const DATABASE_URL = await newDatabase(t)
+    if (!DATABASE_URL.startsWith('postgres')) return
+    const app = await build(t, { ...guessing(LONG), env: { RATE_LIMIT: 'on', DATABASE_URL } })
+    await exhaust(() => signIn(app, `${'x'.repeat(60)}@${'long.'.repeat(36)}example`, WRONG))
+    const rows = await query(DATABASE_URL, 'SELECT key FROM rate_limits')
+    t.ok(rows.length >= 3)
+    t.notMatch(JSON.stringify(rows), /@|xxx/)
+  })
+})
