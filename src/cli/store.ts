@@ -4,7 +4,6 @@ import { NewAccounts } from '../accounts/account-creation.ts'
 import { Exports, Imports } from '../accounts/bulk-users.ts'
 import { Events } from '../audit-log/audit-log.ts'
 import { Sessions } from '../auth/sessions.ts'
-import { UserCache } from '../auth/user-cache.ts'
 import { ConfigError } from '../config/config.ts'
 import { type Environment, readSettings, type Values } from '../config/settings.ts'
 import { hash } from '../passwords/hashing-thread.ts'
@@ -72,7 +71,7 @@ export const withStore = async (
       newAccounts: new NewAccounts({ users, accountStore, hasher, clock }),
       events: new Events(events),
       imports: new Imports({ store: bulkUsers, clock }),
-      exports: new Exports({ store: bulkUsers, userCache: new UserCache() }),
+      exports: new Exports({ store: bulkUsers }),
     })
   } finally {
     await storage.close()
