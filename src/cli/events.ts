@@ -23,7 +23,7 @@ interface EventsOptions extends StoreOptions {
 
 const isEventType = (text: string): text is EventType => (EVENT_TYPES as readonly string[]).includes(text)
 
-const eventType: Reader<EventType> = (text = '') => {
+const eventType: Reader<EventType> = text => {
   if (!isEventType(text)) throw new SettingError(`must be one of ${EVENT_TYPES.join(', ')}`)
   return text
 }
@@ -90,7 +90,7 @@ export const eventsCommand = (program: Command): void => {
     .addOption(option('--type <type>', EVENT_TYPES.join(', '), eventType))
     .addOption(option('--after <moment>', 'later than this, such as 2026-01-31T09:30:00Z', moment))
     .addOption(option('--before <moment>', 'earlier than this', moment))
-    .addOption(option('--limit <number>', 'events of a page, 1 to 100', integer(20, 1, 100)).default(20))
+    .addOption(option('--limit <number>', 'events of a page, 1 to 100', integer(1, 100)).default(20))
     .addOption(option('--cursor <cursor>', 'where the page before ended', words))
     .addOption(
       option(

@@ -20,13 +20,13 @@ export const option = (flags: string, description: string, read: Reader<unknown>
 
 /** Text that is not empty. */
 export const words: Reader<string> = text => {
-  const trimmed = text?.trim()
+  const trimmed = text.trim()
   if (!trimmed) throw new SettingError('must not be empty')
   return trimmed
 }
 
 /** Gives milliseconds since the epoch. */
-export const moment: Reader<number> = (text = '') => {
+export const moment: Reader<number> = text => {
   if (!isMoment(text)) throw new SettingError(NO_MOMENT)
   return Date.parse(text)
 }
@@ -40,8 +40,8 @@ export interface StoreOptions extends DatabaseOptions {
   readonly json?: boolean
 }
 
-const databaseUrl: Reader<string | undefined> = text => {
-  SETTINGS.DATABASE_URL(text)
+const databaseUrl: Reader<string> = text => {
+  SETTINGS.DATABASE_URL.read(text)
   return text
 }
 

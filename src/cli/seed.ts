@@ -79,7 +79,7 @@ interface SeedOptions extends StoreOptions {
   readonly force?: boolean
 }
 
-const password: Reader<string> = (text = '') => {
+const password: Reader<string> = text => {
   const { length } = [...text]
   if (length < PASSWORD_MIN_LENGTH || length > PASSWORD_MAX_LENGTH)
     throw new SettingError(`must have ${PASSWORD_MIN_LENGTH} to ${PASSWORD_MAX_LENGTH} characters`)
@@ -152,7 +152,7 @@ export const seedCommand = (program: Command): void => {
     'Add users for load tests: user1@seed.example and so on, all with one password; run again, those that are missing',
   )
     .addOption(
-      option('--users <number>', 'how many there are to be', integer(0, 1, MAX_USERS)).makeOptionMandatory(),
+      option('--users <number>', 'how many there are to be', integer(1, MAX_USERS)).makeOptionMandatory(),
     )
     .addOption(
       option(

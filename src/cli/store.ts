@@ -26,11 +26,11 @@ export const environment = ({ database }: DatabaseOptions): Environment =>
 /**
  * The settings alone: what else the service needs to start, such as the secret of its tokens, is of no concern to commands
  * that issue none.
- * @throws {ConfigError} naming every fault at once.
+ * @throws {ConfigError} with all errors.
  */
 export const settings = (options: DatabaseOptions): Values => {
-  const { values, faults } = readSettings(environment(options))
-  if (faults.length > 0) throw new ConfigError(faults)
+  const { values, errors } = readSettings(environment(options))
+  if (errors.length > 0) throw new ConfigError(errors)
   return values
 }
 

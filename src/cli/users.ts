@@ -91,7 +91,7 @@ export const usersList = (users: Command): void => {
     .addOption(option('--email <e-mail>', 'whoever has this one', words))
     .option('--disabled', 'disabled users alone')
     .option('--no-disabled', 'enabled users alone')
-    .addOption(option('--limit <number>', 'users of a page, 1 to 100', integer(20, 1, 100)).default(20))
+    .addOption(option('--limit <number>', 'users of a page, 1 to 100', integer(1, 100)).default(20))
     .addOption(option('--cursor <cursor>', 'where the page before ended', words))
     .addOption(
       option('--sort <field>', SORTS.join(', '), oneOf('-createdAt', ...SORTS)).default('-createdAt'),
