@@ -30,6 +30,7 @@ import { hasherLimits, type PasswordHasher, PooledPasswordHasher } from './passw
 import { RATE_LIMITS, type RateLimits } from './rate-limits/limits.ts'
 import { noLoginThrottle, StoredLoginThrottle } from './rate-limits/login-throttle.ts'
 import { ThrottleEvents } from './rate-limits/throttle-events.ts'
+import { withLatestRequests } from './storage/latest-requests.ts'
 import type { Storage } from './storage/storage.ts'
 import { Users } from './users/users.ts'
 
@@ -81,7 +82,9 @@ const createMails = (
  * @throws {Error} when the file of the signing secret cannot be read or created.
  */
 export const createServices = (config: Config, deps: ServicesDeps) => {
-  const { storage, clock, logger } = deps
+  const { clock, logger } = deps
+  const userCache = new UserCache()
+  const storage = withLatestRequests(deps.storage, userCache)
   const { users, sessions, emailTokens, events, accounts: accountStore, bulkUsers } = storage
   const openRateLimit = storage.rateLimit
   const logFailure = (message: string) => (err: unknown) => logger.error({ err }, message)
@@ -92,7 +95,6 @@ export const createServices = (config: Config, deps: ServicesDeps) => {
   const hasher =
     deps.hasher ??
     new PooledPasswordHasher(logFailure('a hashing thread could not start'), hasherLimits(config.workers))
-  const userCache = new UserCache()
   const lastRequests = new LastRequests({
     userCache,
     store: storage.lastRequests,
@@ -137,7 +139,6 @@ export const createServices = (config: Config, deps: ServicesDeps) => {
     tokens,
     hasher,
     loginThrottle,
-    userCache,
     limits,
     mails,
     later,
@@ -171,9 +172,8 @@ export const createServices = (config: Config, deps: ServicesDeps) => {
     users: new Users({ store: users, clock }),
     events: new Events(events),
     imports: new Imports({ store: bulkUsers, clock }),
-    exports: new Exports({ store: bulkUsers, userCache }),
+    exports: new Exports({ store: bulkUsers }),
     authenticator,
-    userCache,
     adminKeys: new AdminKeys(config.adminKeys),
     mails,
     storage,

@@ -2,7 +2,6 @@
 import { newEvent } from '../audit-log/event.ts'
 import type { AccessTokens } from '../auth/access-tokens.ts'
 import { newSession, type SessionClient, type SessionLimits, type SessionStore } from '../auth/sessions.ts'
-import type { UserCache } from '../auth/user-cache.ts'
 import { KeyedMutex } from '../concurrency/keyed-mutex.ts'
 import { ServiceError } from '../errors.ts'
 import { isAmbiguous, isWeak } from '../passwords/formats.ts'
@@ -35,7 +34,6 @@ export interface AccountsDeps {
   readonly tokens: AccessTokens
   readonly hasher: PasswordHasher
   readonly loginThrottle: LoginThrottle
-  readonly userCache: UserCache
   readonly limits: SessionLimits
   readonly mails: Mails
   /** Whether signing in requires a verified e-mail. */
@@ -100,24 +98,13 @@ export class Accounts {
     signedInAs: User | null,
     signal: AbortSignal | undefined,
   ): Promise<SignedIn | undefined> {
-    const {
-      users,
-      sessions,
-      tokens,
-      hasher,
-      loginThrottle,
-      userCache,
-      limits,
-      requireEmailVerification,
-      clock,
-    } = this.#deps
+    const { users, sessions, tokens, hasher, loginThrottle, limits, requireEmailVerification, clock } =
+      this.#deps
     const subject =
       signedInAs?.email === email ? userSubject(signedInAs, client.ip) : emailSubject(email, client.ip)
     const found = await loginThrottle.check(subject, async () => {
       const account = await users.findByEmail(email)
-      // Before hashing: a flush during it clears the timestamp from the cache, and the store was read before.
-      const current = account && { ...account, user: userCache.withLatest(account.user) }
-      return (await hasher.verify(password, account?.passwordHash ?? null, signal)) ? current : undefined
+      return (await hasher.verify(password, account?.passwordHash ?? null, signal)) ? account : undefined
     })
     if (found === undefined) throw new ServiceError('wrongCredentials')
     const { user, passwordHash } = found
@@ -133,7 +120,7 @@ export class Accounts {
     if (outcome !== 'opened') return undefined
     if (isWeak(passwordHash) && !isAmbiguous(password, passwordHash))
       await this.#strengthen(user.id, passwordHash, password)
-    return signedIn(tokens, userCache.withLatest(user), session)
+    return signedIn(tokens, user, session)
   }
 
   async #refuseTaken(email: string): Promise<void> {

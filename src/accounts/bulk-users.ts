@@ -1,6 +1,5 @@
 /** Import and export of users in bulk. */
 import { type Actor, type AuditEvent, newEvent } from '../audit-log/event.ts'
-import type { UserCache } from '../auth/user-cache.ts'
 import { ERRORS, type ErrorBody, errorBody, ServiceError } from '../errors.ts'
 import { dummyHash } from '../passwords/formats.ts'
 import type { Position } from '../users/listing.ts'
@@ -31,7 +30,6 @@ export interface BulkUserStore {
 
 export interface ExportsDeps {
   readonly store: BulkUserStore
-  readonly userCache: UserCache
 }
 
 export class Exports {
@@ -47,13 +45,13 @@ export class Exports {
    * @throws {ServiceError} `storeUnavailable`, `overloaded`
    */
   async *pages(): AsyncGenerator<readonly PortableUser[]> {
-    const { store, userCache } = this.#deps
+    const { store } = this.#deps
     let after: Position | null = null
     for (;;) {
       const users: readonly PortableUser[] = await store.exportUsers(after)
       const last = users.at(-1)
       if (last === undefined) return
-      yield users.map(user => userCache.withLatest(user))
+      yield users
       after = { key: last.createdAt, id: last.id }
     }
   }

@@ -2,7 +2,6 @@
 import { type Actor, newEvent } from '../audit-log/event.ts'
 import type { AccessTokens } from '../auth/access-tokens.ts'
 import { newSession, type SessionClient, type SessionLimits, type SessionStore } from '../auth/sessions.ts'
-import type { UserCache } from '../auth/user-cache.ts'
 import { ServiceError } from '../errors.ts'
 import type { UserStore } from '../users/user-store.ts'
 import { type SignedIn, signedIn } from './auth-result.ts'
@@ -14,7 +13,6 @@ export interface ImpersonationDeps {
   readonly users: UserStore
   readonly sessions: SessionStore
   readonly tokens: AccessTokens
-  readonly userCache: UserCache
   readonly limits: SessionLimits
   readonly clock: () => number
 }
@@ -28,7 +26,7 @@ export class Impersonation {
 
   /** @throws {ServiceError} `userNotFound`, `accountDisabled` */
   async begin(userId: string, actor: Actor, client: SessionClient): Promise<SignedIn> {
-    const { users, sessions, tokens, userCache, limits, clock } = this.#deps
+    const { users, sessions, tokens, limits, clock } = this.#deps
     const user = await users.find(userId)
     if (user === undefined) throw new ServiceError('userNotFound')
     const now = clock()
@@ -40,6 +38,6 @@ export class Impersonation {
     const outcome = await sessions.open(session, null, event)
     if (outcome !== 'opened')
       throw new ServiceError(outcome === 'accountDisabled' ? 'accountDisabled' : 'userNotFound')
-    return signedIn(tokens, userCache.withLatest(user), session)
+    return signedIn(tokens, user, session)
   }
 }

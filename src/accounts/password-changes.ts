@@ -2,7 +2,6 @@
 import { type Actor, newEvent } from '../audit-log/event.ts'
 import type { AccessTokens } from '../auth/access-tokens.ts'
 import { newSession, type SessionClient, type SessionLimits } from '../auth/sessions.ts'
-import type { UserCache } from '../auth/user-cache.ts'
 import { ServiceError } from '../errors.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
 import { canonicalPassword, isOwnEmail } from '../passwords/policy.ts'
@@ -18,7 +17,6 @@ export interface PasswordChangesDeps {
   readonly hasher: PasswordHasher
   readonly reauthentication: Reauthentication
   readonly mails: Mails
-  readonly userCache: UserCache
   readonly limits: SessionLimits
   readonly clock: () => number
 }
@@ -48,7 +46,7 @@ export class PasswordChanges {
   ): Promise<SignedIn> {
     const { id, email } = user
     if (isOwnEmail(newPassword, email)) throw new ServiceError('newPasswordIsEmail')
-    const { accountStore, tokens, hasher, reauthentication, mails, userCache, limits, clock } = this.#deps
+    const { accountStore, tokens, hasher, reauthentication, mails, limits, clock } = this.#deps
     let newHash: string | undefined
     const change = async (verifiedHash: string) => {
       if (canonicalPassword(newPassword) === canonicalPassword(currentPassword))
@@ -66,6 +64,6 @@ export class PasswordChanges {
       change,
     )
     mails.send('passwordChanged', changed.email)
-    return signedIn(tokens, userCache.withLatest(changed), session)
+    return signedIn(tokens, changed, session)
   }
 }

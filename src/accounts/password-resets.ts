@@ -2,7 +2,6 @@
 import { anonymous, newEvent } from '../audit-log/event.ts'
 import type { AccessTokens } from '../auth/access-tokens.ts'
 import { newSession, type SessionClient, type SessionLimits } from '../auth/sessions.ts'
-import type { UserCache } from '../auth/user-cache.ts'
 import type { DeferredWork } from '../concurrency/deferred-work.ts'
 import { ServiceError } from '../errors.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
@@ -18,7 +17,6 @@ export interface PasswordResetsDeps {
   readonly tokens: AccessTokens
   readonly hasher: PasswordHasher
   readonly mails: Mails
-  readonly userCache: UserCache
   readonly limits: SessionLimits
   readonly clock: () => number
   readonly later: DeferredWork
@@ -50,7 +48,7 @@ export class PasswordResets {
     client: SessionClient,
     signal?: AbortSignal,
   ): Promise<SignedIn> {
-    const { emailTokens, mails, tokens, hasher, userCache, limits, clock } = this.#deps
+    const { emailTokens, mails, tokens, hasher, limits, clock } = this.#deps
     const stored = await emailTokens.find(digestOf(token), clock())
     // Before hashing, which costs 10 ms: clients without a token must not cause it.
     if (!isTokenFor('resetPassword', stored)) throw new ServiceError('badEmailToken')
@@ -63,7 +61,7 @@ export class PasswordResets {
     const user = await emailTokens.resetPassword(stored, session, newHash, event)
     if (user === undefined) throw new ServiceError('badEmailToken')
     mails.send('passwordChanged', email)
-    return signedIn(tokens, userCache.withLatest(user), session)
+    return signedIn(tokens, user, session)
   }
 
   async #mail(email: string, ip: string | null): Promise<void> {

@@ -63,8 +63,9 @@ export class UserCache {
   }
 
   /** The user with the timestamp of the last request that is known here. */
-  withLatest<Known extends User>(user: Known): Known {
-    return { ...user, lastRequestAt: this.latest(user.id, user.lastRequestAt) }
+  withLatestRequest<Known extends User>(user: Known): Known {
+    const lastRequestAt = this.latest(user.id, user.lastRequestAt)
+    return lastRequestAt === user.lastRequestAt ? user : { ...user, lastRequestAt }
   }
 
   /** A flush of all that is noted begins: it settles whoever departed until now. */

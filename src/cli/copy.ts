@@ -64,8 +64,8 @@ const runCopy = async (file: string, url: string): Promise<CopyReport> => {
 }
 
 const run = async ({ from, to }: { from: string; to: string }): Promise<void> => {
-  const source = readOption('--from', SETTINGS.DATABASE_URL, from)
-  const target = readOption('--to', SETTINGS.DATABASE_URL, to)
+  const source = readOption('--from', SETTINGS.DATABASE_URL.read, from)
+  const target = readOption('--to', SETTINGS.DATABASE_URL.read, to)
   if (source.engine !== 'sqlite' || target.engine !== 'postgres') {
     throw new UsageError(
       'A copy is possible only from SQLite to PostgreSQL: --from sqlite:… --to postgres://…',

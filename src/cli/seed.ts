@@ -80,7 +80,7 @@ interface SeedOptions extends StoreOptions {
   readonly force?: boolean
 }
 
-const password: Reader<string> = (text = '') => {
+const password: Reader<string> = text => {
   const { length } = [...text]
   if (length < PASSWORD_MIN_LENGTH || length > PASSWORD_MAX_LENGTH)
     throw new SettingError(`must have ${PASSWORD_MIN_LENGTH} to ${PASSWORD_MAX_LENGTH} characters`)
@@ -176,7 +176,11 @@ export const seedCommand = (program: Command): void => {
     'Add users for load tests: user1@seed.example and so on, all with one password; a repeated run adds missing users',
   )
     .addOption(
+<<<<<<< HEAD
       option('--users <number>', 'the number of users', integer(0, 1, MAX_USERS)).makeOptionMandatory(),
+=======
+      option('--users <number>', 'how many there are to be', integer(1, MAX_USERS)).makeOptionMandatory(),
+>>>>>>> w-once
     )
     .addOption(
       option(

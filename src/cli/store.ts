@@ -4,7 +4,6 @@ import { NewAccounts } from '../accounts/account-creation.ts'
 import { Exports, Imports } from '../accounts/bulk-users.ts'
 import { Events } from '../audit-log/audit-log.ts'
 import { Sessions } from '../auth/sessions.ts'
-import { UserCache } from '../auth/user-cache.ts'
 import { ConfigError } from '../config/config.ts'
 import { type Environment, readSettings, type Values } from '../config/settings.ts'
 import { hash } from '../passwords/hashing-thread.ts'
@@ -24,12 +23,18 @@ export const environment = ({ database }: DatabaseOptions): Environment =>
     : { ...process.env, DATABASE_URL: database, DATABASE_URL_FILE: undefined }
 
 /**
+<<<<<<< HEAD
  * Reads the settings, without the checks of the whole configuration: most commands need no token secret, for example.
  * @throws {ConfigError} with all errors at once.
+=======
+ * The settings alone: what else the service needs to start, such as the secret of its tokens, is of no concern to commands
+ * that issue none.
+ * @throws {ConfigError} with all errors.
+>>>>>>> w-once
  */
 export const settings = (options: DatabaseOptions): Values => {
-  const { values, faults } = readSettings(environment(options))
-  if (faults.length > 0) throw new ConfigError(faults)
+  const { values, errors } = readSettings(environment(options))
+  if (errors.length > 0) throw new ConfigError(errors)
   return values
 }
 
@@ -72,7 +77,7 @@ export const withStore = async (
       newAccounts: new NewAccounts({ users, accountStore, hasher, clock }),
       events: new Events(events),
       imports: new Imports({ store: bulkUsers, clock }),
-      exports: new Exports({ store: bulkUsers, userCache: new UserCache() }),
+      exports: new Exports({ store: bulkUsers }),
     })
   } finally {
     await storage.close()

@@ -1,88 +1,38 @@
-/** What the service is configured to be: frozen, typed, checked as a whole. */
+/** The configuration of the service: typed, checked as a whole, frozen. */
 import { isIPv6 } from 'node:net'
 import { dirname, join } from 'node:path'
 import { keptSecretFile, type SecretSource } from '../auth/signing-keys.ts'
 import type { StorageLocation } from '../storage/open.ts'
 import { misspelledSettings } from './misspelled-settings.ts'
 import { weakness } from './secret-strength.ts'
-import { type Environment, readSettings, type Settings, type Values } from './settings.ts'
+import { type Environment, KEYS, readSettings, type Settings, type Values } from './settings.ts'
 
-export interface Config {
-  readonly host: string
-  readonly port: number
-  /** Processes that share the port. */
-  readonly workers: number
-  readonly storage: StorageLocation
-  /** Connections to PostgreSQL at once, besides the one that listens for changes. */
-  readonly databaseConnections: number
-  /** Accepted admin keys, the current one first. Empty: every admin route answers 401. */
-  readonly adminKeys: readonly string[]
-  /** The secret that signs access tokens, or the file in which the service keeps one that it makes at its first start. */
-  readonly jwtSecret: SecretSource
-  /** A secret whose tokens are still accepted while keys rotate. */
-  readonly jwtPreviousSecret: string | null
-  readonly production: boolean
-  readonly logLevel: Values['LOG_LEVEL']
-  readonly logRequests: boolean
-  readonly trustedProxies: readonly string[]
-  readonly allowedOrigins: readonly string[]
-  /** Whether it is limited how often something is asked for. */
-  readonly rateLimit: boolean
-  /** Whether the service describes itself, at /docs and /openapi.json. */
-  readonly docs: boolean
-  /** Milliseconds after which a session ends whatever happens. */
-  readonly sessionLifetime: number
-  /** Milliseconds without a request after which a session ends. */
-  readonly sessionIdle: number
-  /** Milliseconds that the audit log keeps an event. */
-  readonly eventsKept: number
-  readonly passwordMinLength: number
-  /** Whether nobody signs in before their e-mail is verified, and no sign-up tells which addresses have accounts. */
-  readonly requireEmailVerification: boolean
-  readonly mail: {
-    /** The SMTP server, with its credentials; `off`: nothing is sent; `null`: mails become files in `outbox`. */
-    readonly url: string | null
-    /** The sender: `Name <address>`, or the address alone. */
-    readonly from: string
-    /** A folder; made with the first mail. */
-    readonly outbox: string
-  }
-  /** Where clients reach the service: an origin, perhaps with a path, without a last slash. */
-  readonly publicUrl: string
-  /** The web application that people are sent to. */
-  readonly webUrl: string
-  /** Milliseconds between the stop signal and the timestamp from which new connections are refused. */
-  readonly drainDelay: number
-  /** What the operator should know of the settings although they are valid: a sentence each. */
-  readonly warnings: readonly string[]
-}
+export type Config = Readonly<ReturnType<typeof loadConfig>>
 
-/** All that is wrong with the environment, one line a fault. */
+/** Its message lists every error, one line each. */
 export class ConfigError extends Error {
-  constructor(faults: readonly string[]) {
-    super(`The configuration is not valid:\n${faults.map(fault => `  ${fault}`).join('\n')}`)
+  constructor(errors: readonly string[]) {
+    super(`The configuration is not valid:\n${errors.map(error => `  ${error}`).join('\n')}`)
     this.name = 'ConfigError'
   }
 }
 
-/** On the embedded store a missing secret is made once and kept beside the data; instances that share one must be given it. */
-const secretOf = ({ JWT_SECRET, DATABASE_URL }: Partial<Values>): Config['jwtSecret'] | null => {
+/** With SQLite, a missing secret is generated once and stored beside the data. Instances on PostgreSQL have to share one. */
+const secretOf = ({ JWT_SECRET, DATABASE_URL }: Partial<Values>): SecretSource | null => {
   if (JWT_SECRET) return { value: JWT_SECRET }
   if (DATABASE_URL?.engine === 'postgres') return null
   return { keptIn: keptSecretFile(DATABASE_URL?.file ?? '') }
 }
 
-const SECRETS = ['ADMIN_KEY', 'ADMIN_KEY_PREVIOUS', 'JWT_SECRET', 'JWT_SECRET_PREVIOUS'] as const
-
-/** A sentence for each secret that can be guessed, without the secret. */
-const weakSecrets = ({ values, variables }: Settings): string[] =>
-  SECRETS.flatMap(name => {
-    const secret = values[name]
-    const reason = secret ? weakness(secret) : null
+/** A sentence for each key that can be guessed, without the key. */
+const weakKeys = ({ values, variables }: Settings): string[] =>
+  KEYS.flatMap(name => {
+    const key = values[name]
+    const reason = key ? weakness(key) : null
     return reason === null ? [] : [`${variables[name]} ${reason}: make a key with npm run cli -- keys new`]
   })
 
-/** What is allowed, and is seldom what the operator wants. */
+/** A sentence for each value that is valid, but seldom intended. */
 const warningsOf = (v: Values, publicUrl: string): string[] => [
   ...(v.ADMIN_KEY === null ? ['ADMIN_KEY is not set: every admin route answers 401'] : []),
   ...(v.MAIL_URL === 'off' ? ['MAIL_URL is off: nobody is mailed anything'] : []),
@@ -94,10 +44,10 @@ const warningsOf = (v: Values, publicUrl: string): string[] => [
     : []),
 ]
 
-/** The service as it is reached from the machine that it runs on. */
+/** The URL of the service on its own machine. */
 const localUrl = (host: string, port: number): string => {
-  const everywhere = host === '0.0.0.0' || host === '::'
-  return `http://${everywhere ? 'localhost' : isIPv6(host) ? `[${host}]` : host}:${port}`
+  const isAnyHost = host === '0.0.0.0' || host === '::'
+  return `http://${isAnyHost ? 'localhost' : isIPv6(host) ? `[${host}]` : host}:${port}`
 }
 
 const outboxOf = (storage: StorageLocation): string =>
@@ -105,38 +55,43 @@ const outboxOf = (storage: StorageLocation): string =>
 
 /**
  * Reads and checks every setting.
- * @throws {ConfigError} naming every fault at once; values of secrets are never part of it.
+ * @throws {ConfigError} with all errors; it never contains secrets.
  */
-export const loadConfig = (environment: Environment): Config => {
+export const loadConfig = (environment: Environment) => {
   const settings = readSettings(environment)
-  const { values: v, variables, faults } = settings
-  const weak = weakSecrets(settings)
-  if (v.NODE_ENV === 'production') faults.push(...weak)
-  if (v.ADMIN_KEY_PREVIOUS && !v.ADMIN_KEY) faults.push('ADMIN_KEY_PREVIOUS is of no use without ADMIN_KEY')
+  const { values: v, variables, errors } = settings
+  const weak = weakKeys(settings)
+  if (v.NODE_ENV === 'production') errors.push(...weak)
+  if (v.ADMIN_KEY_PREVIOUS && !v.ADMIN_KEY) errors.push('ADMIN_KEY_PREVIOUS is of no use without ADMIN_KEY')
   if (v.JWT_SECRET_PREVIOUS && !v.JWT_SECRET)
-    faults.push('JWT_SECRET_PREVIOUS is of no use without JWT_SECRET')
+    errors.push('JWT_SECRET_PREVIOUS is of no use without JWT_SECRET')
   if (v.REQUIRE_EMAIL_VERIFICATION === 'true' && v.MAIL_URL === 'off')
-    faults.push('MAIL_URL cannot be off with REQUIRE_EMAIL_VERIFICATION: nobody could sign in')
+    errors.push('MAIL_URL cannot be off with REQUIRE_EMAIL_VERIFICATION: nobody could sign in')
   if (v.DATABASE_URL?.engine === 'sqlite' && v.WORKERS > 1)
-    faults.push('WORKERS can only be 1 with SQLite: processes that share its file empty each other’s caches')
-  // The default gives way to a shorter lifetime.
+    errors.push('WORKERS can only be 1 with SQLite: processes that share its file empty each other’s caches')
+  // A shorter lifetime lowers the default.
   const sessionIdle = variables.SESSION_IDLE ? v.SESSION_IDLE : Math.min(v.SESSION_IDLE, v.SESSION_LIFETIME)
   if (sessionIdle > v.SESSION_LIFETIME)
-    faults.push('SESSION_IDLE must not be longer than SESSION_LIFETIME, at which every session ends')
+    errors.push('SESSION_IDLE must not be longer than SESSION_LIFETIME, at which every session ends')
   const jwtSecret = secretOf(v)
   if (jwtSecret === null)
-    faults.push('JWT_SECRET is needed with PostgreSQL: every instance has to sign with the same one')
-  if (faults.length > 0 || jwtSecret === null) throw new ConfigError(faults)
+    errors.push('JWT_SECRET is needed with PostgreSQL: every instance has to sign with the same one')
+  if (errors.length > 0 || jwtSecret === null) throw new ConfigError(errors)
 
   const publicUrl = v.PUBLIC_URL ?? localUrl(v.HOST, v.PORT)
   return Object.freeze({
     host: v.HOST,
     port: v.PORT,
+    /** Processes that share the port. */
     workers: v.WORKERS,
     storage: v.DATABASE_URL,
+    /** Connections to PostgreSQL, besides the one that listens for changes. */
     databaseConnections: v.DATABASE_CONNECTIONS,
+    /** The current key first. Empty: every admin route responds with 401. */
     adminKeys: [v.ADMIN_KEY, v.ADMIN_KEY_PREVIOUS].filter(key => key !== null),
+    /** The secret that signs access tokens, or the file with a generated one. */
     jwtSecret,
+    /** Tokens signed with it are still accepted, while keys rotate. */
     jwtPreviousSecret: v.JWT_SECRET_PREVIOUS,
     production: v.NODE_ENV === 'production',
     logLevel: v.LOG_LEVEL,
@@ -144,16 +99,32 @@ export const loadConfig = (environment: Environment): Config => {
     trustedProxies: v.TRUST_PROXY,
     allowedOrigins: v.ALLOWED_ORIGINS,
     rateLimit: v.RATE_LIMIT === 'on',
+    /** Whether there are /docs and /openapi.json. */
     docs: v.DOCS === 'on',
+    /** Milliseconds until the absolute end of a session. */
     sessionLifetime: v.SESSION_LIFETIME,
+    /** Milliseconds without a request after which a session ends. */
     sessionIdle,
+    /** Milliseconds that the audit log keeps an event. */
     eventsKept: v.EVENTS_KEPT,
     passwordMinLength: v.PASSWORD_MIN_LENGTH,
+    /** Then signing in requires a verified e-mail, and sign-up does not reveal which addresses have accounts. */
     requireEmailVerification: v.REQUIRE_EMAIL_VERIFICATION === 'true',
-    mail: { url: v.MAIL_URL, from: v.MAIL_FROM, outbox: outboxOf(v.DATABASE_URL) },
+    mail: {
+      /** The SMTP server, with its credentials; `off`: no mails are sent; `null`: mails become files in `outbox`. */
+      url: v.MAIL_URL,
+      /** The sender: `Name <address>`, or the address alone. */
+      from: v.MAIL_FROM,
+      /** A folder, created with the first mail. */
+      outbox: outboxOf(v.DATABASE_URL),
+    },
+    /** The base URL of the API: an origin, possibly with a path, without a slash at the end. */
     publicUrl,
+    /** The web application of the users. */
     webUrl: v.WEB_URL ?? (v.DOCS === 'on' ? `${publicUrl}/docs` : publicUrl),
+    /** Milliseconds between the stop signal and the time from which new connections are refused. */
     drainDelay: v.DRAIN_DELAY,
+    /** Sentences for the operator, about settings that are valid. */
     warnings: [...weak, ...misspelledSettings(environment), ...warningsOf(v, publicUrl)],
   })
 }

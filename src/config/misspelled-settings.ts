@@ -1,16 +1,14 @@
-/** Variables of the environment that look like a setting and are none. */
+/** Finds misspelled settings among the variables of the environment. */
 import { type Environment, FILE_SETTINGS, SETTINGS } from './settings.ts'
 
 const NAMES = [...Object.keys(SETTINGS), ...FILE_SETTINGS.map(name => `${name}_FILE`)]
 
 const letters = (name: string): string => name.replaceAll('_', '').toUpperCase()
 
-/**
- * Letters that may differ. A short name is near to many others (`POST`, `PORTS`, `HOSTS`), which are somebody else's.
- */
+/** Letters that may differ. Short names resemble variables of other programs (`POST`, `PORTS`, `HOSTS`). */
 const tolerance = (name: string): number => (name.length >= 10 ? 2 : name.length >= 6 ? 1 : 0)
 
-/** Letters that are added, left out, replaced or exchanged with their neighbour (optimal string alignment). */
+/** Letters that are inserted, deleted, replaced or transposed (optimal string alignment). */
 const distance = (a: string, b: string): number => {
   const rows = [Array.from({ length: b.length + 1 }, (_, column) => column)]
   const at = (row: number, column: number): number => rows[row]?.[column] ?? Number.POSITIVE_INFINITY
@@ -26,8 +24,8 @@ const distance = (a: string, b: string): number => {
   return at(a.length, b.length)
 }
 
-/** The setting that is meant, if one is. */
-const meant = (name: string): string | undefined => {
+/** The setting that a name resembles most. */
+const similarSetting = (name: string): string | undefined => {
   const written = letters(name)
   const near = NAMES.map(setting => {
     const right = letters(setting)
@@ -38,11 +36,11 @@ const meant = (name: string): string | undefined => {
   return near.sort((a, b) => a.distance - b.distance)[0]?.setting
 }
 
-/** A sentence for each. Variables that resemble no setting are of other programs. */
+/** A sentence for each misspelled setting. Other variables belong to other programs. */
 export const misspelledSettings = (environment: Environment): string[] =>
   Object.entries(environment)
     .filter(([name, value]) => value?.trim() && !NAMES.includes(name))
     .flatMap(([name]) => {
-      const setting = meant(name)
+      const setting = similarSetting(name)
       return setting === undefined ? [] : [`${name} is not a setting; did you mean ${setting}?`]
     })

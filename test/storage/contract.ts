@@ -12,6 +12,7 @@ import { events } from './contract/events.ts'
 import { filters } from './contract/filters.ts'
 import type { Open, Part } from './contract/fixtures.ts'
 import { lastRequests } from './contract/last-requests.ts'
+import { latestRequests } from './contract/latest-requests.ts'
 import { lists } from './contract/lists.ts'
 import { manyUsers } from './contract/many-users.ts'
 import { openAndClose } from './contract/open-and-close.ts'
@@ -28,6 +29,7 @@ const PARTS: Record<string, Part> = {
   events,
   removal,
   lastRequests,
+  latestRequests,
   lists,
   filters,
   manyUsers,

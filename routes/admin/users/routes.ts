@@ -1,6 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import type { User } from '../../../src/users/user.ts'
 import { NewAccount } from '../../../src/validation/schemas.ts'
 import { adminActor, disconnectSignal } from '../../request-context.ts'
 import { setETag, withHeaders } from '../../response-headers.ts'
@@ -32,8 +31,7 @@ const ListQuery = Strict({
 })
 
 const users: FastifyPluginAsyncTypebox = async app => {
-  const { users, newAccounts, userCache } = app.services
-  const present = (user: User) => serializeAdminUser(userCache.withLatest(user))
+  const { users, newAccounts } = app.services
 
   app.get(
     '',
@@ -50,7 +48,7 @@ const users: FastifyPluginAsyncTypebox = async app => {
       const limit = requestedLimit ?? (filter.ids === undefined ? DEFAULT_LIMIT : MAX_LIMIT)
       const { users: found, nextCursor } = await users.list({ filter, limit, cursor, sort })
       linkToNext(request, reply.header('cache-control', 'no-store'), nextCursor)
-      const page = { results: found.map(present), nextCursor }
+      const page = { results: found.map(user => serializeAdminUser(user)), nextCursor }
       return count ? { ...page, total: await users.count(filter) } : page
     },
   )
@@ -68,7 +66,7 @@ const users: FastifyPluginAsyncTypebox = async app => {
       const { body } = request.validatedData
       const user = await newAccounts.create(body, adminActor(request), disconnectSignal(reply))
       setETag(reply, user).header('cache-control', 'no-store').header('location', `/admin/users/${user.id}`)
-      return reply.code(201).send(present(user))
+      return reply.code(201).send(serializeAdminUser(user))
     },
   )
 }

@@ -37,15 +37,14 @@ const account: FastifyPluginAsyncTypebox = async app => {
       },
     },
     async (request, reply) => {
-      const { cachedUser } = request.requirePrincipal()
       const updated = await users.updateOwn(
-        cachedUser.user.id,
+        request.user.id,
         request.validatedData.body,
         userActor(request),
         expectedVersions(request),
       )
       setETag(reply, updated).header('cache-control', 'no-store')
-      return serializeAccount(updated, cachedUser.lastRequestAt)
+      return serializeAccount(updated)
     },
   )
 

@@ -1,6 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import type { User } from '../../../../src/users/user.ts'
 import { adminActor } from '../../../request-context.ts'
 import { expectedVersions, setETag, withHeaders } from '../../../response-headers.ts'
 import { AdminUser, Email, ErrorBody, IdParams, Name, Strict } from '../../../schemas.ts'
@@ -18,8 +17,7 @@ const Changes = Strict(
 )
 
 const user: FastifyPluginAsyncTypebox = async app => {
-  const { users, userCache } = app.services
-  const present = (user: User) => serializeAdminUser(userCache.withLatest(user))
+  const { users } = app.services
 
   app.get(
     '',
@@ -33,7 +31,7 @@ const user: FastifyPluginAsyncTypebox = async app => {
     async (request, reply) => {
       const user = await users.get(request.validatedData.params.id)
       setETag(reply, user).header('cache-control', 'no-store')
-      return present(user)
+      return serializeAdminUser(user)
     },
   )
 
@@ -57,7 +55,7 @@ const user: FastifyPluginAsyncTypebox = async app => {
       const { params, body } = request.validatedData
       const user = await users.update(params.id, body, adminActor(request), expectedVersions(request))
       setETag(reply, user).header('cache-control', 'no-store')
-      return present(user)
+      return serializeAdminUser(user)
     },
   )
 

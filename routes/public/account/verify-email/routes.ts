@@ -11,7 +11,7 @@ const Token = Strict({ token: PresentedToken })
 const ErrorWithTarget = withHeaders(ErrorBody, 'Location')
 
 const verifyEmail: FastifyPluginAsyncTypebox = async app => {
-  const { emailAddresses, userCache } = app.services
+  const { emailAddresses } = app.services
   const { webUrl } = app.config
 
   app.post(
@@ -26,7 +26,7 @@ const verifyEmail: FastifyPluginAsyncTypebox = async app => {
     async (request, reply) => {
       const user = await emailAddresses.verify(request.validatedData.body.token, request.clientAddress)
       reply.header('cache-control', 'no-store')
-      return serializeAccount(userCache.withLatest(user))
+      return serializeAccount(user)
     },
   )
 

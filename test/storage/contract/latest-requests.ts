@@ -1,0 +1,58 @@
+/** Contract: every user that leaves the store has the last request that this process has cached (DESIGN §6). */
+import { newEmailToken } from '../../../src/accounts/email-token.ts'
+import { UserCache } from '../../../src/auth/user-cache.ts'
+import { withLatestRequests } from '../../../src/storage/latest-requests.ts'
+import type { User } from '../../../src/users/user.ts'
+import { ALL, add, eventOf, NOW, type Part, sessionOf } from './fixtures.ts'
+
+const KEEP = { endSessions: false, onlyEnabled: false, versions: null }
+const LATER = NOW + 1_000
+
+export const latestRequests: Part = async (t, open) => {
+  const stored = await open(t)
+  const userCache = new UserCache()
+  const storage = withLatestRequests(stored, userCache)
+
+  t.test('reads and writes return the cached last request, which is not in the database yet', async t => {
+    const { user, userKey } = await add(storage)
+    const { id } = user
+    const found = await stored.users.find(id)
+    if (found === undefined) throw new Error('no user')
+    const cachedUser = userCache.recordOf(found, userKey)
+    cachedUser.lastRequestAt = LATER
+    userCache.add(cachedUser)
+    const tokenOf = async (purpose: 'verification' | 'passwordReset') => {
+      const token = newEmailToken(purpose, id, user.email, NOW).stored
+      await storage.emailTokens.add(token, eventOf(id, NOW, 'password.reset-requested'), null)
+      return token
+    }
+    const verification = await tokenOf('verification')
+    const reads: Record<string, () => unknown> = {
+      find: () => storage.users.find(id),
+      findByEmail: async () => (await storage.users.findByEmail(user.email))?.user,
+      list: async () => (await storage.users.list(ALL)).find(each => each.id === id),
+      exportUsers: async () => (await storage.bulkUsers.exportUsers(null)).find(each => each.id === id),
+      update: () => storage.users.update(id, { firstName: 'Grace' }, eventOf(id), KEEP),
+      changePassword: () =>
+        storage.accounts.changePassword(sessionOf(id), user.passwordHash, 'new hash', eventOf(id)),
+      confirmEmail: () => storage.emailTokens.confirmEmail(verification, eventOf(id)),
+      resetPassword: async () =>
+        storage.emailTokens.resetPassword(await tokenOf('passwordReset'), sessionOf(id), 'hash', eventOf(id)),
+    }
+    for (const [name, read] of Object.entries(reads))
+      t.match(await read(), { id, lastRequestAt: LATER } satisfies Partial<User>, name)
+    t.match(await stored.users.find(id), { lastRequestAt: null })
+  })
+
+  t.test('a later last request in the database wins', async t => {
+    const { user, userKey } = await add(storage)
+    await storage.lastRequests.noteLastRequests([{ key: userKey, at: LATER }], [])
+    t.match(await storage.users.find(user.id), { lastRequestAt: LATER })
+    t.equal(await storage.users.find('unknown'), undefined)
+    t.equal(
+      await storage.users.update('unknown', {}, eventOf('unknown'), KEEP),
+      'userNotFound',
+      'the reason why nothing was changed is returned as it is',
+    )
+  })
+}
