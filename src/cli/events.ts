@@ -89,17 +89,10 @@ export const eventsCommand = (program: Command): void => {
   storeCommand(program, 'events', 'Show the audit log, newest first, page by page, or follow it')
     .addOption(option('--user <user>', 'of this user: an id, or the e-mail of an existing user', nonEmpty))
     .addOption(option('--type <type>', EVENT_TYPES.join(', '), eventType))
-<<<<<<< HEAD
     .addOption(option('--after <timestamp>', 'later than this, such as 2026-01-31T09:30:00Z', timestamp))
     .addOption(option('--before <timestamp>', 'earlier than this', timestamp))
-    .addOption(option('--limit <number>', 'events per page, 1 to 100', integer(20, 1, 100)).default(20))
+    .addOption(option('--limit <number>', 'events per page, 1 to 100', integer(1, 100)).default(20))
     .addOption(option('--cursor <cursor>', 'the cursor that the previous page ended with', nonEmpty))
-=======
-    .addOption(option('--after <moment>', 'later than this, such as 2026-01-31T09:30:00Z', moment))
-    .addOption(option('--before <moment>', 'earlier than this', moment))
-    .addOption(option('--limit <number>', 'events of a page, 1 to 100', integer(1, 100)).default(20))
-    .addOption(option('--cursor <cursor>', 'where the page before ended', words))
->>>>>>> w-once
     .addOption(
       option(
         '--sort <order>',

@@ -18,27 +18,16 @@ export const readOption = <Value>(name: string, read: Reader<Value>, text: strin
 export const option = (flags: string, description: string, read: Reader<unknown>): Option =>
   new Option(flags, description).argParser(text => readOption(flags.split(' ', 1)[0] ?? '', read, text))
 
-<<<<<<< HEAD
-export const nonEmpty: Reader<string> = text => {
-  const trimmed = text?.trim()
-=======
 /** Text that is not empty. */
-export const words: Reader<string> = text => {
+export const nonEmpty: Reader<string> = text => {
   const trimmed = text.trim()
->>>>>>> w-once
   if (!trimmed) throw new SettingError('must not be empty')
   return trimmed
 }
 
-<<<<<<< HEAD
 /** Reads milliseconds since the epoch. */
-export const timestamp: Reader<number> = (text = '') => {
+export const timestamp: Reader<number> = text => {
   if (!isTimestamp(text)) throw new SettingError(INVALID_TIMESTAMP)
-=======
-/** Gives milliseconds since the epoch. */
-export const moment: Reader<number> = text => {
-  if (!isMoment(text)) throw new SettingError(NO_MOMENT)
->>>>>>> w-once
   return Date.parse(text)
 }
 

@@ -175,13 +175,7 @@ export const seedCommand = (program: Command): void => {
     'seed',
     'Add users for load tests: user1@seed.example and so on, all with one password; a repeated run adds missing users',
   )
-    .addOption(
-<<<<<<< HEAD
-      option('--users <number>', 'the number of users', integer(0, 1, MAX_USERS)).makeOptionMandatory(),
-=======
-      option('--users <number>', 'how many there are to be', integer(1, MAX_USERS)).makeOptionMandatory(),
->>>>>>> w-once
-    )
+    .addOption(option('--users <number>', 'the number of users', integer(1, MAX_USERS)).makeOptionMandatory())
     .addOption(
       option(
         '--tokens <file>',

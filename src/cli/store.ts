@@ -23,14 +23,8 @@ export const environment = ({ database }: DatabaseOptions): Environment =>
     : { ...process.env, DATABASE_URL: database, DATABASE_URL_FILE: undefined }
 
 /**
-<<<<<<< HEAD
  * Reads the settings, without the checks of the whole configuration: most commands need no token secret, for example.
  * @throws {ConfigError} with all errors at once.
-=======
- * The settings alone: what else the service needs to start, such as the secret of its tokens, is of no concern to commands
- * that issue none.
- * @throws {ConfigError} with all errors.
->>>>>>> w-once
  */
 export const settings = (options: DatabaseOptions): Values => {
   const { values, errors } = readSettings(environment(options))

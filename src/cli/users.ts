@@ -78,23 +78,14 @@ const list = ({ search, email, disabled, limit, cursor, sort, count: withTotal, 
 
 const addList = (users: Command): void => {
   storeCommand(users, 'list', 'List users, page by page')
-<<<<<<< HEAD
     .addOption(
       option('--search <text>', 'the start of a name or of the e-mail, in any letter case', nonEmpty),
     )
     .addOption(option('--email <e-mail>', 'the user with this e-mail', nonEmpty))
     .option('--disabled', 'only disabled users')
     .option('--no-disabled', 'only enabled users')
-    .addOption(option('--limit <number>', 'users per page, 1 to 100', integer(20, 1, 100)).default(20))
+    .addOption(option('--limit <number>', 'users per page, 1 to 100', integer(1, 100)).default(20))
     .addOption(option('--cursor <cursor>', 'the cursor that the previous page ended with', nonEmpty))
-=======
-    .addOption(option('--search <text>', 'the start of a name or of the e-mail, in any letter case', words))
-    .addOption(option('--email <e-mail>', 'whoever has this one', words))
-    .option('--disabled', 'disabled users alone')
-    .option('--no-disabled', 'enabled users alone')
-    .addOption(option('--limit <number>', 'users of a page, 1 to 100', integer(1, 100)).default(20))
-    .addOption(option('--cursor <cursor>', 'where the page before ended', words))
->>>>>>> w-once
     .addOption(
       option('--sort <field>', SORTS.join(', '), oneOf('-createdAt', ...SORTS)).default('-createdAt'),
     )
