@@ -85,6 +85,12 @@ const repeatedPart = (characters: readonly string[]): readonly string[] | null =
   return null
 }
 
+/** As typed: in visible form, one character such as U+FDFA becomes 18, so a part that is short to type may be long there. */
+const repeatsShortPart = (password: string, minLength: number): boolean => {
+  const part = repeatedPart([...canonicalPassword(password)])
+  return part !== null && part.length < minLength
+}
+
 /** Maximum step between the code points of a sequence, as in zxcvbn: `13579` is one too. */
 const MAX_STEP = 5
 
@@ -148,6 +154,8 @@ export const passwordViolations = (password: string, minLength: number, email: u
   if (length < minLength || length > PASSWORD_MAX_LENGTH) return []
   const [whole, forms] = [visible(password), emailForms(email)]
   const violation =
-    visibleViolation(whole, minLength, forms) ?? visibleViolation(whole.trim(), minLength, forms)
+    visibleViolation(whole, minLength, forms) ??
+    visibleViolation(whole.trim(), minLength, forms) ??
+    (repeatsShortPart(password, minLength) ? REPEATED : undefined)
   return violation === undefined ? [] : [violation]
 }

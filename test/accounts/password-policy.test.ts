@@ -121,6 +121,7 @@ t.test('a password equal to the e-mail or its local part is rejected; a longer o
 
 t.test('a repeated short part is rejected, and no input makes the policy throw', t => {
   const short = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 2 })
+  t.equal(passwordViolations('\ufdfa'.repeat(8), 8, undefined).length, 1, 'a part of 18 letters in NFKC')
   fc.assert(
     fc.property(short, fc.integer({ min: 8, max: 20 }), (part, count) => {
       const password = part.repeat(count)
