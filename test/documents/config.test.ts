@@ -198,8 +198,8 @@ t.test('every fault is named in one message (DESIGN §8)', async t => {
 })
 
 t.test('previous secrets need current ones, and a secret is given once (DESIGN §8)', async t => {
-  t.match(faultsOf({ ADMIN_KEY_PREVIOUS: SECRET }), /ADMIN_KEY_PREVIOUS is of no use without ADMIN_KEY/)
-  t.match(faultsOf({ JWT_SECRET_PREVIOUS: SECRET }), /JWT_SECRET_PREVIOUS is of no use without JWT_SECRET/)
+  t.match(faultsOf({ ADMIN_KEY_PREVIOUS: SECRET }), /ADMIN_KEY_PREVIOUS has no effect without ADMIN_KEY/)
+  t.match(faultsOf({ JWT_SECRET_PREVIOUS: SECRET }), /JWT_SECRET_PREVIOUS has no effect without JWT_SECRET/)
   const file = join(temporaryFolder(t), 'secret')
   writeFileSync(file, `${SECRET}\n`)
   t.match(
