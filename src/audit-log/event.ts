@@ -15,6 +15,8 @@ export interface Actor {
 
 export const anonymous = (ip: string | null): Actor => ({ type: 'anonymous', id: null, ip })
 
+export const actingUser = (id: string, ip: string | null): Actor => ({ type: 'user', id, ip })
+
 /** The operator, on the command line. */
 export const OPERATOR: Actor = { type: 'system', id: null, ip: null }
 

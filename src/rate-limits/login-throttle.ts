@@ -2,7 +2,7 @@
  * The limit on password attempts for one account. Attempts are counted before hashing, so that a thousand parallel ones do
  * not all pass; and also without an account, so that a refusal does not reveal whether there is one.
  */
-import { type Actor, anonymous } from '../audit-log/event.ts'
+import { type Actor, actingUser, anonymous } from '../audit-log/event.ts'
 import { ServiceError } from '../errors.ts'
 import type { User } from '../users/user.ts'
 import { emailKey, type LoginThrottleLimits, type OpenRateLimit, type RateLimit } from './limits.ts'
@@ -36,7 +36,7 @@ export const emailSubject = (email: string, ip: string | null): LoginSubject => 
 export const userSubject = ({ id, email }: User, ip: string | null): LoginSubject => ({
   key: `user:${id}`,
   email,
-  actor: { type: 'user', id, ip },
+  actor: actingUser(id, ip),
 })
 
 /** An attempt that was allowed and counted. */

@@ -1,5 +1,4 @@
-/** Users and events as JSON, for HTTP and the command line. Timestamps are ISO 8601 in UTC. */
-import type { AuditEvent } from '../audit-log/event.ts'
+/** Users as JSON, for HTTP and the command line. Timestamps are ISO 8601 in UTC. */
 import type { User } from './user.ts'
 
 let lastTimestamp = Number.NaN
@@ -41,14 +40,4 @@ export const serializeProfile = ({ id, firstName, lastName, createdAt }: User) =
   firstName,
   lastName,
   createdAt: new Date(createdAt).toISOString(),
-})
-
-export const serializeEvent = ({ id, at, type, actor, userId, details }: AuditEvent) => ({
-  id,
-  at: new Date(at).toISOString(),
-  type,
-  actor: { type: actor.type, id: actor.id },
-  userId,
-  ip: actor.ip,
-  details,
 })
