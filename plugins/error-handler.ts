@@ -60,7 +60,7 @@ const endUnlessWhole = ({ raw }: FastifyRequest, reply: FastifyReply): void => {
 }
 
 const errorHandler = async (app: FastifyInstance): Promise<void> => {
-  const { production } = app.config
+  const { isProduction } = app.config
   app.decorate('logSampler', new Sampler(app.services.clock))
 
   app.addHook('onRoute', route => {
@@ -71,7 +71,7 @@ const errorHandler = async (app: FastifyInstance): Promise<void> => {
   })
 
   app.setErrorHandler((error, request, reply) => {
-    const answer = errorResponseFor(error, production)
+    const answer = errorResponseFor(error, isProduction)
     logError(error, request, answer.status)
     reply.headers(answer.headers)
     endUnlessWhole(request, reply)

@@ -109,7 +109,7 @@ export const createServices = (config: Config, deps: ServicesDeps) => {
   lastRequests.start()
 
   // Rate limits
-  const rateLimits = config.rateLimit ? (deps.rateLimits ?? RATE_LIMITS) : null
+  const rateLimits = config.isRateLimited ? (deps.rateLimits ?? RATE_LIMITS) : null
   const throttleEventsLater = new DeferredWork(logFailure('an event of the audit log was dropped'))
   const throttleEvents = new ThrottleEvents({
     users,

@@ -91,14 +91,14 @@ export const loadConfig = (environment: Environment) => {
     jwtSecret,
     /** Tokens signed with it are still accepted, while keys rotate. */
     jwtPreviousSecret: v.JWT_SECRET_PREVIOUS,
-    production: v.NODE_ENV === 'production',
+    isProduction: v.NODE_ENV === 'production',
     logLevel: v.LOG_LEVEL,
     logRequests: v.LOG_REQUESTS === 'on',
     trustedProxies: v.TRUST_PROXY,
     allowedOrigins: v.ALLOWED_ORIGINS,
-    rateLimit: v.RATE_LIMIT === 'on',
+    isRateLimited: v.RATE_LIMIT === 'on',
     /** Whether there are /docs and /openapi.json. */
-    docs: v.DOCS === 'on',
+    hasDocs: v.DOCS === 'on',
     /** Milliseconds until the absolute end of a session. */
     sessionLifetime: v.SESSION_LIFETIME,
     /** Milliseconds without a request after which a session ends. */
