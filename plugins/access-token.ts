@@ -59,7 +59,7 @@ const accessToken = async (app: FastifyInstance): Promise<void> => {
   app.decorateRequest('accessToken', null)
   app.decorateRequest('accessTokenSource', null)
   // Browsers clear a cookie only if the attributes match those it was set with.
-  const attributes = { httpOnly: true, sameSite: 'lax', path: '/', secure: app.config.production } as const
+  const attributes = { httpOnly: true, sameSite: 'lax', path: '/', secure: app.config.isProduction } as const
   app.decorateReply('setAccessToken', function setAccessToken(token, expiresAt) {
     const maxAge = Math.max(0, Math.floor((expiresAt - app.services.clock()) / 1_000))
     return this.setCookie(ACCESS_TOKEN_COOKIE, token, { ...attributes, maxAge })

@@ -55,7 +55,7 @@ const HEADERS = {
 }
 
 const docs = async (app: FastifyInstance): Promise<void> => {
-  if (!app.config.docs) return
+  if (!app.config.hasDocs) return
   const serve = (url: string, response: StaticResponse): void => {
     app.get(url, { schema: { hide: true } }, (request, reply) =>
       sendStatic(response, request, reply.headers(HEADERS)),

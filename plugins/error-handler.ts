@@ -64,7 +64,7 @@ const closeIfIncomplete = ({ raw }: FastifyRequest, reply: FastifyReply): void =
 }
 
 const errorHandler = async (app: FastifyInstance): Promise<void> => {
-  const { production } = app.config
+  const { isProduction } = app.config
   app.decorate('logSampler', new Sampler(app.services.clock))
 
   app.addHook('onRoute', route => {
@@ -75,7 +75,7 @@ const errorHandler = async (app: FastifyInstance): Promise<void> => {
   })
 
   app.setErrorHandler((error, request, reply) => {
-    const response = errorResponseFor(error, production)
+    const response = errorResponseFor(error, isProduction)
     logError(error, request, response.status)
     reply.headers(response.headers)
     closeIfIncomplete(request, reply)

@@ -114,7 +114,7 @@ const withOptionalLines = (paths: Readonly<Record<string, Readonly<Record<string
 }
 
 const openapi = async (app: FastifyInstance): Promise<void> => {
-  if (!app.config.docs) return
+  if (!app.config.hasDocs) return
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',

@@ -8,12 +8,8 @@ import type { User } from '../src/users/user.ts'
 import type { SignedIn as SignedInSchema } from './schemas.ts'
 
 export { serializeSession } from '../src/accounts/serializers.ts'
-export {
-  serializeAccount,
-  serializeAdminUser,
-  serializeEvent,
-  serializeProfile,
-} from '../src/users/serializers.ts'
+export { serializeEvent } from '../src/audit-log/serializers.ts'
+export { serializeAccount, serializeAdminUser, serializeProfile } from '../src/users/serializers.ts'
 
 /** The JSON of an account up to `lastRequestAt`, which is the last property. */
 const textBeforeLastRequest = (user: User): string =>

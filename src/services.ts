@@ -67,7 +67,7 @@ const createMails = (
           mails: unlimited,
           openRateLimit: storage.rateLimit,
           limit: rateLimits.perRecipient,
-          onDropped: () => logger.warn('a mail was not sent: its address has been sent too many'),
+          onDropped: () => logger.warn('a mail was not sent: its recipient reached the limit'),
         })
   const mails: Mails = limited ?? unlimited
   const close = async (): Promise<void> => {
@@ -99,7 +99,7 @@ export const createServices = (config: Config, deps: ServicesDeps) => {
     userCache,
     store: storage.lastRequests,
     idle: config.sessionIdle,
-    onFailure: logFailure('last requests could not be written, they are kept'),
+    onFailure: logFailure('last requests could not be written, the next batch includes them'),
   })
   const authenticator = new Authenticator({ tokens, sessions, userCache, lastRequests, limits, clock })
   const tell = {
@@ -111,8 +111,8 @@ export const createServices = (config: Config, deps: ServicesDeps) => {
   lastRequests.start()
 
   // Rate limits
-  const rateLimits = config.rateLimit ? (deps.rateLimits ?? RATE_LIMITS) : null
-  const throttleEventsLater = new DeferredWork(logFailure('an event of the audit log was given up'))
+  const rateLimits = config.isRateLimited ? (deps.rateLimits ?? RATE_LIMITS) : null
+  const throttleEventsLater = new DeferredWork(logFailure('an event of the audit log was dropped'))
   const throttleEvents = new ThrottleEvents({
     users,
     events,
@@ -129,7 +129,7 @@ export const createServices = (config: Config, deps: ServicesDeps) => {
 
   // Accounts
   const { mails, close: closeMails } = createMails(config, deps, rateLimits)
-  const later = new DeferredWork(logFailure('a mail that was asked for was given up'))
+  const later = new DeferredWork(logFailure('a requested mail was dropped'))
   const accountDeps = {
     users,
     sessions,
@@ -154,7 +154,7 @@ export const createServices = (config: Config, deps: ServicesDeps) => {
     idle: config.sessionIdle,
     eventsKept: config.eventsKept,
     clock,
-    onFailure: logFailure('expired rows could not be removed, the next pass goes on'),
+    onFailure: logFailure('expired rows could not be removed, the next pass continues'),
     pace: deps.cleanUpPace,
   })
   cleanUp.start()

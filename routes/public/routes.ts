@@ -15,11 +15,11 @@ const Service = Type.Object(
 )
 
 const root: FastifyPluginAsyncTypebox = async app => {
-  const { docs } = app.config
+  const { hasDocs } = app.config
   const service = {
     name: 'gatehouse',
     version: packageJson.version,
-    ...(docs && { docs: '/docs', openapi: '/openapi.json' }),
+    ...(hasDocs && { docs: '/docs', openapi: '/openapi.json' }),
   } as const
 
   app.get(
@@ -34,7 +34,7 @@ const root: FastifyPluginAsyncTypebox = async app => {
       // The router treats `*` as `/`, but only OPTIONS has this target (RFC 9112 §3.2.4).
       if (request.raw.url === '*') throw new ServiceError('routeNotFound')
       reply.header('vary', 'accept')
-      if (docs && request.accepts().type(['json', 'html']) === 'html') return reply.redirect('/docs', 303)
+      if (hasDocs && request.accepts().type(['json', 'html']) === 'html') return reply.redirect('/docs', 303)
       return service
     },
   )

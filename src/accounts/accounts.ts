@@ -1,5 +1,5 @@
 /** Sign-up and sign-in. */
-import { newEvent } from '../audit-log/event.ts'
+import { actingUser, newEvent } from '../audit-log/event.ts'
 import type { AccessTokens } from '../auth/access-tokens.ts'
 import { newSession, type SessionClient, type SessionLimits, type SessionStore } from '../auth/sessions.ts'
 import { KeyedMutex } from '../concurrency/keyed-mutex.ts'
@@ -65,7 +65,7 @@ export class Accounts {
       const user = newUser(input, now)
       const session = newSession(user.id, now, limits, client)
       const { token, stored } = newEmailToken('verification', user.id, user.email, now)
-      const event = newEvent('user.signed-up', { type: 'user', id: user.id, ip: client.ip }, user.id, now)
+      const event = newEvent('user.signed-up', actingUser(user.id, client.ip), user.id, now)
       const first = { session, emailToken: stored }
       if (!(await accountStore.addUser({ ...user, passwordHash }, event, first)))
         throw new ServiceError('emailTaken')
@@ -112,8 +112,9 @@ export class Accounts {
     if (requireEmailVerification && !user.emailVerified) throw new ServiceError('emailNotVerified')
     const now = clock()
     const session = newSession(user.id, now, limits, client)
-    const actor = { type: 'user', id: user.id, ip: client.ip } as const
-    const event = newEvent('user.signed-in', actor, user.id, now, { session: session.id })
+    const event = newEvent('user.signed-in', actingUser(user.id, client.ip), user.id, now, {
+      session: session.id,
+    })
     const outcome = await sessions.open(session, passwordHash, event)
     if (outcome === 'accountDisabled') throw new ServiceError('accountDisabled')
     // Possibly by a simultaneous sign-in that replaced the hash by a stronger one of the same password.

@@ -1,5 +1,5 @@
 /** Verifying and changing e-mail addresses, by links that are mailed to them. */
-import { type Actor, newEvent } from '../audit-log/event.ts'
+import { type Actor, actingUser, newEvent } from '../audit-log/event.ts'
 import type { DeferredWork } from '../concurrency/deferred-work.ts'
 import { ServiceError } from '../errors.ts'
 import type { User } from '../users/user.ts'
@@ -120,7 +120,7 @@ export class EmailAddresses {
     if (!isTokenFor('verifyEmail', stored)) throw new ServiceError('badEmailToken')
     const type = stored.purpose === 'verification' ? 'email.verified' : 'email.changed'
     const before = await users.find(stored.userId)
-    const event = newEvent(type, { type: 'user', id: stored.userId, ip }, stored.userId, now)
+    const event = newEvent(type, actingUser(stored.userId, ip), stored.userId, now)
     const user = await emailTokens.confirmEmail(stored, event)
     if (user === 'emailTaken') throw new ServiceError('emailTaken')
     if (before === undefined || user === undefined) throw new ServiceError('badEmailToken')

@@ -1,5 +1,5 @@
 /** Resetting a forgotten password, by a link that is mailed. */
-import { anonymous, newEvent } from '../audit-log/event.ts'
+import { actingUser, anonymous, newEvent } from '../audit-log/event.ts'
 import type { AccessTokens } from '../auth/access-tokens.ts'
 import { newSession, type SessionClient, type SessionLimits } from '../auth/sessions.ts'
 import type { DeferredWork } from '../concurrency/deferred-work.ts'
@@ -57,7 +57,7 @@ export class PasswordResets {
     const newHash = await hasher.hash(password, signal)
     const now = clock()
     const session = newSession(userId, now, limits, client)
-    const event = newEvent('password.reset', { type: 'user', id: userId, ip: client.ip }, userId, now)
+    const event = newEvent('password.reset', actingUser(userId, client.ip), userId, now)
     const user = await emailTokens.resetPassword(stored, session, newHash, event)
     if (user === undefined) throw new ServiceError('badEmailToken')
     mails.send('passwordChanged', email)

@@ -1,3 +1,4 @@
+/** Retries of operations that lose a race against a change of the same account. */
 const ATTEMPTS = 3
 
 /**

@@ -1,5 +1,5 @@
 /** Sign-ups with REQUIRE_EMAIL_VERIFICATION: no session before the e-mail is verified. */
-import { newEvent } from '../audit-log/event.ts'
+import { actingUser, newEvent } from '../audit-log/event.ts'
 import { ServiceError } from '../errors.ts'
 import { type NewAccountsDeps, newUser } from './account-creation.ts'
 import type { SignUp } from './accounts.ts'
@@ -44,7 +44,7 @@ export class VerifiedSignUps {
     const now = clock()
     const user = newUser(input, now)
     const { token, stored } = newEmailToken('verification', user.id, input.email, now)
-    const event = newEvent('user.signed-up', { type: 'user', id: user.id, ip }, user.id, now)
+    const event = newEvent('user.signed-up', actingUser(user.id, ip), user.id, now)
     const isAdded = await accountStore.addUser({ ...user, passwordHash }, event, { emailToken: stored })
     if (isAdded) mails.send('verification', input.email, { token })
     return isAdded

@@ -1,34 +1,31 @@
-/**
- * The audit log as administrators read it, by keyset pagination: newest first by ids, whose order is that of time, or as it
- * grows, for those who follow it.
- */
+/** Pages of the audit log, by keyset pagination: newest first by id, or oldest first by position, to follow the log. */
 import { ServiceError } from '../errors.ts'
 import { ID } from '../ids.ts'
 import type { MaybePromise } from '../users/user-store.ts'
 import type { AuditEvent, EventType } from './event.ts'
 
-/** Newest first; or in the order in which events became visible, which timestamps come close to. */
+/** Newest first; or in the order in which events became visible, which is close to the order of time. */
 export const EVENT_SORTS = ['-at', 'at'] as const
 export type EventSort = (typeof EVENT_SORTS)[number]
 
 export interface EventFilter {
   readonly userId?: string
   readonly type?: EventType
-  /** Milliseconds since the epoch, neither of them included. */
+  /** Milliseconds since the epoch; neither is included. */
   readonly after?: number
   readonly before?: number
 }
 
 export interface EventQuery {
   readonly filter: EventFilter
-  /** The id of the last event of the page before; `null` for the newest. */
+  /** The id of the last event of the previous page; `null` for the newest. */
   readonly beforeId: string | null
   readonly limit: number
 }
 
 /**
- * A place in the log as it grows. Whatever becomes visible later comes after all that was visible before: events of one
- * position became visible together, and are in the order of their ids.
+ * A place in the log in the order of visibility: events that become visible later have later places. Events with one
+ * position became visible together and are ordered by id.
  */
 export interface LogPlace {
   readonly position: number
@@ -37,40 +34,39 @@ export interface LogPlace {
 
 export interface FollowQuery {
   readonly filter: EventFilter
-  /** `null` for the oldest event that is kept. */
+  /** `null`: from the oldest event on. */
   readonly after: LogPlace | null
   readonly limit: number
 }
 
 export interface Followed {
   readonly events: readonly AuditEvent[]
-  /** Where to go on; nothing that matches the filter lies between it and the last of the events. */
+  /** Where the next page begins. No matching event lies between the last event and this place. */
   readonly next: LogPlace
 }
 
 export interface EventStore {
-  /** What positions are; those of another kind of store mean nothing here. */
+  /** The kind of the store's positions. Positions of another kind are invalid in this store. */
   readonly positions: string
-  /** Adds an event that comes with no other change, unless its user is gone: nothing comes after a removal. */
+  /** Stores an event without another change, unless its user is deleted: no event follows a deletion. */
   record(event: AuditEvent): Promise<void>
   /** Newest first. */
   list(query: EventQuery): MaybePromise<readonly AuditEvent[]>
-  /** As the log grows. */
+  /** In the order of visibility. */
   follow(query: FollowQuery): MaybePromise<Followed>
-  /** The place of the last event that can be read. */
+  /** The place of the last visible event. */
   end(): MaybePromise<LogPlace>
 }
 
 /** Before every event. */
 export const LOG_START: LogPlace = { position: -1, id: '' }
 
-/** Whether a place comes after another. */
 export const isLater = (one: LogPlace, other: LogPlace): boolean =>
   one.position > other.position || (one.position === other.position && one.id > other.id)
 
 export interface EventPage {
   readonly events: readonly AuditEvent[]
-  /** Opaque; `null` on the last page of those that are newest first. */
+  /** Opaque; `null` on the last page with the newest first. */
   readonly nextCursor: string | null
 }
 
@@ -81,7 +77,7 @@ export interface EventPageRequest {
   readonly sort: EventSort
 }
 
-/** A cursor of the log as it grows: what positions are, a position, and an id or nothing. */
+/** A cursor for `sort` `at`: the kind of positions, a position, and an id or nothing. */
 const PLACE = /^at ([a-z]+) (-?\d{1,15}) (.*)$/
 
 const encode = (text: string): string => Buffer.from(text).toString('base64url')
@@ -94,12 +90,12 @@ export class Events {
     this.#store = store
   }
 
-  /** @throws {ServiceError} `badCursor`, also for one of the other sort */
+  /** @throws {ServiceError} `badCursor`, also for a cursor of the other sort */
   async list(request: EventPageRequest): Promise<EventPage> {
     return request.sort === 'at' ? this.#follow(request) : this.#newestFirst(request)
   }
 
-  /** The cursor by which what becomes visible from now on is read, with `sort` `at`. */
+  /** The cursor behind the last visible event, for `sort` `at`. */
   async end(): Promise<string> {
     return this.#encode(await this.#store.end())
   }
@@ -107,12 +103,12 @@ export class Events {
   async #newestFirst({ filter, limit, cursor }: EventPageRequest): Promise<EventPage> {
     const beforeId = cursor === undefined ? null : decode(cursor)
     if (beforeId !== null && !ID.test(beforeId)) throw new ServiceError('badCursor')
-    // One more than asked for tells whether a next page exists.
+    // One more event shows whether there is a next page.
     const found = await this.#store.list({ filter, beforeId, limit: limit + 1 })
     const events = found.slice(0, limit)
     const last = events.at(-1)
-    const more = found.length > limit && last !== undefined
-    return { events, nextCursor: more ? encode(last.id) : null }
+    const hasMore = found.length > limit && last !== undefined
+    return { events, nextCursor: hasMore ? encode(last.id) : null }
   }
 
   async #follow({ filter, limit, cursor }: EventPageRequest): Promise<EventPage> {

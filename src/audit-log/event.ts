@@ -1,18 +1,21 @@
+/** Events of the audit log, and their types. */
 import { type Static, type TObject, type TProperties, Type } from '@sinclair/typebox'
 import { newId } from '../ids.ts'
 
 export const ACTOR_TYPES = ['user', 'adminKey', 'anonymous', 'system'] as const
 
-/** Who does something: a user, whoever holds an admin key, somebody who is not known, or the service's operator. */
+/** Who caused an event: a user, the holder of an admin key, an unidentified client, or the operator. */
 export interface Actor {
   readonly type: (typeof ACTOR_TYPES)[number]
-  /** The user's id, or the key's (see `AdminKeys`). */
+  /** The id of the user or of the admin key (see `AdminKeys`). */
   readonly id: string | null
-  /** The address that the request came from. */
+  /** The client's address. */
   readonly ip: string | null
 }
 
 export const anonymous = (ip: string | null): Actor => ({ type: 'anonymous', id: null, ip })
+
+export const actingUser = (id: string, ip: string | null): Actor => ({ type: 'user', id, ip })
 
 /** The operator, on the command line. */
 export const OPERATOR: Actor = { type: 'system', id: null, ip: null }
@@ -61,12 +64,9 @@ export const DETAIL_PROPERTIES: TProperties = Object.assign(
   ...Object.values<TObject>(EVENTS).map(({ properties }) => properties),
 )
 
-/**
- * One line of the audit log: who did what, to whom, from where and when. Nothing in it is secret, and nothing personal but
- * the address, which goes when the account does.
- */
+/** It contains no secrets. Its only personal data is the client's address, which is erased with the account. */
 export interface AuditEvent {
-  /** UUIDv7 of its timestamp: ids sort by time. */
+  /** UUIDv7 of `at`: ids sort by time. */
   readonly id: string
   /** Milliseconds since the epoch. */
   readonly at: number
@@ -77,7 +77,7 @@ export interface AuditEvent {
   readonly details: EventDetails | null
 }
 
-/** The event, a millisecond after `last` where it would not be newer than that one. */
+/** The event, moved to a millisecond after `last` unless it is newer. */
 export const eventAfter = (
   event: AuditEvent,
   last: Pick<AuditEvent, 'id' | 'at'> | undefined,

@@ -34,11 +34,9 @@ const weakKeys = ({ values, variables }: Settings): string[] =>
 
 /** A sentence for each value that is valid, but seldom intended. */
 const warningsOf = (v: Values, publicUrl: string): string[] => [
-  ...(v.ADMIN_KEY === null ? ['ADMIN_KEY is not set: every admin route answers 401'] : []),
-  ...(v.MAIL_URL === 'off' ? ['MAIL_URL is off: nobody is mailed anything'] : []),
-  ...(v.RATE_LIMIT === 'off'
-    ? ['RATE_LIMIT is off: anybody may try passwords and sign up without limit']
-    : []),
+  ...(v.ADMIN_KEY === null ? ['ADMIN_KEY is not set: every admin route responds with 401'] : []),
+  ...(v.MAIL_URL === 'off' ? ['MAIL_URL is off: no mails are sent'] : []),
+  ...(v.RATE_LIMIT === 'off' ? ['RATE_LIMIT is off: sign-ups and password attempts are not limited'] : []),
   ...(v.NODE_ENV === 'production' && v.PUBLIC_URL === null
     ? [`PUBLIC_URL is not set: links in mails lead to ${publicUrl}`]
     : []),
@@ -62,11 +60,11 @@ export const loadConfig = (environment: Environment) => {
   const { values: v, variables, errors } = settings
   const weak = weakKeys(settings)
   if (v.NODE_ENV === 'production') errors.push(...weak)
-  if (v.ADMIN_KEY_PREVIOUS && !v.ADMIN_KEY) errors.push('ADMIN_KEY_PREVIOUS is of no use without ADMIN_KEY')
+  if (v.ADMIN_KEY_PREVIOUS && !v.ADMIN_KEY) errors.push('ADMIN_KEY_PREVIOUS has no effect without ADMIN_KEY')
   if (v.JWT_SECRET_PREVIOUS && !v.JWT_SECRET)
-    errors.push('JWT_SECRET_PREVIOUS is of no use without JWT_SECRET')
+    errors.push('JWT_SECRET_PREVIOUS has no effect without JWT_SECRET')
   if (v.REQUIRE_EMAIL_VERIFICATION === 'true' && v.MAIL_URL === 'off')
-    errors.push('MAIL_URL cannot be off with REQUIRE_EMAIL_VERIFICATION: nobody could sign in')
+    errors.push('MAIL_URL cannot be off with REQUIRE_EMAIL_VERIFICATION: no user could sign in')
   if (v.DATABASE_URL?.engine === 'sqlite' && v.WORKERS > 1)
     errors.push('WORKERS can only be 1 with SQLite: processes that share its file empty each other’s caches')
   // A shorter lifetime lowers the default.
@@ -93,14 +91,14 @@ export const loadConfig = (environment: Environment) => {
     jwtSecret,
     /** Tokens signed with it are still accepted, while keys rotate. */
     jwtPreviousSecret: v.JWT_SECRET_PREVIOUS,
-    production: v.NODE_ENV === 'production',
+    isProduction: v.NODE_ENV === 'production',
     logLevel: v.LOG_LEVEL,
     logRequests: v.LOG_REQUESTS === 'on',
     trustedProxies: v.TRUST_PROXY,
     allowedOrigins: v.ALLOWED_ORIGINS,
-    rateLimit: v.RATE_LIMIT === 'on',
+    isRateLimited: v.RATE_LIMIT === 'on',
     /** Whether there are /docs and /openapi.json. */
-    docs: v.DOCS === 'on',
+    hasDocs: v.DOCS === 'on',
     /** Milliseconds until the absolute end of a session. */
     sessionLifetime: v.SESSION_LIFETIME,
     /** Milliseconds without a request after which a session ends. */

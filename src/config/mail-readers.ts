@@ -38,7 +38,7 @@ export const mailUrl: Reader<string> = value => {
     throw new SettingError(`can only have these options: ${OPTIONS.join(', ')} and tls.…`)
   const wrong = [...url.searchParams].find(option => !isValue(option))?.[0]
   if (wrong !== undefined) throw new SettingError(`has an option that is not valid: ${wrong}`)
-  if (!isEncoded(url)) throw new SettingError('has a user or a password with a % that is no escape')
+  if (!isEncoded(url)) throw new SettingError('has a user or a password with an unencoded %')
   return value
 }
 

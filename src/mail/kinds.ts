@@ -29,7 +29,7 @@ export type MailValues<Kind extends MailKind> =
   Parameters<Kind['body']> extends [MailSite, ...infer Values] ? Values : []
 
 export interface MailSender<Kinds extends MailKinds> {
-  /** Returns at once and never fails. Call it after the change is stored. */
+  /** Never waits and never fails. Call it after the change is stored. */
   send<Name extends keyof Kinds & string>(name: Name, to: string, ...values: MailValues<Kinds[Name]>): void
 }
 

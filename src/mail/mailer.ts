@@ -1,3 +1,4 @@
+/** Sends mails of declared kinds, see {@link MailKind}. */
 import { newId } from '../ids.ts'
 import { type DeliveryLimits, type DeliveryLog, DeliveryQueue } from './delivery-queue.ts'
 import type { MailKinds, MailSender, MailSite, MailValues } from './kinds.ts'
@@ -11,7 +12,7 @@ const LIMITS: DeliveryLimits = {
   firstDelay: 5_000,
   maxDelay: 600_000,
   patience: 3_600_000,
-  // With the ten seconds that requests in flight have, less than what the server gives itself to stop.
+  // Together with the ten seconds of running requests, it is shorter than the server's timeout for a stop.
   closing: 3_000,
 }
 
@@ -25,7 +26,7 @@ export interface MailSettings {
 export interface MailerDeps extends Omit<MailSite, 'host'> {
   readonly log: DeliveryLog
   readonly mail: MailSettings
-  /** In place of the usual ones. */
+  /** Override the defaults. */
   readonly limits?: Partial<DeliveryLimits>
 }
 
@@ -57,7 +58,7 @@ export class Mailer<Kinds extends MailKinds> implements MailSender<Kinds> {
     this.#queue.add(name, () => this.#transport.send({ ...message, ...compose(kind, this.#site, values) }))
   }
 
-  /** Tries for a few seconds to send what waits, says how many mails were not sent, and lets go of connections. */
+  /** Tries for a few seconds to send what waits, logs how many mails were not sent, and closes connections. */
   async close(): Promise<void> {
     await this.#queue.close(() => this.#transport.close())
   }

@@ -1,5 +1,4 @@
-/** What is sent, and what sends it. */
-
+/** The transports of mails: an SMTP server, or files. */
 import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SendMailOptions, Transporter } from 'nodemailer'
@@ -11,20 +10,20 @@ export interface Content {
 }
 
 export interface Message extends Content {
-  /** A UUIDv7: the same at every attempt, so that a mailbox that has the message already can see it. */
+  /** A UUIDv7. It is the same for every attempt, so that mailboxes can detect duplicates. */
   readonly id: string
   readonly date: Date
   readonly to: string
 }
 
 export interface Transport {
-  /** @throws {Error} when the message could not be handed over; failures.ts says whether another attempt makes sense. */
+  /** @throws {Error} when the message is not accepted; `isPermanent` says whether to retry. */
   send(message: Message): Promise<void>
-  /** Lets go of connections: what is under way fails. */
+  /** Closes connections. Running attempts fail. */
   close(): void
 }
 
-/** What nodemailer makes a message of. The recipient is an object: text would be parsed, and can name several. */
+/** For nodemailer. The recipient is an object: text would be parsed, and can contain several addresses. */
 export const mailOptions = (
   from: string,
   { id, date, to, subject, text, html }: Message,
@@ -40,12 +39,11 @@ export const mailOptions = (
   headers: { 'Auto-Submitted': 'auto-generated' },
 })
 
-/** Without an SMTP server each mail becomes a file, to be read by whoever runs the service. */
-
-/** For its owner alone: mails carry tokens. */
+/** Only the owner can read them: mails contain tokens. */
 const FOLDER_MODE = 0o700
 const FILE_MODE = 0o600
 
+/** Writes each mail to a file, for a service without an SMTP server. */
 export class FileTransport implements Transport {
   readonly #folder: string
   readonly #from: string
@@ -61,7 +59,7 @@ export class FileTransport implements Transport {
     const { createTransport } = await import('nodemailer')
     const composer = createTransport({ streamTransport: true, buffer: true })
     const { message: bytes } = await composer.sendMail(mailOptions(this.#from, message))
-    // The timestamp is for people, the id makes the name unique and orders what has the same timestamp.
+    // The id makes the name unique and sorts mails of the same millisecond.
     const name = `${message.date.toISOString().replaceAll(':', '-')}-${message.id}.eml`
     const file = join(this.#folder, name)
     await mkdir(this.#folder, { recursive: true, mode: FOLDER_MODE })
@@ -71,7 +69,7 @@ export class FileTransport implements Transport {
 
   close(): void {}
 
-  /** Whoever watches the folder for `.eml` never meets half of one. */
+  /** Renames the complete file, so that a program that watches for `.eml` never reads a partial one. */
   async #write(file: string, bytes: Buffer): Promise<void> {
     const draft = `${file}.tmp`
     try {
@@ -89,9 +87,7 @@ export class FileTransport implements Transport {
   }
 }
 
-/** Mails go to an SMTP server. nodemailer is loaded with the first one: most processes start and idle without. */
-
-/** Milliseconds; `MAIL_URL` can say otherwise. nodemailer would wait for minutes, and hold up the mails behind. */
+/** Milliseconds; the query of `MAIL_URL` overrides them. nodemailer's defaults are minutes, which delays other mails. */
 const TIMEOUTS = {
   dnsTimeout: 10_000,
   connectionTimeout: 10_000,
@@ -99,11 +95,12 @@ const TIMEOUTS = {
   socketTimeout: 30_000,
 }
 
+/** Sends mails to an SMTP server. Loads nodemailer with the first mail, since most processes send none. */
 export class SmtpTransport implements Transport {
   readonly #url: string
   readonly #from: string
   #pool: Promise<Transporter> | null = null
-  #closed = false
+  #isClosed = false
 
   constructor(url: string, from: string) {
     this.#url = url
@@ -113,13 +110,13 @@ export class SmtpTransport implements Transport {
   async send(message: Message): Promise<void> {
     this.#pool ??= this.#open()
     const pool = await this.#pool
-    // A pool that is used once more after it was closed would open another connection, and nobody would close it.
-    if (this.#closed) throw new Error('closed')
+    // A closed pool opens another connection when it is used, which would never be closed.
+    if (this.#isClosed) throw new Error('closed')
     await pool.sendMail(mailOptions(this.#from, message))
   }
 
   close(): void {
-    this.#closed = true
+    this.#isClosed = true
     this.#pool?.then(
       pool => pool.close({ force: true }),
       () => undefined,
@@ -132,9 +129,9 @@ export class SmtpTransport implements Transport {
       ...TIMEOUTS,
       url: this.#url,
       pool: true,
-      // The delivery queue repeats what fails, nobody else does.
+      // The delivery queue retries.
       maxRequeues: 0,
-      // A server that does not hang up would keep the process alive for five seconds.
+      // Otherwise a server that does not close the connection keeps the process alive for five seconds.
       socketCloseTimeout: 0,
     })
   }

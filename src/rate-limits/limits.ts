@@ -1,4 +1,4 @@
-/** Every rate limit, declared once; and the counters that a store provides for them. */
+/** Every rate limit; and the counters that a store provides for them. */
 import { createHash } from 'node:crypto'
 
 export interface WindowLimit {
@@ -36,7 +36,7 @@ export type RateLimitName = keyof typeof PER_ADDRESS
 export interface RateLimits {
   /** Requests of one client address. A route names its limit with `config.rateLimit`; routes of one name count together. */
   readonly perAddress: Readonly<Record<RateLimitName, WindowLimit>>
-  /** Mails to one recipient, whoever requests them and for whatever account. Each kind of mail states whether it is limited. */
+  /** Mails to one recipient, for any account and from any client. Each kind of mail states whether it is limited. */
   readonly perRecipient: WindowLimit
   /** Password attempts on one account. */
   readonly loginThrottle: LoginThrottleLimits
@@ -49,41 +49,41 @@ export const RATE_LIMITS: RateLimits = {
   loginThrottle: { free: 5, memory: 900, firstWait: 1, longestWait: 900 },
 }
 
-/** 128 bits: neither memory nor the table of counts holds e-mails. */
+/** 128 bits. */
 const DIGEST_LENGTH = 22
 
-/** What an e-mail is counted by. */
+/** The key of an e-mail's counter: a digest, so that neither memory nor the table of counters contains e-mails. */
 export const emailKey = (email: string): string =>
   createHash('sha256').update(email).digest('base64url').slice(0, DIGEST_LENGTH)
 
 export interface Usage {
-  /** Whether what was counted is within the limit. */
+  /** Whether the limit is kept. */
   readonly allowed: boolean
   readonly remaining: number
-  /** Until it is counted anew, whole and at least 1. */
+  /** Until the window ends, whole and at least 1. */
   readonly seconds: number
 }
 
-/** Counts by key. Never fails: where instances cannot count together, each counts for itself. */
+/** A counter for each key. Never fails: while instances cannot count together, each counts for itself. */
 export interface RateLimit {
-  /** @param seconds in place of the limit's own, for a window that begins now. */
+  /** Counts one. @param seconds the length of a window that begins now; default: the limit's. */
   consume(key: string, seconds?: number): Promise<Usage>
-  /** Takes one back that was consumed. */
+  /** Subtracts one. */
   giveBack(key: string): Promise<void>
-  /** How many are counted now. */
+  /** The current count. */
   used(key: string): Promise<number>
-  /** Begins a window of so many seconds in which so many are counted already. */
+  /** Begins a window of `seconds` with a count of `used`. */
   set(key: string, used: number, seconds: number): Promise<void>
   delete(key: string): Promise<void>
 }
 
 export interface RateLimitOptions {
-  /** Limits of the same name count together. */
+  /** Limits with the same name share their counters. */
   readonly name: string
   readonly points: number
-  /** Whole, from the first that is counted on. */
+  /** The length of a window: whole, from the first count on. */
   readonly seconds: number
-  /** Nothing is taken back: whom an instance has refused it refuses by itself until the window ends. */
+  /** Counts never decrease, so an instance refuses a key at the limit without asking the store, until the window ends. */
   readonly final?: boolean
 }
 

@@ -1,64 +1,63 @@
 /**
- * Passwords that are tried on an account. Counted before the hash and not after it, so that a thousand at once are not all
- * let through; and whether there is such an account or not, so that being refused tells nothing about it.
+ * The limit on password attempts for one account. Attempts are counted before hashing, so that a thousand parallel ones do
+ * not all pass; and also without an account, so that a refusal does not reveal whether there is one.
  */
-import { type Actor, anonymous } from '../audit-log/event.ts'
+import { type Actor, actingUser, anonymous } from '../audit-log/event.ts'
 import { ServiceError } from '../errors.ts'
 import type { User } from '../users/user.ts'
 import { emailKey, type LoginThrottleLimits, type OpenRateLimit, type RateLimit } from './limits.ts'
 
-/** Who tries a password, on which account. */
+/** A password attempt: its account and its actor. */
 export interface LoginSubject {
-  /** By what the attempts are counted. */
+  /** The key of the counters. */
   readonly key: string
-  /** Of the account, in canonical form; there may be none. */
+  /** In canonical form; there may be no such account. */
   readonly email: string
   readonly actor: Actor
 }
 
 export interface LoginThrottle {
   /**
-   * @param guesser {@link emailSubject} or {@link userSubject}.
-   * @param guess what the right password leads to, `undefined` for a wrong one. What it throws was no guess.
-   * @throws {ServiceError} `tooManyRequests` before `guess` is called, and whatever that throws.
+   * @param subject {@link emailSubject} or {@link userSubject}.
+   * @param verify returns `undefined` for a wrong password. If it throws, the attempt does not count.
+   * @throws {ServiceError} `tooManyRequests` before `verify` is called; errors of `verify`
    */
-  check<Right>(subject: LoginSubject, guess: () => Promise<Right | undefined>): Promise<Right | undefined>
+  check<Result>(subject: LoginSubject, verify: () => Promise<Result | undefined>): Promise<Result | undefined>
 }
 
-/** Somebody who is not signed in to the account. */
+/** A client that is not signed in to the account. */
 export const emailSubject = (email: string, ip: string | null): LoginSubject => ({
   key: `email:${emailKey(email)}`,
   email,
   actor: anonymous(ip),
 })
 
-/** Whoever is signed in: strangers cannot make a user wait, and a stolen session cannot try passwords without end. */
+/** The account's own user, signed in: other clients cannot throttle them, and a stolen session cannot try passwords without limit. */
 export const userSubject = ({ id, email }: User, ip: string | null): LoginSubject => ({
   key: `user:${id}`,
   email,
-  actor: { type: 'user', id, ip },
+  actor: actingUser(id, ip),
 })
 
-/** An attempt that was let through, and counted. */
+/** An attempt that was allowed and counted. */
 interface Attempt {
-  /** It was none after all. */
-  takeBack(): Promise<unknown>
-  /** It was the right one: nothing before it counts any more. */
-  forget(): Promise<unknown>
+  /** Does not count it. */
+  cancel(): Promise<unknown>
+  /** Clears all counters, after the correct password. */
+  succeed(): Promise<unknown>
 }
 
 export class StoredLoginThrottle implements LoginThrottle {
   readonly #limits: LoginThrottleLimits
-  /** Those that wait for nothing. Counts the refused ones too, so it says only that they are used up. */
+  /** Attempts without a wait. It also counts refused attempts, so it only tells that the free ones are used. */
   readonly #free: RateLimit
-  /** Lets one through, then none until the wait is over; one operation of the store, so it is one of any number. */
+  /** Allows one attempt, then none until the wait is over. One atomic operation of the store, so parallel attempts cannot all pass. */
   readonly #gate: RateLimit
-  /** How many went through the gate. */
+  /** How many attempts passed the gate. */
   readonly #waits: RateLimit
-
   readonly #onThrottled: (subject: LoginSubject, seconds: number) => void
 
-  /** @param onThrottled told of each attempt that has to wait, and for how many seconds. */
+  /** @param onThrottled called for each refused attempt, with the seconds to wait. */
   constructor(
     open: OpenRateLimit,
     limits: LoginThrottleLimits,
@@ -72,34 +71,34 @@ export class StoredLoginThrottle implements LoginThrottle {
     this.#waits = open({ name: 'password-waits', points: 0, seconds: memory + longestWait })
   }
 
-  async check<Right>(
+  async check<Result>(
     subject: LoginSubject,
-    guess: () => Promise<Right | undefined>,
-  ): Promise<Right | undefined> {
+    verify: () => Promise<Result | undefined>,
+  ): Promise<Result | undefined> {
     const attempt = await this.#admit(subject)
-    let right: Right | undefined
+    let result: Result | undefined
     try {
-      right = await guess()
+      result = await verify()
     } catch (error) {
-      await attempt.takeBack()
+      await attempt.cancel()
       throw error
     }
-    if (right !== undefined) await attempt.forget()
-    return right
+    if (result !== undefined) await attempt.succeed()
+    return result
   }
 
   async #admit(subject: LoginSubject): Promise<Attempt> {
     const { key } = subject
     const { free, memory, firstWait, longestWait } = this.#limits
     if ((await this.#free.consume(key)).allowed) {
-      // While there are free ones, no wait is remembered.
-      return { takeBack: () => this.#free.giveBack(key), forget: () => this.#free.delete(key) }
+      // While attempts are free, the other counters are empty.
+      return { cancel: () => this.#free.giveBack(key), succeed: () => this.#free.delete(key) }
     }
     const waits = await this.#waits.used(key)
     const wait = Math.min(firstWait * 2 ** waits, longestWait)
     const { allowed, seconds } = await this.#gate.consume(key, wait)
     if (!allowed) {
-      // Counts end by the clock, which may have been set back since.
+      // Windows end by the clock, which may have been set back.
       const left = Math.min(seconds, wait)
       this.#onThrottled(subject, left)
       throw new ServiceError('tooManyRequests', {
@@ -107,19 +106,19 @@ export class StoredLoginThrottle implements LoginThrottle {
         sampledAs: 'password-guesses',
       })
     }
-    // Remembered from here on, and not from the first one: else there were free ones again every few minutes.
-    const remembered = wait + memory
+    // The memory begins with this attempt, not with the first one: otherwise attempts became free again every few minutes.
+    const countedFor = wait + memory
     await Promise.all([
-      this.#waits.set(key, waits + 1, remembered),
-      this.#free.set(key, free + 1, remembered),
+      this.#waits.set(key, waits + 1, countedFor),
+      this.#free.set(key, free + 1, countedFor),
     ])
     return {
-      // Whoever gives one up that the gate has let through could have the wait of all others begin anew.
-      takeBack: async () => undefined,
-      forget: () => Promise.all([this.#free, this.#gate, this.#waits].map(limit => limit.delete(key))),
+      // A client must not affect the wait of others by aborting an attempt that passed the gate.
+      cancel: async () => undefined,
+      succeed: () => Promise.all([this.#free, this.#gate, this.#waits].map(limit => limit.delete(key))),
     }
   }
 }
 
 /** For `RATE_LIMIT=off`. */
-export const noLoginThrottle: LoginThrottle = { check: (_guesser, guess) => guess() }
+export const noLoginThrottle: LoginThrottle = { check: (_subject, verify) => verify() }

@@ -1,4 +1,4 @@
-/** Keyset pagination of users (DESIGN §4): a page starts after the last row of the one before, so deep pages cost the same. */
+/** Keyset pagination of users (DESIGN §4): a page starts after the last row of the previous one, so deep pages cost the same. */
 import { ServiceError } from '../errors.ts'
 import { searchKey, type User } from './user.ts'
 
@@ -12,30 +12,30 @@ export const SORTS: readonly Sort[] = SORT_FIELDS.flatMap(field => [field, `-${f
 export interface UserFilter {
   /** The start of a first or last name, in any letter case. */
   readonly search?: string
-  /** Whether `search` also matches the start of the e-mail: for administrators alone. */
+  /** Whether `search` also matches the start of the e-mail. Only for administrators. */
   readonly searchEmail?: boolean
   readonly email?: string
   readonly disabled?: boolean
-  /** A lookup: at most {@link MAX_IDS}, as {@link parseIds} gives them. */
+  /** At most {@link MAX_IDS}, as {@link parseIds} returns them. */
   readonly ids?: readonly string[]
-  /** Strictly later and strictly earlier; milliseconds since the epoch, as all timestamps. */
+  /** Strictly later and strictly earlier, in milliseconds since the epoch. */
   readonly createdAfter?: number
   readonly createdBefore?: number
   readonly lastRequestAfter?: number
   /**
-   * Who was there before this timestamp, and has made no request since. Also who never made one: they are inactive too. Not who
-   * signed up later: whoever disables what this finds would meet everybody who has just come.
+   * Users created before this time without a request since, including those without any request. Users who signed up later
+   * are not inactive: an administrator who disables the users found must not disable new ones.
    */
   readonly lastRequestBefore?: number
 }
 
-/** Ids in one lookup: as many as the longest page has users. */
+/** As many as the users of the longest page. */
 export const MAX_IDS = 100
 
-/** The ids of a list with commas between them, each once, in the one form in which they are kept (RFC 9562 §4). */
+/** Splits a comma-separated list. Returns each id once, in lower case as stored (RFC 9562 §4). */
 export const parseIds = (list: string): readonly string[] => [...new Set(list.toLowerCase().split(','))]
 
-/** Where a page starts: the sort key and the id of the last row before it. */
+/** The sort key and the id of the last row before a page. */
 export interface Position {
   readonly key: number | string
   readonly id: string
@@ -59,11 +59,11 @@ export const parseSort = (sort: Sort): UserQuery['sort'] => {
   return { field: (descending ? sort.slice(1) : sort) as SortField, descending }
 }
 
-/** The value by which a user stands in a list sorted by `field`. */
+/** The value by which `field` sorts a user. */
 export const sortKey = (user: User, field: SortField): number | string =>
   field === 'createdAt' ? user.createdAt : searchKey(user[field])
 
-/** The position after `user`, with the sort it belongs to: a cursor is of no use in a list sorted otherwise. */
+/** The position after `user`, with its sort: a cursor is valid for one sort only. */
 export const encodeCursor = (sort: Sort, user: User): string =>
   Buffer.from(JSON.stringify([sort, sortKey(user, parseSort(sort).field), user.id])).toString('base64url')
 
@@ -75,11 +75,11 @@ const parseJson = (text: string): unknown => {
   }
 }
 
-/** Text that every store can compare. */
+/** Whether every store can compare a value as text. */
 const isText = (value: unknown): value is string =>
   typeof value === 'string' && value.isWellFormed() && !value.includes('\0')
 
-/** @throws {ServiceError} `badCursor` for anything that is not a cursor of a list with this sort. */
+/** @throws {ServiceError} `badCursor` if it is not a cursor of a list with this sort. */
 export const decodeCursor = (sort: Sort, cursor: string): Position => {
   const parts = parseJson(Buffer.from(cursor, 'base64url').toString('utf8'))
   if (!Array.isArray(parts) || parts.length !== 3) throw new ServiceError('badCursor')

@@ -1,23 +1,22 @@
-/** What is said of users and events, to whom: the same to clients and on the command line. Timestamps are ISO 8601 in UTC. */
-import type { AuditEvent } from '../audit-log/event.ts'
+/** Users as JSON, for HTTP and the command line. Timestamps are ISO 8601 in UTC. */
 import type { User } from './user.ts'
 
-let lastMoment = Number.NaN
+let lastTimestamp = Number.NaN
 let lastText = ''
 
-/** ISO 8601. Formatting costs 0.4 µs, and under load dozens of requests share a millisecond: the last one is remembered. */
-export const toIso = (moment: number): string => {
-  if (moment !== lastMoment) {
-    lastText = new Date(moment).toISOString()
-    lastMoment = moment
+/** ISO 8601. Formatting costs 0.4 µs, and under load dozens of requests share a millisecond, so the last result is cached. */
+export const toIso = (timestamp: number): string => {
+  if (timestamp !== lastTimestamp) {
+    lastText = new Date(timestamp).toISOString()
+    lastTimestamp = timestamp
   }
   return lastText
 }
 
-/** Versions are told by ETags. */
+/** ETags carry the version. */
 type SerializableUser = Omit<User, 'version'>
 
-/** The user's own view. */
+/** For the user. */
 export const serializeAccount = (user: SerializableUser, lastRequestAt = user.lastRequestAt) => ({
   id: user.id,
   email: user.email,
@@ -29,27 +28,16 @@ export const serializeAccount = (user: SerializableUser, lastRequestAt = user.la
   lastRequestAt: lastRequestAt === null ? null : toIso(lastRequestAt),
 })
 
-/** What administrators see. */
+/** For administrators. */
 export const serializeAdminUser = (user: SerializableUser, lastRequestAt = user.lastRequestAt) => ({
   ...serializeAccount(user, lastRequestAt),
   disabled: user.disabled,
 })
 
-/** What other users see: never an e-mail. */
+/** For other users: without the e-mail. */
 export const serializeProfile = ({ id, firstName, lastName, createdAt }: User) => ({
   id,
   firstName,
   lastName,
   createdAt: new Date(createdAt).toISOString(),
-})
-
-/** A line of the audit log. */
-export const serializeEvent = ({ id, at, type, actor, userId, details }: AuditEvent) => ({
-  id,
-  at: new Date(at).toISOString(),
-  type,
-  actor: { type: actor.type, id: actor.id },
-  userId,
-  ip: actor.ip,
-  details,
 })

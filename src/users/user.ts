@@ -1,4 +1,4 @@
-/** A user as the service knows one. Timestamps are milliseconds since the epoch, UTC. */
+/** A user. Timestamps are milliseconds since the epoch. */
 export interface User {
   /** UUIDv7: ids sort by the timestamp of sign-up. */
   readonly id: string
@@ -10,19 +10,19 @@ export interface User {
   readonly disabled: boolean
   readonly createdAt: number
   readonly updatedAt: number
-  /** `null` until the first identified request. */
+  /** `null` until the first authenticated request. */
   readonly lastRequestAt: number | null
-  /** Counts the changes of all but the last request, from 1. */
+  /** Begins at 1 and counts every change except that of `lastRequestAt`. */
   readonly version: number
 }
 
-/** What users can change of themselves; `null` clears. */
+/** Changes that users make themselves; `null` clears. */
 export interface OwnChanges {
   readonly firstName?: string | null
   readonly lastName?: string | null
 }
 
-/** What administrators can change of a user. */
+/** Changes by administrators. */
 export interface UserChanges extends OwnChanges {
   readonly email?: string
   readonly emailVerified?: boolean
@@ -32,13 +32,13 @@ export interface UserChanges extends OwnChanges {
 /** RFC 5321 §4.5.3.1.3 gives a path 256 octets with its two brackets. */
 export const EMAIL_MAX_LENGTH = 254
 
-/** The one form in which e-mail addresses are kept and compared. */
+/** The form in which e-mails are stored and compared. */
 export const canonicalEmail = (email: string): string => email.trim().toLowerCase()
 
 /**
- * What names and e-mails are sorted and searched by: in any letter case, the same on every engine. Kept in columns of its
- * own because SQLite folds ASCII alone and PostgreSQL folds by its locale.
+ * Case-folded text by which names and e-mails are sorted and searched, alike on every engine. It is stored in columns of its
+ * own, because SQLite folds only ASCII and PostgreSQL folds by its locale.
  */
 export const searchKey = (text: string | null): string =>
-  // By way of upper case, so that ß meets SS; and Σ in lower case is ς at the end of a word, σ elsewhere.
+  // Upper case first, so that ß equals SS. The lower case of Σ is ς at the end of a word, σ elsewhere.
   (text ?? '').toUpperCase().toLowerCase().replaceAll('ς', 'σ').normalize('NFC')

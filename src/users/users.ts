@@ -1,3 +1,4 @@
+/** Listing, changing and deleting users. */
 import { type Actor, type EventType, newEvent } from '../audit-log/event.ts'
 import { ServiceError } from '../errors.ts'
 import { decodeCursor, encodeCursor, type Page, parseSort, type Sort, type UserFilter } from './listing.ts'
@@ -16,7 +17,7 @@ export interface UsersDeps {
   readonly clock: () => number
 }
 
-/** The versions of a user that a change is meant for (`If-Match`); `null` for whatever version there is. */
+/** The versions that a change applies to (`If-Match`); `null`: any. */
 export type Versions = readonly number[] | null
 
 const eventType = ({ disabled }: UserChanges): EventType => {
@@ -24,7 +25,6 @@ const eventType = ({ disabled }: UserChanges): EventType => {
   return disabled ? 'user.disabled' : 'user.enabled'
 }
 
-/** The use cases that change and list users. */
 export class Users {
   readonly #store: UserStore
   readonly #clock: () => number
@@ -35,14 +35,14 @@ export class Users {
   }
 
   /**
-   * Changes a user. Disabling ends every session, so that enabling again does not bring old tokens back; a new e-mail
-   * counts as unverified unless the change says otherwise.
+   * Changes a user. Disabling ends all sessions, so that tokens stay invalid when the user is enabled again. A changed e-mail
+   * is unverified unless `changes` sets `emailVerified`.
    * @throws {ServiceError} `userNotFound`, `emailTaken`, `versionChanged`
    */
   async update(id: string, changes: UserChanges, actor: Actor, versions: Versions = null): Promise<User> {
     const current = await this.get(id)
-    const emailChanges = changes.email !== undefined && changes.email !== current.email
-    const complete = emailChanges ? { emailVerified: false, ...changes } : changes
+    const isEmailChanged = changes.email !== undefined && changes.email !== current.email
+    const complete = isEmailChanged ? { emailVerified: false, ...changes } : changes
     const event = newEvent(eventType(changes), actor, id, this.#clock(), { fields: Object.keys(changes) })
     const options = { endSessions: changes.disabled === true, onlyEnabled: false, versions }
     const updated = await this.#store.update(id, complete, event, options)
@@ -65,8 +65,8 @@ export class Users {
   }
 
   /**
-   * Changes a user's own names.
-   * @throws {ServiceError} `versionChanged`; `signInRequired` when the user was disabled or removed in the meantime
+   * Changes the user's own names.
+   * @throws {ServiceError} `versionChanged`; `signInRequired` when the user was disabled or deleted meanwhile
    */
   async updateOwn(id: string, changes: OwnChanges, actor: Actor, versions: Versions): Promise<User> {
     const event = newEvent('user.changed', actor, id, this.#clock(), { fields: Object.keys(changes) })
@@ -77,7 +77,7 @@ export class Users {
     return updated
   }
 
-  /** Removes a user with all that belongs to them. @throws {ServiceError} `userNotFound` */
+  /** Deletes a user with everything that belongs to them. @throws {ServiceError} `userNotFound` */
   async remove(id: string, actor: Actor): Promise<void> {
     const event = newEvent('user.deleted', actor, id, this.#clock())
     if ((await this.#store.remove(event, null)) !== 'removed') throw new ServiceError('userNotFound')
@@ -86,7 +86,7 @@ export class Users {
   /** @throws {ServiceError} `badCursor` */
   async list({ filter, sort, cursor, limit }: PageRequest): Promise<Page> {
     const after = cursor === undefined ? null : decodeCursor(sort, cursor)
-    // One row more than asked for tells whether a next page exists, without counting.
+    // One more row shows whether there is a next page, without counting.
     const rows = await this.#store.list({ filter, sort: parseSort(sort), after, limit: limit + 1 })
     const users = rows.slice(0, limit)
     const last = users.at(-1)

@@ -3,6 +3,7 @@ import bcrypt from 'bcryptjs'
 import type { LightMyRequestResponse } from 'fastify'
 import t from 'tap'
 import type { AccountMails } from '../../src/accounts/mails.ts'
+import { newEvent, OPERATOR } from '../../src/audit-log/event.ts'
 import { allEvents, behindProxy, CLIENT, deleteUser, getEvents, PROXY } from '../support/admin-routes.ts'
 import { ADMIN_KEY, asAdmin, bearer, freshEmail, manualClock, PASSWORD, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
@@ -12,6 +13,16 @@ import { hasShape, isPrivateJson } from '../support/response-shapes.ts'
 
 const OTHER_KEY = 'another-admin-key-0123456789'
 const LINE = ['actor', 'at', 'details', 'id', 'ip', 'type', 'userId']
+
+t.test('a type of event states its details (NEXT §3)', async t => {
+  const changed = newEvent('user.changed', OPERATOR, 'id', 0, { fields: ['email'] })
+  const ended = newEvent('sessions.ended', OPERATOR, 'id', 0)
+  t.same([changed.details, ended.details], [{ fields: ['email'] }, null])
+  // @ts-expect-error the fields are missing
+  t.type(newEvent('user.changed', OPERATOR, 'id', 0), 'object')
+  // @ts-expect-error it has no fields
+  t.type(newEvent('user.signed-in', OPERATOR, 'id', 0, { fields: [] }), 'object')
+})
 
 await onEveryEngine(t, async (t, { build }) => {
   const clock = manualClock()

@@ -195,10 +195,10 @@ t.test('every error is in one message (DESIGN §8)', async t => {
 })
 
 t.test('previous secrets require current ones, and a secret is given once (DESIGN §8)', async t => {
-  t.match(configErrors({ ADMIN_KEY_PREVIOUS: SECRET }), /ADMIN_KEY_PREVIOUS is of no use without ADMIN_KEY/)
+  t.match(configErrors({ ADMIN_KEY_PREVIOUS: SECRET }), /ADMIN_KEY_PREVIOUS has no effect without ADMIN_KEY/)
   t.match(
     configErrors({ JWT_SECRET_PREVIOUS: SECRET }),
-    /JWT_SECRET_PREVIOUS is of no use without JWT_SECRET/,
+    /JWT_SECRET_PREVIOUS has no effect without JWT_SECRET/,
   )
   const file = join(temporaryFolder(t), 'secret')
   writeFileSync(file, `${SECRET}\n`)

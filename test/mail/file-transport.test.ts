@@ -73,7 +73,7 @@ t.test('a failed write is retried and leaves no partial file (DESIGN §9: mail)'
   const { mailer, log } = createMailer(t, null, { mail, limits: { firstDelay: 1, maxDelay: 1 } })
   writeFileSync(dirname(outbox), 'in the way')
   mailer.send('passwordReset', 'canary@example.com', { token: TOKEN })
-  await log.until(/^warn mails cannot be sent, they are tried again: ENOTDIR|^warn .*EEXIST/)
+  await log.until(/^warn mails cannot be sent and are retried: ENOTDIR|^warn .*EEXIST/)
   rmSync(dirname(outbox))
   mkdirSync(dirname(outbox))
   await log.until(/^info a mail was written/)

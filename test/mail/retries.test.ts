@@ -57,10 +57,7 @@ t.test('a deferred mail is sent again as the same message (DESIGN §9: mail)', a
     mailer.send('passwordReset', ANN, { token: TOKEN })
     await log.until(/^info mails can be sent again/)
     t.equal(log.lines.length, 2, 'one line when it begins, one when it is over')
-    t.match(
-      log.lines[0],
-      /^warn mails cannot be sent, they are tried again: 45[01] (5\.1\.1 )?to (RCPT TO|DATA)$/,
-    )
+    t.match(log.lines[0], /^warn mails cannot be sent and are retried: 45[01] (5\.1\.1 )?to (RCPT TO|DATA)$/)
     t.notMatch(log.lines.join(), /canary/)
   }
   t.equal(attempts, 3)
@@ -75,7 +72,7 @@ t.test('mails wait while the server is down (DESIGN §9: mail)', async t => {
   const { mailer, log } = createMailer(t, before.url, { limits: SOON })
   mailer.send('verification', ANN, { token: TOKEN })
   mailer.send('passwordReset', ANN, { token: TOKEN })
-  await log.until(/^warn mails cannot be sent, they are tried again: connect ECONNREFUSED 127\.0\.0\.1/)
+  await log.until(/^warn mails cannot be sent and are retried: connect ECONNREFUSED 127\.0\.0\.1/)
   const after = await startSmtp(t, { port: before.port })
   await after.received(2)
   await mailer.close()
@@ -115,7 +112,7 @@ t.test('mails wait while credentials are rejected; the log has no password (DESI
   const { mailer, log } = createMailer(t, url, { limits: SOON })
   mailer.send('accountDeleted', ANN)
   await smtp.received(1)
-  t.match(log.lines[0], /^warn mails cannot be sent, they are tried again: 535 to AUTH PLAIN$/)
+  t.match(log.lines[0], /^warn mails cannot be sent and are retried: 535 to AUTH PLAIN$/)
   t.notMatch(log.lines.join(), /canary/)
 })
 
@@ -124,7 +121,7 @@ t.test('a mail is dropped when its time is over (DESIGN §9: mail)', async t => 
   const { mailer, log } = createMailer(t, url, { limits: { ...SOON, patience: 0 } })
   mailer.send('passwordReset', ANN, { token: TOKEN })
   const line = await log.until(/^error/)
-  t.match(line, /^error a mail was given up \(passwordReset\): MailFailure: 450/)
+  t.match(line, /^error a mail was dropped after the last attempt \(passwordReset\): MailFailure: 450/)
   t.notMatch(log.lines.join(), /canary/)
 })
 
