@@ -1,4 +1,4 @@
-/** Sign-ups at the cost of everything but the hash. */
+/** The service with a constant password hash, to measure everything else. */
 import { dummyHash } from '../../src/passwords/formats.ts'
 import { listen } from './listen.ts'
 
