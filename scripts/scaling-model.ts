@@ -82,7 +82,7 @@ const model = (load: Load, { flushInterval, workers, connections, byToken }: Dep
   const { active, requests, signIns, signUps } = load
   const hitsWith = (processes: number) => Math.min(1, (CAPACITY * (byToken ? processes : 1)) / active)
   const hashing = (signIns + signUps) / SIGN_INS_PER_CORE
-  // At least two, for failover. More processes cache more, so each addition reduces the need: stop at the first number that is enough.
+  // At least two, for failover. More processes cache more and so need less CPU: find the first number that is enough.
   let processes = 2
   const cores = () => requests * (hitsWith(processes) * (HIT - MISS) + MISS) + hashing
   while (cores() > processes * UTILISATION) processes += 1

@@ -56,7 +56,7 @@ const dictionary = (): Dictionary => {
 /** @param password in lower case. */
 export const isCommon = (password: string): boolean => dictionary().passwords.has(password)
 
-/** @param characters in lower case. @returns whether each is next to the one before on one keyboard, as in `qwertzui` or `1q2w3e4r`. */
+/** @param characters in lower case. @returns whether each is next to the previous on one keyboard: `qwertzui`, `1q2w3e4r`. */
 const isKeyboardPath = (characters: readonly string[]): boolean =>
   dictionary().layouts.some(pairs =>
     characters.every((character, index) => index === 0 || pairs.has(`${characters[index - 1]}${character}`)),
