@@ -65,7 +65,7 @@ const isKeyboardPath = (characters: readonly string[]): boolean =>
 const COMMON = 'is too commonly used: choose another'
 const BLANK = 'must have visible characters'
 const REPEATED = 'must not repeat a part that is short or easy to guess: add something else'
-const PATTERN = 'must not be a sequence or a row of keys, as abcdefgh and qwertyui are: choose another'
+const PATTERN = 'must not be a sequence or a row of keys, such as abcdefgh or qwertyui: choose another'
 
 /** Characters without a glyph, except for white space. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]/gu

@@ -40,7 +40,8 @@ const post = async (path: string, email: string, password = PASSWORD): Promise<C
   return { socket, answered }
 }
 
-const gone = (): Record<string, unknown>[] => log.records().filter(({ msg }) => msg === 'The client has gone')
+const gone = (): Record<string, unknown>[] =>
+  log.records().filter(({ msg }) => msg === 'The client disconnected')
 
 /** Goes, and waits until the service has noticed. */
 const leave = async ({ socket }: Client): Promise<void> => {
