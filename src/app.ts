@@ -40,7 +40,7 @@ export interface DeclaredRoute {
 export interface AppOptions {
   readonly storage?: Storage
   readonly clock?: () => number
-  readonly hashing?: PasswordHasher
+  readonly hasher?: PasswordHasher
   readonly rateLimits?: RateLimits
   readonly cleanUpPace?: CleanUpPace
   /** The destination of log lines, by default standard output. */
@@ -94,7 +94,7 @@ export const buildApp = async (config: Config, options: AppOptions = {}): Promis
   try {
     services = createServices(config, {
       storage,
-      hashing: options.hashing,
+      hashing: options.hasher,
       rateLimits: options.rateLimits,
       cleanUpPace: options.cleanUpPace,
       clock,

@@ -5,5 +5,5 @@ import { listen } from './listen.ts'
 const HASH = dummyHash()
 
 await listen(async () => ({
-  hashing: { hash: async () => HASH, verify: async () => true, close: async () => undefined },
+  hasher: { hash: async () => HASH, verify: async () => true, close: async () => undefined },
 }))

@@ -136,7 +136,7 @@ t.test('a repetition is refused for any short part, and nothing makes the rules 
 })
 
 await onEveryEngine(t, async (t, { build }) => {
-  const app = await build(t, { hashing: quickHashing })
+  const app = await build(t, { hasher: quickHashing })
   const mails = mailbox(app)
 
   t.test('the rules are the same wherever a password is chosen', async t => {

@@ -10,7 +10,7 @@ import { mailbox, SUBJECT } from '../support/mailbox.ts'
 
 const WRONG = 'not the pass phrase'
 const NEW = 'another long pass phrase 8'
-const limited = { hashing: quickHashing, env: { RATE_LIMIT: 'on' } }
+const limited = { hasher: quickHashing, env: { RATE_LIMIT: 'on' } }
 
 /** Tries until it is refused for its number. @returns the statuses before. */
 const exhaust = async (attempt: () => Promise<LightMyRequestResponse>): Promise<number[]> => {
@@ -66,7 +66,7 @@ await onEveryEngine(t, async (t, { build }) => {
   })
 
   t.test('a token that was used, or ended, gives nobody more mails (five of a kind an hour)', async t => {
-    const app = await build(t, { hashing: quickHashing })
+    const app = await build(t, { hasher: quickHashing })
     const mails = mailbox(app)
     const user = await signUp(app)
     let { token } = user
@@ -89,7 +89,7 @@ await onEveryEngine(t, async (t, { build }) => {
   })
 
   t.test('a reset gives nobody more mails either (five of a kind an hour)', async t => {
-    const app = await build(t, { hashing: quickHashing })
+    const app = await build(t, { hasher: quickHashing })
     const mails = mailbox(app)
     const user = await signUp(app)
     for (let asked = 0; asked < 5; asked += 1) await forgot(app, user.email)

@@ -29,7 +29,7 @@ const CHROMIUM = '/usr/bin/chromium'
 /** Limits that tell what is left, with room for every request of these tests. */
 const perAddress = { 'sign-up': 100_000, 'sign-in': 100_000, password: 100_000, mail: 100_000 }
 const app = await build(t, {
-  hashing: quickHashing,
+  hasher: quickHashing,
   env: { RATE_LIMIT: 'on' },
   rateLimits: { ...RATE_LIMITS, perAddress },
 })

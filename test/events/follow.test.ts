@@ -117,7 +117,7 @@ const assertFollowed = async (t: Test, app: FastifyInstance, seen: readonly Audi
 }
 
 await onEveryEngine(t, async (t, { name, build, newDatabase }) => {
-  const options = { hashing: quickHashing }
+  const options = { hasher: quickHashing }
 
   t.test('a consumer misses nothing of what two instances write at once', async t => {
     const env = { DATABASE_URL: await newDatabase(t) }

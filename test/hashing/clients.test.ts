@@ -9,8 +9,8 @@ import { HeldHashing } from '../support/fake-hashing.ts'
 import { parseAnswer } from '../support/process.ts'
 
 const log = logCapture()
-const hashing = new HeldHashing()
-const app = await build(t, { hashing, logStream: log.stream, env: { LOG_LEVEL: 'debug' } })
+const hasher = new HeldHashing()
+const app = await build(t, { hasher, logStream: log.stream, env: { LOG_LEVEL: 'debug' } })
 await app.listen({ host: '127.0.0.1', port: 0 })
 const { port } = app.server.address() as AddressInfo
 
@@ -51,15 +51,15 @@ const leave = async ({ socket }: Client): Promise<void> => {
 }
 
 const reset = (): void => {
-  hashing.hold()
-  hashing.begun.length = 0
+  hasher.hold()
+  hasher.begun.length = 0
 }
 
 t.test('while the queue is full, sign-ins are refused before any hash is done (DESIGN §5)', async t => {
   reset()
-  hashing.release()
+  hasher.release()
   const { email } = await signUp(app)
-  hashing.hold()
+  hasher.hold()
   const taken = []
   for (let place = 0; place < 3; place += 1) taken.push(await post('/account/sign-in', email))
   for (const [path, who] of [
@@ -71,7 +71,7 @@ t.test('while the queue is full, sign-ins are refused before any hash is done (D
     globalErrorOf(t, { statusCode: status, headers, body }, 503, path)
     t.match(headers['retry-after'], /^\d+$/)
   }
-  hashing.release()
+  hasher.release()
   for (const { answered } of taken) t.equal((await answered).status, 200)
 })
 
@@ -83,10 +83,10 @@ t.test('what a client has sent who has gone before its hash is not done', async 
   await post('/account/sign-in', third, 'the third pass phrase').then(leave)
   await leave(left)
   const after = await post('/account/sign-up', second, 'another pass phrase')
-  hashing.release()
+  hasher.release()
   t.equal((await done.answered).status, 201)
   t.equal((await after.answered).status, 201, 'the e-mail is free, and nobody waits behind who has gone')
-  t.strictSame(hashing.begun, ['the first pass phrase', 'another pass phrase'])
+  t.strictSame(hasher.begun, ['the first pass phrase', 'another pass phrase'])
   t.match(
     gone().map(({ level, status }) => ({ level, status })),
     [
@@ -109,19 +109,19 @@ t.test('a sign-up goes on when the one of the same e-mail before it has gone', a
   const left = await post('/account/sign-up', email, 'of who has gone')
   const behind = await post('/account/sign-up', email, 'of who waits')
   await leave(left)
-  hashing.release()
+  hasher.release()
   t.equal((await busy.answered).status, 201)
   t.equal((await behind.answered).status, 201)
-  t.strictSame(hashing.begun, [PASSWORD, 'of who waits'])
+  t.strictSame(hasher.begun, [PASSWORD, 'of who waits'])
 })
 
 t.test('a hash that has begun is finished, and the sign-up with it (DESIGN §7)', async t => {
   reset()
   const email = freshEmail()
   const { socket } = await post('/account/sign-up', email)
-  t.strictSame(hashing.begun, [PASSWORD])
+  t.strictSame(hasher.begun, [PASSWORD])
   socket.destroy()
-  hashing.release()
+  hasher.release()
   while ((await app.services.storage.users.findByEmail(email)) === undefined) await setImmediate()
   t.pass('the account is there')
 })

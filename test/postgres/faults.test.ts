@@ -159,15 +159,15 @@ t.test('a network that is slow is told of as late, never as lost, and no change 
 })
 
 t.test('a sign-up whose answer was lost is 503, and repeated it is one definite answer', async t => {
-  const hashing = new HeldHashing()
-  const { app, proxy, direct } = await setUp(t, {}, { hashing })
+  const hasher = new HeldHashing()
+  const { app, proxy, direct } = await setUp(t, {}, { hasher })
   const payload = { email: freshEmail(), password: PASSWORD }
   const again = async () => app.inject({ method: 'POST', url: '/account/sign-up', payload })
   const first = again()
-  while (hashing.begun.length === 0) await sleep(10)
+  while (hasher.begun.length === 0) await sleep(10)
   // Nothing but the writing is left: it arrives, and is answered in vain.
   proxy.set('no answers')
-  hashing.release()
+  hasher.release()
   isUnavailable(t, await first, 'it is not known what became of it')
   const rows = await query(
     direct,

@@ -26,7 +26,7 @@ const rounds = Array.from({ length: ROUNDS }, (_, round) => round)
 /** What stands behind a hash that was made anew of the same password. */
 const ANEW = ' anew'
 
-const hashing: PasswordHasher = {
+const hasher: PasswordHasher = {
   ...quickHashing,
   verify: (password, encoded) => quickHashing.verify(password, encoded?.replace(ANEW, '') ?? null),
 }
@@ -44,7 +44,7 @@ const race = async (round: number, one: Start, two: Start) => {
 
 await onEveryEngine(t, async (t, { build, newDatabase }) => {
   const DATABASE_URL = await newDatabase(t)
-  const options = { hashing, env: { DATABASE_URL } }
+  const options = { hasher, env: { DATABASE_URL } }
   const app = await build(t, options)
   const second = await build(t, options)
   const mails = mailbox(app)

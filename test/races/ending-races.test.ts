@@ -134,7 +134,7 @@ const race = async (round: number, one: () => Answer, two: () => Answer) => {
 
 await onEveryEngine(t, async (t, { build, newDatabase }) => {
   const DATABASE_URL = await newDatabase(t)
-  const options = { hashing: quickHashing, env: { DATABASE_URL, MAIL_URL: 'off' } }
+  const options = { hasher: quickHashing, env: { DATABASE_URL, MAIL_URL: 'off' } }
   const app = await build(t, options)
   const second = await build(t, options)
 
