@@ -1,4 +1,4 @@
-/** Measures two servers in turn, round after round, under the same load. */
+/** Measures two servers alternately under the same load, in several rounds. */
 import type { LoadGenerator } from './load/load.ts'
 import { sendAll } from './load/send-all.ts'
 import type { Server } from './processes.ts'
@@ -7,7 +7,7 @@ import { assertSameBytes } from './same-bytes.ts'
 import type { Bench, Finding } from './scenario.ts'
 import { type Spread, spread } from './statistics.ts'
 
-/** One side in one round. */
+/** The figures of one side in one round. */
 export interface Sample {
   readonly requestsPerSecond: number
   /** Milliseconds. */
@@ -21,23 +21,23 @@ export interface Side {
   readonly name: string
   readonly server: Server
   readonly requests: Requests
-  /** The processors that its load is made on, if it matters. */
+  /** The processors of its load generator; by default any. */
   readonly cores?: readonly number[]
 }
 
 export interface Comparison {
-  /** Of the first side, of the second. */
+  /** The samples of the first side, and of the second. */
   readonly sides: readonly [readonly Sample[], readonly Sample[]]
-  /** First ÷ second, of each round. */
+  /** First ÷ second, per round. */
   readonly throughputRatio: Spread
-  /** Second ÷ first, of each round; 1 is as cheap. */
+  /** Second ÷ first, per round; 1 means equal cost. */
   readonly cpuRatio: Spread
 }
 
-/** Seconds of load before the first round, after which the code is compiled. */
+/** Seconds of load before the first round, until the code is compiled. */
 const WARM_UP = 3
 
-/** @throws {Error} when a request fails: a figure that counts refusals is worth nothing. */
+/** @throws {Error} if a request fails, because rejected requests would distort the figures. */
 export const sample = async (
   generator: LoadGenerator,
   { name, server, requests, cores }: Side,
@@ -57,7 +57,7 @@ export const compare = async (
   second: Side,
 ): Promise<Comparison> => {
   for (const side of [first, second]) {
-    // Fills the caches: no round has tokens to verify but those that were forgotten.
+    // Fills the caches, so that rounds verify only evicted tokens.
     await sendAll(side.server.url, side.requests)
     await sample(generator, side, WARM_UP)
   }
@@ -68,7 +68,7 @@ export const compare = async (
       async () => ofFirst.push(await sample(generator, first, seconds)),
       async () => ofSecond.push(await sample(generator, second, seconds)),
     ]
-    // Who goes first changes every round: a machine that slows down steadily favours nobody.
+    // Alternates the order, so that a steady slowdown of the machine affects both sides.
     for (const turn of round % 2 === 0 ? turns : turns.reverse()) await turn()
   }
   const ratio = (pick: (first: Sample, second: Sample) => number): Spread =>
@@ -87,7 +87,7 @@ const FIGURES = [
   ['CPU per request', 'cpuPerRequest', 'µs'],
 ] as const
 
-/** What one side's rounds gave. */
+/** The figures of one side over all rounds. */
 export const findingsOf = (name: string, samples: readonly Sample[]): Finding[] =>
   FIGURES.map(([what, figure, unit]) => ({
     what: `${name}: ${what}`,
@@ -96,31 +96,31 @@ export const findingsOf = (name: string, samples: readonly Sample[]): Finding[] 
   }))
 
 export interface Versus {
-  /** The service, and the yardstick that sends the same bytes. */
+  /** The service, and a baseline that sends the same bytes. */
   readonly service: Server
-  readonly yardstick: Server
-  readonly yardstickName: string
+  readonly baseline: Server
+  readonly baselineName: string
   readonly requests: Requests
-  /** What both ratios should be; a comparison without it is there to be read. */
+  /** The target of both ratios; without it they are informative. */
   readonly atLeast?: number
 }
 
-/** The service beside a yardstick, with the target for both ratios, if it has one. */
+/** Compares the service with a baseline. */
 export const versus = async (
   bench: Bench,
-  { service, yardstick, yardstickName, requests, atLeast }: Versus,
+  { service, baseline, baselineName, requests, atLeast }: Versus,
 ): Promise<readonly Finding[]> => {
-  await assertSameBytes(service, yardstick, requests)
+  await assertSameBytes(service, baseline, requests)
   const { sides, throughputRatio, cpuRatio } = await compare(
     bench,
     { name: 'service', server: service, requests },
-    { name: yardstickName, server: yardstick, requests },
+    { name: baselineName, server: baseline, requests },
   )
   const target = atLeast === undefined ? {} : { target: { atLeast } }
   return [
-    { what: `CPU, ${yardstickName} ÷ service`, value: cpuRatio, unit: '', ...target },
-    { what: `requests/s, service ÷ ${yardstickName}`, value: throughputRatio, unit: '', ...target },
+    { what: `CPU, ${baselineName} ÷ service`, value: cpuRatio, unit: '', ...target },
+    { what: `requests/s, service ÷ ${baselineName}`, value: throughputRatio, unit: '', ...target },
     ...findingsOf('service', sides[0]),
-    ...findingsOf(yardstickName, sides[1]),
+    ...findingsOf(baselineName, sides[1]),
   ]
 }

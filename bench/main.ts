@@ -1,8 +1,8 @@
 /**
- * What the service costs beside bare Fastify and others, in one run. It measures and gates nothing.
+ * Compares the cost of the service with bare Fastify and others, in one run. Missed targets do not fail it.
  *
- * `npm run bench -- [scenario …] [--store sqlite|postgres] [--rounds N] [--seconds N] [--json]`; without names all of them,
- * into RESULTS.md, or RESULTS-postgres.md.
+ * `npm run bench -- [scenario …] [--store sqlite|postgres] [--rounds N] [--seconds N] [--json]`; without names it runs all
+ * scenarios, and writes RESULTS.md or RESULTS-postgres.md.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ import { chooseGenerator } from './load/generator.ts'
 import { CONNECTIONS } from './load/load.ts'
 import { heading, type ScenarioResult, toJson, toMarkdown, toText } from './report.ts'
 import type { Bench } from './scenario.ts'
-import { reasonAgainst, SCENARIOS } from './scenarios/index.ts'
+import { SCENARIOS, skipReason } from './scenarios/index.ts'
 import { createStore, type Engine, isEngine, type Store } from './stores.ts'
 
 const RESULTS: Record<Engine, string> = { sqlite: 'RESULTS.md', postgres: 'RESULTS-postgres.md' }
@@ -29,26 +29,24 @@ const { values, positionals } = parseArgs({
 
 const print = (text: string): void => void process.stdout.write(`${text}\n`)
 
-const refuse = (message: string): never => {
+const fail = (message: string): never => {
   process.stderr.write(`${message}\n`)
   process.exit(1)
 }
 
 const positive = (name: string, text: string): number =>
-  /^[1-9]\d{0,3}$/.test(text) ? Number(text) : refuse(`--${name} must be a whole number from 1 to 9999`)
+  /^[1-9]\d{0,3}$/.test(text) ? Number(text) : fail(`--${name} must be a whole number from 1 to 9999`)
 
 const chosenEngine = (name: string): Engine =>
-  isEngine(name) ? name : refuse(`--store must be one of ${Object.keys(RESULTS).join(', ')}`)
+  isEngine(name) ? name : fail(`--store must be one of ${Object.keys(RESULTS).join(', ')}`)
 
 const chosen = positionals.map(
   name =>
     SCENARIOS.find(scenario => scenario.name === name) ??
-    refuse(
-      `There is no scenario "${name}"; there are: ${SCENARIOS.map(scenario => scenario.name).join(', ')}`,
-    ),
+    fail(`There is no scenario "${name}"; there are: ${SCENARIOS.map(scenario => scenario.name).join(', ')}`),
 )
 
-// An exit ends what was started (processes.ts) and removes what was written (workspace.ts).
+// The exit handlers end started processes (processes.ts) and remove files (workspace.ts).
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(130))
 
 const stores = new Map<string, Promise<Store>>()
@@ -74,9 +72,9 @@ const results: ScenarioResult[] = []
 if (!values.json) print(heading(conditions))
 for (const scenario of chosen.length > 0 ? chosen : SCENARIOS.filter(each => !each.onDemand)) {
   const { name, title } = scenario
-  const leftOut = reasonAgainst(scenario, bench)
+  const skipped = skipReason(scenario, bench)
   const result =
-    leftOut === undefined ? { name, title, findings: await scenario.run(bench) } : { name, title, leftOut }
+    skipped === undefined ? { name, title, findings: await scenario.run(bench) } : { name, title, skipped }
   results.push(result)
   if (!values.json) print(toText(result))
 }

@@ -1,7 +1,6 @@
 /**
- * Preloaded into the service and its yardsticks alike (`--import`), changing neither: answers the bench's questions about
- * the whole process, all threads included, and ends the process with the bench, however that ends. Workers of the service
- * are preloaded with it too: the first process asks them.
+ * Preloaded into the service and the baselines (`--import`). Reports the resources of the whole process with all threads to the
+ * bench, and ends the process with the bench. Workers of the service preload it too, and the primary queries them.
  */
 import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
@@ -13,7 +12,7 @@ export type Question = 'cpu' | 'rss' | 'heap' | 'watchDelay' | 'delay'
 
 const delay = monitorEventLoopDelay({ resolution: 1 })
 
-/** Bytes of the main thread's heap and of the memory outside that it holds, once what nobody needs is collected. */
+/** Bytes of the main thread's heap and of its external memory, after garbage collection. */
 const heapInUse = (): number => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
@@ -25,14 +24,14 @@ const heapInUse = (): number => {
 
 const askWorker = async (worker: Worker | undefined, question: Question): Promise<number> => {
   if (worker === undefined) return 0
-  const answer = once(worker, 'message')
+  const reply = once(worker, 'message')
   worker.send(question)
-  const [value] = (await answer) as [number]
+  const [value] = (await reply) as [number]
   return value
 }
 
-const ANSWERS: Record<Question, () => number | Promise<number>> = {
-  /** Microseconds, user and system, the workers' included. */
+const REPORTS: Record<Question, () => number | Promise<number>> = {
+  /** Microseconds, user and system, including workers. */
   cpu: async () => {
     const workers = Object.values(cluster.workers ?? {})
     const ofWorkers = await Promise.all(workers.map(worker => askWorker(worker, 'cpu')))
@@ -46,7 +45,7 @@ const ANSWERS: Record<Question, () => number | Promise<number>> = {
     delay.reset()
     return 0
   },
-  /** Milliseconds beyond the millisecond between two looks, the 99th percentile since `watchDelay`. */
+  /** The 99th percentile since `watchDelay`, in milliseconds, without the sampling interval of 1 ms. */
   delay: () => {
     delay.disable()
     return Math.max(0, delay.percentile(99) / 1e6 - 1)
@@ -54,9 +53,9 @@ const ANSWERS: Record<Question, () => number | Promise<number>> = {
 }
 
 process.on('message', async (message: string) => {
-  // What the first process tells its workers is no question.
-  if (Object.hasOwn(ANSWERS, message)) process.send?.(await ANSWERS[message as Question]())
+  // The primary sends its workers other messages too.
+  if (Object.hasOwn(REPORTS, message)) process.send?.(await REPORTS[message as Question]())
 })
 process.on('disconnect', () => process.exit())
-// A channel that is only listened to keeps no process alive.
+// The channel must not keep the process alive.
 process.channel?.unref()

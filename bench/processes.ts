@@ -1,4 +1,4 @@
-/** The processes of the bench: started on the loopback, asked about themselves, ended whatever happens. */
+/** Starts the processes of the bench on the loopback interface, queries their resources, and ends them in every case. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -7,15 +7,15 @@ import { pinned } from './cores.ts'
 import type { Question } from './probe.ts'
 import type { Environment, Store } from './stores.ts'
 
-export const PROJECT = join(import.meta.dirname, '..')
+const ROOT = join(import.meta.dirname, '..')
 const PROBE = './bench/probe.ts'
 
-/** Milliseconds until a process that does not start counts as failed. */
+/** Milliseconds until the start of a process counts as failed. */
 const START_LIMIT = 120_000
 
 const running = new Set<ChildProcess>()
 
-/** Starts any program so that it ends no later than the bench. */
+/** Starts a program that ends with the bench at the latest. */
 export const start = (...[program, args, options]: Required<Parameters<typeof spawn>>): ChildProcess => {
   const child = spawn(program, args, options)
   running.add(child)
@@ -29,20 +29,20 @@ const endAll = (): void => {
 process.once('exit', endAll)
 
 export interface Server {
-  /** Without a path. */
+  /** The URL without a path. */
   readonly url: string
   ask(question: Question): Promise<number>
   stop(): Promise<void>
 }
 
 export interface StartOptions {
-  /** How many processes listen, which are all waited for: with `WORKERS` more than one. */
+  /** The number of processes to wait for; more than one with `WORKERS`. */
   readonly processes?: number
-  /** The processors to run on; without it, all. */
+  /** The processors to run on; by default all. */
   readonly cores?: readonly number[]
 }
 
-/** @param entry a file in the project: the service's own entry, a variant of it, a yardstick. */
+/** @param entry a file in the project: the entry of the service, of a variant or of a baseline. */
 export const startServer = async (
   entry: string,
   env: Environment = {},
@@ -51,7 +51,7 @@ export const startServer = async (
   const args = ['--import', './src/preload.js', '--import', PROBE, entry]
   const { PATH } = process.env
   const child = start(...pinned(cores, process.execPath, args), {
-    cwd: PROJECT,
+    cwd: ROOT,
     env: {
       ...(PATH !== undefined && { PATH }),
       NODE_ENV: 'production',
@@ -68,9 +68,9 @@ export const startServer = async (
   return {
     url,
     async ask(question) {
-      const answer = once(child, 'message')
+      const reply = once(child, 'message')
       child.send(question)
-      const [value] = (await answer) as [number]
+      const [value] = (await reply) as [number]
       return value
     },
     async stop() {
@@ -80,14 +80,14 @@ export const startServer = async (
   }
 }
 
-/** The service as `npm start` starts it: production defaults, a store of users. */
+/** Starts the service like `npm start`, with production defaults and a store of users. */
 export const startService = (
   { environment }: Store,
   env: Environment = {},
   options: StartOptions = {},
 ): Promise<Server> => startServer('src/server.ts', { ...environment, ...env }, options)
 
-/** Runs `use` while the servers run, and stops them whatever happens. */
+/** Runs `use` while the servers run, and stops them in every case. */
 export const withServers = async <Result>(
   starts: readonly (() => Promise<Server>)[],
   use: (...servers: Server[]) => Promise<Result>,

@@ -1,4 +1,4 @@
-/** The bench's words: tables for people, Markdown for the repository, one JSON document for machines. */
+/** Output of the bench: text tables, Markdown and JSON. */
 import { availableParallelism, cpus, totalmem } from 'node:os'
 import { type Finding, isMet } from './scenario.ts'
 import type { Spread } from './statistics.ts'
@@ -16,7 +16,7 @@ export interface Conditions {
 export type ScenarioResult = { readonly name: string; readonly title: string } & (
   | { readonly findings: readonly Finding[] }
   /** Why it did not run. */
-  | { readonly leftOut: string }
+  | { readonly skipped: string }
 )
 
 const STORE: Record<Engine, string> = { sqlite: 'SQLite', postgres: 'PostgreSQL' }
@@ -29,7 +29,7 @@ const machine = () => ({
   memoryGiB: Math.round(totalmem() / 2 ** 30),
 })
 
-/** Three figures that mean something, thousands apart. */
+/** Three significant digits, with separators of thousands. */
 const number = (value: number): string =>
   value.toLocaleString('en-US', { maximumFractionDigits: value >= 100 ? 0 : value >= 10 ? 1 : 2 })
 
@@ -57,8 +57,8 @@ const rowsOf = (findings: readonly Finding[]): readonly (readonly string[])[] =>
   ])
 
 const STORES: Record<Engine, string> = {
-  sqlite: 'files of SQLite',
-  postgres: 'databases of a PostgreSQL on the same machine, with fsync, whose own CPU is in no figure',
+  sqlite: 'SQLite files',
+  postgres: 'databases of a PostgreSQL on the same machine, with fsync, whose CPU is not included',
 }
 
 export const heading = ({ engine, generator, rounds, seconds, connections }: Conditions): string => {
@@ -66,12 +66,12 @@ export const heading = ({ engine, generator, rounds, seconds, connections }: Con
   return (
     `Load by ${generator}, ${connections} connections, ${rounds} rounds of ${seconds} s on each side; ` +
     `Node ${node}, ${platform}, ${cores} × ${cpu}, ${memoryGiB} GiB.\n` +
-    `Stores are ${STORES[engine]}. Figures are medians of the rounds, with the lowest and highest.\n`
+    `Stores are ${STORES[engine]}. Figures are medians of the rounds, with minimum and maximum.\n`
   )
 }
 
 export const toText = (result: ScenarioResult): string => {
-  if ('leftOut' in result) return `${result.name} is left out: ${result.leftOut}\n`
+  if ('skipped' in result) return `${result.name} was skipped: ${result.skipped}\n`
   const rows = [HEAD, ...rowsOf(result.findings)]
   const widths = HEAD.map((_, column) => Math.max(...rows.map(row => row[column]?.length ?? 0)))
   const lines = rows.map(row =>
@@ -82,7 +82,7 @@ export const toText = (result: ScenarioResult): string => {
 
 const markdownOf = (result: ScenarioResult): string => {
   const head = `## ${result.name}\n\n${result.title}\n\n`
-  if ('leftOut' in result) return `${head}Left out: ${result.leftOut}.\n`
+  if ('skipped' in result) return `${head}Skipped: ${result.skipped}.\n`
   const rows = [HEAD, HEAD.map(() => '---'), ...rowsOf(result.findings)]
   const lines = rows.map(row => `| ${row.join(' | ')} |`.replaceAll(/ {2,}/g, ' '))
   return `${head}${lines.join('\n')}\n`
@@ -91,9 +91,9 @@ const markdownOf = (result: ScenarioResult): string => {
 /** The document of a run of all scenarios. */
 export const toMarkdown = (conditions: Conditions, results: readonly ScenarioResult[]): string =>
   [
-    `# What the service costs on ${STORE[conditions.engine]}`,
-    'Written by `npm run bench`, the whole of it: change nothing by hand. Ratios are taken within one run, between two ' +
-      'processes that are loaded in turn; other figures are those of this machine.',
+    `# Benchmark results on ${STORE[conditions.engine]}`,
+    'Written by `npm run bench`: do not edit. Ratios compare two processes that are loaded alternately within one run; ' +
+      'other figures depend on the machine.',
     heading(conditions).trim().replace('\n', ' '),
     ...results.map(markdownOf),
   ].join('\n\n')

@@ -1,13 +1,13 @@
-/** The requests of a load, in turn: what is asked, by whom, and which answer counts. */
+/** The requests of a load, in rotation, and their expected status. */
 export interface Requests {
   readonly method: 'GET' | 'POST'
   /** One for all requests, or as many as there are requests, in rotation. */
   readonly paths: readonly string[]
   /** Header fields of each request, in rotation; one for all is enough. */
   readonly headers: readonly Readonly<Record<string, string>>[]
-  /** The status of every answer: any other is a failure. */
+  /** The expected status. Any other is a failure. */
   readonly status: number
-  /** How many of them a connection sends before it waits for answers (wrk alone); those that make no whole number are left out. */
+  /** How many requests a connection pipelines (wrk only). The remainder of the division is not sent. */
   readonly atOnce?: number
 }
 
@@ -25,7 +25,7 @@ export const get = (
   status = 200,
 ): Requests => ({ method: 'GET', paths: [path], headers, status })
 
-/** How many different requests there are. */
+/** The number of different requests. */
 export const lengthOf = ({ paths, headers }: Requests): number => Math.max(paths.length, headers.length)
 
 export interface OneRequest {
@@ -40,7 +40,7 @@ export const requestAt = ({ method, paths, headers }: Requests, index: number): 
   headers: headers[index % headers.length] ?? {},
 })
 
-/** As it goes over the wire. */
+/** The bytes of a request. */
 export const rawRequest = ({ method, path, headers }: OneRequest, body = ''): string => {
   const fields = Object.entries({
     host: 'localhost',

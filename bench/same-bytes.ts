@@ -1,4 +1,4 @@
-/** A yardstick that sends less is no yardstick: both answers must have the same fields and the same lengths. */
+/** Checks that a baseline sends the same header fields and the same number of bytes as the service. */
 import type { Server } from './processes.ts'
 import { type Requests, requestAt } from './requests.ts'
 
@@ -12,12 +12,12 @@ const shapeOf = async (server: Server, requests: Requests): Promise<string> => {
   return [`status ${response.status}`, ...fields, `${Buffer.byteLength(body)} bytes`].join('\n')
 }
 
-/** @throws {Error} showing both answers. */
+/** @throws {Error} with both responses. */
 export const assertSameBytes = async (
   service: Server,
-  yardstick: Server,
+  baseline: Server,
   requests: Requests,
 ): Promise<void> => {
-  const [one, other] = [await shapeOf(service, requests), await shapeOf(yardstick, requests)]
-  if (one !== other) throw new Error(`The answers differ. The service:\n${one}\n\nThe yardstick:\n${other}`)
+  const [one, other] = [await shapeOf(service, requests), await shapeOf(baseline, requests)]
+  if (one !== other) throw new Error(`The responses differ. The service:\n${one}\n\nThe baseline:\n${other}`)
 }

@@ -1,19 +1,19 @@
-/** What a scenario is: one file in `scenarios/`, named in `scenarios/index.ts`. */
+/** The interface of scenarios: one file each in `scenarios/`, listed in `scenarios/index.ts`. */
 import type { LoadGenerator } from './load/load.ts'
 import type { Spread } from './statistics.ts'
 import type { Engine, Store } from './stores.ts'
 
-/** What a scenario is run with. */
+/** The options and stores of a run. */
 export interface Bench {
   readonly generator: LoadGenerator
   readonly rounds: number
   /** Seconds of load on each side of each round. */
   readonly seconds: number
-  /** What stores are made on where a scenario does not say. */
+  /** The default engine of stores. */
   readonly engine: Engine
-  /** A store with so many users, made once in a run. */
+  /** A store with so many users, created once per run. */
   store(users: number, engine?: Engine): Promise<Store>
-  /** A store of the caller's own, without users. */
+  /** A new store without users, not shared with other scenarios. */
   emptyStore(): Promise<Store>
 }
 
@@ -22,20 +22,20 @@ export interface Finding {
   readonly what: string
   readonly value: Spread
   readonly unit: string
-  /** What it should be at least, or at most; a figure without a target is there to be compared with. */
+  /** The minimum or maximum; figures without a target are informative. */
   readonly target?: { readonly atLeast: number } | { readonly atMost: number }
 }
 
 export interface Scenario {
-  /** As given on the command line. */
+  /** The name on the command line. */
   readonly name: string
   readonly title: string
-  /** Runs only when it is named. */
+  /** Whether it runs only when it is named. */
   readonly onDemand?: boolean
   run(bench: Bench): Promise<readonly Finding[]>
 }
 
-/** Of a figure without rounds. */
+/** The spread of a figure that is measured once. */
 export const single = (value: number): Spread => ({ median: value, min: value, max: value })
 
 export const isMet = ({ value, target }: Finding): boolean => {

@@ -1,4 +1,4 @@
-/** An account to sign in to, and the request that does. */
+/** An account, and the request that signs in to it. */
 import type { Server } from './processes.ts'
 import { rawRequest } from './requests.ts'
 
@@ -10,7 +10,7 @@ export const signUpOne = async ({ url }: Server): Promise<void> => {
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(CREDENTIALS),
   })
-  if (response.status !== 201) throw new Error(`The sign-up was answered ${response.status}`)
+  if (response.status !== 201) throw new Error(`The sign-up failed with ${response.status}`)
 }
 
 const SIGN_IN = rawRequest(

@@ -1,3 +1,4 @@
+/** Statistics of samples. */
 export interface Spread {
   readonly median: number
   readonly min: number
@@ -23,7 +24,7 @@ export const spread = (values: readonly number[]): Spread => ({
   max: Math.max(...values),
 })
 
-/** The slope of the straight line nearest to the points (least squares). */
+/** The slope of the least-squares line through the points. */
 export const slope = (points: readonly { readonly x: number; readonly y: number }[]): number => {
   const mean = (pick: (point: { x: number; y: number }) => number): number =>
     points.reduce((sum, point) => sum + pick(point), 0) / points.length
@@ -32,7 +33,7 @@ export const slope = (points: readonly { readonly x: number; readonly y: number 
   return up / points.reduce((sum, point) => sum + (point.x - x) ** 2, 0)
 }
 
-/** In random order (Fisher and Yates). */
+/** A random permutation (Fisher–Yates). */
 export const shuffled = <Item>(items: readonly Item[]): readonly Item[] => {
   const result = [...items]
   for (let last = result.length - 1; last > 0; last -= 1) {

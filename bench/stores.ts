@@ -1,4 +1,4 @@
-/** Stores full of users, past HTTP and hashing: a million take about a minute. */
+/** Stores with users, filled without HTTP and hashing: a million users take about a minute. */
 import { randomBytes } from 'node:crypto'
 import { AccessTokens } from '../src/auth/access-tokens.ts'
 import { signingKeys } from '../src/auth/signing-keys.ts'
@@ -9,9 +9,9 @@ import { createSqliteDatabase } from './stores/sqlite.ts'
 export type Environment = Readonly<Record<string, string>>
 
 export interface Store {
-  /** Of the service that opens it. */
+  /** The environment of a service on this store. */
   readonly environment: Environment
-  /** Access tokens of so many of the users, spread over all of them, in random order. */
+  /** Access tokens of so many users, evenly spread over all users, in random order. */
   tokens(count: number): Promise<readonly string[]>
 }
 

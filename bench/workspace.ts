@@ -1,4 +1,4 @@
-/** Temporary folders, gone with the bench, however that ends. */
+/** Temporary folders, removed when the bench exits. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ let workspace: string | null = null
 
 const createWorkspace = (): string => {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-bench-'))
-  // A server that is being killed may still add a file.
+  // Retries, because a server that is being killed may still add a file.
   process.once('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 }))
   return folder
 }

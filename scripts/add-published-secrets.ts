@@ -1,12 +1,12 @@
 /**
- * Adds secrets that are published somewhere, one a line of standard input, to those that the service refuses
- * (`src/config/secret-strength.ts`): `node scripts/add-published-secrets.ts < list.txt`. The file holds fingerprints, not the secrets.
+ * Adds published secrets, one per line of standard input, to the list that the service rejects
+ * (`src/config/secret-strength.ts`): `node scripts/add-published-secrets.ts < list.txt`. The list has fingerprints, not secrets.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import { fingerprint, PUBLISHED_FILE } from '../src/config/secret-strength.ts'
 
-/** Shorter ones are refused by their length or their entropy, also when they are repeated. */
+/** Shorter ones, also repeated, are rejected by their length or entropy anyway. */
 const MIN_LENGTH = 12
 
 const added = (await text(process.stdin))

@@ -1,16 +1,16 @@
 /**
- * `npm run dev`: the service, started anew at every change of its code. Node's `--watch` on Linux watches each file, and loses
- * one that an editor replaces by another (nodejs/node#52879); a folder tells of whatever happens in it.
+ * `npm run dev`: restarts the service when its code changes. Node's `--watch` watches single files on Linux and loses those that an
+ * editor replaces (nodejs/node#52879), so this watches folders.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { type FSWatcher, globSync, watch } from 'node:fs'
 
 const CODE = ['src', 'plugins', 'routes']
 
-/** Milliseconds without a change until the service is started anew: an editor makes several for each file. */
+/** Milliseconds without a change until the restart: editors make several changes per file. */
 const QUIET = 100
 
-const tell = (text: string): void => void process.stderr.write(`${text}\n`)
+const print = (text: string): void => void process.stderr.write(`${text}\n`)
 
 let service: ChildProcess | null = null
 let stopping = false
@@ -23,11 +23,11 @@ const start = (): void => {
     service = null
     if (stopping) process.exit(code ?? 1)
     if (restarting) start()
-    else tell(`The service has ended with ${code}: waiting for a change`)
+    else print(`The service exited with ${code}: waiting for a change`)
   })
 }
 
-/** The old one stops as it does in production; the new one starts when it has. */
+/** Stops the service gracefully; its exit starts the next one. */
 const restart = (): void => {
   if (restarting) return
   if (service === null) return start()
@@ -38,20 +38,20 @@ const restart = (): void => {
 let watchers: FSWatcher[] = []
 let timer: NodeJS.Timeout | undefined
 
-/** What editors keep beside a file. */
-const isByTheWay = (name: string | null): boolean => name !== null && /^\.|~$/.test(name)
+/** Hidden files and backups of editors. */
+const isTemporary = (name: string | null): boolean => name !== null && /^\.|~$/.test(name)
 
 const watchFolders = (): void => {
   for (const watcher of watchers) watcher.close()
   const folders = CODE.flatMap(folder => globSync(`${folder}/**/`))
   watchers = folders.map(folder =>
     watch(folder, (_event, name) => {
-      if (isByTheWay(name)) return
+      if (isTemporary(name)) return
       clearTimeout(timer)
       timer = setTimeout(() => {
-        // Some may be new, some gone.
+        // Folders may have been added or removed.
         watchFolders()
-        tell('The code has changed: starting anew')
+        print('The code has changed: restarting')
         restart()
       }, QUIET)
     }).on('error', () => undefined),
@@ -61,7 +61,7 @@ const watchFolders = (): void => {
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
   process.on(signal, () => {
     stopping = true
-    // Ctrl-C reaches the service too, and twice is an end at once.
+    // The terminal sends Ctrl-C to the service too, and a second signal would kill it.
     if (service === null) process.exit(0)
     else if (signal !== 'SIGINT' || !process.stdin.isTTY) service.kill(signal)
   })

@@ -1,16 +1,17 @@
+/** Waits until a child process listens. For tests and the bench. */
 import type { ChildProcess } from 'node:child_process'
 
 export interface Listening {
   readonly url: string
-  /** All that the process has written so far. */
+  /** The output of the process so far. */
   output(): string
 }
 
 /**
- * Waits until a server says where it listens, as Fastify's log does.
- * @param limit milliseconds until a process that does not listen counts as failed.
- * @param processes how many have to say so: with `WORKERS`, each of them does.
- * @throws {Error} with what it wrote, when it ends first or takes too long.
+ * Waits until a server logs its URL like Fastify.
+ * @param limit milliseconds until the start counts as failed.
+ * @param processes how many have to log it: with `WORKERS`, each worker does.
+ * @throws {Error} with the output, if the process exits first or takes too long.
  */
 export const listening = (child: ChildProcess, limit: number, processes = 1): Promise<Listening> => {
   const { promise, resolve, reject } = Promise.withResolvers<Listening>()
@@ -20,7 +21,7 @@ export const listening = (child: ChildProcess, limit: number, processes = 1): Pr
   const timer = setTimeout(fail, limit)
   const collect = (chunk: Buffer): void => {
     output += chunk
-    // To look through it copies all of it: a log of megabytes would cost its reader seconds.
+    // Searching copies the whole output: with megabytes of log that takes seconds.
     if (listens) return
     const url = [...output.matchAll(/listening at (http:\/\/[^"\s]+)/g)][processes - 1]?.[1]
     if (url === undefined) return

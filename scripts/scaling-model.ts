@@ -1,6 +1,6 @@
 /**
- * How many processes, connections and writes a number of users takes, as Markdown tables (docs/scaling.md). Costs are the
- * medians of bench/RESULTS.md; what nobody has measured is an assumption, and says so.
+ * Computes the processes, connections and writes for a number of users, as Markdown tables (docs/scaling.md). Costs are the
+ * medians of bench/RESULTS.md. What was not measured is marked as an assumption.
  * `node --import ./src/preload.js scripts/scaling-model.ts`
  */
 import { readFileSync } from 'node:fs'
@@ -9,7 +9,7 @@ import { HEARTBEAT_INTERVAL } from '../src/storage/postgres/heartbeats.ts'
 
 const RESULTS = readFileSync(join(import.meta.dirname, '..', 'bench', 'RESULTS.md'), 'utf8')
 
-/** A median of the bench. @throws {Error} when the bench did not measure it. */
+/** A median of the bench. @throws {Error} if the bench did not measure it. */
 const measured = (scenario: string, row: string): number => {
   const section = RESULTS.split('\n## ').find(text => text.startsWith(`${scenario}\n`))
   const line = section?.split('\n').find(text => text.startsWith(`| ${row} | `))
@@ -18,55 +18,55 @@ const measured = (scenario: string, row: string): number => {
   return figure
 }
 
-/** Seconds of CPU of a request whose token is remembered, and of one where most are not (on SQLite). */
+/** Seconds of CPU per request with a cached token, and with mostly uncached tokens (on SQLite). */
 const HIT = measured('account', 'service: CPU per request') / 1e6
 const MISS = measured('million-users', 'uniform: CPU per request') / 1e6
 
 /** Sign-ins a second that one core hashes. */
 const SIGN_INS_PER_CORE = measured('sign-ins', 'sign-ins') / Number(/(\d+) × /.exec(RESULTS)?.[1])
 
-/** Tokens that a process remembers (src/auth/authenticator.ts). */
+/** Tokens that a process caches (src/auth/authenticator.ts). */
 const CAPACITY = 100_000
 
-/** Rows that one statement writes (src/auth/last-requests.ts). */
+/** Rows per statement (src/auth/last-requests.ts). */
 const SLICE = 5_000
 
-/** Notifications a second that a process sends itself (src/storage/postgres/heartbeats.ts). */
+/** Notifications per second that a process sends itself (src/storage/postgres/heartbeats.ts). */
 const HEARTBEATS = 1_000 / HEARTBEAT_INTERVAL
 
-/** Assumption: how much of a core, and of PostgreSQL, is planned to be in use at the busiest timestamp. */
+/** Assumption: the planned utilization of a core, and of PostgreSQL, at peak. */
 const UTILISATION = 0.5
 
-/** Assumptions: what one PostgreSQL carries when it does nothing else, rows of a flush and small statements a second. */
+/** Assumptions: the capacity of one PostgreSQL, in rows of a flush or small statements per second. */
 const POSTGRES_ROWS = 50_000
 const POSTGRES_STATEMENTS = 20_000
 
-/** Assumptions about the busiest timestamp: who is active, how often, and how it compares to the average. */
+/** Assumptions about peak load: the share of active users, their requests, and peak over average. */
 const ACTIVE_SHARE = 0.05
 const SECONDS_BETWEEN_REQUESTS = 10
 const PEAK = 3
 const GROWTH_PER_YEAR = 0.5
 
-/** Everybody signs in once in a session's lifetime (SESSION_LIFETIME, 30 days). */
+/** Assumption: every user signs in once per session lifetime (SESSION_LIFETIME, 30 days). */
 const SECONDS_BETWEEN_SIGN_INS = 30 * 86_400
 const YEAR = 365 * 86_400
 
 interface Load {
   readonly users: number
   readonly active: number
-  /** A second. */
+  /** Per second. */
   readonly requests: number
   readonly signIns: number
   readonly signUps: number
 }
 
 interface Deployment {
-  /** Seconds. The service's is 1. */
+  /** Seconds; 1 in the service. */
   readonly flushInterval: number
-  /** `WORKERS` at most, and `DATABASE_CONNECTIONS`. */
+  /** Maximum `WORKERS`, and `DATABASE_CONNECTIONS`. */
   readonly workers: number
   readonly connections: number
-  /** Whether a token always comes to the same process, or to any. */
+  /** Whether requests with the same token always reach the same process. */
   readonly byToken: boolean
 }
 
@@ -82,17 +82,17 @@ const model = (load: Load, { flushInterval, workers, connections, byToken }: Dep
   const { active, requests, signIns, signUps } = load
   const hitsWith = (processes: number) => Math.min(1, (CAPACITY * (byToken ? processes : 1)) / active)
   const hashing = (signIns + signUps) / SIGN_INS_PER_CORE
-  // Two at least, so that one may go. More processes remember more, and need less: the first number that is enough.
+  // At least two, for failover. More processes cache more and so need less CPU: find the first number that is enough.
   let processes = 2
   const cores = () => requests * (hitsWith(processes) * (HIT - MISS) + MISS) + hashing
   while (cores() > processes * UTILISATION) processes += 1
-  // A user is written once a flush by each process that they came to: expected pairs, of so many with so many requests.
+  // Each process writes a user once per flush: the expected number of (user, process) pairs with a request.
   const pairs = active * (byToken ? 1 : processes)
   const rowsOfFlush = pairs * -Math.expm1((-requests * flushInterval) / pairs)
   const flushes = (processes * Math.ceil(rowsOfFlush / processes / SLICE)) / flushInterval
   const rows = rowsOfFlush / flushInterval
   const misses = requests * (1 - hitsWith(processes))
-  // A lookup by e-mail and a write for each.
+  // A sign-in or sign-up is a lookup by e-mail and a write.
   const statements = misses + flushes + 2 * (signIns + signUps) + HEARTBEATS * processes
   return {
     processes,
@@ -106,7 +106,7 @@ const model = (load: Load, { flushInterval, workers, connections, byToken }: Dep
   }
 }
 
-/** Two significant digits: the model has no more. */
+/** Two significant digits, which is all that the model supports. */
 const short = (value: number): string => value.toLocaleString('en', { maximumSignificantDigits: 2 })
 
 const table = (rows: readonly Record<string, string>[]): string => {

@@ -1,6 +1,6 @@
 /**
- * Runs a command with `TEST_DATABASE_URL` set: to the server that is named there already, else to a throw-away one that
- * is stopped afterwards. `node scripts/with-postgres.ts tap`
+ * Runs a command with `TEST_DATABASE_URL`. If it is not set, starts a temporary server and stops it afterwards.
+ * `node scripts/with-postgres.ts tap`
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -12,7 +12,7 @@ const server = given === undefined ? await startPostgres() : null
 const TEST_DATABASE_URL = given ?? server?.url
 try {
   const child = spawn(command, args, { env: { ...process.env, TEST_DATABASE_URL }, stdio: 'inherit' })
-  // An interrupt from the terminal reaches the command too: its end is waited for.
+  // The terminal interrupts the command too: wait for its exit.
   process.on('SIGINT', () => undefined)
   process.on('SIGTERM', () => child.kill())
   const [code] = (await once(child, 'exit')) as [number | null]

@@ -40,7 +40,7 @@ export interface DeclaredRoute {
 export interface AppOptions {
   readonly storage?: Storage
   readonly clock?: () => number
-  readonly hashing?: PasswordHasher
+  readonly hasher?: PasswordHasher
   readonly rateLimits?: RateLimits
   readonly cleanUpPace?: CleanUpPace
   /** The destination of log lines, by default standard output. */
@@ -96,7 +96,7 @@ export const buildApp = async (config: Config, options: AppOptions = {}): Promis
       storage,
       clock,
       logger,
-      hasher: options.hashing,
+      hasher: options.hasher,
       rateLimits: options.rateLimits,
       cleanUpPace: options.cleanUpPace,
     })

@@ -1,4 +1,4 @@
-/** One verification of a password by argon2id, with the service's parameters. */
+/** Verifies a password with argon2id and the service's parameters. */
 import { hashSync, verifySync } from '@node-rs/argon2'
 import { HASH_PARAMETERS } from '../../src/passwords/formats.ts'
 

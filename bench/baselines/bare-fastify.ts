@@ -1,19 +1,19 @@
-/** The yardstick: Fastify alone, as its own benchmarks start it, with one route that sends a constant object. */
+/** The baseline: Fastify alone, configured as in its own benchmarks, with one route that sends a constant object. */
 import Fastify from 'fastify'
 
-export interface Yardstick {
+export interface Baseline {
   readonly path: string
-  /** 200 unless it says otherwise. */
+  /** By default 200. */
   readonly status?: number
-  /** Header fields beside those that Fastify sends by itself. */
+  /** Header fields in addition to Fastify's own. */
   readonly headers: Readonly<Record<string, string>>
-  /** The response schema of the service's own route, so that serialising costs the same. */
+  /** The response schema of the service's route, so that serialization costs the same. */
   readonly schema: object
   readonly body: unknown
 }
 
-/** Listens on the loopback, on the port of the environment, and says so in the words of the service's log. */
-export const listen = async ({ path, status = 200, headers, schema, body }: Yardstick): Promise<void> => {
+/** Listens on the loopback interface and the port of the environment, and prints the same line as the service. */
+export const listen = async ({ path, status = 200, headers, schema, body }: Baseline): Promise<void> => {
   const app = Fastify({ logger: false })
   const fields = Object.entries({ 'x-content-type-options': 'nosniff', ...headers })
   app.get(path, { schema: { response: { [status]: schema } } }, (_request, reply) => {

@@ -1,4 +1,4 @@
-/** What the yardsticks of `GET /account` send: as long as any account of the bench's users. */
+/** The body of the `GET /account` baselines, as long as those of the bench's users. */
 export const ACCOUNT = {
   id: '01890a5d-ac96-774b-bcce-b302099a8057',
   email: 'user00000000@example.com',

@@ -1,4 +1,4 @@
-/** The floor under every framework: node:http alone, which sends an account in constant bytes whatever it is asked. */
+/** The lower bound of every framework: node:http alone, which sends constant bytes for every request. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { ACCOUNT } from './example-account.ts'
@@ -12,7 +12,7 @@ const FIELDS = {
   'content-length': BODY.length,
 }
 
-// As long as Fastify's: it is one of the bytes sent.
+// Like Fastify's, because it is part of the response.
 const server = createServer({ keepAliveTimeout: 72_000 }, (_request, response) => {
   response.writeHead(200, FIELDS).end(BODY)
 })

@@ -1,4 +1,4 @@
-/** Runs autocannon on the options in the file that is its argument, and writes the result as JSON. */
+/** Runs autocannon with options from a file (the argument), and writes the result as JSON. */
 import { readFileSync } from 'node:fs'
 import run, { type Request } from 'autocannon'
 import { lengthOf, requestAt } from '../requests.ts'
@@ -12,7 +12,7 @@ const result = await run({
   url,
   connections: CONNECTIONS,
   duration: seconds,
-  // Each connection takes its share of the requests: all of them in each would cost autocannon minutes to prepare.
+  // Each connection gets a share of the requests: preparing all of them for each takes autocannon minutes.
   setupClient(client) {
     const share: Request[] = []
     const step = lengthOf(requests) < CONNECTIONS ? 1 : CONNECTIONS

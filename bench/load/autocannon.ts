@@ -8,7 +8,7 @@ import type { LoadGenerator, LoadResult } from './load.ts'
 
 const PROGRAM = join(import.meta.dirname, 'autocannon-process.ts')
 
-/** In a process of its own: it costs more CPU than the server that it asks. */
+/** Runs in its own process, because it needs more CPU than the server. */
 export const autocannon: LoadGenerator = {
   name: 'autocannon',
   async run(options) {

@@ -1,23 +1,23 @@
-/** What a load is, and what a generator of it answers. */
+/** The interface of load generators. */
 import type { Requests } from '../requests.ts'
 
 export interface LoadOptions {
-  /** Of the server, without a path. */
+  /** The URL of the server, without a path. */
   readonly url: string
   readonly requests: Requests
   readonly seconds: number
-  /** The processors to run on, each with a thread and the connections of one (wrk alone); without it one, anywhere. */
+  /** The processors to run on, with a thread and its connections each (wrk only); by default one thread on any. */
   readonly cores?: readonly number[]
 }
 
 export interface LoadResult {
   readonly requests: number
-  /** Seconds that the load really took. */
+  /** The actual duration in seconds. */
   readonly seconds: number
   /** Milliseconds. */
   readonly p50: number
   readonly p99: number
-  /** Requests that failed, or were answered with another status than was expected. */
+  /** Requests that failed or had an unexpected status. */
   readonly errors: number
 }
 
@@ -26,5 +26,5 @@ export interface LoadGenerator {
   run(options: LoadOptions): Promise<LoadResult>
 }
 
-/** Keep-alive connections of every thread that makes load: enough that the server always has work. */
+/** Keep-alive connections per generator thread: enough to keep the server busy. */
 export const CONNECTIONS = 64

@@ -2,12 +2,12 @@ import { lengthOf, type Requests, rawRequest, requestAt } from '../requests.ts'
 import { CONNECTIONS } from './load.ts'
 import { runSockets } from './sockets.ts'
 
-/** Seconds that it may take. */
+/** Maximum seconds. */
 const LIMIT = 600
 
 /**
- * Sends each request once, however long that takes: how many a load comes to depends on what it costs to meet them.
- * @throws {Error} when one is answered with another status than was expected.
+ * Sends each request once. A load of fixed duration would reach a number of them that depends on the speed of the server.
+ * @throws {Error} if a response has an unexpected status.
  */
 export const sendAll = async (url: string, requests: Requests): Promise<void> => {
   const count = lengthOf(requests)
@@ -19,6 +19,6 @@ export const sendAll = async (url: string, requests: Requests): Promise<void> =>
   const load = { url, connections: CONNECTIONS, seconds: LIMIT, requests: count, next }
   const { latencies } = await runSockets(load)
   for (const status of latencies.keys()) {
-    if (status !== requests.status) throw new Error(`requests were answered ${[...latencies.keys()]}`)
+    if (status !== requests.status) throw new Error(`responses had status ${[...latencies.keys()]}`)
   }
 }

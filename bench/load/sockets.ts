@@ -1,38 +1,38 @@
 /**
- * A load of our own, for what the generators cannot do: requests made one by one, a fixed rate, latencies by status. It
- * costs more CPU than wrk, so it saturates nothing that is measured by throughput.
+ * A load generator with features that the others lack: generated requests, a fixed rate, latencies by status. It needs more CPU
+ * than wrk, so it is not used to measure maximum throughput.
  */
 import { connect, type Socket } from 'node:net'
 import { performance } from 'node:perf_hooks'
 
 export interface SocketLoad {
-  /** Of the server, without a path. */
+  /** The URL of the server, without a path. */
   readonly url: string
   readonly connections: number
   readonly seconds: number
-  /** Ends the load earlier, after so many requests. */
+  /** Ends the load early, after so many requests. */
   readonly requests?: number
-  /** Requests a second, however late the answers are; without it each connection asks again when it is answered. */
+  /** Requests per second, regardless of pending responses; by default each connection sends the next after each response. */
   readonly rate?: number
-  /** The next request, as it goes over the wire; answers have a Content-Length, or come in chunks. */
+  /** The bytes of the next request. Responses must have a Content-Length or be chunked. */
   readonly next: () => string
 }
 
-export interface Answers {
+export interface Responses {
   readonly seconds: number
   readonly total: number
-  /** Milliseconds from when each request was due, by status. */
+  /** Milliseconds from the time each request was due, by status. */
   readonly latencies: ReadonlyMap<number, readonly number[]>
 }
 
 const HEAD_END = '\r\n\r\n'
 const LAST_CHUNK = '\r\n0\r\n\r\n'
 
-/** Sends one request after another and tells of each answer. */
+/** Sends one request at a time, and reports the status of each response. */
 class Connection {
   readonly #socket: Socket
   #received = ''
-  #answered: (status: number) => void = () => undefined
+  #onResponse: (status: number) => void = () => undefined
 
   constructor(url: string) {
     const { hostname, port } = new URL(url)
@@ -43,8 +43,8 @@ class Connection {
     })
   }
 
-  send(request: string, answered: (status: number) => void): void {
-    this.#answered = answered
+  send(request: string, onResponse: (status: number) => void): void {
+    this.#onResponse = onResponse
     this.#socket.write(request)
   }
 
@@ -62,15 +62,15 @@ class Connection {
     if (/\r\ntransfer-encoding: chunked/i.test(fields) && !this.#received.endsWith(LAST_CHUNK)) return
     const status = Number(this.#received.slice(9, 12))
     this.#received = ''
-    this.#answered(status)
+    this.#onResponse(status)
   }
 }
 
-/** Milliseconds between two looks at how many requests are due. */
+/** Milliseconds between checks for due requests. */
 const PACE = 1
 
-/** Runs a load to its end. Where requests are due faster than they are answered, they wait, and their wait counts. */
-export const runSockets = async (load: SocketLoad): Promise<Answers> => {
+/** Runs a load to its end. Requests that wait for a free connection are late, and their wait counts as latency. */
+export const runSockets = async (load: SocketLoad): Promise<Responses> => {
   const { url, connections, seconds, requests = Number.POSITIVE_INFINITY, rate, next } = load
   const latencies = new Map<number, number[]>()
   const open = Array.from({ length: connections }, () => new Connection(url))
@@ -78,29 +78,29 @@ export const runSockets = async (load: SocketLoad): Promise<Answers> => {
   const begin = performance.now()
   const end = begin + seconds * 1_000
   let sent = 0
-  let answers = 0
+  let total = 0
   const { promise, resolve } = Promise.withResolvers<void>()
 
-  const ask = (connection: Connection, due: number): void => {
+  const send = (connection: Connection, due: number): void => {
     sent += 1
     connection.send(next(), status => {
-      answers += 1
+      total += 1
       const now = performance.now()
       const ofStatus = latencies.get(status)
       if (ofStatus === undefined) latencies.set(status, [now - due])
       else ofStatus.push(now - due)
-      if (rate === undefined && now < end && sent < requests) ask(connection, now)
+      if (rate === undefined && now < end && sent < requests) send(connection, now)
       else free.push(connection)
       settle()
     })
   }
-  /** Ends the load when nothing is under way and nothing more is due. */
+  /** Ends the load when no response is pending and no request is due. */
   const settle = (): void => {
     if (free.length === connections && (performance.now() >= end || sent >= requests)) resolve()
   }
 
   if (rate === undefined) {
-    for (const connection of free.splice(0)) ask(connection, begin)
+    for (const connection of free.splice(0)) send(connection, begin)
     await promise
   } else {
     const pace = setInterval(() => {
@@ -108,12 +108,12 @@ export const runSockets = async (load: SocketLoad): Promise<Answers> => {
       while (sent < requests && sent < ((now - begin) / 1_000) * rate) {
         const connection = free.pop()
         if (connection === undefined) break
-        ask(connection, begin + (sent / rate) * 1_000)
+        send(connection, begin + (sent / rate) * 1_000)
       }
       settle()
     }, PACE)
     await promise.finally(() => clearInterval(pace))
   }
   for (const connection of open) connection.close()
-  return { seconds: (performance.now() - begin) / 1_000, total: answers, latencies }
+  return { seconds: (performance.now() - begin) / 1_000, total, latencies }
 }

@@ -1,5 +1,4 @@
--- Sends the requests of a file in turn, and reports as one line of JSON. They are read before the load starts: picking one
--- costs wrk nothing beside sending it.
+-- Sends the requests of a file in rotation, and reports one line of JSON. The file is read before the load starts.
 local requests = {}
 local last = 0
 

@@ -10,17 +10,17 @@ import { CONNECTIONS, type LoadGenerator, type LoadResult } from './load.ts'
 
 const SCRIPT = join(import.meta.dirname, 'wrk.lua')
 
-/** Seconds, as autocannon's: an answer that is late is one of the latencies, and no failure. */
+/** Seconds, like autocannon's default: slow responses count as latency, not as errors. */
 const TIMEOUT = 10
 
 interface Report extends LoadResult {
-  /** Answers of 400 and above. */
+  /** Responses with status 400 and above. */
   readonly refused: number
 }
 
 const written = new WeakMap<Requests, string>()
 
-/** The requests as bytes, each, or as many as are sent at once, after their length; written once for all rounds. */
+/** A file with the bytes of each request, or of each pipelined group, after their length. Written once for all rounds. */
 const fileOf = (requests: Requests): string => {
   let file = written.get(requests)
   if (file === undefined) {
@@ -37,7 +37,7 @@ const fileOf = (requests: Requests): string => {
   return file
 }
 
-/** One thread by default: on a machine with two cores, the other one is the server's. */
+/** One thread by default, to leave one of two cores to the server. */
 export const wrk: LoadGenerator = {
   name: 'wrk',
   async run({ url, requests, seconds, cores }) {

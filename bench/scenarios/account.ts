@@ -8,21 +8,21 @@ const USERS = 10_000
 interface Kind {
   readonly name: string
   readonly title: string
-  readonly yardstick: string
-  readonly yardstickName: string
+  readonly baseline: string
+  readonly baselineName: string
   readonly headers: (token: string) => Readonly<Record<string, string>>
   readonly atLeast: number
 }
 
-const scenario = ({ name, title, yardstick, yardstickName, headers, atLeast }: Kind): Scenario => ({
+const scenario = ({ name, title, baseline, baselineName, headers, atLeast }: Kind): Scenario => ({
   name,
   title,
   run: async bench => {
     const store = await bench.store(USERS)
     const requests = get('/account', (await store.tokens(USERS)).map(headers))
     return withServers(
-      [() => startService(store), () => startServer(`bench/baselines/${yardstick}`)],
-      (service, yardstick) => versus(bench, { service, yardstick, yardstickName, requests, atLeast }),
+      [() => startService(store), () => startServer(`bench/baselines/${baseline}`)],
+      (service, baseline) => versus(bench, { service, baseline, baselineName, requests, atLeast }),
     )
   },
 })
@@ -30,8 +30,8 @@ const scenario = ({ name, title, yardstick, yardstickName, headers, atLeast }: K
 export const account = scenario({
   name: 'account',
   title: 'GET /account, Bearer, 10,000 users in rotation',
-  yardstick: 'account.ts',
-  yardstickName: 'bare Fastify',
+  baseline: 'account.ts',
+  baselineName: 'bare Fastify',
   headers: bearer,
   atLeast: 0.95,
 })
@@ -39,8 +39,8 @@ export const account = scenario({
 export const accountCookie = scenario({
   name: 'account-cookie',
   title: 'GET /account, cookie, 10,000 users in rotation',
-  yardstick: 'account.ts',
-  yardstickName: 'bare Fastify',
+  baseline: 'account.ts',
+  baselineName: 'bare Fastify',
   headers: cookie,
   atLeast: 0.93,
 })

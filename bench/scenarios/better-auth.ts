@@ -24,7 +24,7 @@ export const betterAuth: Scenario = {
     }
     return withServers(
       [() => startService(store), () => startServer('bench/peers/better-auth.js', peer)],
-      async (service, yardstick) => {
+      async (service, baseline) => {
         const tokens = await store.tokens(USERS)
         const tokensOfPeer = readFileSync(tokensFile, 'utf8').split('\n')
         const result = await compare(
@@ -32,7 +32,7 @@ export const betterAuth: Scenario = {
           { name: 'service', server: service, requests: get('/account', tokens.map(bearer)) },
           {
             name: 'better-auth',
-            server: yardstick,
+            server: baseline,
             requests: get('/api/auth/get-session', tokensOfPeer.map(bearer)),
           },
         )

@@ -6,8 +6,8 @@ import type { Scenario } from '../scenario.ts'
 const USERS = 10_000
 
 /**
- * What is remembered needs no store, so the engine must not be felt. What PostgreSQL does itself, a flush a second, is
- * done by processes whose CPU is not counted here; SQLite's is done by a thread of the service, and is.
+ * Requests with cached tokens need no store, so the engine must not matter. The flush once a second runs in PostgreSQL's processes,
+ * whose CPU is not counted, but with SQLite in a thread of the service, whose CPU is.
  */
 export const engines: Scenario = {
   name: 'engines',

@@ -16,9 +16,9 @@ export const flush: Scenario = {
       { name: 'without flush', requests: get('/account', (await other.tokens(USERS)).map(bearer)) },
     ] as const
     const without = () => startServer('bench/variants/without-flush.ts', other.environment)
-    return withServers([() => startService(store), without], async (flushing, forgetting) => {
+    return withServers([() => startService(store), without], async (flushing, discarding) => {
       const first = { ...sides[0], server: flushing }
-      const result = await compare(bench, { ...sides[1], server: forgetting }, first)
+      const result = await compare(bench, { ...sides[1], server: discarding }, first)
       await flushing.ask('watchDelay')
       await sample(bench.generator, first, bench.seconds)
       const delay = await flushing.ask('delay')

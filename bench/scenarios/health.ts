@@ -10,11 +10,11 @@ export const health: Scenario = {
     const store = await bench.store(10_000)
     return withServers(
       [() => startService(store), () => startServer('bench/baselines/health.ts')],
-      (service, yardstick) =>
+      (service, baseline) =>
         versus(bench, {
           service,
-          yardstick,
-          yardstickName: 'bare Fastify',
+          baseline,
+          baselineName: 'bare Fastify',
           requests: get('/health'),
           atLeast: 0.97,
         }),

@@ -1,3 +1,4 @@
+/** All scenarios, in order of execution. */
 import { coresToPin } from '../cores.ts'
 import type { Bench, Scenario } from '../scenario.ts'
 import { account, accountCookie } from './account.ts'
@@ -17,7 +18,6 @@ import { startUp } from './start-up.ts'
 import { forgedToken, withoutToken } from './unauthorized.ts'
 import { workers } from './workers.ts'
 
-/** All scenarios, in the order in which they run. */
 export const SCENARIOS: readonly Scenario[] = [
   health,
   account,
@@ -39,8 +39,8 @@ export const SCENARIOS: readonly Scenario[] = [
   soak,
 ]
 
-/** Why a scenario is left out, where it is. */
-export const reasonAgainst = (scenario: Scenario, { engine, generator }: Bench): string | undefined => {
+/** @returns why a scenario cannot run; `undefined` if it can. */
+export const skipReason = (scenario: Scenario, { engine, generator }: Bench): string | undefined => {
   if (scenario === betterAuth && engine === 'postgres') return 'its peer is set up on SQLite'
   if (scenario === workers && (generator.name !== 'wrk' || coresToPin().length < 2)) {
     return 'it needs wrk, taskset (Linux) and two processors'

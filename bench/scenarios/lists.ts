@@ -7,7 +7,7 @@ import { quantile, spread } from '../statistics.ts'
 const USERS = 1_000_000
 const LIMIT = 20
 
-/** Pages a second: few enough that none waits for another. */
+/** Pages per second: few enough that requests do not wait for each other. */
 const RATE = 100
 
 interface Page {
@@ -15,7 +15,7 @@ interface Page {
   readonly nextCursor: string | null
 }
 
-/** A cursor into the list as a page's last row gives it, at a share of the way from the newest user to the oldest. */
+/** A cursor at a position between the newest user (0) and the oldest (1). */
 const cursorAt = async (server: Server, token: string, share: number): Promise<string> => {
   const read = async (query: string): Promise<Page> =>
     (await (await fetch(`${server.url}/users?${query}`, { headers: bearer(token) })).json()) as Page

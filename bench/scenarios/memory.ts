@@ -6,7 +6,7 @@ import { type Scenario, single } from '../scenario.ts'
 
 const IDENTITIES = 100_000
 
-/** Milliseconds until a process that was just started, or just loaded, counts as idle. */
+/** Milliseconds after start or load until a process is idle. */
 const SETTLE = 30_000
 
 const MB = 1_000_000

@@ -6,7 +6,7 @@ import type { Scenario } from '../scenario.ts'
 const USERS = 1_000_000
 const WARM = 10_000
 
-/** More than twice what the cache holds: whoever comes again has been forgotten. */
+/** More than twice the capacity of the cache, so that every request misses it. */
 const UNIFORM = 250_000
 
 export const millionUsers: Scenario = {

@@ -13,7 +13,7 @@ export const nodeHttp: Scenario = {
     const requests = get('/account', (await store.tokens(USERS)).map(bearer))
     return withServers(
       [() => startService(store), () => startServer('bench/baselines/node-http.ts')],
-      (service, yardstick) => versus(bench, { service, yardstick, yardstickName: 'node:http', requests }),
+      (service, baseline) => versus(bench, { service, baseline, baselineName: 'node:http', requests }),
     )
   },
 }

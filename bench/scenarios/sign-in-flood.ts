@@ -8,7 +8,7 @@ import { quantile, spread } from '../statistics.ts'
 const USERS = 1_000
 const READS = 2_000
 
-/** Sign-ins a second: ten times what two cores can hash. */
+/** Sign-ins per second: ten times what two cores can hash. */
 const SIGN_INS = 2_000
 const CONNECTIONS = 256
 
@@ -35,7 +35,7 @@ export const signInFlood: Scenario = {
           rate: READS,
           next,
         })
-        if (latencies.size !== 1) throw new Error(`reads were answered ${[...latencies.keys()]}`)
+        if (latencies.size !== 1) throw new Error(`reads had status ${[...latencies.keys()]}`)
         return quantile(latencies.get(200) ?? [], 0.99)
       }
       const flood = { url: server.url, connections: CONNECTIONS, rate: SIGN_INS, next: signInRequest }

@@ -9,7 +9,7 @@ import { spread } from '../statistics.ts'
 
 const THREADS = availableParallelism()
 
-/** As many verifications at once as there are threads, and nothing else. */
+/** Verifications per second of the thread pool alone. */
 const rawRate = async (pool: Piscina, seconds: number): Promise<number> => {
   const end = performance.now() + seconds * 1_000
   let verified = 0

@@ -19,7 +19,7 @@ const signUp = (): string => {
 
 export const signUps: Scenario = {
   name: 'sign-ups',
-  title: 'Sign-ups, each on disk before its answer, the hash replaced by a constant',
+  title: 'Sign-ups, each on disk before its response, the hash replaced by a constant',
   run: async bench => {
     const { rounds, seconds } = bench
     const { environment } = await bench.emptyStore()
@@ -32,7 +32,7 @@ export const signUps: Scenario = {
         await server.ask('watchDelay')
         const { latencies, total, seconds: took } = await runSockets(load)
         const created = latencies.get(201) ?? []
-        if (created.length < total) throw new Error(`sign-ups were answered ${[...latencies.keys()]}`)
+        if (created.length < total) throw new Error(`sign-ups had status ${[...latencies.keys()]}`)
         samples.push({
           rate: total / took,
           p99: quantile(created, 0.99),

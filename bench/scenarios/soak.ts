@@ -7,11 +7,11 @@ import { slope } from '../statistics.ts'
 
 const USERS = 300_000
 
-/** Requests between two looks at the heap. */
+/** Requests between two measurements of the heap. */
 const STEP = 100_000
 const STEPS = 24
 
-/** Looks before the caches are full, which are left out. */
+/** Measurements before the caches are full, which are ignored. */
 const FILLING = 8
 
 const MIB = 1_048_576
@@ -20,7 +20,7 @@ const word = (): string => randomBytes(9).toString('base64url')
 
 const address = (): string => Array.from({ length: 4 }, () => randomInt(1, 255)).join('.')
 
-/** Never the same twice: the token, the path, the e-mail, the address, the user agent. */
+/** Requests with ever new tokens, paths, e-mails, addresses and user agents. */
 const requestKinds = (tokens: readonly string[]): readonly (() => string)[] => {
   let last = 0
   const fields = () => ({ 'user-agent': `client ${word()}`, 'x-forwarded-for': address() })
@@ -59,7 +59,7 @@ export const soak: Scenario = {
         const load = { url: server.url, connections: 32, seconds: 600, requests: STEP, next }
         const { latencies } = await runSockets(load)
         const failed = [...latencies].filter(([status]) => status >= 500)
-        if (failed.length > 0) throw new Error(`requests were answered ${failed.map(([status]) => status)}`)
+        if (failed.length > 0) throw new Error(`requests had status ${failed.map(([status]) => status)}`)
         points.push({ x: (step * STEP) / 1e6, y: (await server.ask('heap')) / MIB })
       }
       const steady = points.slice(FILLING)

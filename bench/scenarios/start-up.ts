@@ -6,17 +6,17 @@ const USERS = 1_000_000
 
 export const startUp: Scenario = {
   name: 'start-up',
-  title: 'From the start of the process to its first answer, 1,000,000 users in the store',
+  title: 'From the start of the process to its first response, 1,000,000 users in the store',
   run: async bench => {
     const store = await bench.store(USERS)
     const times = []
-    // The first start fills the compile cache, as the first of an installation does.
+    // The first start fills the compile cache and is not counted.
     for (let round = 0; round <= bench.rounds; round += 1) {
       const begin = performance.now()
       const server = await startService(store)
       try {
         const { status } = await fetch(`${server.url}/health`)
-        if (status !== 200) throw new Error(`The first answer was ${status}`)
+        if (status !== 200) throw new Error(`The first response was ${status}`)
         if (round > 0) times.push((performance.now() - begin) / 1_000)
       } finally {
         await server.stop()

@@ -5,7 +5,7 @@ import type { Scenario } from '../scenario.ts'
 
 const USERS = 10_000
 
-/** Another signature of the same length: the first of its characters is changed. */
+/** Changes the first character of the signature. */
 const forge = (token: string): string => {
   const at = token.lastIndexOf('.') + 1
   return token.slice(0, at) + (token[at] === 'A' ? 'B' : 'A') + token.slice(at + 1)
@@ -23,9 +23,9 @@ const scenario = (
   run: async bench => {
     const store = await bench.store(USERS)
     const requests = get('/account', headers(await store.tokens(USERS)), 401)
-    const yardstick = () => startServer('bench/baselines/unauthorized.ts', { CHALLENGE: challenge })
-    return withServers([() => startService(store), yardstick], (service, yardstick) =>
-      versus(bench, { service, yardstick, yardstickName: 'bare Fastify', requests, atLeast }),
+    const baseline = () => startServer('bench/baselines/unauthorized.ts', { CHALLENGE: challenge })
+    return withServers([() => startService(store), baseline], (service, baseline) =>
+      versus(bench, { service, baseline, baselineName: 'bare Fastify', requests, atLeast }),
     )
   },
 })

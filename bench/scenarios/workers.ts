@@ -10,33 +10,32 @@ import type { Store } from '../stores.ts'
 const USERS = 10_000
 const WORKERS = 2
 
-/** How often each request is sent first: a connection is one worker's, so each time half of the users are new to either. */
+/** Repetitions of the warm-up: each connection belongs to one worker, so a repetition reaches only half of the users in each. */
 const TIMES = 6
 
-/** Requests that a connection sends at once; so many go into all. */
+/** Pipelined requests per connection. */
 const AT_ONCE = 25
 
-/** As many workers as processors, on a port of our own: one that is still to be chosen would be Node's to spread. */
+/** Starts as many workers as processors, on a chosen port: with port 0, Node would balance the connections. */
 const start = async (store: Store, cores: readonly number[]): Promise<Server> => {
   const env = { WORKERS: String(cores.length), PORT: String(await freePort()) }
   return startService(store, env, { processes: cores.length, cores })
 }
 
-/** Without latencies: those of many requests at once mean nothing. */
+/** The figures without latencies, which mean nothing for pipelined requests. */
 const rates = (name: string, samples: readonly Sample[]): readonly Finding[] =>
   findingsOf(name, samples).filter(({ unit }) => unit !== 'ms')
 
 /**
- * Two processors that carry two workers have none left for the load, while one worker would leave it one: then the
- * throughput says more of the load than of the workers. So nothing is left in either case (`taskset`): one processor that
- * carries a worker and a thread of wrk, beside two processors that carry two of each. What the load costs is in both, and
- * by sending many requests at once it is a fourth of what they cost the service.
+ * Compares one processor with a worker and a wrk thread to two processors with two of each (`taskset`). On a machine with two
+ * processors, two workers would leave none to the load generator, but one worker would leave one, and the throughput would depend
+ * on the generator. This way both sides include its cost. With pipelining, that is a quarter of the service's cost.
  *
- * What is left counts against the workers: PostgreSQL, which nobody pins, finds no processor free, and the kernel gives half
- * of a thread's connections to the worker on the other processor. That is most of it: on a machine where this scenario gives
- * 1.5, two services, each with a thread on its own processor, answered 1.93 times what one did, and 1.37 times with each
- * other's thread. Requests per CPU second of the service (the first process and all workers) times the number of workers is
- * what these would answer if each had a processor to itself and waited for nothing.
+ * Two effects count against the workers: PostgreSQL, which is not pinned, finds no idle processor; and the kernel assigns half of a
+ * thread's connections to the worker on the other processor. The latter matters most: on a machine where this scenario gives 1.5,
+ * two separate services reached 1.93 times the throughput of one with a thread on the same processor each, and 1.37 times with
+ * the threads swapped. Requests per CPU second of the service (primary and workers) times the number of workers is the throughput
+ * if each worker had a processor to itself and never waited.
  */
 export const workers: Scenario = {
   name: 'workers',

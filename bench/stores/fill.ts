@@ -1,7 +1,7 @@
 import { openSeedStore, type StorageLocation } from '../../src/storage/open.ts'
 import { LIMITS, samples } from './sample-users.ts'
 
-/** Makes a store of so many users, each with a session. */
+/** Creates a store with so many users, each with a session. */
 export const fill = async (location: StorageLocation, users: number): Promise<void> => {
   const store = await openSeedStore(location)
   for (const slice of samples(users)) await store.add(slice, LIMITS.idle)

@@ -1,8 +1,8 @@
 import type { Session } from '../../src/auth/sessions.ts'
 
-/** What a store lies in, made and filled by the engine's own file. */
+/** A database with users, created by the file of its engine. */
 export interface FilledDatabase {
-  /** The service's `DATABASE_URL`. */
+  /** `DATABASE_URL` of the service. */
   readonly url: string
   /** The sessions of those users whose number is a multiple of `every`. */
   readSessions(every: number): Promise<readonly Session[]>

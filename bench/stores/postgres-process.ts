@@ -1,4 +1,4 @@
-/** Keeps a throw-away PostgreSQL as long as the bench is there, and says where it is. */
+/** Runs a temporary PostgreSQL until the bench exits, and sends its URL to the bench. */
 import { startPostgres } from '../../scripts/postgres-server.ts'
 
 const starting = startPostgres({ durable: true })

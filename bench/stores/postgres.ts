@@ -1,4 +1,4 @@
-/** Databases of a throw-away server. */
+/** Databases of a temporary PostgreSQL server. */
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -13,10 +13,10 @@ const PROGRAM = join(import.meta.dirname, 'postgres-process.ts')
 let server: Promise<string> | null = null
 let databases = 0
 
-/** Of a process of its own, which outlives the bench by as long as it takes to end the server, whatever the bench died of. */
+/** Starts the server in another process, which stops it after the bench exits, even if the bench is killed. */
 const startServer = async (): Promise<string> => {
   const { promise, resolve, reject } = Promise.withResolvers<string>()
-  // In a process group of its own: an interrupt from the terminal is for the bench alone.
+  // In its own process group, so that an interrupt from the terminal reaches only the bench.
   const child = spawn(process.execPath, [PROGRAM], {
     detached: true,
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
@@ -29,7 +29,7 @@ const startServer = async (): Promise<string> => {
   return url
 }
 
-/** Without the limits that the service has: statements take as long as they take here. */
+/** Connects without the service's statement timeouts. */
 const connected = async <Result>(
   url: string,
   use: (client: pg.Client) => Promise<Result>,
@@ -56,7 +56,7 @@ const createDatabase = async (): Promise<string> => {
 export const createPostgresDatabase = async (users: number): Promise<FilledDatabase> => {
   const url = await createDatabase()
   await fill({ engine: 'postgres', url }, users)
-  // Now, so that the server does not by itself while something is measured.
+  // Now, so that no checkpoint runs during a measurement.
   await connected(url, client => client.query('CHECKPOINT'))
   return {
     url,

@@ -1,5 +1,4 @@
-/** Users that are the same on every engine, but for ids and timestamps, each with a session. */
-
+/** Users with a session each: the same on every engine, except for ids and timestamps. */
 import { newSession } from '../../src/auth/sessions.ts'
 import { newId } from '../../src/ids.ts'
 import { dummyHash } from '../../src/passwords/formats.ts'
@@ -15,10 +14,10 @@ const PASSWORD_HASH = dummyHash()
 
 const digits = (value: number): string => String(value).padStart(8, '0')
 
-/** A number that looks like chance and is never the same twice: a prime is prime to all counts but its multiples. */
+/** A permutation that looks random: the factor is prime, so it is coprime to every count except its multiples. */
 const scattered = (index: number, count: number): number => (index * 7_654_321) % count
 
-/** First names go in the order of sign-up, last names are scattered. All accounts have the same length. */
+/** First names are in order of sign-up, last names are scattered. All accounts have the same length. */
 const sample = (index: number, count: number): SeedAccount => {
   const now = Date.now()
   const user = {
@@ -35,7 +34,7 @@ const sample = (index: number, count: number): SeedAccount => {
   return { user, session: newSession(user.id, now, LIMITS) }
 }
 
-/** So many users, a transaction's at a time. */
+/** Yields users in slices of one transaction. */
 export const samples = function* (count: number): Generator<readonly SeedAccount[]> {
   for (let from = 0; from < count; from += SLICE) {
     const length = Math.min(SLICE, count - from)
@@ -43,7 +42,7 @@ export const samples = function* (count: number): Generator<readonly SeedAccount
   }
 }
 
-/** Reads sessions as the service has them, on either engine. */
+/** A query for sessions as the service represents them, for both engines. */
 export const selectSessions = (every: number): string =>
   `SELECT sessions.id, users.id AS "userId", sessions.created_at AS "createdAt", expires_at AS "expiresAt",
    last_request_at AS "lastRequestAt" FROM users JOIN sessions ON sessions.user_key = users.key

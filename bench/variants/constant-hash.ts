@@ -1,9 +1,9 @@
-/** Sign-ups at the cost of everything but the hash. */
+/** The service with a constant password hash, to measure everything else. */
 import { dummyHash } from '../../src/passwords/formats.ts'
 import { listen } from './listen.ts'
 
 const HASH = dummyHash()
 
 await listen(async () => ({
-  hashing: { hash: async () => HASH, verify: async () => true, close: async () => undefined },
+  hasher: { hash: async () => HASH, verify: async () => true, close: async () => undefined },
 }))

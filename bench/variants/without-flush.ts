@@ -1,4 +1,4 @@
-/** The service with a store that is told of last requests and forgets them. */
+/** The service with a store that discards last requests. */
 import { openStorage } from '../../src/storage/open.ts'
 import { listen } from './listen.ts'
 

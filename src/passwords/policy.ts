@@ -56,7 +56,7 @@ const dictionary = (): Dictionary => {
 /** @param password in lower case. */
 export const isCommon = (password: string): boolean => dictionary().passwords.has(password)
 
-/** @param characters in lower case. @returns whether each is next to the one before on one keyboard, as in `qwertzui` or `1q2w3e4r`. */
+/** @param characters in lower case. @returns whether each is next to the previous on one keyboard: `qwertzui`, `1q2w3e4r`. */
 const isKeyboardPath = (characters: readonly string[]): boolean =>
   dictionary().layouts.some(pairs =>
     characters.every((character, index) => index === 0 || pairs.has(`${characters[index - 1]}${character}`)),
@@ -65,7 +65,7 @@ const isKeyboardPath = (characters: readonly string[]): boolean =>
 const COMMON = 'is too commonly used: choose another'
 const BLANK = 'must have visible characters'
 const REPEATED = 'must not repeat a part that is short or easy to guess: add something else'
-const PATTERN = 'must not be a sequence or a row of keys, as abcdefgh and qwertyui are: choose another'
+const PATTERN = 'must not be a sequence or a row of keys, such as abcdefgh or qwertyui: choose another'
 
 /** Characters without a glyph, except for white space. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]/gu

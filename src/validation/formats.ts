@@ -82,7 +82,7 @@ export const idListViolations = (list: string, limit: number): string[] => {
   const ids = parseIds(list)
   return [
     ...(ids.length > limit ? [`must have at most ${limit} ids`] : []),
-    ...(ids.every(id => UUID.test(id)) ? [] : ['must be valid ids with commas between them']),
+    ...(ids.every(id => UUID.test(id)) ? [] : ['must be valid ids, separated by commas']),
   ]
 }
 

@@ -37,7 +37,7 @@ const parseSafely = (text: string): unknown => {
     // Rejects `__proto__`, and `constructor` with a `prototype`.
     return parse(text, { protoAction: 'error', constructorAction: 'error' })
   } catch {
-    // The parser's message quotes the body, so it is dropped. Parsing without the checks tells which error it was.
+    // The parser's message quotes the body, so it is dropped. Parsing without the checks shows which error it was.
     parsePlainly(text)
     throw new ServiceError('dangerousKey')
   }

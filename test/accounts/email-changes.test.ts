@@ -23,7 +23,7 @@ const OTHER_PASSWORD = 'another long pass phrase 8'
 const HTML = { accept: 'text/html' }
 
 await onEveryEngine(t, async (t, { build }) => {
-  const app = await build(t, { hashing: quickHashing })
+  const app = await build(t, { hasher: quickHashing })
   const mails = mailbox(app)
 
   const ask = (accessToken: string, email: unknown, password: unknown = PASSWORD) =>
@@ -38,7 +38,7 @@ await onEveryEngine(t, async (t, { build }) => {
   }
 
   t.test('nothing changes until the new address is confirmed', async t => {
-    const app = await build(t, { hashing: quickHashing })
+    const app = await build(t, { hasher: quickHashing })
     const mails = mailbox(app)
     const user = await signUp(app)
     const email = freshEmail('new')
@@ -177,7 +177,7 @@ await onEveryEngine(t, async (t, { build }) => {
 
   t.test('the token lasts a day (24 h)', async t => {
     const clock = manualClock()
-    const app = await build(t, { hashing: quickHashing, clock: clock.now })
+    const app = await build(t, { hasher: quickHashing, clock: clock.now })
     const mails = mailbox(app)
     for (const [wait, status] of [[24 * HOUR - 1, 200] as const, [24 * HOUR, 400] as const]) {
       const user = await signUp(app)
@@ -191,7 +191,7 @@ await onEveryEngine(t, async (t, { build }) => {
 
   t.test('after five requests an hour the response is 429 and no mail is sent', async t => {
     const clock = manualClock()
-    const app = await build(t, { hashing: quickHashing, clock: clock.now })
+    const app = await build(t, { hasher: quickHashing, clock: clock.now })
     const mails = mailbox(app)
     const user = await signUp(app)
     const change = (email: string) => changeEmail(app, user.token, { email, password: PASSWORD })

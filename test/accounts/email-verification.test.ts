@@ -18,7 +18,7 @@ const NO_TEXT = ['%00', 'abcdefghijk%00', '01890000000%00x', '0189000000%F0%9F%9
 )
 
 await onEveryEngine(t, async (t, { build }) => {
-  const app = await build(t, { hashing: quickHashing, env: { WEB_URL } })
+  const app = await build(t, { hasher: quickHashing, env: { WEB_URL } })
   const mails = mailbox(app)
 
   const follow = (token: string, headers: Record<string, string> = HTML) =>
@@ -171,7 +171,7 @@ await onEveryEngine(t, async (t, { build }) => {
 
   t.test('a token lasts a day (24 h)', async t => {
     const clock = manualClock()
-    const app = await build(t, { hashing: quickHashing, clock: clock.now })
+    const app = await build(t, { hasher: quickHashing, clock: clock.now })
     const mails = mailbox(app)
     const [inTime, tooLate] = [await signUp(app), await signUp(app)]
     const tokens = [
@@ -198,7 +198,7 @@ await onEveryEngine(t, async (t, { build }) => {
 
   t.test('an account gets five verification mails an hour, then 429', async t => {
     const clock = manualClock()
-    const app = await build(t, { hashing: quickHashing, clock: clock.now })
+    const app = await build(t, { hasher: quickHashing, clock: clock.now })
     const mails = mailbox(app)
     const [user, other] = [await signUp(app), await signUp(app)]
     for (let sent = 1; sent < 5; sent += 1) t.equal((await resend(app, user.token)).statusCode, 202)
@@ -212,7 +212,7 @@ await onEveryEngine(t, async (t, { build }) => {
   })
 
   t.test('a verified user gets no mail', async t => {
-    const app = await build(t, { hashing: quickHashing })
+    const app = await build(t, { hasher: quickHashing })
     const mails = mailbox(app)
     const user = await signUp(app)
     t.equal((await verify(app, await mails.token(user.email, 'verification'))).statusCode, 200)

@@ -187,7 +187,7 @@ t.test('each reason to reject a name has its own message', t => {
 })
 
 await onEveryEngine(t, async (t, { build }) => {
-  const app = await build(t, { hashing: quickHashing })
+  const app = await build(t, { hasher: quickHashing })
   const importLine = async (line: object) => {
     const response = await app.inject({
       method: 'POST',

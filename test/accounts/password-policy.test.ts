@@ -15,7 +15,7 @@ import { mailbox } from '../support/mailbox.ts'
 const COMMON = 'is too commonly used: choose another'
 const BLANK = 'must have visible characters'
 const REPEATED = 'must not repeat a part that is short or easy to guess: add something else'
-const PATTERN = 'must not be a sequence or a row of keys, as abcdefgh and qwertyui are: choose another'
+const PATTERN = 'must not be a sequence or a row of keys, such as abcdefgh or qwertyui: choose another'
 const EMAIL = 'must not be the e-mail or the part of it before the @: choose another'
 const CURRENT = 'must differ from the current password: choose another'
 
@@ -134,7 +134,7 @@ t.test('a repeated short part is rejected, and no input makes the policy throw',
 })
 
 await onEveryEngine(t, async (t, { build }) => {
-  const app = await build(t, { hashing: quickHashing })
+  const app = await build(t, { hasher: quickHashing })
   const mails = mailbox(app)
 
   t.test('every route that sets a password applies the same policy', async t => {

@@ -22,7 +22,7 @@ const HOUR = 3_600_000
 const NEW = 'another long pass phrase 8'
 
 await onEveryEngine(t, async (t, { build }) => {
-  const app = await build(t, { hashing: quickHashing })
+  const app = await build(t, { hasher: quickHashing })
   const mails = mailbox(app)
 
   /** A user, and the token of a mailed reset. */
@@ -72,7 +72,7 @@ await onEveryEngine(t, async (t, { build }) => {
   })
 
   t.test('only the owner of an account gets a mail', async t => {
-    const app = await build(t, { hashing: quickHashing })
+    const app = await build(t, { hasher: quickHashing })
     const mails = mailbox(app)
     const [unknown, known, disabled] = [freshEmail(), await signUp(app), await signUp(app)]
     await updateUser(app, disabled.id, { disabled: true })
@@ -116,7 +116,7 @@ await onEveryEngine(t, async (t, { build }) => {
 
   t.test('a token lasts an hour', async t => {
     const clock = manualClock()
-    const app = await build(t, { hashing: quickHashing, clock: clock.now })
+    const app = await build(t, { hasher: quickHashing, clock: clock.now })
     const mails = mailbox(app)
     for (const [wait, status] of [[HOUR - 1, 200] as const, [HOUR, 400] as const]) {
       const user = await signUp(app)
@@ -149,7 +149,7 @@ await onEveryEngine(t, async (t, { build }) => {
 
   t.test('an account gets five reset mails an hour, and the response does not reveal it', async t => {
     const clock = manualClock()
-    const app = await build(t, { hashing: quickHashing, clock: clock.now })
+    const app = await build(t, { hasher: quickHashing, clock: clock.now })
     const mails = mailbox(app)
     const user = await signUp(app)
     for (let asked = 0; asked < 8; asked += 1)
@@ -159,7 +159,7 @@ await onEveryEngine(t, async (t, { build }) => {
 
   t.test('the next mail is sent an hour later', async t => {
     const clock = manualClock()
-    const app = await build(t, { hashing: quickHashing, clock: clock.now })
+    const app = await build(t, { hasher: quickHashing, clock: clock.now })
     const mails = mailbox(app)
     const user = await signUp(app)
     for (let asked = 0; asked < 5; asked += 1) await forgot(app, user.email)
@@ -172,7 +172,7 @@ await onEveryEngine(t, async (t, { build }) => {
   t.test('no log line contains a token or a password (DESIGN §3)', async t => {
     const log = logCapture()
     const env = { LOG_LEVEL: 'trace', LOG_REQUESTS: 'on' }
-    const app = await build(t, { hashing: quickHashing, env, logStream: log.stream })
+    const app = await build(t, { hasher: quickHashing, env, logStream: log.stream })
     const mails = mailbox(app)
     const user = await signUp(app)
     const verification = await mails.token(user.email, 'verification')

@@ -10,7 +10,7 @@ import { mailbox, SUBJECT } from '../support/mailbox.ts'
 
 const WRONG = 'not the pass phrase'
 const NEW = 'another long pass phrase 8'
-const limited = { hashing: quickHashing, env: { RATE_LIMIT: 'on' } }
+const limited = { hasher: quickHashing, env: { RATE_LIMIT: 'on' } }
 
 /** Repeats a request until it is rate-limited. @returns the statuses before. */
 const exhaust = async (attempt: () => Promise<LightMyRequestResponse>): Promise<number[]> => {
@@ -66,7 +66,7 @@ await onEveryEngine(t, async (t, { build }) => {
   })
 
   t.test('used or invalidated verification tokens still count towards five mails an hour', async t => {
-    const app = await build(t, { hashing: quickHashing })
+    const app = await build(t, { hasher: quickHashing })
     const mails = mailbox(app)
     const user = await signUp(app)
     let { token } = user
@@ -89,7 +89,7 @@ await onEveryEngine(t, async (t, { build }) => {
   })
 
   t.test('used reset tokens still count towards five mails an hour', async t => {
-    const app = await build(t, { hashing: quickHashing })
+    const app = await build(t, { hasher: quickHashing })
     const mails = mailbox(app)
     const user = await signUp(app)
     for (let asked = 0; asked < 5; asked += 1) await forgot(app, user.email)

@@ -23,7 +23,7 @@ import { storedRows } from '../support/stored-rows.ts'
 const NEW = 'another long pass phrase 8'
 
 await onEveryEngine(t, async (t, { build, newDatabase }) => {
-  const app = await build(t, { hashing: quickHashing })
+  const app = await build(t, { hasher: quickHashing })
   const mails = mailbox(app)
 
   const asked = (email: string) =>
@@ -65,7 +65,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
 
   t.test('the cookie is cleared with its own attributes (DESIGN §9: as at sign-out)', async t => {
     for (const NODE_ENV of ['development', 'production']) {
-      const app = await build(t, { hashing: quickHashing, env: { NODE_ENV } })
+      const app = await build(t, { hasher: quickHashing, env: { NODE_ENV } })
       const [user, other] = [await signUp(app), await signUp(app)]
       const removed = await call(app, 'DELETE', '/account', { password: PASSWORD }, cookie(user.token))
       const signedOut = await call(app, 'POST', '/account/sign-out', undefined, cookie(other.token))
@@ -111,7 +111,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
 
   t.test('personal data is erased from every table, and no table contains a token or a password', async t => {
     const DATABASE_URL = await newDatabase(t)
-    const app = await build(t, { hashing: quickHashing, env: { DATABASE_URL } })
+    const app = await build(t, { hasher: quickHashing, env: { DATABASE_URL } })
     const mails = mailbox(app)
     const names = { firstName: 'Wilhelmina', lastName: 'Featherstonehaugh' }
     const user = await signUp(app, { email: freshEmail('quetzalcoatl'), ...names })
@@ -138,7 +138,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
 
   t.test('another instance rejects the deleted user within a second (DESIGN §7)', async t => {
     const DATABASE_URL = await newDatabase(t)
-    const options = { hashing: quickHashing, env: { DATABASE_URL } }
+    const options = { hasher: quickHashing, env: { DATABASE_URL } }
     const [one, two] = [await build(t, options), await build(t, options)]
     for (let round = 0; round < 5; round += 1) {
       const user = await signUp(one)
@@ -156,7 +156,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
   t.test('no log line contains a password, a token or an address', async t => {
     const log = logCapture()
     const env = { LOG_LEVEL: 'trace', LOG_REQUESTS: 'on' }
-    const app = await build(t, { hashing: quickHashing, env, logStream: log.stream })
+    const app = await build(t, { hasher: quickHashing, env, logStream: log.stream })
     const user = await signUp(app)
     const email = freshEmail('canary')
     for (const password of [NEW, PASSWORD]) await changeEmail(app, user.token, { email, password })

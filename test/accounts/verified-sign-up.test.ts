@@ -13,7 +13,7 @@ import { createDatabase } from '../support/postgres.ts'
 const NEW = 'another long pass phrase 8'
 
 await onEveryEngine(t, async (t, { build }) => {
-  const options = { hashing: quickHashing, env: { REQUIRE_EMAIL_VERIFICATION: 'true' } }
+  const options = { hasher: quickHashing, env: { REQUIRE_EMAIL_VERIFICATION: 'true' } }
   const app = await build(t, options)
   const mails = mailbox(app)
 
@@ -159,7 +159,7 @@ await onEveryEngine(t, async (t, { build }) => {
   })
 
   t.test('without REQUIRE_EMAIL_VERIFICATION sign-up and sign-in work as usual', async t => {
-    const app = await build(t, { hashing: quickHashing })
+    const app = await build(t, { hasher: quickHashing })
     const email = freshEmail()
     const signedUp = await ask(app, email)
     t.equal(signedUp.statusCode, 201)
@@ -173,7 +173,7 @@ await onEveryEngine(t, async (t, { build }) => {
 t.test('the response does not wait for work that only existing accounts need', async t => {
   const url = await createDatabase(t)
   const env = { REQUIRE_EMAIL_VERIFICATION: 'true', DATABASE_URL: url }
-  const app = await build(t, { hashing: quickHashing, env })
+  const app = await build(t, { hasher: quickHashing, env })
   const mails = mailbox(app)
   const [holder, other] = [freshEmail(), freshEmail()]
   for (const email of [holder, other]) {

@@ -97,7 +97,7 @@ await onEveryEngine(t, async (t, { build }) => {
     ))
       t.strictSame(
         (await get({ ids })).json(),
-        { errors: { ids: ['must be valid ids with commas between them'] } },
+        { errors: { ids: ['must be valid ids, separated by commas'] } },
         JSON.stringify(ids),
       )
     errorsAt(t, await get({ ids: `${id}\0` }), 400, ['ids'], 'NUL')

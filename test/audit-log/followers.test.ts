@@ -116,7 +116,7 @@ const assertFollowed = async (t: Test, app: FastifyInstance, seen: readonly Audi
 }
 
 await onEveryEngine(t, async (t, { name, build, newDatabase }) => {
-  const options = { hashing: quickHashing }
+  const options = { hasher: quickHashing }
 
   t.test('a consumer misses no event of two concurrent instances', async t => {
     const env = { DATABASE_URL: await newDatabase(t) }

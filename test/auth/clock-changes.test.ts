@@ -23,7 +23,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
   t.test('a token stays valid after the clock is set back, cached or not (DESIGN §5)', async t => {
     const clock = manualClock()
     const DATABASE_URL = await newDatabase(t)
-    const app = await build(t, { clock: clock.now, hashing: quickHashing, env: { DATABASE_URL } })
+    const app = await build(t, { clock: clock.now, hasher: quickHashing, env: { DATABASE_URL } })
     const [cached, unused] = [await signUp(app), await signUp(app)]
     t.equal(await accountStatus(app, cached.token), 200)
     clock.advance(-HOUR)
@@ -48,7 +48,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
   t.test('sessions expire by the current clock, in the cache and in the store (DESIGN §5)', async t => {
     const clock = manualClock()
     const env = { SESSION_LIFETIME: '3h', SESSION_IDLE: '1h' }
-    const app = await build(t, { clock: clock.now, env, hashing: quickHashing })
+    const app = await build(t, { clock: clock.now, env, hasher: quickHashing })
     const { id, token } = await signUp(app)
     const start = clock.now()
     for (const minutes of [0, 30, -90, 20, 80, -200, 90, 140, 20, 179, 100]) {
@@ -66,7 +66,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
   t.test('a last request never moves back (§5.1.2, DESIGN §6)', async t => {
     const clock = manualClock()
     const DATABASE_URL = await newDatabase(t)
-    const app = await build(t, { clock: clock.now, env: { DATABASE_URL }, hashing: quickHashing })
+    const app = await build(t, { clock: clock.now, env: { DATABASE_URL }, hasher: quickHashing })
     const { id, token } = await signUp(app)
     const lastRequestAt = async (from = app) =>
       (await from.inject({ url: `/admin/users/${id}`, headers: asAdmin })).json().lastRequestAt
@@ -89,7 +89,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
 
   t.test('e-mail tokens expire by the current clock and work once (DESIGN §9)', async t => {
     const clock = manualClock()
-    const app = await build(t, { clock: clock.now, hashing: quickHashing })
+    const app = await build(t, { clock: clock.now, hasher: quickHashing })
     const mails = mailbox(app)
     const { email } = await signUp(app)
     t.equal((await forgot(app, email)).statusCode, 202)
@@ -103,7 +103,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
 
   t.test('every event is listed once, whatever its timestamp (DESIGN §9: events)', async t => {
     const clock = manualClock()
-    const app = await build(t, { clock: clock.now, hashing: quickHashing })
+    const app = await build(t, { clock: clock.now, hasher: quickHashing })
     const { id, token } = await signUp(app)
     for (const [index, step] of [0, -HOUR, 30 * MINUTE, 2 * HOUR, -HOUR, 0, 1].entries()) {
       clock.advance(step)

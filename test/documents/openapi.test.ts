@@ -30,7 +30,7 @@ const CHROMIUM = '/usr/bin/chromium'
 const high = { points: 100_000, seconds: 60 }
 const perAddress = { 'sign-up': high, 'sign-in': high, password: high, mail: high }
 const app = await build(t, {
-  hashing: quickHashing,
+  hasher: quickHashing,
   env: { RATE_LIMIT: 'on' },
   rateLimits: { ...RATE_LIMITS, perAddress },
 })

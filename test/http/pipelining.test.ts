@@ -12,8 +12,8 @@ const LIMIT = 20_000
 const GARBAGE = 'no HTTP at all\r\n\r\n'
 
 const log = logCapture()
-const hashing = new HeldHashing()
-const app = await build(t, { hashing, logStream: log.stream, env: { LOG_LEVEL: 'debug' } })
+const hasher = new HeldHashing()
+const app = await build(t, { hasher, logStream: log.stream, env: { LOG_LEVEL: 'debug' } })
 await app.listen({ port: 0, host: '127.0.0.1' })
 const portOf = ({ server }: FastifyInstance): number => (server.address() as AddressInfo).port
 const port = portOf(app)
@@ -37,10 +37,10 @@ const firstNameOf = async (user: SignedUp): Promise<string> =>
   (await app.inject({ url: '/account', headers: bearer(user.token) })).json().firstName
 
 const newUser = async (): Promise<SignedUp> => {
-  hashing.release()
+  hasher.release()
   const user = await signUp(app)
-  hashing.hold()
-  hashing.begun.length = 0
+  hasher.hold()
+  hasher.begun.length = 0
   return user
 }
 
@@ -48,7 +48,7 @@ const newUser = async (): Promise<SignedUp> => {
 const waiting = async (user: SignedUp, behind = '', ...fields: string[]): Promise<RawConnection> => {
   const connection = new RawConnection(port).write(signingIn(user, ...fields) + behind)
   await until(
-    () => hashing.begun.length,
+    () => hasher.begun.length,
     count => count === 1,
     LIMIT,
   )
@@ -56,7 +56,7 @@ const waiting = async (user: SignedUp, behind = '', ...fields: string[]): Promis
 }
 
 const released = (connection: RawConnection): Promise<HttpResponse[]> => {
-  hashing.release()
+  hasher.release()
   return connection.untilClosed()
 }
 
@@ -201,8 +201,8 @@ t.test('a request with Upgrade is the last of its connection (RFC 9110 §7.8)', 
     t.strictSame(statuses(responses), [200], `what is behind it ${title} is nothing`)
     t.equal(responses[0]?.headers.connection, 'close')
     t.equal(await firstNameOf(user), null, title)
-    hashing.hold()
-    hashing.begun.length = 0
+    hasher.hold()
+    hasher.begun.length = 0
   }
 })
 
@@ -241,7 +241,7 @@ t.test('CONNECT comes after earlier responses', async t => {
 
 t.test('during a stop all pipelined requests get their responses (DESIGN §8)', async t => {
   const held = new HeldHashing()
-  const stopping = await build(t, { hashing: held })
+  const stopping = await build(t, { hasher: held })
   await stopping.listen({ port: 0, host: '127.0.0.1' })
   held.release()
   const user = await signUp(stopping)

@@ -18,7 +18,7 @@ await onEveryEngine(t, async (t, { build }) => {
   const start = async (t: Parameters<typeof build>[0]) => {
     const log = logCapture()
     const env = { RATE_LIMIT: 'on' }
-    const app = await build(t, { env, rateLimits, hashing: quickHashing, logStream: log.stream })
+    const app = await build(t, { env, rateLimits, hasher: quickHashing, logStream: log.stream })
     return { app, log, mails: mailbox(app) }
   }
   const dropped = ({ msg }: Record<string, unknown>) => /a mail was not sent/.test(String(msg))

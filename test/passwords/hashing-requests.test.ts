@@ -11,8 +11,8 @@ import { HeldHashing } from '../support/fake-hashing.ts'
 import { parseResponse } from '../support/process.ts'
 
 const log = logCapture()
-const hashing = new HeldHashing()
-const app = await build(t, { hashing, logStream: log.stream, env: { LOG_LEVEL: 'debug' } })
+const hasher = new HeldHashing()
+const app = await build(t, { hasher, logStream: log.stream, env: { LOG_LEVEL: 'debug' } })
 await app.listen({ host: '127.0.0.1', port: 0 })
 const { port } = app.server.address() as AddressInfo
 
@@ -42,7 +42,8 @@ const post = async (path: string, email: string, password = PASSWORD): Promise<C
   return { socket, responded }
 }
 
-const gone = (): Record<string, unknown>[] => log.records().filter(({ msg }) => msg === 'The client has gone')
+const gone = (): Record<string, unknown>[] =>
+  log.records().filter(({ msg }) => msg === 'The client disconnected')
 
 /** Disconnects, and waits until the service has noticed. */
 const leave = async ({ socket }: Client): Promise<void> => {
@@ -52,15 +53,15 @@ const leave = async ({ socket }: Client): Promise<void> => {
 }
 
 const reset = (): void => {
-  hashing.hold()
-  hashing.begun.length = 0
+  hasher.hold()
+  hasher.begun.length = 0
 }
 
 t.test('while the queue is full, sign-ins are rejected before hashing (DESIGN §5)', async t => {
   reset()
-  hashing.release()
+  hasher.release()
   const { email } = await signUp(app)
-  hashing.hold()
+  hasher.hold()
   const taken = []
   for (let place = 0; place < 3; place += 1) taken.push(await post('/account/sign-in', email))
   for (const [path, who] of [
@@ -72,7 +73,7 @@ t.test('while the queue is full, sign-ins are rejected before hashing (DESIGN §
     globalErrorOf(t, { statusCode: status, headers, body }, 503, path)
     t.match(headers['retry-after'], /^\d+$/)
   }
-  hashing.release()
+  hasher.release()
   for (const { responded } of taken) t.equal((await responded).status, 200)
 })
 
@@ -84,14 +85,14 @@ t.test('the request of a client that disconnects before its hash is dropped', as
   await post('/account/sign-in', third, 'the third pass phrase').then(leave)
   await leave(left)
   const after = await post('/account/sign-up', second, 'another pass phrase')
-  hashing.release()
+  hasher.release()
   t.equal((await done.responded).status, 201)
   t.equal(
     (await after.responded).status,
     201,
     'the e-mail is free, and no sign-up waits for a disconnected one',
   )
-  t.strictSame(hashing.begun, ['the first pass phrase', 'another pass phrase'])
+  t.strictSame(hasher.begun, ['the first pass phrase', 'another pass phrase'])
   t.match(
     gone().map(({ level, status }) => ({ level, status })),
     [
@@ -114,19 +115,19 @@ t.test('a sign-up continues when an earlier one with the same e-mail disconnects
   const left = await post('/account/sign-up', email, 'of who has gone')
   const behind = await post('/account/sign-up', email, 'of who waits')
   await leave(left)
-  hashing.release()
+  hasher.release()
   t.equal((await busy.responded).status, 201)
   t.equal((await behind.responded).status, 201)
-  t.strictSame(hashing.begun, [PASSWORD, 'of who waits'])
+  t.strictSame(hasher.begun, [PASSWORD, 'of who waits'])
 })
 
 t.test('a hash that has started is finished, and so is the sign-up (DESIGN §7)', async t => {
   reset()
   const email = freshEmail()
   const { socket } = await post('/account/sign-up', email)
-  t.strictSame(hashing.begun, [PASSWORD])
+  t.strictSame(hasher.begun, [PASSWORD])
   socket.destroy()
-  hashing.release()
+  hasher.release()
   while ((await app.services.storage.users.findByEmail(email)) === undefined) await setImmediate()
   t.pass('the account is there')
 })

@@ -177,15 +177,15 @@ t.test('a slow network makes invalidations late, never lost, and none is missed'
 })
 
 t.test('a sign-up whose database response was lost is 503; repeated, it has one definite result', async t => {
-  const hashing = new HeldHashing()
-  const { app, proxy, direct } = await setUp(t, {}, { hashing })
+  const hasher = new HeldHashing()
+  const { app, proxy, direct } = await setUp(t, {}, { hasher })
   const payload = { email: freshEmail(), password: PASSWORD }
   const again = async () => app.inject({ method: 'POST', url: '/account/sign-up', payload })
   const first = again()
-  while (hashing.begun.length === 0) await sleep(10)
+  while (hasher.begun.length === 0) await sleep(10)
   // Only the write remains: it arrives, but its response is lost.
   proxy.set('no responses')
-  hashing.release()
+  hasher.release()
   isUnavailable(t, await first, 'it is not known what became of it')
   const rows = await query(
     direct,

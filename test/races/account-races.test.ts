@@ -26,14 +26,14 @@ import { race, rounds } from '../support/races.ts'
 /** The state after the same password was rehashed. */
 const ANEW = ' anew'
 
-const hashing: PasswordHasher = {
+const hasher: PasswordHasher = {
   ...quickHashing,
   verify: (password, encoded) => quickHashing.verify(password, encoded?.replace(ANEW, '') ?? null),
 }
 
 await onEveryEngine(t, async (t, { build, newDatabase }) => {
   const DATABASE_URL = await newDatabase(t)
-  const options = { hashing, env: { DATABASE_URL } }
+  const options = { hasher, env: { DATABASE_URL } }
   const app = await build(t, options)
   const second = await build(t, options)
   const mails = mailbox(app)

@@ -122,7 +122,7 @@ const RIVALS: Record<string, Rival> = {
 
 await onEveryEngine(t, async (t, { build, newDatabase }) => {
   const DATABASE_URL = await newDatabase(t)
-  const options = { hashing: quickHashing, env: { DATABASE_URL, MAIL_URL: 'off' } }
+  const options = { hasher: quickHashing, env: { DATABASE_URL, MAIL_URL: 'off' } }
   const app = await build(t, options)
   const second = await build(t, options)
 

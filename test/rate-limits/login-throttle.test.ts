@@ -71,7 +71,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     }
     const app = await build(t, {
       ...guessing({ free: 1, memory: 60, firstWait: 2, longestWait: 3 }),
-      hashing,
+      hasher: hashing,
     })
     const { email } = await signUp(app)
     const guess = () => signIn(app, email, WRONG)
@@ -169,7 +169,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     const verify = async (): Promise<boolean> => (busy ? hash() : false)
     const app = await build(t, {
       ...guessing(LONG),
-      hashing: { hash, verify, close: async () => undefined },
+      hasher: { hash, verify, close: async () => undefined },
     })
     const email = freshEmail()
     for (let time = 0; time < 5; time += 1) t.equal((await signIn(app, email, WRONG)).statusCode, 503)
