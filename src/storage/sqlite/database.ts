@@ -70,11 +70,11 @@ export const SQLITE_DIALECT: SchemaDialect = {
   // The id finds the row itself, without a second tree between them.
   sessionsOptions: sql`without rowid`,
   lastRequestsOptions: null,
-  appendedOptions: sql`without rowid`,
+  appendOnlyOptions: sql`without rowid`,
   // A row of the table that is not in memory is a read of the disk each, 1,000 of them 50 to 80 ms. That costs 50 MB of 590
   // at a million users; an insert takes as long as without, within what can be measured (150 µs).
   coveringIndexes: true,
-  oneWriter: true,
+  singleWriter: true,
   // One process counts in its own memory.
   sharedRateLimits: false,
 }
