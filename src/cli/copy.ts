@@ -14,9 +14,9 @@ const summary = (report: CopyReport, file: string): string[] => {
     added,
     changed,
     unchanged,
-    kept,
-    removed,
-    deleted,
+    newerInTarget,
+    deletedInTarget,
+    deletedInSource,
     conflicts,
     sessions,
     emailTokens,
@@ -26,15 +26,15 @@ const summary = (report: CopyReport, file: string): string[] => {
     [added, 'copied'],
     [changed, 'changed since and copied again'],
     [unchanged, 'unchanged'],
-    [kept, 'changed later in the target and left as they are there'],
-    [removed, 'deleted in the target since and left deleted'],
+    [newerInTarget, 'changed later in the target and left as they are there'],
+    [deletedInTarget, 'deleted in the target since and left deleted'],
     [conflicts, 'in conflict'],
   ]
   const secretFile = keptSecretFile(file)
   return [
     `${count(total, 'user')} in the source:`,
     ...table(rows.map(([number, what]) => [`  ${number.toLocaleString('en')}`, what])),
-    `${count(deleted, 'user')} deleted in the source since and now deleted in the target`,
+    `${count(deletedInSource, 'user')} deleted in the source since and now deleted in the target`,
     `${count(sessions, 'session')} copied or brought up to date, ${count(emailTokens, 'e-mail token')} copied`,
     `${count(events, 'event')} of the audit log copied`,
     'Access tokens go on working where the service is given the secret that has signed them, as JWT_SECRET or JWT_SECRET_FILE',
@@ -70,11 +70,11 @@ const run = async ({ from, to }: { from: string; to: string }): Promise<void> =>
   }
   const report = await attempt(source.file, target.url)
   print(false, report, summary(report, source.file))
-  for (const { user, holder } of report.told) {
+  for (const { user, holder } of report.conflictSamples) {
     tell(`User ${user.id} was left out: user ${holder} of the target has the same e-mail`)
   }
-  const untold = report.conflicts - report.told.length
-  if (untold > 0) tell(`${count(untold, 'more was', 'more were')} left out for the same reason`)
+  const unlisted = report.conflicts - report.conflictSamples.length
+  if (unlisted > 0) tell(`${count(unlisted, 'more was', 'more were')} left out for the same reason`)
   if (!report.complete) tell(STOPPED)
   if (!report.complete || report.conflicts > 0) process.exitCode = 1
 }
