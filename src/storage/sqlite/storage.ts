@@ -5,10 +5,9 @@ import { type SessionRow, toSession, toUser, type UserRow } from '../rows.ts'
 import type { Storage } from '../storage.ts'
 import { bringUpToDate } from './database.ts'
 import { OpenDatabaseFile } from './database-file.ts'
-import { eventPage, follow, logEnd } from './events.ts'
-import { exporter } from './exports.ts'
+import { followEvents, listEvents, logEnd } from './events.ts'
 import { FileWatch } from './file-watch.ts'
-import { count, page } from './lists.ts'
+import { countUsers, exportUsers, listUsers } from './lists.ts'
 import {
   LIST_SESSIONS,
   SELECT_BY_EMAIL,
@@ -77,8 +76,8 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
       },
       update: (id, changes, event, options) => writer.run('updateUser', id, changes, event, options),
       remove: (event, verifiedHash) => writer.run('removeUser', event, verifiedHash),
-      list: query => timeSlicer.run(page(reader, query)),
-      count: filter => timeSlicer.run(count(reader, filter)),
+      list: query => timeSlicer.run(listUsers(reader, query)),
+      count: filter => timeSlicer.run(countUsers(reader, filter)),
     },
     accounts: {
       addUser: (user, event, first) => writer.run('addUser', user, event, first),
@@ -109,9 +108,9 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
     },
     events: {
       record: event => writer.run('record', event),
-      list: query => timeSlicer.run(eventPage(reader, query)),
+      list: query => timeSlicer.run(listEvents(reader, query)),
       positions: 'counted',
-      follow: query => timeSlicer.run(follow(reader, query)),
+      follow: query => timeSlicer.run(followEvents(reader, query)),
       end: () => logEnd(reader),
     },
     lastRequests: {
@@ -120,7 +119,7 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
     rateLimit: rateLimits,
     bulkUsers: {
       importUsers: (users, events) => writer.run('importUsers', users, events),
-      exportUsers: exporter(reader, timeSlicer),
+      exportUsers: after => timeSlicer.run(exportUsers(reader, after)),
     },
     cleanUp: {
       removeSessions: (expired, after, limit) => writer.run('removeExpiredSessions', expired, after, limit),
