@@ -33,7 +33,7 @@ export const prepareOperations = (db: Connection) => {
     barrier: (): Write<void> => invalidatesNothing(undefined),
 
     /** Does nothing itself. Its batch writes a page (the stamp), which shows whether the disk takes writes. */
-    prove: (): Write<void> => invalidatesNothing(undefined),
+    probe: (): Write<void> => invalidatesNothing(undefined),
   } satisfies Record<string, (...args: never[]) => Write<unknown>>
 }
 
