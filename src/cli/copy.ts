@@ -15,9 +15,9 @@ const summary = (report: CopyReport, file: string): string[] => {
     added,
     changed,
     unchanged,
-    kept,
-    removed,
-    deleted,
+    newerInTarget,
+    deletedInTarget,
+    deletedInSource,
     conflicts,
     sessions,
     emailTokens,
@@ -27,15 +27,15 @@ const summary = (report: CopyReport, file: string): string[] => {
     [added, 'copied'],
     [changed, 'changed since and copied again'],
     [unchanged, 'unchanged'],
-    [kept, 'changed later in the target and not overwritten'],
-    [removed, 'deleted in the target since and not restored'],
+    [newerInTarget, 'changed later in the target and not overwritten'],
+    [deletedInTarget, 'deleted in the target since and not restored'],
     [conflicts, 'in conflict'],
   ]
   const secretFile = keptSecretFile(file)
   return [
     `${count(total, 'user')} in the source:`,
     ...table(rows.map(([number, what]) => [`  ${number.toLocaleString('en')}`, what])),
-    `${count(deleted, 'user')} deleted in the source since and now deleted in the target`,
+    `${count(deletedInSource, 'user')} deleted in the source since and now deleted in the target`,
     `${count(sessions, 'session')} copied or updated, ${count(emailTokens, 'e-mail token')} copied`,
     `${count(events, 'event')} of the audit log copied`,
     'Access tokens stay valid if the new service has the same JWT_SECRET or JWT_SECRET_FILE',
@@ -73,11 +73,11 @@ const run = async ({ from, to }: { from: string; to: string }): Promise<void> =>
   }
   const report = await runCopy(source.file, target.url)
   print(false, report, summary(report, source.file))
-  for (const { user, holder } of report.told) {
+  for (const { user, holder } of report.conflictSamples) {
     printStatus(`User ${user.id} was left out: user ${holder} of the target has the same e-mail`)
   }
-  const others = report.conflicts - report.told.length
-  if (others > 0) printStatus(`${count(others, 'more was', 'more were')} left out for the same reason`)
+  const unlisted = report.conflicts - report.conflictSamples.length
+  if (unlisted > 0) printStatus(`${count(unlisted, 'more was', 'more were')} left out for the same reason`)
   if (!report.complete) printStatus(STOPPED)
   if (!report.complete || report.conflicts > 0) process.exitCode = 1
 }

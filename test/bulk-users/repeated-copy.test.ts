@@ -89,7 +89,7 @@ t.test('changes in the target are kept, and sessions that ended there stay ended
   await source.lastRequests.noteLastRequests([{ key: active.userKey, at: NOW + 8 }], [])
 
   const before = await targetContent(url)
-  t.match(await copyHere(file, url), { kept: 2, unchanged: 1, changed: 0, sessions: 0 })
+  t.match(await copyHere(file, url), { newerInTarget: 2, unchanged: 1, changed: 0, sessions: 0 })
   t.strictSame(await targetContent(url), before)
 
   const timestamp = { id: renamed.session.id, at: NOW + 5 }
@@ -123,7 +123,13 @@ t.test('rows that were deleted or revoked in the target never return', async t =
   const opened = sessionOf(id)
   await source.sessions.open(opened, passwordHash, eventOf(id))
 
-  t.match(await copyHere(file, url), { removed: 1, changed: 2, unchanged: 1, sessions: 1, emailTokens: 0 })
+  t.match(await copyHere(file, url), {
+    deletedInTarget: 1,
+    changed: 2,
+    unchanged: 1,
+    sessions: 1,
+    emailTokens: 0,
+  })
   t.equal(await target.users.find(deleted.user.id), undefined)
   for (const { session } of [deleted, signedOut, signedOutThenChanged])
     t.equal(await target.sessions.find(session.id), undefined)
@@ -153,7 +159,7 @@ t.test('rows that were deleted or revoked in the source end in the target too', 
   await source.sessions.endAll(null, eventOf(allEnded.user.id, NOW + 1, 'sessions.ended'), false)
   const heir = await add(source, { email: deleted.user.email })
 
-  t.match(await copyHere(file, url), { deleted: 1, added: 1, unchanged: 3, conflicts: 0 })
+  t.match(await copyHere(file, url), { deletedInSource: 1, added: 1, unchanged: 3, conflicts: 0 })
   t.equal(await target.users.find(deleted.user.id), undefined)
   t.match(await target.users.find(heir.user.id), { email: deleted.user.email })
   t.equal(await target.sessions.find(signedOut.session.id), undefined)
@@ -184,7 +190,7 @@ t.test('rows that were used or ended in the source end, whoever changed the user
   await source.users.update(id, { email: 'taken@example.com' }, eventOf(id, NOW + 1), KEEP)
   await source.sessions.end(inConflict.session.id, eventOf(id, NOW + 2, 'session.ended'))
 
-  t.match(await copyHere(file, url), { kept: 1, conflicts: 1 })
+  t.match(await copyHere(file, url), { newerInTarget: 1, conflicts: 1 })
   t.equal(await target.emailTokens.find(stored.digest, NOW), undefined)
   t.ok(await target.emailTokens.find(mailedThere.digest, NOW), 'what was mailed by the target stays')
   t.equal(await target.sessions.find(inConflict.session.id), undefined)
@@ -198,9 +204,9 @@ t.test('a user who was deleted and imported again stays', async t => {
     storage.bulkUsers.importUsers([{ ...user, lastRequestAt: null, version: 1 }], [eventOf(user.id, NOW + 2)])
   for (const { user } of added) await source.users.remove(eventOf(user.id, NOW + 1, 'user.deleted'), null)
   await importInto(source, inSource)
-  t.match(await copyHere(file, url), { unchanged: 1, deleted: 1 })
+  t.match(await copyHere(file, url), { unchanged: 1, deletedInSource: 1 })
   await importInto(target, inTarget)
-  t.match(await copyHere(file, url), { unchanged: 1, deleted: 0 })
+  t.match(await copyHere(file, url), { unchanged: 1, deletedInSource: 0 })
   for (const { user } of added) t.ok(await target.users.find(user.id))
   const deletions = { filter: { type: 'user.deleted' }, beforeId: null, limit: 100 } as const
   const events = await target.events.list(deletions)
@@ -246,7 +252,7 @@ t.test('a copy and a concurrent deletion lock users in the same order', async t 
   await waiting(2)
   await holder.query('COMMIT')
   t.equal(await removal, 'removed')
-  t.match(await copying, { removed: 1, complete: true })
+  t.match(await copying, { deletedInTarget: 1, complete: true })
 })
 
 t.test('a later change in the source does not undo a disabling or a new password in the target', async t => {
@@ -306,7 +312,7 @@ t.test('the audit log is copied once, and erased addresses stay erased', async t
     KEEP,
   )
   await source.users.remove(eventOf(deletedHere.user.id, NOW + 1, 'user.deleted'), null)
-  t.match(await copyHere(file, url), { events: 2, deleted: 1, removed: 1 })
+  t.match(await copyHere(file, url), { events: 2, deletedInSource: 1, deletedInTarget: 1 })
   const events = await target.events.list({ filter: {}, beforeId: null, limit: 100 })
   for (const { userId, actor } of events)
     t.equal(

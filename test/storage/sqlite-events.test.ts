@@ -6,7 +6,11 @@ import type { AuditEvent } from '../../src/audit-log/event.ts'
 import { eventsQuery } from '../../src/storage/events.ts'
 import { migrations } from '../../src/storage/migrations/list.ts'
 import { createDatabaseFile, openDatabase, SQLITE_DIALECT } from '../../src/storage/sqlite/database.ts'
-import { FIRST, LAST, logPart } from '../../src/storage/sqlite/events.ts'
+import {
+  positionRangeQuery,
+  SELECT_FIRST_POSITION,
+  SELECT_LAST_POSITION,
+} from '../../src/storage/sqlite/events.ts'
 import { queries } from '../../src/storage/sqlite/queries.ts'
 import { EVENT_FILTERS } from './contract/event-filters.ts'
 import { add, eventOf, NOW } from './contract/fixtures.ts'
@@ -82,7 +86,7 @@ t.test('sqlite: events are read from an index in each order, at any page, withou
     const column = userId === undefined ? 'type' : 'user_id'
     const plain = userId === undefined && type === undefined
     for (const after of [0, 20]) {
-      const plan = planOf(logPart({ filter, after, upTo: 40, limit: 20 }).compile())
+      const plan = planOf(positionRangeQuery({ filter, after, upTo: 40, limit: 20 }).compile())
       const reads = plain
         ? /^SEARCH events USING INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)$/
         : /^SEARCH events USING INDEX events_by_(user_id|type)_position \((user_id|type)=\? AND rowid>\?/
@@ -98,5 +102,6 @@ t.test('sqlite: events are read from an index in each order, at any page, withou
       t.notMatch(plan, 'TEMP', title)
     }
   }
-  for (const sql of [FIRST, LAST]) t.notMatch(planOf({ sql, parameters: [] }), /TEMP/)
+  for (const sql of [SELECT_FIRST_POSITION, SELECT_LAST_POSITION])
+    t.notMatch(planOf({ sql, parameters: [] }), /TEMP/)
 })

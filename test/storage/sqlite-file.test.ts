@@ -57,7 +57,7 @@ const asidePath = (file: string): string => `${file}.aside`
 const moved = (suffix = '') => ({
   make: (file: string) => renameSync(file + suffix, asidePath(file)),
   repair: (file: string) => renameSync(asidePath(file), file + suffix),
-  says: /is not there any more/,
+  says: /is missing/,
 })
 const replaced = (suffix = '') => ({
   make: (file: string, { spare }: { spare: string }) => {
@@ -65,11 +65,11 @@ const replaced = (suffix = '') => ({
     renameSync(spare, file + suffix)
   },
   repair: (file: string) => renameSync(asidePath(file), file + suffix),
-  says: /is another file/,
+  says: /has been replaced by another file/,
 })
 
 const FAULTS: readonly Fault[] = [
-  { name: 'deleted', make: file => unlinkSync(file), says: /is not there any more/ },
+  { name: 'deleted', make: file => unlinkSync(file), says: /is missing/ },
   { name: 'moved away', ...moved() },
   { name: 'replaced by another database', ...replaced() },
   {
@@ -82,7 +82,7 @@ const FAULTS: readonly Fault[] = [
       unlinkSync(file)
       renameSync(asidePath(file), file)
     },
-    says: /is another file/,
+    says: /has been replaced by another file/,
   },
   {
     name: 'overwritten with another database',
@@ -98,7 +98,7 @@ const FAULTS: readonly Fault[] = [
   { name: 'its header overwritten', make: file => overwrite(file, 100), says: /has been overwritten/ },
   { name: 'emptied', make: file => truncateSync(file), says: /has been overwritten/ },
   { name: 'cut short', make: file => truncateSync(file, 8_192), says: /has been overwritten/ },
-  { name: 'the log deleted', make: file => unlinkSync(`${file}-wal`), says: /-wal is not there any more/ },
+  { name: 'the log deleted', make: file => unlinkSync(`${file}-wal`), says: /-wal is missing/ },
   { name: 'the log moved away', ...moved('-wal') },
   { name: 'the log replaced', ...replaced('-wal') },
   { name: 'the log emptied', make: file => truncateSync(`${file}-wal`), says: /-wal has been overwritten/ },
@@ -107,13 +107,13 @@ const FAULTS: readonly Fault[] = [
     make: file => overwrite(`${file}-wal`, 32),
     says: /-wal has been overwritten/,
   },
-  { name: 'the index deleted', make: file => unlinkSync(`${file}-shm`), says: /-shm is not there any more/ },
+  { name: 'the index deleted', make: file => unlinkSync(`${file}-shm`), says: /-shm is missing/ },
   { name: 'the index replaced', ...replaced('-shm') },
   {
     name: 'its folder moved',
     make: file => renameSync(dirname(file), `${dirname(file)}-aside`),
     repair: file => renameSync(`${dirname(file)}-aside`, dirname(file)),
-    says: /is not there any more/,
+    says: /is missing/,
   },
 ]
 

@@ -2,9 +2,9 @@
 import { setImmediate as nextRound } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { ERRORS } from '../../src/errors.ts'
-import { page } from '../../src/storage/sqlite/lists.ts'
+import { listUsers } from '../../src/storage/sqlite/lists.ts'
 import { Reader } from '../../src/storage/sqlite/reader.ts'
-import { type Task, TimeSlicer } from '../../src/storage/sqlite/time-slicer.ts'
+import { type SlicedTask, TimeSlicer } from '../../src/storage/sqlite/time-slicer.ts'
 import { parseSort, type UserQuery } from '../../src/users/listing.ts'
 import { add, NOW } from './contract/fixtures.ts'
 import { connect, fileOf, open } from './sqlite-support.ts'
@@ -55,7 +55,7 @@ t.test('sqlite: ten concurrent tasks block the event loop no longer than one', a
   let round = 0
   const rounds: number[] = []
   const turns = new TimeSlicer()
-  const tasks = Array.from({ length: 10 }, function* (_, index): Task<number> {
+  const tasks = Array.from({ length: 10 }, function* (_, index): SlicedTask<number> {
     for (let slice = 0; slice < 5; slice += 1) {
       yield
       rounds.push(round)
@@ -80,7 +80,7 @@ t.test('sqlite: a page that is quick to find is returned at once', async t => {
 const interrupted = (t: Test, query: UserQuery, slices: number, happens: () => void): string[] => {
   const reader = new Reader(fileOf(t))
   t.teardown(() => reader.close())
-  const task = page(reader, query)
+  const task = listUsers(reader, query)
   for (let slice = 0; slice < slices; slice += 1) t.equal(task.next().done, false)
   happens()
   for (;;) {
@@ -119,7 +119,7 @@ t.test('sqlite: a user who matches by two names takes one place on the page', as
 t.test('sqlite: a list fails as unavailable when its connection closes', async t => {
   await openMany(t, 3_000)
   const reader = new Reader(fileOf(t))
-  const list = Promise.resolve(new TimeSlicer().run(page(reader, LONG)))
+  const list = Promise.resolve(new TimeSlicer().run(listUsers(reader, LONG)))
   reader.close()
   await t.rejects(list, { message: ERRORS.storeUnavailable.message })
 })

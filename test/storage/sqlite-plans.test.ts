@@ -2,14 +2,14 @@
 import type { Compilable } from 'kysely'
 import t, { type Test } from 'tap'
 import {
-  byCreation,
-  covers,
+  creationRange,
   type IndexRange,
-  inOrder,
-  sliceEnd,
-  usersIn,
+  selectivePaths,
+  sliceEndQuery,
+  sortedRange,
+  usersInRange,
 } from '../../src/storage/sqlite/access-paths.ts'
-import { firstOfSlice, named, usersAt } from '../../src/storage/sqlite/lists.ts'
+import { firstMatchesQuery, uniqueLookup, usersAtQuery } from '../../src/storage/sqlite/lists.ts'
 import { countQuery, pageQuery } from '../../src/storage/user-queries.ts'
 import { parseSort, SORTS, type UserFilter, type UserQuery } from '../../src/users/listing.ts'
 import { add, NOW } from './contract/fixtures.ts'
@@ -74,19 +74,26 @@ t.test('sqlite: every query of a list reads one slice of one index, and sorts no
       if (!good || usersOf(plan).length !== 1) wrong.push({ plan, query })
     }
     for (const query of queriesOf(filter)) {
-      for (const slice of slices(inOrder(query))) {
-        const plan = planOf(pageQuery(usersIn(slice), { ...query, filter: {}, after: null }).compile())
+      for (const slice of slices(sortedRange(query))) {
+        const plan = planOf(pageQuery(usersInRange(slice), { ...query, filter: {}, after: null }).compile())
         expect(plan[0]?.startsWith(reading(slice, false)) && !plan.join().includes('TEMP'), plan, query)
-        const end = planOf(sliceEnd(slice, 1_000))
+        const end = planOf(sliceEndQuery(slice, 1_000))
         expect(end.length === 1 && end[0]?.startsWith(reading(slice, true)), end, query)
       }
+<<<<<<< HEAD
       for (const slice of [...covers(filter, query.sort.field).flat(), byCreation(filter)].flatMap(slices)) {
         // Only the index of the few disabled users has their e-mails too.
+=======
+      for (const slice of [...selectivePaths(filter, query.sort.field).flat(), creationRange(filter)].flatMap(
+        slices,
+      )) {
+        // Only the index of the few disabled users has their e-mails too.
+>>>>>>> w-sqlite
         const row = filter.searchEmail && slice.index === 'users_by_created_at'
         const start = reading(slice, !row && slice.index !== 'users_by_email')
-        const first = planOf(firstOfSlice(slice, query).compile())
+        const first = planOf(firstMatchesQuery(slice, query).compile())
         expect(first[0]?.startsWith(start), first, query)
-        const total = planOf(countQuery(usersIn(slice), {}).compile())
+        const total = planOf(countQuery(usersInRange(slice), {}).compile())
         expect(total[0]?.startsWith(start) && !total.join().includes('TEMP'), total, query)
       }
     }
@@ -97,7 +104,7 @@ t.test('sqlite: every query of a list reads one slice of one index, and sorts no
 t.test('sqlite: the last request is looked up by the key of its user', async t => {
   const planOf = await openPlanner(t)
   for (const filter of [{ lastRequestAfter: NOW }, { lastRequestBefore: NOW }]) {
-    const plan = planOf(countQuery(usersIn(byCreation(filter)), {}).compile())
+    const plan = planOf(countQuery(usersInRange(creationRange(filter)), {}).compile())
     t.match(plan.slice(1).join(), /SEARCH last_requests (EXISTS )?USING INTEGER PRIMARY KEY \(rowid=\?\)/)
     t.notMatch(plan.join(), 'SCAN last_requests')
   }
@@ -111,7 +118,7 @@ t.test('sqlite: creation bounds its index, in each direction, from the cursor on
   ]
   const cursor = { key: NOW + 30, id: 'x' }
   const part = (sort: '-createdAt' | 'createdAt' | 'firstName', after: typeof cursor | null) => {
-    const { index, after: from, upTo } = inOrder({ filter, sort: parseSort(sort), after })
+    const { index, after: from, upTo } = sortedRange({ filter, sort: parseSort(sort), after })
     return { index, from, upTo }
   }
   const index = 'users_by_created_at'
@@ -122,12 +129,12 @@ t.test('sqlite: creation bounds its index, in each direction, from the cursor on
   t.strictSame(part('-createdAt', cursor), { index, from: cursor, upTo: low })
   t.strictSame(part('-createdAt', { key: NOW + 60, id: 'x' }), { index, from: high, upTo: low })
 
-  const coverOf = (filter: UserFilter, sorted: 'createdAt' | 'firstName') =>
-    covers(filter, sorted).map(([first]) => [first?.index, first?.after, first?.upTo])
-  t.strictSame(coverOf(filter, 'createdAt'), [], 'the walk itself is within them')
-  t.strictSame(coverOf(filter, 'firstName'), [[index, low, high]])
-  t.strictSame(coverOf({ ...filter, disabled: true }, 'firstName'), [['users_disabled', low, high]])
-  t.strictSame(coverOf({ lastRequestBefore: NOW }, 'firstName'), [[index, null, { key: NOW, id: '' }]])
+  const pathsOf = (filter: UserFilter, sorted: 'createdAt' | 'firstName') =>
+    selectivePaths(filter, sorted).map(([first]) => [first?.index, first?.after, first?.upTo])
+  t.strictSame(pathsOf(filter, 'createdAt'), [], 'the walk itself is within them')
+  t.strictSame(pathsOf(filter, 'firstName'), [[index, low, high]])
+  t.strictSame(pathsOf({ ...filter, disabled: true }, 'firstName'), [['users_disabled', low, high]])
+  t.strictSame(pathsOf({ lastRequestBefore: NOW }, 'firstName'), [[index, null, { key: NOW, id: '' }]])
   t.end()
 })
 
@@ -138,11 +145,16 @@ t.test(
     const BY_ID = /^SEARCH users USING (COVERING )?INDEX sqlite_autoindex_users_1 \(id=\?\)/
     const BY_EMAIL = /^SEARCH users USING (COVERING )?INDEX users_by_email \(email=\?\)/
     const expect = (filter: UserFilter, step: RegExp) => {
+<<<<<<< HEAD
       const few = named(filter)
       if (few === null) throw new Error('no user is named')
+=======
+      const lookup = uniqueLookup(filter)
+      if (lookup === null) throw new Error('nobody is named')
+>>>>>>> w-sqlite
       const queries = [
-        countQuery(few.users, few.filter),
-        ...queriesOf(few.filter).map(query => pageQuery(few.users, query)),
+        countQuery(lookup.users, lookup.filter),
+        ...queriesOf(lookup.filter).map(query => pageQuery(lookup.users, query)),
       ]
       const plans = queries.map(query => planOf(query.compile()))
       t.strictSame(
@@ -156,6 +168,6 @@ t.test(
       expect({ ...filter, email: 'a' }, BY_EMAIL)
       expect({ ...filter, email: 'a', ids: ['a'] }, BY_EMAIL)
     }
-    for (const query of queriesOf({})) t.match(planOf(usersAt([], query).compile()).join(), BY_ID)
+    for (const query of queriesOf({})) t.match(planOf(usersAtQuery([], query).compile()).join(), BY_ID)
   },
 )

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { ERRORS } from '../../src/errors.ts'
-import { OpenDatabaseFile } from '../../src/storage/sqlite/database-file.ts'
+import { DatabaseFileHandle } from '../../src/storage/sqlite/database-file.ts'
 import { Writer } from '../../src/storage/sqlite/writer.ts'
 import { temporaryFolder } from '../support/build.ts'
 import { until } from '../support/until.ts'
@@ -102,17 +102,17 @@ t.test('sqlite: a lock that is held too long fails the write, and the next one s
 t.test('sqlite: a lost writer thread fails its calls and is replaced for the next call', async t => {
   const file = fileOf(t)
   const storage = await open(t)
-  const held = new OpenDatabaseFile(file)
-  const opened = held.opened()
-  const writer = new Writer(opened, {
+  const fileHandle = new DatabaseFileHandle(file)
+  const files = fileHandle.openFiles()
+  const writer = new Writer(files, {
     onInvalidated: () => undefined,
     onChangedElsewhere: () => undefined,
-    onProblem: () => undefined,
+    onFileProblem: () => undefined,
   })
   t.teardown(async () => {
     await writer.close()
     await storage.close()
-    held.release()
+    fileHandle.release()
   })
   renameSync(file, `${file}.away`)
   const user = newUser()

@@ -1,45 +1,45 @@
-/** From the embedded store to the shared one (DESIGN §7). Run again, it copies what is missing and what changed since. */
+/** Copies an SQLite store to a PostgreSQL store (DESIGN §7). A repeated run copies what is missing and what has changed. */
 import type { Conflict, SourceUser } from './plan.ts'
 import { Source } from './source.ts'
 import { Target } from './target.ts'
 
-/** Users in one transaction: some hundred milliseconds, for which sign-ups in the target wait. */
+/** Users in one transaction. It takes a few hundred milliseconds, during which sign-ups in the target wait. */
 const SLICE = 2_000
 
-/** Conflicts that are told one by one. */
-const MAX_TOLD = 20
+const MAX_CONFLICT_SAMPLES = 20
 
 export interface CopyReport {
   /** Users of the source. */
   readonly total: number
   /** Users who were not in the target. */
   readonly added: number
-  /** Users who were changed in the source since they were copied. */
+  /** Users who differed in the target and are now as in the source. */
   readonly changed: number
   readonly unchanged: number
-  /** Users who were changed in the target since, and were left as they are. */
-  readonly kept: number
-  /** Users who were deleted in the target since they were copied, and stay deleted. */
-  readonly removed: number
-  /** Users who were deleted in the source since they were copied, and now in the target too. */
-  readonly deleted: number
-  /** Users left out because their e-mail belongs to another user of the target. */
+  /** Users who changed later in the target and stay as they are there. */
+  readonly newerInTarget: number
+  /** Users who were copied before, were deleted in the target since, and stay deleted. */
+  readonly deletedInTarget: number
+  /** Users who were copied before, were deleted in the source since, and are now deleted in the target too. */
+  readonly deletedInSource: number
+  /** Users left out because another user of the target has their e-mail. */
   readonly conflicts: number
-  /** Some of the conflicts. */
-  readonly told: readonly Conflict[]
+  /** The first conflicts, {@link MAX_CONFLICT_SAMPLES} at most. */
+  readonly conflictSamples: readonly Conflict[]
   /** Sessions that were added or have a later timestamp now. */
   readonly sessions: number
-  /** Links in mails that can still be used and were added. */
+  /** E-mail tokens that were added. */
   readonly emailTokens: number
   /** Events of the audit log that were added. */
   readonly events: number
-  /** Whether it came to the end. */
+  /** False when the run was stopped before its end. */
   readonly complete: boolean
 }
 
 export interface CopyOptions {
-  /** Ends the copy after the slice that is under way. */
+  /** Stops the run after the current slice. */
   readonly signal: AbortSignal
+  /** Called after each slice, with the number of users done. */
   readonly onProgress: (done: number, total: number) => void
 }
 
@@ -47,13 +47,13 @@ const copySlices = async (source: Source, target: Target, options: CopyOptions):
   const { signal, onProgress } = options
   const total = source.count()
   const report = {
-    ...{ added: 0, changed: 0, unchanged: 0, kept: 0, removed: 0, deleted: 0 },
+    ...{ added: 0, changed: 0, unchanged: 0, newerInTarget: 0, deletedInTarget: 0, deletedInSource: 0 },
     ...{ sessions: 0, emailTokens: 0, events: 0 },
   }
 
   const write = async (users: readonly SourceUser[]): Promise<readonly Conflict[]> => {
     const written = await target.write(users, source)
-    for (const name of ['added', 'changed', 'unchanged', 'kept', 'removed'] as const) {
+    for (const name of ['added', 'changed', 'unchanged', 'newerInTarget', 'deletedInTarget'] as const) {
       report[name] += written[name].length
     }
     report.sessions += written.sessions
@@ -64,44 +64,44 @@ const copySlices = async (source: Source, target: Target, options: CopyOptions):
   let done = 0
   let complete = true
   const copiedEvents = await target.copiedEvents(source.identity)
-  // First: it frees e-mails that others may have taken since. Deletions of an earlier copy are done: whoever is there again
-  // was imported since.
+  // Deletions come first because they free e-mails that other users may have now. Deletions from before the last copied event
+  // are done already: a user who exists again was imported since.
   for (const deleted of source.deletedUsers(copiedEvents, SLICE)) {
     complete &&= !signal.aborted
     if (!complete) break
-    report.deleted += await target.delete(deleted)
+    report.deletedInSource += await target.delete(deleted)
   }
-  const waiting: number[] = []
+  const conflictingKeys: number[] = []
   for (const users of source.slices(SLICE)) {
     complete &&= !signal.aborted
     if (!complete) break
-    for (const { user } of await write(users)) waiting.push(user.key)
+    for (const { user } of await write(users)) conflictingKeys.push(user.key)
     done += users.length
     onProgress(done, total)
   }
-  // A later slice may have changed who had the e-mail.
+  // A later slice may have freed the e-mail.
   let conflicts = 0
-  const told: Conflict[] = []
-  for (const users of source.slicesOf(waiting, SLICE)) {
+  const conflictSamples: Conflict[] = []
+  for (const users of source.slicesOf(conflictingKeys, SLICE)) {
     complete &&= !signal.aborted
     if (!complete) break
-    const found = await write(users)
-    conflicts += found.length
-    told.push(...found.slice(0, MAX_TOLD - told.length))
+    const remaining = await write(users)
+    conflicts += remaining.length
+    conflictSamples.push(...remaining.slice(0, MAX_CONFLICT_SAMPLES - conflictSamples.length))
   }
   for (const events of source.events(copiedEvents, SLICE)) {
     complete &&= !signal.aborted
     if (!complete) break
     report.events += await target.addEvents(source.identity, events)
   }
-  return { total, ...report, conflicts, told, complete }
+  return { total, ...report, conflicts, conflictSamples, complete }
 }
 
 /**
- * Copies users, sessions, e-mail tokens, timestamps and the audit log from the SQLite file to the PostgreSQL database that `url` names. The
- * file is only read. Where both stores have a user, the later change wins; timestamps never move backwards; what was copied
- * once and then deleted or revoked on either side stays so.
- * @throws {CopyError} what the operator can mend: slices until then stay copied.
+ * Copies users, sessions, e-mail tokens, timestamps and the audit log from an SQLite file, which is only read, to the PostgreSQL
+ * database at `url`. When both stores have a user, the later change wins. Timestamps never move backwards. A row that was copied
+ * once and then deleted or revoked in either store stays deleted.
+ * @throws {CopyError} for errors that the operator can fix. Slices that were copied before the error stay copied.
  */
 export const copy = async (file: string, url: string, options: CopyOptions): Promise<CopyReport> => {
   const source = new Source(file)

@@ -1,42 +1,43 @@
+/** Decides for a slice of users what a copy does with each: when both stores have a user, the later change wins. */
 import { USER_COLUMNS, type UserColumns } from '../rows.ts'
 
-/** What the operator can mend, in a sentence: none of it is a fault of the code. */
+/** An error that the operator can fix. The message is complete: no stack trace is needed. */
 export class CopyError extends Error {}
-
-/** Who wins, user by user, where both stores have one. */
 
 /** A user of the source. */
 export interface SourceUser extends UserColumns {
-  /** The source's own number. */
+  /** The key in the source; the target has keys of its own. */
   readonly key: number
   readonly last_request_at: number | null
 }
 
 export interface Conflict {
   readonly user: SourceUser
-  /** The id of the other user who has the e-mail in the target. */
+  /** The id of the other user of the target who has the e-mail. */
   readonly holder: string
 }
 
-export interface Plan {
+/** The users of a slice by what the copy does with them. */
+export interface SlicePlan {
   readonly added: readonly SourceUser[]
-  /** Changed in the source since: they are made as they are there. */
+  /** Differ in the target: they become as they are in the source. */
   readonly changed: readonly SourceUser[]
-  /** Those among `changed` of whom the timestamp of the change tells so: sessions are made as they are there, too. */
-  readonly later: readonly SourceUser[]
+  /** Those of `changed` who changed later in the source: their sessions become as they are in the source, too. */
+  readonly newerInSource: readonly SourceUser[]
   readonly unchanged: readonly SourceUser[]
-  /** Changed in the target since: left alone. */
-  readonly kept: readonly SourceUser[]
+  /** Changed later in the target: they stay as they are there. */
+  readonly newerInTarget: readonly SourceUser[]
   /** Copied before and deleted in the target since: they stay deleted. */
-  readonly removed: readonly SourceUser[]
+  readonly deletedInTarget: readonly SourceUser[]
   readonly conflicts: readonly Conflict[]
-  /** Ids of those among `changed` who leave an e-mail behind, which another one may be about to take. */
-  readonly moving: readonly string[]
+  /** The ids of those of `changed` whose e-mail changes. Another user of the slice may take the old one. */
+  readonly emailMoves: readonly string[]
 }
 
-/** When a user was last disabled or enabled, and last given another password; 0 for never. Milliseconds since the epoch. */
+/** Timestamps of a user's last changes of access, in milliseconds since the epoch; 0 for never. */
 export interface AccessChanges {
   readonly id: string
+  /** Disabled or enabled. */
   readonly status: number
   readonly password: number
 }
@@ -47,71 +48,80 @@ export const ACCESS_CHANGES = `events.user_id AS id,
   coalesce(max(at) FILTER (WHERE events.type IN ('password.changed', 'password.reset')), 0) AS password`
 
 /**
- * A user as the source has one, but disabled and with the password as in the target where that was changed there later: a
- * later rename in the source must not undo it.
- * @returns `user` itself where the source's changes of access are the later ones.
+ * Keeps the target's status and password where the target changed them later. Otherwise a later rename in the source would undo
+ * a disabling in the target.
+ * @returns `user` itself when nothing of the target is kept.
  */
 export const withLaterAccess = (
   user: SourceUser,
-  target: UserColumns,
-  ours: AccessChanges | undefined,
-  theirs: AccessChanges | undefined,
+  targetUser: UserColumns,
+  sourceAccess: AccessChanges | undefined,
+  targetAccess: AccessChanges | undefined,
 ): SourceUser => {
-  const keepsStatus = (theirs?.status ?? 0) > (ours?.status ?? 0)
-  const keepsPassword = (theirs?.password ?? 0) > (ours?.password ?? 0)
+  const keepsStatus = (targetAccess?.status ?? 0) > (sourceAccess?.status ?? 0)
+  const keepsPassword = (targetAccess?.password ?? 0) > (sourceAccess?.password ?? 0)
   if (!keepsStatus && !keepsPassword) return user
   return {
     ...user,
-    ...(keepsStatus && { disabled: target.disabled }),
-    ...(keepsPassword && { password_hash: target.password_hash }),
+    ...(keepsStatus && { disabled: targetUser.disabled }),
+    ...(keepsPassword && { password_hash: targetUser.password_hash }),
   }
 }
 
-type Verdict = 'added' | 'changed' | 'unchanged' | 'kept' | 'removed'
+type Category = 'added' | 'changed' | 'unchanged' | 'newerInTarget' | 'deletedInTarget'
 
 /**
- * The later change wins; of two at the same timestamp the source's, so that what no timestamp tells of is carried over too: a
- * password that was hashed anew.
+ * With equal timestamps the source wins, so that changes without a timestamp are copied too: a password that was rehashed.
+ * @param wasCopied whether an earlier run has copied the user.
  */
-const judge = (user: SourceUser, theirs: UserColumns | undefined, copied: boolean): Verdict => {
-  if (theirs === undefined) return copied ? 'removed' : 'added'
-  if (theirs.updated_at > user.updated_at) return 'kept'
-  return USER_COLUMNS.every(column => theirs[column] === user[column]) ? 'unchanged' : 'changed'
+const categoryOf = (user: SourceUser, targetUser: UserColumns | undefined, wasCopied: boolean): Category => {
+  if (targetUser === undefined) return wasCopied ? 'deletedInTarget' : 'added'
+  if (targetUser.updated_at > user.updated_at) return 'newerInTarget'
+  return USER_COLUMNS.every(column => targetUser[column] === user[column]) ? 'unchanged' : 'changed'
 }
 
 /**
  * @param users a slice of the source.
- * @param held every user of the target who has an id or an e-mail of theirs.
- * @param copied ids of those among `users` who were copied before.
+ * @param targetUsers every user of the target who has an id or an e-mail of the slice.
+ * @param copiedIds the ids of the slice that an earlier run has copied.
  */
-export const plan = (
+export const planSlice = (
   users: readonly SourceUser[],
-  held: readonly UserColumns[],
-  copied: ReadonlySet<string>,
-): Plan => {
-  const byId = new Map(held.map(user => [user.id, user]))
-  const holders = new Map(held.map(({ id, email }) => [email, id]))
-  const verdicts = Map.groupBy(users, user => judge(user, byId.get(user.id), copied.has(user.id)))
-  const leaves = ({ id, email }: SourceUser): boolean => (byId.get(id)?.email ?? email) !== email
+  targetUsers: readonly UserColumns[],
+  copiedIds: ReadonlySet<string>,
+): SlicePlan => {
+  const byId = new Map(targetUsers.map(user => [user.id, user]))
+  const holders = new Map(targetUsers.map(({ id, email }) => [email, id]))
+  const categories = Map.groupBy(users, user => categoryOf(user, byId.get(user.id), copiedIds.has(user.id)))
+  const changesEmail = ({ id, email }: SourceUser): boolean => (byId.get(id)?.email ?? email) !== email
   const conflicts: Conflict[] = []
 
-  let added = verdicts.get('added') ?? []
-  let changed = verdicts.get('changed') ?? []
-  // A blocked user keeps an e-mail that another one needs, so repeat until no more users are blocked.
+  let added = categories.get('added') ?? []
+  let changed = categories.get('changed') ?? []
+  // A blocked user keeps an e-mail that another user may need, so repeat until no more users are blocked.
   for (;;) {
-    const moving = new Set(changed.filter(leaves).map(({ id }) => id))
+    const emailMoves = new Set(changed.filter(changesEmail).map(({ id }) => id))
     const blocked = new Set<SourceUser>()
     for (const user of [...added, ...changed]) {
       const holder = holders.get(user.email)
-      if (holder === undefined || holder === user.id || moving.has(holder)) continue
+      if (holder === undefined || holder === user.id || emailMoves.has(holder)) continue
       blocked.add(user)
       conflicts.push({ user, holder })
     }
     if (blocked.size === 0) {
-      const { unchanged = [], kept = [], removed = [] } = Object.fromEntries(verdicts)
-      // A password that was hashed anew, on either side, ends nothing.
-      const later = changed.filter(({ id, updated_at }) => byId.get(id)?.updated_at !== updated_at)
-      return { added, changed, later, unchanged, kept, removed, conflicts, moving: [...moving] }
+      const { unchanged = [], newerInTarget = [], deletedInTarget = [] } = Object.fromEntries(categories)
+      // Equal timestamps mean that a password was rehashed, in either store. Sessions are not affected.
+      const newerInSource = changed.filter(({ id, updated_at }) => byId.get(id)?.updated_at !== updated_at)
+      return {
+        added,
+        changed,
+        newerInSource,
+        unchanged,
+        newerInTarget,
+        deletedInTarget,
+        conflicts,
+        emailMoves: [...emailMoves],
+      }
     }
     added = added.filter(user => !blocked.has(user))
     changed = changed.filter(user => !blocked.has(user))

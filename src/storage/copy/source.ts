@@ -1,4 +1,4 @@
-/** The embedded store as a copy reads it: read-only, as it was at one timestamp, also while the service goes on writing. */
+/** The SQLite store that a copy reads: one read-only snapshot, even while the service writes. */
 import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import type { EventType } from '../../audit-log/event.ts'
@@ -15,27 +15,24 @@ import type { SessionsTable } from '../schema.ts'
 import { SQLITE_DIALECT } from '../sqlite/database.ts'
 import { ACCESS_CHANGES, type AccessChanges, CopyError, type SourceUser } from './plan.ts'
 
-/** A session of the source, with its user's id in place of the source's number. */
+/** A session, with the id of its user in place of the source's key. */
 export interface SourceSession extends SessionRow {
   readonly user_id: string
 }
 
-/** An e-mail token of the source, with its user's id in place of the source's number. */
+/** An e-mail token, with the id of its user in place of the source's key. */
 export interface SourceEmailToken extends EmailTokenRow {
   readonly user_id: string
 }
 
-/** A user who was deleted in the source, by its audit log, and is not there again. */
+/** A user whom the audit log of the source records as deleted, and who does not exist there again. */
 export interface DeletedUser {
   readonly id: string
   /** Milliseconds since the epoch. */
   readonly at: number
 }
 
-/** An event with its position, which is in the order of the source's commits. */
-export type SourceEvent = EventRow
-
-/** Events after which sessions of a user are gone, while the user's own row may be as before. */
+/** Events that end sessions of a user, some of them without a change of the user's row. */
 const ENDS_SESSIONS: readonly EventType[] = [
   'session.ended',
   'sessions.ended',
@@ -44,16 +41,16 @@ const ENDS_SESSIONS: readonly EventType[] = [
   'user.disabled',
 ]
 
-/** Sessions that are handed over at once: a user may have any number of them. */
-const SESSIONS_AT_ONCE = 5_000
+/** Sessions in one batch: a user may have any number of them. */
+const SESSION_BATCH = 5_000
 
-/** Milliseconds to wait for a process that recovers the file after a crash. */
+/** Milliseconds to wait for another process that recovers the file after a crash. */
 const LOCK_TIMEOUT = 5_000
 
 const SELECT_USERS = `SELECT key, ${USER_COLUMNS.join(', ')},
   (SELECT at FROM last_requests WHERE user_key = users.key) AS last_request_at FROM users`
 
-/** CROSS JOIN: in this order, each user's sessions from the index. */
+/** `CROSS JOIN` fixes the order of the join: each user's sessions are read from the index. */
 const SELECT_SESSIONS = `SELECT user_key, ${SESSION_COLUMNS.map(column => `sessions.${column}`).join(', ')}
   FROM json_each(?) AS given CROSS JOIN sessions ON user_key = given.value`
 
@@ -65,14 +62,14 @@ const SELECT_WITH_ENDED_SESSIONS = `SELECT DISTINCT events.user_id FROM json_eac
   CROSS JOIN events ON events.user_id = given.value
   WHERE events.type IN (${ENDS_SESSIONS.map(type => `'${type}'`).join(', ')})`
 
-/** It cannot be brought up to date here: that would be to write it. */
+/** The source is only read, so it cannot be migrated. */
 const assertSchema = (db: Database.Database, file: string): void => {
-  const isService = db.prepare(`SELECT 1 FROM sqlite_master WHERE name = 'kysely_migration'`).get()
-  if (!isService) throw new CopyError(`the source: ${file} is not a database of this service`)
+  const isOwn = db.prepare(`SELECT 1 FROM sqlite_master WHERE name = 'kysely_migration'`).get()
+  if (!isOwn) throw new CopyError(`the source: ${file} is not a database of this service`)
   const names = db.prepare('SELECT name FROM kysely_migration ORDER BY name').pluck().all()
   if (names.join() === Object.keys(migrations(SQLITE_DIALECT)).join()) return
   throw new CopyError(
-    `the source: ${file} was left by another version of this service: start this one on it once, then copy`,
+    `the source: ${file} was left by another version of this service: start this version with it once, then copy`,
   )
 }
 
@@ -80,7 +77,7 @@ export class Source {
   readonly #db: Database.Database
   readonly #sessions: Database.Statement<[string], SessionsTable>
 
-  /** @throws {CopyError} when there is no such file, or it is no database of this version. Nothing is ever created. */
+  /** @throws {CopyError} when the file does not exist, or is not a database of this version. It is never created. */
   constructor(file: string) {
     if (!existsSync(file)) throw new CopyError(`the source: there is no file ${file}`)
     try {
@@ -119,13 +116,13 @@ export class Source {
     }
   }
 
-  /** The sessions of these users, some thousand at a time. */
+  /** The sessions of these users, in batches. */
   *sessions(users: readonly SourceUser[]): Generator<readonly SourceSession[]> {
     const ids = new Map(users.map(({ key, id }) => [key, id]))
     let sessions: SourceSession[] = []
     for (const { user_key, ...session } of this.#sessions.iterate(JSON.stringify([...ids.keys()]))) {
       sessions.push({ ...session, user_id: ids.get(user_key) ?? '' })
-      if (sessions.length < SESSIONS_AT_ONCE) continue
+      if (sessions.length < SESSION_BATCH) continue
       yield sessions
       sessions = []
     }
@@ -137,7 +134,7 @@ export class Source {
     return [...this.sessions(users)].flatMap(sessions => sessions.map(({ id }) => id))
   }
 
-  /** The e-mail tokens of these users, a few for each. */
+  /** The e-mail tokens of these users: each has few, so all are returned at once. */
   emailTokens(users: readonly SourceUser[]): readonly SourceEmailToken[] {
     const select = this.#db.prepare<[string], SourceEmailToken>(SELECT_EMAIL_TOKENS)
     return select.all(JSON.stringify(users.map(({ key }) => key)))
@@ -147,14 +144,14 @@ export class Source {
     return this.emailTokens(users).map(({ digest }) => digest)
   }
 
-  /** Those among these users who have had sessions ended, by the audit log. */
+  /** Those of these users for whom the audit log records ended sessions. */
   withEndedSessions(users: readonly SourceUser[]): readonly SourceUser[] {
     const select = this.#db.prepare<[string], string>(SELECT_WITH_ENDED_SESSIONS).pluck()
     const ids = new Set(select.all(JSON.stringify(users.map(({ id }) => id))))
     return users.filter(({ id }) => ids.has(id))
   }
 
-  /** What the audit log tells of these users' access. */
+  /** From the audit log. */
   accessChanges(users: readonly SourceUser[]): readonly AccessChanges[] {
     const select = this.#db.prepare<[string], AccessChanges>(
       `SELECT ${ACCESS_CHANGES} FROM json_each(?) AS given
@@ -163,7 +160,7 @@ export class Source {
     return select.all(JSON.stringify(users.map(({ id }) => id)))
   }
 
-  /** Users who were deleted behind a position of the audit log, `size` at a time. An import may have brought some back. */
+  /** Users who were deleted after a position of the audit log, `size` at a time, without those whom an import has added again. */
   *deletedUsers(after: number, size: number): Generator<readonly DeletedUser[]> {
     const select = this.#db.prepare<[number, number], DeletedUser & { readonly position: number }>(
       `SELECT user_id AS id, at, position FROM events
@@ -176,14 +173,14 @@ export class Source {
     }
   }
 
-  /** Tells this database from any other: when it was created. */
+  /** Identifies the database, by the timestamp of its creation. */
   get identity(): string {
     return this.#db.prepare('SELECT timestamp FROM kysely_migration ORDER BY name').pluck().get() as string
   }
 
-  /** The audit log behind a position, `size` events at a time. */
-  *events(after: number, size: number): Generator<readonly SourceEvent[]> {
-    const select = this.#db.prepare<[number, number], SourceEvent>(
+  /** The audit log after a position, `size` events at a time. */
+  *events(after: number, size: number): Generator<readonly EventRow[]> {
+    const select = this.#db.prepare<[number, number], EventRow>(
       `SELECT position, ${EVENT_COLUMNS.join(', ')} FROM events WHERE position > ? ORDER BY position LIMIT ?`,
     )
     for (let events = select.all(after, size); events.length > 0; ) {

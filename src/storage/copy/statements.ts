@@ -1,31 +1,30 @@
-/** What a copy asks of the shared store: a few statements for a slice, whatever its size, each prepared once. */
-
-import { EVENT_COLUMNS } from '../events.ts'
+/** The statements of a copy to PostgreSQL. A slice takes a few of them, whatever its size; named ones are prepared once. */
+import { EVENT_COLUMNS, type EventRow } from '../events.ts'
 import type { Statement } from '../postgres/database.ts'
 import { CHANNEL } from '../postgres/notifications.ts'
 import { arrays, arraysOf } from '../postgres/queries.ts'
 import { EMAIL_TOKEN_COLUMNS, SESSION_COLUMNS, USER_COLUMNS } from '../rows.ts'
 import { ACCESS_CHANGES, type SourceUser } from './plan.ts'
-import type { DeletedUser, SourceEmailToken, SourceEvent, SourceSession } from './source.ts'
+import type { DeletedUser, SourceEmailToken, SourceSession } from './source.ts'
 
-const columns = USER_COLUMNS.join(', ')
+const USER_COLUMN_LIST = USER_COLUMNS.join(', ')
 
-/** A session and a token as they are given: by their user's id. */
+/** Sessions and e-mail tokens are passed with the id of their user: the target has keys of its own. */
 const GIVEN_SESSION = ['user_id', ...SESSION_COLUMNS] as const
 const GIVEN_TOKEN = ['user_id', ...EMAIL_TOKEN_COLUMNS] as const
 
 const idsOf = (rows: readonly { readonly id: string }[]): string[] => rows.map(({ id }) => id)
 
 /**
- * The ids of all users, sessions and e-mail tokens that were ever copied into this database. What is in it and no longer in
- * its own table was deleted or revoked here, so a repeated copy does not bring it back. Only copies use the table.
+ * The ids of all users, sessions and e-mail tokens that were ever copied into this database. A row that is in this table and no
+ * longer in its own table was deleted or revoked here, so a repeated copy does not add it again. Only copies use the table.
  */
 export const CREATE_COPIED_ROWS: Statement = {
   text: 'CREATE TABLE IF NOT EXISTS copied_rows (id text COLLATE "C" PRIMARY KEY)',
   values: [],
 }
 
-/** How far the audit log of each source was copied: positions in it are in the order of its commits. */
+/** The position up to which the audit log of each source was copied. Positions are in the order of the source's commits. */
 export const CREATE_COPIED_EVENTS: Statement = {
   text: 'CREATE TABLE IF NOT EXISTS copied_events (source text PRIMARY KEY, position bigint NOT NULL)',
   values: [],
@@ -36,73 +35,74 @@ export const copiedEvents = (source: string): Statement => ({
   values: [source],
 })
 
-export const noteCopiedEvents = (source: string, position: number): Statement => ({
-  name: 'copy-note-copied-events',
+export const recordCopiedEvents = (source: string, position: number): Statement => ({
+  name: 'copy-record-copied-events',
   text: `INSERT INTO copied_events VALUES ($1, $2)
     ON CONFLICT (source) DO UPDATE SET position = excluded.position`,
   values: [source, position],
 })
 
 /**
- * Without the addresses of users who were deleted in the target: their removal has erased them. Without the deletion of who
- * is in the target: changed there since, or imported again.
+ * Adds events that the target does not have. IP addresses of users who were deleted in the target are left out, because the
+ * deletion has erased them. `user.deleted` is left out for users who exist in the target: they were changed there since, or
+ * imported again.
  */
-export const addEvents = (events: readonly SourceEvent[]): Statement => ({
+export const addEvents = (events: readonly EventRow[]): Statement => ({
   name: 'copy-add-events',
   text: `WITH removed AS (SELECT DISTINCT user_id FROM events WHERE type = 'user.deleted' AND user_id = ANY($${EVENT_COLUMNS.indexOf('user_id') + 1}))
     INSERT INTO events (${EVENT_COLUMNS.join(', ')})
     SELECT id, at, type, actor_type, actor_id, user_id,
       CASE WHEN actor_type <> 'adminKey' AND user_id IN (SELECT user_id FROM removed) THEN NULL ELSE ip END, details
     FROM unnest(${arrays(EVENT_COLUMNS, 1)}) AS given (${EVENT_COLUMNS.join(', ')})
-    WHERE NOT EXISTS (SELECT 1 FROM events AS had WHERE had.id = given.id)
+    WHERE NOT EXISTS (SELECT 1 FROM events AS existing WHERE existing.id = given.id)
       AND NOT (type = 'user.deleted' AND EXISTS (SELECT 1 FROM users WHERE users.id = given.user_id))
     ORDER BY id RETURNING id`,
   values: arraysOf(EVENT_COLUMNS, events),
 })
 
-/** As a removal does: the addresses of administrators are not the user's. */
-export const eraseAddresses = (userIds: readonly string[]): Statement => ({
-  name: 'copy-erase-addresses',
+/** As a removal does: the IP addresses of administrators are not personal data of the user. */
+export const eraseIpAddresses = (userIds: readonly string[]): Statement => ({
+  name: 'copy-erase-ip-addresses',
   text: `UPDATE events SET ip = NULL WHERE user_id = ANY($1::text[]) AND actor_type <> 'adminKey' AND ip IS NOT NULL`,
   values: [userIds],
 })
 
-/** Which of these were copied before. */
+/** Selects the ids of these users that were copied before. */
 export const copiedBefore = (users: readonly SourceUser[]): Statement => ({
   name: 'copy-copied-before',
   text: 'SELECT id FROM copied_rows WHERE id = ANY($1::text[])',
   values: [idsOf(users)],
 })
 
-/** Reads first: a row that is there already is neither written nor locked. */
-export const noteCopied = (ids: readonly string[]): Statement => ({
-  name: 'copy-note-copied',
+/** Checks for existing rows first, so that they are neither written nor locked. */
+export const recordCopied = (ids: readonly string[]): Statement => ({
+  name: 'copy-record-copied',
   text: `INSERT INTO copied_rows SELECT id FROM unnest($1::text[]) AS given (id)
     WHERE NOT EXISTS (SELECT 1 FROM copied_rows WHERE copied_rows.id = given.id)`,
   values: [ids],
 })
 
-const HELD = ['id', 'email']
+const USERS_WITH_ID_OR_EMAIL = ['id', 'email']
   .map(
     (column, index) => `SELECT ${USER_COLUMNS.map(name => `users.${name}`).join(', ')} FROM users
       JOIN unnest($${index + 1}::text[]) AS given (${column}) ON given.${column} = users.${column}`,
   )
   .join(' UNION ALL ')
 
-/** Those who have an id or an e-mail of these users. */
-export const held = (users: readonly SourceUser[]): Statement => ({
-  name: 'copy-held',
-  text: HELD,
+/** Selects the users of the target who have an id or an e-mail of these users, those with both twice. */
+export const usersWithIdOrEmail = (users: readonly SourceUser[]): Statement => ({
+  name: 'copy-users-with-id-or-email',
+  text: USERS_WITH_ID_OR_EMAIL,
   values: [idsOf(users), users.map(({ email }) => email)],
 })
 
 export const addUsers = (users: readonly SourceUser[]): Statement => ({
   name: 'copy-add-users',
-  text: `INSERT INTO users (${columns}) SELECT * FROM unnest(${arrays(USER_COLUMNS, 1)})`,
+  text: `INSERT INTO users (${USER_COLUMN_LIST}) SELECT * FROM unnest(${arrays(USER_COLUMNS, 1)})`,
   values: arraysOf(USER_COLUMNS, users),
 })
 
-/** Takes their e-mails from these users, until `changeUsers` gives them the new ones: no e-mail looks like an id. */
+/** Replaces e-mails by ids until `changeUsers` sets the new ones. No e-mail has the form of an id. */
 export const freeEmails = (ids: readonly string[]): Statement => ({
   name: 'copy-free-emails',
   text: 'UPDATE users SET email = id WHERE id = ANY($1::text[])',
@@ -112,7 +112,7 @@ export const freeEmails = (ids: readonly string[]): Statement => ({
 export const changeUsers = (users: readonly SourceUser[]): Statement => ({
   name: 'copy-change-users',
   text: `UPDATE users SET ${USER_COLUMNS.map(column => `${column} = given.${column}`).join(', ')}
-    FROM unnest(${arrays(USER_COLUMNS, 1)}) AS given (${columns}) WHERE users.id = given.id`,
+    FROM unnest(${arrays(USER_COLUMNS, 1)}) AS given (${USER_COLUMN_LIST}) WHERE users.id = given.id`,
   values: arraysOf(USER_COLUMNS, users),
 })
 
@@ -126,8 +126,10 @@ export const accessChanges = (users: readonly SourceUser[]): Statement => ({
 const KEYS = { sessions: 'id', email_tokens: 'digest' } as const
 
 /**
- * Deletes rows of these users that the source does not have (any more). Locks in the order of keys, as instances do.
- * @param scope `all`: also what was created in the target, as a disabling or a new password does; `copied`: only what was copied.
+ * Deletes rows of these users that the source does not have (any more). Locks rows in the order of keys, as instances do, to
+ * prevent deadlocks.
+ * @param scope `all`: also rows that were created in the target, as a disabling or a new password does; `copied`: only rows that
+ * were copied.
  * @param inSource the keys of the rows that the source has.
  */
 export const removeMissing = (
@@ -152,14 +154,14 @@ export const removeMissing = (
   }
 }
 
-/** Those that were never copied: one that was and is not there any more was ended in the target. */
+/** Adds sessions that were never copied. One that was copied and does not exist any more was ended in the target. */
 export const addSessions = (sessions: readonly SourceSession[]): Statement => ({
   name: 'copy-add-sessions',
   text: `INSERT INTO sessions (user_key, ${SESSION_COLUMNS.join(', ')})
     SELECT key, ${SESSION_COLUMNS.map(column => `given.${column}`).join(', ')}
     FROM unnest(${arrays(GIVEN_SESSION, 1)}) AS given (${GIVEN_SESSION.join(', ')})
     JOIN users ON users.id = given.user_id
-    WHERE NOT EXISTS (SELECT 1 FROM sessions AS had WHERE had.id = given.id)
+    WHERE NOT EXISTS (SELECT 1 FROM sessions AS existing WHERE existing.id = given.id)
       AND NOT EXISTS (SELECT 1 FROM copied_rows WHERE copied_rows.id = given.id)
     ORDER BY given.id RETURNING id`,
   values: arraysOf(GIVEN_SESSION, sessions),
@@ -171,13 +173,13 @@ export const addEmailTokens = (tokens: readonly SourceEmailToken[]): Statement =
     SELECT key, ${EMAIL_TOKEN_COLUMNS.map(column => `given.${column}`).join(', ')}
     FROM unnest(${arrays(GIVEN_TOKEN, 1)}) AS given (${GIVEN_TOKEN.join(', ')})
     JOIN users ON users.id = given.user_id
-    WHERE NOT EXISTS (SELECT 1 FROM email_tokens AS had WHERE had.digest = given.digest)
+    WHERE NOT EXISTS (SELECT 1 FROM email_tokens AS existing WHERE existing.digest = given.digest)
       AND NOT EXISTS (SELECT 1 FROM copied_rows WHERE copied_rows.id = given.digest)
     ORDER BY given.digest RETURNING digest`,
   values: arraysOf(GIVEN_TOKEN, tokens),
 })
 
-/** An update alone: a session that is ended at this timestamp does not come back. */
+/** Only updates: a session that an instance ends at the same time is not added again. */
 export const raiseSessions = (sessions: readonly SourceSession[]): Statement => ({
   name: 'copy-raise-sessions',
   text: `UPDATE sessions SET last_request_at = given.at FROM unnest($1::text[], $2::bigint[]) AS given (id, at)
@@ -185,24 +187,24 @@ export const raiseSessions = (sessions: readonly SourceSession[]): Statement => 
   values: [idsOf(sessions), sessions.map(({ last_request_at }) => last_request_at)],
 })
 
-/** In the order in which instances note them, so that the two cannot deadlock. */
-export const noteUsers = (users: readonly SourceUser[]): Statement => {
-  const noted = users.filter(({ last_request_at }) => last_request_at !== null)
+/** Raises the timestamps of users, in the order in which instances write them, to prevent deadlocks. */
+export const raiseLastRequests = (users: readonly SourceUser[]): Statement => {
+  const active = users.filter(({ last_request_at }) => last_request_at !== null)
   return {
-    name: 'copy-note-users',
+    name: 'copy-raise-last-requests',
     text: `INSERT INTO last_requests (user_key, at)
       SELECT key, given.at FROM unnest($1::text[], $2::bigint[]) AS given (id, at)
-      JOIN users ON users.id = given.id LEFT JOIN last_requests AS had ON had.user_key = key
-      WHERE had.at IS NULL OR had.at < given.at ORDER BY key
+      JOIN users ON users.id = given.id LEFT JOIN last_requests AS existing ON existing.user_key = key
+      WHERE existing.at IS NULL OR existing.at < given.at ORDER BY key
       ON CONFLICT (user_key) DO UPDATE SET at = excluded.at WHERE last_requests.at < excluded.at`,
-    values: [idsOf(noted), noted.map(({ last_request_at }) => last_request_at)],
+    values: [idsOf(active), active.map(({ last_request_at }) => last_request_at)],
   }
 }
 
 const DELETED = `unnest($1::text[], $2::bigint[]) AS given (id, at) JOIN users ON users.id = given.id
     JOIN copied_rows ON copied_rows.id = given.id WHERE users.updated_at <= given.at`
 
-/** Sessions first and in the order of ids, as instances lock them. */
+/** Ends sessions before their users are deleted, in the order of ids, as instances lock them. */
 export const endSessionsOfDeleted = (deleted: readonly DeletedUser[]): Statement => ({
   name: 'copy-end-sessions-of-deleted',
   text: `WITH ended AS (
@@ -213,7 +215,7 @@ export const endSessionsOfDeleted = (deleted: readonly DeletedUser[]): Statement
   values: [idsOf(deleted), deleted.map(({ at }) => at)],
 })
 
-/** Users who were copied, deleted in the source afterwards, and not changed in the target since. */
+/** Deletes users who were copied, then deleted in the source, and not changed in the target since. */
 export const deleteUsers = (deleted: readonly DeletedUser[]): Statement => ({
   name: 'copy-delete-users',
   text: `WITH deleted AS (SELECT users.key FROM ${DELETED})
@@ -221,7 +223,7 @@ export const deleteUsers = (deleted: readonly DeletedUser[]): Statement => ({
   values: [idsOf(deleted), deleted.map(({ at }) => at)],
 })
 
-/** Notifies the instances of users whose cached state is stale. */
+/** Notifies the instances that the cached state of these users is stale. */
 export const notification = (userIds: readonly string[]): Statement => ({
   text: 'SELECT pg_notify($1, id) FROM unnest($2::text[]) AS changed (id)',
   values: [CHANNEL, userIds],

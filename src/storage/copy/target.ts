@@ -1,30 +1,35 @@
-/** The shared store as a copy writes it: a slice of users, with all that belongs to them, is one transaction. */
-
+/** The PostgreSQL store that a copy writes: a slice of users, with their sessions and e-mail tokens, is one transaction. */
 import pg from 'pg'
+import type { EventRow } from '../events.ts'
 import { connectionOptions, reason, type Statement } from '../postgres/database.ts'
 import { Hosts } from '../postgres/hosts.ts'
 import { migrate } from '../postgres/migrate.ts'
 import type { UserColumns } from '../rows.ts'
-import { type AccessChanges, CopyError, type Plan, plan, type SourceUser, withLaterAccess } from './plan.ts'
-import type { DeletedUser, Source, SourceEvent } from './source.ts'
+import {
+  type AccessChanges,
+  CopyError,
+  planSlice,
+  type SlicePlan,
+  type SourceUser,
+  withLaterAccess,
+} from './plan.ts'
+import type { DeletedUser, Source } from './source.ts'
 import * as statements from './statements.ts'
 
-/** Milliseconds that a statement of some thousand rows may take, and until the server is given up. */
+/** Milliseconds that a statement of some thousand rows may take on the server, and that the client waits for its result. */
 const STATEMENT_TIMEOUT = 120_000
-const ANSWER_TIMEOUT = 130_000
+const QUERY_TIMEOUT = 130_000
 
-/**
- * Nobody else adds or changes users until the slice is committed: what was found of them stays true. Reads, sign-ins and
- * last requests go on.
- */
-const LOCK = { text: 'LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE', values: [] }
+/** Blocks writes to `users` until the slice is committed, so that the plan stays valid. Reads, sign-ins and last requests go on. */
+const LOCK_USERS = { text: 'LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE', values: [] }
 
-export interface Written extends Plan {
+export interface WrittenSlice extends SlicePlan {
   /** Sessions that were added or have a later timestamp now. */
   readonly sessions: number
   readonly emailTokens: number
 }
 
+/** @throws {CopyError} in place of any error. */
 const attempt = async <Result>(work: () => Promise<Result>): Promise<Result> => {
   try {
     return await work()
@@ -33,11 +38,11 @@ const attempt = async <Result>(work: () => Promise<Result>): Promise<Result> => 
   }
 }
 
-interface Identified {
+interface WithId {
   readonly id: string
 }
 
-const idsOf = (rows: readonly Identified[]): string[] => rows.map(({ id }) => id)
+const idsOf = (rows: readonly WithId[]): string[] => rows.map(({ id }) => id)
 
 export class Target {
   readonly #client: pg.Client
@@ -46,7 +51,7 @@ export class Target {
     this.#client = client
   }
 
-  /** Connects to the database that `url` names, which is brought up to date. @throws {CopyError} */
+  /** Connects to the database at `url` and migrates it. @throws {CopyError} */
   static open(url: string): Promise<Target> {
     return attempt(async () => {
       const hosts = await Hosts.open(url)
@@ -54,9 +59,9 @@ export class Target {
       const client = new pg.Client({
         ...connectionOptions(hosts.url),
         statement_timeout: STATEMENT_TIMEOUT,
-        query_timeout: ANSWER_TIMEOUT,
+        query_timeout: QUERY_TIMEOUT,
       })
-      // A connection that breaks is told by the statement that meets it.
+      // The next statement reports a broken connection.
       client.on('error', () => undefined)
       await client.connect()
       const target = new Target(client)
@@ -67,46 +72,48 @@ export class Target {
   }
 
   /**
-   * Writes a slice of users with their sessions and e-mail tokens, all of it or nothing. What was copied before and is not
-   * there any more was deleted or revoked in the target: it does not come back.
-   * @throws {CopyError} after which the target is of no more use.
+   * Writes a slice of users with their sessions and e-mail tokens in one transaction. A row that was copied before and is not in
+   * the target any more was deleted or revoked there, and is not added again.
+   * @throws {CopyError} after which only {@link close} may be called.
    */
-  write(users: readonly SourceUser[], source: Source): Promise<Written> {
+  write(users: readonly SourceUser[], source: Source): Promise<WrittenSlice> {
     return this.#transaction(async () => {
-      const copied = new Set(idsOf(await this.#run<Identified>(statements.copiedBefore(users))))
-      const held = await this.#run<UserColumns>(statements.held(users))
-      const planned = plan(users, held, copied)
-      const { added, unchanged, moving } = planned
-      const changed = await this.#withLaterAccess(planned.changed, held, source)
-      const asInSource = new Set(planned.changed.filter((user, index) => changed[index] === user))
-      const later = planned.later.filter(user => asInSource.has(user))
-      // Their sessions and tokens are those of the target, as are those of users who changed later there.
-      const kept = [...planned.kept, ...planned.changed.filter(user => !asInSource.has(user))]
-      // First, for it frees e-mails that those who are added may have.
-      if (changed.length > 0) await this.#change({ changed, later, moving }, source)
+      const copiedIds = new Set(idsOf(await this.#run<WithId>(statements.copiedBefore(users))))
+      const targetUsers = await this.#run<UserColumns>(statements.usersWithIdOrEmail(users))
+      const plan = planSlice(users, targetUsers, copiedIds)
+      const { added, unchanged, emailMoves } = plan
+      const changed = await this.#withLaterAccess(plan.changed, targetUsers, source)
+      const asInSource = new Set(plan.changed.filter((user, index) => changed[index] === user))
+      const newerInSource = plan.newerInSource.filter(user => asInSource.has(user))
+      // Users whose access changed later in the target keep their sessions and tokens of the target.
+      const asInTarget = [...plan.newerInTarget, ...plan.changed.filter(user => !asInSource.has(user))]
+      // Changes come first because they free e-mails that added users may have.
+      if (changed.length > 0) await this.#change({ changed, newerInSource, emailMoves }, source)
       if (added.length > 0) await this.#run(statements.addUsers(added))
-      const made = new Set(later)
-      const others = users.filter(user => !made.has(user))
-      await this.#revoke(others, source)
-      const present = [...added, ...asInSource, ...unchanged]
-      await this.#run(statements.noteCopied(idsOf([...present, ...kept])))
-      const sessions = await this.#writeSessions(present, kept, source)
-      const emailTokens = await this.#addEmailTokens(present, source)
-      await this.#run(statements.noteUsers(users))
-      return { ...planned, sessions, emailTokens }
+      const replaced = new Set(newerInSource)
+      await this.#revoke(
+        users.filter(user => !replaced.has(user)),
+        source,
+      )
+      const fromSource = [...added, ...asInSource, ...unchanged]
+      await this.#run(statements.recordCopied(idsOf([...fromSource, ...asInTarget])))
+      const sessions = await this.#writeSessions(fromSource, asInTarget, source)
+      const emailTokens = await this.#addEmailTokens(fromSource, source)
+      await this.#run(statements.raiseLastRequests(users))
+      return { ...plan, sessions, emailTokens }
     })
   }
 
   /**
-   * Deletes users who were deleted in the source after they had been copied, unless they were changed here since.
-   * @returns how many. @throws {CopyError} as {@link write}
+   * Deletes users who were copied before and then deleted in the source, unless they were changed in the target since.
+   * @returns the number of deleted users. @throws {CopyError} as {@link write}
    */
   delete(deleted: readonly DeletedUser[]): Promise<number> {
     return this.#transaction(async () => {
       await this.#run(statements.endSessionsOfDeleted(deleted))
-      const ids = idsOf(await this.#run<Identified>(statements.deleteUsers(deleted)))
+      const ids = idsOf(await this.#run<WithId>(statements.deleteUsers(deleted)))
       if (ids.length > 0) {
-        await this.#run(statements.eraseAddresses(ids))
+        await this.#run(statements.eraseIpAddresses(ids))
         await this.#run(statements.notification(ids))
       }
       return ids.length
@@ -119,81 +126,87 @@ export class Target {
     return row?.position ?? 0
   }
 
-  /** Adds a slice of the source's audit log. @returns how many were added. @throws {CopyError} as {@link write} */
-  addEvents(source: string, events: readonly SourceEvent[]): Promise<number> {
+  /** Adds a slice of the source's audit log. @returns the number of added events. @throws {CopyError} as {@link write} */
+  addEvents(source: string, events: readonly EventRow[]): Promise<number> {
     return this.#transaction(async () => {
       const added = await this.#run(statements.addEvents(events))
-      await this.#run(statements.noteCopiedEvents(source, events.at(-1)?.position ?? 0))
+      await this.#run(statements.recordCopiedEvents(source, events.at(-1)?.position ?? 0))
       return added.length
     })
   }
 
-  /** What was not committed is rolled back. */
+  /** Rolls back an open transaction. */
   async close(): Promise<void> {
     await this.#client.end()
   }
 
   async #transaction<Result>(work: () => Promise<Result>): Promise<Result> {
     await this.#run({ text: 'BEGIN', values: [] })
-    await this.#run(LOCK)
+    await this.#run(LOCK_USERS)
     const result = await work()
     await this.#run({ text: 'COMMIT', values: [] })
     return result
   }
 
-  /** In the order of `changed`. */
+  /** @returns the users in the order of `changed`. */
   async #withLaterAccess(
     changed: readonly SourceUser[],
-    held: readonly UserColumns[],
+    targetUsers: readonly UserColumns[],
     source: Source,
   ): Promise<readonly SourceUser[]> {
     if (changed.length === 0) return []
-    const byId = <Row extends Identified>(rows: readonly Row[]) => new Map(rows.map(row => [row.id, row]))
-    const ours = byId(source.accessChanges(changed))
-    const theirs = byId(await this.#run<AccessChanges>(statements.accessChanges(changed)))
-    const inTarget = byId(held)
+    const byId = <Row extends WithId>(rows: readonly Row[]) => new Map(rows.map(row => [row.id, row]))
+    const sourceAccess = byId(source.accessChanges(changed))
+    const targetAccess = byId(await this.#run<AccessChanges>(statements.accessChanges(changed)))
+    const targetUser = byId(targetUsers)
     return changed.map(user => {
-      const row = inTarget.get(user.id)
-      return row === undefined ? user : withLaterAccess(user, row, ours.get(user.id), theirs.get(user.id))
+      const { id } = user
+      const row = targetUser.get(id)
+      return row === undefined ? user : withLaterAccess(user, row, sourceAccess.get(id), targetAccess.get(id))
     })
   }
 
   async #change(
-    { changed, later, moving }: Pick<Plan, 'changed' | 'later' | 'moving'>,
+    { changed, newerInSource, emailMoves }: Pick<SlicePlan, 'changed' | 'newerInSource' | 'emailMoves'>,
     source: Source,
   ): Promise<void> {
-    if (moving.length > 0) await this.#run(statements.freeEmails(moving))
+    if (emailMoves.length > 0) await this.#run(statements.freeEmails(emailMoves))
     await this.#run(statements.changeUsers(changed))
-    const ids = idsOf(later)
-    await this.#run(statements.removeMissing('sessions', 'all', ids, source.sessionIds(later)))
-    await this.#run(statements.removeMissing('email_tokens', 'all', ids, source.emailTokenDigests(later)))
+    const ids = idsOf(newerInSource)
+    const digests = source.emailTokenDigests(newerInSource)
+    await this.#run(statements.removeMissing('sessions', 'all', ids, source.sessionIds(newerInSource)))
+    await this.#run(statements.removeMissing('email_tokens', 'all', ids, digests))
     await this.#run(statements.notification(idsOf(changed)))
   }
 
-  /** What the source has revoked since of users who do not become as they are there, or have only ended a session. */
+  /** Removes copied sessions and e-mail tokens that the source has revoked or used since. */
   async #revoke(users: readonly SourceUser[], source: Source): Promise<void> {
     await this.#run(
       statements.removeMissing('email_tokens', 'copied', idsOf(users), source.emailTokenDigests(users)),
     )
-    const some = source.withEndedSessions(users)
-    if (some.length === 0) return
-    const statement = statements.removeMissing('sessions', 'copied', idsOf(some), source.sessionIds(some))
-    const ids = new Set(idsOf(await this.#run<Identified>(statement)))
-    if (ids.size > 0) await this.#run(statements.notification([...ids]))
+    const affected = source.withEndedSessions(users)
+    if (affected.length === 0) return
+    const sessionIds = source.sessionIds(affected)
+    const statement = statements.removeMissing('sessions', 'copied', idsOf(affected), sessionIds)
+    const userIds = new Set(idsOf(await this.#run<WithId>(statement)))
+    if (userIds.size > 0) await this.#run(statements.notification([...userIds]))
   }
 
-  /** @returns how many were added or have a later timestamp now. */
+  /**
+   * Adds sessions of the users who are as in the source, and raises timestamps for the others too.
+   * @returns the number of sessions that were added or have a later timestamp now.
+   */
   async #writeSessions(
-    present: readonly SourceUser[],
-    kept: readonly SourceUser[],
+    fromSource: readonly SourceUser[],
+    asInTarget: readonly SourceUser[],
     source: Source,
   ): Promise<number> {
     let written = 0
-    for (const sessions of source.sessions(present)) {
+    for (const sessions of source.sessions(fromSource)) {
       written += (await this.#run(statements.addSessions(sessions))).length
-      await this.#run(statements.noteCopied(idsOf(sessions)))
+      await this.#run(statements.recordCopied(idsOf(sessions)))
     }
-    for (const sessions of source.sessions([...present, ...kept])) {
+    for (const sessions of source.sessions([...fromSource, ...asInTarget])) {
       written += (await this.#run(statements.raiseSessions(sessions))).length
     }
     return written
@@ -203,7 +216,7 @@ export class Target {
     const tokens = source.emailTokens(users)
     if (tokens.length === 0) return 0
     const added = await this.#run(statements.addEmailTokens(tokens))
-    await this.#run(statements.noteCopied(tokens.map(({ digest }) => digest)))
+    await this.#run(statements.recordCopied(tokens.map(({ digest }) => digest)))
     return added.length
   }
 

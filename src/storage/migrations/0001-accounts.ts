@@ -1,7 +1,7 @@
 /** Users, their sessions, and the timestamps of their last requests. */
 import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
-import { ending, type SchemaDialect } from './schema-dialect.ts'
+import { type SchemaDialect, withTableOptions } from './schema-dialect.ts'
 
 const LIST_KEYS = ['created_at', 'first_name_key', 'last_name_key']
 
@@ -24,7 +24,7 @@ export const accounts = (dialect: SchemaDialect): Migration => ({
       .addColumn('updated_at', 'bigint', column => column.notNull())
       .execute()
     await db.schema.createIndex('users_by_email').on('users').column('email').unique().execute()
-    // Lists are read in the order of one of these, from the middle on, and searched by a range of the keys.
+    // Lists are read in the order of one of these indexes, from the cursor on. A search reads a range of its keys.
     for (const key of LIST_KEYS) {
       const others = LIST_KEYS.filter(other => other !== key)
       await db.schema
@@ -33,7 +33,7 @@ export const accounts = (dialect: SchemaDialect): Migration => ({
         .columns(coveringIndexes ? [key, 'id', 'disabled', ...others] : [key, 'id'])
         .execute()
     }
-    // Few are disabled, and a sign-up adds nothing here.
+    // A partial index: few users are disabled, and sign-ups do not write to it.
     await db.schema
       .createIndex('users_disabled')
       .on('users')
@@ -53,8 +53,8 @@ export const accounts = (dialect: SchemaDialect): Migration => ({
       .addColumn('last_request_at', 'bigint', column => column.notNull())
       .addColumn('ip', 'text')
       .addColumn('user_agent', 'text')
-    await ending(sessions, dialect.sessionsOptions).execute()
-    // In the order in which a user's sessions are listed.
+    await withTableOptions(sessions, dialect.sessionsOptions).execute()
+    // The order in which a user's sessions are listed.
     await db.schema
       .createIndex('sessions_by_user_key')
       .on('sessions')
@@ -66,6 +66,6 @@ export const accounts = (dialect: SchemaDialect): Migration => ({
         column.primaryKey().references('users.key').onDelete('cascade'),
       )
       .addColumn('at', 'bigint', column => column.notNull())
-    await ending(lastRequests, dialect.lastRequestsOptions).execute()
+    await withTableOptions(lastRequests, dialect.lastRequestsOptions).execute()
   },
 })

@@ -1,18 +1,18 @@
-/** What the life of an account leaves behind: versions, events, tokens that were mailed, counted requests. */
+/** Versions of users, impersonation, the audit log, e-mail tokens, and counts of rate limits. */
 import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
-import { ending, type SchemaDialect } from './schema-dialect.ts'
+import { type SchemaDialect, withTableOptions } from './schema-dialect.ts'
 
 export const accountLife = (dialect: SchemaDialect): Migration => ({
   async up(db: Kysely<unknown>): Promise<void> {
-    const { keyType, text, appendedOptions, sharedRateLimits } = dialect
-    // Counts the changes of a user: what an ETag stands for.
+    const { keyType, text, appendOnlyOptions, sharedRateLimits } = dialect
+    // Incremented with each change of a user. It is the user's ETag.
     await db.schema
       .alterTable('users')
       .addColumn('version', 'integer', column => column.notNull().defaultTo(1))
       .execute()
     await db.schema.alterTable('sessions').addColumn('impersonated_by', 'text').execute()
-    // Ids are UUIDv7 of the event's timestamp, so their order is that of time. No reference to users: it outlives them.
+    // Ids are UUIDv7 of the event's timestamp, so they sort by time. No foreign key: events remain when their user is deleted.
     const events = db.schema
       .createTable('events')
       .addColumn('id', text, column => column.primaryKey())
@@ -23,12 +23,12 @@ export const accountLife = (dialect: SchemaDialect): Migration => ({
       .addColumn('user_id', text, column => column.notNull())
       .addColumn('ip', 'text')
       .addColumn('details', 'text')
-    await ending(events, appendedOptions).execute()
+    await withTableOptions(events, appendOnlyOptions).execute()
     for (const column of ['user_id', 'type']) {
       await db.schema.createIndex(`events_by_${column}`).on('events').columns([column, 'id']).execute()
     }
-    // The token itself is in the mail alone: whoever reads this table can use none. Digests begin with their timestamp, so that
-    // every insert is at the end, and what is old at the beginning.
+    // The table contains only digests, so that tokens cannot be read from it. Digests begin with a timestamp, so inserts are at the
+    // end, and the oldest rows at the start.
     const emailTokens = db.schema
       .createTable('mailed_tokens')
       .addColumn('digest', text, column => column.primaryKey())
@@ -37,11 +37,11 @@ export const accountLife = (dialect: SchemaDialect): Migration => ({
       .addColumn('email', text, column => column.notNull())
       .addColumn('created_at', 'bigint', column => column.notNull())
       .addColumn('expires_at', 'bigint', column => column.notNull())
-    await ending(emailTokens, appendedOptions).execute()
+    await withTableOptions(emailTokens, appendOnlyOptions).execute()
     await db.schema.createIndex('mailed_tokens_by_user_key').on('mailed_tokens').column('user_key').execute()
     if (!sharedRateLimits) return
-    // As rate-limiter-flexible wants it; `expire` in milliseconds since the epoch. Unlogged: counting waits for no disk, and
-    // begins anew after a crash.
+    // The schema that rate-limiter-flexible requires; `expire` is in milliseconds since the epoch. Unlogged: counting does not wait
+    // for the disk, and counts are lost in a crash.
     await db.schema
       .createTable('rate_limits')
       .modifyFront(sql`unlogged`)

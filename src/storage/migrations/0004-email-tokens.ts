@@ -1,4 +1,4 @@
-/** The table of e-mail tokens gets the name that the rest of the code uses. */
+/** Renames `mailed_tokens` to `email_tokens`, the name that the code uses. */
 import type { Kysely } from 'kysely'
 import type { Migration } from 'kysely/migration'
 

@@ -1,4 +1,4 @@
-/** The one list of migrations, for every engine, in order. A migration that has been released is never changed. */
+/** All migrations in order, for both engines. A released migration is never changed. */
 import type { Migration } from 'kysely/migration'
 import { accounts } from './0001-accounts.ts'
 import { accountLife } from './0002-account-life.ts'

@@ -1,28 +1,28 @@
-/** What the engines say differently in the one list of migrations. */
+/** The differences between the engines in the common list of migrations. */
 import type { ColumnDataType, ColumnDefinitionBuilder, CreateTableBuilder, RawBuilder } from 'kysely'
 
 export interface SchemaDialect {
   /** The type of `users.key`. */
   readonly keyType: ColumnDataType
-  /** Makes a primary key count up, never giving a number twice. */
+  /** Makes a primary key an increasing number that is never reused. */
   readonly identity: (column: ColumnDefinitionBuilder) => ColumnDefinitionBuilder
   /** Text that is compared by code points. */
   readonly text: ColumnDataType | RawBuilder<unknown>
-  /** What stands behind a table's columns. */
+  /** The options after the columns of `CREATE TABLE`; `null` for none. */
   readonly sessionsOptions: RawBuilder<unknown> | null
   readonly lastRequestsOptions: RawBuilder<unknown> | null
-  /** For rows that come in the order of their primary key, and stay as they are. */
-  readonly appendedOptions: RawBuilder<unknown> | null
-  /** Whether the indexes of lists also have what lists are filtered by, to be decided without the row. */
+  /** For tables whose rows are inserted in the order of the primary key and are not updated. */
+  readonly appendOnlyOptions: RawBuilder<unknown> | null
+  /** Whether the indexes of lists also contain the columns that lists are filtered by, so that no table row is read. */
   readonly coveringIndexes: boolean
-  /** Whether one transaction writes at a time. */
-  readonly oneWriter: boolean
-  /** Whether instances count requests together, in a table. */
+  /** Whether only one transaction writes at a time. */
+  readonly singleWriter: boolean
+  /** Whether instances share the counts of rate limits, in a table. */
   readonly sharedRateLimits: boolean
 }
 
-/** @param end what stands behind the columns, if anything does. */
-export const ending = <Table extends string, Column extends string>(
+/** Adds the options after the columns; `null` for none. */
+export const withTableOptions = <Table extends string, Column extends string>(
   table: CreateTableBuilder<Table, Column>,
-  end: RawBuilder<unknown> | null,
-) => (end === null ? table : table.modifyEnd(end))
+  options: RawBuilder<unknown> | null,
+) => (options === null ? table : table.modifyEnd(options))

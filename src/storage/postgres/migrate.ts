@@ -18,10 +18,10 @@ export const POSTGRES_DIALECT: SchemaDialect = {
   text: sql`text collate "C"`,
   sessionsOptions: sql`with (fillfactor = ${sql.lit(SESSIONS_FILLFACTOR)})`,
   lastRequestsOptions: sql`with (fillfactor = ${sql.lit(LAST_REQUESTS_FILLFACTOR)})`,
-  appendedOptions: null,
+  appendOnlyOptions: null,
   // A row of an index has 2,700 bytes at most: less than two long names in some scripts.
   coveringIndexes: false,
-  oneWriter: false,
+  singleWriter: false,
   sharedRateLimits: true,
 }
 

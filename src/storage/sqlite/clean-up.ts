@@ -1,16 +1,16 @@
 /**
- * What is expired is removed between the writes of everybody else. Nobody is told: what was remembered of an expired session
- * is good for nothing (`Authenticator`).
+ * Removal of expired rows, in slices between other writes. Nothing is invalidated, because `Authenticator` checks the expiry of
+ * cached sessions itself.
  */
 import type { ExpiredSessions } from '../../accounts/clean-up.ts'
 import { firstIdAt, hexMoment } from '../../ids.ts'
 import { invalidatesNothing, type Write } from '../write.ts'
 import type { Connection } from './database.ts'
 
-/** Sessions that are looked at in one slice: 0.3 ms. */
-const LOOKED_AT = 1_000
+/** Sessions that one slice examines, in 0.3 ms. */
+const SESSIONS_EXAMINED = 1_000
 
-const NEXT_SESSIONS = `SELECT id, expires_at, last_request_at FROM sessions WHERE id > @after ORDER BY id LIMIT ${LOOKED_AT}`
+const NEXT_SESSIONS = `SELECT id, expires_at, last_request_at FROM sessions WHERE id > @after ORDER BY id LIMIT ${SESSIONS_EXAMINED}`
 
 export const prepareCleanUpOperations = (db: Connection) => {
   const expiredSessions = db
@@ -19,9 +19,9 @@ export const prepareCleanUpOperations = (db: Connection) => {
        WHERE expires_at <= @endedBy OR last_request_at <= @idleSince ORDER BY id LIMIT @limit`,
     )
     .pluck()
-  const lastLookedAt = db
+  const lastExamined = db
     .prepare<[string], string>(
-      `SELECT id FROM sessions WHERE id > ? ORDER BY id LIMIT 1 OFFSET ${LOOKED_AT - 1}`,
+      `SELECT id FROM sessions WHERE id > ? ORDER BY id LIMIT 1 OFFSET ${SESSIONS_EXAMINED - 1}`,
     )
     .pluck()
   const deleteSession = db.prepare('DELETE FROM sessions WHERE id = ?')
@@ -35,7 +35,7 @@ export const prepareCleanUpOperations = (db: Connection) => {
 
   return {
     removeExpiredSessions(expired: ExpiredSessions, after: string, limit: number): Write<string> {
-      const last = lastLookedAt.get(after) ?? ''
+      const last = lastExamined.get(after) ?? ''
       const ids = expiredSessions.all({ ...expired, after, limit })
       for (const id of ids) deleteSession.run(id)
       return invalidatesNothing(ids.length < limit ? last : (ids.at(-1) ?? last))

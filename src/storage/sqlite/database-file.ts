@@ -1,72 +1,57 @@
 /**
- * Whether the files that SQLite has open are those that a restart would open: the database at its path, with its write-ahead
- * log (`-wal`) and the log's index (`-shm`). SQLite itself does not look, and writes on into files that nobody finds again.
+ * Detects when the files that SQLite has open are no longer those that a restart would open: the database at its path, the
+ * write-ahead log (`-wal`, WAL) and the index of the WAL (`-shm`). SQLite does not check this, and would go on writing to files
+ * without a name, which a restart cannot find.
  */
 import { closeSync, existsSync, fstatSync, openSync, realpathSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { endsWithCommit, HEADER_SIZE, isLater, mayContinue, readBytes, sizeOf } from './file-format.ts'
-import { type FileId, type HeldFile, holdFile, idOf } from './held-files.ts'
+import { endsWithCommit, HEADER_SIZE, isSameOrLater, readBytes, sizeOf, walMatches } from './file-format.ts'
+import { acquireDescriptor, type FileId, idOf, type SharedDescriptor } from './shared-descriptors.ts'
 
-export interface Problem {
-  /** With the file's path, and what to do. */
+export interface FileProblem {
+  /** Names the file and states what the operator has to do. */
   readonly message: string
-  /** The content is not what was written: nothing makes this good but a restart on the right file. */
-  readonly isFinal: boolean
-  /** Somebody may work on the database with an index of the log other than ours. */
-  readonly isShared: boolean
-}
-
-/** As it goes to the writer's thread: descriptors are the process's. */
-export interface OpenedFile {
-  readonly path: string
-  readonly fd: number
-  readonly walFd: number
-  /** By what is appended to the database's path. */
-  readonly ids: Readonly<Record<Suffix, FileId>>
+  /** The content is not what was written, or may be lost: only a restart helps. Moving files back does not. */
+  readonly needsRestart: boolean
+  /** There is another `-shm` file, so another process may be using the database through it. */
+  readonly mayHaveOtherUsers: boolean
 }
 
 const SUFFIXES = ['', '-wal', '-shm'] as const
 type Suffix = (typeof SUFFIXES)[number]
 
-export interface LogState {
-  /** Frames in the log. */
-  readonly log: number
-  /** How many of them are in the database's own file. */
-  readonly checkpointed: number
+/** The files that SQLite has open. Plain data, so that it can be sent to the writer thread: descriptors belong to the process. */
+export interface OpenFiles {
+  /** Of the database, absolute. */
+  readonly path: string
+  readonly fd: number
+  readonly walFd: number
+  /** By the suffix of the file name. */
+  readonly ids: Readonly<Record<Suffix, FileId>>
 }
 
-/** How often unlikely bytes are read before they count: SQLite may be writing them. */
-const ATTEMPTS = 3
-
-/** Milliseconds between two such reads of the database, which another process's checkpoint may be about to extend. */
-const RETRY = 100
-const PAUSE = new Int32Array(new SharedArrayBuffer(4))
-
-const GONE = 'is not there any more'
-const REPLACED = 'is another file than the one that was opened'
-
-const lostProblem = (path: string, what: string, isShared: boolean): Problem => ({
+const lostProblem = (path: string, reason: string, mayHaveOtherUsers: boolean): FileProblem => ({
   message:
-    `the database file ${path} ${what}: whatever needs the database is refused (503). ` +
-    'Put the file back where it was, or restart the service to use what is there now',
-  isFinal: false,
-  isShared,
+    `the database file ${path} ${reason}: requests that need the database get 503. ` +
+    'Move the original file back, or restart the service to use the files that are there now',
+  needsRestart: false,
+  mayHaveOtherUsers,
 })
 
-const contentProblem = (path: string): Problem => ({
+const contentProblem = (path: string): FileProblem => ({
   message:
-    `the database file ${path} has been overwritten: whatever needs the database is refused (503). Stop the service, put ` +
-    'the database in its place that is to be used, remove -wal and -shm unless they belong to it, and start again',
-  isFinal: true,
-  isShared: false,
+    `the database file ${path} has been overwritten: requests that need the database get 503. Stop the service, put the ` +
+    'correct database in place, remove its -wal and -shm unless they belong to it, and start the service',
+  needsRestart: true,
+  mayHaveOtherUsers: false,
 })
 
-const diskProblem = (path: string): Problem => ({
+const diskProblem = (path: string): FileProblem => ({
   message:
-    `the disk failed a checkpoint of the database file ${path}, and may have lost what an earlier one has written: whatever ` +
-    `needs the database is refused (503). All of it is in ${path}-wal. Check the disk, and restart the service`,
-  isFinal: true,
-  isShared: false,
+    `a checkpoint of the database file ${path} failed with a disk error, and pages of an earlier checkpoint may be lost: ` +
+    `requests that need the database get 503. ${path}-wal contains all of them. Check the disk, and restart the service`,
+  needsRestart: true,
+  mayHaveOtherUsers: false,
 })
 
 const idAt = (path: string): FileId | undefined => {
@@ -74,93 +59,155 @@ const idAt = (path: string): FileId | undefined => {
   return stat && idOf(stat)
 }
 
-/** The database at its path, held from before SQLite opens it until after it has closed it. */
-export class OpenDatabaseFile {
+/** Keeps the database file open from before SQLite opens it until after SQLite has closed it. */
+export class DatabaseFileHandle {
   readonly #path: string
-  readonly #held: HeldFile
+  readonly #descriptor: SharedDescriptor
   #walFd: number | null = null
   #isReleased = false
 
-  /** @throws {Error} when there is no file. */
+  /** @throws {Error} when the file does not exist. */
   constructor(path: string) {
     this.#path = resolve(path)
-    this.#held = holdFile(this.#path)
+    this.#descriptor = acquireDescriptor(this.#path)
   }
 
   /**
-   * To be called when SQLite has it open and has read from it.
-   * @throws {Error} when it is another file meanwhile.
+   * Call it when SQLite has opened the file and has read from it.
+   * @throws {Error} when the file was replaced in the meantime.
    */
-  opened(): OpenedFile {
+  openFiles(): OpenFiles {
     const real = realpathSync.native(this.#path)
     this.#walFd = openSync(`${real}-wal`, 'r')
-    const { id } = this.#held
+    const { fd, id } = this.#descriptor
     const wal = idAt(`${real}-wal`)
     const shm = idAt(`${real}-shm`)
     if (idAt(real) !== id || wal === undefined || shm === undefined)
       throw new Error(`${this.#path} was replaced while it was opened`)
-    const ids = { '': id, '-wal': wal, '-shm': shm }
-    return { path: this.#path, fd: this.#held.fd, walFd: this.#walFd, ids }
+    return { path: this.#path, fd, walFd: this.#walFd, ids: { '': id, '-wal': wal, '-shm': shm } }
   }
 
-  /** To be called when SQLite has closed it. */
+  /** Call it when SQLite has closed the file. */
   release(): void {
     if (this.#isReleased) return
     this.#isReleased = true
     if (this.#walFd !== null) closeSync(this.#walFd)
-    this.#held.release()
+    this.#descriptor.release()
   }
 }
 
-/** What is wrong with where the files are. Some 4 µs. @returns `null` when all are as they were opened. */
-export const pathProblem = ({ path, ids }: OpenedFile): Problem | null => {
+/** Compares the files at the paths with the open ones, in about 4 µs. @returns `null` when they are the same. */
+export const pathProblem = ({ path, ids }: OpenFiles): FileProblem | null => {
   try {
     const real = realpathSync.native(path)
     const shm = idAt(`${real}-shm`)
-    const found = { '': idAt(real), '-wal': idAt(`${real}-wal`), '-shm': shm }
-    const lost = SUFFIXES.find(suffix => found[suffix] !== ids[suffix])
+    const present = { '': idAt(real), '-wal': idAt(`${real}-wal`), '-shm': shm }
+    const lost = SUFFIXES.find(suffix => present[suffix] !== ids[suffix])
     if (lost === undefined) return null
-    const isShared = shm !== undefined && shm !== ids['-shm']
-    return lostProblem(path + lost, found[lost] === undefined ? GONE : REPLACED, isShared)
+    const reason = present[lost] === undefined ? 'is missing' : 'has been replaced by another file'
+    return lostProblem(path + lost, reason, shm !== undefined && shm !== ids['-shm'])
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    return lostProblem(path, code === 'ENOENT' ? GONE : `cannot be reached (${code})`, false)
+    return lostProblem(path, code === 'ENOENT' ? 'is missing' : `is not accessible (${code})`, false)
   }
 }
 
-/**
- * What is wrong with what is in the files, for whoever writes and makes the checkpoints: what is seen first counts as right, and
- * from then on the database changes by checkpoints alone. Once something is wrong, it stays so.
- */
-export class FileContent {
-  readonly #file: OpenedFile
-  readonly #pageSize: number
-  readonly #readLogState: () => LogState
-  #header: Buffer | undefined
-  /** What the disk may have after a checkpoint that failed: perhaps none of it was kept. */
-  #fallback: Buffer | undefined
-  #size = 0
-  #problem: Problem | null = null
+/** Milliseconds between two checks of the paths. */
+const CHECK_INTERVAL = 250
 
-  /** @param readLogState SQLite's account of the log; negative frames while another process writes the log's index. */
-  constructor(file: OpenedFile, pageSize: number, readLogState: () => LogState) {
-    this.#file = file
-    this.#pageSize = pageSize
-    this.#readLogState = readLogState
+/**
+ * Checks the paths from the event loop too, because the writer thread may be waiting for another process's lock. A problem lasts
+ * until neither of them sees one.
+ */
+export class FileWatch {
+  readonly #files: OpenFiles
+  readonly #onChange: (problem: FileProblem | null) => void
+  readonly #timer: NodeJS.Timeout
+  #pathProblem: FileProblem | null = null
+  #writerProblem: FileProblem | null = null
+  #reported: FileProblem | null = null
+
+  /** @param onChange called when a problem begins, and with `null` when it ends. */
+  constructor(files: OpenFiles, onChange: (problem: FileProblem | null) => void) {
+    this.#files = files
+    this.#onChange = onChange
+    this.#timer = setInterval(() => this.#check(), CHECK_INTERVAL).unref()
   }
 
-  /** Some 3 µs. @returns `null` when it is what was written. */
-  problem(): Problem | null {
-    const { path } = this.#file
+  get problem(): FileProblem | null {
+    return this.#pathProblem ?? this.#writerProblem
+  }
+
+  /** @param problem the current one of the writer thread, or `null`. */
+  setWriterProblem(problem: FileProblem | null): void {
+    // A replacement thread cannot detect what had been overwritten before it started.
+    if (!this.#writerProblem?.needsRestart) this.#writerProblem = problem
+    this.#check()
+  }
+
+  stop(): void {
+    clearInterval(this.#timer)
+  }
+
+  #check(): void {
+    this.#pathProblem = pathProblem(this.#files)
+    const { problem } = this
+    if ((problem === null) !== (this.#reported === null)) this.#onChange(problem)
+    this.#reported = problem
+  }
+}
+
+/** The columns of `PRAGMA wal_checkpoint`. Both are negative while another process writes the WAL index. */
+export interface WalState {
+  /** Frames in the WAL. */
+  readonly log: number
+  /** Frames of these that are already in the database file. */
+  readonly checkpointed: number
+}
+
+/** How often unexpected bytes are read before they count as a problem: SQLite may be writing them. */
+const ATTEMPTS = 3
+
+/** Milliseconds between two such reads of the database, which another process's checkpoint may be about to extend. */
+const RETRY_DELAY = 100
+const SLEEP_BUFFER = new Int32Array(new SharedArrayBuffer(4))
+
+const sleep = (milliseconds: number): void => {
+  Atomics.wait(SLEEP_BUFFER, 0, 0, milliseconds)
+}
+
+/**
+ * Detects changes of the content by anything but SQLite. For the writer thread, which makes the checkpoints: the content at the
+ * first check counts as correct, and from then on only checkpoints change the database file. A problem lasts until a restart.
+ */
+export class FileContent {
+  readonly #files: OpenFiles
+  readonly #pageSize: number
+  readonly #readWalState: () => WalState
+  #header: Buffer | undefined
+  /** The header from before a failed checkpoint. The disk may have kept it. */
+  #fallback: Buffer | undefined
+  #size = 0
+  #problem: FileProblem | null = null
+
+  constructor(files: OpenFiles, pageSize: number, readWalState: () => WalState) {
+    this.#files = files
+    this.#pageSize = pageSize
+    this.#readWalState = readWalState
+  }
+
+  /** Checks the database header and the end of the WAL, in about 3 µs. @returns `null` when they are as SQLite wrote them. */
+  problem(): FileProblem | null {
+    const { path } = this.#files
     if (!this.#isOwnDatabase()) this.#problem ??= contentProblem(path)
-    else if (!this.#isOwnLog()) this.#problem ??= contentProblem(`${path}-wal`)
+    else if (!this.#isOwnWal()) this.#problem ??= contentProblem(`${path}-wal`)
     return this.#problem
   }
 
   /**
-   * Runs a checkpoint of this connection. One that fails is repeated, and writes its pages anew. But SQLite does not wait for
-   * the disk with one that a reader kept from its end, and never writes those pages again: when the disk fails later, only a
-   * restart, which begins at the start of the log, is sure to have them all.
+   * Runs a checkpoint of this connection. A failed one is repeated and writes its pages again. The exception is a checkpoint
+   * that a reader kept from completing: SQLite does not sync it, and never writes its pages again. If the disk fails later, only
+   * a restart, which recovers the WAL from its start, restores all pages.
    */
   checkpoint(run: () => void): void {
     const before = this.#header
@@ -170,72 +217,73 @@ export class FileContent {
     } catch (error) {
       this.#fallback ??= before
       const isDiskFailure = String((error as { code?: unknown }).code).startsWith('SQLITE_IOERR')
-      if (isDiskFailure && this.#readLogState().checkpointed > 0)
-        this.#problem ??= diskProblem(this.#file.path)
+      if (isDiskFailure && this.#readWalState().checkpointed > 0)
+        this.#problem ??= diskProblem(this.#files.path)
     }
   }
 
   #isOwnDatabase(): boolean {
-    const { fd } = this.#file
+    const { fd } = this.#files
     for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
-      if (attempt > 1) Atomics.wait(PAUSE, 0, 0, RETRY)
+      if (attempt > 1) sleep(RETRY_DELAY)
       const header = readBytes(fd, HEADER_SIZE, 0)
-      if (header !== undefined && this.#accepts(header) && !this.#isCutShort(header)) return true
+      if (header !== undefined && this.#accepts(header) && !this.#isTruncated(header)) return true
     }
     return false
   }
 
   #accepts(header: Buffer): boolean {
     const known = this.#header
-    if (known === undefined || isLater(known, header)) this.#header = header
+    if (known === undefined || isSameOrLater(known, header)) this.#header = header
     else if (this.#fallback !== undefined && header.equals(this.#fallback)) this.#header = header
     else return false
     return true
   }
 
-  /** A checkpoint writes the header before the pages that it makes room for, so only a file that has shrunk is judged by it. */
-  #isCutShort(header: Buffer): boolean {
-    const { size } = fstatSync(this.#file.fd)
+  /** A checkpoint writes the header before it extends the file, so the size in the header counts only if the file has shrunk. */
+  #isTruncated(header: Buffer): boolean {
+    const { size } = fstatSync(this.#files.fd)
     if (size < this.#size && size < sizeOf(header)) return true
     this.#size = size
     return false
   }
 
-  /** What other processes write meanwhile shows in the number of frames. */
-  #isOwnLog(): boolean {
-    let frames = this.#readLogState().log
+  /** The number of frames changes while other processes write: then the attempts start again. */
+  #isOwnWal(): boolean {
+    let frames = this.#readWalState().log
     for (let attempt = 1; frames !== 0 && attempt <= ATTEMPTS; attempt += 1) {
-      if (frames > 0 && endsWithCommit(this.#file.walFd, frames, this.#pageSize)) return true
-      const now = this.#readLogState().log
+      if (frames > 0 && endsWithCommit(this.#files.walFd, frames, this.#pageSize)) return true
+      const now = this.#readWalState().log
       if (now !== frames) attempt = 0
       frames = now
     }
-    // Where another process is writing the index, the next look tells.
+    // Negative: another process is writing the WAL index. The next check decides.
     return frames <= 0
   }
 }
 
 /**
- * A log beside a database that is not its own would be mixed into it: SQLite asks for no more than that it is whole. That
- * happens when a database is replaced while a service that has it open is killed, or has died before.
- * @throws {Error} that says what to do.
+ * Refuses a WAL that belongs to another database. SQLite would recover any valid WAL into the database beside it. Such a WAL is
+ * left when a database is replaced while its service runs and is killed, or after its service has crashed.
+ * @throws {Error} with the code `FOREIGN_LOG`, stating what the operator has to do.
  */
-export const assertOwnLog = (path: string): void => {
+export const assertOwnWal = (path: string): void => {
   const exists = existsSync(path)
-  // SQLite follows links to the database's own folder.
+  // SQLite resolves symbolic links and keeps the WAL beside the database itself.
   const real = exists ? realpathSync.native(path) : path
   const wal = `${real}-wal`
   if (!existsSync(wal)) return
   const walFd = openSync(wal, 'r')
-  const held = exists ? holdFile(real) : null
+  const descriptor = exists ? acquireDescriptor(real) : null
   try {
-    if (mayContinue(held === null ? undefined : readBytes(held.fd, HEADER_SIZE, 0), walFd)) return
+    const header = descriptor === null ? undefined : readBytes(descriptor.fd, HEADER_SIZE, 0)
+    if (walMatches(header, walFd)) return
     const message = exists
       ? `${wal} belongs to another database, or to another state of this one: remove it and ${real}-shm to use ${path} as it is`
-      : `${path} is missing, but ${wal} is there: put it back, or remove ${wal} to begin with an empty database`
+      : `${path} is missing, but ${wal} exists: put ${path} back, or remove ${wal} to start with an empty database`
     throw Object.assign(new Error(message), { code: 'FOREIGN_LOG' })
   } finally {
     closeSync(walFd)
-    held?.release()
+    descriptor?.release()
   }
 }

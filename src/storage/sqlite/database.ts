@@ -1,3 +1,4 @@
+/** Opening, creating and migrating a database file. */
 import { randomInt } from 'node:crypto'
 import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
@@ -7,39 +8,40 @@ import { Migrator } from 'kysely/migration'
 import { syncDirectory } from '../../auth/signing-keys.ts'
 import { migrations } from '../migrations/list.ts'
 import type { SchemaDialect } from '../migrations/schema-dialect.ts'
-import { assertOwnLog } from './database-file.ts'
+import { assertOwnWal } from './database-file.ts'
 
 export type Connection = Database.Database
 
-/** What a value of the setting `synchronous` means to SQLite: an acknowledged commit is on disk. */
+/** SQLite's value of `synchronous=FULL`: a commit returns when it is on disk. */
 const SYNCHRONOUS_FULL = 2
 
 /**
- * Creates a folder, accessible to its owner only. Its entry in the parent folder is synced, since SQLite syncs only the
- * entries inside: without that, a power cut could remove the folder with every acknowledged write.
+ * Creates a folder with its parents, accessible to their owner only, and syncs the entry of each new folder. SQLite syncs only
+ * the database's own folder, so a power cut could otherwise remove that folder with every acknowledged write.
  */
-const makeFolder = (path: string): void => {
+const createFolder = (path: string): void => {
   const folder = resolve(path)
   const first = mkdirSync(folder, { recursive: true, mode: 0o700 })
   if (first === undefined) return
-  for (let made = folder; made !== dirname(first); made = dirname(made)) syncDirectory(dirname(made))
+  for (let created = folder; created !== dirname(first); created = dirname(created))
+    syncDirectory(dirname(created))
 }
 
 /**
- * Creates the database's file with its folder when it is missing, both for their owner alone: SQLite would make it readable
- * by everybody, and gives its WAL the mode that it finds. A file that is there is not opened: to close it again would drop
- * the locks of every connection that this process has to it.
+ * Creates the database file and its folder when they are missing, accessible to their owner only. SQLite would make the file
+ * readable by everyone, and gives the WAL the mode of the database. An existing file is not opened: closing it would drop the
+ * locks of every connection that this process has to it (see `shared-descriptors.ts`).
  */
 export const createDatabaseFile = (file: string): void => {
-  makeFolder(dirname(file))
+  createFolder(dirname(file))
   if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600))
 }
 
 /**
- * Opens the database's file, which has to be there.
+ * Opens a database file, which must exist. `synchronous` is set explicitly because better-sqlite3 sets `NORMAL` on a file that is
+ * already in WAL mode, with which a power cut may lose the last commits.
  * @param lockTimeout milliseconds to wait for a lock that another process holds.
- * @throws {Error} when it cannot be opened, or would not be durable: better-sqlite3 sets
- * `synchronous=NORMAL` on a file that is already in WAL mode, which may lose the last commits at a power cut.
+ * @throws {Error} when the file cannot be opened, or not with WAL and `synchronous=FULL`.
  */
 export const openDatabase = (file: string, lockTimeout: number): Connection => {
   const db = new Database(file, { timeout: lockTimeout, fileMustExist: true })
@@ -55,8 +57,8 @@ export const openDatabase = (file: string, lockTimeout: number): Connection => {
 }
 
 /**
- * Counts the database's stamp up (SQLite's `user_version`): by it an older state of the database is told from a later one
- * (`file-format.ts`). Once a transaction: a log may begin one after what the database has.
+ * Increments the database's stamp (SQLite's `user_version`), by which an older state of the database is distinguished from a
+ * later one (`file-format.ts`). At most once per transaction: the first stamp of a WAL must be the database's next one.
  */
 export const stamp = (db: Connection): void => {
   const last = db.pragma('user_version', { simple: true }) as number
@@ -67,26 +69,26 @@ export const SQLITE_DIALECT: SchemaDialect = {
   keyType: 'integer',
   identity: column => column.autoIncrement(),
   text: 'text',
-  // The id finds the row itself, without a second tree between them.
+  // The primary key is the id: `WITHOUT ROWID` saves a second B-tree lookup.
   sessionsOptions: sql`without rowid`,
   lastRequestsOptions: null,
-  appendedOptions: sql`without rowid`,
-  // A row of the table that is not in memory is a read of the disk each, 1,000 of them 50 to 80 ms. That costs 50 MB of 590
-  // at a million users; an insert takes as long as without, within what can be measured (150 µs).
+  appendOnlyOptions: sql`without rowid`,
+  // Each table row that is not in memory costs a disk read: 50 to 80 ms per 1,000 rows. Covering indexes avoid these reads. They
+  // take 50 MB of 590 MB at a million users, and do not measurably slow down an insert (150 µs).
   coveringIndexes: true,
-  oneWriter: true,
-  // One process counts in its own memory.
+  singleWriter: true,
+  // Each process counts in memory.
   sharedRateLimits: false,
 }
 
-/** Milliseconds that a process waits for another one's migration. */
+/** Milliseconds to wait for another process's migration. */
 const LOCK_TIMEOUT = 30_000
 
-/** The first stamp of a database (`stamp` in database.ts); two databases hardly ever have ones near each other. */
+/** The first stamp of a database is random below this bound, so that two databases are unlikely to have similar ones. */
 const MAX_FIRST_STAMP = 2 ** 30
 
-const run = async (file: string): Promise<void> => {
-  assertOwnLog(file)
+const migrateFile = async (file: string): Promise<void> => {
+  assertOwnWal(file)
   createDatabaseFile(file)
   const connection = openDatabase(file, LOCK_TIMEOUT)
   const db = new Kysely<unknown>({ dialect: new SqliteDialect({ database: connection }) })
@@ -99,29 +101,25 @@ const run = async (file: string): Promise<void> => {
       connection.pragma(`user_version = ${randomInt(1, MAX_FIRST_STAMP)}`)
     connection.exec('COMMIT')
   } finally {
-    // Closing takes back what was not committed.
+    // Closing rolls back an open transaction.
     await db.destroy()
   }
 }
 
-let last: Promise<unknown> = Promise.resolve()
+let previous: Promise<unknown> = Promise.resolve()
 
 /**
- * Brings the schema up to date. All of it is one transaction, begun with the write lock: two processes that start at once
- * migrate one after the other, and a crash in between leaves the schema as it was. So do two calls in one process, which
- * must not wait for each other on the event loop.
- * @throws {Error} what a migration failed with.
+ * Creates the database when it is missing, and brings its schema up to date, in one transaction that takes the write lock first.
+ * Two processes that start at once migrate one after the other, and a crash leaves the schema unchanged. Calls in one process
+ * are queued, because waiting for the lock would block the event loop.
+ * @throws {Error} that names the file.
  */
 export const migrate = (file: string): Promise<void> => {
-  const mine = last.then(() => run(file))
-  last = mine.catch(() => undefined)
-  return mine
-}
-
-/** What a store that is opened begins with. @throws {Error} that names the file. */
-export const bringUpToDate = (file: string): Promise<void> =>
-  migrate(file).catch(error => {
+  const current = previous.then(() => migrateFile(file))
+  previous = current.catch(() => undefined)
+  return current.catch(error => {
     throw Object.assign(new Error(`the database ${file}: ${error.message}`, { cause: error }), {
       code: error.code,
     })
   })
+}

@@ -1,18 +1,18 @@
-/** Writes of e-mail tokens, and what using one up changes. */
+/** Writes of e-mail tokens: adding one, and the changes that using one makes. */
 import { type EmailToken, MAILED_AT_MOST, MAILED_BY, MAILED_WITHIN } from '../../accounts/email-token.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { Session } from '../../auth/sessions.ts'
 import { firstIdAt } from '../../ids.ts'
 import type { User } from '../../users/user.ts'
 import type { UserRefusal } from '../../users/user-store.ts'
+import { emailTokenColumns } from '../rows.ts'
 import { invalidates, invalidatesNothing, type Write } from '../write.ts'
 import type { Connection } from './database.ts'
-import type { SharedStatements } from './shared-statements.ts'
+import { INSERT_EMAIL_TOKEN, type SharedStatements } from './shared-statements.ts'
 import { isEmailTaken } from './user-operations.ts'
 
-const ADD_TOKEN = `INSERT INTO email_tokens (digest, purpose, user_key, email, created_at, expires_at)
-  SELECT @digest, @purpose, key, @email, @createdAt, @expiresAt FROM users
-  WHERE id = @userId
+/** Inserts nothing when the user has been mailed too often. */
+const ADD_TOKEN = `${INSERT_EMAIL_TOKEN}
     AND (SELECT count(*) FROM events
          WHERE user_id = @userId AND id >= @since AND type IN (SELECT value FROM json_each(@mailedBy))
         ) < ${MAILED_AT_MOST}`
@@ -25,7 +25,7 @@ export const prepareEmailTokenOperations = (db: Connection, shared: SharedStatem
        AND user_key = (SELECT key FROM users WHERE id = ? AND disabled = 0)`,
   )
   const deleteToken = db.prepare('DELETE FROM email_tokens WHERE digest = ?')
-  // An address that is the user's no longer is verified by nobody.
+  // The user may have changed the e-mail since the token was mailed.
   const verifyEmail = db.prepare(
     `UPDATE users SET email_verified = 1, updated_at = @at, version = version + 1
      WHERE id = @userId AND email = @email`,
@@ -49,11 +49,15 @@ export const prepareEmailTokenOperations = (db: Connection, shared: SharedStatem
       event: AuditEvent,
       verifiedHash: string | null,
     ): Write<'added' | 'tooManyMails' | UserRefusal> {
-      const refused = refusal(token.userId, verifiedHash)
+      const refused = refusal(token.userId, { verifiedHash, onlyEnabled: true })
       if (refused !== null) return invalidatesNothing(refused)
-      const since = firstIdAt(token.createdAt - MAILED_WITHIN + 1)
-      const mailedBy = JSON.stringify(MAILED_BY[token.purpose])
-      if (addToken.run({ ...token, since, mailedBy }).changes === 0) return invalidatesNothing('tooManyMails')
+      const { changes } = addToken.run({
+        ...emailTokenColumns(token),
+        userId: token.userId,
+        since: firstIdAt(token.createdAt - MAILED_WITHIN + 1),
+        mailedBy: JSON.stringify(MAILED_BY[token.purpose]),
+      })
+      if (changes === 0) return invalidatesNothing('tooManyMails')
       record(event)
       return invalidatesNothing('added')
     },

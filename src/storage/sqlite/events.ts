@@ -1,5 +1,4 @@
-/** The audit log's lists, which never hold the event loop for long. */
-
+/** Reads of the audit log, in slices that do not block the event loop. */
 import {
   type EventFilter,
   type EventQuery,
@@ -13,40 +12,40 @@ import type { AuditEvent } from '../../audit-log/event.ts'
 import { type EventRow, eventsQuery, filteredEvents, toEvent } from '../events.ts'
 import { queries } from './queries.ts'
 import type { Reader } from './reader.ts'
-import type { Task } from './time-slicer.ts'
+import type { SlicedTask } from './time-slicer.ts'
 
-/** Rows of a user that are looked through at a time for a rare type: about a millisecond. */
-const SLICE = 500
+/** Rows of a user that one slice filters by type, in about a millisecond. */
+const SLICE_ROWS = 500
 
-/** An index leads to the events of a user, or of a type. For both at once the user's are looked through in slices. */
-export function* eventPage(reader: Reader, query: EventQuery): Task<readonly AuditEvent[]> {
+/** One page, newest first. There are indexes by user and by type; for both at once, the user's events are filtered in slices. */
+export function* listEvents(reader: Reader, query: EventQuery): SlicedTask<readonly AuditEvent[]> {
   const { type, ...filter } = query.filter
-  const read = (part: EventQuery) => reader.all(eventsQuery(queries.selectFrom('events'), part)).map(toEvent)
+  const read = (page: EventQuery) => reader.all(eventsQuery(queries.selectFrom('events'), page)).map(toEvent)
   if (type === undefined || filter.userId === undefined) return read(query)
   const page: AuditEvent[] = []
   let beforeId = query.beforeId
   for (;;) {
-    const slice = read({ filter, beforeId, limit: SLICE })
+    const slice = read({ filter, beforeId, limit: SLICE_ROWS })
     page.push(...slice.filter(event => event.type === type))
     beforeId = slice.at(-1)?.id ?? null
-    if (slice.length < SLICE || page.length >= query.limit) return page.slice(0, query.limit)
+    if (slice.length < SLICE_ROWS || page.length >= query.limit) return page.slice(0, query.limit)
     yield
   }
 }
 
-export const FIRST = 'SELECT position, id FROM events ORDER BY position LIMIT 1'
-export const LAST = 'SELECT position, id FROM events ORDER BY position DESC LIMIT 1'
+export const SELECT_FIRST_POSITION = 'SELECT position, id FROM events ORDER BY position LIMIT 1'
+export const SELECT_LAST_POSITION = 'SELECT position, id FROM events ORDER BY position DESC LIMIT 1'
 
-interface LogPart {
+interface PositionRange {
   readonly filter: EventFilter
-  /** Positions; the second one is included. */
+  /** Positions: `after` is excluded, `upTo` included. */
   readonly after: number
   readonly upTo: number
   readonly limit: number
 }
 
-/** In the order of the table, or of an index by user or type, which ends in positions. */
-export const logPart = ({ filter, after, upTo, limit }: LogPart) =>
+/** Events in the order of positions, read from the table or from an index by user or type: both have this order. */
+export const positionRangeQuery = ({ filter, after, upTo, limit }: PositionRange) =>
   filteredEvents(queries.selectFrom('events'), filter)
     .where('position', '>', after)
     .where('position', '<=', upTo)
@@ -54,25 +53,26 @@ export const logPart = ({ filter, after, upTo, limit }: LogPart) =>
     .orderBy('position')
     .limit(limit)
 
-/** Positions are given while nobody else writes: what is visible is complete up to the last event. */
-export const logEnd = (reader: Reader): LogPlace => reader.get<LogPlace>(LAST) ?? LOG_START
+/** SQLite has one writer at a time, so positions are in the order of commits, and the log is complete up to its last event. */
+export const logEnd = (reader: Reader): LogPlace => reader.get<LogPlace>(SELECT_LAST_POSITION) ?? LOG_START
 
-/** Positions that are looked through at a time for what no index leads to: one to two milliseconds where all have events. */
-const POSITIONS = 5_000
+/** Positions that one slice examines when no index serves the filter: one to two milliseconds if all of them have events. */
+const SLICE_POSITIONS = 5_000
 
-/** Whether an index by position, by user or by type has nothing but what a filter asks for. */
+/** Whether the index by position, by user or by type contains exactly the matches of a filter. */
 const isIndexed = ({ userId, type, after, before }: FollowQuery['filter']): boolean =>
   after === undefined && before === undefined && (userId === undefined || type === undefined)
 
-export function* follow(reader: Reader, { filter, after, limit }: FollowQuery): Task<Followed> {
+/** Events after a place in the log, oldest first. */
+export function* followEvents(reader: Reader, { filter, after, limit }: FollowQuery): SlicedTask<Followed> {
   const end = logEnd(reader)
   if (after !== null && !isLater(end, after)) return { events: [], next: after }
-  const first = reader.get<LogPlace>(FIRST)?.position ?? 0
+  const first = reader.get<LogPlace>(SELECT_FIRST_POSITION)?.position ?? 0
   const rows: EventRow[] = []
   let from = Math.max(after?.position ?? LOG_START.position, first - 1)
   for (;;) {
-    const upTo = isIndexed(filter) ? end.position : Math.min(end.position, from + POSITIONS)
-    rows.push(...reader.all(logPart({ filter, after: from, upTo, limit: limit - rows.length })))
+    const upTo = isIndexed(filter) ? end.position : Math.min(end.position, from + SLICE_POSITIONS)
+    rows.push(...reader.all(positionRangeQuery({ filter, after: from, upTo, limit: limit - rows.length })))
     const last = rows.at(-1)
     if (rows.length === limit && last)
       return { events: rows.map(toEvent), next: { position: last.position, id: last.id } }

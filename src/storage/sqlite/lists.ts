@@ -1,114 +1,138 @@
-/** Lists and counts of users (DESIGN §4) that never hold the event loop for long, whatever is stored and asked for. */
+/** Lists, counts and exports of users (DESIGN §4), in slices that never block the event loop for long. */
 import { sql } from 'kysely'
+import type { PortableUser } from '../../accounts/bulk-users.ts'
 import type { Position, UserFilter, UserQuery } from '../../users/listing.ts'
 import type { User } from '../../users/user.ts'
-import { toUser } from '../rows.ts'
+import { START, selectUser, toUser, type UserRow } from '../rows.ts'
 import { countQuery, onPage, pageQuery, SORT_COLUMNS, type Users } from '../user-queries.ts'
 import {
-  byCreation,
+  type AccessPath,
   comparePositions,
-  covers,
+  creationRange,
   eachSlice,
   type IndexRange,
-  inOrder,
-  usersIn,
+  selectivePaths,
+  sortedRange,
+  usersInRange,
 } from './access-paths.ts'
 import { queries } from './queries.ts'
 import type { Reader } from './reader.ts'
-import type { Task } from './time-slicer.ts'
+import type { SlicedTask } from './time-slicer.ts'
 
-/** The first of some positions, each user once: between two slices a change may have moved one into the next. */
-const firstOf = (positions: readonly Position[], { sort, limit }: UserQuery): readonly Position[] => {
-  const sign = sort.descending ? -1 : 1
-  return [...new Map(positions.map(position => [position.id, position])).values()]
-    .sort((a, b) => sign * comparePositions(a, b))
-    .slice(0, limit)
-}
-
-/** In the order of the list until the page is full: short where many match. */
-function* walk(reader: Reader, query: UserQuery): Task<readonly User[]> {
-  // By id, for the same reason as in `firstOf`.
-  const page = new Map<string, User>()
-  yield* eachSlice(reader, [inOrder(query)], slice => {
-    const rest = { ...query, filter: {}, after: null, limit: query.limit - page.size }
-    for (const row of reader.all(pageQuery(usersIn(slice), rest))) page.set(row.id, toUser(row))
-    return page.size === query.limit
-  })
-  return [...page.values()]
-}
-
-/** The first matches of a slice whose index has another order: sorted from what is in the index. */
-export const firstOfSlice = (slice: IndexRange, query: UserQuery) =>
-  onPage(usersIn(slice).select([`${SORT_COLUMNS[query.sort.field]} as key`, 'users.id']), {
-    ...query,
-    filter: {},
-  })
-
-/** The users who have some ids: one parameter, so that one statement serves any number of them. */
+/** Users by id. The ids are one JSON parameter, so that one statement serves any number of them. */
 const withIds = (ids: readonly string[]): Users =>
   queries
     .selectFrom('users')
     .where('users.id', 'in', sql<string>`(SELECT value FROM json_each(${JSON.stringify(ids)}))`)
 
-/** The users at some positions, in the order of the list. */
-export const usersAt = (positions: readonly Position[], query: UserQuery) =>
-  pageQuery(withIds(positions.map(({ id }) => id)), { ...query, filter: {}, after: null })
-
-/** All the matches, keeping the first ones: short where few match. */
-function* gather(reader: Reader, query: UserQuery, cover: readonly IndexRange[]): Task<readonly User[]> {
-  let first: readonly Position[] = []
-  yield* eachSlice(reader, cover, slice => {
-    first = firstOf([...first, ...reader.all(firstOfSlice(slice, query))], query)
-    return false
-  })
-  return reader.all(usersAt(first, query)).map(toUser)
-}
-
-/** A unique index has the few who may match: what is left to ask of them. `null` when the filter names nobody. */
-export const named = ({ ids, ...filter }: UserFilter): { users: Users; filter: UserFilter } | null => {
+/**
+ * A filter by id or e-mail, whose few possible matches a unique index finds, and the conditions that remain to be checked.
+ * @returns `null` for other filters.
+ */
+export const uniqueLookup = ({ ids, ...filter }: UserFilter): { users: Users; filter: UserFilter } | null => {
   if (ids !== undefined) return { users: withIds(ids), filter }
   return filter.email === undefined ? null : { users: queries.selectFrom('users'), filter }
 }
 
-/** The outcome of whichever way is done first, a slice of each in turn. */
-function* shortest<Result>(ways: readonly Task<Result>[]): Task<Result> {
+/** Runs a slice of each task in turn. @returns the result of the first task that completes. */
+function* firstCompleted<Result>(tasks: readonly SlicedTask<Result>[]): SlicedTask<Result> {
   for (;;) {
-    for (const way of ways) {
-      const slice = way.next()
+    for (const task of tasks) {
+      const slice = task.next()
       if (slice.done) return slice.value
       yield
     }
   }
 }
 
-/**
- * One page. Which way is the short one shows in going: they take turns, so that a page costs at most as many times the
- * cheapest way as there are ways, also where all the matches are at the far end of the order.
- */
-export function* page(reader: Reader, query: UserQuery): Task<readonly User[]> {
-  const few = named(query.filter)
-  if (few !== null) return reader.all(pageQuery(few.users, { ...query, filter: few.filter })).map(toUser)
-  const gathered = covers(query.filter, query.sort.field).map(cover => gather(reader, query, cover))
-  return yield* shortest([walk(reader, query), ...gathered])
+/** Reads users in the order of the list until the page is full: fast when many users match. */
+function* scanInOrder(reader: Reader, query: UserQuery): SlicedTask<readonly User[]> {
+  // By id: a change between two slices may have moved a user into the next one.
+  const page = new Map<string, User>()
+  yield* eachSlice(reader, [sortedRange(query)], slice => {
+    const rest = { ...query, filter: {}, after: null, limit: query.limit - page.size }
+    for (const row of reader.all(pageQuery(usersInRange(slice), rest))) page.set(row.id, toUser(row))
+    return page.size === query.limit
+  })
+  return [...page.values()]
 }
 
-const counted = (reader: Reader, users: Users, filter: UserFilter): number =>
+/** The first positions in the order of the list, each user once, as in `scanInOrder`. */
+const firstPositions = (positions: readonly Position[], { sort, limit }: UserQuery): readonly Position[] => {
+  const sign = sort.descending ? -1 : 1
+  return [...new Map(positions.map(position => [position.id, position])).values()]
+    .sort((a, b) => sign * comparePositions(a, b))
+    .slice(0, limit)
+}
+
+/** The first matches of a slice whose index has another order: sorted by columns of that index. */
+export const firstMatchesQuery = (slice: IndexRange, query: UserQuery) =>
+  onPage(usersInRange(slice).select([`${SORT_COLUMNS[query.sort.field]} as key`, 'users.id']), {
+    ...query,
+    filter: {},
+  })
+
+/** The users at some positions, in the order of the list. */
+export const usersAtQuery = (positions: readonly Position[], query: UserQuery) =>
+  pageQuery(withIds(positions.map(({ id }) => id)), { ...query, filter: {}, after: null })
+
+/** Reads all matches and keeps the first ones: fast when few users match. */
+function* scanMatches(reader: Reader, query: UserQuery, path: AccessPath): SlicedTask<readonly User[]> {
+  let first: readonly Position[] = []
+  yield* eachSlice(reader, path, slice => {
+    first = firstPositions([...first, ...reader.all(firstMatchesQuery(slice, query))], query)
+    return false
+  })
+  return reader.all(usersAtQuery(first, query)).map(toUser)
+}
+
+/**
+ * One page. It is not known in advance which access path is the shortest, so all of them run in turn. A page costs at most the
+ * cheapest path times the number of paths, even if all matches are at the end of the sort order.
+ */
+export function* listUsers(reader: Reader, query: UserQuery): SlicedTask<readonly User[]> {
+  const lookup = uniqueLookup(query.filter)
+  if (lookup !== null)
+    return reader.all(pageQuery(lookup.users, { ...query, filter: lookup.filter })).map(toUser)
+  const paths = selectivePaths(query.filter, query.sort.field)
+  return yield* firstCompleted([
+    scanInOrder(reader, query),
+    ...paths.map(path => scanMatches(reader, query, path)),
+  ])
+}
+
+const countMatches = (reader: Reader, users: Users, filter: UserFilter): number =>
   reader.all(countQuery(users, filter))[0]?.total ?? 0
 
-function* countIn(reader: Reader, cover: readonly IndexRange[]): Task<number> {
+function* countPath(reader: Reader, path: AccessPath): SlicedTask<number> {
   let total = 0
-  yield* eachSlice(reader, cover, slice => {
-    total += counted(reader, usersIn(slice), {})
+  yield* eachSlice(reader, path, slice => {
+    total += countMatches(reader, usersInRange(slice), {})
     return false
   })
   return total
 }
 
-/** How many match: counted in the smallest part of an index that has all of them, which shows in going as for a page. */
-export function* count(reader: Reader, filter: UserFilter): Task<number> {
-  const few = named(filter)
-  if (few !== null) return counted(reader, few.users, few.filter)
-  const small = covers(filter, null)
-  const ways = small.length === 0 ? [[byCreation(filter)]] : small
-  return yield* shortest(ways.map(cover => countIn(reader, cover)))
+/** The number of matches, by the shortest access path, as for a page. */
+export function* countUsers(reader: Reader, filter: UserFilter): SlicedTask<number> {
+  const lookup = uniqueLookup(filter)
+  if (lookup !== null) return countMatches(reader, lookup.users, lookup.filter)
+  const selective = selectivePaths(filter, null)
+  const paths = selective.length === 0 ? [[creationRange(filter)]] : selective
+  return yield* firstCompleted(paths.map(path => countPath(reader, path)))
+}
+
+const EXPORT_USERS = `${selectUser('password_hash')} WHERE (created_at, id) > (?, ?) ORDER BY created_at, id LIMIT ?`
+
+/** Users of one page of an export. A page blocks the event loop for about two milliseconds, serialization included. */
+const EXPORT_PAGE = 200
+
+/** The next page of an export, in the order of creation. */
+export function* exportUsers(reader: Reader, after: Position | null): SlicedTask<readonly PortableUser[]> {
+  // Yields before its only slice: a fast client would otherwise get page after page within one round of the event loop.
+  yield
+  const { key, id } = after ?? START
+  return reader
+    .rows<UserRow & { password_hash: string }>(EXPORT_USERS, key, id, EXPORT_PAGE)
+    .map(row => ({ ...toUser(row), passwordHash: row.password_hash }))
 }

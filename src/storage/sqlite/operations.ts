@@ -1,4 +1,7 @@
-/** Every write, as the writer thread runs it. Each runs whole or not at all, in one transaction with others. */
+/**
+ * Every write that the writer thread can run. Each has its own savepoint in the transaction of its batch, so a write that fails
+ * leaves nothing behind.
+ */
 import type { AuditEvent } from '../../audit-log/event.ts'
 import { invalidatesNothing, type Write } from '../write.ts'
 import { prepareCleanUpOperations } from './clean-up.ts'
@@ -10,7 +13,6 @@ import { prepareSessionOperations } from './session-operations.ts'
 import { prepareSharedStatements } from './shared-statements.ts'
 import { prepareUserOperations } from './user-operations.ts'
 
-/** Prepares the operations on the writer's connection. */
 export const prepareOperations = (db: Connection) => {
   const shared = prepareSharedStatements(db)
 
@@ -23,15 +25,15 @@ export const prepareOperations = (db: Connection) => {
     ...prepareCleanUpOperations(db),
 
     record(event: AuditEvent): Write<void> {
-      shared.recordOfUser(event)
+      shared.recordIfUserExists(event)
       return invalidatesNothing(undefined)
     },
 
-    /** Does nothing. Calls run in order, so everything before it is settled once it is. */
+    /** Does nothing. Calls run in order, so all earlier calls are settled when this one is. */
     barrier: (): Write<void> => invalidatesNothing(undefined),
 
-    /** Does nothing itself, but makes its batch write a page, which shows whether the store takes writes. */
-    prove: (): Write<void> => invalidatesNothing(undefined),
+    /** Does nothing itself. Its batch writes a page (the stamp), which shows whether the disk takes writes. */
+    probe: (): Write<void> => invalidatesNothing(undefined),
   } satisfies Record<string, (...args: never[]) => Write<unknown>>
 }
 

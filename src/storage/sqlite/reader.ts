@@ -1,12 +1,15 @@
-/** Reads, on a connection of the event loop's own: microseconds each, and in WAL mode no writer holds them up. */
+/** Reads on the event loop, with a connection of their own: each takes microseconds, and in WAL mode no writer blocks them. */
 import type { Compilable } from 'kysely'
 import { ServiceError } from '../../errors.ts'
 import { type Connection, openDatabase } from './database.ts'
 
-/** Milliseconds to wait for another process's lock at the start. */
+/** Milliseconds to wait for another process's lock while opening. */
 const OPEN_TIMEOUT = 5_000
 
-/** What is asked often is a dozen of statements; lists have thousands of shapes, which only administrators ask for. */
+/**
+ * Prepared statements that are cached. Frequent reads use about a dozen; lists for administrators have thousands of shapes, and a
+ * full cache is emptied.
+ */
 const MAX_STATEMENTS = 500
 
 interface Statement {
@@ -16,22 +19,22 @@ interface Statement {
 
 export class Reader {
   readonly #db: Connection
-  /** By SQL text; values are parameters. */
+  /** By SQL text. */
   readonly #statements = new Map<string, Statement>()
-  #isRefusing = false
+  #isUnavailable = false
 
   constructor(file: string) {
     this.#db = openDatabase(file, OPEN_TIMEOUT)
     this.#db.pragma('query_only = ON')
-    // A reader meets a lock only while another process recovers the file after a crash; the event loop never waits.
+    // Reads meet a lock only while another process recovers the file after a crash. They fail then, and do not block the event loop.
     this.#db.pragma('busy_timeout = 0')
-    // The log and its index are opened with the first read.
+    // SQLite opens the WAL and its index with the first read.
     this.#db.pragma('data_version')
   }
 
-  /** Whether nothing is read any more: the file is not the one that a restart would open. */
-  refuse(isRefusing: boolean): void {
-    this.#isRefusing = isRefusing
+  /** @param isUnavailable whether reads fail at once, because a restart would open another file. */
+  setUnavailable(isUnavailable: boolean): void {
+    this.#isUnavailable = isUnavailable
   }
 
   /** @throws {ServiceError} `storeUnavailable` */
@@ -65,7 +68,7 @@ export class Reader {
   }
 
   #attempt<T>(read: () => T): T {
-    if (this.#isRefusing) throw new ServiceError('storeUnavailable')
+    if (this.#isUnavailable) throw new ServiceError('storeUnavailable')
     try {
       return read()
     } catch (cause) {

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Session } from '../../auth/sessions.ts'
 import { SESSION_COLUMNS, sessionColumns, userColumns } from '../rows.ts'
 import type { SeedAccount, Seeded, SeedSession, SeedStore } from '../seed.ts'
-import { bringUpToDate, openDatabase, stamp } from './database.ts'
+import { migrate, openDatabase, stamp } from './database.ts'
 import { parameters } from './queries.ts'
 import { INSERT_USER } from './user-operations.ts'
 
@@ -18,21 +18,21 @@ const SELECT_SESSION = `SELECT id, created_at AS createdAt, expires_at AS expire
   WHERE user_key = ? AND expires_at > ? AND last_request_at > ? AND ip IS NULL
   ORDER BY created_at DESC, id DESC LIMIT 1`
 
-/** In this thread, which serves nobody else. */
+/** Runs on the calling thread and blocks it: only for processes that serve no requests. */
 export const openSqliteSeedStore = async (file: string): Promise<SeedStore> => {
-  await bringUpToDate(file)
+  await migrate(file)
   const db = openDatabase(file, LOCK_TIMEOUT)
   const insertUser = db.prepare(`${INSERT_USER} ON CONFLICT (email) DO NOTHING`)
   const insertSession = db.prepare(INSERT_SESSION)
   const selectUser = db.prepare<[string], { key: number; id: string }>(SELECT_USER)
   const selectSession = db.prepare<[number, number, number], Omit<SeedSession, 'userId'>>(SELECT_SESSION)
 
-  const sessionOf = (email: string, session: Session, idle: number): SeedSession | null => {
+  const activeSession = (email: string, session: Session, idle: number): SeedSession | null => {
     const { createdAt: now } = session
     const user = selectUser.get(email)
     if (user === undefined) return null
-    const found = selectSession.get(user.key, now, now - idle)
-    if (found !== undefined) return { ...found, userId: user.id }
+    const stored = selectSession.get(user.key, now, now - idle)
+    if (stored !== undefined) return { ...stored, userId: user.id }
     insertSession.run({ ...sessionColumns(session), userKey: user.key })
     return { ...session, userId: user.id }
   }
@@ -46,15 +46,15 @@ export const openSqliteSeedStore = async (file: string): Promise<SeedStore> => {
       if (session === null) continue
       const isNew = changes === 1
       if (isNew) insertSession.run({ ...sessionColumns(session), userKey })
-      const inForce = isNew ? session : sessionOf(user.email, session, idle)
-      if (inForce !== null) sessions.push(inForce)
+      const active = isNew ? session : activeSession(user.email, session, idle)
+      if (active !== null) sessions.push(active)
     }
     return { added, sessions }
   })
 
   return {
     async add(accounts, idle) {
-      // Between two slices signals are heard, and other processes get at their locks.
+      // Between two slices, signal handlers run and other processes get the write lock.
       await nextTurn()
       return add.immediate(accounts, idle)
     },

@@ -1,5 +1,4 @@
-/** Writes of sessions, and of the passwords that open them. */
-
+/** Writes of sessions, and of the passwords that users sign in with. */
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { Session } from '../../auth/sessions.ts'
 import type { User } from '../../users/user.ts'
@@ -16,7 +15,7 @@ export const prepareSessionOperations = (db: Connection, shared: SharedStatement
   const setHash = db.prepare(
     'UPDATE users SET password_hash = ?, updated_at = ?, version = version + 1 WHERE id = ?',
   )
-  // What was mailed to reset the password or to change the e-mail: a verification stays good.
+  // Changing the password invalidates pending reset and e-mail-change links, but not verification links.
   const deleteResetTokens = db.prepare(
     `DELETE FROM email_tokens
      WHERE user_key = (SELECT key FROM users WHERE id = ?) AND purpose <> 'verification'`,
@@ -29,7 +28,7 @@ export const prepareSessionOperations = (db: Connection, shared: SharedStatement
       verifiedHash: string | null,
       event: AuditEvent,
     ): Write<'opened' | UserRefusal> {
-      const refused = refusal(session.userId, verifiedHash)
+      const refused = refusal(session.userId, { verifiedHash, onlyEnabled: true })
       if (refused !== null) return invalidatesNothing(refused)
       addSession(session)
       record(event)
@@ -48,7 +47,7 @@ export const prepareSessionOperations = (db: Connection, shared: SharedStatement
       event: AuditEvent,
     ): Write<User | UserRefusal> {
       const { userId } = session
-      const refused = refusal(userId, verifiedHash)
+      const refused = refusal(userId, { verifiedHash, onlyEnabled: true })
       if (refused !== null) return invalidatesNothing(refused)
       setHash.run(newHash, event.at, userId)
       deleteResetTokens.run(userId)
@@ -59,7 +58,7 @@ export const prepareSessionOperations = (db: Connection, shared: SharedStatement
     },
 
     endSession(id: string, event: AuditEvent): Write<'ended' | 'sessionNotFound' | UserRefusal> {
-      const refused = refusal(event.userId, null)
+      const refused = refusal(event.userId, { verifiedHash: null, onlyEnabled: true })
       if (refused !== null) return invalidatesNothing(refused)
       if (deleteSession.run(id, event.userId).changes === 0) return invalidatesNothing('sessionNotFound')
       record(event)
@@ -71,7 +70,7 @@ export const prepareSessionOperations = (db: Connection, shared: SharedStatement
       event: AuditEvent,
       onlyEnabled: boolean,
     ): Write<'ended' | UserRefusal> {
-      const refused = refusal(event.userId, null, onlyEnabled)
+      const refused = refusal(event.userId, { verifiedHash: null, onlyEnabled })
       if (refused !== null) return invalidatesNothing(refused)
       deleteSessions(event.userId, exceptId)
       record(event)

@@ -1,14 +1,33 @@
-/** The statements that several operations have in common, each prepared once. */
+/** Prepared statements that several operations use, each prepared once. */
 import type { Session } from '../../auth/sessions.ts'
 import type { User } from '../../users/user.ts'
 import type { UserRefusal } from '../../users/user-store.ts'
-import { SESSION_COLUMNS, selectUser, sessionColumns, toUser, type UserRow } from '../rows.ts'
+import {
+  EMAIL_TOKEN_COLUMNS,
+  SESSION_COLUMNS,
+  selectUser,
+  sessionColumns,
+  toUser,
+  type UserRow,
+} from '../rows.ts'
 import type { Connection } from './database.ts'
-import { prepareRecord, prepareRecordOfUser, prepareRecordRemoval } from './event-operations.ts'
+import { prepareEventStatements } from './event-operations.ts'
 import { parameters } from './queries.ts'
 
 const INSERT_SESSION = `INSERT INTO sessions (user_key, ${SESSION_COLUMNS.join(', ')})
   SELECT key, ${parameters(SESSION_COLUMNS)} FROM users WHERE id = @userId`
+
+/** Ends with a `WHERE`, so that further conditions can be appended. */
+export const INSERT_EMAIL_TOKEN = `INSERT INTO email_tokens (user_key, ${EMAIL_TOKEN_COLUMNS.join(', ')})
+  SELECT key, ${parameters(EMAIL_TOKEN_COLUMNS)} FROM users WHERE id = @userId`
+
+/** What a write requires of its user. */
+interface Requirements {
+  /** The password hash that the user must still have; `null` for any. */
+  readonly verifiedHash: string | null
+  /** Whether the user must be enabled. */
+  readonly onlyEnabled: boolean
+}
 
 export const prepareSharedStatements = (db: Connection) => {
   const insertSession = db.prepare(INSERT_SESSION)
@@ -24,27 +43,21 @@ export const prepareSharedStatements = (db: Connection) => {
   const selectById = db.prepare<[string], UserRow>(`${selectUser()} WHERE id = ?`)
 
   return {
-    record: prepareRecord(db),
-    recordOfUser: prepareRecordOfUser(db),
-    recordRemoval: prepareRecordRemoval(db),
+    ...prepareEventStatements(db),
 
-    /**
-     * Why nothing may be done to a user, `null` where it may.
-     * @param verifiedHash where given, it has to be the hash of the user's password.
-     * @param onlyEnabled whether the user has to be enabled.
-     */
-    refusal(userId: string, verifiedHash: string | null, onlyEnabled = true): UserRefusal | null {
+    /** @returns why the user does not meet the requirements; `null` when the write may go ahead. */
+    refusal(userId: string, { verifiedHash, onlyEnabled }: Requirements): UserRefusal | null {
       const user = selectState.get(userId)
       if (user === undefined) return 'userNotFound'
       if (onlyEnabled && user.disabled === 1) return 'accountDisabled'
       return verifiedHash === null || user.password_hash === verifiedHash ? null : 'passwordChanged'
     },
 
-    /** @returns false when there is no such user. */
+    /** @returns false when the user does not exist. */
     addSession: (session: Session): boolean =>
       insertSession.run({ ...sessionColumns(session), userId: session.userId }).changes === 1,
 
-    /** @param exceptId the session that stays; `null` for none. */
+    /** @param exceptId the one session to keep; `null` for none. */
     deleteSessions(userId: string, exceptId: string | null): void {
       deleteSessions.run(userId, exceptId)
     },
@@ -53,7 +66,7 @@ export const prepareSharedStatements = (db: Connection) => {
       deleteTokens.run(userId)
     },
 
-    /** A user who was changed in the same transaction. */
+    /** Reads a user that the same transaction has changed, so the row exists. */
     readChanged: (id: string): User => toUser(selectById.get(id) as UserRow),
   }
 }

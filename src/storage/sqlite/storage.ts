@@ -1,14 +1,14 @@
+/** The SQLite engine: reads on the event loop, writes on the writer thread. */
 import type { EmailToken } from '../../accounts/email-token.ts'
 import type { InvalidationListener } from '../../auth/invalidation.ts'
 import type { UserMoment } from '../../auth/last-requests.ts'
+import { memoryLimiter, rateLimit } from '../rate-limits.ts'
 import { type SessionRow, toSession, toUser, type UserRow } from '../rows.ts'
 import type { Storage } from '../storage.ts'
-import { bringUpToDate } from './database.ts'
-import { OpenDatabaseFile } from './database-file.ts'
-import { eventPage, follow, logEnd } from './events.ts'
-import { exporter } from './exports.ts'
-import { FileWatch } from './file-watch.ts'
-import { count, page } from './lists.ts'
+import { migrate } from './database.ts'
+import { DatabaseFileHandle, FileWatch } from './database-file.ts'
+import { followEvents, listEvents, logEnd } from './events.ts'
+import { countUsers, exportUsers, listUsers } from './lists.ts'
 import {
   LIST_SESSIONS,
   SELECT_BY_EMAIL,
@@ -17,52 +17,52 @@ import {
   SELECT_EMAIL_TOKEN,
   SELECT_SESSION,
 } from './queries.ts'
-import { rateLimits } from './rate-limits.ts'
 import { Reader } from './reader.ts'
 import { TimeSlicer } from './time-slicer.ts'
 import { Writer } from './writer.ts'
 
-/** Key and timestamp in turn: one piece of memory crosses to the writer's thread at a fraction of what as many objects cost. */
-const pairs = (moments: readonly UserMoment[]): Float64Array => {
-  const packed = new Float64Array(moments.length * 2)
-  for (const [index, { key, at }] of moments.entries()) {
+/** Flattens pairs of key and timestamp. Posting one typed array to the writer thread costs a fraction of posting many objects. */
+const packTimestamps = (users: readonly UserMoment[]): Float64Array => {
+  const packed = new Float64Array(users.length * 2)
+  for (const [index, { key, at }] of users.entries()) {
     packed[index * 2] = key
     packed[index * 2 + 1] = at
   }
   return packed
 }
 
-const openReader = (file: string, held: OpenDatabaseFile) => {
+/** Opens the reader, and then identifies the files that it has open. Closes everything on failure. */
+const openReader = (file: string, fileHandle: DatabaseFileHandle) => {
   let reader: Reader | undefined
   try {
     reader = new Reader(file)
-    return { reader, opened: held.opened() }
+    return { reader, files: fileHandle.openFiles() }
   } catch (error) {
     reader?.close()
-    held.release()
+    fileHandle.release()
     throw error
   }
 }
 
 /**
- * Opens the embedded store in `file`, which is created when missing and brought up to date.
+ * Opens the store in `file`, which is created when missing and migrated when it is of an older version.
  * @throws {Error} when the file cannot be opened or migrated.
  */
 export const openSqliteStorage = async (file: string): Promise<Storage> => {
-  await bringUpToDate(file)
+  await migrate(file)
   let listener: InvalidationListener | null = null
-  const held = new OpenDatabaseFile(file)
-  const { reader, opened } = openReader(file, held)
-  const watch = new FileWatch(opened, problem => {
-    reader.refuse(problem !== null)
-    writer.refuse(problem !== null)
+  const fileHandle = new DatabaseFileHandle(file)
+  const { reader, files } = openReader(file, fileHandle)
+  const watch = new FileWatch(files, problem => {
+    reader.setUnavailable(problem !== null)
+    writer.setUnavailable(problem !== null)
     listener?.listening(problem === null, problem?.message)
   })
   const timeSlicer = new TimeSlicer()
-  const writer = new Writer(opened, {
+  const writer = new Writer(files, {
     onInvalidated: userId => listener?.userChanged(userId),
     onChangedElsewhere: () => listener?.anyoneChanged(),
-    onProblem: problem => watch.found(problem),
+    onFileProblem: problem => watch.setWriterProblem(problem),
   })
 
   return {
@@ -77,8 +77,8 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
       },
       update: (id, changes, event, options) => writer.run('updateUser', id, changes, event, options),
       remove: (event, verifiedHash) => writer.run('removeUser', event, verifiedHash),
-      list: query => timeSlicer.run(page(reader, query)),
-      count: filter => timeSlicer.run(count(reader, filter)),
+      list: query => timeSlicer.run(listUsers(reader, query)),
+      count: filter => timeSlicer.run(countUsers(reader, filter)),
     },
     accounts: {
       addUser: (user, event, first) => writer.run('addUser', user, event, first),
@@ -109,43 +109,44 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
     },
     events: {
       record: event => writer.run('record', event),
-      list: query => timeSlicer.run(eventPage(reader, query)),
+      list: query => timeSlicer.run(listEvents(reader, query)),
       positions: 'counted',
-      follow: query => timeSlicer.run(follow(reader, query)),
+      follow: query => timeSlicer.run(followEvents(reader, query)),
       end: () => logEnd(reader),
     },
     lastRequests: {
-      noteLastRequests: (users, sessions) => writer.run('noteLastRequests', pairs(users), sessions),
+      noteLastRequests: (users, sessions) => writer.run('noteLastRequests', packTimestamps(users), sessions),
     },
-    rateLimit: rateLimits,
+    // In memory: a restart forgets the counts, and processes that share a file count separately. No request waits for a write.
+    rateLimit: options => rateLimit(memoryLimiter(options)),
     bulkUsers: {
       importUsers: (users, events) => writer.run('importUsers', users, events),
-      exportUsers: exporter(reader, timeSlicer),
+      exportUsers: after => timeSlicer.run(exportUsers(reader, after)),
     },
     cleanUp: {
       removeSessions: (expired, after, limit) => writer.run('removeExpiredSessions', expired, after, limit),
       removeEmailTokens: (before, limit) => writer.run('removeOldTokens', before, limit),
       removeEvents: (before, limit) => writer.run('removeOldEvents', before, limit),
-      // They are in memory, and end there by themselves.
+      // The counts in memory expire by themselves.
       removeRateLimits: async () => '',
     },
     onChange(newListener) {
       listener = newListener
-      // The writer's thread tells of every other process from its start on.
+      // The writer thread notifies of changes by other processes from its start.
       listener.listening(watch.problem === null, watch.problem?.message)
     },
     async ping() {
       reader.get('SELECT 1 FROM users LIMIT 1')
-      await writer.prove()
+      await writer.probe()
     },
     async close() {
       await writer.close()
       watch.stop()
-      // The last connection to close makes a checkpoint, which has no place in what somebody else has put there. It ends with
-      // the process, which makes none.
-      if (watch.problem?.isFinal) return
+      // The last connection to close makes a checkpoint, which must not happen in a file that was overwritten. The end of the
+      // process closes the connection without one.
+      if (watch.problem?.needsRestart) return
       reader.close()
-      held.release()
+      fileHandle.release()
     },
   }
 }

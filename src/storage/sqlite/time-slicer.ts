@@ -1,20 +1,20 @@
-/** Long reads beside everything else: a slice at a time, and between two slices the event loop serves the others. */
+/** Runs long reads in slices. Between two slices the event loop serves other requests. */
 import { setImmediate } from 'node:timers/promises'
 import type { MaybePromise } from '../../users/user-store.ts'
 
-/** Work in slices: `yield`s between them. */
-export type Task<Result> = Generator<undefined, Result, void>
+/** A task that yields between its slices. */
+export type SlicedTask<Result> = Generator<undefined, Result, void>
 
 export class TimeSlicer {
-  #last: Promise<unknown> = Promise.resolve()
+  #lastTurn: Promise<unknown> = Promise.resolve()
 
-  /** Runs a task: its first slice at once, which ends most of them, the others each in a turn of its own. */
-  run<Result>(task: Task<Result>): MaybePromise<Result> {
+  /** Runs the first slice at once, which completes most tasks. Each further slice waits for its turn. */
+  run<Result>(task: SlicedTask<Result>): MaybePromise<Result> {
     const first = task.next()
     return first.done ? first.value : this.#continue(task)
   }
 
-  async #continue<Result>(task: Task<Result>): Promise<Result> {
+  async #continue<Result>(task: SlicedTask<Result>): Promise<Result> {
     for (;;) {
       await this.#turn()
       const slice = task.next()
@@ -22,9 +22,9 @@ export class TimeSlicer {
     }
   }
 
-  /** One at a time, first come, first served: a hundred tasks hold a round of the event loop no longer than one does. */
+  /** One slice of one task per round of the event loop, in order: a hundred tasks block a round no longer than one. */
   #turn(): Promise<unknown> {
-    this.#last = this.#last.then(() => setImmediate())
-    return this.#last
+    this.#lastTurn = this.#lastTurn.then(() => setImmediate())
+    return this.#lastTurn
   }
 }

@@ -1,13 +1,13 @@
-/** Writes of users. */
+/** Writes of users: sign-up, changes, removal. */
 import type { NewUser, NewUserExtras } from '../../accounts/account-store.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { User, UserChanges } from '../../users/user.ts'
 import type { UpdateOptions, UpdateRefusal, UserRefusal } from '../../users/user-store.ts'
-import { changedColumns, USER_COLUMNS, userColumns } from '../rows.ts'
+import { changedColumns, emailTokenColumns, USER_COLUMNS, userColumns } from '../rows.ts'
 import { invalidates, invalidatesNothing, type Write } from '../write.ts'
 import type { Connection } from './database.ts'
 import { parameters } from './queries.ts'
-import type { SharedStatements } from './shared-statements.ts'
+import { INSERT_EMAIL_TOKEN, type SharedStatements } from './shared-statements.ts'
 
 export const isEmailTaken = (error: unknown): boolean =>
   error instanceof Error &&
@@ -20,13 +20,11 @@ export const INSERT_USER = `INSERT INTO users (${USER_COLUMNS.join(', ')}) VALUE
 export const prepareUserOperations = (db: Connection, shared: SharedStatements) => {
   const { record, recordRemoval, refusal, addSession, deleteSessions, deleteTokens, readChanged } = shared
   const insertUser = db.prepare(INSERT_USER)
-  const insertToken = db.prepare(
-    `INSERT INTO email_tokens (digest, purpose, user_key, email, created_at, expires_at)
-     SELECT @digest, @purpose, key, @email, @createdAt, @expiresAt FROM users WHERE id = @userId`,
-  )
+  const insertToken = db.prepare(INSERT_EMAIL_TOKEN)
   const deleteUser = db.prepare('DELETE FROM users WHERE id = ?')
   const selectVersion = db.prepare<[string], number>('SELECT version FROM users WHERE id = ?').pluck()
-  const forgetAddresses = db.prepare(
+  // The IP addresses of administrators are not personal data of the user.
+  const eraseIpAddresses = db.prepare(
     `UPDATE events SET ip = NULL WHERE user_id = ? AND actor_type <> 'adminKey'`,
   )
 
@@ -38,8 +36,8 @@ export const prepareUserOperations = (db: Connection, shared: SharedStatements) 
         if (isEmailTaken(error)) return invalidatesNothing(false)
         throw error
       }
-      if (session && !addSession(session)) throw new Error('The session is of another user')
-      if (emailToken) insertToken.run(emailToken)
+      if (session && !addSession(session)) throw new Error('The session belongs to another user')
+      if (emailToken) insertToken.run({ ...emailTokenColumns(emailToken), userId: emailToken.userId })
       record(event)
       return invalidatesNothing(true)
     },
@@ -50,7 +48,7 @@ export const prepareUserOperations = (db: Connection, shared: SharedStatements) 
       event: AuditEvent,
       { endSessions, onlyEnabled, versions }: UpdateOptions,
     ): Write<User | UpdateRefusal> {
-      const refused = refusal(id, null, onlyEnabled)
+      const refused = refusal(id, { verifiedHash: null, onlyEnabled })
       if (refused === 'userNotFound' || refused === 'accountDisabled') return invalidatesNothing(refused)
       if (versions !== null && !versions.includes(selectVersion.get(id) ?? 0))
         return invalidatesNothing('versionChanged')
@@ -71,11 +69,11 @@ export const prepareUserOperations = (db: Connection, shared: SharedStatements) 
 
     removeUser(event: AuditEvent, verifiedHash: string | null): Write<'removed' | UserRefusal> {
       const { userId } = event
-      const refused = refusal(userId, verifiedHash, verifiedHash !== null)
+      const refused = refusal(userId, { verifiedHash, onlyEnabled: verifiedHash !== null })
       if (refused !== null) return invalidatesNothing(refused)
       deleteUser.run(userId)
       recordRemoval(event)
-      forgetAddresses.run(userId)
+      eraseIpAddresses.run(userId)
       return invalidates(userId, 'removed')
     },
   }

@@ -1,31 +1,33 @@
 /** The messages between the event loop and the writer thread. */
 import type { Write } from '../write.ts'
-import type { OpenedFile, Problem } from './database-file.ts'
+import type { FileProblem, OpenFiles } from './database-file.ts'
 
-export type WriterData = OpenedFile
+/** What the thread is started with. */
+export type WriterData = OpenFiles
 
 export interface Call {
   readonly operation: string
   readonly args: readonly unknown[]
 }
 
-/** Errors cross threads as data: a message and SQLite's code. */
+/** An error as data that can cross threads. */
 export interface Failure {
   readonly message: string
+  /** SQLite's code. */
   readonly code: string | undefined
 }
 
 export type Outcome = { readonly write: Write<unknown> } | { readonly failure: Failure }
 
-/** The thread receives a batch of calls, or `null` to end. */
+/** A batch of calls; `null` ends the thread. */
 export type WriterRequest = readonly Call[] | null
 
 export type WriterMessage =
-  /** The outcomes of a batch, in the order of its calls; committed and on disk, in the file at its path. */
+  /** The outcomes of a batch, in the order of its calls: committed and synced, in the file that is at its path. */
   | { readonly type: 'committed'; readonly outcomes: readonly Outcome[]; readonly hasWritten: boolean }
   /** The batch was rolled back, or committed to a file that a restart would not open. */
   | { readonly type: 'failed'; readonly failure: Failure }
   /** Another process has changed the database. */
   | { readonly type: 'changedElsewhere' }
-  /** The file's problem from now on, or `null`; sent with every change. */
-  | { readonly type: 'file'; readonly problem: Problem | null }
+  /** The file's current problem; `null` when there is none. Sent at the start and whenever it changes. */
+  | { readonly type: 'fileProblem'; readonly problem: FileProblem | null }

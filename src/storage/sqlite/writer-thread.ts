@@ -1,42 +1,42 @@
 /**
- * The writer thread: runs each batch of calls in one transaction, so that many writes share one fsync (group commit), and
- * neither an fsync nor another process's lock holds up the event loop.
+ * The writer thread runs each batch of calls in one transaction, so that many writes share one fsync (group commit), and neither
+ * an fsync nor another process's lock blocks the event loop.
  *
- * After each commit it looks whether the file is still the one at its path, and only then acknowledges. It makes the
- * checkpoints itself, after that look: SQLite would make them within the commit, into whatever the file is by then.
+ * After each commit it checks that the open file is still the one at its path, and only then acknowledges the batch. It makes
+ * the checkpoints itself, after that check: SQLite would make them within the commit, even into a file that was replaced.
  */
 import { statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { Write } from '../write.ts'
 import { openDatabase, stamp } from './database.ts'
-import { FileContent, type LogState, type Problem, pathProblem } from './database-file.ts'
+import { FileContent, type FileProblem, pathProblem, type WalState } from './database-file.ts'
 import { prepareOperations } from './operations.ts'
 import type { Call, Failure, Outcome, WriterData, WriterMessage, WriterRequest } from './writer-protocol.ts'
 
 /** Milliseconds to wait for another process's lock before a batch fails. */
 const LOCK_TIMEOUT = 5_000
 
-/** Milliseconds between two looks for changes made by other processes, such as a command line tool, and at the file. */
+/** Milliseconds between two checks for changes by other processes, such as the command line, and of the file. */
 const WATCH_INTERVAL = 250
 
-/** Frames of the log, 4 MB, that are to be in the database's own file next: SQLite's own bound. */
+/** Frames (4 MB) in the WAL at which a checkpoint is made: SQLite's default. */
 const CHECKPOINT_FRAMES = 1_000
 
 /**
- * Bytes that have to be free before a disk that was full counts as good again: a proof is one page, which may fit where the
- * batch that failed has left room for itself.
+ * Bytes that must be free before a disk that was full is used again. A probe writes one page, which may fit into space that the
+ * failed batch has left.
  */
-const ENOUGH_SPACE = 2 ** 20
+const MIN_FREE_SPACE = 2 ** 20
 
 const post = (message: WriterMessage): void => parentPort?.postMessage(message)
 
-const opened = workerData as WriterData
-// Not even opened where another file is: that would change it.
-const problemBefore = pathProblem(opened)
-if (problemBefore !== null) throw new Error(problemBefore.message)
+const files = workerData as WriterData
+// Checked before SQLite opens the path: opening another file would change it.
+const initialProblem = pathProblem(files)
+if (initialProblem !== null) throw new Error(initialProblem.message)
 
-const db = openDatabase(opened.path, LOCK_TIMEOUT)
+const db = openDatabase(files.path, LOCK_TIMEOUT)
 db.pragma('wal_autocheckpoint = 0')
 const operations = prepareOperations(db) as unknown as Record<
   string,
@@ -44,26 +44,26 @@ const operations = prepareOperations(db) as unknown as Record<
 >
 const pageSize = db.pragma('page_size', { simple: true }) as number
 const totalChanges = db.prepare<[], number>('SELECT total_changes()').pluck()
-const selectLogState = db.prepare<[], LogState>('PRAGMA wal_checkpoint(NOOP)')
-/** As of the last look, which follows each commit. */
-let logState: LogState = { log: 0, checkpointed: 0 }
-const readLogState = (): LogState => {
-  logState = selectLogState.get() ?? logState
-  return logState
+const selectWalState = db.prepare<[], WalState>('PRAGMA wal_checkpoint(NOOP)')
+/** As of the last check of the file, which follows each commit. */
+let walState: WalState = { log: 0, checkpointed: 0 }
+const readWalState = (): WalState => {
+  walState = selectWalState.get() ?? walState
+  return walState
 }
 const DISK_FULL: Failure = { message: 'the disk is full', code: 'SQLITE_FULL' }
 
-const content = new FileContent(opened, pageSize, readLogState)
+const content = new FileContent(files, pageSize, readWalState)
 
-const failure = (error: unknown): Failure => ({
+const toFailure = (error: unknown): Failure => ({
   message: error instanceof Error ? error.message : String(error),
   code: error instanceof Error && 'code' in error ? String(error.code) : undefined,
 })
 
-/** Each call in a savepoint of its own: one that fails takes back its own changes and nobody else's. */
+/** Runs in a savepoint: a call that fails rolls back its own changes only. */
 const runCall = db.transaction(({ operation, args }: Call): Write<unknown> => {
   const run = operations[operation]
-  if (run === undefined) throw new Error(`There is no operation ${operation}`)
+  if (run === undefined) throw new Error(`Unknown operation: ${operation}`)
   return run(...args)
 })
 
@@ -73,129 +73,130 @@ const runBatch = db.transaction((calls: readonly Call[], isStamped: boolean): Ou
     try {
       return { write: runCall(call) }
     } catch (error) {
-      // A full disk or a lost lock ends the whole transaction, not the call alone.
+      // A full disk or a lost lock rolls back the whole transaction, not only the call.
       if (!db.inTransaction) throw error
-      return { failure: failure(error) }
+      return { failure: toFailure(error) }
     }
   })
 })
 
-let problem: Problem | null = null
-/** What is lost from sight is all in the database's own file. */
-let isRescued = false
+let problem: FileProblem | null = null
+/** Whether the WAL was emptied into the database file since the problem began. */
+let isWalEmptied = false
 
 /**
- * Brings what is committed from a log that a restart would not find, or would find beside another database, into the
- * database's own file, wherever that is now, and empties the log.
+ * Checkpoints the whole WAL into the open database file, wherever that file is now. Otherwise a restart would not find the WAL,
+ * or would find it beside another database.
  */
-const rescue = ({ isFinal, isShared }: Problem): void => {
-  if (isRescued || isFinal || isShared) return
+const emptyWal = ({ needsRestart, mayHaveOtherUsers }: FileProblem): void => {
+  if (isWalEmptied || needsRestart || mayHaveOtherUsers) return
   try {
     runBatch.immediate([], true)
     content.checkpoint(() => {
       const [state] = db.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[]
-      isRescued = state?.busy === 0
+      isWalEmptied = state?.busy === 0
     })
   } catch {
-    // Tried again with the next look.
+    // The next check tries again.
   }
 }
 
 /**
- * A log begins with a stamp, by which it is told from one that does not belong to the database, and ends with one, so that no
- * earlier copy of the database has the stamp of what a checkpoint makes of it. The next batch begins one.
+ * Whether the next batch is the first one in the WAL. The first and the last batch of a WAL increment the stamp: by the first
+ * stamp a WAL of another database is recognised, and by the last one an earlier copy of the database differs from what a
+ * checkpoint makes of it.
  */
-let beginsLog = true
+let startsWal = true
 
-const lookAtFile = (): Problem | null => {
-  const now = content.problem() ?? pathProblem(opened)
-  if (now?.message !== problem?.message) post({ type: 'file', problem: now })
-  if (problem !== null && now === null) beginsLog = true
+const checkFile = (): FileProblem | null => {
+  const now = content.problem() ?? pathProblem(files)
+  if (now?.message !== problem?.message) post({ type: 'fileProblem', problem: now })
+  if (problem !== null && now === null) startsWal = true
   problem = now
-  if (now === null) isRescued = false
-  else rescue(now)
+  if (now === null) isWalEmptied = false
+  else emptyWal(now)
   return now
 }
 
 const checkpoint = (): void => {
   content.checkpoint(() => db.pragma('wal_checkpoint(PASSIVE)'))
-  beginsLog = true
+  startsWal = true
 }
 
-/** The disk was full for the last batch. */
-let wasFull = false
+/** Whether the disk was full during the last batch. */
+let wasDiskFull = false
 
-const isStillFull = (): boolean => {
-  if (!wasFull) return false
-  const { bavail, bsize } = statfsSync(dirname(opened.path))
-  return bavail * bsize < ENOUGH_SPACE
+const isDiskStillFull = (): boolean => {
+  if (!wasDiskFull) return false
+  const { bavail, bsize } = statfsSync(dirname(files.path))
+  return bavail * bsize < MIN_FREE_SPACE
 }
 
-const fail = (failure: Failure): void => post({ type: 'failed', failure })
+const postFailure = (failure: Failure): void => post({ type: 'failed', failure })
 
-const refuse = ({ message }: Problem): void => fail({ message, code: undefined })
+const postProblem = ({ message }: FileProblem): void => postFailure({ message, code: undefined })
 
 const run = (calls: readonly Call[]): void => {
-  if (problem !== null) return refuse(problem)
+  if (problem !== null) return postProblem(problem)
   const isIdle = calls.every(({ operation }) => operation === 'barrier')
-  const isProof = calls.some(({ operation }) => operation === 'prove')
-  if (isProof && isStillFull()) return fail(DISK_FULL)
-  const endsLog = logState.log - logState.checkpointed >= CHECKPOINT_FRAMES
+  const isProbe = calls.some(({ operation }) => operation === 'probe')
+  if (isProbe && isDiskStillFull()) return postFailure(DISK_FULL)
+  const endsWal = walState.log - walState.checkpointed >= CHECKPOINT_FRAMES
   const changesBefore = totalChanges.get()
-  const outcomes = runBatch.immediate(calls, !isIdle && (beginsLog || endsLog || isProof))
-  beginsLog &&= isIdle
-  // A small write may still fit into the log: that does not make a full disk ready.
-  wasFull = isStillFull()
-  const found = lookAtFile()
-  if (found !== null) return refuse(found)
+  const outcomes = runBatch.immediate(calls, !isIdle && (startsWal || endsWal || isProbe))
+  startsWal &&= isIdle
+  // A small write may still fit into the WAL, which does not mean that the disk has space again.
+  wasDiskFull = isDiskStillFull()
+  const found = checkFile()
+  if (found !== null) return postProblem(found)
   post({
     type: 'committed',
     outcomes,
-    hasWritten: !wasFull && (isProof || totalChanges.get() !== changesBefore),
+    hasWritten: !wasDiskFull && (isProbe || totalChanges.get() !== changesBefore),
   })
-  if (!endsLog) return
+  if (!endsWal) return
   checkpoint()
-  lookAtFile()
+  checkFile()
 }
 
-/** Nothing that this connection has in memory is relied on after the disk has failed: the next thread opens another one. */
-const giveUpConnection = (): void => {
+/** After a disk failure, SQLite's page cache may differ from the disk: the next thread opens a new connection. */
+const exitThread = (): void => {
   db.close()
   process.exit(1)
 }
 
-const lookOrNull = (): Problem | null => {
+const tryCheckFile = (): FileProblem | null => {
   try {
-    return lookAtFile()
+    return checkFile()
   } catch {
     return null
   }
 }
 
-// SQLite counts the commits that other connections make; this process has no other one that writes.
+// Counts the commits of other connections. No other connection of this process writes.
 const dataVersion = db.prepare('PRAGMA data_version').pluck()
 let version = dataVersion.get()
-// What changed before this first look is not known either.
+// Changes from before this first read are unknown.
 post({ type: 'changedElsewhere' })
-post({ type: 'file', problem: lookOrNull() })
+post({ type: 'fileProblem', problem: tryCheckFile() })
 const watch = setInterval(() => {
   try {
-    lookAtFile()
+    checkFile()
     const now = dataVersion.get()
     if (now !== version) post({ type: 'changedElsewhere' })
     version = now
   } catch {
-    // The disk fails reads: whoever asks for something is told so.
+    // The disk fails reads. The next batch reports it to its callers.
   }
 }, WATCH_INTERVAL)
 
 const close = (): void => {
   clearInterval(watch)
   try {
-    // The last connection to close makes a checkpoint.
-    if (!beginsLog && problem === null) runBatch.immediate([], true)
+    // The last connection to close makes a checkpoint, so this batch is the last one in the WAL.
+    if (!startsWal && problem === null) runBatch.immediate([], true)
   } catch {
-    // The log stays as it is.
+    // The WAL stays without its last stamp.
   }
   db.close()
   parentPort?.close()
@@ -206,10 +207,10 @@ parentPort?.on('message', (calls: WriterRequest) => {
   try {
     run(calls)
   } catch (error) {
-    const failed = failure(error)
-    fail(failed)
-    wasFull = failed.code === DISK_FULL.code
-    // A log that was cut short fails reads like a broken disk.
-    if (lookOrNull() === null && failed.code?.startsWith('SQLITE_IOERR')) giveUpConnection()
+    const failure = toFailure(error)
+    postFailure(failure)
+    wasDiskFull = failure.code === DISK_FULL.code
+    // A truncated WAL causes the same read errors as a failing disk, so the file is checked first.
+    if (tryCheckFile() === null && failure.code?.startsWith('SQLITE_IOERR')) exitThread()
   }
 })

@@ -1,24 +1,24 @@
-/** The event loop's side of the writer thread: collects calls, hands them over a batch at a time, settles their promises. */
+/** The event loop's side of the writer thread: queues calls, sends them in batches, and settles their promises. */
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { ServiceError } from '../../errors.ts'
-import type { OpenedFile, Problem } from './database-file.ts'
+import type { FileProblem, OpenFiles } from './database-file.ts'
 import type { Operations } from './operations.ts'
-import type { Call, Failure, Outcome, WriterMessage } from './writer-protocol.ts'
+import type { Call, Failure, Outcome, WriterData, WriterMessage } from './writer-protocol.ts'
 
-/** Calls in one transaction: enough to share an fsync well, few enough to hand over in well under a millisecond. */
+/** Calls in one transaction: enough to share an fsync, and few enough to post in well under a millisecond. */
 const MAX_BATCH = 500
 
-/** Calls that may wait for a slow disk; whoever comes later is told so at once. */
+/** Calls that may wait for a slow disk. Further calls fail at once with `overloaded`. */
 const MAX_WAITING = 20_000
 
-/** Milliseconds until a thread that was lost is replaced. */
+/** Milliseconds until a thread that has exited is replaced. */
 const RESTART_DELAY = 200
 
-/** Milliseconds for which the last write says whether the store takes writes. */
-const PROOF_GOOD_FOR = 1_000
+/** Milliseconds for which the result of the last write replaces a probe. */
+const PROBE_VALIDITY = 1_000
 
-interface Waiting {
+interface PendingCall {
   readonly call: Call
   readonly resolve: (value: unknown) => void
   readonly reject: (error: unknown) => void
@@ -26,47 +26,47 @@ interface Waiting {
 
 const toError = ({ message, code }: Failure): Error => Object.assign(new Error(message), { code })
 
-/** The store's own failures (full disk, lock held too long, broken file) are 503, and never the caller's fault. */
-const unavailable = (cause: unknown): ServiceError => new ServiceError('storeUnavailable', { cause })
+/** For failures of the store itself: a full disk, a lock that is held too long, a broken file. */
+const storeUnavailable = (cause: unknown): ServiceError => new ServiceError('storeUnavailable', { cause })
 
 export interface WriterEvents {
-  /** A committed write made a user's cached state stale; called before the write is acknowledged. */
+  /** A committed write made a user's cached state stale. Called before the write is acknowledged. */
   readonly onInvalidated: (userId: string) => void
-  /** Another process has changed the database, or a lost thread may have. */
+  /** Another process has changed the database, or a thread that has exited may have. */
   readonly onChangedElsewhere: () => void
-  /** What the thread finds wrong with the file, or that nothing is any more. */
-  readonly onProblem: (problem: Problem | null) => void
+  /** Called with the file's current problem, as the thread sees it; `null` when there is none. */
+  readonly onFileProblem: (problem: FileProblem | null) => void
 }
 
 export class Writer {
-  readonly #file: OpenedFile
+  readonly #files: OpenFiles
   readonly #events: WriterEvents
-  #isRefusing = false
-  /** How the last write ended, with the error if it failed, and when (milliseconds of `performance.now()`). */
+  #isUnavailable = false
+  /** The error of the last write, or `null` if it succeeded, and its end (milliseconds of `performance.now()`). */
   #lastWrite: { readonly at: number; readonly error: ServiceError | null } | null = null
-  #proof: Promise<void> | null = null
+  #probe: Promise<void> | null = null
   #thread: Worker | null = null
   #closed = false
-  #waiting: Waiting[] = []
-  /** What the thread is at work on. */
-  #batch: Waiting[] = []
+  #waiting: PendingCall[] = []
+  /** The calls that the thread is running. */
+  #batch: PendingCall[] = []
 
-  constructor(file: OpenedFile, events: WriterEvents) {
-    this.#file = file
+  constructor(files: OpenFiles, events: WriterEvents) {
+    this.#files = files
     this.#events = events
     this.#thread = this.#start()
   }
 
   /**
-   * Runs an operation. The promise resolves when its transaction is on disk, in the file that a restart would open.
+   * Runs an operation. The promise resolves when its transaction is synced to the file that a restart would open.
    * @throws {ServiceError} `storeUnavailable`, `overloaded`
    */
   run<Name extends keyof Operations>(
     operation: Name,
     ...args: Parameters<Operations[Name]>
   ): Promise<ReturnType<Operations[Name]>['result']> {
-    if (this.#closed) return Promise.reject(unavailable(new Error('The store is closed')))
-    if (this.#isRefusing) return Promise.reject(new ServiceError('storeUnavailable'))
+    if (this.#closed) return Promise.reject(storeUnavailable(new Error('The store is closed')))
+    if (this.#isUnavailable) return Promise.reject(new ServiceError('storeUnavailable'))
     if (this.#waiting.length >= MAX_WAITING) return Promise.reject(new ServiceError('overloaded'))
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
     this.#waiting.push({ call: { operation, args }, resolve, reject })
@@ -74,31 +74,31 @@ export class Writer {
     return promise as Promise<ReturnType<Operations[Name]>['result']>
   }
 
-  /** Whether nothing is written any more: the file is not the one that a restart would open. */
-  refuse(isRefusing: boolean): void {
-    this.#isRefusing = isRefusing
+  /** @param isUnavailable whether calls fail at once, because a restart would open another file. */
+  setUnavailable(isUnavailable: boolean): void {
+    this.#isUnavailable = isUnavailable
   }
 
   /**
-   * Resolves when the last write succeeded a timestamp ago; else a small one is tried, at most once a second.
+   * Resolves when the store takes writes: the last write succeeded within a second, or else a small write succeeds.
    * @throws {ServiceError} `storeUnavailable`, `overloaded`
    */
-  async prove(): Promise<void> {
-    if (this.#isRefusing) throw new ServiceError('storeUnavailable')
+  async probe(): Promise<void> {
+    if (this.#isUnavailable) throw new ServiceError('storeUnavailable')
     const last = this.#lastWrite
-    if (last !== null && performance.now() - last.at < PROOF_GOOD_FOR) {
+    if (last !== null && performance.now() - last.at < PROBE_VALIDITY) {
       if (last.error !== null) throw last.error
       return
     }
-    this.#proof ??= this.run('prove').finally(() => {
-      this.#proof = null
+    this.#probe ??= this.run('probe').finally(() => {
+      this.#probe = null
     })
-    await this.#proof
+    await this.#probe
   }
 
-  /** Waits for what was handed over, then ends the thread. */
+  /** Waits for all calls, then ends the thread. */
   async close(): Promise<void> {
-    // Calls run in their order, so all before this one are settled with it. A thread that fails now has nothing to close.
+    // Calls run in order, so all earlier calls are settled with this one. A failure leaves nothing to wait for.
     await this.run('barrier').catch(() => undefined)
     this.#closed = true
     const thread = this.#thread
@@ -110,7 +110,7 @@ export class Writer {
 
   #start(): Worker {
     const thread = new Worker(new URL('./writer-thread.ts', import.meta.url), {
-      workerData: this.#file,
+      workerData: this.#files satisfies WriterData,
       execArgv: [],
     })
     let reason: unknown = new Error('The writer thread ended')
@@ -118,7 +118,7 @@ export class Writer {
     thread.on('error', error => {
       reason = error
     })
-    thread.on('exit', () => this.#lose(reason))
+    thread.on('exit', () => this.#handleExit(reason))
     return thread
   }
 
@@ -131,14 +131,14 @@ export class Writer {
 
   #receive(message: WriterMessage): void {
     if (message.type === 'changedElsewhere') return this.#events.onChangedElsewhere()
-    if (message.type === 'file') return this.#events.onProblem(message.problem)
-    if (message.type === 'failed') this.#noteWrite(unavailable(toError(message.failure)))
-    else if (message.hasWritten) this.#noteWrite(null)
+    if (message.type === 'fileProblem') return this.#events.onFileProblem(message.problem)
+    if (message.type === 'failed') this.#recordWrite(storeUnavailable(toError(message.failure)))
+    else if (message.hasWritten) this.#recordWrite(null)
     const batch = this.#batch
     for (const [index, { resolve, reject }] of batch.entries()) {
       const outcome: Outcome = message.type === 'failed' ? message : (message.outcomes[index] as Outcome)
       if ('failure' in outcome) {
-        reject(unavailable(toError(outcome.failure)))
+        reject(storeUnavailable(toError(outcome.failure)))
         continue
       }
       const { result, invalidates } = outcome.write
@@ -148,24 +148,24 @@ export class Writer {
     this.#send()
   }
 
-  #noteWrite(error: ServiceError | null): void {
+  #recordWrite(error: ServiceError | null): void {
     this.#lastWrite = { at: performance.now(), error }
   }
 
-  /** The thread is gone: whether its batch was committed is not known, so nobody is told that it was. */
-  #lose(reason: unknown): void {
+  /** Fails the current batch, since it is not known whether it was committed, and replaces the thread. */
+  #handleExit(reason: unknown): void {
     this.#thread = null
     if (this.#batch.length > 0) {
-      this.#noteWrite(unavailable(reason))
+      this.#recordWrite(storeUnavailable(reason))
       this.#events.onChangedElsewhere()
     }
-    for (const { reject } of this.#batch) reject(unavailable(reason))
+    for (const { reject } of this.#batch) reject(storeUnavailable(reason))
     this.#batch = []
-    // Also without work: the thread is who notices changes made elsewhere.
-    if (!this.#closed) setTimeout(() => this.#resume(), RESTART_DELAY)
+    // Also without calls, because the thread detects changes by other processes.
+    if (!this.#closed) setTimeout(() => this.#restart(), RESTART_DELAY)
   }
 
-  #resume(): void {
+  #restart(): void {
     this.#thread = this.#start()
     this.#send()
   }

@@ -72,7 +72,10 @@ export const run = async ({ context, random }: FaultPart): Promise<Report> => {
     } else await sleep(FAILING[suffix])
     rmSync(control)
     // A failed checkpoint after an interrupted one requires a restart, and the log says so.
-    const says = () => /the disk failed a checkpoint[^"]*restart the service/.test(server.output())
+    const says = () =>
+      /a checkpoint of the database file [^"]* failed with a disk error[^"]*restart the service/.test(
+        server.output(),
+      )
     await until(
       async () => (await ready()) === 200 || says(),
       isSettled => isSettled,

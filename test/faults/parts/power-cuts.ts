@@ -8,7 +8,7 @@
 import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { keptSecretFile } from '../../../src/auth/signing-keys.ts'
-import { bringUpToDate } from '../../../src/storage/sqlite/database.ts'
+import { migrate } from '../../../src/storage/sqlite/database.ts'
 import { Report } from '../../instances/report.ts'
 import { temporaryFolder } from '../../support/build.ts'
 import { startServer } from '../../support/process.ts'
@@ -131,7 +131,7 @@ const cutPower = async (
     else if (isSecretNeeded && readFileSync(keptSecretFile(file), 'utf8') !== secret)
       outcome.lost.push(`cut ${cut}: the secret is another one`)
     try {
-      await bringUpToDate(file)
+      await migrate(file)
       const { lost, integrity } = verify(file, cut)
       if (lost.length > 0) outcome.lost.push(`cut ${cut}: ${lost[0]} (one of ${lost.length})`)
       if (integrity !== 'ok') outcome.damaged.push(`cut ${cut}: ${integrity}`)

@@ -1,0 +1,44 @@
+/**
+ * File descriptors for reading the bytes of database files without SQLite, shared by all stores of this process. POSIX drops
+ * all locks that a process has on a file when the process closes any descriptor of that file. SQLite's locks would be dropped
+ * too, and another process could then delete the WAL. So each file has one descriptor, which is closed when no store of this
+ * process has the file open.
+ */
+import { closeSync, fstatSync, openSync, statSync } from 'node:fs'
+
+/** Device and inode. */
+export type FileId = string
+
+export const idOf = ({ dev, ino }: { dev: bigint; ino: bigint }): FileId => `${dev}:${ino}`
+
+const descriptors = new Map<FileId, { readonly fd: number; users: number }>()
+
+export interface SharedDescriptor {
+  readonly fd: number
+  readonly id: FileId
+  /** Call it once, after SQLite has closed the file. */
+  release(): void
+}
+
+/**
+ * Opens a file, or shares the descriptor of one that is open.
+ * @throws {Error} when the file does not exist or cannot be read.
+ */
+export const acquireDescriptor = (path: string): SharedDescriptor => {
+  const known = descriptors.get(idOf(statSync(path, { bigint: true })))
+  const fd = known?.fd ?? openSync(path, 'r')
+  const id = idOf(fstatSync(fd, { bigint: true }))
+  const entry = descriptors.get(id) ?? { fd, users: 0 }
+  descriptors.set(id, entry)
+  entry.users += 1
+  return {
+    fd: entry.fd,
+    id,
+    release() {
+      entry.users -= 1
+      if (entry.users > 0) return
+      descriptors.delete(id)
+      closeSync(entry.fd)
+    },
+  }
+}
