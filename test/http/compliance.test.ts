@@ -4,14 +4,12 @@ import t from 'tap'
 import { bearer, build, logCapture, signUp } from '../support/build.ts'
 import { errorsAt, errorsOf, globalErrorOf } from '../support/error-response.ts'
 import { exchange, parseResponse } from '../support/process.ts'
+import { lines } from '../support/raw-http.ts'
 
 const log = logCapture()
 const app = await build(t, { logStream: log.stream, env: { LOG_LEVEL: 'debug', RATE_LIMIT: 'off' } })
 await app.listen({ port: 0, host: '127.0.0.1' })
 const { port } = app.server.address() as AddressInfo
-
-/** Lines of a request with the line ends of HTTP. */
-const lines = (...each: string[]): string => `${each.join('\r\n')}\r\n\r\n`
 
 const HOST = `Host: 127.0.0.1:${port}`
 

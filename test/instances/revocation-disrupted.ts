@@ -2,13 +2,13 @@
 import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startTrouble } from './database-disruptions.ts'
-import { type Call, calls, send, type TimedResponse } from './http.ts'
+import { type Call, calls, type TimedResponse } from './http.ts'
 import { freePort, Instance } from './instance.ts'
 import type { Part } from './part.ts'
 import { milliseconds, Report } from './report.ts'
-import { asLost, Journal } from './response-checks.ts'
+import { Journal, sendRecorded } from './response-checks.ts'
 import { createUsers, type Revocable } from './revocation-users.ts'
-import { startTcpProxy } from './tcp-proxy.ts'
+import { startTcpProxy } from './stalling-proxy.ts'
 
 const USERS = 160
 /** Milliseconds between the starts of two users, and of requests before the revocation. */
@@ -42,16 +42,7 @@ export const runRevocationCut = async ({ context, random, databaseUrl, env }: Pa
   const users = await createUsers(a, USERS, 'cut')
   const agent = new Agent({ keepAlive: true })
 
-  const ask = async (instance: Instance, call: Call): Promise<TimedResponse | null> => {
-    try {
-      const response = await send(instance.url, call, agent)
-      journal.response(instance.name, call, response)
-      return response
-    } catch (error) {
-      journal.failure(instance.name, call, `no response: ${asLost(error).message}`)
-      return null
-    }
-  }
+  const ask = (instance: Instance, call: Call) => sendRecorded(instance, call, agent, journal)
 
   const trouble = startTrouble(proxy, random)
   let amidTrouble = 0

@@ -17,7 +17,8 @@ import { milliseconds, Report } from '../instances/report.ts'
 import { Journal } from '../instances/response-checks.ts'
 import { createUsers } from '../instances/revocation-users.ts'
 import { Balancer } from '../instances/rolling-client.ts'
-import { ADMIN_KEY, type Context, JWT_SECRET } from '../support/build.ts'
+import { ADMIN_KEY, JWT_SECRET } from '../support/build.ts'
+import { print, seedOf, startExperiment } from '../support/experiment.ts'
 import { createRandom } from '../support/random.ts'
 import { startSoakLoad } from './soak-load.ts'
 
@@ -47,22 +48,8 @@ const { values } = parseArgs({
   options: { minutes: { type: 'string', default: '20' }, seed: { type: 'string' } },
 })
 const minutes = Number(values.minutes)
-const seed = values.seed === undefined ? Date.now() % 1_000_000 : Number(values.seed)
-const print = (line: string): void => void process.stdout.write(`${line}\n`)
-
-const cleanups: (() => unknown)[] = []
-const cleanUp = async (): Promise<void> => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
-}
-const context: Context = { teardown: cleanup => void cleanups.push(cleanup) }
-
-/** Ends processes and removes files, also after an error. */
-const abandon = (reason: unknown): void => {
-  print(`\nabandoned: ${reason instanceof Error ? reason.stack : reason}`)
-  void cleanUp().finally(() => process.exit(1))
-}
-for (const event of ['SIGINT', 'SIGTERM', 'uncaughtException'] as const) process.once(event, abandon)
-setTimeout(abandon, (minutes + 5) * MINUTE, 'it takes too long').unref()
+const seed = seedOf(values.seed)
+const { context, cleanUp, abandon } = startExperiment((minutes + 5) * MINUTE)
 
 const soak = async (): Promise<Report> => {
   const report = new Report('Soak: mixed load, rolling restarts, one failover')
