@@ -174,7 +174,7 @@ t.test('Expect: 100-continue works, any other expectation is 417 (RFC 9110 §10.
   const gated = ['PUT /account HTTP/1.1', HOST, 'Content-Type: application/json', 'Connection: close']
   const rejected = await ask(lines(...gated, 'Content-Length: 99999999', 'Expect: 100-continue'))
   const final = parseResponse(rejected.raw.slice(rejected.raw.lastIndexOf('HTTP/1.1 ')))
-  t.equal(final.status, 401, 'a refused caller need not send the body')
+  t.equal(final.status, 401, 'an unauthenticated client need not send the body')
 })
 
 t.test('protocol upgrades are ignored (RFC 9110 §7.8)', async t => {

@@ -19,7 +19,7 @@ export interface Trouble {
   stop(): Promise<void>
 }
 
-export const startTrouble = (proxy: TcpProxy, random: Random): Trouble => {
+export const startDisruptions = (proxy: TcpProxy, random: Random): Trouble => {
   const spans: Span[] = []
   let running = true
   let cuts = 0

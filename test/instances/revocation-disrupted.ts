@@ -1,7 +1,7 @@
 /** Revocation on A while B's database connections are cut or stalled at random (DESIGN §7). */
 import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { startTrouble } from './database-disruptions.ts'
+import { startDisruptions } from './database-disruptions.ts'
 import { type Call, calls, type TimedResponse } from './http.ts'
 import { freePort, Instance } from './instance.ts'
 import type { Part } from './part.ts'
@@ -44,8 +44,8 @@ export const runRevocationCut = async ({ context, random, databaseUrl, env }: Pa
 
   const ask = (instance: Instance, call: Call) => sendRecorded(instance, call, agent, journal)
 
-  const trouble = startTrouble(proxy, random)
-  let amidTrouble = 0
+  const disruption = startDisruptions(proxy, random)
+  let duringDisruption = 0
   let latest = 0
   const revokeInFlight = async (user: Revocable): Promise<void> => {
     const begin = performance.now()
@@ -59,7 +59,7 @@ export const runRevocationCut = async ({ context, random, databaseUrl, env }: Pa
       if (response?.status !== 200)
         report.failure(`${user.email}: A returned ${response?.status} to the revocation`)
       acknowledgedAt = performance.now()
-      if (trouble.isNear(acknowledgedAt)) amidTrouble += 1
+      if (disruption.isNear(acknowledgedAt)) duringDisruption += 1
     }
     while (performance.now() < acknowledgedAt + AFTERWARDS) {
       responses.push(ask(b, calls.account(user.token)))
@@ -87,7 +87,7 @@ export const runRevocationCut = async ({ context, random, databaseUrl, env }: Pa
       latest = Math.max(latest, respondedAt - acknowledgedAt)
       if (sentAt > acknowledgedAt + BOUND || respondedAt > acknowledgedAt + BOUND + ON_ITS_WAY)
         report.failure(`${email}: B took the token ${after} after the acknowledgement`)
-      if (sentAt > firstRejection) report.failure(`${email}: B took the token after it had refused it`)
+      if (sentAt > firstRejection) report.failure(`${email}: B accepted the token after it had rejected it`)
     }
   }
 
@@ -97,7 +97,7 @@ export const runRevocationCut = async ({ context, random, databaseUrl, env }: Pa
     await sleep(PACE)
   }
   await Promise.all(inFlight)
-  await trouble.stop()
+  await disruption.stop()
 
   const healed = performance.now()
   const untouched = users.at(-1) as Revocable
@@ -117,8 +117,8 @@ export const runRevocationCut = async ({ context, random, databaseUrl, env }: Pa
     if ((await ask(b, calls.account(token)))?.status !== 401) taken += 1
   agent.destroy()
 
-  report.figure('users · revoked amid trouble', `${users.length} · ${amidTrouble}`)
-  report.figure('cuts · stalls', `${trouble.cuts()} · ${trouble.holds()}`)
+  report.figure('users · revoked amid trouble', `${users.length} · ${duringDisruption}`)
+  report.figure('cuts · stalls', `${disruption.cuts()} · ${disruption.holds()}`)
   report.figure('responses: 200 · 401 · 503', [200, 401, 503].map(code => journal.count(code)).join(' · '))
   report.figure('slowest response', milliseconds(journal.slowest))
   report.figure('last 200 after the acknowledgement', milliseconds(latest))
