@@ -15,7 +15,7 @@ import { runOutages } from './outages.ts'
 import type { Part } from './part.ts'
 import type { Report } from './report.ts'
 import { runRevocation } from './revocation.ts'
-import { runRevocationCut } from './revocation-disrupted.ts'
+import { runRevocationCut } from './revocation-cut.ts'
 import { runRolling } from './rolling.ts'
 import { runWorkers } from './workers.ts'
 

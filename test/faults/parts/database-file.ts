@@ -199,7 +199,7 @@ export const run = async ({ context, random }: FaultPart): Promise<Report> => {
     if (opensMeanwhile) {
       const meanwhile = await restart(name, file)
       const names = await missing(meanwhile.url, signedUp)
-      failures.push(...names.map(failure => `${name}, what is there meanwhile: ${failure}`))
+      failures.push(...names.map(failure => `${name}, on the files meanwhile: ${failure}`))
       await meanwhile.stop('SIGTERM')
     }
     putBack?.()

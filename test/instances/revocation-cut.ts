@@ -106,7 +106,7 @@ export const runRevocationCut = async ({ context, random, databaseUrl, env }: Pa
     await sleep(INTERVAL)
     status = (await ask(b, calls.ready()))?.status
   }
-  report.figure('B ready, left alone, after', milliseconds(performance.now() - healed))
+  report.figure('B ready after the disruptions in', milliseconds(performance.now() - healed))
   report.expect(status === 200, `B is not ready ${milliseconds(RECOVERY)} after it was left alone`)
   report.expect(
     (await ask(b, calls.account(untouched.token)))?.status === 200,
@@ -117,7 +117,7 @@ export const runRevocationCut = async ({ context, random, databaseUrl, env }: Pa
     if ((await ask(b, calls.account(token)))?.status !== 401) taken += 1
   agent.destroy()
 
-  report.figure('users · revoked amid trouble', `${users.length} · ${duringDisruption}`)
+  report.figure('users · revoked during a disruption', `${users.length} · ${duringDisruption}`)
   report.figure('cuts · stalls', `${disruption.cuts()} · ${disruption.holds()}`)
   report.figure('responses: 200 · 401 · 503', [200, 401, 503].map(code => journal.count(code)).join(' · '))
   report.figure('slowest response', milliseconds(journal.slowest))
