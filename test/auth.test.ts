@@ -1,6 +1,4 @@
-/** Tokens, sessions, the authenticator and last requests. Each file can also be run alone. */
-import './auth/authenticator-model.test.ts'
-import './auth/authenticator.test.ts'
+/** Tokens, sessions and last requests. Each file can also be run alone. */
 import './auth/clock-changes.test.ts'
 import './auth/last-requests.test.ts'
 import './auth/restarts.test.ts'

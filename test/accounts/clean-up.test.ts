@@ -195,7 +195,7 @@ t.test('a failure is logged once per pass and the other removals still run', asy
 t.test('only one of several instances on one PostgreSQL runs the pass', async t => {
   const DATABASE_URL = await createDatabase(t)
   const instance = () => build(t, { env: { DATABASE_URL }, cleanUpPace: { ...OFTEN, interval: HOUR } })
-  const asked = (times: number) =>
+  const passes = (times: number) =>
     until(async () => {
       const [row] = await query(
         DATABASE_URL,
@@ -204,12 +204,12 @@ t.test('only one of several instances on one PostgreSQL runs the pass', async t 
       return Number(row?.points) >= times
     })
   const first = await instance()
-  await asked(1)
+  await passes(1)
   await first.close()
   const watch = await build(t, { env: { DATABASE_URL } })
   const id = await addExpired(watch, 1)
   const second = await instance()
-  await asked(2)
+  await passes(2)
   // If it ran at all, it would have started by now.
   await second.close()
   t.equal(await sessionsOf(watch, id), 2)

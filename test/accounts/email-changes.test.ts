@@ -195,7 +195,7 @@ await onEveryEngine(t, async (t, { build }) => {
     const mails = mailbox(app)
     const user = await signUp(app)
     const change = (email: string) => changeEmail(app, user.token, { email, password: PASSWORD })
-    for (let asked = 0; asked < 5; asked += 1) t.equal((await change(freshEmail())).statusCode, 202)
+    for (let sent = 0; sent < 5; sent += 1) t.equal((await change(freshEmail())).statusCode, 202)
     const [spared, later] = [freshEmail(), freshEmail()]
     const rejected = await change(spared)
     globalErrorOf(t, rejected, 429)

@@ -155,7 +155,7 @@ await onEveryEngine(t, async (t, { build }) => {
       errorsOf(t, await verify(app, other), 400)
     const more = await call(app, 'POST', '/account/verify-email', { token, more: 1 })
     errorsAt(t, more, 400, ['more'])
-    t.equal((await verify(app, token)).statusCode, 200, 'no refusal used it up')
+    t.equal((await verify(app, token)).statusCode, 200, 'no rejection used it up')
   })
 
   t.test('a token works only for the purpose that it was mailed for', async t => {

@@ -19,7 +19,7 @@ const exhaust = async (attempt: () => Promise<LightMyRequestResponse>): Promise<
     const { statusCode } = await attempt()
     if (statusCode === 429) return statuses
     statuses.push(statusCode)
-    if (statuses.length > 200) throw new Error('nothing was refused')
+    if (statuses.length > 200) throw new Error('nothing was rate-limited')
   }
 }
 
@@ -45,7 +45,7 @@ await onEveryEngine(t, async (t, { build }) => {
       globalErrorOf(t, rejected, 429, name)
       t.ok(Number(rejected.headers['retry-after']) > 0, name)
     }
-    t.equal(await accountStatus(app, user.token), 200, 'nothing else is refused')
+    t.equal(await accountStatus(app, user.token), 200, 'nothing else is rejected')
     t.equal((await signIn(app, user.email)).statusCode, 200)
   })
 
@@ -92,10 +92,10 @@ await onEveryEngine(t, async (t, { build }) => {
     const app = await build(t, { hasher: quickHashing })
     const mails = mailbox(app)
     const user = await signUp(app)
-    for (let asked = 0; asked < 5; asked += 1) await forgot(app, user.email)
+    for (let sent = 0; sent < 5; sent += 1) await forgot(app, user.email)
     await mails.to(user.email, 'passwordReset', 5)
     t.equal((await reset(app, await mails.token(user.email, 'passwordReset', 5), NEW)).statusCode, 200)
-    for (let asked = 0; asked < 5; asked += 1) await forgot(app, user.email)
+    for (let sent = 0; sent < 5; sent += 1) await forgot(app, user.email)
     t.equal((await mails.final(user.email)).filter(kind => kind === SUBJECT.passwordReset).length, 5)
   })
 })

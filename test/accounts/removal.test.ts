@@ -26,7 +26,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
   const app = await build(t, { hasher: quickHashing })
   const mails = mailbox(app)
 
-  const asked = (email: string) =>
+  const search = (email: string) =>
     call(app, 'GET', `/admin/users?count=true&email=${encodeURIComponent(email)}`, undefined, asAdmin)
 
   t.test('deletion ends all access and frees the e-mail (DESIGN §9: DELETE /account)', async t => {
@@ -38,7 +38,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     for (const token of [user.token, second, user.token]) t.equal(await accountStatus(app, token), 401)
     t.equal((await remove(app, user.token, { password: PASSWORD })).statusCode, 401)
     t.equal((await signIn(app, user.email)).statusCode, 401)
-    t.match((await asked(user.email)).json(), { results: [], total: 0 })
+    t.match((await search(user.email)).json(), { results: [], total: 0 })
     const listed = (await call(app, 'GET', '/admin/users?limit=100', undefined, asAdmin)).json().results
     t.notOk(listed.some(({ id }: { id: string }) => id === user.id))
     globalErrorOf(t, await call(app, 'GET', `/admin/users/${user.id}`, undefined, asAdmin), 404)
@@ -51,7 +51,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.equal(await accountStatus(app, user.token), 401, 'to which old tokens are nothing')
     t.equal((await signIn(app, user.email)).statusCode, 401, 'nor the old password')
     t.match(await accountOf(app, anew.token), { emailVerified: false, firstName: null })
-    t.equal((await asked(user.email)).json().total, 1)
+    t.equal((await search(user.email)).json().total, 1)
   })
 
   t.test('other users do not see a deleted user', async t => {
@@ -91,7 +91,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     const headers = { ...cookie(user.token), 'sec-fetch-site': 'cross-site' }
     globalErrorOf(t, await call(app, 'DELETE', '/account', { password: PASSWORD }, headers), 403)
     t.equal(await accountStatus(app, user.token), 200)
-    t.equal((await asked(user.email)).json().total, 1)
+    t.equal((await search(user.email)).json().total, 1)
   })
 
   t.test('mailed tokens work neither for the deleted account nor for a new one', async t => {

@@ -179,7 +179,7 @@ await onEveryEngine(t, async (t, { build }) => {
       t.strictSame(response.json().errors[property], ['is not allowed'])
     }
     errorsAt(t, await put(token, { firstName: 1, lastName: '' }), 400, ['firstName', 'lastName'])
-    t.equal((await account(token)).firstName, 'Kept', 'a refused change changes nothing')
+    t.equal((await account(token)).firstName, 'Kept', 'a rejected change changes nothing')
   })
 
   t.test('concurrent changes of one account lose none (DESIGN §4)', async t => {
@@ -213,7 +213,7 @@ await onEveryEngine(t, async (t, { build }) => {
       private: [true, '/users', bearer],
       admin: [true, '/admin/users', token => ({ ...bearer(token), ...asAdmin })],
       'admin, without the key': [true, '/admin/users', bearer],
-      'refused for its input': [true, '/users?limit=0', bearer],
+      'invalid input': [true, '/users?limit=0', bearer],
     }
     const users: Record<string, string> = {}
     clock.advance(1_234)

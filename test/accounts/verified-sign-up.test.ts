@@ -136,9 +136,9 @@ await onEveryEngine(t, async (t, { build }) => {
       await ask(app, each)
       await verify(app, await mails.token(each, 'verification'))
     }
-    for (let asked = 0; asked < 4; asked += 1) t.equal((await ask(app, email)).statusCode, 202)
+    for (let sent = 0; sent < 4; sent += 1) t.equal((await ask(app, email)).statusCode, 202)
     const { accessToken } = (await signIn(app, other)).json()
-    for (let asked = 0; asked < 4; asked += 1)
+    for (let sent = 0; sent < 4; sent += 1)
       t.equal((await changeEmail(app, accessToken, { email, password: PASSWORD })).statusCode, 202)
     const kinds = await mails.final(email)
     t.equal(kinds.filter(kind => kind === SUBJECT.accountExists).length, 5)

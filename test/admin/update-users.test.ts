@@ -1,5 +1,6 @@
 /** PUT /admin/users/:id: validation, changes, and disabling (DESIGN §4). */
 import t from 'tap'
+import { UNKNOWN_ID } from '../support/admin-routes.ts'
 import {
   accountStatus,
   asAdmin,
@@ -21,7 +22,6 @@ await onEveryEngine(t, async (t, { build }) => {
   const iso = () => new Date(clock.now()).toISOString()
   const app = await build(t, { clock: clock.now, env: { RATE_LIMIT: 'off' } })
 
-  const UNKNOWN_ID = '01890000-0000-7000-8000-000000000000'
   const update = (id: string, payload: Record<string, unknown>) => updateUser(app, id, payload)
   const stored = async (email: string) =>
     (await app.inject({ url: `/admin/users?email=${encodeURIComponent(email)}`, headers: asAdmin })).json()

@@ -4,6 +4,7 @@ import t from 'tap'
 import type { Principal } from '../../src/auth/principal.ts'
 import type { Session } from '../../src/auth/sessions.ts'
 import { settle, setUp } from '../support/authenticator.ts'
+import { createRandom } from '../support/random.ts'
 
 // A million operations: 20 s of one core, several times as long on a busy machine.
 t.setTimeout(400_000)
@@ -27,17 +28,6 @@ const RUNS: readonly Run[] = [
 /** Maximum number of lookups in flight. */
 const WAITING = 8
 
-/** mulberry32: a small generator, reproducible from its seed. */
-const generator = (seed: number) => {
-  let state = seed
-  return (below: number): number => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % below
-  }
-}
-
 interface Count {
   /** Another user's principal, an outdated one, or null for a valid token. */
   wrong: number
@@ -53,7 +43,8 @@ for (const { later, operations, tokens, users, capacity } of RUNS) {
   const when = later ? 'later, in any order' : 'at once'
   const what = `${operations} operations over ${tokens} tokens`
   t.test(`${what} agree with the model, store responds ${when}: SEED=${seed} (DESIGN §5, §7)`, async t => {
-    const random = generator(seed)
+    const { next } = createRandom(seed)
+    const random = (below: number): number => Math.floor(next() * below)
     const { store, authenticator, lastRequests, open, change, revoke } = setUp(capacity)
     store.later = later
     const all = Array.from({ length: tokens }, (_, index) => open(`user ${index % users}`))

@@ -79,13 +79,13 @@ t.test('nothing is cached while the invalidation feed is down (DESIGN §7)', asy
   const { session, token } = open('ada')
   authenticator.authenticate(token)
   authenticator.listening(false)
-  const asked = store.asked
+  const lookups = store.lookups
   for (let request = 1; request <= 3; request += 1) {
     const principal = await authenticator.authenticate(token)
-    t.equal(store.asked, asked + request, 'each request asks')
+    t.equal(store.lookups, lookups + request, 'each request looks it up')
     t.ok(principal && authenticator.isCurrent(principal))
     await sleep(GOOD_FOR)
-    t.notOk(principal && authenticator.isCurrent(principal), 'a gate that meets it later asks again')
+    t.notOk(principal && authenticator.isCurrent(principal), 'a later gate looks it up again')
   }
   t.equal(userCache.latest('ada', null), clock.now(), 'the last request is known all the same')
   store.sessions.delete(session.id)
@@ -93,7 +93,7 @@ t.test('nothing is cached while the invalidation feed is down (DESIGN §7)', asy
   store.sessions.set(session.id, session)
   authenticator.listening(true)
   for (let request = 1; request <= 3; request += 1) await authenticator.authenticate(token)
-  t.equal(store.asked, asked + 5, 'cached again, from the first lookup on')
+  t.equal(store.lookups, lookups + 5, 'cached again, from the first lookup on')
 })
 
 t.test(
@@ -106,11 +106,11 @@ t.test(
     for (const { token } of [bob, eve]) authenticator.authenticate(token)
     t.ok(found && authenticator.isCurrent(found))
     authenticator.late(true)
-    t.notOk(found && authenticator.isCurrent(found), 'a gate asks again for who was found before')
-    const asked = store.asked
+    t.notOk(found && authenticator.isCurrent(found), 'a gate looks up again who was found before')
+    const lookups = store.lookups
     for (let request = 1; request <= 3; request += 1) {
       const principal = await authenticator.authenticate(ada.token)
-      t.equal(store.asked, asked + request, 'each request asks')
+      t.equal(store.lookups, lookups + request, 'each request looks it up')
       t.ok(principal && authenticator.isCurrent(principal), 'good enough for the gate that comes at once')
       clock.advance(1_000)
       await sleep(GOOD_FOR)
@@ -132,10 +132,10 @@ t.test(
     t.equal(userCache.latest('ada', null), latest, 'nor does it move back when the older record goes')
     revoke(eve.session)
     authenticator.late(false)
-    const before = store.asked
+    const before = store.lookups
     t.equal(nameOf(await authenticator.authenticate(ada.token)), 'version 1')
     t.equal(await authenticator.authenticate(eve.token), null, 'a change that was notified meanwhile counts')
-    t.equal(store.asked, before + 2)
+    t.equal(store.lookups, before + 2)
     authenticator.late(true)
     await authenticator.authenticate(ada.token)
     await lastRequests.flush()
@@ -146,7 +146,7 @@ t.test(
       clock.now() + 500,
       'not moved back',
     )
-    t.equal(store.asked, before + 3, 'nothing is asked for again')
+    t.equal(store.lookups, before + 3, 'nothing is looked up again')
   },
 )
 
@@ -176,7 +176,7 @@ t.test('changes of other users do not repeat a lookup endlessly (DESIGN §6, §7
     store.waiting.shift()?.(false)
     await settle()
   }
-  t.ok(responded, `asked ${store.asked} times while another user changed as often`)
+  t.ok(responded, `${store.lookups} lookups while another user changed as often`)
   store.waiting.shift()?.(false)
   t.equal((await response)?.cachedUser.user.id, 'ada')
 })
@@ -190,7 +190,7 @@ t.test('a change before the lookup reaches the store causes no second lookup (DE
   store.queued.shift()?.()
   store.waiting.shift()?.(true)
   t.equal(nameOf(await response), 'version 1')
-  t.equal(store.asked, 1)
+  t.equal(store.lookups, 1)
 
   const again = authenticator.authenticate(token)
   store.queued.shift()?.()
@@ -199,7 +199,7 @@ t.test('a change before the lookup reaches the store causes no second lookup (DE
   await settle()
   store.waiting.shift()?.(true)
   t.equal(nameOf(await again), 'version 2', 'one after it does')
-  t.equal(store.asked, 3)
+  t.equal(store.lookups, 3)
 })
 
 t.test('an earlier lookup does not restore what a later one found revoked (DESIGN §5, §7)', async t => {
@@ -259,10 +259,10 @@ t.test('the cache respects its capacity, and eviction changes no result (DESIGN 
         t.fail('wrong')
     }
   }
-  t.equal(store.asked, 900, 'a round over more tokens than the cache holds looks up each of them')
+  t.equal(store.lookups, 900, 'a round over more tokens than the cache holds looks up each of them')
   const [first] = all
   for (let n = 0; n < 50; n += 1) await authenticator.authenticate(first?.token ?? '')
-  t.equal(store.asked, 901, 'a token in use stays cached')
+  t.equal(store.lookups, 901, 'a token in use stays cached')
 })
 
 t.test('a change reaches every token of the user, including evicted ones (DESIGN §5)', async t => {

@@ -109,7 +109,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.same((await request('DELETE', '/account/sessions/x', user.token)).statusCode, 400)
     const [own] = await list(user.token)
     const last = await request('DELETE', `/account/sessions/${own.id}`, user.token)
-    t.ok(last.headers['set-cookie'], 'the session that asks: its cookie goes with it')
+    t.ok(last.headers['set-cookie'], 'the own session: its cookie is cleared')
     t.equal(await accountStatus(app, user.token), 401)
   })
 

@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import { print, seedOf, startExperiment } from '../support/experiment.ts'
 import { type Running, startServer } from '../support/process.ts'
 import { createRandom } from '../support/random.ts'
 import type { Account } from './account.ts'
@@ -20,7 +21,7 @@ const { values } = parseArgs({
   options: { rounds: { type: 'string', default: '25' }, seed: { type: 'string' } },
 })
 const rounds = Number(values.rounds)
-const seed = values.seed === undefined ? Date.now() % 1_000_000 : Number(values.seed)
+const seed = seedOf(values.seed)
 const random = createRandom(seed)
 
 /** Milliseconds of load before the kill, and of starting before an early kill. */
@@ -30,14 +31,16 @@ const STARTING = { min: 50, max: 700 }
 /** Every nth round kills the process while it starts: while it migrates, or recovers the write-ahead log. */
 const KILL_START_EVERY = 5
 
+/** Milliseconds that the whole run may take. */
+const LIMIT = { base: 240_000, round: 60_000 }
+
 /** Errors that are printed per round. */
 const SHOWN = 20
 
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-crash-'))
 const databaseFile = join(folder, 'crash.db')
-const cleanups: (() => unknown)[] = [() => rmSync(folder, { recursive: true, force: true })]
-const context = { teardown: (cleanup: () => unknown) => void cleanups.push(cleanup) }
-const print = (line: string): void => void process.stdout.write(`${line}\n`)
+const { context, cleanUp } = startExperiment(LIMIT.base + LIMIT.round * rounds)
+context.teardown(() => rmSync(folder, { recursive: true, force: true }))
 
 const start = (): Promise<Running> =>
   startServer(context, { databaseFile, env: { NODE_ENV: 'production', LOG_LEVEL: 'info' } })
@@ -96,13 +99,6 @@ const verifyAll = async (server: Running): Promise<boolean> => {
   const lost = [...(await verifyTokens(client, accounts)), ...(await verifySignIns(client, accounts))]
   const code = await server.stop('SIGTERM')
   return check(lost, code === 0 ? [] : [`the last server ended with ${code}`])
-}
-
-const cleanUp = async (): Promise<void> => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
-}
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => void cleanUp().finally(() => process.exit(1)))
 }
 
 print(`seed ${seed}`)

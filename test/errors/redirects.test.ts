@@ -106,8 +106,8 @@ for (const NODE_ENV of ['development', 'production'])
         redirect_uri: 'https://evil.example',
         error: 'evil',
       }
-      const asked = await app.inject({ url: '/test/link', query, headers: { accept: 'text/html' } })
-      t.notMatch(JSON.stringify(asked.headers) + asked.body, /evil/)
+      const withQuery = await app.inject({ url: '/test/link', query, headers: { accept: 'text/html' } })
+      t.notMatch(JSON.stringify(withQuery.headers) + withQuery.body, /evil/)
     })
 
     t.test('other errors do not redirect a browser', async t => {

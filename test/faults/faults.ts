@@ -8,6 +8,7 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { Report } from '../instances/report.ts'
+import { print, seedOf, startExperiment } from '../support/experiment.ts'
 import { createRandom } from '../support/random.ts'
 import type { FaultPart } from './part.ts'
 
@@ -27,22 +28,8 @@ const { values } = parseArgs({
     only: { type: 'string', multiple: true, default: allParts },
   },
 })
-const seed = values.seed === undefined ? Date.now() % 1_000_000 : Number(values.seed)
-const print = (line: string): void => void process.stdout.write(`${line}\n`)
-
-const cleanups: (() => unknown)[] = []
-const cleanUp = async (): Promise<void> => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
-}
-const context = { teardown: (cleanup: () => unknown) => void cleanups.push(cleanup) }
-
-/** Ends processes and removes files, also after an error. */
-const abandon = (reason: unknown): void => {
-  print(`\nabandoned: ${reason instanceof Error ? reason.stack : reason}`)
-  void cleanUp().finally(() => process.exit(1))
-}
-for (const event of ['SIGINT', 'SIGTERM', 'uncaughtException'] as const) process.once(event, abandon)
-setTimeout(abandon, LIMIT, 'the run takes too long').unref()
+const seed = seedOf(values.seed)
+const { context, cleanUp, abandon } = startExperiment(LIMIT)
 
 const runPart = async (name: string): Promise<boolean> => {
   if (!allParts.includes(name)) throw new Error(`there is no part ${name}, only ${allParts.join(', ')}`)

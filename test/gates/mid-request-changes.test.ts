@@ -43,7 +43,7 @@ await onEveryEngine(t, async (t, { build }) => {
     const changes = t.capture(Users.prototype, 'updateOwn', Users.prototype.updateOwn)
     const response = await putSlowly(token, () => updateUser(app, id, { disabled: true }))
     t.equal(parseResponse(response).status, 401)
-    t.equal(changes().length, 0, 'it is the gate that refuses: the handler is not reached')
+    t.equal(changes().length, 0, 'the gate rejects: the handler is not reached')
     const { results } = (await app.inject({ url: '/admin/users?search=early', headers: asAdmin })).json()
     t.match(results, [{ id, firstName: 'Early', disabled: true }])
   })

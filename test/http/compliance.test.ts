@@ -4,14 +4,12 @@ import t from 'tap'
 import { bearer, build, logCapture, signUp } from '../support/build.ts'
 import { errorsAt, errorsOf, globalErrorOf } from '../support/error-response.ts'
 import { exchange, parseResponse } from '../support/process.ts'
+import { lines } from '../support/raw-http.ts'
 
 const log = logCapture()
 const app = await build(t, { logStream: log.stream, env: { LOG_LEVEL: 'debug', RATE_LIMIT: 'off' } })
 await app.listen({ port: 0, host: '127.0.0.1' })
 const { port } = app.server.address() as AddressInfo
-
-/** Lines of a request with the line ends of HTTP. */
-const lines = (...each: string[]): string => `${each.join('\r\n')}\r\n\r\n`
 
 const HOST = `Host: 127.0.0.1:${port}`
 
@@ -176,7 +174,7 @@ t.test('Expect: 100-continue works, any other expectation is 417 (RFC 9110 §10.
   const gated = ['PUT /account HTTP/1.1', HOST, 'Content-Type: application/json', 'Connection: close']
   const rejected = await ask(lines(...gated, 'Content-Length: 99999999', 'Expect: 100-continue'))
   const final = parseResponse(rejected.raw.slice(rejected.raw.lastIndexOf('HTTP/1.1 ')))
-  t.equal(final.status, 401, 'a refused caller need not send the body')
+  t.equal(final.status, 401, 'an unauthenticated client need not send the body')
 })
 
 t.test('protocol upgrades are ignored (RFC 9110 §7.8)', async t => {

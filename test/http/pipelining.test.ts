@@ -5,7 +5,7 @@ import t from 'tap'
 import { bearer, build, logCapture, PASSWORD, type SignedUp, signUp } from '../support/build.ts'
 import { globalErrorOf, type HttpResponse } from '../support/error-response.ts'
 import { HeldHashing } from '../support/fake-hashing.ts'
-import { lines, RawConnection } from '../support/raw-http.ts'
+import { lines, RawConnection, withJson } from '../support/raw-http.ts'
 import { until } from '../support/until.ts'
 
 const LIMIT = 20_000
@@ -20,11 +20,8 @@ const port = portOf(app)
 
 const HOST = `Host: 127.0.0.1:${port}`
 
-const withBody = (line: string, body: unknown, ...fields: string[]): string => {
-  const text = JSON.stringify(body)
-  const length = `Content-Length: ${Buffer.byteLength(text)}`
-  return lines(`${line} HTTP/1.1`, HOST, 'Content-Type: application/json', length, ...fields) + text
-}
+const withBody = (line: string, body: unknown, ...fields: string[]): string =>
+  withJson([`${line} HTTP/1.1`, HOST, ...fields], body)
 
 const authorization = ({ token }: SignedUp): string => `Authorization: ${bearer(token).authorization}`
 const named = (user: SignedUp, firstName: string): string =>

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Random } from '../support/random.ts'
 import type { Span } from './instance.ts'
-import type { TcpProxy } from './tcp-proxy.ts'
+import type { TcpProxy } from './stalling-proxy.ts'
 
 /** Milliseconds between two disruptions, and of a stall. */
 const PEACE = { min: 300, max: 1_500 }
@@ -19,7 +19,7 @@ export interface Trouble {
   stop(): Promise<void>
 }
 
-export const startTrouble = (proxy: TcpProxy, random: Random): Trouble => {
+export const startDisruptions = (proxy: TcpProxy, random: Random): Trouble => {
   const spans: Span[] = []
   let running = true
   let cuts = 0

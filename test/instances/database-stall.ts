@@ -8,8 +8,8 @@ import { bodyOf, type Call, calls, RESPONSE_LIMIT, send, type TimedResponse } fr
 import { freePort, Instance } from './instance.ts'
 import type { Part } from './part.ts'
 import { milliseconds, Report } from './report.ts'
-import { asLost, Journal } from './response-checks.ts'
-import { startTcpProxy } from './tcp-proxy.ts'
+import { Journal, sendRecorded } from './response-checks.ts'
+import { startTcpProxy } from './stalling-proxy.ts'
 
 const EMAIL = 'stall@example.com'
 const PASSWORD = 'a pass phrase that waits'
@@ -42,16 +42,7 @@ export const runDatabaseStall = async ({ context, databaseUrl, env }: Part): Pro
   await instance.start()
   const agent = new Agent({ keepAlive: true })
 
-  const ask = async (call: Call): Promise<TimedResponse | null> => {
-    try {
-      const response = await send(instance.url, call, agent)
-      journal.response(instance.name, call, response)
-      return response
-    } catch (error) {
-      journal.failure(instance.name, call, `no response: ${asLost(error).message}`)
-      return null
-    }
-  }
+  const ask = (call: Call) => sendRecorded(instance, call, agent, journal)
   const signedUp = await send(instance.url, calls.signUp(EMAIL, PASSWORD), agent)
   const token = bodyOf(signedUp).accessToken as string
   const emails: string[] = []

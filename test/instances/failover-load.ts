@@ -49,15 +49,15 @@ export const startFailoverLoad = (
   const holders: Holder[] = []
   const revoked: Holder[] = []
   const taken: string[] = []
-  let asked = 0
+  let count = 0
   let renames = 0
   let watched = 0
   let running = true
 
   const signUp = async (): Promise<void> => {
-    asked += 1
-    const email = `failover-${asked}@example.com`
-    const { response } = await client.persist(calls.signUp(email, `the pass phrase of number ${asked}`))
+    count += 1
+    const email = `failover-${count}@example.com`
+    const { response } = await client.persist(calls.signUp(email, `the pass phrase of number ${count}`))
     // 409: a repeated sign-up that had succeeded; its token was lost.
     if (response === null || response.status === 409) return
     if (response.status !== 201)

@@ -40,7 +40,7 @@ export const runFailover = async ({ context, random, rounds, env }: Part): Promi
   const failovers = Math.ceil(rounds * FAILOVERS)
   const restored: number[] = []
   const late: string[] = []
-  const troubles: Span[] = []
+  const disruptions: Span[] = []
 
   /** Milliseconds from the promotion until an instance acknowledges a write. */
   const restore = async (instance: Instance, promotedAt: number): Promise<number> => {
@@ -58,7 +58,7 @@ export const runFailover = async ({ context, random, rounds, env }: Part): Promi
     const from = performance.now()
     const promotedAt = await servers.failOver(loss)
     const times = await Promise.all(pair.map(instance => restore(instance, promotedAt)))
-    troubles.push({ from, to: performance.now() })
+    disruptions.push({ from, to: performance.now() })
     restored.push(...times)
     for (const [index, time] of times.entries())
       if (time > RESTORED)
@@ -91,7 +91,7 @@ export const runFailover = async ({ context, random, rounds, env }: Part): Promi
   client.close()
 
   const isUnfounded = ({ sentAt, respondedAt }: TimedResponse): boolean =>
-    !troubles.some(({ from, to }) => meets({ from, to: to + RESTORED }, sentAt, respondedAt))
+    !disruptions.some(({ from, to }) => meets({ from, to: to + RESTORED }, sentAt, respondedAt))
   const unfounded = client.unavailable.filter(isUnfounded)
   report.figure('failovers', failovers)
   report.figure('responses · of them 503', `${journal.responses} · ${client.unavailable.length}`)

@@ -6,7 +6,7 @@
  */
 import { parseArgs } from 'node:util'
 import { type PostgresServer, startPostgres } from '../../scripts/postgres-server.ts'
-import type { Context } from '../support/build.ts'
+import { print, seedOf, startExperiment } from '../support/experiment.ts'
 import { query } from '../support/postgres.ts'
 import { createRandom } from '../support/random.ts'
 import { runDatabaseStall } from './database-stall.ts'
@@ -15,7 +15,7 @@ import { runOutages } from './outages.ts'
 import type { Part } from './part.ts'
 import type { Report } from './report.ts'
 import { runRevocation } from './revocation.ts'
-import { runRevocationCut } from './revocation-disrupted.ts'
+import { runRevocationCut } from './revocation-cut.ts'
 import { runRolling } from './rolling.ts'
 import { runWorkers } from './workers.ts'
 
@@ -40,25 +40,11 @@ const { values } = parseArgs({
 const LIMIT = { base: 240_000, round: 50_000 }
 
 const rounds = Number(values.rounds)
-const seed = values.seed === undefined ? Date.now() % 1_000_000 : Number(values.seed)
-const print = (line: string): void => void process.stdout.write(`${line}\n`)
-
-const cleanups: (() => unknown)[] = []
-const cleanUp = async (): Promise<void> => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
-}
-const context: Context = { teardown: cleanup => void cleanups.push(cleanup) }
+const seed = seedOf(values.seed)
 let postgres: PostgresServer | null = null
-
-/** Ends processes and removes files, also after an error. */
-const abandon = (reason: unknown): void => {
-  print(`\nabandoned: ${reason instanceof Error ? reason.stack : reason}`)
-  void cleanUp()
-    .then(() => postgres?.stop())
-    .finally(() => process.exit(1))
-}
-for (const event of ['SIGINT', 'SIGTERM', 'uncaughtException'] as const) process.once(event, abandon)
-setTimeout(abandon, LIMIT.base + LIMIT.round * rounds, 'it takes too long').unref()
+const { context, cleanUp, abandon } = startExperiment(LIMIT.base + LIMIT.round * rounds, () =>
+  postgres?.stop(),
+)
 
 /** A separate database for each part, so that parts do not affect each other. */
 const createDatabase = async (server: string, name: string): Promise<string> => {

@@ -61,7 +61,7 @@ export interface DatabaseReport {
 export const inspectDatabase = async (
   url: string,
   accounts: readonly Account[],
-  asked: ReadonlySet<string>,
+  sent: ReadonlySet<string>,
 ): Promise<DatabaseReport> => {
   const emails = (await query(url, 'SELECT email FROM users')).map(({ email }) => String(email))
   const stored = new Set(emails)
@@ -81,7 +81,9 @@ export const inspectDatabase = async (
       ...accounts
         .filter(({ email }) => !stored.has(email))
         .map(({ email }) => `${email} is not in the database`),
-      ...emails.filter(email => !asked.has(email)).map(email => `${email} is in the database, unasked`),
+      ...emails
+        .filter(email => !sent.has(email))
+        .map(email => `${email} is in the database without a sign-up`),
     ],
   }
 }

@@ -21,7 +21,7 @@ export interface Account {
 
 export interface OutageLoad {
   /** E-mails of all sign-ups that were sent. */
-  readonly asked: ReadonlySet<string>
+  readonly sent: ReadonlySet<string>
   /** E-mails whose sign-up was acknowledged, or found to have happened. */
   readonly accounts: readonly Account[]
   /** Sign-ups that were made on both instances concurrently. */
@@ -34,7 +34,7 @@ export const identifies = (response: TimedResponse, { email }: Account): boolean
   response.status === 200 && bodyOf(response).email === email
 
 export const startOutageLoad = (client: PairClient, journal: Journal, random: Random): OutageLoad => {
-  const asked = new Set<string>()
+  const sent = new Set<string>()
   const accounts: Account[] = []
   let contested = 0
   let running = true
@@ -52,9 +52,9 @@ export const startOutageLoad = (client: PairClient, journal: Journal, random: Ra
   }
 
   const signUp = async (): Promise<void> => {
-    const email = `outage-${asked.size + 1}@example.com`
-    const password = `the pass phrase of number ${asked.size + 1}`
-    asked.add(email)
+    const email = `outage-${sent.size + 1}@example.com`
+    const password = `the pass phrase of number ${sent.size + 1}`
+    sent.add(email)
     const call = calls.signUp(email, password)
     const isContest = random.integer(1, CONTEST_ONE_IN) === 1
     if (isContest) contested += 1
@@ -104,7 +104,7 @@ export const startOutageLoad = (client: PairClient, journal: Journal, random: Ra
   ]
 
   return {
-    asked,
+    sent,
     accounts,
     get contested() {
       return contested

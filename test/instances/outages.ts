@@ -79,7 +79,7 @@ export const runOutages = async ({
   await Promise.all(watched.map(readiness => readiness.stop()))
   const stopped = await Promise.all(pair.map(instance => instance.stop('SIGTERM')))
   client.close()
-  const database = await inspectDatabase(databaseUrl, load.accounts, load.asked)
+  const database = await inspectDatabase(databaseUrl, load.accounts, load.sent)
 
   /** Milliseconds after the database is back from which 503 is an error. */
   const isUnfounded = ({ sentAt, respondedAt }: TimedResponse): boolean =>
@@ -91,7 +91,7 @@ export const runOutages = async ({
   report.figure('503 · responses lost to kills', `${client.unavailable.length} · ${client.lost}`)
   report.figure('slowest response', milliseconds(journal.slowest))
   report.figure('ready again, at most', milliseconds(Math.max(0, ...recoveries)))
-  report.figure('sign-ups sent · on both at once', `${load.asked.size} · ${load.contested}`)
+  report.figure('sign-ups sent · on both at once', `${load.sent.size} · ${load.contested}`)
   report.figure('accounts acknowledged · in database', `${load.accounts.length} · ${database.users}`)
   report.failures('lost', [...lost, ...database.strays])
   report.failures('twice', database.duplicates)

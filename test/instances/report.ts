@@ -1,9 +1,9 @@
 /** The results of a run: a table of figures, and sentences for errors. */
 
+import { print } from '../support/experiment.ts'
+
 /** Errors that are printed per part. */
 const SHOWN = 15
-
-const print = (line: string): void => void process.stdout.write(`${line}\n`)
 
 export class Report {
   readonly #title: string

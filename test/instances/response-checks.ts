@@ -1,5 +1,6 @@
 /** Checks that every response must pass. */
-import { type Call, Lost, RESPONSE_LIMIT, type TimedResponse } from './http.ts'
+import type { Agent } from 'node:http'
+import { type Call, Lost, RESPONSE_LIMIT, send, type TimedResponse } from './http.ts'
 
 const isMessages = (value: unknown): boolean =>
   Array.isArray(value) && value.length > 0 && value.every(message => typeof message === 'string')
@@ -61,4 +62,21 @@ export class Journal {
 export const asLost = (error: unknown): Lost => {
   if (error instanceof Lost) return error
   throw error
+}
+
+/** Sends a request and records the outcome. @returns `null` when the response is lost. */
+export const sendRecorded = async (
+  { name, url }: { readonly name: string; readonly url: string },
+  call: Call,
+  agent: Agent,
+  journal: Journal,
+): Promise<TimedResponse | null> => {
+  try {
+    const response = await send(url, call, agent)
+    journal.response(name, call, response)
+    return response
+  } catch (error) {
+    journal.failure(name, call, `no response: ${asLost(error).message}`)
+    return null
+  }
 }

@@ -61,7 +61,7 @@ export const runRevocation = async ({ context, env }: Part): Promise<Report> => 
       const { status, respondedAt } = await ask(b, token)
       if (status === 401) first ??= respondedAt
       else if (status !== 200) report.failure(`${email}: B returned ${status}`)
-      else if (first !== null) report.failure(`${email}: B takes the token after it has refused it`)
+      else if (first !== null) report.failure(`${email}: B accepts the token after it has rejected it`)
     }
     return first
   }

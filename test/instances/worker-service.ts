@@ -48,10 +48,10 @@ export const startWorkers = async (context: Context, env: Record<string, string>
   })
   const responding = async (): Promise<ReadonlySet<number>> => {
     const from = server.output().length
-    const asked = Array.from({ length: CONNECTIONS }, () =>
+    const requests = Array.from({ length: CONNECTIONS }, () =>
       send(server.url, calls.ready(), false).catch(() => null),
     )
-    await Promise.all(asked)
+    await Promise.all(requests)
     await sleep(INTERVAL)
     return pidsIn(server.output().slice(from), 'incoming request')
   }

@@ -30,7 +30,7 @@ export const reject = async ({ context, databaseUrl }: Part, report: Report): Pr
   report.figure('with SQLite', `${sqlite.code}: ${sqlite.text.trim()}`)
   report.expect(
     sqlite.code === 1 && isSentence(sqlite.text, /WORKERS/),
-    'with SQLite it is not refused in a sentence',
+    'SQLite is not rejected in one sentence',
   )
 
   const unknown = new URL(databaseUrl)

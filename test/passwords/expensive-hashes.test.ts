@@ -63,7 +63,7 @@ t.test('standard hashes run while the expensive lane is full', async t => {
   t.strictSame(
     await outcomes([hashing.verify(PASSWORD, mostExpensive(3))]),
     ['overloaded'],
-    'past the bound of their lane, accounts with an expensive hash are refused',
+    'accounts with an expensive hash are rejected past the bound of their lane',
   )
   t.strictSame(await outcomes([hashing.verify(PASSWORD, encoded)]), ['done'], 'and no other account')
   await hashing.close()

@@ -15,7 +15,7 @@ t.jobs = 3
 const skip = spawnSync('openssl', ['version']).status === 0 ? false : 'needs openssl'
 
 /** The user that scripts/postgres-server.ts runs it as if the test is root. */
-const UNKNOWN_ID = 65_534
+const POSTGRES_UID = 65_534
 
 /** An authority, and a key and certificate that it signed for `host`. */
 const certificates = (folder: string, host: string) => {
@@ -40,7 +40,7 @@ const certificates = (folder: string, host: string) => {
   writeFileSync(file('names'), `subjectAltName=DNS:${host}`)
   const signed = ['-CA', 'ca.crt', '-CAkey', 'ca.key', '-CAcreateserial', '-extfile', 'names']
   openssl('x509', '-req', '-in', 'server.csr', ...signed, '-days', '2', '-out', 'server.crt')
-  if (process.getuid?.() === 0) chownSync(file('server.key'), UNKNOWN_ID, UNKNOWN_ID)
+  if (process.getuid?.() === 0) chownSync(file('server.key'), POSTGRES_UID, POSTGRES_UID)
   chmodSync(file('server.key'), 0o600)
   return { authority: file('ca.crt'), certificate: file('server.crt'), key: file('server.key') }
 }

@@ -58,7 +58,7 @@ const exhaust = async (guess: () => Promise<LightMyRequestResponse>) => {
     const response = await guess()
     if (response.statusCode === 429) return { statuses, rejected: response }
     statuses.push(response.statusCode)
-    if (statuses.length > 20) throw new Error('nothing was refused')
+    if (statuses.length > 20) throw new Error('nothing was throttled')
   }
 }
 

@@ -47,7 +47,7 @@ export const startSoakLoad = (
   balancer: Balancer,
   pair: readonly Instance[],
   users: readonly Revocable[],
-  troubles: readonly Span[],
+  disruptions: readonly Span[],
   journal: Journal,
   random: Random,
 ): SoakLoad => {
@@ -58,7 +58,7 @@ export const startSoakLoad = (
   let renames = 0
   let running = true
 
-  const isTroubled = (from: number, to: number): boolean => troubles.some(span => meets(span, from, to))
+  const isTroubled = (from: number, to: number): boolean => disruptions.some(span => meets(span, from, to))
 
   /** Repeats a request until there is a definite response. @returns its body; `null` where it is not as expected. */
   const persist = async (

@@ -17,7 +17,8 @@ import { milliseconds, Report } from '../instances/report.ts'
 import { Journal } from '../instances/response-checks.ts'
 import { createUsers } from '../instances/revocation-users.ts'
 import { Balancer } from '../instances/rolling-client.ts'
-import { ADMIN_KEY, type Context, JWT_SECRET } from '../support/build.ts'
+import { ADMIN_KEY, JWT_SECRET } from '../support/build.ts'
+import { print, seedOf, startExperiment } from '../support/experiment.ts'
 import { createRandom } from '../support/random.ts'
 import { startSoakLoad } from './soak-load.ts'
 
@@ -47,22 +48,8 @@ const { values } = parseArgs({
   options: { minutes: { type: 'string', default: '20' }, seed: { type: 'string' } },
 })
 const minutes = Number(values.minutes)
-const seed = values.seed === undefined ? Date.now() % 1_000_000 : Number(values.seed)
-const print = (line: string): void => void process.stdout.write(`${line}\n`)
-
-const cleanups: (() => unknown)[] = []
-const cleanUp = async (): Promise<void> => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
-}
-const context: Context = { teardown: cleanup => void cleanups.push(cleanup) }
-
-/** Ends processes and removes files, also after an error. */
-const abandon = (reason: unknown): void => {
-  print(`\nabandoned: ${reason instanceof Error ? reason.stack : reason}`)
-  void cleanUp().finally(() => process.exit(1))
-}
-for (const event of ['SIGINT', 'SIGTERM', 'uncaughtException'] as const) process.once(event, abandon)
-setTimeout(abandon, (minutes + 5) * MINUTE, 'it takes too long').unref()
+const seed = seedOf(values.seed)
+const { context, cleanUp, abandon } = startExperiment((minutes + 5) * MINUTE)
 
 const soak = async (): Promise<Report> => {
   const report = new Report('Soak: mixed load, rolling restarts, one failover')
@@ -75,8 +62,8 @@ const soak = async (): Promise<Report> => {
   context.teardown(() => measured.stop())
   const users = await createUsers(pair[0], USERS, 'soak')
   const balancer = new Balancer([...pair, measured], journal)
-  const troubles: Span[] = []
-  const load = startSoakLoad(balancer, pair, users, troubles, journal, createRandom(seed))
+  const disruptions: Span[] = []
+  const load = startSoakLoad(balancer, pair, users, disruptions, journal, createRandom(seed))
   const begin = performance.now()
   const end = begin + minutes * MINUTE
   const codes: (number | null)[] = []
@@ -91,14 +78,14 @@ const soak = async (): Promise<Report> => {
         await instance.start()
         if (!(await balancer.uses(instance, USED_AGAIN))) report.failure(`${instance.name} is not used again`)
       }
-      note(`restarted; ${journal.responses} answered; heap of C ${format(points.at(-1)?.y)}`)
+      note(`restarted; ${journal.responses} responses; heap of C ${format(points.at(-1)?.y)}`)
     }
   }
   /** Half a minute from the restarts, so that only one disruption happens at a time. */
   const failOver = async (): Promise<void> => {
     await sleep((Math.floor(minutes / 2) + 0.5) * MINUTE)
     const span = { from: performance.now(), to: Number.POSITIVE_INFINITY }
-    troubles.push(span)
+    disruptions.push(span)
     span.to = (await servers.failOver('killed')) + RESTORED
     note('failed over')
     await servers.rebuild()
@@ -119,10 +106,13 @@ const soak = async (): Promise<Report> => {
   const leak = slope(steady)
   const { unavailable, rejected } = load.repeats()
   const by = [...load.responded].sort().map(([name, count]) => `${name} ${count}`)
-  report.figure('minutes · restarts · failovers', `${minutes} · ${codes.length - 2} · ${troubles.length}`)
+  report.figure('minutes · restarts · failovers', `${minutes} · ${codes.length - 2} · ${disruptions.length}`)
   report.figure('responses', `${journal.responses} (${by.join(', ')})`)
   report.figure('slowest response', milliseconds(journal.slowest))
-  report.figure('asked again: 503 amid the failover · refused', `${unavailable} · ${rejected}`)
+  report.figure(
+    'repeated requests: 503 during the failover · refused connections',
+    `${unavailable} · ${rejected}`,
+  )
   report.figure(
     'heap of C, first and last after warming',
     `${format(steady.at(0)?.y)} · ${format(steady.at(-1)?.y)}`,
@@ -131,7 +121,7 @@ const soak = async (): Promise<Report> => {
   const isConclusive = checked >= LEAK.requests
   report.figure(
     'slope of it',
-    `${leak.toFixed(2)} MiB per million requests, over ${checked.toFixed(0)}${isConclusive ? '' : ': too few to judge'}`,
+    `${leak.toFixed(2)} MiB per million requests, over ${checked.toFixed(0)}${isConclusive ? '' : ': too few for a verdict'}`,
   )
   report.failures('failed requests', journal.failures)
   report.expect(

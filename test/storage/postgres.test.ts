@@ -117,19 +117,19 @@ t.test('postgres: a lookup that waits for a connection has not started yet (DESI
   const client = new pg.Client({ connectionString: await urlOf(t) })
   await client.connect()
   await client.query('BEGIN; LOCK TABLE sessions')
-  let asked = 0
+  let lookups = 0
   const find = () =>
     storage.sessions.find(session.id, () => {
-      asked += 1
+      lookups += 1
     })
   const finds = [find(), find()]
-  while (asked === 0) await setImmediate()
+  while (lookups === 0) await setImmediate()
   await client.query('SELECT 1')
-  t.equal(asked, 1, 'the first one has the only connection')
+  t.equal(lookups, 1, 'the first one has the only connection')
   await client.query('COMMIT')
   await client.end()
   for (const found of await Promise.all(finds)) t.equal(found?.session.id, session.id)
-  t.equal(asked, 2)
+  t.equal(lookups, 2)
 })
 
 t.test('postgres: a batch of last requests changes no index (HOT)', async t => {

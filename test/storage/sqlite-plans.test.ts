@@ -80,15 +80,10 @@ t.test('sqlite: every query of a list reads one slice of one index, and sorts no
         const end = planOf(sliceEndQuery(slice, 1_000))
         expect(end.length === 1 && end[0]?.startsWith(reading(slice, true)), end, query)
       }
-<<<<<<< HEAD
-      for (const slice of [...covers(filter, query.sort.field).flat(), byCreation(filter)].flatMap(slices)) {
-        // Only the index of the few disabled users has their e-mails too.
-=======
       for (const slice of [...selectivePaths(filter, query.sort.field).flat(), creationRange(filter)].flatMap(
         slices,
       )) {
         // Only the index of the few disabled users has their e-mails too.
->>>>>>> w-sqlite
         const row = filter.searchEmail && slice.index === 'users_by_created_at'
         const start = reading(slice, !row && slice.index !== 'users_by_email')
         const first = planOf(firstMatchesQuery(slice, query).compile())
@@ -145,13 +140,8 @@ t.test(
     const BY_ID = /^SEARCH users USING (COVERING )?INDEX sqlite_autoindex_users_1 \(id=\?\)/
     const BY_EMAIL = /^SEARCH users USING (COVERING )?INDEX users_by_email \(email=\?\)/
     const expect = (filter: UserFilter, step: RegExp) => {
-<<<<<<< HEAD
-      const few = named(filter)
-      if (few === null) throw new Error('no user is named')
-=======
       const lookup = uniqueLookup(filter)
-      if (lookup === null) throw new Error('nobody is named')
->>>>>>> w-sqlite
+      if (lookup === null) throw new Error('no user is named')
       const queries = [
         countQuery(lookup.users, lookup.filter),
         ...queriesOf(lookup.filter).map(query => pageQuery(lookup.users, query)),

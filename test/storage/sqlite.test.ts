@@ -80,9 +80,9 @@ t.test('sqlite: more query shapes than the cache holds still work', async t => {
   await open(t)
   const reader = new Reader(fileOf(t))
   t.teardown(() => reader.close())
-  const asked = Array.from({ length: 1_200 }, (_, number) => number)
+  const numbers = Array.from({ length: 1_200 }, (_, number) => number)
   for (const round of ['first', 'again']) {
-    const responses = asked.map(number => reader.get<{ n: number }>(`SELECT ${number} AS n`)?.n)
-    t.strictSame(responses, asked, round)
+    const responses = numbers.map(number => reader.get<{ n: number }>(`SELECT ${number} AS n`)?.n)
+    t.strictSame(responses, numbers, round)
   }
 })

@@ -25,11 +25,11 @@ class TestStore {
    * request.
    */
   readonly queued: (() => void)[] = []
-  asked = 0
+  lookups = 0
   later = true
 
   find(id: string, onAsk?: () => void): Found | Promise<Found> {
-    this.asked += 1
+    this.lookups += 1
     if (!this.later) return this.#read(id)
     let then = this.#read(id)
     this.queued.push(() => {

@@ -10,6 +10,12 @@ const LIMIT = 20_000
 /** Lines of a request with the line ends of HTTP. */
 export const lines = (...each: string[]): string => `${each.join('\r\n')}\r\n\r\n`
 
+/** A request of which `head` are the first lines, with a JSON body. */
+export const withJson = (head: readonly string[], body: unknown): string => {
+  const text = JSON.stringify(body)
+  return lines(...head, 'Content-Type: application/json', `Content-Length: ${Buffer.byteLength(text)}`) + text
+}
+
 const headersOf = (fields: readonly string[]): Record<string, string> =>
   Object.fromEntries(
     fields.map(field => [

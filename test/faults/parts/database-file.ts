@@ -151,7 +151,7 @@ export const run = async ({ context, random }: FaultPart): Promise<Report> => {
       return await start(file)
     } catch (error) {
       if (!/remove/.test(String(error))) throw error
-      failures.push(...(/\.db-wal/.test(String(error)) ? [] : [`${name}: the refusal names no file`]))
+      failures.push(...(/\.db-wal/.test(String(error)) ? [] : [`${name}: the error names no file`]))
       for (const suffix of ['-wal', '-shm']) rmSync(file + suffix, { force: true })
       return start(file)
     }
@@ -199,7 +199,7 @@ export const run = async ({ context, random }: FaultPart): Promise<Report> => {
     if (opensMeanwhile) {
       const meanwhile = await restart(name, file)
       const names = await missing(meanwhile.url, signedUp)
-      failures.push(...names.map(failure => `${name}, what is there meanwhile: ${failure}`))
+      failures.push(...names.map(failure => `${name}, on the files meanwhile: ${failure}`))
       await meanwhile.stop('SIGTERM')
     }
     putBack?.()

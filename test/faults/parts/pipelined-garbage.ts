@@ -3,7 +3,7 @@
 import { Report } from '../../instances/report.ts'
 import { PASSWORD } from '../../support/build.ts'
 import { startServer } from '../../support/process.ts'
-import { lines, RawConnection } from '../../support/raw-http.ts'
+import { lines, RawConnection, withJson } from '../../support/raw-http.ts'
 import type { FaultPart } from '../part.ts'
 
 const ROUNDS = 600
@@ -28,11 +28,8 @@ interface Piece {
 
 const HOST = 'Host: 127.0.0.1'
 
-const withBody = (line: string, body: unknown, ...fields: string[]): string => {
-  const text = JSON.stringify(body)
-  const length = `Content-Length: ${Buffer.byteLength(text)}`
-  return lines(`${line} HTTP/1.1`, HOST, 'Content-Type: application/json', length, ...fields) + text
-}
+const withBody = (line: string, body: unknown, ...fields: string[]): string =>
+  withJson([`${line} HTTP/1.1`, HOST, ...fields], body)
 
 const JSON_HEADERS = { 'content-type': 'application/json' }
 

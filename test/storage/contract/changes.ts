@@ -3,14 +3,20 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { v7 as uuidv7 } from 'uuid'
 import type { UserChanges } from '../../../src/users/user.ts'
 import { freshEmail } from '../../support/build.ts'
-import { add, asStored, eventOf, NOW, onChange, type Part, sessionOf } from './fixtures.ts'
+import {
+  add,
+  asStored,
+  eventOf,
+  NOTIFICATION_LIMIT,
+  NOW,
+  onChange,
+  type Part,
+  sessionOf,
+} from './fixtures.ts'
 
 const KEEP = { endSessions: false, onlyEnabled: false, versions: null }
 const END = { endSessions: true, onlyEnabled: false, versions: null }
 const LATER = NOW + 1_000
-
-/** DESIGN §7: milliseconds within which another instance is notified. */
-const NEWS_LIMIT = 1_000
 
 export const changes: Part = async (t, open) => {
   const storage = await open(t)
@@ -150,11 +156,11 @@ export const changes: Part = async (t, open) => {
     const there = await open(t)
     const { user } = await add(there)
     // The notification about the added user comes first.
-    await sleep(NEWS_LIMIT)
+    await sleep(NOTIFICATION_LIMIT)
     const { promise: notified, resolve } = Promise.withResolvers<string | null>()
     onChange(here, resolve)
     await there.users.update(user.id, { disabled: true }, eventOf(user.id, LATER), END)
-    const news = await Promise.race([notified, sleep(NEWS_LIMIT, 'barrier')])
+    const news = await Promise.race([notified, sleep(NOTIFICATION_LIMIT, 'barrier')])
     t.ok(news === null || news === user.id, `notified of ${news}`)
     t.match(await here.users.find(user.id), { disabled: true })
   })

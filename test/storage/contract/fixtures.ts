@@ -93,6 +93,9 @@ export const forEach = async <Item, Result>(
   return results
 }
 
+/** DESIGN §7: milliseconds within which another instance is notified. */
+export const NOTIFICATION_LIMIT = 1_000
+
 /** Calls `listener` with the id of a changed user, or `null` if unknown. */
 export const onChange = (storage: Storage, listener: (userId: string | null) => void): void =>
   storage.onChange({

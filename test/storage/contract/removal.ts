@@ -11,6 +11,7 @@ import {
   add,
   asStored,
   eventOf,
+  NOTIFICATION_LIMIT,
   NOW,
   newUser,
   onChange,
@@ -20,9 +21,6 @@ import {
 
 const ANY = { endSessions: false, onlyEnabled: false, versions: null }
 const LATER = NOW + 1_000
-
-/** DESIGN §7: milliseconds within which another instance is notified. */
-const NEWS_LIMIT = 1_000
 
 const ADMIN = { type: 'adminKey', id: 'abcdef01', ip: '192.0.2.9' } as const
 
@@ -152,7 +150,7 @@ export const removal: Part = async (t, open) => {
       const added = await add(here)
       const deed = await prepare(added)
       // Notifications of the preparation come first.
-      await sleep(NEWS_LIMIT)
+      await sleep(NOTIFICATION_LIMIT)
       let notifiedHere = false
       onChange(here, userId => {
         notifiedHere ||= userId === added.user.id
@@ -161,7 +159,7 @@ export const removal: Part = async (t, open) => {
       onChange(there, resolve)
       t.not(typeof (await deed()), 'undefined', name)
       t.ok(notifiedHere, `${name}: here, before it is acknowledged`)
-      const news = await Promise.race([notifiedElsewhere, sleep(NEWS_LIMIT, 'timeout')])
+      const news = await Promise.race([notifiedElsewhere, sleep(NOTIFICATION_LIMIT, 'timeout')])
       t.ok(news === null || news === added.user.id, `${name}: elsewhere, notified of ${news}`)
     }
   })

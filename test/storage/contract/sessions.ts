@@ -2,10 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { v7 as uuidv7 } from 'uuid'
 import type { Storage } from '../../../src/storage/storage.ts'
-import { add, eventOf, NOW, onChange, type Part, sessionOf } from './fixtures.ts'
-
-/** DESIGN §7: milliseconds within which another instance is notified. */
-const NEWS_LIMIT = 1_000
+import { add, eventOf, NOTIFICATION_LIMIT, NOW, onChange, type Part, sessionOf } from './fixtures.ts'
 
 const LIMIT = 1_000
 
@@ -127,7 +124,7 @@ export const sessions: Part = async (t, open) => {
       for (const [name, end] of Object.entries(ends)) {
         const { user, session } = await add(here)
         // The notification about the added user comes first.
-        await sleep(NEWS_LIMIT)
+        await sleep(NOTIFICATION_LIMIT)
         let notifiedHere = false
         onChange(here, userId => {
           notifiedHere ||= userId === user.id
@@ -136,7 +133,7 @@ export const sessions: Part = async (t, open) => {
         onChange(there, resolve)
         await end(user.id, user.passwordHash, session.id)
         t.ok(notifiedHere, `${name}: here`)
-        const news = await Promise.race([notifiedElsewhere, sleep(NEWS_LIMIT, 'timeout')])
+        const news = await Promise.race([notifiedElsewhere, sleep(NOTIFICATION_LIMIT, 'timeout')])
         t.ok(news === null || news === user.id, `${name}: elsewhere, notified of ${news}`)
         t.equal(await there.sessions.find(session.id), undefined)
       }

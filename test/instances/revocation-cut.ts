@@ -1,14 +1,14 @@
 /** Revocation on A while B's database connections are cut or stalled at random (DESIGN §7). */
 import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { startTrouble } from './database-disruptions.ts'
-import { type Call, calls, send, type TimedResponse } from './http.ts'
+import { startDisruptions } from './database-disruptions.ts'
+import { type Call, calls, type TimedResponse } from './http.ts'
 import { freePort, Instance } from './instance.ts'
 import type { Part } from './part.ts'
 import { milliseconds, Report } from './report.ts'
-import { asLost, Journal } from './response-checks.ts'
+import { Journal, sendRecorded } from './response-checks.ts'
 import { createUsers, type Revocable } from './revocation-users.ts'
-import { startTcpProxy } from './tcp-proxy.ts'
+import { startTcpProxy } from './stalling-proxy.ts'
 
 const USERS = 160
 /** Milliseconds between the starts of two users, and of requests before the revocation. */
@@ -42,19 +42,10 @@ export const runRevocationCut = async ({ context, random, databaseUrl, env }: Pa
   const users = await createUsers(a, USERS, 'cut')
   const agent = new Agent({ keepAlive: true })
 
-  const ask = async (instance: Instance, call: Call): Promise<TimedResponse | null> => {
-    try {
-      const response = await send(instance.url, call, agent)
-      journal.response(instance.name, call, response)
-      return response
-    } catch (error) {
-      journal.failure(instance.name, call, `no response: ${asLost(error).message}`)
-      return null
-    }
-  }
+  const ask = (instance: Instance, call: Call) => sendRecorded(instance, call, agent, journal)
 
-  const trouble = startTrouble(proxy, random)
-  let amidTrouble = 0
+  const disruption = startDisruptions(proxy, random)
+  let duringDisruption = 0
   let latest = 0
   const revokeInFlight = async (user: Revocable): Promise<void> => {
     const begin = performance.now()
@@ -68,7 +59,7 @@ export const runRevocationCut = async ({ context, random, databaseUrl, env }: Pa
       if (response?.status !== 200)
         report.failure(`${user.email}: A returned ${response?.status} to the revocation`)
       acknowledgedAt = performance.now()
-      if (trouble.isNear(acknowledgedAt)) amidTrouble += 1
+      if (disruption.isNear(acknowledgedAt)) duringDisruption += 1
     }
     while (performance.now() < acknowledgedAt + AFTERWARDS) {
       responses.push(ask(b, calls.account(user.token)))
@@ -96,7 +87,7 @@ export const runRevocationCut = async ({ context, random, databaseUrl, env }: Pa
       latest = Math.max(latest, respondedAt - acknowledgedAt)
       if (sentAt > acknowledgedAt + BOUND || respondedAt > acknowledgedAt + BOUND + ON_ITS_WAY)
         report.failure(`${email}: B took the token ${after} after the acknowledgement`)
-      if (sentAt > firstRejection) report.failure(`${email}: B took the token after it had refused it`)
+      if (sentAt > firstRejection) report.failure(`${email}: B accepted the token after it had rejected it`)
     }
   }
 
@@ -106,7 +97,7 @@ export const runRevocationCut = async ({ context, random, databaseUrl, env }: Pa
     await sleep(PACE)
   }
   await Promise.all(inFlight)
-  await trouble.stop()
+  await disruption.stop()
 
   const healed = performance.now()
   const untouched = users.at(-1) as Revocable
@@ -115,7 +106,7 @@ export const runRevocationCut = async ({ context, random, databaseUrl, env }: Pa
     await sleep(INTERVAL)
     status = (await ask(b, calls.ready()))?.status
   }
-  report.figure('B ready, left alone, after', milliseconds(performance.now() - healed))
+  report.figure('B ready after the disruptions in', milliseconds(performance.now() - healed))
   report.expect(status === 200, `B is not ready ${milliseconds(RECOVERY)} after it was left alone`)
   report.expect(
     (await ask(b, calls.account(untouched.token)))?.status === 200,
@@ -126,8 +117,8 @@ export const runRevocationCut = async ({ context, random, databaseUrl, env }: Pa
     if ((await ask(b, calls.account(token)))?.status !== 401) taken += 1
   agent.destroy()
 
-  report.figure('users · revoked amid trouble', `${users.length} · ${amidTrouble}`)
-  report.figure('cuts · stalls', `${trouble.cuts()} · ${trouble.holds()}`)
+  report.figure('users · revoked during a disruption', `${users.length} · ${duringDisruption}`)
+  report.figure('cuts · stalls', `${disruption.cuts()} · ${disruption.holds()}`)
   report.figure('responses: 200 · 401 · 503', [200, 401, 503].map(code => journal.count(code)).join(' · '))
   report.figure('slowest response', milliseconds(journal.slowest))
   report.figure('last 200 after the acknowledgement', milliseconds(latest))
