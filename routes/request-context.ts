@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Actor } from '../src/audit-log/event.ts'
 import { ADMIN_KEY_HEADER, AdminKeys } from '../src/auth/admin-keys.ts'
-import type { SessionClient } from '../src/auth/sessions.ts'
+import type { SessionClient } from '../src/auth/session.ts'
 import { ServiceError } from '../src/errors.ts'
 
 /** Who acts on a route behind the user gate: the user, or the administrator who acts as them. */

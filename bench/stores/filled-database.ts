@@ -1,4 +1,4 @@
-import type { Session } from '../../src/auth/sessions.ts'
+import type { Session } from '../../src/auth/session.ts'
 
 /** What a store lies in, made and filled by the engine's own file. */
 export interface FilledDatabase {

@@ -1,6 +1,6 @@
 /** Users that are the same on every engine, but for ids and timestamps, each with a session. */
 
-import { newSession } from '../../src/auth/sessions.ts'
+import { newSession } from '../../src/auth/session.ts'
 import { newId } from '../../src/ids.ts'
 import { dummyHash } from '../../src/passwords/formats.ts'
 import type { SeedAccount } from '../../src/storage/seed.ts'

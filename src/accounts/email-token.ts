@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { AuditEvent, EventType } from '../audit-log/event.ts'
-import type { Session } from '../auth/sessions.ts'
+import type { Session } from '../auth/session.ts'
 import { hexMoment } from '../ids.ts'
 import type { User } from '../users/user.ts'
 import type { MaybePromise, UserRefusal } from '../users/user-store.ts'

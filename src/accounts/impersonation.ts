@@ -1,7 +1,7 @@
 /** Acting as a user, for an administrator who has to see what they see: for an hour, and on record. */
 
 import { type Actor, newEvent } from '../audit-log/event.ts'
-import { newSession, type SessionClient } from '../auth/sessions.ts'
+import { newSession, type SessionClient } from '../auth/session.ts'
 import { ServiceError } from '../errors.ts'
 import type { AccountsDeps } from './accounts.ts'
 import { type SignedIn, signedIn } from './auth-result.ts'

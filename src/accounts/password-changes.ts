@@ -1,7 +1,7 @@
 /** Another password for a user who is signed in. */
 
 import { type Actor, newEvent } from '../audit-log/event.ts'
-import { newSession, type SessionClient } from '../auth/sessions.ts'
+import { newSession, type SessionClient } from '../auth/session.ts'
 import { ServiceError } from '../errors.ts'
 import { canonicalPassword, isOwnEmail } from '../passwords/policy.ts'
 import type { User } from '../users/user.ts'

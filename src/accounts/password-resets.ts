@@ -1,7 +1,7 @@
 /** Another password for a user who has forgotten theirs, by way of their mailbox. */
 
 import { anonymous, newEvent } from '../audit-log/event.ts'
-import { newSession, type SessionClient } from '../auth/sessions.ts'
+import { newSession, type SessionClient } from '../auth/session.ts'
 import type { DeferredWork } from '../concurrency/deferred-work.ts'
 import { ServiceError } from '../errors.ts'
 import { isOwnEmail } from '../passwords/policy.ts'

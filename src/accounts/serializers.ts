@@ -1,7 +1,7 @@
 /** What is said of sessions, and of users who are moved: the same to clients and on the command line. */
 
 import type { Principal } from '../auth/principal.ts'
-import type { Session } from '../auth/sessions.ts'
+import type { Session } from '../auth/session.ts'
 import { errorBody } from '../errors.ts'
 import { serializeAdminUser } from '../users/serializers.ts'
 import type { ImportResult, PortableUser } from './bulk-users.ts'

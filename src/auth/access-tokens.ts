@@ -1,6 +1,6 @@
 /** Access tokens (DESIGN §5): JWTs of one pinned form, which prove a session without touching the store. */
 import { createDecoder, createSigner, createVerifier } from 'fast-jwt'
-import type { Session } from './sessions.ts'
+import type { Session } from './session.ts'
 import type { SigningKey, SigningKeys } from './signing-keys.ts'
 
 const ALGORITHM = 'HS256'

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { CachedUser, Principal } from './principal.ts'
-import type { Session } from './sessions.ts'
+import type { Session } from './session.ts'
 import { tokenCapacity } from './token-cache.ts'
 import type { UserCache } from './user-cache.ts'
 

@@ -1,7 +1,7 @@
 /** Users who look like users, for load tests. */
 
 import type { Command } from 'commander'
-import { newSession, type SessionLimits } from '../auth/sessions.ts'
+import { newSession, type SessionLimits } from '../auth/session.ts'
 import { loadConfig } from '../config/config.ts'
 import { integer, type Reader, SettingError } from '../config/readers.ts'
 import { newId } from '../ids.ts'

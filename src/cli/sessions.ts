@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { serializeSession } from '../accounts/serializers.ts'
 import { OPERATOR } from '../audit-log/event.ts'
-import type { Session } from '../auth/sessions.ts'
+import type { Session } from '../auth/session.ts'
 import { option, type StoreOptions, storeCommand, words } from './options.ts'
 import { print, table } from './output.ts'
 import { withStore } from './store.ts'

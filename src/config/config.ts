@@ -1,7 +1,7 @@
 /** What the service is configured to be: frozen, typed, checked as a whole. */
 import { isIPv6 } from 'node:net'
 import { dirname, join } from 'node:path'
-import { keptSecretFile, type SecretSource } from '../auth/signing-keys.ts'
+import { type SecretSource, secretFileOf } from '../auth/secret-file.ts'
 import type { StorageLocation } from '../storage/open.ts'
 import { misspelledSettings } from './misspelled-settings.ts'
 import { weakness } from './secret-strength.ts'
@@ -69,7 +69,7 @@ export class ConfigError extends Error {
 const secretOf = ({ JWT_SECRET, DATABASE_URL }: Partial<Values>): Config['jwtSecret'] | null => {
   if (JWT_SECRET) return { value: JWT_SECRET }
   if (DATABASE_URL?.engine === 'postgres') return null
-  return { keptIn: keptSecretFile(DATABASE_URL?.file ?? '') }
+  return { file: secretFileOf(DATABASE_URL?.file ?? '') }
 }
 
 const SECRETS = ['ADMIN_KEY', 'ADMIN_KEY_PREVIOUS', 'JWT_SECRET', 'JWT_SECRET_PREVIOUS'] as const

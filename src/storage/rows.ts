@@ -2,7 +2,7 @@
 
 import type { NewUser } from '../accounts/account-store.ts'
 import type { EmailToken } from '../accounts/email-token.ts'
-import type { Session } from '../auth/sessions.ts'
+import type { Session } from '../auth/session.ts'
 import type { Position } from '../users/listing.ts'
 import { searchKey, type User, type UserChanges } from '../users/user.ts'
 import type { EmailTokensTable, SessionsTable, UsersTable } from './schema.ts'

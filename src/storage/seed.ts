@@ -1,7 +1,7 @@
 /** Users by the thousand, past HTTP and hashing: what seeds for load tests, and the bench, fill a store with. */
 
 import type { NewUser } from '../accounts/account-store.ts'
-import type { Session } from '../auth/sessions.ts'
+import type { Session } from '../auth/session.ts'
 
 export interface SeedAccount {
   readonly user: NewUser

@@ -5,7 +5,7 @@ import type { EmailTokenStore } from '../accounts/email-token.ts'
 import type { EventStore } from '../audit-log/audit-log.ts'
 import type { InvalidationListener } from '../auth/invalidation.ts'
 import type { LastRequestStore } from '../auth/last-requests.ts'
-import type { SessionStore } from '../auth/sessions.ts'
+import type { SessionStore } from '../auth/session-store.ts'
 import type { OpenRateLimit } from '../rate-limits/limits.ts'
 import type { UserStore } from '../users/user-store.ts'
 

@@ -7,7 +7,7 @@ import {
   PostgresIntrospector,
   PostgresQueryCompiler,
 } from 'kysely'
-import type { FoundSession } from '../../auth/sessions.ts'
+import type { FoundSession } from '../../auth/session-store.ts'
 import { SESSION_COLUMNS, selectEmailToken, selectUser, toSession, toUser, type UserRow } from '../rows.ts'
 import type { DatabaseSchema } from '../schema.ts'
 import type { Statement } from './database.ts'

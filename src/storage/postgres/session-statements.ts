@@ -1,7 +1,7 @@
 /** The statements by which sessions come and go. */
 
 import type { AuditEvent } from '../../audit-log/event.ts'
-import type { Session } from '../../auth/sessions.ts'
+import type { Session } from '../../auth/session.ts'
 import { EVENT_COLUMNS } from '../events.ts'
 import { SESSION_COLUMNS, sessionColumns } from '../rows.ts'
 import type { Statement } from './database.ts'

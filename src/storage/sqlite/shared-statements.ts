@@ -1,5 +1,5 @@
 /** The statements that several operations have in common, each prepared once. */
-import type { Session } from '../../auth/sessions.ts'
+import type { Session } from '../../auth/session.ts'
 import type { User } from '../../users/user.ts'
 import type { UserRefusal } from '../../users/user-store.ts'
 import { SESSION_COLUMNS, selectUser, sessionColumns, toUser, type UserRow } from '../rows.ts'
