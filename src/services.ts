@@ -145,7 +145,7 @@ export const createServices = (config: Config, parts: ServicesDeps): Services =>
     clock,
   })
   const tell = { error: parts.onError, warn: onWarning, info: onNotice }
-  storage.onChange(withWarnings(authenticator, tell, clock))
+  storage.subscribe(withWarnings(authenticator, tell, clock))
   lastRequests.start()
   const cleanUp = new CleanUp({
     store: storage.cleanUp,

@@ -102,7 +102,7 @@ t.test('late invalidations are logged', async t => {
   const direct = await createDatabase(t)
   const proxy = await createProxy(t, direct)
   await build(t, { env: { DATABASE_URL: proxy.url }, logStream: log.stream })
-  const told = () => log.records().filter(({ msg }) => /heard of late/.test(String(msg)))
+  const warnings = () => log.records().filter(({ msg }) => /received late/.test(String(msg)))
   // It listens once its first heartbeat has come back; the second one is sent after that.
   const heartbeats = new Set<unknown>()
   const sent = `SELECT query FROM pg_stat_activity
@@ -117,31 +117,43 @@ t.test('late invalidations are logged', async t => {
   )
   proxy.set('slow')
   await until(
-    () => told().length,
+    () => warnings().length,
     count => count > 0,
     BOUND,
   )
-  t.match(told(), [{ level: 40 }])
+  t.match(warnings(), [{ level: 40 }])
 })
 
 t.test('repeatedly late invalidations are logged once a minute', async t => {
   const clock = manualClock()
-  const told: string[] = []
-  const tell = (message: string) => void told.push(message)
+  const messages: string[] = []
+  const log = (message: string) => void messages.push(message)
   const passed: unknown[] = []
-  const listener = { userChanged: () => undefined, anyoneChanged: () => undefined }
   const { late, listening } = withWarnings(
-    { ...listener, late: isLate => passed.push(isLate), listening: is => passed.push({ is }) },
-    { error: tell, warn: tell, info: tell },
+    {
+      userChanged: () => undefined,
+      anyoneChanged: () => undefined,
+      late: isLate => passed.push(isLate),
+      listening: is => passed.push({ is }),
+    },
+    { error: log, warn: log, info: log },
     clock.now,
   )
   for (const isLate of [true, false, true, false]) late(isLate)
-  t.match(told, [/heard of late/])
+  t.match(messages, [/received late/])
   clock.advance(60_000)
   late(true)
   for (const isListening of [false, false, true, false]) listening(isListening)
-  t.match(told, [/heard of late/, /heard of late/, /not heard of/, /not heard of/])
-  t.strictSame(passed, [true, false, true, false, true, ...[false, false, true, false].map(is => ({ is }))])
+  t.match(messages, [/received late/, /received late/, /not received/, /not received/])
+  t.strictSame(passed, [
+    true,
+    false,
+    true,
+    false,
+    true,
+    ...[false, false, true, false].map(is => ({ is })),
+    'closed',
+  ])
 })
 
 t.test('a slow network makes invalidations late, never lost, and none is missed', async t => {
@@ -150,7 +162,7 @@ t.test('a slow network makes invalidations late, never lost, and none is missed'
   const storage = await openPostgresStorage(proxy.url, 2)
   t.teardown(() => storage.close())
   const told: unknown[] = []
-  storage.onChange({
+  storage.subscribe({
     userChanged: id => told.push(id),
     anyoneChanged: () => undefined,
     listening: isListening => told.push({ isListening }),

@@ -1,6 +1,6 @@
 /** Last requests, a batch a second. */
 import pg from 'pg'
-import type { SessionMoment, UserMoment } from '../../auth/last-requests.ts'
+import type { SessionLastRequest, UserLastRequest } from '../../auth/last-requests.ts'
 import { ServiceError } from '../../errors.ts'
 import type { Database } from './database.ts'
 
@@ -25,7 +25,10 @@ const isOfRemovedUser = (error: unknown): boolean =>
   error instanceof ServiceError && error.cause instanceof pg.DatabaseError && error.cause.code === '23503'
 
 export const lastRequestOperations = (database: Database) => ({
-  async noteLastRequests(users: readonly UserMoment[], sessions: readonly SessionMoment[]): Promise<void> {
+  async noteLastRequests(
+    users: readonly UserLastRequest[],
+    sessions: readonly SessionLastRequest[],
+  ): Promise<void> {
     if (users.length > 0) {
       const values = [numbers(users.map(({ key }) => key)), numbers(users.map(({ at }) => at))]
       const statement = { name: 'note-users', text: NOTE_USERS, values }

@@ -123,14 +123,14 @@ export const openPostgresStorage = async (url: string, connections: number): Pro
     rateLimit: rateLimits(database),
     bulkUsers: { importUsers: write.importUsers, exportUsers: exporter(database) },
     cleanUp: cleanUp(database),
-    onChange(newListener) {
+    subscribe(newListener) {
       listener = newListener
       invalidationFeed.subscribe(newListener)
     },
     async ping() {
       const [answer] = await database.read<{ read_only: string }>({ text: READ_ONLY, values: [] })
       if (answer?.read_only !== 'on') return
-      hosts.suspect()
+      hosts.startSearch()
       throw new ServiceError('storeUnavailable')
     },
     async close() {

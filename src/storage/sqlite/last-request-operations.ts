@@ -1,5 +1,5 @@
 /** Last requests, a batch a second. */
-import type { SessionMoment } from '../../auth/last-requests.ts'
+import type { SessionLastRequest } from '../../auth/last-requests.ts'
 import { invalidatesNothing, type Write } from '../write.ts'
 import type { Connection } from './database.ts'
 
@@ -14,7 +14,7 @@ export const prepareLastRequestOperations = (db: Connection) => {
 
   return {
     /** @param users key and timestamp in turn. */
-    noteLastRequests(users: Float64Array, sessions: readonly SessionMoment[]): Write<void> {
+    noteLastRequests(users: Float64Array, sessions: readonly SessionLastRequest[]): Write<void> {
       for (let index = 0; index < users.length; index += 2) {
         const [key, at] = [users[index], users[index + 1]]
         if (raiseUser.run(at, key).changes === 0) noteFirst.run(at, key)

@@ -1,6 +1,6 @@
 import type { EmailToken } from '../../accounts/email-token.ts'
 import type { InvalidationListener } from '../../auth/invalidation.ts'
-import type { UserMoment } from '../../auth/last-requests.ts'
+import type { UserLastRequest } from '../../auth/last-requests.ts'
 import { type SessionRow, toSession, toUser, type UserRow } from '../rows.ts'
 import type { Storage } from '../storage.ts'
 import { bringUpToDate } from './database.ts'
@@ -23,9 +23,9 @@ import { TimeSlicer } from './time-slicer.ts'
 import { Writer } from './writer.ts'
 
 /** Key and timestamp in turn: one piece of memory crosses to the writer's thread at a fraction of what as many objects cost. */
-const pairs = (moments: readonly UserMoment[]): Float64Array => {
-  const packed = new Float64Array(moments.length * 2)
-  for (const [index, { key, at }] of moments.entries()) {
+const pairs = (users: readonly UserLastRequest[]): Float64Array => {
+  const packed = new Float64Array(users.length * 2)
+  for (const [index, { key, at }] of users.entries()) {
     packed[index * 2] = key
     packed[index * 2 + 1] = at
   }
@@ -129,7 +129,7 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
       // They are in memory, and end there by themselves.
       removeRateLimits: async () => '',
     },
-    onChange(newListener) {
+    subscribe(newListener) {
       listener = newListener
       // The writer's thread tells of every other process from its start on.
       listener.listening(watch.problem === null, watch.problem?.message)

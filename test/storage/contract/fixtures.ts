@@ -95,7 +95,7 @@ export const forEach = async <Item, Result>(
 
 /** Calls `told` with the id of who changed, or `null` for something unknown. */
 export const onChange = (storage: Storage, told: (userId: string | null) => void): void =>
-  storage.onChange({
+  storage.subscribe({
     userChanged: told,
     anyoneChanged: () => told(null),
     listening: () => undefined,
