@@ -92,6 +92,10 @@ export class Authenticator implements InvalidationListener {
     this.#validity.late(isLate)
   }
 
+  closed(): void {
+    this.listening(false)
+  }
+
   /** Whether a principal may be used without another query: nothing has changed since, or its query is recent. */
   isCurrent({ cachedUser, queriedAt }: Principal): boolean {
     return (cachedUser.current && this.#validity.isReliable) || this.#validity.isRecent(queriedAt)

@@ -17,6 +17,8 @@ export interface InvalidationListener {
    * as no notification was missed.
    */
   late(isLate: boolean): void
+  /** The store is closed: nothing is notified from now on, and nothing may be cached. */
+  closed(): void
 }
 
 /** Milliseconds between two warnings about late notifications: under full load they are late again and again. */
@@ -64,5 +66,6 @@ export const withWarnings = (
         'changes on other instances are received late: the cache is bypassed, every request queries the store',
       )
     },
+    closed: () => listener.closed(),
   }
 }

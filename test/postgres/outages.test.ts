@@ -129,12 +129,13 @@ t.test('repeatedly late invalidations are logged once a minute', async t => {
   const messages: string[] = []
   const log = (message: string) => void messages.push(message)
   const passed: unknown[] = []
-  const { late, listening } = withWarnings(
+  const { late, listening, closed } = withWarnings(
     {
       userChanged: () => undefined,
       anyoneChanged: () => undefined,
       late: isLate => passed.push(isLate),
       listening: is => passed.push({ is }),
+      closed: () => passed.push('closed'),
     },
     { error: log, warn: log, info: log },
     clock.now,
@@ -144,7 +145,9 @@ t.test('repeatedly late invalidations are logged once a minute', async t => {
   clock.advance(60_000)
   late(true)
   for (const isListening of [false, false, true, false]) listening(isListening)
+  closed()
   t.match(messages, [/received late/, /received late/, /not received/, /not received/])
+  t.equal(messages.length, 4, 'closing is not logged')
   t.strictSame(passed, [
     true,
     false,
@@ -154,6 +157,19 @@ t.test('repeatedly late invalidations are logged once a minute', async t => {
     ...[false, false, true, false].map(is => ({ is })),
     'closed',
   ])
+})
+
+t.test('an instance that stops normally logs no warning', async t => {
+  const log = logCapture()
+  const env = { DATABASE_URL: await createDatabase(t) }
+  const app = await build(t, { env, logStream: log.stream })
+  const { token } = await signUp(app)
+  t.equal((await account(app, token)).statusCode, 200)
+  await app.close()
+  t.strictSame(
+    log.records().filter(({ level }) => Number(level) >= 40),
+    [],
+  )
 })
 
 t.test('a slow network makes invalidations late, never lost, and none is missed', async t => {
@@ -167,6 +183,7 @@ t.test('a slow network makes invalidations late, never lost, and none is missed'
     anyoneChanged: () => undefined,
     listening: isListening => told.push({ isListening }),
     late: isLate => told.push({ isLate }),
+    closed: () => undefined,
   })
   const hasReceived = (count: number) =>
     until(

@@ -61,7 +61,7 @@ export class InvalidationFeed {
   close(): void {
     if (this.#retry !== null) clearTimeout(this.#retry)
     if (this.#connection !== null) this.#disconnect(this.#connection)
-    this.#listener?.listening(false)
+    this.#listener?.closed()
   }
 
   #connect(): void {

@@ -141,6 +141,7 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
     async close() {
       await writer.close()
       watch.stop()
+      listener?.closed()
       // The last connection to close makes a checkpoint, which has no place in what somebody else has put there. It ends with
       // the process, which makes none.
       if (watch.problem?.isFinal) return

@@ -100,6 +100,7 @@ export const onChange = (storage: Storage, told: (userId: string | null) => void
     anyoneChanged: () => told(null),
     listening: () => undefined,
     late: () => undefined,
+    closed: () => undefined,
   })
 
 /** A list's filter, sort and limit when a test is about something else. */
