@@ -1,10 +1,9 @@
 /** What a copy asks of the shared store: a few statements for a slice, whatever its size, each prepared once. */
 
-import { EVENT_COLUMNS } from '../events.ts'
 import type { Statement } from '../postgres/database.ts'
 import { CHANNEL } from '../postgres/notifications.ts'
-import { arrays, arraysOf } from '../postgres/queries.ts'
-import { EMAIL_TOKEN_COLUMNS, SESSION_COLUMNS, USER_COLUMNS } from '../rows.ts'
+import { arrays, arraysOf } from '../postgres/parameters.ts'
+import { EMAIL_TOKEN_COLUMNS, EVENT_COLUMNS, SESSION_COLUMNS, USER_COLUMNS } from '../rows.ts'
 import { ACCESS_CHANGES, type SourceUser } from './plan.ts'
 import type { DeletedUser, SourceEmailToken, SourceEvent, SourceSession } from './source.ts'
 

@@ -1,6 +1,6 @@
 /** The audit log's writes: each in the transaction of the change that it tells of. */
 import { type AuditEvent, eventAfter } from '../../audit-log/event.ts'
-import { EVENT_COLUMNS, eventColumns } from '../events.ts'
+import { EVENT_COLUMNS, eventColumns } from '../rows.ts'
 import type { Connection } from './database.ts'
 import { parameters } from './queries.ts'
 
