@@ -26,13 +26,13 @@ class TestStore {
   asked = 0
   later = true
 
-  find(id: string, onAsk?: () => void): Found | Promise<Found> {
+  find(id: string, onStart?: () => void): Found | Promise<Found> {
     this.asked += 1
     if (!this.later) return this.#read(id)
     let then = this.#read(id)
     this.queued.push(() => {
       then = this.#read(id)
-      onAsk?.()
+      onStart?.()
     })
     return new Promise(resolve => {
       this.waiting.push(old => resolve(old ? then : this.#read(id)))

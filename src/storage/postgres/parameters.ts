@@ -1,7 +1,7 @@
 /** Numbered parameters for lists of columns: those of a list are consecutive from `first` on. */
 
-/** Columns of numbers; all others are text. */
-const NUMBERS: ReadonlySet<string> = new Set([
+/** All other columns are text. */
+const NUMERIC_COLUMNS: ReadonlySet<string> = new Set([
   'email_verified',
   'disabled',
   'version',
@@ -13,7 +13,7 @@ const NUMBERS: ReadonlySet<string> = new Set([
 ])
 
 /** The type of a column, for statements that must state it. */
-export const typeOf = (column: string): string => (NUMBERS.has(column) ? 'bigint' : 'text')
+export const typeOf = (column: string): string => (NUMERIC_COLUMNS.has(column) ? 'bigint' : 'text')
 
 /** A parameter for each column, for `VALUES` and `SELECT`. */
 export const parameters = (columns: readonly string[], first: number): string =>
