@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Actor } from '../src/audit-log/event.ts'
 import { ADMIN_KEY_HEADER, AdminKeys } from '../src/auth/admin-keys.ts'
-import type { SessionClient } from '../src/auth/sessions.ts'
+import type { SessionClient } from '../src/auth/session.ts'
 import { ServiceError } from '../src/errors.ts'
 
 /** The actor of a private route: the user, or the administrator who impersonates them. */

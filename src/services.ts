@@ -19,8 +19,9 @@ import { AdminKeys } from './auth/admin-keys.ts'
 import { Authenticator } from './auth/authenticator.ts'
 import { withWarnings } from './auth/invalidation.ts'
 import { LastRequests } from './auth/last-requests.ts'
+import { readSecret } from './auth/secret-file.ts'
 import { Sessions } from './auth/sessions.ts'
-import { readSecret, signingKeys } from './auth/signing-keys.ts'
+import { signingKeys } from './auth/signing-keys.ts'
 import { UserCache } from './auth/user-cache.ts'
 import { DeferredWork } from './concurrency/deferred-work.ts'
 import type { Config } from './config/config.ts'
@@ -107,7 +108,7 @@ export const createServices = (config: Config, deps: ServicesDeps) => {
     warn: (message: string) => logger.warn(message),
     info: (message: string) => logger.info(message),
   }
-  storage.onChange(withWarnings(authenticator, tell, clock))
+  storage.subscribe(withWarnings(authenticator, tell, clock))
   lastRequests.start()
 
   // Rate limits

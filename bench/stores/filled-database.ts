@@ -1,4 +1,4 @@
-import type { Session } from '../../src/auth/sessions.ts'
+import type { Session } from '../../src/auth/session.ts'
 
 /** A database with users, created by the file of its engine. */
 export interface FilledDatabase {

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import pg from 'pg'
-import type { Session } from '../../src/auth/sessions.ts'
+import type { Session } from '../../src/auth/session.ts'
 import { connectionOptions } from '../../src/storage/postgres/database.ts'
 import { fill } from './fill.ts'
 import type { FilledDatabase } from './filled-database.ts'

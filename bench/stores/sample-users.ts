@@ -1,5 +1,5 @@
 /** Users with a session each: the same on every engine, except for ids and timestamps. */
-import { newSession } from '../../src/auth/sessions.ts'
+import { newSession } from '../../src/auth/session.ts'
 import { newId } from '../../src/ids.ts'
 import { dummyHash } from '../../src/passwords/formats.ts'
 import type { SeedAccount } from '../../src/storage/seed.ts'

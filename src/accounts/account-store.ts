@@ -1,6 +1,6 @@
 /** The store of sign-ups and password changes. */
 import type { AuditEvent } from '../audit-log/event.ts'
-import type { Session } from '../auth/sessions.ts'
+import type { Session } from '../auth/session.ts'
 import type { User } from '../users/user.ts'
 import type { UserRefusal } from '../users/user-store.ts'
 import type { EmailToken } from './email-token.ts'

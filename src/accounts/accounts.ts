@@ -1,7 +1,8 @@
 /** Sign-up and sign-in. */
 import { actingUser, newEvent } from '../audit-log/event.ts'
 import type { AccessTokens } from '../auth/access-tokens.ts'
-import { newSession, type SessionClient, type SessionLimits, type SessionStore } from '../auth/sessions.ts'
+import { newSession, type SessionClient, type SessionLimits } from '../auth/session.ts'
+import type { SessionStore } from '../auth/session-store.ts'
 import { KeyedMutex } from '../concurrency/keyed-mutex.ts'
 import { ServiceError } from '../errors.ts'
 import { isAmbiguous, isWeak } from '../passwords/formats.ts'

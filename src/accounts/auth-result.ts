@@ -1,6 +1,6 @@
 /** The result of signing in. */
 import type { AccessTokens } from '../auth/access-tokens.ts'
-import type { Session } from '../auth/sessions.ts'
+import type { Session } from '../auth/session.ts'
 import type { User } from '../users/user.ts'
 
 export interface SignedIn {

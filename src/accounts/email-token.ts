@@ -1,7 +1,7 @@
 /** Tokens in mails: presenting one proves access to its mailbox. Each works once, until it expires. */
 import { hash, randomBytes } from 'node:crypto'
 import type { AuditEvent, EventType } from '../audit-log/event.ts'
-import type { Session } from '../auth/sessions.ts'
+import type { Session } from '../auth/session.ts'
 import { hexMoment } from '../ids.ts'
 import type { User } from '../users/user.ts'
 import type { MaybePromise, UserRefusal } from '../users/user-store.ts'

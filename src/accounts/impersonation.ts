@@ -1,7 +1,8 @@
 /** Lets an administrator act as a user, for an hour, with an event in the audit log. */
 import { type Actor, newEvent } from '../audit-log/event.ts'
 import type { AccessTokens } from '../auth/access-tokens.ts'
-import { newSession, type SessionClient, type SessionLimits, type SessionStore } from '../auth/sessions.ts'
+import { newSession, type SessionClient, type SessionLimits } from '../auth/session.ts'
+import type { SessionStore } from '../auth/session-store.ts'
 import { ServiceError } from '../errors.ts'
 import type { UserStore } from '../users/user-store.ts'
 import { type SignedIn, signedIn } from './auth-result.ts'

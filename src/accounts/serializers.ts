@@ -1,6 +1,6 @@
 /** Sessions and imported or exported users as JSON, for HTTP and the command line. */
 import type { Principal } from '../auth/principal.ts'
-import type { Session } from '../auth/sessions.ts'
+import type { Session } from '../auth/session.ts'
 import { errorBody } from '../errors.ts'
 import { serializeAdminUser } from '../users/serializers.ts'
 import type { ImportResult, PortableUser } from './bulk-users.ts'

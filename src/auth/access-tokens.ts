@@ -1,6 +1,6 @@
-/** Access tokens (DESIGN §5): JWTs of one pinned form, which prove a session without touching the store. */
+/** Access tokens (DESIGN §5): JWTs of one fixed form. Verifying one identifies a session without the store. */
 import { createDecoder, createSigner, createVerifier } from 'fast-jwt'
-import type { Session } from './sessions.ts'
+import type { Session } from './session.ts'
 import type { SigningKey, SigningKeys } from './signing-keys.ts'
 
 const ALGORITHM = 'HS256'
@@ -8,7 +8,7 @@ const TYPE = 'at+jwt'
 const ISSUER = 'gatehouse'
 const AUDIENCE = 'gatehouse'
 
-/** Longer than any token of ours: what exceeds it is not worth a look. */
+/** Longer than any token that the service issues. */
 const MAX_LENGTH = 1_024
 
 export interface AccessTokenClaims {
@@ -29,23 +29,23 @@ const verifierFor = (key: SigningKey): Verify =>
     allowedIss: ISSUER,
     allowedAud: AUDIENCE,
     requiredClaims: ['sub', 'sid', 'iat', 'exp', 'iss', 'aud'],
-    // Time is checked by claimsOf and Authenticator: the library takes times that are not finite numbers.
+    // claimsOf and Authenticator check times: the library accepts times that are not finite numbers.
     ignoreExpiration: true,
     cache: false,
   })
 
 const decode = createDecoder({ complete: true })
 
-/** base64url has several spellings of one signature (spare bits of the last character); ours is the one accepted. */
-const spelledExactly = (token: string): boolean => {
+/** base64url has several spellings of one signature (unused bits of the last character). Only the canonical one is accepted. */
+const hasCanonicalSignature = (token: string): boolean => {
   const signature = token.slice(token.lastIndexOf('.') + 1)
   return Buffer.from(signature, 'base64url').toString('base64url') === signature
 }
 
 const HEADER_MEMBERS = ['alg', 'kid', 'typ']
 
-/** Members that we do not write, such as `crit` or `b64`, would have to be understood; `typ` has one letter case. */
-const isOurs = (header: Record<string, unknown>): boolean =>
+/** Rejects every other member: `crit` or `b64`, for example, would have to be processed. `typ` has one letter case. */
+const hasExpectedHeader = (header: Record<string, unknown>): boolean =>
   header.typ === TYPE && Object.keys(header).every(member => HEADER_MEMBERS.includes(member))
 
 const isWholeSecond = (value: unknown): value is number =>
@@ -61,24 +61,24 @@ const signerFor = (key: SigningKey) =>
 
 const headerOf = (token: string): string => token.slice(0, token.indexOf('.'))
 
-/** A session's beginning as its token has it, in seconds. */
+/** A token's `iat`: when its session was opened, in whole seconds. */
 const issuedAtOf = (createdAt: number): number => Math.floor(createdAt / 1_000)
 
 /**
- * Whether verified claims are those of the token that was issued for a session. Its `iat` is compared with the session and
- * not with the clock: a clock that was set back, or is behind another instance's, makes no token invalid.
+ * Whether verified claims are those of the token that was issued for a session. `iat` is compared with the session, not with
+ * the clock: a clock that was set back, or is behind another instance's, makes no token invalid.
  */
 export const isTokenOf = (
   { userId, issuedAt }: AccessTokenClaims,
   session: Pick<Session, 'userId' | 'createdAt'>,
 ): boolean => userId === session.userId && issuedAt === issuedAtOf(session.createdAt) * 1_000
 
-/** Issues and verifies tokens. One token belongs to one session and ends no later than it. */
+/** Issues and verifies tokens. A token belongs to one session and expires no later than the session. */
 export class AccessTokens {
   readonly #sign: (payload: Record<string, unknown>) => string
   readonly #verifiers = new Map<unknown, Verify>()
-  /** By the text of the header that tokens of ours begin with: it need not be decoded to be known. */
-  readonly #verifiersByText = new Map<string, Verify>()
+  /** By the encoded header of issued tokens, so that it need not be decoded. */
+  readonly #verifiersByHeader = new Map<string, Verify>()
 
   constructor(keys: SigningKeys) {
     this.#sign = signerFor(keys.current)
@@ -86,7 +86,7 @@ export class AccessTokens {
       if (key === null) continue
       const verify = verifierFor(key)
       this.#verifiers.set(key.id, verify)
-      this.#verifiersByText.set(headerOf(signerFor(key)({})), verify)
+      this.#verifiersByHeader.set(headerOf(signerFor(key)({})), verify)
     }
   }
 
@@ -103,28 +103,28 @@ export class AccessTokens {
 
   /**
    * Never throws.
-   * @returns the claims of a token that is exactly of this service's form, which may have expired, else `null`.
+   * @returns the claims of a token of exactly this service's form, which may have expired; else `null`.
    */
   verify(token: string): AccessTokenClaims | null {
     if (token.length > MAX_LENGTH) return null
     const { stackTraceLimit } = Error
-    // The library throws at every forgery: to note a stack that nobody reads took a quarter of such a request.
+    // The library throws for every forged token. Capturing a stack that is never read took a quarter of such a request.
     Error.stackTraceLimit = 0
     try {
-      const verify = this.#verifiersByText.get(headerOf(token)) ?? this.#decodedVerifier(token)
-      if (verify === undefined || !spelledExactly(token)) return null
+      const verify = this.#verifiersByHeader.get(headerOf(token)) ?? this.#verifierByDecoding(token)
+      if (verify === undefined || !hasCanonicalSignature(token)) return null
       return claimsOf(verify(token) as Record<string, unknown>)
     } catch {
-      // Whatever the library makes of a hostile token, including errors that are not its own: it identifies nobody.
+      // A hostile token can cause any error in the library, not only the documented ones. It is invalid in every case.
       return null
     } finally {
       Error.stackTraceLimit = stackTraceLimit
     }
   }
 
-  #decodedVerifier(token: string): Verify | undefined {
+  #verifierByDecoding(token: string): Verify | undefined {
     const { header } = decode(token) as { header: Record<string, unknown> }
-    return isOurs(header) ? this.#verifiers.get(header.kid) : undefined
+    return hasExpectedHeader(header) ? this.#verifiers.get(header.kid) : undefined
   }
 }
 

@@ -1,19 +1,22 @@
 /**
- * Who is asking (§5.1.2). A token is verified and its session looked up once; from then on a request costs one lookup in
- * memory (under 1 µs, where verifying costs 6 and the session 11).
+ * Authenticates requests (§5.1.2). A token is verified and its session looked up once. Afterwards a request costs one lookup
+ * in memory (under 1 µs; verifying costs 6 and the session 11).
  *
  * Revocation: every change of a user or a session marks the user's record as no longer current before the change is
- * acknowledged, and every remembered token leads to its user's record. So no answer after a change is for the old state.
+ * acknowledged, and every cached token refers to its user's record. So no response after a change is based on the old state.
  */
 import type { MaybePromise } from '../users/user-store.ts'
 import { type AccessTokenClaims, type AccessTokens, isTokenOf } from './access-tokens.ts'
 import { CacheValidity } from './cache-validity.ts'
+import { copyString } from './copy-string.ts'
 import { InFlightLookups, Lookup } from './in-flight-lookups.ts'
 import type { InvalidationListener } from './invalidation.ts'
 import type { LastRequests } from './last-requests.ts'
 import type { Principal } from './principal.ts'
-import type { FoundSession, SessionLimits, SessionStore } from './sessions.ts'
-import { copyString, RejectedTokens, TokenCache, tokenCapacity } from './token-cache.ts'
+import { RejectedTokens } from './rejected-tokens.ts'
+import type { SessionLimits } from './session.ts'
+import type { FoundSession, SessionStore } from './session-store.ts'
+import { TokenCache, tokenCapacity } from './token-cache.ts'
 import type { UserCache } from './user-cache.ts'
 
 export interface AuthenticatorDeps {
@@ -23,126 +26,134 @@ export interface AuthenticatorDeps {
   readonly lastRequests: LastRequests
   readonly limits: SessionLimits
   readonly clock: () => number
-  /** How many tokens to remember; by default as many as the heap has room for. */
+  /** How many tokens to cache; by default as many as fit into the heap. */
   readonly capacity?: number
 }
 
-type Found = FoundSession | undefined
-
 export class Authenticator implements InvalidationListener {
-  readonly #parts: AuthenticatorDeps
+  readonly #deps: AuthenticatorDeps
   readonly #cache: TokenCache
   readonly #rejectedTokens: RejectedTokens
   readonly #inFlightLookups = new InFlightLookups()
   readonly #validity = new CacheValidity()
 
-  constructor(parts: AuthenticatorDeps) {
-    this.#parts = parts
-    const capacity = parts.capacity ?? tokenCapacity()
-    this.#cache = new TokenCache(capacity, parts.userCache)
+  constructor(deps: AuthenticatorDeps) {
+    this.#deps = deps
+    const capacity = deps.capacity ?? tokenCapacity()
+    this.#cache = new TokenCache(capacity, deps.userCache)
     this.#rejectedTokens = new RejectedTokens(capacity)
   }
 
   /**
-   * The principal that a token proves, with its last request noted, or `null`. At once unless the store has to be asked
-   * across a network.
+   * The principal of a token, with its last request noted; `null` if the token is invalid. A promise only if the store has to
+   * be queried across a network.
    * @throws {ServiceError} `storeUnavailable`
    */
   authenticate(token: string): MaybePromise<Principal | null> {
-    const principal = this.#validity.isComplete ? this.#cache.get(token) : undefined
+    const principal = this.#validity.isReliable ? this.#cache.get(token) : undefined
     if (principal === undefined) return this.#resolve(token)
     if (!principal.cachedUser.current) {
       this.#cache.drop(principal)
       return this.#resolve(token)
     }
-    const now = this.#parts.clock()
+    const now = this.#deps.clock()
     if (!this.#alive(principal, now)) {
-      // Idle here: another instance may have seen it.
+      // Idle on this instance: another one may have had requests.
       this.#cache.drop(principal)
       return this.#resolve(token)
     }
     principal.used = true
-    this.#parts.lastRequests.note(principal, now)
+    this.#deps.lastRequests.note(principal, now)
     return principal
   }
 
-  /** To be called with every change of a user or of a session of theirs, before the change is acknowledged. */
+  /** Must be called for every change of a user or of one of their sessions, before the change is acknowledged. */
   userChanged(userId: string): void {
     this.#validity.changed()
     this.#inFlightLookups.userChanged(userId)
-    this.#parts.userCache.evict(userId)
+    this.#deps.userCache.evict(userId)
   }
 
-  /** For changes made by somebody else of whom nothing more is known. */
+  /** For changes by another process whose users are unknown. */
   anyoneChanged(): void {
     this.#validity.changed()
     this.#inFlightLookups.anyoneChanged()
-    this.#parts.userCache.evictAll()
+    this.#deps.userCache.evictAll()
     this.#cache.clear()
   }
 
-  /** While changes that others make are not heard of, the store is asked with every request: revocation comes first. */
+  /** While changes elsewhere are not notified, every request queries the store: revocation has priority over speed. */
   listening(isListening: boolean): void {
     if (this.#validity.listening(isListening)) this.anyoneChanged()
   }
 
-  /** What is remembered stays as it is, and is kept true by what is heard: to fill the cache anew costs a busy store seconds. */
+  /** The cache is bypassed but kept, as notifications still update it: filling it again costs a busy store seconds. */
   late(isLate: boolean): void {
     this.#validity.late(isLate)
   }
 
-  /** Whether it may be acted upon without asking: nothing has changed since, or the store was asked just now. */
-  isCurrent({ cachedUser, askedAt }: Principal): boolean {
-    return (cachedUser.current && this.#validity.isComplete) || this.#validity.isGood(askedAt)
+  closed(): void {
+    this.listening(false)
+  }
+
+  /** Whether a principal may be used without another query: nothing has changed since, or its query is recent. */
+  isCurrent({ cachedUser, queriedAt }: Principal): boolean {
+    return (cachedUser.current && this.#validity.isReliable) || this.#validity.isRecent(queriedAt)
   }
 
   #resolve(token: string): MaybePromise<Principal | null> {
     if (this.#rejectedTokens.has(token)) return null
-    const claims = this.#parts.tokens.verify(token)
+    const claims = this.#deps.tokens.verify(token)
     if (claims === null) {
       this.#rejectedTokens.add(token)
       return null
     }
-    if (this.#parts.clock() >= claims.expiresAt) return null
-    const lookup = new Lookup(onAsk => this.#parts.sessions.find(claims.sessionId, onAsk))
-    const admit = (found: Found) => this.#admit(token, claims, found, lookup.askedAt)
-    const found = lookup.ask()
+    if (this.#deps.clock() >= claims.expiresAt) return null
+    const lookup = new Lookup(onStart => this.#deps.sessions.find(claims.sessionId, onStart))
+    const createPrincipal = (found: FoundSession | undefined) =>
+      this.#createPrincipal(token, claims, found, lookup.queriedAt)
+    const found = lookup.run()
     return found instanceof Promise
-      ? this.#inFlightLookups.settle(claims.userId, lookup, found, admit)
-      : admit(found)
+      ? this.#inFlightLookups.awaitUnchanged(claims.userId, lookup, found, createPrincipal)
+      : createPrincipal(found)
   }
 
-  #admit(token: string, claims: AccessTokenClaims, found: Found, askedAt: number): Principal | null {
+  #createPrincipal(
+    token: string,
+    claims: AccessTokenClaims,
+    found: FoundSession | undefined,
+    queriedAt: number,
+  ): Principal | null {
     if (found === undefined || found.user.disabled || !isTokenOf(claims, found.session)) {
-      // Perhaps another instance's doing, of which nothing has been heard yet: an older answer that is still on its way must
-      // not bring the token back.
+      // Another instance may have made a change that is not notified yet. An older result of a query in flight must not make
+      // the token valid again.
       this.userChanged(claims.userId)
       return null
     }
     const { session, user, userKey } = found
-    const { userCache, lastRequests, clock } = this.#parts
+    const { userCache, lastRequests, clock } = this.#deps
     const now = clock()
     const lastRequestAt = lastRequests.latestOfSession(session)
-    const relies = this.#validity.isComplete
+    const isCacheable = this.#validity.isReliable
     const principal: Principal = {
       token: copyString(token),
-      cachedUser: relies ? userCache.recordOf(user, userKey) : userCache.uncachedRecordOf(user, userKey),
+      cachedUser: isCacheable ? userCache.recordOf(user, userKey) : userCache.uncachedRecordOf(user, userKey),
       sessionId: session.id,
       impersonatedBy: session.impersonatedBy,
       expiresAt: Math.min(session.expiresAt, claims.expiresAt),
       lastRequestAt,
       storedRequestAt: lastRequestAt,
-      askedAt: relies ? Number.NEGATIVE_INFINITY : askedAt,
+      queriedAt: isCacheable ? Number.NEGATIVE_INFINITY : queriedAt,
       used: false,
     }
     if (!this.#alive(principal, now)) return null
-    if (relies) this.#cache.add(principal)
+    if (isCacheable) this.#cache.add(principal)
     lastRequests.note(principal, now)
-    if (!relies) userCache.depart(principal.cachedUser)
+    if (!isCacheable) userCache.saveTimestamp(principal.cachedUser)
     return principal
   }
 
   #alive(principal: Principal, now: number): boolean {
-    return now < principal.expiresAt && now - principal.lastRequestAt < this.#parts.limits.idle
+    return now < principal.expiresAt && now - principal.lastRequestAt < this.#deps.limits.idle
   }
 }

@@ -1,31 +1,34 @@
-/** Milliseconds for which an answer of the store is good where changes are not heard in time: for the gate that comes next. */
-const ANSWER_GOOD_FOR = 100
+/** Milliseconds for which a query's result may be used while notifications are not received in time: until the second gate. */
+const RESULT_LIFETIME = 100
 
-/** How far what is remembered may be relied on, as changes are heard of. Timestamps are those of `performance.now()`. */
+/**
+ * Whether cached state may be used, depending on whether notifications of changes are received. Timestamps are milliseconds of
+ * `performance.now()`.
+ */
 export class CacheValidity {
-  /** Changes made elsewhere are heard of, and in time: what is remembered is as the store has it. */
-  isComplete = false
+  /** Whether notifications are received in time, so that the cache is as current as the store. */
+  isReliable = false
   #listening = false
   #changedAt = 0
 
-  /** @returns whether anything has to be forgotten: nobody has told of what changed meanwhile. */
+  /** @returns whether the cache must be emptied, because notifications may have been missed. */
   listening(isListening: boolean): boolean {
     const mayHaveMissed = isListening || this.#listening
-    this.#listening = this.isComplete = isListening
+    this.#listening = this.isReliable = isListening
     return mayHaveMissed
   }
 
   late(isLate: boolean): void {
-    this.isComplete = this.#listening && !isLate
+    this.isReliable = this.#listening && !isLate
   }
 
-  /** To be called with every change that is heard of. */
+  /** Must be called for every change that is notified. */
   changed(): void {
     this.#changedAt = performance.now()
   }
 
-  /** Whether what the store said is still good, as long as nothing more is known. */
-  isGood(askedAt: number): boolean {
-    return askedAt > this.#changedAt && performance.now() - askedAt < ANSWER_GOOD_FOR
+  /** Whether the result of a query may still be used: it is recent, and no change has been notified since. */
+  isRecent(queriedAt: number): boolean {
+    return queriedAt > this.#changedAt && performance.now() - queriedAt < RESULT_LIFETIME
   }
 }

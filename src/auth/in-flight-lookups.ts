@@ -1,67 +1,68 @@
 import type { MaybePromise } from '../users/user-store.ts'
 
-type Ask<Answer> = (onAsk: () => void) => MaybePromise<Answer>
+type Query<Found> = (onStart: () => void) => MaybePromise<Found>
 
-/** A question to the store, and whether something has changed since it was asked. */
-export class Lookup<Answer> {
+/** A query to the store, and whether something has changed since it started. */
+export class Lookup<Found> {
   changed = false
-  /** Milliseconds of `performance.now()`. */
-  askedAt = 0
-  readonly #ask: Ask<Answer>
-  readonly #onAsk = () => {
+  /** When the query started, in milliseconds of `performance.now()`. */
+  queriedAt = 0
+  readonly #query: Query<Found>
+  readonly #onStart = () => {
     this.changed = false
-    this.askedAt = performance.now()
+    this.queriedAt = performance.now()
   }
 
-  /** @param ask calls what it is given when the store is really asked: until then no change matters. */
-  constructor(ask: Ask<Answer>) {
-    this.#ask = ask
+  /** @param query calls its parameter when it starts in the store. Its result includes every earlier change. */
+  constructor(query: Query<Found>) {
+    this.#query = query
   }
 
-  ask(): MaybePromise<Answer> {
-    this.#onAsk()
-    return this.#ask(this.#onAsk)
+  run(): MaybePromise<Found> {
+    this.#onStart()
+    return this.#query(this.#onStart)
   }
 }
 
-const mark = (inFlightLookups: Iterable<Lookup<unknown>> = []): void => {
-  for (const lookup of inFlightLookups) lookup.changed = true
+const markChanged = (lookups: Iterable<Lookup<unknown>> = []): void => {
+  for (const lookup of lookups) lookup.changed = true
 }
 
-/** Look-ups under way in a store across a network, by user: one that meets a change has to be made again. */
+/** The lookups that wait for a store across a network, by user. A lookup is repeated if its user changes meanwhile. */
 export class InFlightLookups {
-  readonly #underWay = new Map<string, Set<Lookup<unknown>>>()
+  readonly #byUser = new Map<string, Set<Lookup<unknown>>>()
 
   userChanged(userId: string): void {
-    mark(this.#underWay.get(userId))
+    markChanged(this.#byUser.get(userId))
   }
 
   anyoneChanged(): void {
-    for (const inFlightLookups of this.#underWay.values()) mark(inFlightLookups)
+    for (const lookups of this.#byUser.values()) markChanged(lookups)
   }
 
   /**
-   * A change that arrives while the store is being asked may not be in its answer: it is asked again. One that arrives
-   * while the question waits for a connection is in it: were that asked again too, then behind a long queue, with changes
-   * coming faster than it moves, nothing would ever be answered.
-   * @param asked the lookup's first answer.
-   * @param use made with an answer that has every change of the user which has arrived, before another one can.
+   * Waits for a result that includes every notified change of the user. If a change is notified while the query runs, the
+   * result may not include it, and the query is repeated. If it is notified while the query waits for a connection, the
+   * result includes it. Repeating the query in that case too would never end behind a long queue, if changes arrive faster
+   * than the queue moves.
+   * @param first the promise of the lookup's first run.
+   * @param use called with the result before another change can be notified.
    */
-  async settle<Answer, Result>(
+  async awaitUnchanged<Found, Result>(
     userId: string,
-    lookup: Lookup<Answer>,
-    asked: Promise<Answer>,
-    use: (answer: Answer) => Result,
+    lookup: Lookup<Found>,
+    first: Promise<Found>,
+    use: (found: Found) => Result,
   ): Promise<Result> {
-    const ofUser = this.#underWay.get(userId) ?? new Set()
-    this.#underWay.set(userId, ofUser.add(lookup))
+    const ofUser = this.#byUser.get(userId) ?? new Set()
+    this.#byUser.set(userId, ofUser.add(lookup))
     try {
-      let answer = await asked
-      while (lookup.changed) answer = await lookup.ask()
-      return use(answer)
+      let found = await first
+      while (lookup.changed) found = await lookup.run()
+      return use(found)
     } finally {
       ofUser.delete(lookup)
-      if (ofUser.size === 0) this.#underWay.delete(userId)
+      if (ofUser.size === 0) this.#byUser.delete(userId)
     }
   }
 }

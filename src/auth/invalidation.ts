@@ -1,63 +1,71 @@
-/** Who remembers what the store said, and so has to hear of what changes. */
+/** Notified of changes in the store. Every cache of what the store contains must implement it. */
 export interface InvalidationListener {
   /**
-   * A user was changed, or lost a session; told before the change is acknowledged where it was made through this store.
-   * A new user or session changes nothing that anybody remembers.
+   * A user was changed or lost a session. Called before the change is acknowledged if it was made through this store. New
+   * users and sessions are not notified, as no cache holds them.
    */
   userChanged(id: string): void
-  /** Somebody else changed something unknown. */
+  /** Another process changed something, and it is unknown what. */
   anyoneChanged(): void
   /**
-   * Whether changes that others make are heard of from now on. While they are not, nothing may be remembered.
-   * @param problem where the store itself is out of use: what the operator has to know and do.
+   * Whether changes elsewhere are notified from now on. While they are not, nothing may be cached.
+   * @param problem where the store cannot be used: what the operator must know and do.
    */
   listening(isListening: boolean, problem?: string): void
   /**
-   * Whether they are heard of, but perhaps too late. Then nothing that is remembered may be relied on; all of it is good again
-   * afterwards, as none was missed.
+   * Whether notifications may arrive too late. While they do, the cache must be bypassed. Afterwards all of it is valid again,
+   * as no notification was missed.
    */
   late(isLate: boolean): void
+  /** The store is closed: nothing is notified from now on, and nothing may be cached. */
+  closed(): void
 }
 
-/** Milliseconds in which changes that come late are told of once: under full load they are late again and again. */
-const QUIET = 60_000
+/** Milliseconds between two warnings about late notifications: under full load they are late again and again. */
+const LATE_WARNING_INTERVAL = 60_000
 
-export interface Tell {
-  /** What the operator has to fix. */
+export interface OperatorLog {
+  /** For what the operator must fix. */
   readonly error: (message: string) => void
-  /** What costs speed. */
+  /** For what makes requests slower. */
   readonly warn: (message: string) => void
   readonly info: (message: string) => void
 }
 
 /**
- * The same listener, whose operator is told when the store is out of use, and when changes are not heard of, or not in time:
- * every request is slower then.
+ * The same listener with log messages for the operator: when the store cannot be used, and when notifications are lost or late,
+ * which makes every request slower.
  */
 export const withWarnings = (
   listener: InvalidationListener,
-  { error, warn, info }: Tell,
+  { error, warn, info }: OperatorLog,
   clock: () => number,
 ): InvalidationListener => {
-  let isTold = false
-  let isOutOfUse = false
-  let toldOfLate = Number.NEGATIVE_INFINITY
+  let hasWarned = false
+  let hadProblem = false
+  let lateWarningAt = Number.NEGATIVE_INFINITY
   return {
     userChanged: id => listener.userChanged(id),
     anyoneChanged: () => listener.anyoneChanged(),
     listening(isListening, problem) {
       listener.listening(isListening)
       if (problem !== undefined) error(problem)
-      else if (isOutOfUse && isListening) info('the database file is in its place again: the service goes on')
-      else if (!isListening && !isTold) warn('changes made elsewhere are not heard of: nothing is remembered')
-      isOutOfUse = problem !== undefined
-      isTold = !isListening
+      else if (hadProblem && isListening) info('the database file is in place again: the service continues')
+      else if (!isListening && !hasWarned)
+        warn(
+          'changes on other instances are not received: nothing is cached, every request queries the store',
+        )
+      hadProblem = problem !== undefined
+      hasWarned = !isListening
     },
     late(isLate) {
       listener.late(isLate)
-      if (!isLate || clock() - toldOfLate < QUIET) return
-      toldOfLate = clock()
-      warn('changes made elsewhere are heard of late: the store is asked with every request meanwhile')
+      if (!isLate || clock() - lateWarningAt < LATE_WARNING_INTERVAL) return
+      lateWarningAt = clock()
+      warn(
+        'changes on other instances are received late: the cache is bypassed, every request queries the store',
+      )
     },
+    closed: () => listener.closed(),
   }
 }

@@ -1,41 +1,40 @@
+/**
+ * The timestamp of each user's last request (§5.1.2, DESIGN §6): exact in memory, written in one batch a second, in slices, and
+ * never set back. A stop loses none, a crash at most one second's. A failed write is repeated.
+ */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { CachedUser, Principal } from './principal.ts'
-import type { Session } from './sessions.ts'
+import type { Session } from './session.ts'
 import { tokenCapacity } from './token-cache.ts'
 import type { UserCache } from './user-cache.ts'
 
-export interface UserMoment {
-  /** The store's own number of the user: every active user is written each second, by number at a fourth of the cost. */
+export interface UserLastRequest {
+  /** The number that the store assigned to the user. A write by number costs a fourth of a write by id. */
   readonly key: number
   /** Milliseconds since the epoch. */
   readonly at: number
 }
 
-export interface SessionMoment {
+export interface SessionLastRequest {
   readonly id: string
   readonly at: number
 }
 
 export interface LastRequestStore {
-  /** Raises the timestamps of users and sessions to the given ones, never lowers them; who is gone is passed over. */
-  noteLastRequests(users: readonly UserMoment[], sessions: readonly SessionMoment[]): Promise<void>
+  /** Raises the timestamps of users and sessions to the given ones, never lowers them. Removed ones are ignored. */
+  noteLastRequests(users: readonly UserLastRequest[], sessions: readonly SessionLastRequest[]): Promise<void>
 }
-
-/**
- * The timestamp of each user's last request (§5.1.2, DESIGN §6): exact in memory, written in one batch a second in slices,
- * never backwards. A stop loses none, a crash at most one second's, and a store that fails is tried again.
- */
 
 /** Milliseconds between two flushes. */
 const INTERVAL = 1_000
 
-/** Rows handed to the store at a time: few enough that neither the event loop nor the writer is held up for long by one slice. */
+/** Rows of one write: few enough that a slice blocks neither the event loop nor the writer for long. */
 const SLICE = 5_000
 
-/** How often the last flush is tried: a stop loses nothing that a store is back for in time. */
+/** How often the last flush is attempted: a stop loses nothing if the store recovers in time. */
 const LAST_ATTEMPTS = 5
 
-/** A session's timestamp is written when it is older by this part of the idle time, or by as many milliseconds. */
+/** A session's timestamp is written once it is newer by this fraction of the idle time, or by this many milliseconds. */
 const IDLE_FRACTION = 1 / 100
 const SESSION_STEP = 60_000
 
@@ -44,42 +43,42 @@ export interface LastRequestsDeps {
   readonly store: LastRequestStore
   /** Milliseconds after which an idle session ends. */
   readonly idle: number
-  /** Told of a flush that failed; what it held is kept for the next. */
+  /** Called when a flush failed. The next one repeats its writes. */
   readonly onFailure: (error: unknown) => void
-  /** How many users may be due before a flush begins early; by default as many as tokens are remembered. */
+  /** How many users may be due before a flush starts early; by default the capacity of the token cache. */
   readonly flushAt?: number
 }
 
 export class LastRequests {
-  readonly #parts: LastRequestsDeps
+  readonly #deps: LastRequestsDeps
   readonly #sessionStep: number
   readonly #flushAt: number
-  /** Whether the last flush failed: the next one is the timer's. */
+  /** Whether the last flush failed. The next one then waits for the timer. */
   #failing = false
-  /** Whose timestamp is due. A list: to fill a map anew each second took 3 % of a request more, with 10,000 users in turn. */
+  /** Users whose timestamp is due. An array: a map, filled again each second, cost 3 % of a request with 10,000 active users. */
   #users: CachedUser[] = []
   #sessions = new Map<string, Principal>()
-  /** What the flush under way has not written yet. */
+  /** Sessions that the current flush has not written yet. */
   #writingSessions = new Map<string, Principal>()
   #flushing: Promise<void> | null = null
   #timer: NodeJS.Timeout | null = null
 
-  constructor(parts: LastRequestsDeps) {
-    this.#parts = parts
-    this.#sessionStep = Math.min(parts.idle * IDLE_FRACTION, SESSION_STEP)
-    this.#flushAt = parts.flushAt ?? tokenCapacity()
+  constructor(deps: LastRequestsDeps) {
+    this.#deps = deps
+    this.#sessionStep = Math.min(deps.idle * IDLE_FRACTION, SESSION_STEP)
+    this.#flushAt = deps.flushAt ?? tokenCapacity()
   }
 
-  /** Two stores of a number for a user who is noted already, as nearly every request's is. */
+  /** Assigns two numbers if the user is already due, as for nearly every request. */
   note(principal: Principal, now: number): void {
     const { cachedUser } = principal
-    // Each by itself: a clock that was set back, or is behind another instance's, moves nothing back.
+    // Each is compared separately: a clock that was set back, or is behind another instance's, sets no timestamp back.
     if (now > principal.lastRequestAt) principal.lastRequestAt = now
     if (now < cachedUser.lastRequestAt) return
     cachedUser.lastRequestAt = now
-    if (!cachedUser.noted) {
-      cachedUser.noted = true
-      // Users that wait for the flush are not bounded by the cache: in a small heap a second of them may be too many.
+    if (!cachedUser.isWriteDue) {
+      cachedUser.isWriteDue = true
+      // The cache does not bound the users that are due: in a small heap, those of one second may be too many.
       if (this.#users.push(cachedUser) >= this.#flushAt && !this.#failing) void this.flush()
     }
     if (now - principal.storedRequestAt >= this.#sessionStep) {
@@ -88,17 +87,17 @@ export class LastRequests {
     }
   }
 
-  /** The last request of a session as far as this instance knows, given what the store has. */
+  /** The newest last request of a session: as stored, or as known to this instance. */
   latestOfSession({ id, lastRequestAt }: Session): number {
-    const noted = this.#sessions.get(id) ?? this.#writingSessions.get(id)
-    return Math.max(noted?.lastRequestAt ?? 0, lastRequestAt)
+    const due = this.#sessions.get(id) ?? this.#writingSessions.get(id)
+    return Math.max(due?.lastRequestAt ?? 0, lastRequestAt)
   }
 
   start(): void {
     this.#timer = setInterval(() => void this.flush(), INTERVAL).unref()
   }
 
-  /** Writes what is due. One flush at a time; a failure is reported, kept and never thrown. */
+  /** Writes what is due, one flush at a time. Never throws: a failure is reported, and what was due stays due. */
   flush(): Promise<void> {
     this.#flushing ??= this.#write().finally(() => {
       this.#flushing = null
@@ -106,7 +105,7 @@ export class LastRequests {
     return this.#flushing
   }
 
-  /** Ends the flushes with a last one that also has what came during the one under way; a store that is away is waited for. */
+  /** Stops the timer and flushes a last time, after the current flush. Repeats it for a few seconds while the store fails. */
   async close(): Promise<void> {
     if (this.#timer !== null) clearInterval(this.#timer)
     await this.#flushing
@@ -118,20 +117,20 @@ export class LastRequests {
   }
 
   async #write(): Promise<void> {
-    const { userCache, store, onFailure } = this.#parts
+    const { userCache, store, onFailure } = this.#deps
     const users = this.#users
     const sessions = this.#sessions
     this.#writingSessions = sessions
     this.#users = []
     this.#sessions = new Map()
-    userCache.flushBegins()
+    userCache.flushStarted()
     let from = 0
     try {
       for (; from < users.length || sessions.size > 0; from += SLICE) {
         const userSlice = users.slice(from, from + SLICE)
         const sessionSlice = [...sessions.values().take(SLICE)]
-        for (const cachedUser of userSlice) cachedUser.noted = false
-        await store.noteLastRequests(userSlice.map(userMoment), sessionSlice.map(sessionMoment))
+        for (const cachedUser of userSlice) cachedUser.isWriteDue = false
+        await store.noteLastRequests(userSlice.map(userLastRequest), sessionSlice.map(sessionLastRequest))
         for (const principal of sessionSlice) sessions.delete(principal.sessionId)
       }
       userCache.flushSucceeded()
@@ -143,7 +142,7 @@ export class LastRequests {
     }
   }
 
-  /** Puts back what a failed flush held: a user once, however often they were noted meanwhile. */
+  /** Makes the writes of a failed flush due again, each user once. */
   #keep(users: readonly CachedUser[]): void {
     const latest = new Map<number, CachedUser>()
     for (const cachedUser of [...users, ...this.#users]) {
@@ -151,7 +150,7 @@ export class LastRequests {
       if (other === undefined || other.lastRequestAt <= cachedUser.lastRequestAt)
         latest.set(cachedUser.key, cachedUser)
     }
-    for (const cachedUser of latest.values()) cachedUser.noted = true
+    for (const cachedUser of latest.values()) cachedUser.isWriteDue = true
     this.#users = [...latest.values()]
     for (const [id, principal] of this.#writingSessions) {
       if (!this.#sessions.has(id)) this.#sessions.set(id, principal)
@@ -160,9 +159,9 @@ export class LastRequests {
   }
 }
 
-const userMoment = ({ key, lastRequestAt }: CachedUser): UserMoment => ({ key, at: lastRequestAt })
+const userLastRequest = ({ key, lastRequestAt }: CachedUser): UserLastRequest => ({ key, at: lastRequestAt })
 
-const sessionMoment = ({ sessionId, lastRequestAt }: Principal): SessionMoment => ({
+const sessionLastRequest = ({ sessionId, lastRequestAt }: Principal): SessionLastRequest => ({
   id: sessionId,
   at: lastRequestAt,
 })

@@ -1,41 +1,44 @@
 import type { User } from '../users/user.ts'
 
-/** A user who made a request of late: the stored record, and what every request changes. */
+/** A user with a recent request: the stored record, and what every request changes. */
 export interface CachedUser {
   readonly user: User
-  /** The store's own number of the user. */
+  /** The number that the store assigned to the user. */
   readonly key: number
   /**
-   * Exact; reaches the store up to a second later. 0 before the first, and never `null`: V8 changes a number in its place,
-   * but makes a new one with every change of a field that is not always a number.
+   * Exact; written to the store up to a second later. 0 before the first request, never `null`: V8 updates a number in place,
+   * but allocates one for every change of a field that is not always a number.
    */
   lastRequestAt: number
-  /** Whether a write of `lastRequestAt` is already due. */
-  noted: boolean
-  /** False from the timestamp the user or a session of theirs changed: whoever holds this record must look again. */
+  /** Whether `lastRequestAt` waits for the next flush. */
+  isWriteDue: boolean
+  /** False once the user or one of their sessions has changed. The store must then be queried again. */
   current: boolean
-  /** How many remembered tokens lead to this record. */
+  /** How many cached tokens refer to this record. */
   tokens: number
-  /** What the account's route made of the user for its answers: gone with this record. */
+  /** The serialized user of the account route's responses, cached as long as this record. */
   accountText: string | null
 }
 
-/** Who makes a request, and by which session. */
+/** The user who makes a request, and the session that authenticates it. */
 export interface Principal {
-  /** The token that proves it, as it was presented. */
+  /** The token, as presented. */
   readonly token: string
   readonly cachedUser: CachedUser
   readonly sessionId: string
-  /** The id of the admin key by which somebody acts as the user. */
+  /** The id of the admin key that impersonates the user; `null` in a session of the user's own. */
   readonly impersonatedBy: string | null
   /** Milliseconds since the epoch, the session's absolute end. */
   readonly expiresAt: number
-  /** From here the session's idle time counts. */
+  /** The session's idle time counts from here. */
   lastRequestAt: number
-  /** The session's last request as the store has it, or is about to. */
+  /** The session's last request as stored, or as the next flush will store it. */
   storedRequestAt: number
-  /** When the store was asked (milliseconds of `performance.now()`), if no change reaches {@link known}; else long ago. */
-  readonly askedAt: number
-  /** Used since the cache last looked for something to forget. */
+  /**
+   * When the store was queried (milliseconds of `performance.now()`), if no change is notified to {@link cachedUser}; else
+   * negative infinity.
+   */
+  readonly queriedAt: number
+  /** Whether it was used since the cache last considered it for eviction. */
   used: boolean
 }

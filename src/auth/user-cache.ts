@@ -2,22 +2,22 @@ import type { User } from '../users/user.ts'
 import type { CachedUser } from './principal.ts'
 
 /**
- * The users of remembered tokens, one record each. The timestamp of a last request may be newer here than in the store, so
- * a record that is let go of leaves its timestamp behind until a flush has certainly written it.
+ * The users of cached tokens, one record each. A last request's timestamp may be newer here than in the store, so the timestamp
+ * of an evicted record is kept until a flush has written it.
  */
 export class UserCache {
   readonly #current = new Map<string, CachedUser>()
-  /** Timestamps by user id of records that were let go of since the flush under way, or the last one, began. */
-  #departed = new Map<string, number>()
-  /** And of those before: the flush that has begun writes them. */
-  #beingWritten = new Map<string, number>()
+  /** Timestamps by user id of records that were evicted since the current or latest flush started. */
+  #evicted = new Map<string, number>()
+  /** Timestamps of records that were evicted before: the current flush writes them. */
+  #flushing = new Map<string, number>()
 
-  /** The record of a user as the store has one: the current record, else a new one, which is not remembered yet. */
+  /** The current record of a stored user; else a new record, which is not cached yet. */
   recordOf(user: User, key: number): CachedUser {
     return this.#current.get(user.id) ?? this.#newRecord(user, key, true)
   }
 
-  /** A record for one request, which is never remembered: no change will reach it. */
+  /** A record for one request. It is never cached, and not notified of changes. */
   uncachedRecordOf(user: User, key: number): CachedUser {
     return this.#newRecord(user, key, false)
   }
@@ -26,20 +26,20 @@ export class UserCache {
     this.#current.set(cachedUser.user.id, cachedUser)
   }
 
-  /** To be called when no token leads to a record any more, or it is not current. */
+  /** Must be called when no token refers to a record any more, or when it is no longer current. */
   remove(cachedUser: CachedUser): void {
     this.#current.delete(cachedUser.user.id)
-    this.depart(cachedUser)
+    this.saveTimestamp(cachedUser)
   }
 
-  /** To be called when a passing record has its timestamp. */
-  depart({ user, lastRequestAt }: CachedUser): void {
-    this.#departed.set(user.id, Math.max(lastRequestAt, this.#departed.get(user.id) ?? 0))
+  /** Keeps the timestamp of a record that is not in the cache, or is removed from it. */
+  saveTimestamp({ user, lastRequestAt }: CachedUser): void {
+    this.#evicted.set(user.id, Math.max(lastRequestAt, this.#evicted.get(user.id) ?? 0))
     const current = this.#current.get(user.id)
     if (current !== undefined) current.lastRequestAt = Math.max(lastRequestAt, current.lastRequestAt)
   }
 
-  /** Marks a user's record as no longer current: whoever meets it asks the store again. */
+  /** Marks a user's record as no longer current: the next request of the user queries the store. */
   evict(id: string): void {
     const cachedUser = this.#current.get(id)
     if (cachedUser === undefined) return
@@ -51,15 +51,15 @@ export class UserCache {
     for (const id of this.#current.keys()) this.evict(id)
   }
 
-  /** The last request of a user as far as this instance knows, given what the store has. */
+  /** The newest last request of a user: as stored, or as known to this instance. `null` before the first. */
   latest(id: string, stored: number | null): number | null {
-    const moment = Math.max(
+    const timestamp = Math.max(
       this.#current.get(id)?.lastRequestAt ?? 0,
-      this.#departed.get(id) ?? 0,
-      this.#beingWritten.get(id) ?? 0,
+      this.#evicted.get(id) ?? 0,
+      this.#flushing.get(id) ?? 0,
       stored ?? 0,
     )
-    return moment === 0 ? null : moment
+    return timestamp === 0 ? null : timestamp
   }
 
   /** The user with the timestamp of the last request that is known here. */
@@ -68,18 +68,18 @@ export class UserCache {
     return lastRequestAt === user.lastRequestAt ? user : { ...user, lastRequestAt }
   }
 
-  /** A flush of all that is noted begins: it settles whoever departed until now. */
-  flushBegins(): void {
-    for (const [id, moment] of this.#departed) this.#beingWritten.set(id, moment)
-    this.#departed = new Map()
+  /** A flush of all due timestamps starts. It writes those of records that were evicted before. */
+  flushStarted(): void {
+    for (const [id, timestamp] of this.#evicted) this.#flushing.set(id, timestamp)
+    this.#evicted = new Map()
   }
 
   flushSucceeded(): void {
-    this.#beingWritten.clear()
+    this.#flushing.clear()
   }
 
   #newRecord(user: User, key: number, current: boolean): CachedUser {
     const lastRequestAt = this.latest(user.id, user.lastRequestAt) ?? 0
-    return { user, key, lastRequestAt, noted: false, current, tokens: 0, accountText: null }
+    return { user, key, lastRequestAt, isWriteDue: false, current, tokens: 0, accountText: null }
   }
 }

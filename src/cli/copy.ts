@@ -1,7 +1,7 @@
 /** `copy`: from SQLite to PostgreSQL. */
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
-import { keptSecretFile } from '../auth/signing-keys.ts'
+import { secretFileOf } from '../auth/secret-file.ts'
 import { SETTINGS } from '../config/settings.ts'
 import type { CopyReport } from '../storage/copy/copy.ts'
 import { CopyError } from '../storage/copy/plan.ts'
@@ -31,7 +31,7 @@ const summary = (report: CopyReport, file: string): string[] => {
     [deletedInTarget, 'deleted in the target since and not restored'],
     [conflicts, 'in conflict'],
   ]
-  const secretFile = keptSecretFile(file)
+  const secretFile = secretFileOf(file)
   return [
     `${count(total, 'user')} in the source:`,
     ...table(rows.map(([number, what]) => [`  ${number.toLocaleString('en')}`, what])),

@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { serializeSession } from '../accounts/serializers.ts'
 import { OPERATOR } from '../audit-log/event.ts'
-import type { Session } from '../auth/sessions.ts'
+import type { Session } from '../auth/session.ts'
 import { nonEmpty, option, type StoreOptions, storeCommand } from './options.ts'
 import { print, table } from './output.ts'
 import { withStore } from './store.ts'

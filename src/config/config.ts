@@ -1,7 +1,7 @@
 /** The configuration of the service: typed, checked as a whole, frozen. */
 import { isIPv6 } from 'node:net'
 import { dirname, join } from 'node:path'
-import { keptSecretFile, type SecretSource } from '../auth/signing-keys.ts'
+import { type SecretSource, secretFileOf } from '../auth/secret-file.ts'
 import type { StorageLocation } from '../storage/open.ts'
 import { misspelledSettings } from './misspelled-settings.ts'
 import { weakness } from './secret-strength.ts'
@@ -21,7 +21,7 @@ export class ConfigError extends Error {
 const secretOf = ({ JWT_SECRET, DATABASE_URL }: Partial<Values>): SecretSource | null => {
   if (JWT_SECRET) return { value: JWT_SECRET }
   if (DATABASE_URL?.engine === 'postgres') return null
-  return { keptIn: keptSecretFile(DATABASE_URL?.file ?? '') }
+  return { file: secretFileOf(DATABASE_URL?.file ?? '') }
 }
 
 /** A sentence for each key that can be guessed, without the key. */

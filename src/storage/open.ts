@@ -1,15 +1,15 @@
 import type { SeedStore } from './seed.ts'
 import type { Storage } from './storage.ts'
 
-/** Where users are kept: in a file of this machine, or in a database that many instances share. */
+/** Where data is stored: in a local file, or in a database that instances share. */
 export type StorageLocation =
   | { readonly engine: 'sqlite'; readonly file: string }
   | { readonly engine: 'postgres'; readonly url: string }
 
 /**
- * Opens the store, and loads the one engine that it needs.
- * @param connections to PostgreSQL, how many may be used at once.
- * @throws {Error} when it cannot be opened or brought up to date.
+ * Opens the store. Loads only the engine that it needs.
+ * @param connections the maximum number of connections to PostgreSQL.
+ * @throws {Error} if the store cannot be opened or migrated.
  */
 export const openStorage = async (location: StorageLocation, connections: number): Promise<Storage> => {
   if (location.engine === 'sqlite') {
@@ -21,8 +21,8 @@ export const openStorage = async (location: StorageLocation, connections: number
 }
 
 /**
- * Opens a store to be filled, which is made and brought up to date like the service's.
- * @throws {Error} when it cannot be.
+ * Opens a store for seeding, created and migrated like the service's.
+ * @throws {Error} if it cannot be opened or migrated.
  */
 export const openSeedStore = async (location: StorageLocation): Promise<SeedStore> => {
   if (location.engine === 'sqlite') {

@@ -1,6 +1,5 @@
 /**
- * The library's files by themselves: its index loads limiters for a dozen databases, which takes 20 ms of the start and
- * 6 MB.
+ * The library's single files. Its index loads limiters for a dozen databases, which costs 20 ms at the start and 6 MB.
  */
 declare module 'rate-limiter-flexible/lib/RateLimiterMemory.js' {
   export { RateLimiterMemory as default } from 'rate-limiter-flexible'

@@ -1,18 +1,18 @@
-/** Counting in this process, and what every engine's limiters look like from outside. */
+/** Rate limits that this process counts in memory, and the adapter from the library's limiters to `RateLimit`. */
 import type { RateLimiterAbstract } from 'rate-limiter-flexible'
 import RateLimiterMemory from 'rate-limiter-flexible/lib/RateLimiterMemory.js'
 import RateLimiterRes from 'rate-limiter-flexible/lib/RateLimiterRes.js'
 import type { RateLimit, RateLimitOptions, Usage } from '../rate-limits/limits.ts'
 
-/** Keys come from requests. Each costs 0.5 KB with the library's timer: 25 MB for a limiter that is full. */
+/** Clients choose the keys. Each costs 0.5 KB with the library's timer: 25 MB for a full limiter. */
 const MAX_KEYS = 50_000
 
 type Key = string | number
 
-/** Lets go of whoever was not heard of for longest when there are too many. */
+/** Evicts the least recently counted key if there are too many. */
 class BoundedMemory extends RateLimiterMemory {
   readonly #maxKeys: number
-  /** In the order in which they were last counted. */
+  /** The least recently counted first. */
   readonly #keys = new Set<Key>()
 
   constructor({ name, points, seconds }: RateLimitOptions, maxKeys: number) {
@@ -21,17 +21,17 @@ class BoundedMemory extends RateLimiterMemory {
   }
 
   override consume(key: Key, points?: number, options?: object): Promise<RateLimiterRes> {
-    this.#note(key)
+    this.#touch(key)
     return super.consume(key, points, options)
   }
 
   override reward(key: Key, points?: number, options?: object): Promise<RateLimiterRes> {
-    this.#note(key)
+    this.#touch(key)
     return super.reward(key, points, options)
   }
 
   override set(key: Key, points: number, seconds: number): Promise<RateLimiterRes> {
-    this.#note(key)
+    this.#touch(key)
     return super.set(key, points, seconds)
   }
 
@@ -40,7 +40,7 @@ class BoundedMemory extends RateLimiterMemory {
     return super.delete(key)
   }
 
-  #note(key: Key): void {
+  #touch(key: Key): void {
     if (!this.#keys.delete(key) && this.#keys.size >= this.#maxKeys) {
       const [oldest] = this.#keys
       if (oldest !== undefined) void this.delete(oldest)
@@ -49,7 +49,7 @@ class BoundedMemory extends RateLimiterMemory {
   }
 }
 
-/** Counts in this process alone. */
+/** A limiter that counts in this process only. */
 export const memoryLimiter = (options: RateLimitOptions, maxKeys = MAX_KEYS): RateLimiterAbstract =>
   new BoundedMemory(options, maxKeys)
 
@@ -59,15 +59,15 @@ const usage = (allowed: boolean, { remainingPoints, msBeforeNext }: RateLimiterR
   seconds: Math.max(1, Math.ceil(msBeforeNext / 1_000)),
 })
 
-/** The library's limiter as the service knows one. */
+/** Adapts a limiter of the library. */
 export const rateLimit = (limiter: RateLimiterAbstract): RateLimit => ({
   async consume(key, seconds) {
     try {
       const options = seconds === undefined ? {} : { customDuration: seconds }
       return usage(true, await limiter.consume(key, 1, options))
-    } catch (refusal) {
-      if (!(refusal instanceof RateLimiterRes)) throw refusal
-      return usage(false, refusal)
+    } catch (rejection) {
+      if (!(rejection instanceof RateLimiterRes)) throw rejection
+      return usage(false, rejection)
     }
   },
   async giveBack(key) {

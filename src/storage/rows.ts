@@ -1,16 +1,15 @@
-/** Rows of users and sessions, the same on both engines, and the columns that a change of a user sets. */
-
+/** The rows of users, sessions, e-mail tokens and events, for both engines. Statements list columns in the order given here. */
 import type { NewUser } from '../accounts/account-store.ts'
 import type { EmailToken } from '../accounts/email-token.ts'
-import type { Session } from '../auth/sessions.ts'
+import type { AuditEvent } from '../audit-log/event.ts'
+import type { Session } from '../auth/session.ts'
 import type { Position } from '../users/listing.ts'
 import { searchKey, type User, type UserChanges } from '../users/user.ts'
-import type { EmailTokensTable, SessionsTable, UsersTable } from './schema.ts'
+import type { EmailTokensTable, EventsTable, SessionsTable, UsersTable } from './schema.ts'
 
-/** All that is kept of a user in one row, the folded names too; `key` is each store's own. */
+/** A user's row, with case-folded names. The store assigns `key`. */
 export type UserColumns = Omit<UsersTable, 'key'>
 
-/** In the order in which statements have them. */
 export const USER_COLUMNS = [
   'id',
   'email',
@@ -41,7 +40,7 @@ export const userColumns = (user: NewUser): UserColumns => ({
   version: 1,
 })
 
-/** A user as the engine returns one. */
+/** A user as read by {@link selectUser}. */
 export interface UserRow {
   id: string
   email: string
@@ -56,8 +55,8 @@ export interface UserRow {
 }
 
 /**
- * What a user is read by, with a condition on `users` behind it. Without a join: SQLite as better-sqlite3 builds it
- * (ENABLE_STAT4) plans a join anew for every value that it is asked for, which took 20 µs where this takes 4.
+ * Selects users; a condition on `users` must follow. Without a join: SQLite as better-sqlite3 builds it (ENABLE_STAT4) plans a
+ * join again for every value, which took 20 µs instead of 4.
  */
 export const selectUser = (...columns: readonly string[]): string =>
   `SELECT ${['id, email, first_name, last_name, email_verified, disabled, created_at, updated_at, version', ...columns].join(', ')},
@@ -76,13 +75,27 @@ export const toUser = (row: UserRow): User => ({
   version: row.version,
 })
 
-/** Before every user in order of creation. */
+/** The columns that a change of a user sets. */
+export const changedColumns = ({
+  firstName,
+  lastName,
+  email,
+  emailVerified,
+  disabled,
+}: UserChanges): Record<string, unknown> => ({
+  ...(firstName !== undefined && { first_name: firstName, first_name_key: searchKey(firstName) }),
+  ...(lastName !== undefined && { last_name: lastName, last_name_key: searchKey(lastName) }),
+  ...(email !== undefined && { email }),
+  ...(emailVerified !== undefined && { email_verified: Number(emailVerified) }),
+  ...(disabled !== undefined && { disabled: Number(disabled) }),
+})
+
+/** The position before every user in the order of creation. */
 export const START: Position = { key: Number.MIN_SAFE_INTEGER, id: '' }
 
-/** A session without its user, who is a number in the tables and an id elsewhere. */
+/** A session without its user, which is a key in the table and an id elsewhere. */
 export type SessionRow = Omit<SessionsTable, 'user_key'>
 
-/** In the order in which statements have them. */
 export const SESSION_COLUMNS = [
   'id',
   'created_at',
@@ -114,10 +127,9 @@ export const toSession = (row: SessionRow, userId: string): Session => ({
   impersonatedBy: row.impersonated_by,
 })
 
-/** An e-mail token without its user, who is a number in the tables and an id elsewhere. */
+/** An e-mail token without its user, which is a key in the table and an id elsewhere. */
 export type EmailTokenRow = Omit<EmailTokensTable, 'user_key'>
 
-/** In the order in which statements have them. */
 export const EMAIL_TOKEN_COLUMNS = [
   'digest',
   'purpose',
@@ -134,21 +146,43 @@ export const emailTokenColumns = (token: EmailToken): EmailTokenRow => ({
   expires_at: token.expiresAt,
 })
 
-/** An e-mail token under the names that the service knows. */
+/** Selects e-mail tokens with the property names of `EmailToken`; a condition must follow. */
 export const selectEmailToken = `SELECT digest, purpose, email, created_at AS "createdAt", expires_at AS "expiresAt",
   (SELECT id FROM users WHERE key = user_key) AS "userId" FROM email_tokens`
 
-/** The columns that a change sets. */
-export const changedColumns = ({
-  firstName,
-  lastName,
-  email,
-  emailVerified,
-  disabled,
-}: UserChanges): Record<string, unknown> => ({
-  ...(firstName !== undefined && { first_name: firstName, first_name_key: searchKey(firstName) }),
-  ...(lastName !== undefined && { last_name: lastName, last_name_key: searchKey(lastName) }),
-  ...(email !== undefined && { email }),
-  ...(emailVerified !== undefined && { email_verified: Number(emailVerified) }),
-  ...(disabled !== undefined && { disabled: Number(disabled) }),
+/** An event without its position, which the store assigns. */
+export type EventColumns = Omit<EventsTable, 'position'>
+
+/** An event as read. */
+export type EventRow = EventColumns & { readonly position: number }
+
+export const EVENT_COLUMNS = [
+  'id',
+  'at',
+  'type',
+  'actor_type',
+  'actor_id',
+  'user_id',
+  'ip',
+  'details',
+] as const satisfies readonly (keyof EventColumns)[]
+
+export const eventColumns = ({ id, at, type, actor, userId, details }: AuditEvent): EventColumns => ({
+  id,
+  at,
+  type,
+  actor_type: actor.type,
+  actor_id: actor.id,
+  user_id: userId,
+  ip: actor.ip,
+  details: details && JSON.stringify(details),
+})
+
+export const toEvent = (row: EventColumns): AuditEvent => ({
+  id: row.id,
+  at: row.at,
+  type: row.type,
+  actor: { type: row.actor_type, id: row.actor_id, ip: row.ip },
+  userId: row.user_id,
+  details: row.details === null ? null : JSON.parse(row.details),
 })

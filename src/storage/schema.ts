@@ -1,17 +1,17 @@
-/** The tables as Kysely sees them. Timestamps are milliseconds since the epoch, flags 0 or 1. */
+/** The tables, typed for Kysely. Timestamps are milliseconds since the epoch, flags 0 or 1. */
 import type { Generated } from 'kysely'
 import type { EmailTokenPurpose } from '../accounts/email-token.ts'
 import type { Actor, EventType } from '../audit-log/event.ts'
 
 export interface UsersTable {
-  /** The store's own number, never given twice; what other tables refer to a user by. */
+  /** Assigned by the store and never reused. Other tables refer to a user by this number. */
   key: Generated<number>
   id: string
   email: string
   password_hash: string
   first_name: string | null
   last_name: string | null
-  /** What lists are sorted and searched by: see `searchKey`. */
+  /** Case-folded, for sorting and searching: see `searchKey`. */
   first_name_key: string
   last_name_key: string
   email_verified: number
@@ -33,8 +33,8 @@ export interface SessionsTable {
 }
 
 /**
- * Apart from `users` because it is written once a second for everybody who is active: a row here is a number and a timestamp,
- * so that many share a page. Written by the users' ids, 25,000 random ones of a million took ten times as long.
+ * Separate from `users` because it is written once a second for every active user: rows of two numbers share pages. Keyed by the
+ * users' ids, writing 25,000 random users of a million took ten times as long.
  */
 export interface LastRequestsTable {
   user_key: number
@@ -42,7 +42,7 @@ export interface LastRequestsTable {
 }
 
 export interface EventsTable {
-  /** See `0003-event-positions.ts`; given by the store. */
+  /** Assigned by the store, see `0003-event-positions.ts`. */
   position: Generated<number>
   id: string
   at: number
@@ -56,7 +56,7 @@ export interface EventsTable {
 }
 
 export interface EmailTokensTable {
-  /** Begins with the time of the token, see `accounts/email-token.ts`. */
+  /** Starts with the time of the token, see `accounts/email-token.ts`. */
   digest: string
   purpose: EmailTokenPurpose
   user_key: number
@@ -72,7 +72,7 @@ export interface RateLimitsTable {
   expire: number | null
 }
 
-/** Written by `copy`, on PostgreSQL only: made by the first copy into a database, see `copy/statements.ts`. */
+/** Written by `copy`, on PostgreSQL only. The first copy into a database creates it, see `copy/statements.ts`. */
 export interface CopiedRowsTable {
   id: string
 }

@@ -1,33 +1,32 @@
-/** Users by the thousand, past HTTP and hashing: what seeds for load tests, and the bench, fill a store with. */
-
+/** Fills a store with many users for load tests and benchmarks, without HTTP and hashing. */
 import type { NewUser } from '../accounts/account-store.ts'
-import type { Session } from '../auth/sessions.ts'
+import type { Session } from '../auth/session.ts'
 
 export interface SeedAccount {
   readonly user: NewUser
-  /** The session that the user is to have, with the timestamp of now; `null` for none. */
+  /** A session for the user, created now; `null` for none. */
   readonly session: Session | null
 }
 
-/** What a session's token is issued for. */
+/** The part of a session that its token is issued for. */
 export type SeedSession = Pick<Session, 'id' | 'userId' | 'createdAt' | 'expiresAt'>
 
 export interface Seeded {
-  /** Users who were not there. */
+  /** The number of new users. */
   readonly added: number
   /**
-   * For every enabled user for whom one was given: the newest in force that no request has opened, or else the one given.
+   * For every enabled user with a given session: the newest active one that was not opened by a request, else the given one.
    */
   readonly sessions: readonly SeedSession[]
 }
 
 export interface SeedStore {
   /**
-   * Adds, as one transaction, the users whose e-mail nobody has. Whoever is there stays as they are.
-   * @param idle milliseconds without a request after which a session is no longer in force.
+   * Adds users in one transaction. Users with an existing e-mail are skipped and stay unchanged.
+   * @param idle milliseconds without a request after which a session is no longer active.
    */
   add(accounts: readonly SeedAccount[], idle: number): Promise<Seeded>
-  /** Does at once what the engine would do by itself a while later, when something is being measured. */
+  /** Runs the engine's background maintenance now, so that it does not distort measurements later. */
   finish(): Promise<void>
   close(): Promise<void>
 }

@@ -1,4 +1,4 @@
-/** The queries over users whose shape depends on what is asked, written once for every engine. */
+/** Queries over users whose shape depends on the filter, for both engines. */
 import { type ExpressionBuilder, type SelectQueryBuilder, sql } from 'kysely'
 import type { SortField, UserFilter, UserQuery } from '../users/listing.ts'
 import { canonicalEmail, searchKey } from '../users/user.ts'
@@ -12,10 +12,10 @@ export const SORT_COLUMNS = {
 
 const LAST_CODE_POINT = 0x10ffff
 
-/** The code point after another, without the surrogates, which are none. */
+/** The next code point, skipping the surrogates. */
 const next = (point: number): number => (point === 0xd7ff ? 0xe000 : point + 1)
 
-/** The first text after all those that start with `prefix`, in the order of code points; `null` when there is none. */
+/** The first text after all texts that start with `prefix`, in the order of code points; `null` if there is none. */
 const afterAllWith = (prefix: string): string | null => {
   const points = Array.from(prefix, character => character.codePointAt(0) ?? 0)
   while (points.at(-1) === LAST_CODE_POINT) points.pop()
@@ -23,25 +23,25 @@ const afterAllWith = (prefix: string): string | null => {
   return last === undefined ? null : String.fromCodePoint(...points, next(last))
 }
 
-/** Users, of whom a query picks some. */
+/** A query over users, before conditions are added. */
 export type Users<Row = object> = SelectQueryBuilder<DatabaseSchema, 'users', Row>
 
 export type SearchColumn = 'first_name_key' | 'last_name_key' | 'email'
 
-/** Where a search looks. */
+/** The columns that a search matches. */
 export const searchColumns = ({ searchEmail }: UserFilter): readonly SearchColumn[] => [
   'first_name_key',
   'last_name_key',
   ...(searchEmail ? (['email'] as const) : []),
 ]
 
-/** What a search finds in a column, as a range, which an index serves; `LIKE` would have characters of its own. */
+/** The range of a column that a search matches. An index serves it, and unlike `LIKE` it has no wildcards. */
 export const searchRange = (search: string): { from: string; before: string | null } => {
   const from = searchKey(search)
   return { from, before: afterAllWith(from) }
 }
 
-/** Whether one of the columns starts with what is searched. */
+/** Whether one of the columns starts with the search text. */
 export const startsWith =
   (search: string, columns: readonly SearchColumn[]) => (eb: ExpressionBuilder<DatabaseSchema, 'users'>) => {
     const { from, before } = searchRange(search)
@@ -52,26 +52,26 @@ export const startsWith =
     )
   }
 
-/** Between which timestamps the matches of a filter were created, neither included; `null` where there is no bound. */
+/** The exclusive bounds of a filter on the creation time; `null` where there is none. */
 export const creation = ({ createdAfter, createdBefore, lastRequestBefore }: UserFilter) => {
-  const ends = [createdBefore, lastRequestBefore].filter(moment => moment !== undefined)
+  const ends = [createdBefore, lastRequestBefore].filter(timestamp => timestamp !== undefined)
   return { after: createdAfter ?? null, before: ends.length === 0 ? null : Math.min(...ends) }
 }
 
 /**
- * Whether a user has made a request after a timestamp. Without an index on timestamps, which each flush of them would have to keep:
- * SQLite looks each user's up, PostgreSQL may also read them all.
+ * Whether a user has made a request after a timestamp. There is no index on timestamps, as every flush would have to update it:
+ * SQLite looks up each user's, PostgreSQL may also scan all of them.
  */
-const requestedAfter = (moment: number) => (eb: ExpressionBuilder<DatabaseSchema, 'users'>) =>
+const requestedAfter = (timestamp: number) => (eb: ExpressionBuilder<DatabaseSchema, 'users'>) =>
   eb.exists(
     eb
       .selectFrom('last_requests')
       .select('user_key')
       .whereRef('last_requests.user_key', '=', 'users.key')
-      .where('last_requests.at', '>', moment),
+      .where('last_requests.at', '>', timestamp),
   )
 
-/** What a filter asks for besides the timestamp of creation, and besides ids: each engine takes care of a lookup by itself. */
+/** Applies a filter except for the creation time and ids: each engine implements the lookup by ids itself. */
 export const filteredBesidesCreation = <Row>(users: Users<Row>, filter: UserFilter): Users<Row> => {
   const { lastRequestAfter, lastRequestBefore } = filter
   let result = users
@@ -79,13 +79,13 @@ export const filteredBesidesCreation = <Row>(users: Users<Row>, filter: UserFilt
   if (filter.disabled !== undefined) result = result.where('disabled', '=', Number(filter.disabled))
   if (filter.search !== undefined) result = result.where(startsWith(filter.search, searchColumns(filter)))
   if (lastRequestAfter !== undefined) result = result.where(requestedAfter(lastRequestAfter))
-  // At that timestamp is not before it.
+  // A request at the timestamp is not before it.
   if (lastRequestBefore !== undefined)
     result = result.where(eb => eb.not(requestedAfter(lastRequestBefore - 1)(eb)))
   return result
 }
 
-/** What a filter asks for besides ids. */
+/** Applies a filter except for ids. */
 export const filtered = <Row>(users: Users<Row>, filter: UserFilter): Users<Row> => {
   const { after, before } = creation(filter)
   let result = filteredBesidesCreation(users, filter)
@@ -94,7 +94,7 @@ export const filtered = <Row>(users: Users<Row>, filter: UserFilter): Users<Row>
   return result
 }
 
-/** The users of one page, in the order of an index from the position on: what was read before it is not read again. */
+/** The users of one page, along an index from the position on (keyset pagination). */
 export const onPage = <Row>(users: Users<Row>, { filter, sort, after, limit }: UserQuery): Users<Row> => {
   const column = SORT_COLUMNS[sort.field]
   const direction = sort.descending ? 'desc' : 'asc'
@@ -108,7 +108,7 @@ export const onPage = <Row>(users: Users<Row>, { filter, sort, after, limit }: U
   return page.orderBy(`users.${column}`, direction).orderBy('users.id', direction).limit(limit)
 }
 
-/** One page with all that is told of its users. */
+/** One page with every column of a user. */
 export const pageQuery = (users: Users, query: UserQuery) =>
   onPage(users.select('users.id'), query)
     .select([

@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { newEmailToken } from '../../src/accounts/email-token.ts'
 import { newEvent, OPERATOR } from '../../src/audit-log/event.ts'
-import { newSession } from '../../src/auth/sessions.ts'
+import { newSession } from '../../src/auth/session.ts'
 import { newUser } from '../storage/contract/fixtures.ts'
 import { connect, fileOf } from '../storage/sqlite-support.ts'
 import {

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { Principal } from '../../src/auth/principal.ts'
-import type { Session } from '../../src/auth/sessions.ts'
+import type { Session } from '../../src/auth/session.ts'
 import { settle, setUp } from '../support/authenticator.ts'
 import { createRandom } from '../support/random.ts'
 

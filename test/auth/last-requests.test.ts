@@ -3,8 +3,8 @@ import t from 'tap'
 import {
   type LastRequestStore,
   LastRequests,
-  type SessionMoment,
-  type UserMoment,
+  type SessionLastRequest,
+  type UserLastRequest,
 } from '../../src/auth/last-requests.ts'
 import type { CachedUser, Principal } from '../../src/auth/principal.ts'
 import { UserCache } from '../../src/auth/user-cache.ts'
@@ -36,7 +36,7 @@ const cachedUser = (id: string, lastRequestAt = 0): CachedUser => ({
     lastRequestAt,
   },
   lastRequestAt,
-  noted: false,
+  isWriteDue: false,
   current: true,
   tokens: 1,
   accountText: null,
@@ -50,7 +50,7 @@ const principal = (cachedUser: CachedUser, sessionId = `session of ${cachedUser.
   impersonatedBy: null,
   lastRequestAt: START,
   storedRequestAt: START,
-  askedAt: 0,
+  queriedAt: 0,
   used: false,
 })
 
@@ -59,7 +59,7 @@ class TestStore implements LastRequestStore {
   /** By key. */
   readonly #users = new Map<number, number>()
   readonly sessions = new Map<string, number>()
-  readonly calls: { users: readonly UserMoment[]; sessions: readonly SessionMoment[] }[] = []
+  readonly calls: { users: readonly UserLastRequest[]; sessions: readonly SessionLastRequest[] }[] = []
   failing = false
   gate: Promise<void> = Promise.resolve()
 
@@ -68,7 +68,10 @@ class TestStore implements LastRequestStore {
     return new Map(noted.map(([id, key]) => [id, this.#users.get(key) ?? 0]))
   }
 
-  async noteLastRequests(users: readonly UserMoment[], sessions: readonly SessionMoment[]): Promise<void> {
+  async noteLastRequests(
+    users: readonly UserLastRequest[],
+    sessions: readonly SessionLastRequest[],
+  ): Promise<void> {
     this.calls.push({ users, sessions })
     await this.gate
     if (this.failing) throw new Error('the store is away')

@@ -7,8 +7,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { AccessTokens, isTokenOf } from '../../src/auth/access-tokens.ts'
 import { AdminKeys } from '../../src/auth/admin-keys.ts'
-import { newSession } from '../../src/auth/sessions.ts'
-import { keptSecret, signingKeys } from '../../src/auth/signing-keys.ts'
+import { readOrCreateSecret } from '../../src/auth/secret-file.ts'
+import { newSession } from '../../src/auth/session.ts'
+import { signingKeys } from '../../src/auth/signing-keys.ts'
 import { tokenCapacity } from '../../src/auth/token-cache.ts'
 import { BoundedQueue } from '../../src/concurrency/bounded-queue.ts'
 import { KeyedMutex } from '../../src/concurrency/keyed-mutex.ts'
@@ -137,10 +138,10 @@ t.test(
   async t => {
     const folder = temporaryFolder(t)
     const file = join(folder, 'jwt-secret')
-    const script = `import { keptSecret } from './src/auth/signing-keys.ts'
+    const script = `import { readOrCreateSecret } from './src/auth/secret-file.ts'
     process.stdout.write('ready')
     process.stdin.once('data', () => {
-      process.stdout.write(keptSecret(process.argv[1]))
+      process.stdout.write(readOrCreateSecret(process.argv[1]))
       process.stdin.destroy()
     })`
     const children = Array.from({ length: 3 }, () => {
@@ -161,7 +162,7 @@ t.test(
     const secrets = await Promise.all(children.map(({ ended }) => ended))
     t.equal(new Set(secrets).size, 1, 'one secret')
     t.ok(Buffer.byteLength(secrets[0] ?? '') >= 32, 'of 32 bytes or more')
-    t.equal(keptSecret(file), secrets[0], 'and the next start finds it')
+    t.equal(readOrCreateSecret(file), secrets[0], 'and the next start finds it')
     t.equal(readFileSync(file, 'utf8').trim(), secrets[0])
     t.equal(statSync(file).mode & 0o777, 0o600)
     t.strictSame(readdirSync(folder), ['jwt-secret'], 'no drafts are left')
@@ -170,7 +171,7 @@ t.test(
 
 t.test('a file without a secret is rejected and left unchanged (DESIGN §5)', t => {
   const folder = temporaryFolder(t)
-  const whole = keptSecret(join(folder, 'whole'))
+  const whole = readOrCreateSecret(join(folder, 'whole'))
   for (const [name, text] of Object.entries({
     empty: '',
     cut: whole.slice(0, 31),
@@ -178,11 +179,11 @@ t.test('a file without a secret is rejected and left unchanged (DESIGN §5)', t 
   })) {
     const file = join(folder, name)
     writeFileSync(file, text)
-    t.throws(() => keptSecret(file), { message: name }, `${name}: the message names the file`)
+    t.throws(() => readOrCreateSecret(file), { message: name }, `${name}: the message names the file`)
     t.equal(readFileSync(file, 'utf8'), text)
   }
-  t.not(keptSecret(join(folder, 'another')), whole, 'every secret is new')
-  t.throws(() => keptSecret(folder), 'a folder is no secret')
-  t.throws(() => keptSecret(join(folder, 'missing', 'secret')), 'a folder that is not there')
+  t.not(readOrCreateSecret(join(folder, 'another')), whole, 'every secret is new')
+  t.throws(() => readOrCreateSecret(folder), 'a folder is no secret')
+  t.throws(() => readOrCreateSecret(join(folder, 'missing', 'secret')), 'a folder that is not there')
   t.end()
 })

@@ -240,7 +240,7 @@ t.test('values are parsed in their units, and empty ones are absent (DESIGN §8)
     port: 0,
     adminKeys: [],
     storage: { engine: 'sqlite', file: '/var/lib/gatehouse.db' },
-    jwtSecret: { keptIn: '/var/lib/gatehouse.db.jwt-secret' },
+    jwtSecret: { file: '/var/lib/gatehouse.db.jwt-secret' },
     sessionLifetime: 43_200_000,
     sessionIdle: 90_000,
     eventsKept: 172_800_000,

@@ -105,7 +105,7 @@ t.test('late invalidations are logged', async t => {
   const direct = await createDatabase(t)
   const proxy = await createProxy(t, direct)
   await build(t, { env: { DATABASE_URL: proxy.url }, logStream: log.stream })
-  const notifications = () => log.records().filter(({ msg }) => /heard of late/.test(String(msg)))
+  const warnings = () => log.records().filter(({ msg }) => /received late/.test(String(msg)))
   // It listens once its first heartbeat has come back; the second one is sent after that.
   const heartbeats = new Set<unknown>()
   const sent = `SELECT query FROM pg_stat_activity
@@ -120,31 +120,59 @@ t.test('late invalidations are logged', async t => {
   )
   proxy.set('slow')
   await until(
-    () => notifications().length,
+    () => warnings().length,
     count => count > 0,
     BOUND,
   )
-  t.match(notifications(), [{ level: 40 }])
+  t.match(warnings(), [{ level: 40 }])
 })
 
 t.test('repeatedly late invalidations are logged once a minute', async t => {
   const clock = manualClock()
-  const notifications: string[] = []
-  const log = (message: string) => void notifications.push(message)
+  const messages: string[] = []
+  const log = (message: string) => void messages.push(message)
   const passed: unknown[] = []
-  const listener = { userChanged: () => undefined, anyoneChanged: () => undefined }
-  const { late, listening } = withWarnings(
-    { ...listener, late: isLate => passed.push(isLate), listening: is => passed.push({ is }) },
+  const { late, listening, closed } = withWarnings(
+    {
+      userChanged: () => undefined,
+      anyoneChanged: () => undefined,
+      late: isLate => passed.push(isLate),
+      listening: is => passed.push({ is }),
+      closed: () => passed.push('closed'),
+    },
     { error: log, warn: log, info: log },
     clock.now,
   )
   for (const isLate of [true, false, true, false]) late(isLate)
-  t.match(notifications, [/heard of late/])
+  t.match(messages, [/received late/])
   clock.advance(60_000)
   late(true)
   for (const isListening of [false, false, true, false]) listening(isListening)
-  t.match(notifications, [/heard of late/, /heard of late/, /not heard of/, /not heard of/])
-  t.strictSame(passed, [true, false, true, false, true, ...[false, false, true, false].map(is => ({ is }))])
+  closed()
+  t.match(messages, [/received late/, /received late/, /not received/, /not received/])
+  t.equal(messages.length, 4, 'closing is not logged')
+  t.strictSame(passed, [
+    true,
+    false,
+    true,
+    false,
+    true,
+    ...[false, false, true, false].map(is => ({ is })),
+    'closed',
+  ])
+})
+
+t.test('an instance that stops normally logs no warning', async t => {
+  const log = logCapture()
+  const env = { DATABASE_URL: await createDatabase(t) }
+  const app = await build(t, { env, logStream: log.stream })
+  const { token } = await signUp(app)
+  t.equal((await account(app, token)).statusCode, 200)
+  await app.close()
+  t.strictSame(
+    log.records().filter(({ level }) => Number(level) >= 40),
+    [],
+  )
 })
 
 t.test('a slow network makes invalidations late, never lost, and none is missed', async t => {
@@ -153,11 +181,12 @@ t.test('a slow network makes invalidations late, never lost, and none is missed'
   const storage = await openPostgresStorage(proxy.url, 2)
   t.teardown(() => storage.close())
   const notifications: unknown[] = []
-  storage.onChange({
+  storage.subscribe({
     userChanged: id => notifications.push(id),
     anyoneChanged: () => undefined,
     listening: isListening => notifications.push({ isListening }),
     late: isLate => notifications.push({ isLate }),
+    closed: () => undefined,
   })
   const hasReceived = (count: number) =>
     until(

@@ -3,7 +3,7 @@ import { Kysely, SqliteDialect } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import t, { type Test } from 'tap'
 import type { AuditEvent } from '../../src/audit-log/event.ts'
-import { eventsQuery } from '../../src/storage/events.ts'
+import { eventsQuery } from '../../src/storage/event-queries.ts'
 import { migrations } from '../../src/storage/migrations/list.ts'
 import { createDatabaseFile, openDatabase, SQLITE_DIALECT } from '../../src/storage/sqlite/database.ts'
 import {

@@ -203,7 +203,7 @@ for (const { name, make, repair, says } of FAULTS)
     )
     t.equal((await rename(app, token, 'Grace')).json().firstName, 'Grace')
     t.match(
-      log.records().filter(({ msg }) => /in its place again/.test(String(msg))),
+      log.records().filter(({ msg }) => /in place again/.test(String(msg))),
       [{ level: 30 }],
     )
     t.equal(errors().length, 1)

@@ -2,7 +2,8 @@
 import { AccessTokens } from '../../src/auth/access-tokens.ts'
 import { Authenticator } from '../../src/auth/authenticator.ts'
 import { LastRequests } from '../../src/auth/last-requests.ts'
-import { newSession, type Session, type SessionStore } from '../../src/auth/sessions.ts'
+import { newSession, type Session } from '../../src/auth/session.ts'
+import type { SessionStore } from '../../src/auth/session-store.ts'
 import { signingKeys } from '../../src/auth/signing-keys.ts'
 import { UserCache } from '../../src/auth/user-cache.ts'
 import type { User } from '../../src/users/user.ts'
@@ -28,13 +29,13 @@ class TestStore {
   lookups = 0
   later = true
 
-  find(id: string, onAsk?: () => void): Found | Promise<Found> {
+  find(id: string, onStart?: () => void): Found | Promise<Found> {
     this.lookups += 1
     if (!this.later) return this.#read(id)
     let then = this.#read(id)
     this.queued.push(() => {
       then = this.#read(id)
-      onAsk?.()
+      onStart?.()
     })
     return new Promise(resolve => {
       this.waiting.push(old => resolve(old ? then : this.#read(id)))

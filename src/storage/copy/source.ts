@@ -2,11 +2,12 @@
 import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import type { EventType } from '../../audit-log/event.ts'
-import { EVENT_COLUMNS, type EventRow } from '../events.ts'
 import { migrations } from '../migrations/list.ts'
 import {
   EMAIL_TOKEN_COLUMNS,
   type EmailTokenRow,
+  EVENT_COLUMNS,
+  type EventRow,
   SESSION_COLUMNS,
   type SessionRow,
   USER_COLUMNS,

@@ -1,9 +1,8 @@
 /** The statements of a copy to PostgreSQL. A slice takes a few of them, whatever its size; named ones are prepared once. */
-import { EVENT_COLUMNS, type EventRow } from '../events.ts'
 import type { Statement } from '../postgres/database.ts'
 import { CHANNEL } from '../postgres/notifications.ts'
-import { arrays, arraysOf } from '../postgres/queries.ts'
-import { EMAIL_TOKEN_COLUMNS, SESSION_COLUMNS, USER_COLUMNS } from '../rows.ts'
+import { arrays, arraysOf } from '../postgres/parameters.ts'
+import { EMAIL_TOKEN_COLUMNS, EVENT_COLUMNS, type EventRow, SESSION_COLUMNS, USER_COLUMNS } from '../rows.ts'
 import { ACCESS_CHANGES, type SourceUser } from './plan.ts'
 import type { DeletedUser, SourceEmailToken, SourceSession } from './source.ts'
 

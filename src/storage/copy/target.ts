@@ -1,10 +1,9 @@
 /** The PostgreSQL store that a copy writes: a slice of users, with their sessions and e-mail tokens, is one transaction. */
 import pg from 'pg'
-import type { EventRow } from '../events.ts'
 import { connectionOptions, reason, type Statement } from '../postgres/database.ts'
 import { Hosts } from '../postgres/hosts.ts'
 import { migrate } from '../postgres/migrate.ts'
-import type { UserColumns } from '../rows.ts'
+import type { EventRow, UserColumns } from '../rows.ts'
 import {
   type AccessChanges,
   CopyError,

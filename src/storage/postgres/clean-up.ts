@@ -1,27 +1,27 @@
 /**
- * What is expired is removed by one statement a slice. It locks in the order of ids, as all who lock several sessions do, and
- * waits for nobody: a row that is locked is being written, or being removed by another instance. Once it has the lock of a
- * row, PostgreSQL judges it again as it is then.
+ * Removes expired rows with one statement per slice. It locks rows in the order of ids, like every write that locks several
+ * sessions. It skips locked rows, which are being written, or removed by another instance. Once a row is locked, PostgreSQL
+ * checks its condition again.
  */
 import type { CleanUpStore } from '../../accounts/clean-up.ts'
 import { firstIdAt, hexMoment } from '../../ids.ts'
 import type { Database, Statement } from './database.ts'
 
-/** Rows that are looked at in one slice. */
-const LOOKED_AT = 1_000
+/** Rows that one slice scans. */
+const SCANNED = 1_000
 
-/** Removes what is expired among the next rows in the order of their key. $1: after which, $2: how many at most. */
-const removeNext = (table: string, key: string, isExpired: string): string => `WITH looked_at AS (
-    SELECT ${key} FROM ${table} WHERE ${key} > $1 ORDER BY ${key} LIMIT ${LOOKED_AT}
+/** Removes expired rows among the next ones in the order of the key. $1: the key before the first, $2: the maximum number. */
+const removeNext = (table: string, key: string, isExpired: string): string => `WITH scanned AS (
+    SELECT ${key} FROM ${table} WHERE ${key} > $1 ORDER BY ${key} LIMIT ${SCANNED}
   ), expired AS (
-    SELECT ${key} FROM ${table} WHERE ${key} > $1 AND ${key} <= (SELECT max(${key}) FROM looked_at) AND (${isExpired})
+    SELECT ${key} FROM ${table} WHERE ${key} > $1 AND ${key} <= (SELECT max(${key}) FROM scanned) AND (${isExpired})
     ORDER BY ${key} LIMIT $2::bigint FOR UPDATE SKIP LOCKED
   ), removed AS (
     DELETE FROM ${table} USING expired WHERE ${table}.${key} = expired.${key}
   )
   SELECT CASE
     WHEN (SELECT count(*) FROM expired) = $2 THEN (SELECT max(${key}) FROM expired)
-    WHEN (SELECT count(*) FROM looked_at) = ${LOOKED_AT} THEN (SELECT max(${key}) FROM looked_at)
+    WHEN (SELECT count(*) FROM scanned) = ${SCANNED} THEN (SELECT max(${key}) FROM scanned)
     ELSE ''
   END AS next`
 
@@ -29,7 +29,7 @@ const REMOVE_SESSIONS = removeNext('sessions', 'id', 'expires_at <= $3 OR last_r
 
 const REMOVE_RATE_LIMITS = removeNext('rate_limits', 'key', 'expire <= $3')
 
-/** Removes what is before a key. $1: which, $2: how many at most. */
+/** Removes rows before a key. $1: the key, $2: the maximum number. */
 const removeBefore = (table: string, key: string): string => `WITH old AS (
     SELECT ${key} FROM ${table} WHERE ${key} < $1 ORDER BY ${key} LIMIT $2 FOR UPDATE SKIP LOCKED
   )
@@ -39,7 +39,7 @@ const REMOVE_TOKENS = removeBefore('email_tokens', 'digest')
 
 const REMOVE_EVENTS = removeBefore('events', 'id')
 
-/** Nobody is told: what was remembered of an expired session is good for nothing (`Authenticator`). */
+/** Nothing is invalidated: `Authenticator` checks the expiry of cached sessions. */
 export const cleanUp = (database: Database): CleanUpStore => {
   const nextOf = async (statement: Statement): Promise<string> => {
     const [row] = await database.writeUncached<{ next: string }>(statement)

@@ -2,27 +2,27 @@
 
 const DEFAULT_PORT = '5432'
 
-/** The parameter that chooses among the servers; node-postgres does not know it. */
+/** The parameter that selects a server; node-postgres does not support it. */
 const ATTRIBUTES = 'target_session_attrs'
 
 export interface Server {
   /** `host:port`, for messages. */
   readonly name: string
-  /** The URL of this server alone, with every other parameter of the given one. */
+  /** The URL of this server only, with the other parameters of the given URL. */
   readonly url: string
 }
 
 export interface Servers {
   /** At least one, in the given order. */
   readonly servers: readonly [Server, ...Server[]]
-  /** Whether only a server that takes writes will do. */
+  /** Whether the server must take writes. */
   readonly readWrite: boolean
 }
 
-/** What is wrong with a URL; never quotes it, as a password with a delimiter in it can end up anywhere. */
+/** An invalid URL. The message never quotes it, as a password that contains a delimiter may appear in any part. */
 export class UrlError extends Error {}
 
-/** What a database's URL has to look like. */
+/** The message for an invalid DATABASE_URL, without its name. */
 export const FORM =
   'must be sqlite:<path of a file> or postgres://<user>:<password>@<host>[:<port>][,<host>[:<port>]…]/<database>'
 
@@ -33,7 +33,7 @@ const parametersOf = (rest: string): string[] => {
 
 const has = (parameter: string, name: string): boolean => new URLSearchParams(parameter).has(name)
 
-/** @returns `null` where the parameter is not given. */
+/** @returns `null` if the parameter is not given. */
 const readWriteOf = (parameters: readonly string[]): boolean | null => {
   const given = parameters.filter(parameter => has(parameter, ATTRIBUTES)).at(-1)
   if (given === undefined) return null
@@ -55,14 +55,13 @@ const serverOf = (host: string, before: string, after: string): Server => {
 }
 
 /**
- * The servers that a URL names. One server is taken as it is; of several, the one that takes writes is wanted unless
- * `target_session_attrs=any` says otherwise.
+ * The servers of a URL. The default of `target_session_attrs` is `any` for one server, `read-write` for several.
  * @throws {UrlError}
  */
 export const parseServers = (url: string): Servers => {
   const [, scheme, authority = '', rest = ''] = /^(postgres(?:ql)?:\/\/)([^/?#]*)(.*)$/s.exec(url) ?? []
   if (scheme === undefined) throw new UrlError(FORM)
-  // As in any URL, the last @ ends the credentials.
+  // As in every URL, the last @ ends the credentials.
   const credentials = authority.slice(0, authority.lastIndexOf('@') + 1)
   const hosts = authority.slice(credentials.length).split(',')
   const parameters = parametersOf(rest)

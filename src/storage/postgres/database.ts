@@ -1,22 +1,22 @@
-/** Connections to PostgreSQL: pooled, and with an end to everything that could wait. */
+/** Pooled connections to PostgreSQL, with a timeout for everything that can wait. */
 import { Socket } from 'node:net'
 import pg from 'pg'
 import { ServiceError } from '../../errors.ts'
 import type { Write } from '../write.ts'
 import { notifyText } from './notifications.ts'
 
-/** Milliseconds until the wait for a connection ends, until the server gives a statement up, and until we give the server up. */
+/** Milliseconds until waiting for a connection fails, until the server cancels a statement, until its response counts as lost. */
 const CONNECT_TIMEOUT = 5_000
 const STATEMENT_TIMEOUT = 5_000
-const ANSWER_TIMEOUT = 6_000
+const RESPONSE_TIMEOUT = 6_000
 
-/** Milliseconds after which a connection that nobody needs is closed. */
+/** Milliseconds after which an unused connection is closed. */
 const IDLE_TIMEOUT = 30_000
 
-/** Calls that may wait for a connection; whoever comes later is told so at once. */
+/** Calls that may wait for a connection. Further ones are rejected at once. */
 const MAX_WAITING = 20_000
 
-/** `bigint` is timestamps, numbers of rows and counts here: all of them exact as a number. */
+/** Every `bigint` of the schema is a timestamp, a key or a count: exact as a number. */
 const types = {
   getTypeParser: ((oid: number, format?: 'text') =>
     oid === pg.types.builtins.INT8
@@ -24,19 +24,19 @@ const types = {
       : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
 }
 
-/** How every connection is made. */
+/** The options of every connection. */
 export const connectionOptions = (url: string): pg.ClientConfig => ({
   connectionString: url,
   application_name: 'gatehouse',
   connectionTimeoutMillis: CONNECT_TIMEOUT,
   statement_timeout: STATEMENT_TIMEOUT,
-  query_timeout: ANSWER_TIMEOUT,
+  query_timeout: RESPONSE_TIMEOUT,
   keepAlive: true,
   types,
 })
 
 export interface Statement {
-  /** Prepared under this name where there is one: for those that are always the same text. */
+  /** Given for a constant text: the statement is then prepared under this name. */
   readonly name?: string
   readonly text: string
   readonly values: readonly unknown[]
@@ -45,44 +45,43 @@ export interface Statement {
 /** Runs one statement on a connection. @throws what PostgreSQL or the connection failed with. */
 export type Run = <Row extends object>(statement: Statement) => Promise<readonly Row[]>
 
-/** A connection's failure in a sentence: the one to every address of a name has none of its own. */
+/** The message of a connection error. An AggregateError, for the addresses of a host name, has no message of its own. */
 export const reason = (error: unknown): string => {
   if (error instanceof AggregateError) return error.errors.map(reason).join(', ')
   return error instanceof Error ? error.message : String(error)
 }
 
-/** PostgreSQL has answered, with an error: the connection is as good as before. */
-export const isAnswer = (error: unknown): boolean =>
+/** Whether PostgreSQL responded with an error of the statement, after which the connection is usable. */
+export const isStatementError = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && error.severity === 'ERROR'
 
-/** `read_only_sql_transaction`: a standby, or a server that is to take no more writes. */
+/** `read_only_sql_transaction`: a standby, or a server that takes no writes any more. */
 const READ_ONLY = '25006'
 
-/** Whether the reason may be that another server has become the primary. */
-const isTrouble = (error: unknown): boolean =>
+/** Whether the cause may be that another server has become the primary. */
+const mayBeFailover = (error: unknown): boolean =>
   error instanceof pg.DatabaseError
     ? error.severity !== 'ERROR' || error.code === READ_ONLY
     : !(error instanceof ServiceError)
 
-/** Says which server connections lead to. */
+/** Chooses the server of every connection. */
 export interface ServerSource {
-  /** Of the server to connect to at this timestamp. */
+  /** Of the server to connect to now. */
   readonly url: string
-  /** What a new connection is asked before its first use; throws when it must not be used. `null`: nothing. */
+  /** Run on a new connection before its first use. Throws if the server must not be used. `null` if any server may be used. */
   readonly check: ((client: pg.ClientBase) => Promise<void>) | null
-  /** Is told of what may mean that another server has to be used. */
-  suspect(): void
-  /** Calls `listener` when `url` has changed: connections to the former server are closed at once. */
+  /** Must be called after an error that may be due to a failover: starts a search for the server to use. */
+  startSearch(): void
+  /** Calls `listener` when `url` has changed. It must close connections to the former server at once. */
   onSwitch(listener: () => void): void
 }
 
 const ignore = (): void => undefined
 
 /**
- * Without a listener a connection that breaks would end the process. Whoever uses it learns it from the statement, and the
- * pool makes another one.
+ * Without a listener, a broken connection would end the process. Its statement rejects, and the pool opens another connection.
  */
-export const survive = (pool: pg.Pool): pg.Pool =>
+export const ignoreConnectionErrors = (pool: pg.Pool): pg.Pool =>
   pool.on('error', ignore).on('connect', client => void client.on('error', ignore))
 
 const unavailable = (cause: unknown): ServiceError => new ServiceError('storeUnavailable', { cause })
@@ -90,22 +89,22 @@ const unavailable = (cause: unknown): ServiceError => new ServiceError('storeUna
 export class Database {
   readonly #servers: ServerSource
   readonly #pool: pg.Pool
-  /** Of every connection, so that those to a former primary, which may be silent, can be ended without asking it. */
+  /** Of every connection, so that those to a former primary, which may be silent, can be closed without its response. */
   readonly #sockets = new Set<Socket>()
-  readonly #underWay = new Set<Promise<unknown>>()
+  readonly #running = new Set<Promise<unknown>>()
   readonly #onInvalidated: (userId: string) => void
   #closed = false
 
   /**
-   * @param servers where connections lead to.
-   * @param connections how many there may be at once.
-   * @param onInvalidated called before a write is acknowledged that made a user's cached state stale.
+   * @param servers chooses the server.
+   * @param connections the maximum number of connections.
+   * @param onInvalidated called with the id of a user whose cached state a write made stale, before the write is acknowledged.
    */
   constructor(servers: ServerSource, connections: number, onInvalidated: (userId: string) => void) {
     this.#servers = servers
     this.#onInvalidated = onInvalidated
     const stream = (): Socket => this.#newSocket()
-    // The pool makes each connection anew of these: so one pool follows the server.
+    // The pool constructs each connection with the current URL: so one pool is enough when the server changes.
     class Client extends pg.Client {
       constructor() {
         super({ ...connectionOptions(servers.url), stream })
@@ -118,7 +117,7 @@ export class Database {
       Client,
       ...(servers.check !== null && { onConnect: servers.check }),
     })
-    survive(this.#pool)
+    ignoreConnectionErrors(this.#pool)
     servers.onSwitch(() => {
       for (const socket of this.#sockets) socket.destroy()
     })
@@ -126,7 +125,7 @@ export class Database {
 
   /**
    * Runs one statement that reads.
-   * @param onStart called when there is a connection for it.
+   * @param onStart called when it has a connection.
    * @throws {ServiceError} `storeUnavailable`, `overloaded`
    */
   read<Row extends object>(statement: Statement, onStart?: () => void): Promise<readonly Row[]> {
@@ -134,27 +133,27 @@ export class Database {
       onStart?.()
       return run<Row>(statement)
     }
-    return this.#use(work, isAnswer)
+    return this.#run(work, isStatementError)
   }
 
   /**
    * Runs one statement that writes what no cache holds: new users and sessions, hashes, last requests, expired rows.
-   * PostgreSQL commits it by itself. Everything else is written in a {@link transaction}.
-   * @throws {ServiceError} `storeUnavailable`, also when it is unknown whether the write has happened; `overloaded`
+   * PostgreSQL commits it implicitly. Everything else is written in a {@link transaction}.
+   * @throws {ServiceError} `storeUnavailable`, also if it is unknown whether the write was committed; `overloaded`
    */
   writeUncached<Row extends object>(statement: Statement): Promise<readonly Row[]> {
     return this.read<Row>(statement)
   }
 
   /**
-   * Runs several statements as one transaction; each sees what was committed before it. What `work` says that it invalidates
-   * is notified to the other instances in the transaction, and evicted here before the promise settles: after a failure too,
-   * as only the response to the COMMIT may be lost.
+   * Runs several statements as one transaction; each sees what was committed before it. The user that `work` invalidates is
+   * notified to the other instances in the transaction, and evicted here before the promise settles. This includes failures, as
+   * only the response to COMMIT may be lost.
    * @throws {ServiceError} as {@link writeUncached}
    */
   async transaction<Result>(work: (run: Run) => Promise<Write<Result>>): Promise<Result> {
     let userId: string | null = null
-    const whole = async (run: Run): Promise<Result> => {
+    const transaction = async (run: Run): Promise<Result> => {
       await run({ text: 'BEGIN ISOLATION LEVEL READ COMMITTED', values: [] })
       const { result, invalidates } = await work(run)
       userId = invalidates
@@ -164,31 +163,34 @@ export class Database {
     }
     try {
       // A transaction that failed may still be open on its connection.
-      return await this.#use(whole, () => false)
+      return await this.#run(transaction, () => false)
     } finally {
       if (userId !== null) this.#onInvalidated(userId)
     }
   }
 
-  /** Waits for what is under way, then closes every connection. */
+  /** Waits for running calls, then closes every connection. */
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
-    await Promise.all(this.#underWay)
+    await Promise.all(this.#running)
     await this.#pool.end()
   }
 
-  /** @param survives whether the connection is of use after an error. */
-  #use<Result>(work: (run: Run) => Promise<Result>, survives: (error: unknown) => boolean): Promise<Result> {
+  /** @param isReusable whether the connection is usable after an error. */
+  #run<Result>(
+    work: (run: Run) => Promise<Result>,
+    isReusable: (error: unknown) => boolean,
+  ): Promise<Result> {
     if (this.#closed) return Promise.reject(unavailable(new Error('The store is closed')))
     if (this.#pool.waitingCount >= MAX_WAITING) return Promise.reject(new ServiceError('overloaded'))
-    const result = this.#lend(work, survives).catch(error => {
-      if (isTrouble(error)) this.#servers.suspect()
+    const result = this.#runOnClient(work, isReusable).catch(error => {
+      if (mayBeFailover(error)) this.#servers.startSearch()
       throw error instanceof ServiceError ? error : unavailable(error)
     })
     const settled = result.then(ignore, ignore)
-    this.#underWay.add(settled)
-    void settled.then(() => this.#underWay.delete(settled))
+    this.#running.add(settled)
+    void settled.then(() => this.#running.delete(settled))
     return result
   }
 
@@ -203,15 +205,15 @@ export class Database {
     try {
       return await this.#pool.connect()
     } catch (error) {
-      // Nothing has been asked yet of the server that another one has replaced meanwhile.
+      // Another server has replaced the one that refused: no statement was sent yet, so retrying is safe.
       if (this.#servers.url !== url) return this.#pool.connect()
       throw error
     }
   }
 
-  async #lend<Result>(
+  async #runOnClient<Result>(
     work: (run: Run) => Promise<Result>,
-    survives: (error: unknown) => boolean,
+    isReusable: (error: unknown) => boolean,
   ): Promise<Result> {
     const client = await this.#connect()
     const run = async <Row extends object>({ values, ...statement }: Statement): Promise<readonly Row[]> => {
@@ -222,7 +224,7 @@ export class Database {
     try {
       return await work(run)
     } catch (error) {
-      reusable = survives(error) && !isTrouble(error)
+      reusable = isReusable(error) && !mayBeFailover(error)
       throw error
     } finally {
       client.release(!reusable)

@@ -1,14 +1,14 @@
-/** Writes of e-mail tokens, and what using one up changes. */
+/** Writes of e-mail tokens, and the changes that using one makes. */
 import { type EmailToken, MAILED_AT_MOST, MAILED_BY, MAILED_WITHIN } from '../../accounts/email-token.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
-import type { Session } from '../../auth/sessions.ts'
+import type { Session } from '../../auth/session.ts'
 import { firstIdAt } from '../../ids.ts'
 import type { User } from '../../users/user.ts'
 import type { UserRefusal } from '../../users/user-store.ts'
 import { invalidates, invalidatesNothing } from '../write.ts'
 import type { Database, Run } from './database.ts'
 import { record } from './event-operations.ts'
-import { addSessionStatement, END_SESSIONS } from './session-statements.ts'
+import { addSessionStatement, END_SESSIONS } from './session-operations.ts'
 import { LOCK_TABLE, lockUser, refusalOf } from './user-locks.ts'
 import { DROP_TOKENS, isEmailTaken, readChanged } from './user-operations.ts'
 
@@ -20,7 +20,7 @@ const ADD_TOKEN = `INSERT INTO email_tokens (user_key, digest, purpose, email, c
 const IS_USABLE = `SELECT digest FROM email_tokens WHERE digest = $1 AND expires_at > $2
   AND user_key = (SELECT key FROM users WHERE id = $3)`
 
-// An address that is the user's no longer is verified by nobody.
+// Only while the address is the user's.
 const VERIFY_EMAIL = `UPDATE users SET email_verified = 1, updated_at = $1, version = version + 1
   WHERE id = $2 AND email = $3 RETURNING id`
 
@@ -34,7 +34,7 @@ const DROP_TOKEN = 'DELETE FROM email_tokens WHERE digest = $1'
 
 const isUsable = async (run: Run, { digest, userId }: EmailToken, now: number): Promise<boolean> => {
   await run(LOCK_TABLE)
-  if (refusalOf(await lockUser(run, userId)) !== null) return false
+  if (refusalOf(await lockUser(run, userId), { onlyEnabled: true }) !== null) return false
   return (await run({ text: IS_USABLE, values: [digest, now, userId] })).length === 1
 }
 
@@ -48,8 +48,8 @@ export const emailTokenOperations = (database: Database) => ({
     const since = firstIdAt(createdAt - MAILED_WITHIN + 1)
     const values = [userId, digest, purpose, email, createdAt, expiresAt, since, MAILED_BY[purpose]]
     return database.transaction<'added' | 'tooManyMails' | UserRefusal>(async run => {
-      // Of several at once, each sees the events of those before.
-      const refused = refusalOf(await lockUser(run, userId, verifiedHash))
+      // Concurrent calls for one user run one after the other, so each counts the events of the earlier ones.
+      const refused = refusalOf(await lockUser(run, userId, verifiedHash), { onlyEnabled: true })
       if (refused !== null) return invalidatesNothing(refused)
       if ((await run({ text: ADD_TOKEN, values })).length === 0) return invalidatesNothing('tooManyMails')
       await run(record(event))

@@ -1,8 +1,8 @@
 /** Statements that write the audit log, each in the transaction of the change that it records. */
 import { type AuditEvent, eventAfter } from '../../audit-log/event.ts'
-import { EVENT_COLUMNS, eventColumns } from '../events.ts'
+import { EVENT_COLUMNS, eventColumns } from '../rows.ts'
 import type { Run, Statement } from './database.ts'
-import { parameters, valuesOf } from './queries.ts'
+import { parameters, valuesOf } from './parameters.ts'
 
 /** In the order of {@link EVENT_COLUMNS}. */
 export const eventValues = (event: AuditEvent): readonly unknown[] =>
@@ -10,14 +10,14 @@ export const eventValues = (event: AuditEvent): readonly unknown[] =>
 
 const INSERT_EVENT = `INSERT INTO events (${EVENT_COLUMNS.join(', ')}) VALUES (${parameters(EVENT_COLUMNS, 1)})`
 
-/** Records an event in a transaction that has locked the user. */
+/** Records an event in a transaction that has locked its user. */
 export const record = (event: AuditEvent): Statement => ({
   name: 'record',
   text: INSERT_EVENT,
   values: eventValues(event),
 })
 
-/** Records an event that comes with no change, unless its user was removed: a removal waits for this lock. */
+/** Records an event without a change, unless its user was removed. A removal waits for this lock. */
 export const recordOfUser = (event: AuditEvent): Statement => ({
   name: 'record-of-user',
   text: `WITH found AS (SELECT key FROM users WHERE id = $${EVENT_COLUMNS.indexOf('user_id') + 1} FOR KEY SHARE)
@@ -25,7 +25,7 @@ export const recordOfUser = (event: AuditEvent): Statement => ({
   values: eventValues(event),
 })
 
-/** Records a removal's event as the newest of its user's. The user has to be locked by then. */
+/** Records the event of a removal as the newest of its user, who must be locked. */
 export const recordRemoval = async (run: Run, event: AuditEvent): Promise<void> => {
   const [newest] = await run<Pick<AuditEvent, 'id' | 'at'>>({
     text: 'SELECT id, at FROM events WHERE user_id = $1 ORDER BY id DESC LIMIT 1',

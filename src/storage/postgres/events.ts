@@ -1,4 +1,4 @@
-/** The audit log's lists. */
+/** Lists of the audit log. */
 import { sql } from 'kysely'
 import {
   type EventFilter,
@@ -9,9 +9,10 @@ import {
   LOG_START,
   type LogPlace,
 } from '../../audit-log/audit-log.ts'
-import { type EventRow, eventsQuery, filteredEvents, toEvent } from '../events.ts'
+import { eventsQuery, filteredEvents } from '../event-queries.ts'
+import { type EventRow, toEvent } from '../rows.ts'
 import type { Database, Statement } from './database.ts'
-import { queries, statement } from './queries.ts'
+import { queries, statement } from './query-builder.ts'
 
 export const eventPage = (query: EventQuery): Statement =>
   statement(eventsQuery(queries.selectFrom('events'), query))
@@ -19,12 +20,12 @@ export const eventPage = (query: EventQuery): Statement =>
 interface LogPart {
   readonly filter: EventFilter
   readonly after: LogPlace
-  /** Included. */
+  /** Inclusive. */
   readonly upTo: LogPlace
   readonly limit: number
 }
 
-/** In the order of an index by position, by user or by type. */
+/** Events in a part of the log, along an index by position, by user or by type. */
 export const logPart = ({ filter, after, upTo, limit }: LogPart): Statement =>
   statement(
     filteredEvents(queries.selectFrom('events'), filter)
@@ -37,8 +38,8 @@ export const logPart = ({ filter, after, upTo, limit }: LogPart): Statement =>
   )
 
 /**
- * The last event before which nothing can appear any more: every transaction with a number below the snapshot's `xmin` has
- * ended. One that stays open, in any database of the server, holds back all that came after it.
+ * The last event before which no event can appear any more: every transaction with a number below the snapshot's `xmin` has
+ * ended. An open transaction, in any database of the server, holds back all later events.
  */
 export const LOG_END: Statement = {
   name: 'log-end',

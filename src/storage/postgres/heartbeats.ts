@@ -1,43 +1,44 @@
-/** Whether what an instance sends to itself by way of the database comes back, and in time. */
+/** Heartbeats: notifications that an instance sends to itself through the database, to measure whether they arrive in time. */
 
 /** Milliseconds between two heartbeats. */
 export const HEARTBEAT_INTERVAL = 300
 
 /**
- * Milliseconds from the sending of the last heartbeat that has come back: from here on it is late, from there on the
- * connection is lost. Looked at every interval, so no change is unheard of for longer than 850 ms.
+ * Milliseconds since the last received heartbeat was sent: from LATE on, notifications are late; from LOST on, the connection
+ * counts as lost. Checked every interval, so that a missed notification is detected within 850 ms.
  */
 const LATE = 550
 const LOST = 5_000
 
-export type Hearing = 'inTime' | 'late' | 'lost'
+export type HeartbeatStatus = 'onTime' | 'late' | 'lost'
 
 export class Heartbeats {
   readonly #send: (text: string) => Promise<unknown>
-  readonly #onHearing: (hearing: Hearing) => void
+  readonly #onStatus: (status: HeartbeatStatus) => void
   readonly #timer: NodeJS.Timeout
-  /** When the last one was sent that has come back (milliseconds of `performance.now()`). */
+  /** When the last received heartbeat was sent, in milliseconds of `performance.now()`. */
   #sentAt = performance.now()
   #isSending = false
-  /** Another one was to be sent meanwhile. */
+  /** Whether another heartbeat is due after the one that is being sent. */
   #isDue = false
 
   /**
-   * Sends the first one.
-   * @param send has the database send this text back to {@link receive}.
-   * @param onHearing told every interval, and of what comes back in time; until then nothing is heard in time.
+   * Sends the first heartbeat.
+   * @param send sends this text through the database, which must arrive at {@link receive}.
+   * @param onStatus called with `onTime` for every heartbeat that arrives in time, with `late` or `lost` at every interval at
+   * which it applies, and with `lost` if a heartbeat cannot be sent.
    */
-  constructor(send: (text: string) => Promise<unknown>, onHearing: (hearing: Hearing) => void) {
+  constructor(send: (text: string) => Promise<unknown>, onStatus: (status: HeartbeatStatus) => void) {
     this.#send = send
-    this.#onHearing = onHearing
-    this.#timer = setInterval(() => this.#look(), HEARTBEAT_INTERVAL)
+    this.#onStatus = onStatus
+    this.#timer = setInterval(() => this.#check(), HEARTBEAT_INTERVAL)
     void this.#beat()
   }
 
-  /** It says what was known when it was sent. */
+  /** @param text of a heartbeat: the time at which it was sent. */
   receive(text: string): void {
     this.#sentAt = Number(text)
-    if (performance.now() - this.#sentAt < LATE) this.#onHearing('inTime')
+    if (performance.now() - this.#sentAt < LATE) this.#onStatus('onTime')
   }
 
   stop(): void {
@@ -45,13 +46,13 @@ export class Heartbeats {
     this.#isDue = false
   }
 
-  #look(): void {
-    // One at a time: behind another one, the next would be late by as long as it waits.
+  #check(): void {
+    // One at a time: a heartbeat queued behind another would be late by its waiting time.
     if (this.#isSending) this.#isDue = true
     else void this.#beat()
     const age = performance.now() - this.#sentAt
-    if (age >= LOST) this.#onHearing('lost')
-    else if (age >= LATE) this.#onHearing('late')
+    if (age >= LOST) this.#onStatus('lost')
+    else if (age >= LATE) this.#onStatus('late')
   }
 
   async #beat(): Promise<void> {
@@ -62,7 +63,7 @@ export class Heartbeats {
         await this.#send(String(Math.floor(performance.now())))
       } while (this.#isDue)
     } catch {
-      this.#onHearing('lost')
+      this.#onStatus('lost')
     } finally {
       this.#isSending = false
     }

@@ -1,24 +1,23 @@
 /**
- * Which of several servers is connected to: the one that takes writes, and the same one for every connection of a process.
+ * Chooses one of several servers: the one that takes writes, and the same one for every connection of a process.
  *
- * Whoever meets trouble says so ({@link Hosts.suspect}). All servers are asked then, at once and again and again, until
- * one takes writes; the answer may be the same one as before. Where it is another one, everybody is told and closes their
- * connections to the former one in the same turn of the event loop: what is remembered is never kept current by one
- * server while another one takes the writes.
+ * After an error that may be due to a failover, {@link Hosts.startSearch} probes all servers until one takes writes. The result
+ * may be the same server as before. If it is another one, every listener closes its connections to the former server in the same
+ * turn of the event loop. A cache is therefore never kept valid by one server while another takes the writes.
  *
- * A server that was promoted has a higher timeline than the one that it replaced, so of two that take writes the later
- * primary is chosen, and a process that has met it never goes back to the former one.
+ * A promoted server has a higher timeline than its predecessor. Of two servers that take writes, the later primary is chosen, and
+ * a process that has connected to it never returns to the former one.
  */
 import { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { parseServers, type Server } from './connection-url.ts'
-import { connectionOptions, isAnswer, reason, type ServerSource } from './database.ts'
+import { connectionOptions, isStatementError, reason, type ServerSource } from './database.ts'
 
-/** Milliseconds that a server may take to connect and to say what it is: one without power never answers. */
+/** Milliseconds for a probe, including the connection: a server without power never responds. */
 const PROBE_TIMEOUT = 1_500
 
-/** Milliseconds from the end of one search to the beginning of the next. */
+/** Milliseconds from the end of one search to the start of the next. */
 const SEARCH_INTERVAL = 250
 
 /** Also `on` by default on a standby. */
@@ -29,7 +28,7 @@ const READ_ONLY = {
 
 const TIMELINE = 'SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) AS timeline'
 
-interface Found {
+interface UsableServer {
   readonly server: Server
   readonly timeline: number
 }
@@ -41,23 +40,23 @@ const assertWritable = async (client: pg.ClientBase): Promise<void> => {
   if (rows[0]?.read_only !== 'off') throw new Error('it takes no writes')
 }
 
-/** 0 where the server does not tell its timeline to this role. */
+/** 0 if this role may not read the timeline. */
 const timelineOf = async (client: pg.ClientBase): Promise<number> => {
   try {
     const { rows } = await client.query<{ timeline: string }>(TIMELINE)
     return Number.parseInt(rows[0]?.timeline ?? '', 16) || 0
   } catch (error) {
-    if (isAnswer(error)) return 0
+    if (isStatementError(error)) return 0
     throw error
   }
 }
 
 export class Hosts implements ServerSource {
-  /** What every new connection asks before it is used; `null` where any server will do, which costs nothing. */
+  /** See {@link ServerSource}; `null` if any server may be used, which saves the query. */
   readonly check: ((client: pg.ClientBase) => Promise<void>) | null
   readonly #servers: readonly Server[]
   #current: Server
-  /** The highest that was met. */
+  /** The highest timeline found so far. */
   #timeline = 0
   #searching = false
   #closed = false
@@ -71,28 +70,27 @@ export class Hosts implements ServerSource {
   }
 
   /**
-   * The servers of a URL, of which the one to use is known. A URL that names one server, and does not ask for one that
-   * takes writes, is not looked at any further.
-   * @throws {Error} what each of them said, when none will do.
+   * Finds the server to use among those of a URL. A single server without `target_session_attrs=read-write` is not probed.
+   * @throws {Error} with the reason for each server, if none can be used.
    */
   static async open(url: string): Promise<Hosts> {
     const hosts = new Hosts(url)
-    if (hosts.#isChoice()) await hosts.#search()
+    if (hosts.#needsSearch()) await hosts.#search()
     return hosts
   }
 
-  /** The URL of the server to use at this timestamp. */
+  /** The URL of the server to use now. */
   get url(): string {
     return this.#current.url
   }
 
-  /** Calls `listener` when another server is to be used from now on. */
+  /** Calls `listener` when another server must be used from now on. */
   onSwitch(listener: () => void): void {
     this.#listeners.push(listener)
   }
 
-  /** Something is wrong with the present server: looks whether another one has taken its place, until one takes writes. */
-  suspect(): void {
+  /** Starts probing the servers until one can be used, unless a search is running or there is only one server. */
+  startSearch(): void {
     if (this.#searching || this.#closed || this.#servers.length === 1) return
     this.#searching = true
     void this.#searchUntilFound()
@@ -102,7 +100,7 @@ export class Hosts implements ServerSource {
     this.#closed = true
   }
 
-  #isChoice(): boolean {
+  #needsSearch(): boolean {
     return this.#servers.length > 1 || this.check !== null
   }
 
@@ -112,18 +110,18 @@ export class Hosts implements ServerSource {
         () => true,
         () => false,
       )
-      // Also after a success: trouble that has another reason must not become a storm of connections.
+      // Also after a success: errors with another cause must not cause a storm of connections.
       await sleep(SEARCH_INTERVAL, undefined, { ref: false })
     }
     this.#searching = false
   }
 
   async #search(): Promise<void> {
-    // The present one first: of equals the first is taken.
+    // The current one first: of equal timelines the first is chosen.
     const servers = [this.#current, ...this.#servers.filter(server => server !== this.#current)]
     const results = await Promise.allSettled(servers.map(server => this.#probe(server)))
     const found = results.flatMap(result => (result.status === 'fulfilled' ? result.value : []))
-    const best = found.reduce<Found | null>(
+    const best = found.reduce<UsableServer | null>(
       (best, next) => (best === null || next.timeline > best.timeline ? next : best),
       null,
     )
@@ -140,13 +138,13 @@ export class Hosts implements ServerSource {
     for (const listener of this.#listeners) listener()
   }
 
-  /** @throws {Error} when it cannot be used. */
-  async #probe(server: Server): Promise<Found> {
+  /** @throws {Error} if the server cannot be used. */
+  async #probe(server: Server): Promise<UsableServer> {
     const socket = new Socket()
     const client = new pg.Client({ ...connectionOptions(server.url), stream: () => socket })
     client.on('error', ignore)
     const timer = setTimeout(
-      () => socket.destroy(new Error(`no answer within ${PROBE_TIMEOUT} ms`)),
+      () => socket.destroy(new Error(`no response within ${PROBE_TIMEOUT} ms`)),
       PROBE_TIMEOUT,
     )
     try {
@@ -154,7 +152,7 @@ export class Hosts implements ServerSource {
       if (this.check === null) return { server, timeline: 0 }
       await this.check(client)
       const timeline = await timelineOf(client)
-      if (timeline < this.#timeline) throw new Error('it was the primary before another one was promoted')
+      if (timeline < this.#timeline) throw new Error('it is a former primary: another server was promoted')
       return { server, timeline }
     } finally {
       client.once('end', () => clearTimeout(timer))

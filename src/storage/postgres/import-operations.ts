@@ -1,24 +1,23 @@
-/** Users from elsewhere: one statement for many, whatever their number. */
+/** Imports many users with one statement. */
 import type { Imported, PortableUser } from '../../accounts/bulk-users.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
 import { ServiceError } from '../../errors.ts'
-import { EVENT_COLUMNS, eventColumns } from '../events.ts'
-import { USER_COLUMNS, userColumns } from '../rows.ts'
+import { EVENT_COLUMNS, eventColumns, USER_COLUMNS, userColumns } from '../rows.ts'
 import type { Database, Statement } from './database.ts'
-import { arrays, arraysOf } from './queries.ts'
+import { arrays, arraysOf } from './parameters.ts'
 
 const GIVEN_COLUMNS = [...USER_COLUMNS, 'last_request_at'] as const
 
 const columns = USER_COLUMNS.join(', ')
 
-/** In the order of the e-mails, as every instance does: two that import the same users cannot deadlock. */
+/** Inserts in the order of e-mails, so that two instances that import the same users cannot deadlock. */
 const IMPORT = `WITH given AS (
     SELECT * FROM unnest(${arrays(GIVEN_COLUMNS, 1)})
       WITH ORDINALITY AS given (${GIVEN_COLUMNS.join(', ')}, line)
   ), added AS (
     INSERT INTO users (${columns}) SELECT ${columns} FROM given ORDER BY email COLLATE "C", line
     ON CONFLICT DO NOTHING RETURNING key, id, email
-  ), noted AS (
+  ), requested AS (
     INSERT INTO last_requests (user_key, at)
     SELECT DISTINCT ON (key) key, last_request_at FROM added JOIN given USING (id, email)
     WHERE last_request_at IS NOT NULL ORDER BY key, line
@@ -31,7 +30,7 @@ const IMPORT = `WITH given AS (
 
 const FIND = 'SELECT id, email FROM users WHERE email = ANY($1::text[]) OR id = ANY($2::text[])'
 
-/** How often users are imported whose e-mail or id somebody has, and nobody the next timestamp. */
+/** How often an import is attempted if the conflicting user is removed in between. */
 const ATTEMPTS = 3
 
 const importStatement = (users: readonly PortableUser[], events: readonly AuditEvent[]): Statement => ({
@@ -46,31 +45,31 @@ const importStatement = (users: readonly PortableUser[], events: readonly AuditE
   ],
 })
 
-interface Found {
+interface UserIds {
   readonly id: string
   readonly email: string
 }
 
-const idsByEmail = (rows: readonly Found[]): Map<string, string> =>
+const idsByEmail = (rows: readonly UserIds[]): Map<string, string> =>
   new Map(rows.map(({ id, email }) => [email, id]))
 
 export const importOperations = (database: Database) => {
-  /** @returns `null` for whom nothing is in the way any more. */
+  /** @returns `null` for a user whose conflicting user no longer exists. */
   const attempt = async (
     users: readonly PortableUser[],
     events: readonly AuditEvent[],
   ): Promise<readonly (Imported | null)[]> => {
-    const added = idsByEmail(await database.writeUncached<Found>(importStatement(users, events)))
+    const added = idsByEmail(await database.writeUncached<UserIds>(importStatement(users, events)))
     if (added.size === users.length) return users.map(() => ({ status: 'created' }))
-    // A statement of its own: it sees those who were being added elsewhere when the first one met them.
+    // A separate statement: it sees users that another transaction was adding when the first one conflicted with them.
     const others = users.filter(({ email }) => !added.has(email))
     const values = [others.map(({ email }) => email), others.map(({ id }) => id)]
-    const there = await database.read<Found>({ name: 'import-found', text: FIND, values })
-    const found = idsByEmail(there)
-    const ids = new Set([...there.map(({ id }) => id), ...added.values()])
+    const rows = await database.read<UserIds>({ name: 'import-found', text: FIND, values })
+    const found = idsByEmail(rows)
+    const ids = new Set([...rows.map(({ id }) => id), ...added.values()])
     return users.map(({ id, email }) => {
       if (added.get(email) === id) {
-        // Were the same user to come twice, the second one is there already.
+        // If the same user occurs twice, the second one exists already.
         added.delete(email)
         found.set(email, id)
         return { status: 'created' }
@@ -88,14 +87,14 @@ export const importOperations = (database: Database) => {
     ): Promise<readonly Imported[]> {
       const outcomes = [...(await attempt(users, events))]
       for (let attempts = 1; attempts < ATTEMPTS; attempts += 1) {
-        // Who was in the way has been removed since.
-        const open = users.flatMap((_, index) => (outcomes[index] === null ? [index] : []))
-        if (open.length === 0) break
+        // The conflicting users have been removed since.
+        const remaining = users.flatMap((_, index) => (outcomes[index] === null ? [index] : []))
+        if (remaining.length === 0) break
         const again = await attempt(
-          open.map(index => users[index] as PortableUser),
-          open.map(index => events[index] as AuditEvent),
+          remaining.map(index => users[index] as PortableUser),
+          remaining.map(index => events[index] as AuditEvent),
         )
-        for (const [position, index] of open.entries()) outcomes[index] = again[position] ?? null
+        for (const [position, index] of remaining.entries()) outcomes[index] = again[position] ?? null
       }
       return outcomes.map(outcome => {
         if (outcome === null) throw new ServiceError('overloaded')

@@ -1,36 +1,28 @@
 /**
- * What other instances change, as PostgreSQL tells it (`LISTEN`/`NOTIFY`): a change's own transaction notifies, so one
- * that rolls back notifies nobody, and one that commits cannot go untold.
+ * Receives the changes of other instances from PostgreSQL (`LISTEN`/`NOTIFY`). The transaction of a change notifies: if it rolls
+ * back, nothing is notified; if it commits, the notification is certain.
  *
- * An instance that might not hear must not rely on what it remembers. So it sends itself a notification every 300 ms: while
- * these come back, every change that was committed before the last of them has come too. While they come late, as where
- * something is overloaded, what is remembered is left aside; once the connection is lost, nothing is remembered. Through a
- * pooler it never listens.
+ * An instance that may miss notifications must not use its cache. It therefore sends itself a notification every 300 ms. While
+ * these arrive in time, every change that was committed before the last of them has arrived too. While they are late, for
+ * example under overload, the cache is bypassed. Once the connection is lost, the cache is emptied. Through a pooler the feed
+ * never listens.
  *
- * It listens to the server that takes the writes. Once another one does, the connection is lost, and nothing is remembered
- * until it has been made anew.
+ * The feed listens to the server that takes the writes. When another server does, the connection counts as lost, and nothing is
+ * cached until there is a new one.
  */
 import { randomBytes } from 'node:crypto'
 import { Socket } from 'node:net'
 import pg from 'pg'
 import type { InvalidationListener } from '../../auth/invalidation.ts'
 import { connectionOptions, type ServerSource } from './database.ts'
-import { type Hearing, Heartbeats } from './heartbeats.ts'
+import { type HeartbeatStatus, Heartbeats } from './heartbeats.ts'
 import { CHANNEL } from './notifications.ts'
 
-/** Milliseconds until a lost connection is made anew, and until an attempt counts as failed. */
+/** Milliseconds until the feed reconnects, and until an attempt to connect fails. */
 const RETRY_DELAY = 250
 const CONNECT_TIMEOUT = 2_000
 
-/** Hears nothing: what the service starts with. */
-const NOBODY: InvalidationListener = {
-  userChanged: () => undefined,
-  anyoneChanged: () => undefined,
-  listening: () => undefined,
-  late: () => undefined,
-}
-
-/** What pg's types leave out: the server process that the connection was told it has. */
+/** Missing in pg's types: the id of the server process, as the server sent it when it accepted the connection. */
 interface Connected extends pg.Client {
   readonly processID: number | null
 }
@@ -45,22 +37,21 @@ export class InvalidationFeed {
   readonly #servers: ServerSource
   /** This instance's own channel, for its heartbeats. */
   readonly #channel = `gatehouse_heartbeat_${randomBytes(8).toString('hex')}`
-  #listener = NOBODY
+  #listener: InvalidationListener | null = null
   #connection: Connection | null = null
   #listening = false
   #late = false
   #retry: NodeJS.Timeout | null = null
-  #closed = false
 
   constructor(servers: ServerSource) {
     this.#servers = servers
     servers.onSwitch(() => {
-      if (this.#connection !== null) this.#lose(this.#connection)
+      if (this.#connection !== null) this.#onLost(this.#connection)
     })
     this.#connect()
   }
 
-  /** Tells `listener` from now on. */
+  /** Notifies `listener`, in place of any previous one. */
   subscribe(listener: InvalidationListener): void {
     this.#listener = listener
     if (this.#listening) listener.listening(true)
@@ -68,13 +59,13 @@ export class InvalidationFeed {
   }
 
   close(): void {
-    this.#closed = true
     if (this.#retry !== null) clearTimeout(this.#retry)
-    if (this.#connection !== null) this.#lose(this.#connection)
+    if (this.#connection !== null) this.#disconnect(this.#connection)
+    this.#listener?.closed()
   }
 
   #connect(): void {
-    // Our own socket, so that a connection whose other end is silent can be ended without asking it.
+    // Our own socket, so that a connection to a silent server can be closed without its response.
     const socket = new Socket()
     const client = new pg.Client({
       ...connectionOptions(this.#servers.url),
@@ -83,64 +74,68 @@ export class InvalidationFeed {
     })
     const connection: Connection = { client, socket, heartbeats: null }
     this.#connection = connection
-    const lose = () => this.#lose(connection)
-    client.on('error', lose).on('end', lose)
+    const onLost = () => this.#onLost(connection)
+    client.on('error', onLost).on('end', onLost)
     client.on('notification', ({ channel, payload }) => this.#receive(connection, channel, payload ?? ''))
-    this.#listen(connection).catch(lose)
+    this.#listen(connection).catch(onLost)
   }
 
   async #listen(connection: Connection): Promise<void> {
     await connection.client.connect()
     await this.#servers.check?.(connection.client)
     const { rows } = await connection.client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
-    // Behind a pooler, LISTEN is another client's connection the next timestamp, and a heartbeat may come back all the same.
-    if (rows[0]?.pid !== (connection.client as Connected).processID) throw new Error('a pooler is between')
+    // A pooler gives the server connection to other clients after LISTEN, and heartbeats may arrive all the same.
+    if (rows[0]?.pid !== (connection.client as Connected).processID)
+      throw new Error('the connection leads through a pooler')
     await connection.client.query(`LISTEN ${CHANNEL}; LISTEN ${this.#channel}`)
-    // Lost as soon as it was made.
+    // The connection was lost meanwhile.
     if (connection !== this.#connection) return
     connection.heartbeats = new Heartbeats(
       text => connection.client.query(`NOTIFY ${this.#channel}, '${text}'`),
-      hearing => this.#hear(connection, hearing),
+      status => this.#setStatus(connection, status),
     )
   }
 
-  #hear(connection: Connection, hearing: Hearing): void {
+  #setStatus(connection: Connection, status: HeartbeatStatus): void {
     if (connection !== this.#connection) return
-    if (hearing === 'lost') return this.#lose(connection)
-    this.#setLate(hearing === 'late')
-    // A primary without power is silent: that it is lost would be known in seconds.
-    if (hearing === 'late') this.#servers.suspect()
-    if (hearing === 'late' || this.#listening) return
+    if (status === 'lost') return this.#onLost(connection)
+    this.#setLate(status === 'late')
+    // A primary without power is silent, and would count as lost only after seconds.
+    if (status === 'late') this.#servers.startSearch()
+    if (status === 'late' || this.#listening) return
     this.#listening = true
-    this.#listener.listening(true)
+    this.#listener?.listening(true)
   }
 
   #setLate(isLate: boolean): void {
     if (!this.#listening || this.#late === isLate) return
     this.#late = isLate
-    this.#listener.late(isLate)
+    this.#listener?.late(isLate)
   }
 
   #receive(connection: Connection, channel: string, payload: string): void {
     if (connection !== this.#connection) return
     if (channel === CHANNEL) {
-      // The own ones too: one whose COMMIT was given up here may still come true, and is told then.
-      this.#listener.userChanged(payload)
+      // Own changes too: a transaction whose COMMIT timed out here may still commit, and is notified then.
+      this.#listener?.userChanged(payload)
       return
     }
     connection.heartbeats?.receive(payload)
   }
 
-  #lose(connection: Connection): void {
+  #onLost(connection: Connection): void {
     if (connection !== this.#connection) return
+    this.#disconnect(connection)
+    this.#listener?.listening(false)
+    this.#servers.startSearch()
+    this.#retry = setTimeout(() => this.#connect(), RETRY_DELAY)
+  }
+
+  #disconnect({ heartbeats, socket }: Connection): void {
     this.#connection = null
-    connection.heartbeats?.stop()
-    connection.socket.destroy()
+    heartbeats?.stop()
+    socket.destroy()
     this.#listening = false
     this.#late = false
-    this.#listener.listening(false)
-    if (this.#closed) return
-    this.#servers.suspect()
-    this.#retry = setTimeout(() => this.#connect(), RETRY_DELAY)
   }
 }

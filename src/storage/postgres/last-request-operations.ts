@@ -1,31 +1,34 @@
-/** Last requests, a batch a second. */
+/** Writes of last requests, one batch a second. */
 import pg from 'pg'
-import type { SessionMoment, UserMoment } from '../../auth/last-requests.ts'
+import type { SessionLastRequest, UserLastRequest } from '../../auth/last-requests.ts'
 import { ServiceError } from '../../errors.ts'
 import type { Database } from './database.ts'
 
-/** In the order of the rows' numbers, as every instance does: two that note the same users cannot deadlock. */
+/** Writes in the order of keys, so that two instances that write the same users cannot deadlock. */
 const NOTE_USERS = `INSERT INTO last_requests (user_key, at)
-  SELECT key, max(noted.at) FROM unnest($1::bigint[], $2::bigint[]) AS noted (user_key, at)
-  JOIN users ON key = noted.user_key GROUP BY key ORDER BY key
+  SELECT key, max(given.at) FROM unnest($1::bigint[], $2::bigint[]) AS given (user_key, at)
+  JOIN users ON key = given.user_key GROUP BY key ORDER BY key
   ON CONFLICT (user_key) DO UPDATE SET at = excluded.at WHERE last_requests.at < excluded.at`
 
-const NOTE_SESSIONS = `WITH noted AS (
+const NOTE_SESSIONS = `WITH latest AS (
     SELECT id, max(at) AS at FROM unnest($1::text[], $2::bigint[]) AS given (id, at) GROUP BY id
   ), locked AS (
-    SELECT sessions.id, noted.at FROM sessions JOIN noted USING (id) ORDER BY sessions.id FOR UPDATE OF sessions
+    SELECT sessions.id, latest.at FROM sessions JOIN latest USING (id) ORDER BY sessions.id FOR UPDATE OF sessions
   )
   UPDATE sessions SET last_request_at = GREATEST(last_request_at, locked.at) FROM locked WHERE sessions.id = locked.id`
 
-/** An array of numbers as PostgreSQL reads it: pg's own way looks at each for quotes. */
+/** A PostgreSQL array of numbers. Faster than pg's conversion, which checks every item for quotes. */
 const numbers = (values: readonly number[]): string => `{${values.join(',')}}`
 
-/** Whether a user of the batch was removed while it was written; written again, it passes over them. */
+/** Whether a user of the batch was removed during the write (foreign key violation). A repeated write skips that user. */
 const isOfRemovedUser = (error: unknown): boolean =>
   error instanceof ServiceError && error.cause instanceof pg.DatabaseError && error.cause.code === '23503'
 
 export const lastRequestOperations = (database: Database) => ({
-  async noteLastRequests(users: readonly UserMoment[], sessions: readonly SessionMoment[]): Promise<void> {
+  async noteLastRequests(
+    users: readonly UserLastRequest[],
+    sessions: readonly SessionLastRequest[],
+  ): Promise<void> {
     if (users.length > 0) {
       const values = [numbers(users.map(({ key }) => key)), numbers(users.map(({ at }) => at))]
       const statement = { name: 'note-users', text: NOTE_USERS, values }

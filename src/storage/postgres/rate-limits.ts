@@ -1,14 +1,14 @@
-/** Counting that instances share, in the table `rate_limits`. */
+/** Rate limits that instances share, counted in the table `rate_limits`. */
 import RateLimiterPostgres from 'rate-limiter-flexible/lib/RateLimiterPostgres.js'
 import RLWrapperTimeouts from 'rate-limiter-flexible/lib/RLWrapperTimeouts.js'
 import type { OpenRateLimit } from '../../rate-limits/limits.ts'
 import { memoryLimiter, rateLimit } from '../rate-limits.ts'
 import type { Database, Statement } from './database.ts'
 
-/** Milliseconds: past it this process counts by itself. A request waits for the database longer, for a limit it need not. */
+/** Milliseconds until a limit is counted in this process instead. Other statements wait longer for the database. */
 const PATIENCE = 1_000
 
-/** What the library uses of a connection. */
+/** The part of a connection that the library uses. */
 const client = (database: Database) => ({
   async query(statement: Statement) {
     const rows = await database.writeUncached(statement)
@@ -29,7 +29,7 @@ export const rateLimits =
       keyPrefix: name,
       points,
       duration: seconds,
-      // Else a flood would be as many writes of one row.
+      // Otherwise every request of a flood would write the same row.
       inMemoryBlockOnConsumed: final ? points + 1 : 0,
     })
     return rateLimit(

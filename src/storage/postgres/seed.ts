@@ -3,9 +3,9 @@ import { SESSION_COLUMNS, sessionColumns, USER_COLUMNS, userColumns } from '../r
 import type { SeedSession, SeedStore } from '../seed.ts'
 import { connectionOptions } from './database.ts'
 import { bringUpToDate } from './migrate.ts'
-import { typeOf } from './queries.ts'
+import { typeOf } from './parameters.ts'
 
-/** Milliseconds that a statement of thousands of rows, or the clearing up after all of them, may take. */
+/** Milliseconds for a statement of thousands of rows, and for the final VACUUM. */
 const TIMEOUT = 600_000
 
 const columns = USER_COLUMNS.join(', ')
@@ -13,8 +13,8 @@ const columns = USER_COLUMNS.join(', ')
 const ADD_USERS = `INSERT INTO users (${columns}) SELECT ${columns} FROM json_populate_recordset(NULL::users, $1)
   ON CONFLICT (email) DO NOTHING`
 
-/** Of a session of `users`, by the one that is given with the timestamp of now. */
-const IN_FORCE = `user_key = users.key AND expires_at > given.created_at AND last_request_at > given.created_at - $2::bigint
+/** Whether a session of `users` is active at the time of the given session, which was created now. */
+const IS_ACTIVE = `user_key = users.key AND expires_at > given.created_at AND last_request_at > given.created_at - $2::bigint
   AND ip IS NULL`
 
 const GIVEN = `json_to_recordset($1) AS given
@@ -23,12 +23,12 @@ const GIVEN = `json_to_recordset($1) AS given
 
 const ADD_SESSIONS = `INSERT INTO sessions (user_key, ${SESSION_COLUMNS.join(', ')})
   SELECT users.key, ${SESSION_COLUMNS.map(column => `given.${column}`).join(', ')}
-  FROM ${GIVEN} WHERE NOT EXISTS (SELECT 1 FROM sessions WHERE ${IN_FORCE})`
+  FROM ${GIVEN} WHERE NOT EXISTS (SELECT 1 FROM sessions WHERE ${IS_ACTIVE})`
 
 const SELECT_SESSIONS = `SELECT session.id, users.id AS "userId", session.created_at AS "createdAt",
     session.expires_at AS "expiresAt"
   FROM ${GIVEN} CROSS JOIN LATERAL (
-    SELECT id, created_at, expires_at FROM sessions WHERE ${IN_FORCE} ORDER BY created_at DESC, id DESC LIMIT 1
+    SELECT id, created_at, expires_at FROM sessions WHERE ${IS_ACTIVE} ORDER BY created_at DESC, id DESC LIMIT 1
   ) AS session ORDER BY users.key`
 
 const connect = async (url: string): Promise<pg.Client> => {
@@ -37,7 +37,7 @@ const connect = async (url: string): Promise<pg.Client> => {
     statement_timeout: TIMEOUT,
     query_timeout: TIMEOUT,
   })
-  // A connection that breaks is told by the statement that meets it.
+  // The statement on a broken connection rejects.
   client.on('error', () => undefined)
   await client.connect()
   return client
@@ -57,7 +57,7 @@ export const openPostgresSeedStore = async (url: string): Promise<SeedStore> => 
       const rows = given.map(({ email, session }) => ({ email, ...sessionColumns(session) }))
       const values = [JSON.stringify(rows), idle]
       if (given.length > 0) await client.query(ADD_SESSIONS, values)
-      // Where all of them are new, nobody has another session than the one that was given.
+      // If all users are new, their only sessions are the given ones.
       const isGiven = given.length === 0 || added === accounts.length
       const sessions = isGiven
         ? given.map(({ session }) => session)

@@ -1,30 +1,62 @@
-/** Writes of sessions, and of the passwords that open them. */
-
+/** Writes of sessions, and the statements with which other changes of a user open and end sessions. */
 import type { AuditEvent } from '../../audit-log/event.ts'
-import type { Session } from '../../auth/sessions.ts'
-import type { User } from '../../users/user.ts'
+import type { Session } from '../../auth/session.ts'
 import type { UserRefusal } from '../../users/user-store.ts'
+import { EVENT_COLUMNS, SESSION_COLUMNS, sessionColumns } from '../rows.ts'
 import { invalidates, invalidatesNothing } from '../write.ts'
-import type { Database } from './database.ts'
-import { record } from './event-operations.ts'
-import { addSessionStatement, END_SESSION, END_SESSIONS, openSessionStatement } from './session-statements.ts'
+import type { Database, Statement } from './database.ts'
+import { eventValues, record } from './event-operations.ts'
+import { parameters, valuesOf } from './parameters.ts'
 import { type LockedUser, lockedColumns, lockUser, refusalOf } from './user-locks.ts'
-import { readChanged } from './user-operations.ts'
 
-const REHASH = 'UPDATE users SET password_hash = $1 WHERE id = $2 AND password_hash = $3'
+/** Locks the user. A concurrent change that ends the user's sessions is either committed before, or sees this session. */
+const FIND = `SELECT key, ${lockedColumns(2)} FROM users WHERE id = $1 FOR SHARE`
 
-/** Gives the {@link LockedUser}, if there is one. */
-const SET_HASH = `WITH found AS (
-    SELECT key, ${lockedColumns(4)} FROM users WHERE id = $3 FOR NO KEY UPDATE
-  ), changed AS (
-    UPDATE users SET password_hash = $1, updated_at = $2, version = version + 1
-    FROM found WHERE users.key = found.key AND found.disabled = 0 AND found.verified
+const INSERT_FOUND = `INSERT INTO sessions (user_key, ${SESSION_COLUMNS.join(', ')})
+    SELECT key, ${parameters(SESSION_COLUMNS, 3)} FROM found WHERE disabled = 0 AND verified`
+
+const OPEN_SESSION = `WITH found AS (${FIND}), opened AS (${INSERT_FOUND}), recorded AS (
+    INSERT INTO events (${EVENT_COLUMNS.join(', ')})
+    SELECT ${parameters(EVENT_COLUMNS, 3 + SESSION_COLUMNS.length)} FROM found WHERE disabled = 0 AND verified
   )
   SELECT disabled, verified FROM found`
 
-/** What was mailed to reset the password or to change the e-mail: a verification stays good. */
-const DROP_RESET_TOKENS = `DELETE FROM email_tokens
-  WHERE user_key = (SELECT key FROM users WHERE id = $1) AND purpose <> 'verification'`
+const values = (session: Session, verifiedHash: string | null) => [
+  session.userId,
+  verifiedHash,
+  ...valuesOf(SESSION_COLUMNS, sessionColumns(session)),
+]
+
+/** Returns the {@link LockedUser}, if the user exists. */
+const openSessionStatement = (
+  session: Session,
+  verifiedHash: string | null,
+  event: AuditEvent,
+): Statement => ({
+  name: 'open-session',
+  text: OPEN_SESSION,
+  values: [...values(session, verifiedHash), ...eventValues(event)],
+})
+
+/** Opens a session as part of a change with an event of its own. */
+export const addSessionStatement = (session: Session): Statement => ({
+  name: 'add-session',
+  text: `WITH found AS (${FIND}) ${INSERT_FOUND}`,
+  values: values(session, null),
+})
+
+/** Locks the user first, like every write that ends sessions. Returns the {@link LockedUser}, and whether the session existed. */
+const END_SESSION = `WITH found AS (SELECT key, disabled FROM users WHERE id = $1 FOR SHARE), ended AS (
+    DELETE FROM sessions USING found WHERE id = $2 AND user_key = found.key AND disabled = 0 RETURNING id
+  )
+  SELECT disabled, true AS verified, EXISTS (SELECT FROM ended) AS ended FROM found`
+
+/** Locks sessions in the order in which their last requests are written, so that the two cannot deadlock. */
+export const END_SESSIONS = `WITH ended AS (
+    SELECT id FROM sessions WHERE user_key = (SELECT key FROM users WHERE id = $1) AND id IS DISTINCT FROM $2::text
+    ORDER BY id FOR UPDATE
+  )
+  DELETE FROM sessions USING ended WHERE sessions.id = ended.id`
 
 export const sessionOperations = (database: Database) => ({
   async openSession(
@@ -35,38 +67,14 @@ export const sessionOperations = (database: Database) => ({
     const [user] = await database.writeUncached<LockedUser>(
       openSessionStatement(session, verifiedHash, event),
     )
-    return refusalOf(user) ?? 'opened'
-  },
-
-  async rehash(userId: string, from: string, to: string): Promise<void> {
-    await database.writeUncached({ name: 'rehash', text: REHASH, values: [to, userId, from] })
-  },
-
-  async changePassword(
-    session: Session,
-    verifiedHash: string,
-    newHash: string,
-    event: AuditEvent,
-  ): Promise<User | UserRefusal> {
-    const { userId } = session
-    return database.transaction<User | UserRefusal>(async run => {
-      const values = [newHash, event.at, userId, verifiedHash]
-      const [user] = await run<LockedUser>({ text: SET_HASH, values })
-      const refused = refusalOf(user)
-      if (refused !== null) return invalidatesNothing(refused)
-      await run({ text: DROP_RESET_TOKENS, values: [userId] })
-      await run({ text: END_SESSIONS, values: [userId, null] })
-      await run(addSessionStatement(session))
-      await run(record(event))
-      return invalidates(userId, await readChanged(run, userId))
-    })
+    return refusalOf(user, { onlyEnabled: true }) ?? 'opened'
   },
 
   async endSession(id: string, event: AuditEvent): Promise<'ended' | 'sessionNotFound' | UserRefusal> {
     return database.transaction<'ended' | 'sessionNotFound' | UserRefusal>(async run => {
       const statement = { text: END_SESSION, values: [event.userId, id] }
       const [user] = await run<LockedUser & { ended: boolean }>(statement)
-      const refused = refusalOf(user)
+      const refused = refusalOf(user, { onlyEnabled: true })
       if (refused !== null) return invalidatesNothing(refused)
       if (!user?.ended) return invalidatesNothing('sessionNotFound')
       await run(record(event))
@@ -80,8 +88,8 @@ export const sessionOperations = (database: Database) => ({
     onlyEnabled: boolean,
   ): Promise<'ended' | UserRefusal> {
     return database.transaction<'ended' | UserRefusal>(async run => {
-      // Whoever opens a session holds this lock: it is open already, or comes after.
-      const refused = refusalOf(await lockUser(run, event.userId), onlyEnabled)
+      // Opening a session takes this lock too: a session is either open by now, or opened after this transaction.
+      const refused = refusalOf(await lockUser(run, event.userId), { onlyEnabled })
       if (refused !== null) return invalidatesNothing(refused)
       await run({ text: END_SESSIONS, values: [event.userId, exceptId] })
       await run(record(event))

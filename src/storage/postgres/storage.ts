@@ -2,14 +2,14 @@ import type { EmailToken } from '../../accounts/email-token.ts'
 import type { InvalidationListener } from '../../auth/invalidation.ts'
 import { BoundedQueue } from '../../concurrency/bounded-queue.ts'
 import { ServiceError } from '../../errors.ts'
-import { type EventRow, toEvent } from '../events.ts'
-import { type SessionRow, toSession, toUser, type UserRow } from '../rows.ts'
+import { type EventRow, type SessionRow, toEvent, toSession, toUser, type UserRow } from '../rows.ts'
 import type { Storage } from '../storage.ts'
 import { cleanUp } from './clean-up.ts'
 import { Database } from './database.ts'
 import { eventPage, follow, logEnd } from './events.ts'
+import { exporter } from './exports.ts'
 import { InvalidationFeed } from './invalidation-feed.ts'
-import { count, exporter, page } from './lists.ts'
+import { count, page } from './lists.ts'
 import { bringUpToDate } from './migrate.ts'
 import { operations } from './operations.ts'
 import {
@@ -23,31 +23,31 @@ import {
 } from './queries.ts'
 import { rateLimits } from './rate-limits.ts'
 
-/** Of the connections, what lists and counts may use: they can take a hundred times as long as what signs in and identifies. */
+/** The share of connections for lists and counts, which can take a hundred times as long as sign-ins and authentication. */
 const LISTS_SHARE = 0.5
 
-/** Lists that wait, and milliseconds that each may: past the first, calls are rejected at once; past the second, when it is over. */
+/** How many lists may wait, and for how many milliseconds. Further calls are rejected at once, others when their time is over. */
 const MAX_WAITING_LISTS = 200
-const LIST_PATIENCE = 5_000
+const LIST_WAIT_LIMIT = 5_000
 
-/** After a failover the address may still lead to a server that takes no writes. */
+/** After a failover, the address may still lead to a server that takes no writes. */
 const READ_ONLY = `SELECT current_setting('transaction_read_only') AS read_only`
 
-/** An answer of 2xx to a write means that it is on disk (DESIGN §7). */
+/** A response of 2xx to a write means that it is on disk (DESIGN §7). */
 const assertDurable = async (database: Database): Promise<void> => {
   const text = `SELECT current_setting('synchronous_commit') AS mode`
   const [setting] = await database.read<{ mode: string }>({ text, values: [] })
   if (setting?.mode === 'off') {
-    const message = 'the database acknowledges what is not on disk: synchronous_commit is off'
+    const message = 'the database acknowledges writes that are not on disk: synchronous_commit is off'
     throw Object.assign(new Error(message), { code: 'NOT_DURABLE' })
   }
 }
 
 /**
- * Opens the store in the PostgreSQL database that `url` names, which is brought up to date. Of several servers the one that
- * takes writes is used, whichever that is at the timestamp.
- * @param connections how many may be used at once; one more listens for changes.
- * @throws {Error} when the database cannot be reached or migrated, or would acknowledge what is not on disk.
+ * Opens the store in the PostgreSQL database of `url` and migrates it. Of several servers, the one that currently takes writes is
+ * used.
+ * @param connections the maximum number; one more listens for changes.
+ * @throws {Error} if the database cannot be reached or migrated, or acknowledges writes that are not on disk (`NOT_DURABLE`).
  */
 export const openPostgresStorage = async (url: string, connections: number): Promise<Storage> => {
   const hosts = await bringUpToDate(url)
@@ -59,7 +59,7 @@ export const openPostgresStorage = async (url: string, connections: number): Pro
     throw error
   })
   const invalidationFeed = new InvalidationFeed(hosts)
-  const lists = new BoundedQueue(Math.ceil(connections * LISTS_SHARE), MAX_WAITING_LISTS, LIST_PATIENCE)
+  const lists = new BoundedQueue(Math.ceil(connections * LISTS_SHARE), MAX_WAITING_LISTS, LIST_WAIT_LIMIT)
   const write = operations(database)
 
   return {
@@ -96,9 +96,9 @@ export const openPostgresStorage = async (url: string, connections: number): Pro
         const rows = await database.read<SessionRow>({ name: 'sessions', text: LIST_SESSIONS, values })
         return rows.map(row => toSession(row, userId))
       },
-      async find(id, onAsk) {
+      async find(id, onStart) {
         const statement = { name: 'session', text: SELECT_SESSION, values: [id] }
-        const [row] = await database.read<FoundRow>(statement, onAsk)
+        const [row] = await database.read<FoundRow>(statement, onStart)
         return row && toFound(row)
       },
     },
@@ -123,14 +123,14 @@ export const openPostgresStorage = async (url: string, connections: number): Pro
     rateLimit: rateLimits(database),
     bulkUsers: { importUsers: write.importUsers, exportUsers: exporter(database) },
     cleanUp: cleanUp(database),
-    onChange(newListener) {
+    subscribe(newListener) {
       listener = newListener
       invalidationFeed.subscribe(newListener)
     },
     async ping() {
-      const [answer] = await database.read<{ read_only: string }>({ text: READ_ONLY, values: [] })
-      if (answer?.read_only !== 'on') return
-      hosts.suspect()
+      const [setting] = await database.read<{ read_only: string }>({ text: READ_ONLY, values: [] })
+      if (setting?.read_only !== 'on') return
+      hosts.startSearch()
       throw new ServiceError('storeUnavailable')
     },
     async close() {

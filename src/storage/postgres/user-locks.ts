@@ -1,11 +1,11 @@
 /**
- * The rows of users, locked before anything is written: what is judged stays so until the transaction ends, and its events
- * come after those of all who held the lock before.
+ * Locks on the rows of users, taken before every other write. What a transaction has checked stays true until it ends, and its
+ * events follow those of every transaction that held the lock before.
  */
 import type { UserRefusal } from '../../users/user-store.ts'
 import type { Run, Statement } from './database.ts'
 
-/** A locked user: whether disabled, and whether the hash that was given is the password's, if one was. */
+/** A locked user: whether disabled (0 or 1), and whether the given hash, if any, is the password's. */
 export interface LockedUser {
   readonly disabled: number
   readonly verified: boolean
@@ -15,22 +15,32 @@ export interface LockedUser {
 export const lockedColumns = (hash: number): string =>
   `disabled, $${hash}::text IS NULL OR password_hash = $${hash} AS verified`
 
-/** @param onlyEnabled whether the user has to be enabled. @returns why nothing may be done, `null` where it may. */
-export const refusalOf = (user: LockedUser | undefined, onlyEnabled = true): UserRefusal | null => {
+/**
+ * @param options.onlyEnabled whether the user must be enabled.
+ * @returns why the write is refused; `null` if it may proceed.
+ */
+export const refusalOf = (
+  user: LockedUser | undefined,
+  { onlyEnabled }: { readonly onlyEnabled: boolean },
+): UserRefusal | null => {
   if (user === undefined) return 'userNotFound'
   if (onlyEnabled && user.disabled === 1) return 'accountDisabled'
   return user.verified ? null : 'passwordChanged'
 }
 
 /**
- * For transactions that change or remove a user whom they have locked before: a copy into this database locks the table, then
- * users (`src/storage/copy/target.ts`). In the other order the two would wait for each other.
+ * For transactions that lock a user and then change or remove it. A copy into this database locks the table before users
+ * (`src/storage/copy/target.ts`); with the opposite order the two would deadlock.
  */
 export const LOCK_TABLE: Statement = { text: 'LOCK TABLE users IN ROW EXCLUSIVE MODE', values: [] }
 
 type Strength = 'NO KEY UPDATE' | 'UPDATE'
 
-/** Locks a user. @param strength `UPDATE` for who removes it. */
+/**
+ * Locks a user.
+ * @param verifiedHash see {@link LockedUser}.
+ * @param strength `UPDATE` to remove the user.
+ */
 export const lockUser = async (
   run: Run,
   id: string,

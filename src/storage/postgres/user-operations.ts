@@ -1,13 +1,13 @@
-/** Writes of users: one statement, or a transaction where one would not see what another instance just did. */
+/** Writes of users: one statement, or a transaction where one statement would not see a concurrent change. */
 import pg from 'pg'
 import type { NewUser, NewUserExtras } from '../../accounts/account-store.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { User, UserChanges } from '../../users/user.ts'
 import type { UpdateOptions, UpdateRefusal, UserRefusal } from '../../users/user-store.ts'
-import { EVENT_COLUMNS } from '../events.ts'
 import {
   changedColumns,
   EMAIL_TOKEN_COLUMNS,
+  EVENT_COLUMNS,
   emailTokenColumns,
   SESSION_COLUMNS,
   selectUser,
@@ -20,14 +20,14 @@ import {
 import { invalidates, invalidatesNothing } from '../write.ts'
 import type { Database, Run, Statement } from './database.ts'
 import { eventValues, record, recordRemoval } from './event-operations.ts'
-import { parameters, valuesOf } from './queries.ts'
-import { END_SESSIONS } from './session-statements.ts'
+import { parameters, valuesOf } from './parameters.ts'
+import { END_SESSIONS } from './session-operations.ts'
 import { LOCK_TABLE, lockUser, refusalOf } from './user-locks.ts'
 
 export const isEmailTaken = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && error.code === '23505' && error.constraint === 'users_by_email'
 
-/** A user who was changed in the same transaction. */
+/** Reads a user that the same transaction has changed. */
 export const readChanged = async (run: Run, id: string): Promise<User> => {
   const [row] = await run<UserRow>({ text: `${selectUser()} WHERE id = $1`, values: [id] })
   return toUser(row as UserRow)
@@ -35,10 +35,10 @@ export const readChanged = async (run: Run, id: string): Promise<User> => {
 
 export const DROP_TOKENS = 'DELETE FROM email_tokens WHERE user_key = (SELECT key FROM users WHERE id = $1)'
 
-/** The addresses of administrators are not the user's. */
+/** Keeps the addresses of administrators, which are not the user's. */
 const FORGET_ADDRESSES = `UPDATE events SET ip = NULL WHERE user_id = $1 AND actor_type <> 'adminKey'`
 
-/** The first parameter of each. */
+/** The number of the first parameter of each row. */
 const SESSION = 1 + USER_COLUMNS.length
 const TOKEN = SESSION + SESSION_COLUMNS.length
 const EVENT = TOKEN + EMAIL_TOKEN_COLUMNS.length
@@ -73,13 +73,13 @@ const addUserStatement = (
   ],
 })
 
-/** A user as an update meets one, locked. */
+/** A locked user: whether disabled (0 or 1), and whether the update changed it. */
 interface UpdatedUser {
   readonly disabled: number
   readonly changed: boolean
 }
 
-/** Gives the {@link UpdatedUser}, if there is one. */
+/** Returns the {@link UpdatedUser}, if the user exists. */
 const updateStatement = (
   id: string,
   changes: UserChanges,
@@ -102,9 +102,10 @@ const updateStatement = (
 }
 
 export const userOperations = (database: Database) => ({
-  /** @returns false when the e-mail is taken. */
+  /** @returns false if the e-mail is taken. */
   async addUser(user: NewUser, event: AuditEvent, first: NewUserExtras): Promise<boolean> {
-    if (first.session && first.session.userId !== user.id) throw new Error('The session is of another user')
+    if (first.session && first.session.userId !== user.id)
+      throw new Error('The session belongs to another user')
     return (await database.writeUncached(addUserStatement(user, event, first))).length === 1
   },
 
@@ -124,7 +125,7 @@ export const userOperations = (database: Database) => ({
         if (isEmailTaken(error)) return invalidatesNothing('emailTaken')
         throw error
       }
-      // A statement of its own: it sees the sessions of those who held the user's lock until now.
+      // A separate statement: it sees the sessions of transactions that held the user's lock before.
       if (options.endSessions) await run({ text: END_SESSIONS, values: [id, null] })
       if (changes.disabled || changes.email !== undefined) await run({ text: DROP_TOKENS, values: [id] })
       await run(record(event))
@@ -136,9 +137,10 @@ export const userOperations = (database: Database) => ({
     const { userId } = event
     return database.transaction<'removed' | UserRefusal>(async run => {
       await run(LOCK_TABLE)
-      const refused = refusalOf(await lockUser(run, userId, verifiedHash, 'UPDATE'), verifiedHash !== null)
+      const user = await lockUser(run, userId, verifiedHash, 'UPDATE')
+      const refused = refusalOf(user, { onlyEnabled: verifiedHash !== null })
       if (refused !== null) return invalidatesNothing(refused)
-      // In the order in which timestamps of sessions are noted: what the removal takes along has none.
+      // Locks sessions in the order in which last requests are written. The cascade of the next statement has no defined order.
       await run({ text: END_SESSIONS, values: [userId, null] })
       await run({ text: 'DELETE FROM users WHERE id = $1', values: [userId] })
       await recordRemoval(run, event)

@@ -1,7 +1,7 @@
 /** Writes of e-mail tokens: adding one, and the changes that using one makes. */
 import { type EmailToken, MAILED_AT_MOST, MAILED_BY, MAILED_WITHIN } from '../../accounts/email-token.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
-import type { Session } from '../../auth/sessions.ts'
+import type { Session } from '../../auth/session.ts'
 import { firstIdAt } from '../../ids.ts'
 import type { User } from '../../users/user.ts'
 import type { UserRefusal } from '../../users/user-store.ts'

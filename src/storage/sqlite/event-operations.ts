@@ -1,6 +1,6 @@
 /** Inserts into the audit log, each in the transaction of the change that the event records. */
 import { type AuditEvent, eventAfter } from '../../audit-log/event.ts'
-import { EVENT_COLUMNS, eventColumns } from '../events.ts'
+import { EVENT_COLUMNS, eventColumns } from '../rows.ts'
 import type { Connection } from './database.ts'
 import { parameters } from './queries.ts'
 

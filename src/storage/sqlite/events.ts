@@ -9,7 +9,8 @@ import {
   type LogPlace,
 } from '../../audit-log/audit-log.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
-import { type EventRow, eventsQuery, filteredEvents, toEvent } from '../events.ts'
+import { eventsQuery, filteredEvents } from '../event-queries.ts'
+import { type EventRow, toEvent } from '../rows.ts'
 import { queries } from './queries.ts'
 import type { Reader } from './reader.ts'
 import type { SlicedTask } from './time-slicer.ts'

@@ -1,6 +1,6 @@
 /** Writes of sessions, and of the passwords that users sign in with. */
 import type { AuditEvent } from '../../audit-log/event.ts'
-import type { Session } from '../../auth/sessions.ts'
+import type { Session } from '../../auth/session.ts'
 import type { User } from '../../users/user.ts'
 import type { UserRefusal } from '../../users/user-store.ts'
 import { invalidates, invalidatesNothing, type Write } from '../write.ts'

@@ -1,5 +1,5 @@
 /** Prepared statements that several operations use, each prepared once. */
-import type { Session } from '../../auth/sessions.ts'
+import type { Session } from '../../auth/session.ts'
 import type { User } from '../../users/user.ts'
 import type { UserRefusal } from '../../users/user-store.ts'
 import {

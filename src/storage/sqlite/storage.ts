@@ -1,7 +1,7 @@
 /** The SQLite engine: reads on the event loop, writes on the writer thread. */
 import type { EmailToken } from '../../accounts/email-token.ts'
 import type { InvalidationListener } from '../../auth/invalidation.ts'
-import type { UserMoment } from '../../auth/last-requests.ts'
+import type { UserLastRequest } from '../../auth/last-requests.ts'
 import { memoryLimiter, rateLimit } from '../rate-limits.ts'
 import { type SessionRow, toSession, toUser, type UserRow } from '../rows.ts'
 import type { Storage } from '../storage.ts'
@@ -22,7 +22,7 @@ import { TimeSlicer } from './time-slicer.ts'
 import { Writer } from './writer.ts'
 
 /** Flattens pairs of key and timestamp. Posting one typed array to the writer thread costs a fraction of posting many objects. */
-const packTimestamps = (users: readonly UserMoment[]): Float64Array => {
+const packTimestamps = (users: readonly UserLastRequest[]): Float64Array => {
   const packed = new Float64Array(users.length * 2)
   for (const [index, { key, at }] of users.entries()) {
     packed[index * 2] = key
@@ -130,7 +130,7 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
       // The counts in memory expire by themselves.
       removeRateLimits: async () => '',
     },
-    onChange(newListener) {
+    subscribe(newListener) {
       listener = newListener
       // The writer thread notifies of changes by other processes from its start.
       listener.listening(watch.problem === null, watch.problem?.message)
@@ -142,6 +142,7 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
     async close() {
       await writer.close()
       watch.stop()
+      listener?.closed()
       // The last connection to close makes a checkpoint, which must not happen in a file that was overwritten. The end of the
       // process closes the connection without one.
       if (watch.problem?.needsRestart) return

@@ -7,7 +7,7 @@
  */
 import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { keptSecretFile } from '../../../src/auth/signing-keys.ts'
+import { secretFileOf } from '../../../src/auth/secret-file.ts'
 import { migrate } from '../../../src/storage/sqlite/database.ts'
 import { Report } from '../../instances/report.ts'
 import { temporaryFolder } from '../../support/build.ts'
@@ -115,7 +115,7 @@ const cutPower = async (
   const verify = verifier(load.users, timeline(recording, runs))
   const target = join(temporaryFolder(part.context), 'restored')
   const file = join(target, DATABASE)
-  const secret = readFileSync(keptSecretFile(join(folder, DATABASE)), 'utf8')
+  const secret = readFileSync(secretFileOf(join(folder, DATABASE)), 'utf8')
   const firstResponse = recording.records.findIndex(({ type }) => type === 'response')
   const disk = new Disk(statSync(folder).ino)
   for (const [index, record] of recording.records.entries()) {
@@ -126,9 +126,9 @@ const cutPower = async (
     if (!disk.isSynced) outcome.unsynced += 1
     disk.restore(target, chooseLoss(part, outcome.cuts))
     const isSecretNeeded = cut > firstResponse
-    if (isSecretNeeded && !existsSync(keptSecretFile(file)))
+    if (isSecretNeeded && !existsSync(secretFileOf(file)))
       outcome.lost.push(`cut ${cut}: the secret is missing`)
-    else if (isSecretNeeded && readFileSync(keptSecretFile(file), 'utf8') !== secret)
+    else if (isSecretNeeded && readFileSync(secretFileOf(file), 'utf8') !== secret)
       outcome.lost.push(`cut ${cut}: the secret is another one`)
     try {
       await migrate(file)

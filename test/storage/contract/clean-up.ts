@@ -2,7 +2,7 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { ExpiredSessions } from '../../../src/accounts/clean-up.ts'
 import { newEmailToken } from '../../../src/accounts/email-token.ts'
-import type { Session } from '../../../src/auth/sessions.ts'
+import type { Session } from '../../../src/auth/session.ts'
 import type { Storage } from '../../../src/storage/storage.ts'
 import { type Added, add, eventOf, forEach, NOW, type Part, sessionOf } from './fixtures.ts'
 

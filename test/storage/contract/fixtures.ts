@@ -4,7 +4,7 @@ import type { Test } from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import type { NewUser } from '../../../src/accounts/account-store.ts'
 import { type AuditEvent, type EventType, newEvent } from '../../../src/audit-log/event.ts'
-import type { Session } from '../../../src/auth/sessions.ts'
+import type { Session } from '../../../src/auth/session.ts'
 import type { Storage } from '../../../src/storage/storage.ts'
 import type { User } from '../../../src/users/user.ts'
 import { freshEmail } from '../../support/build.ts'
@@ -98,11 +98,12 @@ export const NOTIFICATION_LIMIT = 1_000
 
 /** Calls `listener` with the id of a changed user, or `null` if unknown. */
 export const onChange = (storage: Storage, listener: (userId: string | null) => void): void =>
-  storage.onChange({
+  storage.subscribe({
     userChanged: listener,
     anyoneChanged: () => listener(null),
     listening: () => undefined,
     late: () => undefined,
+    closed: () => undefined,
   })
 
 /** The default filter, sort and limit of a list. */

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { v7 as uuidv7 } from 'uuid'
 import { newEmailToken } from '../../../src/accounts/email-token.ts'
 import { newEvent } from '../../../src/audit-log/event.ts'
-import type { Session } from '../../../src/auth/sessions.ts'
+import type { Session } from '../../../src/auth/session.ts'
 import type { Storage } from '../../../src/storage/storage.ts'
 import { freshEmail } from '../../support/build.ts'
 import {

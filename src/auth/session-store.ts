@@ -1,0 +1,40 @@
+import type { AuditEvent } from '../audit-log/event.ts'
+import type { User } from '../users/user.ts'
+import type { MaybePromise, UserRefusal } from '../users/user-store.ts'
+import type { Session } from './session.ts'
+
+/** A session and its user, as stored. */
+export interface FoundSession {
+  readonly session: Session
+  readonly user: User
+  /** The number that the store assigned to the user and never reuses. Last requests are written by this number. */
+  readonly userKey: number
+}
+
+/**
+ * What authentication and sessions need of a store. Every write is on disk before its promise resolves. The store records the
+ * given event in the same transaction, if anything changed.
+ */
+export interface SessionStore {
+  /**
+   * Opens a session if, at the time of the write, the user is enabled and the verified hash is still the password's.
+   * @param verifiedHash `null` for a session that no password opens.
+   */
+  open(session: Session, verifiedHash: string | null, event: AuditEvent): Promise<'opened' | UserRefusal>
+  /** Ends one session of the event's user, who must be enabled. */
+  end(id: string, event: AuditEvent): Promise<'ended' | 'sessionNotFound' | UserRefusal>
+  /**
+   * Ends every session of the event's user.
+   * @param exceptId a session that stays; `null` for none.
+   * @param onlyEnabled whether the user must be enabled: a disabled user's own requests change nothing.
+   */
+  endAll(exceptId: string | null, event: AuditEvent, onlyEnabled: boolean): Promise<'ended' | UserRefusal>
+  /** The newest sessions of a user that have neither reached their absolute end nor been idle since `idleSince`, newest first. */
+  list(userId: string, now: number, idleSince: number, limit: number): MaybePromise<readonly Session[]>
+  /**
+   * Expired sessions are found too: the caller checks expiry.
+   * @param onStart called when the query starts, which may be long after the call. The result includes every change that was
+   * committed before.
+   */
+  find(id: string, onStart?: () => void): MaybePromise<FoundSession | undefined>
+}

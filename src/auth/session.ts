@@ -1,0 +1,49 @@
+import { newId } from '../ids.ts'
+
+/** Where a session was opened from; its owner sees it in the list of sessions. */
+export interface SessionClient {
+  readonly ip: string | null
+  readonly userAgent: string | null
+}
+
+/** The client of a session that no request opened. */
+const UNKNOWN_CLIENT: SessionClient = { ip: null, userAgent: null }
+
+/** Characters of a user agent that are stored. */
+const USER_AGENT_LENGTH = 256
+
+/** Opened by one sign-in. Timestamps are milliseconds since the epoch; `expiresAt` is a whole second, like a token's `exp`. */
+export interface Session extends SessionClient {
+  readonly id: string
+  readonly userId: string
+  readonly createdAt: number
+  /** The absolute end: no request extends it. */
+  readonly expiresAt: number
+  /** The id of the admin key that impersonates the user; `null` in a session of the user's own. */
+  readonly impersonatedBy: string | null
+  /** The idle time counts from here. Exact in memory; up to a minute older in the store (`last-requests.ts`). */
+  readonly lastRequestAt: number
+}
+
+export interface SessionLimits {
+  /** Milliseconds until the absolute end. */
+  readonly lifetime: number
+  /** Milliseconds without a request after which a session ends. */
+  readonly idle: number
+}
+
+export const newSession = (
+  userId: string,
+  now: number,
+  { lifetime }: SessionLimits,
+  { ip, userAgent }: SessionClient = UNKNOWN_CLIENT,
+): Session => ({
+  id: newId(),
+  userId,
+  createdAt: now,
+  expiresAt: Math.ceil((now + lifetime) / 1_000) * 1_000,
+  impersonatedBy: null,
+  lastRequestAt: now,
+  ip,
+  userAgent: userAgent?.slice(0, USER_AGENT_LENGTH) ?? null,
+})
