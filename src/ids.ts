@@ -24,11 +24,12 @@ export const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 let sequence = randomInt(2 ** 31)
 
 /** @param timestamp milliseconds since the epoch. @returns the 48 bits that ids begin with, in hexadecimal. */
-export const hexMoment = (timestamp: number): string => Math.max(0, timestamp).toString(16).padStart(12, '0')
+export const hexTimestamp = (timestamp: number): string =>
+  Math.max(0, timestamp).toString(16).padStart(12, '0')
 
 /** @param timestamp milliseconds since the epoch. @returns the lowest id of this time. */
 export const firstIdAt = (timestamp: number): string => {
-  const time = hexMoment(timestamp)
+  const time = hexTimestamp(timestamp)
   return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-000000000000`
 }
 

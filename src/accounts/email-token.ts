@@ -2,7 +2,7 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { AuditEvent, EventType } from '../audit-log/event.ts'
 import type { Session } from '../auth/session.ts'
-import { hexMoment } from '../ids.ts'
+import { hexTimestamp } from '../ids.ts'
 import type { User } from '../users/user.ts'
 import type { MaybePromise, UserRefusal } from '../users/user-store.ts'
 import { ACCOUNT_MAILS, type AccountMails, type EmailTokenKind } from './mails.ts'
@@ -58,7 +58,7 @@ export const newEmailToken = (
   email: string,
   now: number,
 ): { token: string; stored: EmailToken } => {
-  const token = hexMoment(now) + randomBytes(SECRET_LENGTH).toString('base64url')
+  const token = hexTimestamp(now) + randomBytes(SECRET_LENGTH).toString('base64url')
   const expiresAt = now + TOKENS[purpose].lifetime
   return { token, stored: { digest: digestOf(token), purpose, userId, email, createdAt: now, expiresAt } }
 }

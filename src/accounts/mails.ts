@@ -50,7 +50,7 @@ const resetPassword = (site: MailSite, token: string): Block[] => [
 
 const notYou = ({ webUrl }: MailSite): Block => ({
   link: webUrl,
-  label: 'If it was not you, choose another password at once',
+  label: 'If it was not you, choose a new password now',
 })
 
 export const ACCOUNT_MAILS = {
@@ -64,9 +64,9 @@ export const ACCOUNT_MAILS = {
       countedBy: ['user.signed-up', 'email.verification-requested'],
     },
     body: (site, { token }: TokenValue) => [
-      `This address was given for an account at ${site.host}. If it was you, please confirm that it is yours.`,
+      `An account at ${site.host} was opened with this address. If it was you, please confirm that the address is yours.`,
       ...verifyEmail(site, 'Confirm this address', token),
-      `The link works for ${hours(VERIFICATION_LIFETIME)}. If it was not you, there is nothing to do.`,
+      `The link works for ${hours(VERIFICATION_LIFETIME)}. If it was not you, ignore this mail.`,
     ],
   },
   /** To the address that an account changes to. */
@@ -79,9 +79,9 @@ export const ACCOUNT_MAILS = {
       countedBy: ['email.change-requested'],
     },
     body: (site, { token }: TokenValue) => [
-      `This is to be the new address of an account at ${site.host}. It changes once you have confirmed that it is yours.`,
+      `An account at ${site.host} wants to use this address. Please confirm that it is yours. The account changes after that.`,
       ...verifyEmail(site, 'Use this address', token),
-      `The link works for ${hours(VERIFICATION_LIFETIME)}. If you did not ask for it, there is nothing to do.`,
+      `The link works for ${hours(VERIFICATION_LIFETIME)}. If it was not you, ignore this mail.`,
     ],
   },
   /** To the current address, when a change is requested. */
@@ -89,8 +89,8 @@ export const ACCOUNT_MAILS = {
     subject: 'Your e-mail address is to be changed',
     isRateLimited: true,
     body: (site, { newEmail }: NewEmailValue) => [
-      `Your account at ${site.host} is to have another address: ${newEmail}. It changes once that one is confirmed.`,
-      'If it was you, there is nothing to do.',
+      `A new address was requested for your account at ${site.host}: ${newEmail}. It takes effect when it is confirmed.`,
+      'If it was you, you need to do nothing.',
       notYou(site),
     ],
   },
@@ -99,8 +99,8 @@ export const ACCOUNT_MAILS = {
     subject: 'Your e-mail address has been changed',
     isRateLimited: true,
     body: ({ host }, { newEmail }: NewEmailValue) => [
-      `Your account at ${host} now has another address: ${newEmail}. This one is no longer used.`,
-      'If it was not you, please tell whoever runs the service.',
+      `Your account at ${host} has a new address: ${newEmail}. This one is no longer used.`,
+      'If it was not you, please contact the operator of the service.',
     ],
   },
   passwordReset: {
@@ -108,17 +108,17 @@ export const ACCOUNT_MAILS = {
     isRateLimited: false,
     token: { action: 'resetPassword', lifetime: RESET_LIFETIME, countedBy: ['password.reset-requested'] },
     body: (site, { token }: TokenValue) => [
-      `Somebody has asked for another password for your account at ${site.host}.`,
+      `A new password was requested for your account at ${site.host}.`,
       ...resetPassword(site, token),
-      `The link works once, for ${hours(RESET_LIFETIME)}. If it was not you, there is nothing to do: your password stays.`,
+      `The link works once, for ${hours(RESET_LIFETIME)}. If it was not you, ignore this mail: your password stays the same.`,
     ],
   },
   passwordChanged: {
     subject: 'Your password has been changed',
     isRateLimited: true,
     body: site => [
-      `The password of your account at ${site.host} has been changed, and whoever was signed in with the old one is signed out.`,
-      'If it was you, there is nothing to do.',
+      `The password of your account at ${site.host} has been changed. All sessions with the old password have ended.`,
+      'If it was you, you need to do nothing.',
       notYou(site),
     ],
   },
@@ -128,18 +128,18 @@ export const ACCOUNT_MAILS = {
     isRateLimited: false,
     token: { action: 'resetPassword', lifetime: RESET_LIFETIME, countedBy: ['user.sign-up-repeated'] },
     body: (site, { token }: TokenValue) => [
-      `Somebody wanted to use this address for an account at ${site.host}, where it belongs to yours.`,
-      'If it was you, sign in. If you have forgotten your password, choose another one:',
+      `This address was entered for an account at ${site.host}, but it already belongs to your account.`,
+      'If it was you, sign in. If you have forgotten your password, choose a new one:',
       ...resetPassword(site, token),
-      `The link works once, for ${hours(RESET_LIFETIME)}. If it was not you, there is nothing to do: nothing has changed.`,
+      `The link works once, for ${hours(RESET_LIFETIME)}. If it was not you, ignore this mail: nothing has changed.`,
     ],
   },
   accountDeleted: {
     subject: 'Your account has been deleted',
     isRateLimited: true,
     body: ({ host }) => [
-      `Your account at ${host} has been deleted, with what it said about you.`,
-      'If it was not you, please tell whoever runs the service.',
+      `Your account at ${host} and its personal data have been deleted.`,
+      'If it was not you, please contact the operator of the service.',
     ],
   },
 } as const satisfies Readonly<Record<string, AccountMailKind>>

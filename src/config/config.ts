@@ -51,6 +51,18 @@ const localUrl = (host: string, port: number): string => {
 const outboxOf = (storage: StorageLocation): string =>
   join(storage.engine === 'sqlite' ? dirname(storage.file) : 'data', 'outbox')
 
+/** @returns sentences about settings that contradict each other. */
+const contradictionsOf = (v: Values): string[] => [
+  ...(v.ADMIN_KEY_PREVIOUS && !v.ADMIN_KEY ? ['ADMIN_KEY_PREVIOUS has no effect without ADMIN_KEY'] : []),
+  ...(v.JWT_SECRET_PREVIOUS && !v.JWT_SECRET ? ['JWT_SECRET_PREVIOUS has no effect without JWT_SECRET'] : []),
+  ...(v.REQUIRE_EMAIL_VERIFICATION === 'true' && v.MAIL_URL === 'off'
+    ? ['MAIL_URL cannot be off with REQUIRE_EMAIL_VERIFICATION: no user could sign in']
+    : []),
+  ...(v.DATABASE_URL?.engine === 'sqlite' && v.WORKERS > 1
+    ? ['WORKERS can only be 1 with SQLite: processes that share its file empty each other’s caches']
+    : []),
+]
+
 /**
  * Reads and checks every setting.
  * @throws {ConfigError} with all errors; it never contains secrets.
@@ -60,13 +72,7 @@ export const loadConfig = (environment: Environment) => {
   const { values: v, variables, errors } = settings
   const weak = weakKeys(settings)
   if (v.NODE_ENV === 'production') errors.push(...weak)
-  if (v.ADMIN_KEY_PREVIOUS && !v.ADMIN_KEY) errors.push('ADMIN_KEY_PREVIOUS has no effect without ADMIN_KEY')
-  if (v.JWT_SECRET_PREVIOUS && !v.JWT_SECRET)
-    errors.push('JWT_SECRET_PREVIOUS has no effect without JWT_SECRET')
-  if (v.REQUIRE_EMAIL_VERIFICATION === 'true' && v.MAIL_URL === 'off')
-    errors.push('MAIL_URL cannot be off with REQUIRE_EMAIL_VERIFICATION: no user could sign in')
-  if (v.DATABASE_URL?.engine === 'sqlite' && v.WORKERS > 1)
-    errors.push('WORKERS can only be 1 with SQLite: processes that share its file empty each other’s caches')
+  errors.push(...contradictionsOf(v))
   // A shorter lifetime lowers the default.
   const sessionIdle = variables.SESSION_IDLE ? v.SESSION_IDLE : Math.min(v.SESSION_IDLE, v.SESSION_LIFETIME)
   if (sessionIdle > v.SESSION_LIFETIME)

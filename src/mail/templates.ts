@@ -41,9 +41,5 @@ const layOut = (subject: string, blocks: readonly Block[]): Content => ({
 /** @param values what the kind's body declares; `MailSender` checks their types. */
 export const compose = ({ subject, body }: MailKind, site: MailSite, values: readonly unknown[]): Content => {
   const blocks = body(site, ...(values as never[]))
-  return layOut(subject, [
-    'Hello,',
-    ...blocks,
-    `This mail was sent by ${site.host}. Nobody reads answers to it.`,
-  ])
+  return layOut(subject, ['Hello,', ...blocks, `This mail was sent by ${site.host}. Replies are not read.`])
 }

@@ -58,7 +58,7 @@ export const NewAccount = (passwordMinLength: number) =>
     emailVerified: Type.Optional(Type.Boolean()),
   })
 
-const Moment = Type.String({ format: 'date-time' })
+const Timestamp = Type.String({ format: 'date-time' })
 
 /** A line of an import. */
 export const ImportedUser = Strict(
@@ -72,8 +72,8 @@ export const ImportedUser = Strict(
     emailVerified: Type.Optional(Type.Boolean()),
     disabled: Type.Optional(Type.Boolean()),
     id: Type.Optional(Type.String({ normalize: 'lower', format: 'uuid' })),
-    createdAt: Type.Optional(Moment),
-    updatedAt: Type.Optional(Moment),
+    createdAt: Type.Optional(Timestamp),
+    updatedAt: Type.Optional(Timestamp),
     lastRequestAt: Type.Optional(
       Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time' }),
     ),

@@ -4,7 +4,7 @@
  * checks its condition again.
  */
 import type { CleanUpStore } from '../../accounts/clean-up.ts'
-import { firstIdAt, hexMoment } from '../../ids.ts'
+import { firstIdAt, hexTimestamp } from '../../ids.ts'
 import type { Database, Statement } from './database.ts'
 
 /** Rows that one slice scans. */
@@ -51,7 +51,7 @@ export const cleanUp = (database: Database): CleanUpStore => {
       nextOf({ name: 'remove-sessions', text: REMOVE_SESSIONS, values: [after, limit, endedBy, idleSince] }),
 
     async removeEmailTokens(before, limit) {
-      const statement = { name: 'remove-tokens', text: REMOVE_TOKENS, values: [hexMoment(before), limit] }
+      const statement = { name: 'remove-tokens', text: REMOVE_TOKENS, values: [hexTimestamp(before), limit] }
       return (await database.writeUncached(statement)).length === limit
     },
 

@@ -10,7 +10,7 @@ import type { Database, Run } from './database.ts'
 import { record } from './event-operations.ts'
 import { addSessionStatement, END_SESSIONS } from './session-operations.ts'
 import { LOCK_TABLE, lockUser, refusalOf } from './user-locks.ts'
-import { DROP_TOKENS, isEmailTaken, readChanged } from './user-operations.ts'
+import { DROP_TOKENS, readChanged, unlessEmailTaken } from './user-operations.ts'
 
 const ADD_TOKEN = `INSERT INTO email_tokens (user_key, digest, purpose, email, created_at, expires_at)
   SELECT key, $2, $3, $4, $5, $6 FROM users WHERE id = $1
@@ -62,13 +62,10 @@ export const emailTokenOperations = (database: Database) => ({
     const verifies = purpose === 'verification'
     return database.transaction<User | 'emailTaken' | undefined>(async run => {
       if (!(await isUsable(run, token, event.at))) return invalidatesNothing(undefined)
-      try {
-        const confirm = { text: verifies ? VERIFY_EMAIL : CHANGE_EMAIL, values: [event.at, userId, email] }
-        if ((await run(confirm)).length === 0) return invalidatesNothing(undefined)
-      } catch (error) {
-        if (isEmailTaken(error)) return invalidatesNothing('emailTaken')
-        throw error
-      }
+      const confirm = { text: verifies ? VERIFY_EMAIL : CHANGE_EMAIL, values: [event.at, userId, email] }
+      const confirmed = await unlessEmailTaken(run(confirm))
+      if (confirmed === 'emailTaken') return invalidatesNothing(confirmed)
+      if (confirmed.length === 0) return invalidatesNothing(undefined)
       await run(verifies ? { text: DROP_TOKEN, values: [digest] } : { text: DROP_TOKENS, values: [userId] })
       await run(record(event))
       return invalidates(userId, await readChanged(run, userId))

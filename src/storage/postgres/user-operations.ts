@@ -24,8 +24,18 @@ import { parameters, valuesOf } from './parameters.ts'
 import { END_SESSIONS } from './session-operations.ts'
 import { LOCK_TABLE, lockUser, refusalOf } from './user-locks.ts'
 
-export const isEmailTaken = (error: unknown): boolean =>
+const isEmailTaken = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && error.code === '23505' && error.constraint === 'users_by_email'
+
+/** Waits for a write of an e-mail. @returns its rows, or `emailTaken` if another user has the e-mail. */
+export const unlessEmailTaken = async <Rows>(written: Promise<Rows>): Promise<Rows | 'emailTaken'> => {
+  try {
+    return await written
+  } catch (error) {
+    if (isEmailTaken(error)) return 'emailTaken'
+    throw error
+  }
+}
 
 /** Reads a user that the same transaction has changed. */
 export const readChanged = async (run: Run, id: string): Promise<User> => {
@@ -101,6 +111,16 @@ const updateStatement = (
   }
 }
 
+/** @returns why the update changed nothing; `null` if it did. */
+const updateRefusalOf = (
+  user: UpdatedUser | undefined,
+  { onlyEnabled }: UpdateOptions,
+): UpdateRefusal | null => {
+  if (user === undefined) return 'userNotFound'
+  if (onlyEnabled && user.disabled === 1) return 'accountDisabled'
+  return user.changed ? null : 'versionChanged'
+}
+
 export const userOperations = (database: Database) => ({
   /** @returns false if the e-mail is taken. */
   async addUser(user: NewUser, event: AuditEvent, first: NewUserExtras): Promise<boolean> {
@@ -116,15 +136,9 @@ export const userOperations = (database: Database) => ({
     options: UpdateOptions,
   ): Promise<User | UpdateRefusal> {
     return database.transaction<User | UpdateRefusal>(async run => {
-      try {
-        const [user] = await run<UpdatedUser>(updateStatement(id, changes, event.at, options))
-        if (user === undefined) return invalidatesNothing('userNotFound')
-        if (options.onlyEnabled && user.disabled === 1) return invalidatesNothing('accountDisabled')
-        if (!user.changed) return invalidatesNothing('versionChanged')
-      } catch (error) {
-        if (isEmailTaken(error)) return invalidatesNothing('emailTaken')
-        throw error
-      }
+      const rows = await unlessEmailTaken(run<UpdatedUser>(updateStatement(id, changes, event.at, options)))
+      const refused = rows === 'emailTaken' ? rows : updateRefusalOf(rows[0], options)
+      if (refused !== null) return invalidatesNothing(refused)
       // A separate statement: it sees the sessions of transactions that held the user's lock before.
       if (options.endSessions) await run({ text: END_SESSIONS, values: [id, null] })
       if (changes.disabled || changes.email !== undefined) await run({ text: DROP_TOKENS, values: [id] })

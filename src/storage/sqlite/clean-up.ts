@@ -3,7 +3,7 @@
  * cached sessions itself.
  */
 import type { ExpiredSessions } from '../../accounts/clean-up.ts'
-import { firstIdAt, hexMoment } from '../../ids.ts'
+import { firstIdAt, hexTimestamp } from '../../ids.ts'
 import { invalidatesNothing, type Write } from '../write.ts'
 import type { Connection } from './database.ts'
 
@@ -42,7 +42,7 @@ export const prepareCleanUpOperations = (db: Connection) => {
     },
 
     removeOldTokens: (before: number, limit: number): Write<boolean> =>
-      invalidatesNothing(deleteTokens.run(hexMoment(before), limit).changes === limit),
+      invalidatesNothing(deleteTokens.run(hexTimestamp(before), limit).changes === limit),
 
     removeOldEvents: (before: number, limit: number): Write<boolean> =>
       invalidatesNothing(deleteEvents.run(firstIdAt(before), limit).changes === limit),

@@ -9,11 +9,21 @@ import type { Connection } from './database.ts'
 import { parameters } from './queries.ts'
 import { INSERT_EMAIL_TOKEN, type SharedStatements } from './shared-statements.ts'
 
-export const isEmailTaken = (error: unknown): boolean =>
+const isEmailTaken = (error: unknown): boolean =>
   error instanceof Error &&
   'code' in error &&
   error.code === 'SQLITE_CONSTRAINT_UNIQUE' &&
   error.message.endsWith('users.email')
+
+/** Runs a write of an e-mail. @returns the number of changed rows, or `emailTaken` if another user has the e-mail. */
+export const changesUnlessEmailTaken = (write: () => { readonly changes: number }): number | 'emailTaken' => {
+  try {
+    return write().changes
+  } catch (error) {
+    if (isEmailTaken(error)) return 'emailTaken'
+    throw error
+  }
+}
 
 export const INSERT_USER = `INSERT INTO users (${USER_COLUMNS.join(', ')}) VALUES (${parameters(USER_COLUMNS)})`
 
@@ -30,12 +40,8 @@ export const prepareUserOperations = (db: Connection, shared: SharedStatements) 
 
   return {
     addUser(user: NewUser, event: AuditEvent, { session, emailToken }: NewUserExtras): Write<boolean> {
-      try {
-        insertUser.run(userColumns(user))
-      } catch (error) {
-        if (isEmailTaken(error)) return invalidatesNothing(false)
-        throw error
-      }
+      const added = changesUnlessEmailTaken(() => insertUser.run(userColumns(user)))
+      if (added === 'emailTaken') return invalidatesNothing(false)
       if (session && !addSession(session)) throw new Error('The session belongs to another user')
       if (emailToken) insertToken.run({ ...emailTokenColumns(emailToken), userId: emailToken.userId })
       record(event)
@@ -55,12 +61,8 @@ export const prepareUserOperations = (db: Connection, shared: SharedStatements) 
       const set = { ...changedColumns(changes), updated_at: event.at }
       const assignments = Object.keys(set).map(column => `${column} = @${column}`)
       const update = `UPDATE users SET ${assignments.join(', ')}, version = version + 1 WHERE id = @id`
-      try {
-        db.prepare(update).run({ ...set, id })
-      } catch (error) {
-        if (isEmailTaken(error)) return invalidatesNothing('emailTaken')
-        throw error
-      }
+      const changed = changesUnlessEmailTaken(() => db.prepare(update).run({ ...set, id }))
+      if (changed === 'emailTaken') return invalidatesNothing(changed)
       if (endSessions) deleteSessions(id, null)
       if (changes.disabled || changes.email !== undefined) deleteTokens(id)
       record(event)
