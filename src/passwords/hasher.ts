@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { Piscina } from 'piscina'
 import { BoundedQueue } from '../concurrency/bounded-queue.ts'
 import { KeyedQueues } from '../concurrency/keyed-queues.ts'
+import { ServiceError } from '../errors.ts'
 import { dummyHash, isWeak, relativeCost } from './formats.ts'
 import type { Comparison } from './hashing-thread.ts'
 import { canonicalPassword, PASSWORD_MAX_LENGTH } from './policy.ts'
@@ -88,6 +89,8 @@ export interface LaneOptions extends LaneLimits {
 export class HashingLane {
   readonly #pool: Piscina
   readonly #queue: BoundedQueue
+  /** The number of threads that could not start. */
+  #failures = 0
 
   /** @param onFailure called when a thread cannot start. */
   constructor(onFailure: (error: unknown) => void, { threads, maxWaiting, idle, nice }: LaneOptions) {
@@ -102,6 +105,7 @@ export class HashingLane {
       execArgv: [],
     })
     this.#pool.on('error', error => {
+      this.#failures += 1
       onFailure(error)
       // Fails the hashes that wait for the thread: Piscina starts no other for them. The next hash starts one.
       this.#pool.destroy()
@@ -110,7 +114,17 @@ export class HashingLane {
 
   /** @throws {ServiceError} `overloaded`, `clientGone`, `draining` */
   run(name: 'hash' | 'verify', task: unknown, signal: AbortSignal | undefined): Promise<unknown> {
-    return this.#queue.run(() => this.#pool.run(task, { name }), signal)
+    return this.#queue.run(() => this.#runInThread(name, task), signal)
+  }
+
+  async #runInThread(name: 'hash' | 'verify', task: unknown): Promise<unknown> {
+    const failures = this.#failures
+    try {
+      return await this.#pool.run(task, { name })
+    } catch (cause) {
+      // Without descriptors or memory for a thread, the same request may succeed later.
+      throw failures === this.#failures ? cause : new ServiceError('overloaded', { cause })
+    }
   }
 
   async close(): Promise<void> {
