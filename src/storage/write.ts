@@ -7,6 +7,8 @@ export interface Write<Result> {
   readonly result: Result
   /** The id of the user; `null` if no cache holds what was written. */
   readonly invalidates: string | null
+  /** The id of a user whose cached state the refused write has shown to be possibly stale: evicted here, not notified. */
+  readonly evicts?: string
 }
 
 /** A write that changed a user, or ended one of the user's sessions. */
@@ -17,3 +19,10 @@ export const invalidates = <Result>(userId: string, result: Result): Write<Resul
 
 /** A write of rows that no cache holds (new users and sessions, hashes, events, e-mail tokens), or a refused write. */
 export const invalidatesNothing = <Result>(result: Result): Write<Result> => ({ result, invalidates: null })
+
+/** A refused write: another process may have changed the user, and its notification may not have arrived here yet. */
+export const refusedFor = <Result>(userId: string, result: Result): Write<Result> => ({
+  result,
+  invalidates: null,
+  evicts: userId,
+})

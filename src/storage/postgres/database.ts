@@ -155,8 +155,8 @@ export class Database {
     let userId: string | null = null
     const transaction = async (run: Run): Promise<Result> => {
       await run({ text: 'BEGIN ISOLATION LEVEL READ COMMITTED', values: [] })
-      const { result, invalidates } = await work(run)
-      userId = invalidates
+      const { result, invalidates, evicts } = await work(run)
+      userId = invalidates ?? evicts ?? null
       // One message, so that the notification costs no round trip. After an error that `work` has caught, COMMIT rolls back.
       await run({ text: invalidates === null ? 'COMMIT' : `${notifyText(invalidates)}; COMMIT`, values: [] })
       return result

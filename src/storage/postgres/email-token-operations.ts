@@ -5,7 +5,7 @@ import type { Session } from '../../auth/session.ts'
 import { firstIdAt } from '../../ids.ts'
 import type { User } from '../../users/user.ts'
 import type { UserRefusal } from '../../users/user-store.ts'
-import { invalidates, invalidatesNothing } from '../write.ts'
+import { invalidates, invalidatesNothing, refusedFor } from '../write.ts'
 import type { Database, Run } from './database.ts'
 import { record } from './event-operations.ts'
 import { addSessionStatement, END_SESSIONS } from './session-operations.ts'
@@ -61,11 +61,11 @@ export const emailTokenOperations = (database: Database) => ({
     const { digest, purpose, userId, email } = token
     const verifies = purpose === 'verification'
     return database.transaction<User | 'emailTaken' | undefined>(async run => {
-      if (!(await isUsable(run, token, event.at))) return invalidatesNothing(undefined)
+      if (!(await isUsable(run, token, event.at))) return refusedFor(token.userId, undefined)
       const confirm = { text: verifies ? VERIFY_EMAIL : CHANGE_EMAIL, values: [event.at, userId, email] }
       const confirmed = await unlessEmailTaken(run(confirm))
-      if (confirmed === 'emailTaken') return invalidatesNothing(confirmed)
-      if (confirmed.length === 0) return invalidatesNothing(undefined)
+      if (confirmed === 'emailTaken') return refusedFor(token.userId, confirmed)
+      if (confirmed.length === 0) return refusedFor(token.userId, undefined)
       await run(verifies ? { text: DROP_TOKEN, values: [digest] } : { text: DROP_TOKENS, values: [userId] })
       await run(record(event))
       return invalidates(userId, await readChanged(run, userId))
@@ -80,9 +80,9 @@ export const emailTokenOperations = (database: Database) => ({
   ): Promise<User | undefined> {
     const { userId, email } = token
     return database.transaction<User | undefined>(async run => {
-      if (!(await isUsable(run, token, event.at))) return invalidatesNothing(undefined)
+      if (!(await isUsable(run, token, event.at))) return refusedFor(token.userId, undefined)
       const reset = { text: RESET_HASH, values: [event.at, userId, email, newHash] }
-      if ((await run(reset)).length === 0) return invalidatesNothing(undefined)
+      if ((await run(reset)).length === 0) return refusedFor(token.userId, undefined)
       await run({ text: DROP_TOKENS, values: [userId] })
       await run({ text: END_SESSIONS, values: [userId, null] })
       await run(addSessionStatement(session))

@@ -3,7 +3,7 @@ import type { AuditEvent } from '../../audit-log/event.ts'
 import type { Session } from '../../auth/session.ts'
 import type { User } from '../../users/user.ts'
 import type { UserRefusal } from '../../users/user-store.ts'
-import { invalidates, invalidatesNothing } from '../write.ts'
+import { invalidates, refusedFor } from '../write.ts'
 import type { Database } from './database.ts'
 import { record } from './event-operations.ts'
 import { addSessionStatement, END_SESSIONS } from './session-operations.ts'
@@ -41,7 +41,7 @@ export const passwordOperations = (database: Database) => ({
       const values = [newHash, event.at, userId, verifiedHash]
       const [user] = await run<LockedUser>({ text: SET_HASH, values })
       const refused = refusalOf(user, { onlyEnabled: true })
-      if (refused !== null) return invalidatesNothing(refused)
+      if (refused !== null) return refusedFor(userId, refused)
       await run({ text: DROP_RESET_TOKENS, values: [userId] })
       await run({ text: END_SESSIONS, values: [userId, null] })
       await run(addSessionStatement(session))

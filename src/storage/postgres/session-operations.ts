@@ -3,7 +3,7 @@ import type { AuditEvent } from '../../audit-log/event.ts'
 import type { Session } from '../../auth/session.ts'
 import type { UserRefusal } from '../../users/user-store.ts'
 import { EVENT_COLUMNS, SESSION_COLUMNS, sessionColumns } from '../rows.ts'
-import { invalidates, invalidatesNothing } from '../write.ts'
+import { invalidates, refusedFor } from '../write.ts'
 import type { Database, Statement } from './database.ts'
 import { eventValues, record } from './event-operations.ts'
 import { parameters, valuesOf } from './parameters.ts'
@@ -75,8 +75,8 @@ export const sessionOperations = (database: Database) => ({
       const statement = { text: END_SESSION, values: [event.userId, id] }
       const [user] = await run<LockedUser & { ended: boolean }>(statement)
       const refused = refusalOf(user, { onlyEnabled: true })
-      if (refused !== null) return invalidatesNothing(refused)
-      if (!user?.ended) return invalidatesNothing('sessionNotFound')
+      if (refused !== null) return refusedFor(event.userId, refused)
+      if (!user?.ended) return refusedFor(event.userId, 'sessionNotFound')
       await run(record(event))
       return invalidates(event.userId, 'ended')
     })
@@ -90,7 +90,7 @@ export const sessionOperations = (database: Database) => ({
     return database.transaction<'ended' | UserRefusal>(async run => {
       // Opening a session takes this lock too: a session is either open by now, or opened after this transaction.
       const refused = refusalOf(await lockUser(run, event.userId), { onlyEnabled })
-      if (refused !== null) return invalidatesNothing(refused)
+      if (refused !== null) return refusedFor(event.userId, refused)
       await run({ text: END_SESSIONS, values: [event.userId, exceptId] })
       await run(record(event))
       return invalidates(event.userId, 'ended')

@@ -17,7 +17,7 @@ import {
   type UserRow,
   userColumns,
 } from '../rows.ts'
-import { invalidates, invalidatesNothing } from '../write.ts'
+import { invalidates, refusedFor } from '../write.ts'
 import type { Database, Run, Statement } from './database.ts'
 import { eventValues, record, recordRemoval } from './event-operations.ts'
 import { parameters, valuesOf } from './parameters.ts'
@@ -138,7 +138,7 @@ export const userOperations = (database: Database) => ({
     return database.transaction<User | UpdateRefusal>(async run => {
       const rows = await unlessEmailTaken(run<UpdatedUser>(updateStatement(id, changes, event.at, options)))
       const refused = rows === 'emailTaken' ? rows : updateRefusalOf(rows[0], options)
-      if (refused !== null) return invalidatesNothing(refused)
+      if (refused !== null) return refusedFor(id, refused)
       // A separate statement: it sees the sessions of transactions that held the user's lock before.
       if (options.endSessions) await run({ text: END_SESSIONS, values: [id, null] })
       if (changes.disabled || changes.email !== undefined) await run({ text: DROP_TOKENS, values: [id] })
@@ -153,7 +153,7 @@ export const userOperations = (database: Database) => ({
       await run(LOCK_TABLE)
       const user = await lockUser(run, userId, verifiedHash, 'UPDATE')
       const refused = refusalOf(user, { onlyEnabled: verifiedHash !== null })
-      if (refused !== null) return invalidatesNothing(refused)
+      if (refused !== null) return refusedFor(userId, refused)
       // Locks sessions in the order in which last requests are written. The cascade of the next statement has no defined order.
       await run({ text: END_SESSIONS, values: [userId, null] })
       await run({ text: 'DELETE FROM users WHERE id = $1', values: [userId] })

@@ -6,7 +6,7 @@ import { firstIdAt } from '../../ids.ts'
 import type { User } from '../../users/user.ts'
 import type { UserRefusal } from '../../users/user-store.ts'
 import { emailTokenColumns } from '../rows.ts'
-import { invalidates, invalidatesNothing, type Write } from '../write.ts'
+import { invalidates, invalidatesNothing, refusedFor, type Write } from '../write.ts'
 import type { Connection } from './database.ts'
 import { INSERT_EMAIL_TOKEN, type SharedStatements } from './shared-statements.ts'
 import { changesUnlessEmailTaken } from './user-operations.ts'
@@ -64,11 +64,11 @@ export const prepareEmailTokenOperations = (db: Connection, shared: SharedStatem
 
     confirmEmail(token: EmailToken, event: AuditEvent): Write<User | 'emailTaken' | undefined> {
       const { digest, purpose, userId, email } = token
-      if (isUsable.get(digest, event.at, userId) === undefined) return invalidatesNothing(undefined)
+      if (isUsable.get(digest, event.at, userId) === undefined) return refusedFor(token.userId, undefined)
       const confirm = purpose === 'verification' ? verifyEmail : changeEmail
       const confirmed = changesUnlessEmailTaken(() => confirm.run({ at: event.at, userId, email }))
-      if (confirmed === 'emailTaken') return invalidatesNothing(confirmed)
-      if (confirmed === 0) return invalidatesNothing(undefined)
+      if (confirmed === 'emailTaken') return refusedFor(token.userId, confirmed)
+      if (confirmed === 0) return refusedFor(token.userId, undefined)
       if (purpose === 'verification') deleteToken.run(digest)
       else deleteTokens(userId)
       return changed(event)
@@ -81,9 +81,9 @@ export const prepareEmailTokenOperations = (db: Connection, shared: SharedStatem
       event: AuditEvent,
     ): Write<User | undefined> {
       const { digest, userId, email } = token
-      if (isUsable.get(digest, event.at, userId) === undefined) return invalidatesNothing(undefined)
+      if (isUsable.get(digest, event.at, userId) === undefined) return refusedFor(token.userId, undefined)
       if (resetHash.run({ newHash, at: event.at, userId, email }).changes === 0)
-        return invalidatesNothing(undefined)
+        return refusedFor(token.userId, undefined)
       deleteTokens(userId)
       deleteSessions(userId, null)
       addSession(session)

@@ -3,7 +3,7 @@ import type { AuditEvent } from '../../audit-log/event.ts'
 import type { Session } from '../../auth/session.ts'
 import type { User } from '../../users/user.ts'
 import type { UserRefusal } from '../../users/user-store.ts'
-import { invalidates, invalidatesNothing, type Write } from '../write.ts'
+import { invalidates, invalidatesNothing, refusedFor, type Write } from '../write.ts'
 import type { Connection } from './database.ts'
 import type { SharedStatements } from './shared-statements.ts'
 
@@ -48,7 +48,7 @@ export const prepareSessionOperations = (db: Connection, shared: SharedStatement
     ): Write<User | UserRefusal> {
       const { userId } = session
       const refused = refusal(userId, { verifiedHash, onlyEnabled: true })
-      if (refused !== null) return invalidatesNothing(refused)
+      if (refused !== null) return refusedFor(userId, refused)
       setHash.run(newHash, event.at, userId)
       deleteResetTokens.run(userId)
       deleteSessions(userId, null)
@@ -59,8 +59,9 @@ export const prepareSessionOperations = (db: Connection, shared: SharedStatement
 
     endSession(id: string, event: AuditEvent): Write<'ended' | 'sessionNotFound' | UserRefusal> {
       const refused = refusal(event.userId, { verifiedHash: null, onlyEnabled: true })
-      if (refused !== null) return invalidatesNothing(refused)
-      if (deleteSession.run(id, event.userId).changes === 0) return invalidatesNothing('sessionNotFound')
+      if (refused !== null) return refusedFor(event.userId, refused)
+      if (deleteSession.run(id, event.userId).changes === 0)
+        return refusedFor(event.userId, 'sessionNotFound')
       record(event)
       return invalidates(event.userId, 'ended')
     },
@@ -71,7 +72,7 @@ export const prepareSessionOperations = (db: Connection, shared: SharedStatement
       onlyEnabled: boolean,
     ): Write<'ended' | UserRefusal> {
       const refused = refusal(event.userId, { verifiedHash: null, onlyEnabled })
-      if (refused !== null) return invalidatesNothing(refused)
+      if (refused !== null) return refusedFor(event.userId, refused)
       deleteSessions(event.userId, exceptId)
       record(event)
       return invalidates(event.userId, 'ended')

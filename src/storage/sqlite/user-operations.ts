@@ -4,7 +4,7 @@ import type { AuditEvent } from '../../audit-log/event.ts'
 import type { User, UserChanges } from '../../users/user.ts'
 import type { UpdateOptions, UpdateRefusal, UserRefusal } from '../../users/user-store.ts'
 import { changedColumns, emailTokenColumns, USER_COLUMNS, userColumns } from '../rows.ts'
-import { invalidates, invalidatesNothing, type Write } from '../write.ts'
+import { invalidates, invalidatesNothing, refusedFor, type Write } from '../write.ts'
 import type { Connection } from './database.ts'
 import { parameters } from './queries.ts'
 import { INSERT_EMAIL_TOKEN, type SharedStatements } from './shared-statements.ts'
@@ -55,14 +55,14 @@ export const prepareUserOperations = (db: Connection, shared: SharedStatements) 
       { endSessions, onlyEnabled, versions }: UpdateOptions,
     ): Write<User | UpdateRefusal> {
       const refused = refusal(id, { verifiedHash: null, onlyEnabled })
-      if (refused === 'userNotFound' || refused === 'accountDisabled') return invalidatesNothing(refused)
+      if (refused === 'userNotFound' || refused === 'accountDisabled') return refusedFor(id, refused)
       if (versions !== null && !versions.includes(selectVersion.get(id) ?? 0))
-        return invalidatesNothing('versionChanged')
+        return refusedFor(id, 'versionChanged')
       const set = { ...changedColumns(changes), updated_at: event.at }
       const assignments = Object.keys(set).map(column => `${column} = @${column}`)
       const update = `UPDATE users SET ${assignments.join(', ')}, version = version + 1 WHERE id = @id`
       const changed = changesUnlessEmailTaken(() => db.prepare(update).run({ ...set, id }))
-      if (changed === 'emailTaken') return invalidatesNothing(changed)
+      if (changed === 'emailTaken') return refusedFor(id, changed)
       if (endSessions) deleteSessions(id, null)
       if (changes.disabled || changes.email !== undefined) deleteTokens(id)
       record(event)
@@ -72,7 +72,7 @@ export const prepareUserOperations = (db: Connection, shared: SharedStatements) 
     removeUser(event: AuditEvent, verifiedHash: string | null): Write<'removed' | UserRefusal> {
       const { userId } = event
       const refused = refusal(userId, { verifiedHash, onlyEnabled: verifiedHash !== null })
-      if (refused !== null) return invalidatesNothing(refused)
+      if (refused !== null) return refusedFor(userId, refused)
       deleteUser.run(userId)
       recordRemoval(event)
       eraseIpAddresses.run(userId)

@@ -136,6 +136,9 @@ const postFailure = (failure: Failure): void => post({ type: 'failed', failure }
 
 const postProblem = ({ message }: FileProblem): void => postFailure({ message, code: undefined })
 
+/** Whether a batch was committed whose check failed: its callers learn nothing, so nothing may stay cached. */
+let hasUncheckedCommit = false
+
 const run = (calls: readonly Call[]): void => {
   if (problem !== null) return postProblem(problem)
   const isIdle = calls.every(({ operation }) => operation === 'barrier')
@@ -144,10 +147,12 @@ const run = (calls: readonly Call[]): void => {
   const endsWal = walState.log - walState.checkpointed >= CHECKPOINT_FRAMES
   const changesBefore = totalChanges.get()
   const outcomes = runBatch.immediate(calls, !isIdle && (startsWal || endsWal || isProbe))
+  hasUncheckedCommit = true
   startsWal &&= isIdle
   // A small write may still fit into the WAL, which does not mean that the disk has space again.
   wasDiskFull = isDiskStillFull()
   const found = checkFile()
+  hasUncheckedCommit = false
   if (found !== null) return postProblem(found)
   post({
     type: 'committed',
@@ -208,6 +213,8 @@ parentPort?.on('message', (calls: WriterRequest) => {
     run(calls)
   } catch (error) {
     const failure = toFailure(error)
+    if (hasUncheckedCommit) post({ type: 'changedElsewhere' })
+    hasUncheckedCommit = false
     postFailure(failure)
     wasDiskFull = failure.code === DISK_FULL.code
     // A truncated WAL causes the same read errors as a failing disk, so the file is checked first.

@@ -141,8 +141,9 @@ export class Writer {
         reject(storeUnavailable(toError(outcome.failure)))
         continue
       }
-      const { result, invalidates } = outcome.write
-      if (invalidates !== null) this.#events.onInvalidated(invalidates)
+      const { result, invalidates, evicts } = outcome.write
+      const userId = invalidates ?? evicts
+      if (userId !== undefined) this.#events.onInvalidated(userId)
       resolve(result)
     }
     this.#send()
