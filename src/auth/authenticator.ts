@@ -3,7 +3,8 @@
  * in memory (under 1 µs; verifying costs 6 and the session 11).
  *
  * Revocation: every change of a user or a session marks the user's record as no longer current before the change is
- * acknowledged, and every cached token refers to its user's record. So no response after a change is based on the old state.
+ * acknowledged, and every cached token refers to its user's record. So no response of this process after a change is based on the
+ * old state. Other processes are notified, and follow within a second.
  */
 import type { MaybePromise } from '../users/user-store.ts'
 import { type AccessTokenClaims, type AccessTokens, isTokenOf } from './access-tokens.ts'

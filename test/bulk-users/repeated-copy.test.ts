@@ -173,7 +173,7 @@ t.test('rows that were deleted or revoked in the source end in the target too', 
   t.ok(await target.sessions.find(untouched.session.id))
 })
 
-t.test('rows that were used or ended in the source end, whoever changed the user last', async t => {
+t.test('rows that the source has used or ended also end in a newer target', async t => {
   const { file, url, source, target, added } = await copied(t, 2)
   const [kept, inConflict] = added
   if (!(kept && inConflict)) throw new Error('too few')
