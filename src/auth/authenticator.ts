@@ -2,8 +2,9 @@
  * Authenticates requests (§5.1.2). A token is verified and its session looked up once. Afterwards a request costs one lookup
  * in memory (under 1 µs; verifying costs 6 and the session 11).
  *
- * Revocation: every change of a user or a session marks the user's record as no longer current before the change is
- * acknowledged, and every cached token refers to its user's record. So no response after a change is based on the old state.
+ * Revocation: every cached token refers to its user's record, and a change of a user or a session marks that record as no longer
+ * current. In the process that makes the change this happens before the change is acknowledged, so revocation is immediate there.
+ * Other processes are notified: they follow within a second, typically within milliseconds.
  */
 import type { MaybePromise } from '../users/user-store.ts'
 import { type AccessTokenClaims, type AccessTokens, isTokenOf } from './access-tokens.ts'

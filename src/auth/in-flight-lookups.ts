@@ -1,3 +1,4 @@
+/** Queries of sessions that are in flight, and their repetition after a change. */
 import type { MaybePromise } from '../users/user-store.ts'
 
 type Query<Found> = (onStart: () => void) => MaybePromise<Found>

@@ -1,3 +1,4 @@
+/** The store of sessions. */
 import type { AuditEvent } from '../audit-log/event.ts'
 import type { User } from '../users/user.ts'
 import type { MaybePromise, UserRefusal } from '../users/user-store.ts'

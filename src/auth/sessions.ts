@@ -1,4 +1,4 @@
-/** Use cases: users list and end their own sessions, administrators those of any user. */
+/** Lists and revokes sessions, of oneself and as an administrator. */
 import { type Actor, newEvent } from '../audit-log/event.ts'
 import { ServiceError } from '../errors.ts'
 import type { Session, SessionLimits } from './session.ts'

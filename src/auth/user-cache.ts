@@ -1,3 +1,4 @@
+/** The cache of users with a cached token. */
 import type { User } from '../users/user.ts'
 import type { CachedUser } from './principal.ts'
 

@@ -1,3 +1,4 @@
+/** The store: one interface for every engine. */
 import type { AccountStore } from '../accounts/account-store.ts'
 import type { BulkUserStore } from '../accounts/bulk-users.ts'
 import type { CleanUpStore } from '../accounts/clean-up.ts'

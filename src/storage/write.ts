@@ -1,7 +1,8 @@
 /**
- * The return value of every write: its result, and the user whose cached state it makes stale. The drivers accept nothing else
- * (`sqlite/writer.ts`, `postgres/database.ts`), so a write that does not state it does not compile. They evict the user from
- * the cache of this process before the write is acknowledged, and notify other processes in the same transaction.
+ * The result of a write, and the user whose cached state it makes stale. Every SQLite write (`sqlite/operations.ts`) and every
+ * PostgreSQL transaction (`transaction` in `postgres/database.ts`) returns one, else it does not compile. Single statements that
+ * no cache holds use `writeUncached`. The drivers evict the user from the cache of this process before the write is
+ * acknowledged. PostgreSQL notifies the other instances in the same transaction; on SQLite, other processes detect the commit.
  */
 export interface Write<Result> {
   readonly result: Result

@@ -137,8 +137,9 @@ export class Database {
   }
 
   /**
-   * Runs one statement that writes what no cache holds: new users and sessions, hashes, last requests, expired rows.
-   * PostgreSQL commits it implicitly. Everything else is written in a {@link transaction}.
+   * Runs one statement that writes what no cache holds: new and imported users, new sessions, hashes, last requests, events
+   * without a change, counts of rate limits, removals of expired rows. PostgreSQL commits it implicitly. Everything else is
+   * written in a {@link transaction}.
    * @throws {ServiceError} `storeUnavailable`, also if it is unknown whether the write was committed; `overloaded`
    */
   writeUncached<Row extends object>(statement: Statement): Promise<readonly Row[]> {

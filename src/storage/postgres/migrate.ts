@@ -1,3 +1,4 @@
+/** Migrates the schema of a PostgreSQL database. */
 import { Kysely, PostgresDialect, sql } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import pg from 'pg'

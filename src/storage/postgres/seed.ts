@@ -1,3 +1,4 @@
+/** Fills a PostgreSQL database with users, in statements of many rows. */
 import pg from 'pg'
 import { SESSION_COLUMNS, sessionColumns, USER_COLUMNS, userColumns } from '../rows.ts'
 import type { SeedSession, SeedStore } from '../seed.ts'

@@ -1,3 +1,4 @@
+/** The PostgreSQL engine: reads and writes through one pool, invalidations through a connection of their own. */
 import type { EmailToken } from '../../accounts/email-token.ts'
 import type { InvalidationListener } from '../../auth/invalidation.ts'
 import { BoundedQueue } from '../../concurrency/bounded-queue.ts'

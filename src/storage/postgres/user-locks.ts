@@ -1,6 +1,6 @@
 /**
- * Locks on the rows of users, taken before every other write. What a transaction has checked stays true until it ends, and its
- * events follow those of every transaction that held the lock before.
+ * Locks on the rows of users, taken before a write that reads the user's state. What a transaction has checked stays true until
+ * it ends, and its events follow those of every transaction that held the lock before.
  */
 import type { UserRefusal } from '../../users/user-store.ts'
 import type { Run, Statement } from './database.ts'

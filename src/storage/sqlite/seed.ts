@@ -1,3 +1,4 @@
+/** Fills a SQLite file with users. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Session } from '../../auth/session.ts'
 import { SESSION_COLUMNS, sessionColumns, userColumns } from '../rows.ts'
