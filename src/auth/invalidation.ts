@@ -1,22 +1,22 @@
-/** Notified of changes in the store. Every cache of what the store contains must implement it. */
+/** The interface of caches to the store's invalidations. Every cache of what the store contains must implement it. */
 export interface InvalidationListener {
   /**
-   * A user was changed or lost a session. Called before the change is acknowledged if it was made through this store. New
-   * users and sessions are not notified, as no cache holds them.
+   * Evicts a user who was changed or lost a session. Called before the change is acknowledged if it was made through this store.
+   * Not called for new users and sessions, as no cache holds them.
    */
-  userChanged(id: string): void
-  /** Another process changed something, and it is unknown what. */
-  anyoneChanged(): void
+  invalidateUser(id: string): void
+  /** Evicts every user, because another process has made unknown changes. */
+  invalidateAll(): void
   /**
-   * Whether changes elsewhere are notified from now on. While they are not, nothing may be cached.
-   * @param problem where the store cannot be used: what the operator must know and do.
+   * Whether changes by other processes are notified from now on. While they are not, nothing may be cached.
+   * @param problem if the store cannot be used: what the operator must know and do.
    */
-  listening(isListening: boolean, problem?: string): void
+  setFeedConnected(isConnected: boolean, problem?: string): void
   /**
    * Whether notifications may arrive too late. While they do, the cache must be bypassed. Afterwards all of it is valid again,
    * as no notification was missed.
    */
-  late(isLate: boolean): void
+  setFeedLate(isLate: boolean): void
   /** The store is closed: nothing is notified from now on, and nothing may be cached. */
   closed(): void
 }
@@ -45,21 +45,21 @@ export const withWarnings = (
   let hadProblem = false
   let lateWarningAt = Number.NEGATIVE_INFINITY
   return {
-    userChanged: id => listener.userChanged(id),
-    anyoneChanged: () => listener.anyoneChanged(),
-    listening(isListening, problem) {
-      listener.listening(isListening)
+    invalidateUser: id => listener.invalidateUser(id),
+    invalidateAll: () => listener.invalidateAll(),
+    setFeedConnected(isConnected, problem) {
+      listener.setFeedConnected(isConnected)
       if (problem !== undefined) error(problem)
-      else if (hadProblem && isListening) info('the database file is in place again: the service continues')
-      else if (!isListening && !hasWarned)
+      else if (hadProblem && isConnected) info('the database file is in place again: the service continues')
+      else if (!isConnected && !hasWarned)
         warn(
           'changes on other instances are not received: nothing is cached, every request queries the store',
         )
       hadProblem = problem !== undefined
-      hasWarned = !isListening
+      hasWarned = !isConnected
     },
-    late(isLate) {
-      listener.late(isLate)
+    setFeedLate(isLate) {
+      listener.setFeedLate(isLate)
       if (!isLate || clock() - lateWarningAt < LATE_WARNING_INTERVAL) return
       lateWarningAt = clock()
       warn(

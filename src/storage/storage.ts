@@ -22,7 +22,7 @@ export interface Storage {
   readonly rateLimit: OpenRateLimit
   readonly bulkUsers: BulkUserStore
   readonly cleanUp: CleanUpStore
-  /** Notifies one listener, which replaces the previous one, of changes and of whether changes elsewhere are notified. */
+  /** Notifies one listener, which replaces the previous one, of invalidations and of the state of their feed. */
   subscribe(listener: InvalidationListener): void
   /** @throws {Error} if the store cannot be reached. */
   ping(): Promise<void>

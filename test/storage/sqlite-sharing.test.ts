@@ -105,8 +105,8 @@ t.test('sqlite: a lost writer thread fails its calls and is replaced for the nex
   const fileHandle = new DatabaseFileHandle(file)
   const files = fileHandle.openFiles()
   const writer = new Writer(files, {
-    onInvalidated: () => undefined,
-    onChangedElsewhere: () => undefined,
+    invalidateUser: () => undefined,
+    invalidateAll: () => undefined,
     onFileProblem: () => undefined,
   })
   t.teardown(async () => {

@@ -92,17 +92,17 @@ export class Database {
   /** Of every connection, so that those to a former primary, which may be silent, can be closed without its response. */
   readonly #sockets = new Set<Socket>()
   readonly #running = new Set<Promise<unknown>>()
-  readonly #onInvalidated: (userId: string) => void
+  readonly #invalidateUser: (userId: string) => void
   #closed = false
 
   /**
    * @param servers chooses the server.
    * @param connections the maximum number of connections.
-   * @param onInvalidated called with the id of a user whose cached state a write made stale, before the write is acknowledged.
+   * @param invalidateUser called with the id of a user whose cached state a write made stale, before the write is acknowledged.
    */
-  constructor(servers: ServerSource, connections: number, onInvalidated: (userId: string) => void) {
+  constructor(servers: ServerSource, connections: number, invalidateUser: (userId: string) => void) {
     this.#servers = servers
-    this.#onInvalidated = onInvalidated
+    this.#invalidateUser = invalidateUser
     const stream = (): Socket => this.#newSocket()
     // The pool constructs each connection with the current URL: so one pool is enough when the server changes.
     class Client extends pg.Client {
@@ -166,7 +166,7 @@ export class Database {
       // A transaction that failed may still be open on its connection.
       return await this.#run(transaction, () => false)
     } finally {
-      if (userId !== null) this.#onInvalidated(userId)
+      if (userId !== null) this.#invalidateUser(userId)
     }
   }
 

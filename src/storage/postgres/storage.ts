@@ -53,7 +53,7 @@ const assertDurable = async (database: Database): Promise<void> => {
 export const openPostgresStorage = async (url: string, connections: number): Promise<Storage> => {
   const hosts = await bringUpToDate(url)
   let listener: InvalidationListener | null = null
-  const database = new Database(hosts, connections, userId => listener?.userChanged(userId))
+  const database = new Database(hosts, connections, userId => listener?.invalidateUser(userId))
   await assertDurable(database).catch(async error => {
     hosts.close()
     await database.close()

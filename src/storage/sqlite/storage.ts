@@ -56,12 +56,12 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
   const watch = new FileWatch(files, problem => {
     reader.setUnavailable(problem !== null)
     writer.setUnavailable(problem !== null)
-    listener?.listening(problem === null, problem?.message)
+    listener?.setFeedConnected(problem === null, problem?.message)
   })
   const timeSlicer = new TimeSlicer()
   const writer = new Writer(files, {
-    onInvalidated: userId => listener?.userChanged(userId),
-    onChangedElsewhere: () => listener?.anyoneChanged(),
+    invalidateUser: userId => listener?.invalidateUser(userId),
+    invalidateAll: () => listener?.invalidateAll(),
     onFileProblem: problem => watch.setWriterProblem(problem),
   })
 
@@ -133,7 +133,7 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
     subscribe(newListener) {
       listener = newListener
       // The writer thread notifies of changes by other processes from its start.
-      listener.listening(watch.problem === null, watch.problem?.message)
+      listener.setFeedConnected(watch.problem === null, watch.problem?.message)
     },
     async ping() {
       reader.get('SELECT 1 FROM users LIMIT 1')

@@ -30,10 +30,10 @@ const toError = ({ message, code }: Failure): Error => Object.assign(new Error(m
 const storeUnavailable = (cause: unknown): ServiceError => new ServiceError('storeUnavailable', { cause })
 
 export interface WriterEvents {
-  /** A committed write made a user's cached state stale. Called before the write is acknowledged. */
-  readonly onInvalidated: (userId: string) => void
-  /** Another process has changed the database, or a thread that has exited may have. */
-  readonly onChangedElsewhere: () => void
+  /** Called with the user whose cached state a committed write made stale, before the write is acknowledged. */
+  readonly invalidateUser: (userId: string) => void
+  /** Called when another process has changed the database, or a thread that has exited may have. */
+  readonly invalidateAll: () => void
   /** Called with the file's current problem, as the thread sees it; `null` when there is none. */
   readonly onFileProblem: (problem: FileProblem | null) => void
 }
@@ -130,7 +130,7 @@ export class Writer {
   }
 
   #receive(message: WriterMessage): void {
-    if (message.type === 'changedElsewhere') return this.#events.onChangedElsewhere()
+    if (message.type === 'changedElsewhere') return this.#events.invalidateAll()
     if (message.type === 'fileProblem') return this.#events.onFileProblem(message.problem)
     if (message.type === 'failed') this.#recordWrite(storeUnavailable(toError(message.failure)))
     else if (message.hasWritten) this.#recordWrite(null)
@@ -142,7 +142,7 @@ export class Writer {
         continue
       }
       const { result, invalidates } = outcome.write
-      if (invalidates !== null) this.#events.onInvalidated(invalidates)
+      if (invalidates !== null) this.#events.invalidateUser(invalidates)
       resolve(result)
     }
     this.#send()
@@ -157,7 +157,7 @@ export class Writer {
     this.#thread = null
     if (this.#batch.length > 0) {
       this.#recordWrite(storeUnavailable(reason))
-      this.#events.onChangedElsewhere()
+      this.#events.invalidateAll()
     }
     for (const { reject } of this.#batch) reject(storeUnavailable(reason))
     this.#batch = []
