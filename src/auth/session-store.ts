@@ -12,6 +12,13 @@ export interface FoundSession {
   readonly userKey: number
 }
 
+export interface RevokeAllOptions {
+  /** The id of a session that stays; `null` for none. */
+  readonly exceptId: string | null
+  /** Whether the user must be enabled: a disabled user's own requests change nothing. */
+  readonly onlyEnabled: boolean
+}
+
 /**
  * What authentication and sessions need of a store. Every write is on disk before its promise resolves. The store records the
  * given event in the same transaction, if anything changed.
@@ -22,14 +29,10 @@ export interface SessionStore {
    * @param verifiedHash `null` for a session that no password opens.
    */
   open(session: Session, verifiedHash: string | null, event: AuditEvent): Promise<'opened' | UserRefusal>
-  /** Ends one session of the event's user, who must be enabled. */
-  end(id: string, event: AuditEvent): Promise<'ended' | 'sessionNotFound' | UserRefusal>
-  /**
-   * Ends every session of the event's user.
-   * @param exceptId a session that stays; `null` for none.
-   * @param onlyEnabled whether the user must be enabled: a disabled user's own requests change nothing.
-   */
-  endAll(exceptId: string | null, event: AuditEvent, onlyEnabled: boolean): Promise<'ended' | UserRefusal>
+  /** Revokes one session of the event's user, who must be enabled. */
+  revoke(id: string, event: AuditEvent): Promise<'revoked' | 'sessionNotFound' | UserRefusal>
+  /** Revokes every session of the event's user. */
+  revokeAll(event: AuditEvent, options: RevokeAllOptions): Promise<'revoked' | UserRefusal>
   /** The newest sessions of a user that have neither reached their absolute end nor been idle since `idleSince`, newest first. */
   list(userId: string, now: number, idleSince: number, limit: number): MaybePromise<readonly Session[]>
   /**

@@ -7,8 +7,8 @@ import type { User, UserChanges } from './user.ts'
 export type MaybePromise<T> = T | Promise<T>
 
 export interface UpdateOptions {
-  /** End all of the user's sessions in the same transaction. */
-  readonly endSessions: boolean
+  /** Revoke all of the user's sessions in the same transaction. */
+  readonly revokeSessions: boolean
   /** Change only an enabled user, for changes that users make themselves. */
   readonly onlyEnabled: boolean
   /** Change only a user with one of these versions; `null`: any. */

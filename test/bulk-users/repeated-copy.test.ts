@@ -34,8 +34,8 @@ const copied = async (t: Test, users: number) => {
   return { file, url, source, target, added }
 }
 
-const KEEP = { endSessions: false, onlyEnabled: false, versions: null }
-const END = { endSessions: true, onlyEnabled: false, versions: null }
+const KEEP = { revokeSessions: false, onlyEnabled: false, versions: null }
+const END = { revokeSessions: true, onlyEnabled: false, versions: null }
 
 t.test('changes in the source are carried over, including ended sessions', async t => {
   const { file, url, source, added } = await copied(t, 8)
@@ -113,7 +113,7 @@ t.test('rows that were deleted or revoked in the target never return', async t =
 
   await target.users.remove(eventOf(deleted.user.id, NOW + 1, 'user.deleted'), null)
   for (const { user, session } of [signedOut, signedOutThenChanged])
-    await target.sessions.end(session.id, eventOf(user.id, NOW + 1, 'session.ended'))
+    await target.sessions.revoke(session.id, eventOf(user.id, NOW + 1, 'session.ended'))
   const { id, passwordHash } = resetting.user
   await target.users.update(id, { email: 'new@example.com' }, eventOf(id, NOW + 1), KEEP)
   const change = { firstName: 'Later' }
@@ -155,8 +155,11 @@ t.test('rows that were deleted or revoked in the source end in the target too', 
   )
   await source.users.remove(eventOf(deleted.user.id, NOW + 1, 'user.deleted'), null)
   await source.users.remove(eventOf(changedThere.user.id, NOW + 1, 'user.deleted'), null)
-  await source.sessions.end(signedOut.session.id, eventOf(signedOut.user.id, NOW + 1, 'session.ended'))
-  await source.sessions.endAll(null, eventOf(allEnded.user.id, NOW + 1, 'sessions.ended'), false)
+  await source.sessions.revoke(signedOut.session.id, eventOf(signedOut.user.id, NOW + 1, 'session.ended'))
+  await source.sessions.revokeAll(eventOf(allEnded.user.id, NOW + 1, 'sessions.ended'), {
+    exceptId: null,
+    onlyEnabled: false,
+  })
   const heir = await add(source, { email: deleted.user.email })
 
   t.match(await copyHere(file, url), { deletedInSource: 1, added: 1, unchanged: 3, conflicts: 0 })
@@ -188,7 +191,7 @@ t.test('rows that were used or ended in the source end, whoever changed the user
   await add(target, { email: 'taken@example.com' })
   const { id } = inConflict.user
   await source.users.update(id, { email: 'taken@example.com' }, eventOf(id, NOW + 1), KEEP)
-  await source.sessions.end(inConflict.session.id, eventOf(id, NOW + 2, 'session.ended'))
+  await source.sessions.revoke(inConflict.session.id, eventOf(id, NOW + 2, 'session.ended'))
 
   t.match(await copyHere(file, url), { newerInTarget: 1, conflicts: 1 })
   t.equal(await target.emailTokens.find(stored.digest, NOW), undefined)

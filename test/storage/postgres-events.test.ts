@@ -14,7 +14,7 @@ import { EVENT_FILTERS } from './contract/event-filters.ts'
 import { type Added, add, eventOf, NOW, sessionOf } from './contract/fixtures.ts'
 import { ask, explain, open, urlOf } from './postgres-support.ts'
 
-const ANY = { endSessions: false, onlyEnabled: false, versions: null }
+const ANY = { revokeSessions: false, onlyEnabled: false, versions: null }
 
 const connect = async (t: Test): Promise<pg.Client> => {
   const client = new pg.Client({ connectionString: await urlOf(t) })
@@ -109,8 +109,8 @@ const writesOf = (storage: Storage, { user, session }: Added): Record<string, ()
     changePassword: () =>
       storage.accounts.changePassword(sessionOf(user.id), user.passwordHash, 'new', event()),
     open: () => storage.sessions.open(sessionOf(user.id), null, event()),
-    end: () => storage.sessions.end(session.id, event()),
-    endAll: () => storage.sessions.endAll(null, event(), true),
+    revoke: () => storage.sessions.revoke(session.id, event()),
+    revokeAll: () => storage.sessions.revokeAll(event(), { exceptId: null, onlyEnabled: true }),
     add: () => storage.emailTokens.add(token, event(), null),
     confirmEmail: () => storage.emailTokens.confirmEmail(token, event()),
     resetPassword: () => storage.emailTokens.resetPassword(token, sessionOf(user.id), 'new', event()),

@@ -84,7 +84,7 @@ t.test('postgres: a sign-in concurrent with disabling leaves no session (DESIGN 
     await Promise.all([
       first.sessions.open(session, user.passwordHash, eventOf(session.userId)),
       second.users.update(user.id, { disabled: true }, eventOf(user.id, NOW), {
-        endSessions: true,
+        revokeSessions: true,
         onlyEnabled: false,
         versions: null,
       }),

@@ -56,7 +56,7 @@ t.test('sqlite: own writes are not taken for those of another connection', async
   onChange(storage, userId => notified.push(userId))
   const { user } = await add(storage)
   await storage.users.update(user.id, { firstName: 'New' }, eventOf(user.id, NOW), {
-    endSessions: false,
+    revokeSessions: false,
     onlyEnabled: false,
     versions: null,
   })

@@ -59,7 +59,7 @@ t.test('sqlite: 2,000 mixed concurrent writes leave the file intact', async t =>
   const users = await Promise.all(Array.from({ length: 500 }, () => add(storage)))
   const writes = users.flatMap(({ user, session, userKey }, index) => [
     storage.users.update(user.id, { firstName: `${index}` }, eventOf(user.id, NOW), {
-      endSessions: index % 5 === 0,
+      revokeSessions: index % 5 === 0,
       onlyEnabled: false,
       versions: null,
     }),

@@ -203,14 +203,14 @@ export const raiseLastRequests = (users: readonly SourceUser[]): Statement => {
 const DELETED = `unnest($1::text[], $2::bigint[]) AS given (id, at) JOIN users ON users.id = given.id
     JOIN copied_rows ON copied_rows.id = given.id WHERE users.updated_at <= given.at`
 
-/** Ends sessions before their users are deleted, in the order of ids, as instances lock them. */
-export const endSessionsOfDeleted = (deleted: readonly DeletedUser[]): Statement => ({
-  name: 'copy-end-sessions-of-deleted',
-  text: `WITH ended AS (
+/** Revokes sessions before their users are deleted, in the order of ids, as instances lock them. */
+export const revokeSessionsOfDeleted = (deleted: readonly DeletedUser[]): Statement => ({
+  name: 'copy-revoke-sessions-of-deleted',
+  text: `WITH revoked AS (
       SELECT sessions.id FROM sessions JOIN (SELECT users.key FROM ${DELETED}) AS deleted
         ON sessions.user_key = deleted.key ORDER BY sessions.id FOR UPDATE OF sessions
     )
-    DELETE FROM sessions USING ended WHERE sessions.id = ended.id`,
+    DELETE FROM sessions USING revoked WHERE sessions.id = revoked.id`,
   values: [idsOf(deleted), deleted.map(({ at }) => at)],
 })
 

@@ -109,7 +109,7 @@ export class Target {
    */
   delete(deleted: readonly DeletedUser[]): Promise<number> {
     return this.#transaction(async () => {
-      await this.#run(statements.endSessionsOfDeleted(deleted))
+      await this.#run(statements.revokeSessionsOfDeleted(deleted))
       const ids = idsOf(await this.#run<WithId>(statements.deleteUsers(deleted)))
       if (ids.length > 0) {
         await this.#run(statements.eraseIpAddresses(ids))

@@ -8,7 +8,7 @@ import type { UserRefusal } from '../../users/user-store.ts'
 import { invalidates, invalidatesNothing } from '../write.ts'
 import type { Database, Run } from './database.ts'
 import { record } from './event-operations.ts'
-import { addSessionStatement, END_SESSIONS } from './session-operations.ts'
+import { addSessionStatement, REVOKE_SESSIONS } from './session-operations.ts'
 import { LOCK_TABLE, lockUser, refusalOf } from './user-locks.ts'
 import { DROP_TOKENS, readChanged, unlessEmailTaken } from './user-operations.ts'
 
@@ -84,7 +84,7 @@ export const emailTokenOperations = (database: Database) => ({
       const reset = { text: RESET_HASH, values: [event.at, userId, email, newHash] }
       if ((await run(reset)).length === 0) return invalidatesNothing(undefined)
       await run({ text: DROP_TOKENS, values: [userId] })
-      await run({ text: END_SESSIONS, values: [userId, null] })
+      await run({ text: REVOKE_SESSIONS, values: [userId, null] })
       await run(addSessionStatement(session))
       await run(record(event))
       return invalidates(userId, await readChanged(run, userId))

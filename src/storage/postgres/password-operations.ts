@@ -6,7 +6,7 @@ import type { UserRefusal } from '../../users/user-store.ts'
 import { invalidates, invalidatesNothing } from '../write.ts'
 import type { Database } from './database.ts'
 import { record } from './event-operations.ts'
-import { addSessionStatement, END_SESSIONS } from './session-operations.ts'
+import { addSessionStatement, REVOKE_SESSIONS } from './session-operations.ts'
 import { type LockedUser, lockedColumns, refusalOf } from './user-locks.ts'
 import { readChanged } from './user-operations.ts'
 
@@ -43,7 +43,7 @@ export const passwordOperations = (database: Database) => ({
       const refused = refusalOf(user, { onlyEnabled: true })
       if (refused !== null) return invalidatesNothing(refused)
       await run({ text: DROP_RESET_TOKENS, values: [userId] })
-      await run({ text: END_SESSIONS, values: [userId, null] })
+      await run({ text: REVOKE_SESSIONS, values: [userId, null] })
       await run(addSessionStatement(session))
       await run(record(event))
       return invalidates(userId, await readChanged(run, userId))

@@ -90,8 +90,8 @@ export const openPostgresStorage = async (url: string, connections: number): Pro
     },
     sessions: {
       open: write.openSession,
-      end: write.endSession,
-      endAll: write.endSessions,
+      revoke: write.revokeSession,
+      revokeAll: write.revokeSessions,
       async list(userId, now, idleSince, limit) {
         const values = [userId, now, idleSince, limit]
         const rows = await database.read<SessionRow>({ name: 'sessions', text: LIST_SESSIONS, values })

@@ -21,7 +21,7 @@ import { invalidates, invalidatesNothing } from '../write.ts'
 import type { Database, Run, Statement } from './database.ts'
 import { eventValues, record, recordRemoval } from './event-operations.ts'
 import { parameters, valuesOf } from './parameters.ts'
-import { END_SESSIONS } from './session-operations.ts'
+import { REVOKE_SESSIONS } from './session-operations.ts'
 import { LOCK_TABLE, lockUser, refusalOf } from './user-locks.ts'
 
 const isEmailTaken = (error: unknown): boolean =>
@@ -140,7 +140,7 @@ export const userOperations = (database: Database) => ({
       const refused = rows === 'emailTaken' ? rows : updateRefusalOf(rows[0], options)
       if (refused !== null) return invalidatesNothing(refused)
       // A separate statement: it sees the sessions of transactions that held the user's lock before.
-      if (options.endSessions) await run({ text: END_SESSIONS, values: [id, null] })
+      if (options.revokeSessions) await run({ text: REVOKE_SESSIONS, values: [id, null] })
       if (changes.disabled || changes.email !== undefined) await run({ text: DROP_TOKENS, values: [id] })
       await run(record(event))
       return invalidates(id, await readChanged(run, id))
@@ -155,7 +155,7 @@ export const userOperations = (database: Database) => ({
       const refused = refusalOf(user, { onlyEnabled: verifiedHash !== null })
       if (refused !== null) return invalidatesNothing(refused)
       // Locks sessions in the order in which last requests are written. The cascade of the next statement has no defined order.
-      await run({ text: END_SESSIONS, values: [userId, null] })
+      await run({ text: REVOKE_SESSIONS, values: [userId, null] })
       await run({ text: 'DELETE FROM users WHERE id = $1', values: [userId] })
       await recordRemoval(run, event)
       await run({ text: FORGET_ADDRESSES, values: [userId] })

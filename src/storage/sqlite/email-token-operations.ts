@@ -18,7 +18,7 @@ const ADD_TOKEN = `${INSERT_EMAIL_TOKEN}
         ) < ${MAILED_AT_MOST}`
 
 export const prepareEmailTokenOperations = (db: Connection, shared: SharedStatements) => {
-  const { record, refusal, addSession, deleteSessions, deleteTokens, readChanged } = shared
+  const { record, refusal, addSession, revokeSessions, deleteTokens, readChanged } = shared
   const addToken = db.prepare(ADD_TOKEN)
   const isUsable = db.prepare(
     `SELECT 1 FROM email_tokens WHERE digest = ? AND expires_at > ?
@@ -85,7 +85,7 @@ export const prepareEmailTokenOperations = (db: Connection, shared: SharedStatem
       if (resetHash.run({ newHash, at: event.at, userId, email }).changes === 0)
         return invalidatesNothing(undefined)
       deleteTokens(userId)
-      deleteSessions(userId, null)
+      revokeSessions(userId, null)
       addSession(session)
       return changed(event)
     },

@@ -1,6 +1,7 @@
 /** Writes of sessions, and of the passwords that users sign in with. */
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { Session } from '../../auth/session.ts'
+import type { RevokeAllOptions } from '../../auth/session-store.ts'
 import type { User } from '../../users/user.ts'
 import type { UserRefusal } from '../../users/user-store.ts'
 import { invalidates, invalidatesNothing, type Write } from '../write.ts'
@@ -8,7 +9,7 @@ import type { Connection } from './database.ts'
 import type { SharedStatements } from './shared-statements.ts'
 
 export const prepareSessionOperations = (db: Connection, shared: SharedStatements) => {
-  const { record, refusal, addSession, deleteSessions, readChanged } = shared
+  const { record, refusal, addSession, revokeSessions, readChanged } = shared
   const deleteSession = db.prepare(
     'DELETE FROM sessions WHERE id = ? AND user_key = (SELECT key FROM users WHERE id = ?)',
   )
@@ -51,30 +52,29 @@ export const prepareSessionOperations = (db: Connection, shared: SharedStatement
       if (refused !== null) return invalidatesNothing(refused)
       setHash.run(newHash, event.at, userId)
       deleteResetTokens.run(userId)
-      deleteSessions(userId, null)
+      revokeSessions(userId, null)
       addSession(session)
       record(event)
       return invalidates(userId, readChanged(userId))
     },
 
-    endSession(id: string, event: AuditEvent): Write<'ended' | 'sessionNotFound' | UserRefusal> {
+    revokeSession(id: string, event: AuditEvent): Write<'revoked' | 'sessionNotFound' | UserRefusal> {
       const refused = refusal(event.userId, { verifiedHash: null, onlyEnabled: true })
       if (refused !== null) return invalidatesNothing(refused)
       if (deleteSession.run(id, event.userId).changes === 0) return invalidatesNothing('sessionNotFound')
       record(event)
-      return invalidates(event.userId, 'ended')
+      return invalidates(event.userId, 'revoked')
     },
 
-    endSessions(
-      exceptId: string | null,
+    revokeSessions(
       event: AuditEvent,
-      onlyEnabled: boolean,
-    ): Write<'ended' | UserRefusal> {
+      { exceptId, onlyEnabled }: RevokeAllOptions,
+    ): Write<'revoked' | UserRefusal> {
       const refused = refusal(event.userId, { verifiedHash: null, onlyEnabled })
       if (refused !== null) return invalidatesNothing(refused)
-      deleteSessions(event.userId, exceptId)
+      revokeSessions(event.userId, exceptId)
       record(event)
-      return invalidates(event.userId, 'ended')
+      return invalidates(event.userId, 'revoked')
     },
   }
 }

@@ -58,7 +58,7 @@ export const prepareSharedStatements = (db: Connection) => {
       insertSession.run({ ...sessionColumns(session), userId: session.userId }).changes === 1,
 
     /** @param exceptId the one session to keep; `null` for none. */
-    deleteSessions(userId: string, exceptId: string | null): void {
+    revokeSessions(userId: string, exceptId: string | null): void {
       deleteSessions.run(userId, exceptId)
     },
 

@@ -88,8 +88,8 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
     },
     sessions: {
       open: (session, verifiedHash, event) => writer.run('openSession', session, verifiedHash, event),
-      end: (id, event) => writer.run('endSession', id, event),
-      endAll: (exceptId, event, onlyEnabled) => writer.run('endSessions', exceptId, event, onlyEnabled),
+      revoke: (id, event) => writer.run('revokeSession', id, event),
+      revokeAll: (event, options) => writer.run('revokeSessions', event, options),
       list: (userId, now, idleSince, limit) =>
         reader
           .rows<SessionRow>(LIST_SESSIONS, userId, now, idleSince, limit)

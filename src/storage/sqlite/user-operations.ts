@@ -28,7 +28,7 @@ export const changesUnlessEmailTaken = (write: () => { readonly changes: number 
 export const INSERT_USER = `INSERT INTO users (${USER_COLUMNS.join(', ')}) VALUES (${parameters(USER_COLUMNS)})`
 
 export const prepareUserOperations = (db: Connection, shared: SharedStatements) => {
-  const { record, recordRemoval, refusal, addSession, deleteSessions, deleteTokens, readChanged } = shared
+  const { record, recordRemoval, refusal, addSession, revokeSessions, deleteTokens, readChanged } = shared
   const insertUser = db.prepare(INSERT_USER)
   const insertToken = db.prepare(INSERT_EMAIL_TOKEN)
   const deleteUser = db.prepare('DELETE FROM users WHERE id = ?')
@@ -52,8 +52,9 @@ export const prepareUserOperations = (db: Connection, shared: SharedStatements) 
       id: string,
       changes: UserChanges,
       event: AuditEvent,
-      { endSessions, onlyEnabled, versions }: UpdateOptions,
+      options: UpdateOptions,
     ): Write<User | UpdateRefusal> {
+      const { onlyEnabled, versions } = options
       const refused = refusal(id, { verifiedHash: null, onlyEnabled })
       if (refused === 'userNotFound' || refused === 'accountDisabled') return invalidatesNothing(refused)
       if (versions !== null && !versions.includes(selectVersion.get(id) ?? 0))
@@ -63,7 +64,7 @@ export const prepareUserOperations = (db: Connection, shared: SharedStatements) 
       const update = `UPDATE users SET ${assignments.join(', ')}, version = version + 1 WHERE id = @id`
       const changed = changesUnlessEmailTaken(() => db.prepare(update).run({ ...set, id }))
       if (changed === 'emailTaken') return invalidatesNothing(changed)
-      if (endSessions) deleteSessions(id, null)
+      if (options.revokeSessions) revokeSessions(id, null)
       if (changes.disabled || changes.email !== undefined) deleteTokens(id)
       record(event)
       return invalidates(id, readChanged(id))

@@ -13,8 +13,8 @@ import { add, asStored, eventOf, NOW, newUser, type Part, sessionOf } from './fi
 
 const LATER = NOW + 1_000
 const PURPOSES: readonly EmailTokenPurpose[] = ['verification', 'emailChange', 'passwordReset']
-const KEEP = { endSessions: false, onlyEnabled: false, versions: null }
-const END = { ...KEEP, endSessions: true }
+const KEEP = { revokeSessions: false, onlyEnabled: false, versions: null }
+const END = { ...KEEP, revokeSessions: true }
 
 const tokenOf = (purpose: EmailTokenPurpose, user: { id: string; email: string }, now = NOW): EmailToken =>
   newEmailToken(purpose, user.id, purpose === 'emailChange' ? freshEmail('new') : user.email, now).stored

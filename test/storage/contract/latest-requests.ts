@@ -5,7 +5,7 @@ import { withLatestRequests } from '../../../src/storage/latest-requests.ts'
 import type { User } from '../../../src/users/user.ts'
 import { ALL, add, eventOf, NOW, type Part, sessionOf } from './fixtures.ts'
 
-const KEEP = { endSessions: false, onlyEnabled: false, versions: null }
+const KEEP = { revokeSessions: false, onlyEnabled: false, versions: null }
 const LATER = NOW + 1_000
 
 export const latestRequests: Part = async (t, open) => {
