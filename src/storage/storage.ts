@@ -19,7 +19,7 @@ export interface Storage {
   readonly lastRequests: LastRequestStore
   readonly events: EventStore
   /** Counts in a table on PostgreSQL, else in memory. */
-  readonly rateLimit: OpenRateLimit
+  readonly openRateLimit: OpenRateLimit
   readonly bulkUsers: BulkUserStore
   readonly cleanUp: CleanUpStore
   /** Notifies one listener, which replaces the previous one, of invalidations and of the state of their feed. */

@@ -22,7 +22,7 @@ import {
   SELECT_SESSION,
   toFound,
 } from './queries.ts'
-import { rateLimits } from './rate-limits.ts'
+import { openRateLimit } from './rate-limits.ts'
 
 /** The share of connections for lists and counts, which can take a hundred times as long as sign-ins and authentication. */
 const LISTS_SHARE = 0.5
@@ -121,7 +121,7 @@ export const openPostgresStorage = async (url: string, connections: number): Pro
       end: () => lists.run(() => logEnd(database)),
     },
     lastRequests: { noteLastRequests: write.noteLastRequests },
-    rateLimit: rateLimits(database),
+    openRateLimit: openRateLimit(database),
     bulkUsers: { importUsers: write.importUsers, exportUsers: exporter(database) },
     cleanUp: cleanUp(database),
     subscribe(newListener) {

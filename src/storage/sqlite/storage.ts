@@ -2,7 +2,7 @@
 import type { EmailToken } from '../../accounts/email-token.ts'
 import type { InvalidationListener } from '../../auth/invalidation.ts'
 import type { UserLastRequest } from '../../auth/last-requests.ts'
-import { memoryLimiter, rateLimit } from '../rate-limits.ts'
+import { fromLimiter, memoryLimiter } from '../rate-limits.ts'
 import { type SessionRow, toSession, toUser, type UserRow } from '../rows.ts'
 import type { Storage } from '../storage.ts'
 import { migrate } from './database.ts'
@@ -118,7 +118,7 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
       noteLastRequests: (users, sessions) => writer.run('noteLastRequests', packTimestamps(users), sessions),
     },
     // In memory: a restart forgets the counts, and processes that share a file count separately. No request waits for a write.
-    rateLimit: options => rateLimit(memoryLimiter(options)),
+    openRateLimit: options => fromLimiter(memoryLimiter(options)),
     bulkUsers: {
       importUsers: (users, events) => writer.run('importUsers', users, events),
       exportUsers: after => timeSlicer.run(exportUsers(reader, after)),
