@@ -5,11 +5,12 @@ import type { Session } from '../../auth/session.ts'
 import { firstIdAt } from '../../ids.ts'
 import type { User } from '../../users/user.ts'
 import type { UserRefusal } from '../../users/user-store.ts'
+import { refusalOf } from '../refusals.ts'
 import { invalidates, invalidatesNothing } from '../write.ts'
 import type { Database, Run } from './database.ts'
 import { record } from './event-operations.ts'
 import { addSessionStatement, REVOKE_SESSIONS } from './session-operations.ts'
-import { LOCK_TABLE, lockUser, refusalOf } from './user-locks.ts'
+import { LOCK_TABLE, lockUser } from './user-locks.ts'
 import { DROP_TOKENS, readChanged, unlessEmailTaken } from './user-operations.ts'
 
 const ADD_TOKEN = `INSERT INTO email_tokens (user_key, digest, purpose, email, created_at, expires_at)

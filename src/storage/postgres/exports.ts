@@ -1,6 +1,6 @@
 /** Exports every user in the order of creation, page by page. No connection is held between two pages. */
 import type { BulkUserStore } from '../../accounts/bulk-users.ts'
-import { START, selectUser, toUser, type UserRow } from '../rows.ts'
+import { START, selectUser, toUserWithHash, type UserRowWithHash } from '../rows.ts'
 import type { Database } from './database.ts'
 
 const NEXT_USERS = `${selectUser('password_hash')} WHERE (created_at, id) > ($1, $2) ORDER BY created_at, id LIMIT $3`
@@ -12,10 +12,10 @@ export const exporter =
   (database: Database): BulkUserStore['exportUsers'] =>
   async after => {
     const { key, id } = after ?? START
-    const rows = await database.read<UserRow & { password_hash: string }>({
+    const rows = await database.read<UserRowWithHash>({
       name: 'export',
       text: NEXT_USERS,
       values: [key, id, PAGE],
     })
-    return rows.map(row => ({ ...toUser(row), passwordHash: row.password_hash }))
+    return rows.map(toUserWithHash)
   }

@@ -3,16 +3,17 @@ import type { AuditEvent } from '../../audit-log/event.ts'
 import type { Session } from '../../auth/session.ts'
 import type { User } from '../../users/user.ts'
 import type { UserRefusal } from '../../users/user-store.ts'
+import { refusalOf, type UserState } from '../refusals.ts'
 import { invalidates, invalidatesNothing } from '../write.ts'
 import type { Database } from './database.ts'
 import { record } from './event-operations.ts'
 import { addSessionStatement, REVOKE_SESSIONS } from './session-operations.ts'
-import { type LockedUser, lockedColumns, refusalOf } from './user-locks.ts'
+import { lockedColumns } from './user-locks.ts'
 import { readChanged } from './user-operations.ts'
 
 const REHASH = 'UPDATE users SET password_hash = $1 WHERE id = $2 AND password_hash = $3'
 
-/** Returns the {@link LockedUser}, if the user exists. */
+/** Returns the {@link UserState}, if the user exists. */
 const SET_HASH = `WITH found AS (
     SELECT key, ${lockedColumns(4)} FROM users WHERE id = $3 FOR NO KEY UPDATE
   ), changed AS (
@@ -39,7 +40,7 @@ export const passwordOperations = (database: Database) => ({
     const { userId } = session
     return database.transaction<User | UserRefusal>(async run => {
       const values = [newHash, event.at, userId, verifiedHash]
-      const [user] = await run<LockedUser>({ text: SET_HASH, values })
+      const [user] = await run<UserState>({ text: SET_HASH, values })
       const refused = refusalOf(user, { onlyEnabled: true })
       if (refused !== null) return invalidatesNothing(refused)
       await run({ text: DROP_RESET_TOKENS, values: [userId] })

@@ -3,12 +3,13 @@ import type { AuditEvent } from '../../audit-log/event.ts'
 import type { Session } from '../../auth/session.ts'
 import type { RevokeAllOptions } from '../../auth/session-store.ts'
 import type { UserRefusal } from '../../users/user-store.ts'
+import { refusalOf, type UserState } from '../refusals.ts'
 import { EVENT_COLUMNS, SESSION_COLUMNS, sessionColumns } from '../rows.ts'
 import { invalidates, invalidatesNothing } from '../write.ts'
 import type { Database, Statement } from './database.ts'
 import { eventValues, record } from './event-operations.ts'
 import { parameters, valuesOf } from './parameters.ts'
-import { type LockedUser, lockedColumns, lockUser, refusalOf } from './user-locks.ts'
+import { lockedColumns, lockUser } from './user-locks.ts'
 
 /** Locks the user. A concurrent change that revokes the user's sessions is either committed before, or sees this session. */
 const FIND = `SELECT key, ${lockedColumns(2)} FROM users WHERE id = $1 FOR SHARE`
@@ -28,7 +29,7 @@ const values = (session: Session, verifiedHash: string | null) => [
   ...valuesOf(SESSION_COLUMNS, sessionColumns(session)),
 ]
 
-/** Returns the {@link LockedUser}, if the user exists. */
+/** Returns the {@link UserState}, if the user exists. */
 const openSessionStatement = (
   session: Session,
   verifiedHash: string | null,
@@ -46,7 +47,7 @@ export const addSessionStatement = (session: Session): Statement => ({
   values: values(session, null),
 })
 
-/** Locks the user first, like every write that revokes sessions. Returns the {@link LockedUser}, and whether the session existed. */
+/** Locks the user first, like every write that revokes sessions. Returns the {@link UserState}, and whether the session existed. */
 const REVOKE_SESSION = `WITH found AS (SELECT key, disabled FROM users WHERE id = $1 FOR SHARE), revoked AS (
     DELETE FROM sessions USING found WHERE id = $2 AND user_key = found.key AND disabled = 0 RETURNING id
   )
@@ -65,16 +66,14 @@ export const sessionOperations = (database: Database) => ({
     verifiedHash: string | null,
     event: AuditEvent,
   ): Promise<'opened' | UserRefusal> {
-    const [user] = await database.writeUncached<LockedUser>(
-      openSessionStatement(session, verifiedHash, event),
-    )
+    const [user] = await database.writeUncached<UserState>(openSessionStatement(session, verifiedHash, event))
     return refusalOf(user, { onlyEnabled: true }) ?? 'opened'
   },
 
   async revokeSession(id: string, event: AuditEvent): Promise<'revoked' | 'sessionNotFound' | UserRefusal> {
     return database.transaction<'revoked' | 'sessionNotFound' | UserRefusal>(async run => {
       const statement = { text: REVOKE_SESSION, values: [event.userId, id] }
-      const [user] = await run<LockedUser & { revoked: boolean }>(statement)
+      const [user] = await run<UserState & { revoked: boolean }>(statement)
       const refused = refusalOf(user, { onlyEnabled: true })
       if (refused !== null) return invalidatesNothing(refused)
       if (!user?.revoked) return invalidatesNothing('sessionNotFound')

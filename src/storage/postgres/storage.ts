@@ -3,7 +3,16 @@ import type { EmailToken } from '../../accounts/email-token.ts'
 import type { InvalidationListener } from '../../auth/invalidation.ts'
 import { BoundedQueue } from '../../concurrency/bounded-queue.ts'
 import { ServiceError } from '../../errors.ts'
-import { type EventRow, type SessionRow, toEvent, toSession, toUser, type UserRow } from '../rows.ts'
+import {
+  type EventRow,
+  type SessionRow,
+  toCredentials,
+  toEvent,
+  toSession,
+  toUser,
+  type UserRow,
+  type UserRowWithHash,
+} from '../rows.ts'
 import type { Storage } from '../storage.ts'
 import { cleanUp } from './clean-up.ts'
 import { Database } from './database.ts'
@@ -70,12 +79,12 @@ export const openPostgresStorage = async (url: string, connections: number): Pro
         return row && toUser(row)
       },
       async findByEmail(email) {
-        const [row] = await database.read<UserRow & { password_hash: string }>({
+        const [row] = await database.read<UserRowWithHash>({
           name: 'user-by-email',
           text: SELECT_BY_EMAIL,
           values: [email],
         })
-        return row && { user: toUser(row), passwordHash: row.password_hash }
+        return row && toCredentials(row)
       },
       update: write.updateUser,
       remove: write.removeUser,

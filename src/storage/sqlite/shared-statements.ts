@@ -2,6 +2,7 @@
 import type { Session } from '../../auth/session.ts'
 import type { User } from '../../users/user.ts'
 import type { UserRefusal } from '../../users/user-store.ts'
+import { refusalOf } from '../refusals.ts'
 import {
   EMAIL_TOKEN_COLUMNS,
   SESSION_COLUMNS,
@@ -48,9 +49,8 @@ export const prepareSharedStatements = (db: Connection) => {
     /** @returns why the user does not meet the requirements; `null` when the write may go ahead. */
     refusal(userId: string, { verifiedHash, onlyEnabled }: Requirements): UserRefusal | null {
       const user = selectState.get(userId)
-      if (user === undefined) return 'userNotFound'
-      if (onlyEnabled && user.disabled === 1) return 'accountDisabled'
-      return verifiedHash === null || user.password_hash === verifiedHash ? null : 'passwordChanged'
+      const verified = verifiedHash === null || user?.password_hash === verifiedHash
+      return refusalOf(user && { disabled: user.disabled, verified }, { onlyEnabled })
     },
 
     /** @returns false when the user does not exist. */

@@ -3,7 +3,14 @@ import type { EmailToken } from '../../accounts/email-token.ts'
 import type { InvalidationListener } from '../../auth/invalidation.ts'
 import type { UserLastRequest } from '../../auth/last-requests.ts'
 import { fromLimiter, memoryLimiter } from '../rate-limits.ts'
-import { type SessionRow, toSession, toUser, type UserRow } from '../rows.ts'
+import {
+  type SessionRow,
+  toCredentials,
+  toSession,
+  toUser,
+  type UserRow,
+  type UserRowWithHash,
+} from '../rows.ts'
 import type { Storage } from '../storage.ts'
 import { migrate } from './database.ts'
 import { DatabaseFileHandle, FileWatch } from './database-file.ts'
@@ -72,8 +79,8 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
         return row && toUser(row)
       },
       findByEmail(email) {
-        const row = reader.get<UserRow & { password_hash: string }>(SELECT_BY_EMAIL, email)
-        return row && { user: toUser(row), passwordHash: row.password_hash }
+        const row = reader.get<UserRowWithHash>(SELECT_BY_EMAIL, email)
+        return row && toCredentials(row)
       },
       update: (id, changes, event, options) => writer.run('updateUser', id, changes, event, options),
       remove: (event, verifiedHash) => writer.run('removeUser', event, verifiedHash),

@@ -3,6 +3,7 @@ import type { NewUser, NewUserExtras } from '../../accounts/account-store.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { User, UserChanges } from '../../users/user.ts'
 import type { UpdateOptions, UpdateRefusal, UserRefusal } from '../../users/user-store.ts'
+import { updateRefusalOf } from '../refusals.ts'
 import { changedColumns, emailTokenColumns, USER_COLUMNS, userColumns } from '../rows.ts'
 import { invalidates, invalidatesNothing, type Write } from '../write.ts'
 import type { Connection } from './database.ts'
@@ -32,11 +33,22 @@ export const prepareUserOperations = (db: Connection, shared: SharedStatements) 
   const insertUser = db.prepare(INSERT_USER)
   const insertToken = db.prepare(INSERT_EMAIL_TOKEN)
   const deleteUser = db.prepare('DELETE FROM users WHERE id = ?')
-  const selectVersion = db.prepare<[string], number>('SELECT version FROM users WHERE id = ?').pluck()
+  const selectState = db.prepare<[string], { disabled: number; version: number }>(
+    'SELECT disabled, version FROM users WHERE id = ?',
+  )
   // The IP addresses of administrators are not personal data of the user.
   const eraseIpAddresses = db.prepare(
     `UPDATE events SET ip = NULL WHERE user_id = ? AND actor_type <> 'adminKey'`,
   )
+
+  const updateRefusal = (id: string, { onlyEnabled, versions }: UpdateOptions): UpdateRefusal | null => {
+    const user = selectState.get(id)
+    const state = user && {
+      disabled: user.disabled,
+      current: versions === null || versions.includes(user.version),
+    }
+    return updateRefusalOf(state, { onlyEnabled })
+  }
 
   return {
     addUser(user: NewUser, event: AuditEvent, { session, emailToken }: NewUserExtras): Write<boolean> {
@@ -54,11 +66,8 @@ export const prepareUserOperations = (db: Connection, shared: SharedStatements) 
       event: AuditEvent,
       options: UpdateOptions,
     ): Write<User | UpdateRefusal> {
-      const { onlyEnabled, versions } = options
-      const refused = refusal(id, { verifiedHash: null, onlyEnabled })
-      if (refused === 'userNotFound' || refused === 'accountDisabled') return invalidatesNothing(refused)
-      if (versions !== null && !versions.includes(selectVersion.get(id) ?? 0))
-        return invalidatesNothing('versionChanged')
+      const refused = updateRefusal(id, options)
+      if (refused !== null) return invalidatesNothing(refused)
       const set = { ...changedColumns(changes), updated_at: event.at }
       const assignments = Object.keys(set).map(column => `${column} = @${column}`)
       const update = `UPDATE users SET ${assignments.join(', ')}, version = version + 1 WHERE id = @id`
