@@ -11,7 +11,7 @@ import type { Database, Run } from './database.ts'
 import { record } from './event-operations.ts'
 import { addSessionStatement, REVOKE_SESSIONS } from './session-operations.ts'
 import { LOCK_TABLE, lockUser } from './user-locks.ts'
-import { DROP_TOKENS, readChanged, unlessEmailTaken } from './user-operations.ts'
+import { DELETE_TOKENS, readChanged, unlessEmailTaken } from './user-operations.ts'
 
 const ADD_TOKEN = `INSERT INTO email_tokens (user_key, digest, purpose, email, created_at, expires_at)
   SELECT key, $2, $3, $4, $5, $6 FROM users WHERE id = $1
@@ -31,7 +31,7 @@ const CHANGE_EMAIL = `UPDATE users SET email = $3, email_verified = 1, updated_a
 const RESET_HASH = `UPDATE users SET password_hash = $4, email_verified = 1, updated_at = $1, version = version + 1
   WHERE id = $2 AND email = $3 RETURNING id`
 
-const DROP_TOKEN = 'DELETE FROM email_tokens WHERE digest = $1'
+const DELETE_TOKEN = 'DELETE FROM email_tokens WHERE digest = $1'
 
 const isUsable = async (run: Run, { digest, userId }: EmailToken, now: number): Promise<boolean> => {
   await run(LOCK_TABLE)
@@ -67,7 +67,9 @@ export const emailTokenOperations = (database: Database) => ({
       const confirmed = await unlessEmailTaken(run(confirm))
       if (confirmed === 'emailTaken') return invalidatesNothing(confirmed)
       if (confirmed.length === 0) return invalidatesNothing(undefined)
-      await run(verifies ? { text: DROP_TOKEN, values: [digest] } : { text: DROP_TOKENS, values: [userId] })
+      await run(
+        verifies ? { text: DELETE_TOKEN, values: [digest] } : { text: DELETE_TOKENS, values: [userId] },
+      )
       await run(record(event))
       return invalidates(userId, await readChanged(run, userId))
     })
@@ -84,7 +86,7 @@ export const emailTokenOperations = (database: Database) => ({
       if (!(await isUsable(run, token, event.at))) return invalidatesNothing(undefined)
       const reset = { text: RESET_HASH, values: [event.at, userId, email, newHash] }
       if ((await run(reset)).length === 0) return invalidatesNothing(undefined)
-      await run({ text: DROP_TOKENS, values: [userId] })
+      await run({ text: DELETE_TOKENS, values: [userId] })
       await run({ text: REVOKE_SESSIONS, values: [userId, null] })
       await run(addSessionStatement(session))
       await run(record(event))

@@ -23,7 +23,7 @@ const SET_HASH = `WITH found AS (
   SELECT disabled, verified FROM found`
 
 /** Pending links that reset the password or change the e-mail. Links that verify an address stay valid. */
-const DROP_RESET_TOKENS = `DELETE FROM email_tokens
+const DELETE_RESET_TOKENS = `DELETE FROM email_tokens
   WHERE user_key = (SELECT key FROM users WHERE id = $1) AND purpose <> 'verification'`
 
 export const passwordOperations = (database: Database) => ({
@@ -43,7 +43,7 @@ export const passwordOperations = (database: Database) => ({
       const [user] = await run<UserState>({ text: SET_HASH, values })
       const refused = refusalOf(user, { onlyEnabled: true })
       if (refused !== null) return invalidatesNothing(refused)
-      await run({ text: DROP_RESET_TOKENS, values: [userId] })
+      await run({ text: DELETE_RESET_TOKENS, values: [userId] })
       await run({ text: REVOKE_SESSIONS, values: [userId, null] })
       await run(addSessionStatement(session))
       await run(record(event))

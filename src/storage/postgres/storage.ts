@@ -4,10 +4,8 @@ import type { InvalidationListener } from '../../auth/invalidation.ts'
 import { BoundedQueue } from '../../concurrency/bounded-queue.ts'
 import { ServiceError } from '../../errors.ts'
 import {
-  type EventRow,
   type SessionRow,
   toCredentials,
-  toEvent,
   toSession,
   toUser,
   type UserRow,
@@ -16,10 +14,9 @@ import {
 import type { Storage } from '../storage.ts'
 import { cleanUp } from './clean-up.ts'
 import { Database } from './database.ts'
-import { eventPage, follow, logEnd } from './events.ts'
-import { exporter } from './exports.ts'
+import { followEvents, listEvents, logEnd } from './events.ts'
 import { InvalidationFeed } from './invalidation-feed.ts'
-import { count, page } from './lists.ts'
+import { countUsers, exportUsers, listUsers } from './lists.ts'
 import { bringUpToDate } from './migrate.ts'
 import { operations } from './operations.ts'
 import {
@@ -88,9 +85,8 @@ export const openPostgresStorage = async (url: string, connections: number): Pro
       },
       update: write.updateUser,
       remove: write.removeUser,
-      list: query => lists.run(async () => (await database.read<UserRow>(page(query))).map(toUser)),
-      count: filter =>
-        lists.run(async () => (await database.read<{ total: number }>(count(filter)))[0]?.total ?? 0),
+      list: query => lists.run(() => listUsers(database, query)),
+      count: filter => lists.run(() => countUsers(database, filter)),
     },
     accounts: {
       addUser: write.addUser,
@@ -124,14 +120,14 @@ export const openPostgresStorage = async (url: string, connections: number): Pro
     },
     events: {
       record: write.record,
-      list: query => lists.run(async () => (await database.read<EventRow>(eventPage(query))).map(toEvent)),
+      list: query => lists.run(() => listEvents(database, query)),
       positions: 'transactions',
-      follow: query => lists.run(() => follow(database, query)),
+      follow: query => lists.run(() => followEvents(database, query)),
       end: () => lists.run(() => logEnd(database)),
     },
     lastRequests: { noteLastRequests: write.noteLastRequests },
     openRateLimit: openRateLimit(database),
-    bulkUsers: { importUsers: write.importUsers, exportUsers: exporter(database) },
+    bulkUsers: { importUsers: write.importUsers, exportUsers: after => exportUsers(database, after) },
     cleanUp: cleanUp(database),
     subscribe(newListener) {
       listener = newListener

@@ -44,7 +44,7 @@ export const readChanged = async (run: Run, id: string): Promise<User> => {
   return toUser(row as UserRow)
 }
 
-export const DROP_TOKENS = 'DELETE FROM email_tokens WHERE user_key = (SELECT key FROM users WHERE id = $1)'
+export const DELETE_TOKENS = 'DELETE FROM email_tokens WHERE user_key = (SELECT key FROM users WHERE id = $1)'
 
 /** Keeps the IP addresses of administrators, which are not personal data of the user. */
 const ERASE_IP_ADDRESSES = `UPDATE events SET ip = NULL WHERE user_id = $1 AND actor_type <> 'adminKey'`
@@ -127,7 +127,7 @@ export const userOperations = (database: Database) => ({
       if (refused !== null) return invalidatesNothing(refused)
       // A separate statement: it sees the sessions of transactions that held the user's lock before.
       if (options.revokeSessions) await run({ text: REVOKE_SESSIONS, values: [id, null] })
-      if (changes.disabled || changes.email !== undefined) await run({ text: DROP_TOKENS, values: [id] })
+      if (changes.disabled || changes.email !== undefined) await run({ text: DELETE_TOKENS, values: [id] })
       await run(record(event))
       return invalidates(id, await readChanged(run, id))
     })

@@ -9,7 +9,7 @@ import { emailTokenColumns } from '../rows.ts'
 import { invalidates, invalidatesNothing, type Write } from '../write.ts'
 import type { Connection } from './database.ts'
 import { INSERT_EMAIL_TOKEN, type SharedStatements } from './shared-statements.ts'
-import { changesUnlessEmailTaken } from './user-operations.ts'
+import { unlessEmailTaken } from './user-operations.ts'
 
 /** Inserts nothing when the user has been mailed too often. */
 const ADD_TOKEN = `${INSERT_EMAIL_TOKEN}
@@ -66,7 +66,7 @@ export const prepareEmailTokenOperations = (db: Connection, shared: SharedStatem
       const { digest, purpose, userId, email } = token
       if (isUsable.get(digest, event.at, userId) === undefined) return invalidatesNothing(undefined)
       const confirm = purpose === 'verification' ? verifyEmail : changeEmail
-      const confirmed = changesUnlessEmailTaken(() => confirm.run({ at: event.at, userId, email }))
+      const confirmed = unlessEmailTaken(() => confirm.run({ at: event.at, userId, email }))
       if (confirmed === 'emailTaken') return invalidatesNothing(confirmed)
       if (confirmed === 0) return invalidatesNothing(undefined)
       if (purpose === 'verification') deleteToken.run(digest)

@@ -13,7 +13,7 @@ import {
 } from '../rows.ts'
 import type { Connection } from './database.ts'
 import { prepareEventStatements } from './event-operations.ts'
-import { parameters } from './queries.ts'
+import { parameters } from './parameters.ts'
 
 const INSERT_SESSION = `INSERT INTO sessions (user_key, ${SESSION_COLUMNS.join(', ')})
   SELECT key, ${parameters(SESSION_COLUMNS)} FROM users WHERE id = @userId`

@@ -12,10 +12,10 @@ import {
   type UserRowWithHash,
 } from '../rows.ts'
 import type { Storage } from '../storage.ts'
-import { migrate } from './database.ts'
 import { DatabaseFileHandle, FileWatch } from './database-file.ts'
 import { followEvents, listEvents, logEnd } from './events.ts'
 import { countUsers, exportUsers, listUsers } from './lists.ts'
+import { migrate } from './migrate.ts'
 import {
   LIST_SESSIONS,
   SELECT_BY_EMAIL,
@@ -131,9 +131,9 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
       exportUsers: after => timeSlicer.run(exportUsers(reader, after)),
     },
     cleanUp: {
-      removeSessions: (expired, after, limit) => writer.run('removeExpiredSessions', expired, after, limit),
-      removeEmailTokens: (before, limit) => writer.run('removeOldTokens', before, limit),
-      removeEvents: (before, limit) => writer.run('removeOldEvents', before, limit),
+      removeSessions: (expired, after, limit) => writer.run('removeSessions', expired, after, limit),
+      removeEmailTokens: (before, limit) => writer.run('removeEmailTokens', before, limit),
+      removeEvents: (before, limit) => writer.run('removeEvents', before, limit),
       // The counts in memory expire by themselves.
       removeRateLimits: async () => '',
     },

@@ -7,7 +7,7 @@ import { updateRefusalOf } from '../refusals.ts'
 import { changedColumns, emailTokenColumns, USER_COLUMNS, userColumns } from '../rows.ts'
 import { invalidates, invalidatesNothing, type Write } from '../write.ts'
 import type { Connection } from './database.ts'
-import { parameters } from './queries.ts'
+import { parameters } from './parameters.ts'
 import { INSERT_EMAIL_TOKEN, type SharedStatements } from './shared-statements.ts'
 
 const isEmailTaken = (error: unknown): boolean =>
@@ -17,7 +17,7 @@ const isEmailTaken = (error: unknown): boolean =>
   error.message.endsWith('users.email')
 
 /** Runs a write of an e-mail. @returns the number of changed rows, or `emailTaken` if another user has the e-mail. */
-export const changesUnlessEmailTaken = (write: () => { readonly changes: number }): number | 'emailTaken' => {
+export const unlessEmailTaken = (write: () => { readonly changes: number }): number | 'emailTaken' => {
   try {
     return write().changes
   } catch (error) {
@@ -52,7 +52,7 @@ export const prepareUserOperations = (db: Connection, shared: SharedStatements) 
 
   return {
     addUser(user: NewUser, event: AuditEvent, { session, emailToken }: NewUserExtras): Write<boolean> {
-      const added = changesUnlessEmailTaken(() => insertUser.run(userColumns(user)))
+      const added = unlessEmailTaken(() => insertUser.run(userColumns(user)))
       if (added === 'emailTaken') return invalidatesNothing(false)
       if (session && !addSession(session)) throw new Error('The session belongs to another user')
       if (emailToken) insertToken.run({ ...emailTokenColumns(emailToken), userId: emailToken.userId })
@@ -71,7 +71,7 @@ export const prepareUserOperations = (db: Connection, shared: SharedStatements) 
       const set = { ...changedColumns(changes), updated_at: event.at }
       const assignments = Object.keys(set).map(column => `${column} = @${column}`)
       const update = `UPDATE users SET ${assignments.join(', ')}, version = version + 1 WHERE id = @id`
-      const changed = changesUnlessEmailTaken(() => db.prepare(update).run({ ...set, id }))
+      const changed = unlessEmailTaken(() => db.prepare(update).run({ ...set, id }))
       if (changed === 'emailTaken') return invalidatesNothing(changed)
       if (options.revokeSessions) revokeSessions(id, null)
       if (changes.disabled || changes.email !== undefined) deleteTokens(id)
