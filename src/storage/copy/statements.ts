@@ -12,7 +12,11 @@ const USER_COLUMN_LIST = USER_COLUMNS.join(', ')
 const GIVEN_SESSION = ['user_id', ...SESSION_COLUMNS] as const
 const GIVEN_TOKEN = ['user_id', ...EMAIL_TOKEN_COLUMNS] as const
 
-const idsOf = (rows: readonly { readonly id: string }[]): string[] => rows.map(({ id }) => id)
+export interface WithId {
+  readonly id: string
+}
+
+export const idsOf = (rows: readonly WithId[]): string[] => rows.map(({ id }) => id)
 
 /**
  * The ids of all users, sessions and e-mail tokens that were ever copied into this database. A row that is in this table and no

@@ -56,12 +56,12 @@ export const isStatementError = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && error.severity === 'ERROR'
 
 /** `read_only_sql_transaction`: a standby, or a server that takes no writes any more. */
-const READ_ONLY = '25006'
+const READ_ONLY_TRANSACTION = '25006'
 
 /** Whether the cause may be that another server has become the primary. */
 const mayBeFailover = (error: unknown): boolean =>
   error instanceof pg.DatabaseError
-    ? error.severity !== 'ERROR' || error.code === READ_ONLY
+    ? error.severity !== 'ERROR' || error.code === READ_ONLY_TRANSACTION
     : !(error instanceof ServiceError)
 
 /** Chooses the server of every connection. */
@@ -76,7 +76,7 @@ export interface ServerSource {
   onSwitch(listener: () => void): void
 }
 
-const ignore = (): void => undefined
+export const ignore = (): void => undefined
 
 /**
  * Without a listener, a broken connection would end the process. Its statement rejects, and the pool opens another connection.
@@ -93,7 +93,7 @@ export class Database {
   readonly #sockets = new Set<Socket>()
   readonly #running = new Set<Promise<unknown>>()
   readonly #invalidateUser: (userId: string) => void
-  #closed = false
+  #isClosed = false
 
   /**
    * @param servers chooses the server.
@@ -172,8 +172,8 @@ export class Database {
 
   /** Waits for running calls, then closes every connection. */
   async close(): Promise<void> {
-    if (this.#closed) return
-    this.#closed = true
+    if (this.#isClosed) return
+    this.#isClosed = true
     await Promise.all(this.#running)
     await this.#pool.end()
   }
@@ -183,7 +183,7 @@ export class Database {
     work: (run: Run) => Promise<Result>,
     isReusable: (error: unknown) => boolean,
   ): Promise<Result> {
-    if (this.#closed) return Promise.reject(unavailable(new Error('The store is closed')))
+    if (this.#isClosed) return Promise.reject(unavailable(new Error('The store is closed')))
     if (this.#pool.waitingCount >= MAX_WAITING) return Promise.reject(new ServiceError('overloaded'))
     const result = this.#runOnClient(work, isReusable).catch(error => {
       if (mayBeFailover(error)) this.#servers.startSearch()

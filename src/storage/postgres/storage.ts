@@ -17,8 +17,9 @@ import { Database } from './database.ts'
 import { followEvents, listEvents, logEnd } from './events.ts'
 import { InvalidationFeed } from './invalidation-feed.ts'
 import { countUsers, exportUsers, listUsers } from './lists.ts'
-import { bringUpToDate } from './migrate.ts'
+import { openPrimary } from './migrate.ts'
 import { operations } from './operations.ts'
+import { SELECT_READ_ONLY } from './primary-server.ts'
 import {
   type FoundRow,
   LIST_SESSIONS,
@@ -37,9 +38,6 @@ const LISTS_SHARE = 0.5
 const MAX_WAITING_LISTS = 200
 const LIST_WAIT_LIMIT = 5_000
 
-/** After a failover, the address may still lead to a server that takes no writes. */
-const READ_ONLY = `SELECT current_setting('transaction_read_only') AS read_only`
-
 /** A response of 2xx to a write means that it is on disk (DESIGN §7). */
 const assertDurable = async (database: Database): Promise<void> => {
   const text = `SELECT current_setting('synchronous_commit') AS mode`
@@ -57,15 +55,15 @@ const assertDurable = async (database: Database): Promise<void> => {
  * @throws {Error} if the database cannot be reached or migrated, or acknowledges writes that are not on disk (`NOT_DURABLE`).
  */
 export const openPostgresStorage = async (url: string, connections: number): Promise<Storage> => {
-  const hosts = await bringUpToDate(url)
+  const primary = await openPrimary(url)
   let listener: InvalidationListener | null = null
-  const database = new Database(hosts, connections, userId => listener?.invalidateUser(userId))
+  const database = new Database(primary, connections, userId => listener?.invalidateUser(userId))
   await assertDurable(database).catch(async error => {
-    hosts.close()
+    primary.close()
     await database.close()
     throw error
   })
-  const invalidationFeed = new InvalidationFeed(hosts)
+  const invalidationFeed = new InvalidationFeed(primary)
   const lists = new BoundedQueue(Math.ceil(connections * LISTS_SHARE), MAX_WAITING_LISTS, LIST_WAIT_LIMIT)
   const write = operations(database)
 
@@ -134,13 +132,14 @@ export const openPostgresStorage = async (url: string, connections: number): Pro
       invalidationFeed.subscribe(newListener)
     },
     async ping() {
-      const [setting] = await database.read<{ read_only: string }>({ text: READ_ONLY, values: [] })
+      const [setting] = await database.read<{ read_only: string }>({ text: SELECT_READ_ONLY, values: [] })
+      // After a failover, the address may still lead to a server that takes no writes.
       if (setting?.read_only !== 'on') return
-      hosts.startSearch()
+      primary.startSearch()
       throw new ServiceError('storeUnavailable')
     },
     async close() {
-      hosts.close()
+      primary.close()
       invalidationFeed.close()
       await database.close()
     },
