@@ -17,7 +17,7 @@ import { Events } from './audit-log/audit-log.ts'
 import { AccessTokens } from './auth/access-tokens.ts'
 import { AdminKeys } from './auth/admin-keys.ts'
 import { Authenticator } from './auth/authenticator.ts'
-import { withWarnings } from './auth/invalidation.ts'
+import { withInvalidationLog } from './auth/invalidation-log.ts'
 import { LastRequests } from './auth/last-requests.ts'
 import { readSecret } from './auth/secret-file.ts'
 import { Sessions } from './auth/sessions.ts'
@@ -103,12 +103,7 @@ export const createServices = (config: Config, deps: ServicesDeps) => {
     onFailure: logFailure('last requests could not be written, the next batch includes them'),
   })
   const authenticator = new Authenticator({ tokens, sessions, userCache, lastRequests, limits, clock })
-  const tell = {
-    error: (message: string) => logger.error(message),
-    warn: (message: string) => logger.warn(message),
-    info: (message: string) => logger.info(message),
-  }
-  storage.subscribe(withWarnings(authenticator, tell, clock))
+  storage.subscribe(withInvalidationLog(authenticator, logger, clock))
   lastRequests.start()
 
   // Rate limits

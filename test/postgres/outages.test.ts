@@ -7,7 +7,7 @@ import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import type { AppOptions } from '../../src/app.ts'
-import { withWarnings } from '../../src/auth/invalidation.ts'
+import { withInvalidationLog } from '../../src/auth/invalidation-log.ts'
 import { CHANNEL } from '../../src/storage/postgres/notifications.ts'
 import { openPostgresStorage } from '../../src/storage/postgres/storage.ts'
 import {
@@ -132,7 +132,7 @@ t.test('repeatedly late invalidations are logged once a minute', async t => {
   const messages: string[] = []
   const log = (message: string) => void messages.push(message)
   const passed: unknown[] = []
-  const { setFeedLate, setFeedConnected, closed } = withWarnings(
+  const { setFeedLate, setFeedConnected, closed } = withInvalidationLog(
     {
       invalidateUser: () => undefined,
       invalidateAll: () => undefined,

@@ -28,6 +28,9 @@ import { Reader } from './reader.ts'
 import { TimeSlicer } from './time-slicer.ts'
 import { Writer } from './writer.ts'
 
+/** For the operator, when a problem with the database file has ended. */
+const FILE_RESTORED = 'the database file is in place again: the service continues'
+
 /** Flattens pairs of key and timestamp. Posting one typed array to the writer thread costs a fraction of posting many objects. */
 const packTimestamps = (users: readonly UserLastRequest[]): Float64Array => {
   const packed = new Float64Array(users.length * 2)
@@ -63,7 +66,7 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
   const watch = new FileWatch(files, problem => {
     reader.setUnavailable(problem !== null)
     writer.setUnavailable(problem !== null)
-    listener?.setFeedConnected(problem === null, problem?.message)
+    listener?.setFeedConnected(problem === null, problem?.message ?? FILE_RESTORED)
   })
   const timeSlicer = new TimeSlicer()
   const writer = new Writer(files, {
