@@ -34,15 +34,16 @@ const copied = async (t: Test, users: number) => {
   return { file, url, source, target, added }
 }
 
-const KEEP = { revokeSessions: false, onlyEnabled: false, versions: null }
-const END = { revokeSessions: true, onlyEnabled: false, versions: null }
+const KEEP = { revokeSessions: false, invalidateTokens: false, onlyEnabled: false, versions: null }
+const MOVE = { ...KEEP, invalidateTokens: true }
+const END = { revokeSessions: true, invalidateTokens: true, onlyEnabled: false, versions: null }
 
 t.test('changes in the source are carried over, including ended sessions', async t => {
   const { file, url, source, added } = await copied(t, 8)
   const [renamed, disabled, active, one, other, moved, rehashed] = added
   if (!(renamed && disabled && active && one && other && moved && rehashed)) throw new Error('too few')
   const email = (who: Added, email: string) =>
-    source.users.update(who.user.id, { email }, eventOf(who.user.id, NOW + 1), KEEP)
+    source.users.update(who.user.id, { email }, eventOf(who.user.id, NOW + 1), MOVE)
   await source.users.update(
     renamed.user.id,
     { firstName: 'Zoë', lastName: null },
@@ -115,7 +116,7 @@ t.test('rows that were deleted or revoked in the target never return', async t =
   for (const { user, session } of [signedOut, signedOutThenChanged])
     await target.sessions.revoke(session.id, eventOf(user.id, NOW + 1, 'session.ended'))
   const { id, passwordHash } = resetting.user
-  await target.users.update(id, { email: 'new@example.com' }, eventOf(id, NOW + 1), KEEP)
+  await target.users.update(id, { email: 'new@example.com' }, eventOf(id, NOW + 1), MOVE)
   const change = { firstName: 'Later' }
   for (const { user } of [deleted, signedOutThenChanged])
     await source.users.update(user.id, change, eventOf(user.id, NOW + 2), KEEP)
@@ -190,7 +191,7 @@ t.test('rows that were used or ended in the source end, whoever changed the user
   await source.emailTokens.resetPassword(stored, sessionOf(kept.user.id), 'new hash', reset)
   await add(target, { email: 'taken@example.com' })
   const { id } = inConflict.user
-  await source.users.update(id, { email: 'taken@example.com' }, eventOf(id, NOW + 1), KEEP)
+  await source.users.update(id, { email: 'taken@example.com' }, eventOf(id, NOW + 1), MOVE)
   await source.sessions.revoke(inConflict.session.id, eventOf(id, NOW + 2, 'session.ended'))
 
   t.match(await copyHere(file, url), { newerInTarget: 1, conflicts: 1 })

@@ -14,7 +14,7 @@ import { EVENT_FILTERS } from './contract/event-filters.ts'
 import { type Added, add, eventOf, NOW, sessionOf } from './contract/fixtures.ts'
 import { ask, explain, open, urlOf } from './postgres-support.ts'
 
-const ANY = { revokeSessions: false, onlyEnabled: false, versions: null }
+const ANY = { revokeSessions: false, invalidateTokens: false, onlyEnabled: false, versions: null }
 
 const connect = async (t: Test): Promise<pg.Client> => {
   const client = new pg.Client({ connectionString: await urlOf(t) })

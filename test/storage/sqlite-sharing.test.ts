@@ -57,6 +57,7 @@ t.test('sqlite: own writes are not taken for those of another connection', async
   const { user } = await add(storage)
   await storage.users.update(user.id, { firstName: 'New' }, eventOf(user.id, NOW), {
     revokeSessions: false,
+    invalidateTokens: false,
     onlyEnabled: false,
     versions: null,
   })

@@ -127,7 +127,7 @@ export const userOperations = (database: Database) => ({
       if (refused !== null) return invalidatesNothing(refused)
       // A separate statement: it sees the sessions of transactions that held the user's lock before.
       if (options.revokeSessions) await run({ text: REVOKE_SESSIONS, values: [id, null] })
-      if (changes.disabled || changes.email !== undefined) await run({ text: DELETE_TOKENS, values: [id] })
+      if (options.invalidateTokens) await run({ text: DELETE_TOKENS, values: [id] })
       await run(record(event))
       return invalidates(id, await readChanged(run, id))
     })

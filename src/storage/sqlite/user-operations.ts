@@ -74,7 +74,7 @@ export const prepareUserOperations = (db: Connection, shared: SharedStatements) 
       const changed = unlessEmailTaken(() => db.prepare(update).run({ ...set, id }))
       if (changed === 'emailTaken') return invalidatesNothing(changed)
       if (options.revokeSessions) revokeSessions(id, null)
-      if (changes.disabled || changes.email !== undefined) deleteTokens(id)
+      if (options.invalidateTokens) deleteTokens(id)
       record(event)
       return invalidates(id, readChanged(id))
     },

@@ -149,6 +149,7 @@ export const accounts: Part = async (t, open) => {
     const opened = sessions.map(each => storage.sessions.open(each, user.passwordHash, eventOf(each.userId)))
     const disabled = storage.users.update(user.id, { disabled: true }, eventOf(user.id, NOW), {
       revokeSessions: true,
+      invalidateTokens: false,
       onlyEnabled: false,
       versions: null,
     })

@@ -5,7 +5,7 @@ import { withLastRequests } from '../../../src/storage/with-last-requests.ts'
 import type { User } from '../../../src/users/user.ts'
 import { ALL, add, eventOf, NOW, type Part, sessionOf } from './fixtures.ts'
 
-const KEEP = { revokeSessions: false, onlyEnabled: false, versions: null }
+const KEEP = { revokeSessions: false, invalidateTokens: false, onlyEnabled: false, versions: null }
 const LATER = NOW + 1_000
 
 export const cachedLastRequests: Part = async (t, open) => {

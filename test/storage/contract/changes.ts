@@ -14,8 +14,8 @@ import {
   sessionOf,
 } from './fixtures.ts'
 
-const KEEP = { revokeSessions: false, onlyEnabled: false, versions: null }
-const END = { revokeSessions: true, onlyEnabled: false, versions: null }
+const KEEP = { revokeSessions: false, invalidateTokens: false, onlyEnabled: false, versions: null }
+const END = { revokeSessions: true, invalidateTokens: true, onlyEnabled: false, versions: null }
 const LATER = NOW + 1_000
 
 export const changes: Part = async (t, open) => {
@@ -97,7 +97,7 @@ export const changes: Part = async (t, open) => {
   t.test('onlyEnabled changes nothing of a disabled user', async t => {
     const storage = await open(t)
     const { user } = await add(storage)
-    const own = { revokeSessions: false, onlyEnabled: true, versions: null }
+    const own = { revokeSessions: false, invalidateTokens: false, onlyEnabled: true, versions: null }
     t.match(await storage.users.update(user.id, { firstName: 'Enabled' }, eventOf(user.id, NOW), own), {
       firstName: 'Enabled',
     })

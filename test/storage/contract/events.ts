@@ -28,7 +28,7 @@ const REFUSALS: ReadonlySet<unknown> = new Set([
   'emailTaken',
   'tooManyMails',
 ])
-const ANY = { revokeSessions: false, onlyEnabled: false, versions: null }
+const ANY = { revokeSessions: false, invalidateTokens: false, onlyEnabled: false, versions: null }
 
 const list = (storage: Storage, filter: EventFilter, beforeId: string | null = null, limit = 1_000) =>
   storage.events.list({ filter, beforeId, limit })

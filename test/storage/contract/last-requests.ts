@@ -22,6 +22,7 @@ export const lastRequests: Part = async (t, open) => {
     t.strictSame(
       await storage.users.update(user.id, { firstName: 'New' }, eventOf(user.id, NOW + 20), {
         revokeSessions: false,
+        invalidateTokens: false,
         onlyEnabled: false,
         versions: null,
       }),
@@ -53,6 +54,7 @@ export const lastRequests: Part = async (t, open) => {
     const ended = await add(storage)
     await storage.users.update(ended.user.id, { disabled: true }, eventOf(ended.user.id, NOW), {
       revokeSessions: true,
+      invalidateTokens: false,
       onlyEnabled: false,
       versions: null,
     })

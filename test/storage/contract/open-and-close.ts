@@ -14,6 +14,7 @@ export const openAndClose: Part = async (t, open) => {
     const { user, session, userKey } = await add(before)
     await before.users.update(user.id, { firstName: 'Changed' }, eventOf(user.id, NOW + 1), {
       revokeSessions: false,
+      invalidateTokens: false,
       onlyEnabled: false,
       versions: null,
     })
@@ -24,6 +25,7 @@ export const openAndClose: Part = async (t, open) => {
     const ended = await add(before)
     await before.users.update(ended.user.id, { disabled: true }, eventOf(ended.user.id, NOW + 1), {
       revokeSessions: true,
+      invalidateTokens: false,
       onlyEnabled: false,
       versions: null,
     })
@@ -60,6 +62,7 @@ export const openAndClose: Part = async (t, open) => {
     t.strictSame(await third.sessions.find(session.id), { session, user: asStored(user), userKey })
     await second.users.update(user.id, { firstName: 'By another' }, eventOf(user.id, NOW), {
       revokeSessions: false,
+      invalidateTokens: false,
       onlyEnabled: false,
       versions: null,
     })

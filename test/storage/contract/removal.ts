@@ -19,7 +19,7 @@ import {
   sessionOf,
 } from './fixtures.ts'
 
-const ANY = { revokeSessions: false, onlyEnabled: false, versions: null }
+const ANY = { revokeSessions: false, invalidateTokens: false, onlyEnabled: false, versions: null }
 const LATER = NOW + 1_000
 
 const ADMIN = { type: 'adminKey', id: 'abcdef01', ip: '192.0.2.9' } as const
