@@ -6,7 +6,7 @@
  * current. In the process that makes the change this happens before the change is acknowledged, so revocation is immediate there.
  * Other processes are notified: they follow within a second, typically within milliseconds.
  */
-import type { MaybePromise } from '../users/user-store.ts'
+import type { MaybePromise } from '../maybe-promise.ts'
 import { type AccessTokenClaims, type AccessTokens, isTokenOf } from './access-tokens.ts'
 import { CacheValidity } from './cache-validity.ts'
 import { copyString } from './copy-string.ts'

@@ -1,5 +1,5 @@
 /** Queries of sessions that are in flight, and their repetition after a change. */
-import type { MaybePromise } from '../users/user-store.ts'
+import type { MaybePromise } from '../maybe-promise.ts'
 
 type Query<Found> = (onStart: () => void) => MaybePromise<Found>
 

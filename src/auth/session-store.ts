@@ -1,7 +1,8 @@
 /** The store of sessions. */
 import type { AuditEvent } from '../audit-log/event.ts'
+import type { MaybePromise } from '../maybe-promise.ts'
 import type { User } from '../users/user.ts'
-import type { MaybePromise, UserRefusal } from '../users/user-store.ts'
+import type { UserRefusal } from '../users/user-store.ts'
 import type { Session } from './session.ts'
 
 /** A session and its user, as stored. */

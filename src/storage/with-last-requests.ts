@@ -4,8 +4,8 @@
  * that returns users does not compile before it is added here.
  */
 import type { UserCache } from '../auth/user-cache.ts'
+import type { MaybePromise } from '../maybe-promise.ts'
 import type { User } from '../users/user.ts'
-import type { MaybePromise } from '../users/user-store.ts'
 import type { Storage } from './storage.ts'
 
 const mapMaybe = <Value, Result>(

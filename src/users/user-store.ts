@@ -1,10 +1,8 @@
 /** The store of users. */
 import type { AuditEvent } from '../audit-log/event.ts'
+import type { MaybePromise } from '../maybe-promise.ts'
 import type { UserFilter, UserQuery } from './listing.ts'
 import type { User, UserChanges } from './user.ts'
-
-/** An embedded engine returns reads synchronously, which saves hot paths a promise. */
-export type MaybePromise<T> = T | Promise<T>
 
 export interface UpdateOptions {
   /** Revoke all of the user's sessions in the same transaction. */

@@ -2,7 +2,7 @@
 import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import Database from 'better-sqlite3'
-import { syncDirectory } from '../../auth/secret-file.ts'
+import { syncDirectory } from '../../files.ts'
 
 export type Connection = Database.Database
 
