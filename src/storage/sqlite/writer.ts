@@ -46,7 +46,7 @@ export class Writer {
   #lastWrite: { readonly at: number; readonly error: ServiceError | null } | null = null
   #probe: Promise<void> | null = null
   #thread: Worker | null = null
-  #closed = false
+  #isClosed = false
   #waiting: PendingCall[] = []
   /** The calls that the thread is running. */
   #batch: PendingCall[] = []
@@ -65,7 +65,7 @@ export class Writer {
     operation: Name,
     ...args: Parameters<Operations[Name]>
   ): Promise<ReturnType<Operations[Name]>['result']> {
-    if (this.#closed) return Promise.reject(storeUnavailable(new Error('The store is closed')))
+    if (this.#isClosed) return Promise.reject(storeUnavailable(new Error('The store is closed')))
     if (this.#isUnavailable) return Promise.reject(new ServiceError('storeUnavailable'))
     if (this.#waiting.length >= MAX_WAITING) return Promise.reject(new ServiceError('overloaded'))
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
@@ -100,7 +100,7 @@ export class Writer {
   async close(): Promise<void> {
     // Calls run in order, so all earlier calls are settled with this one. A failure leaves nothing to wait for.
     await this.run('barrier').catch(() => undefined)
-    this.#closed = true
+    this.#isClosed = true
     const thread = this.#thread
     if (thread === null) return
     const exited = once(thread, 'exit')
@@ -162,7 +162,7 @@ export class Writer {
     for (const { reject } of this.#batch) reject(storeUnavailable(reason))
     this.#batch = []
     // Also without calls, because the thread detects changes by other processes.
-    if (!this.#closed) setTimeout(() => this.#restart(), RESTART_DELAY)
+    if (!this.#isClosed) setTimeout(() => this.#restart(), RESTART_DELAY)
   }
 
   #restart(): void {
