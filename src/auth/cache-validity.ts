@@ -1,6 +1,9 @@
 /** Whether caches may be used, depending on the invalidation feed. */
 
-/** Milliseconds for which a query's result may be used while notifications are not received in time: long enough for the gate's `preHandler` run. */
+/**
+ * Milliseconds for which a query's result may be used while notifications are not received in time: long enough for the gate's
+ * `preHandler` run.
+ */
 const RESULT_LIFETIME = 100
 
 /**
