@@ -1,9 +1,9 @@
 /**
  * Chooses one of several servers: the one that takes writes, and the same one for every connection of a process.
  *
- * After an error that may be due to a failover, {@link PrimaryServer.startSearch} probes all servers until one takes writes. The result
- * may be the same server as before. If it is another one, every listener closes its connections to the former server in the same
- * turn of the event loop. A cache is therefore never kept valid by one server while another takes the writes.
+ * After an error that may be due to a failover, {@link PrimaryServer.startSearch} probes all servers until one takes writes. The
+ * result may be the same server as before. If it is another one, every listener closes its connections to the former server in
+ * the same turn of the event loop. A cache is therefore never kept valid by one server while another takes the writes.
  *
  * A promoted server has a higher timeline than its predecessor. Of two servers that take writes, the later primary is chosen, and
  * a process that has connected to it never returns to the former one.
