@@ -20,7 +20,7 @@ const rateLimits = async (app: FastifyInstance): Promise<void> => {
 
   const limitAs = (name: RateLimitName): onRequestAsyncHookHandler => {
     const { points, seconds: window } = rateLimits.perAddress[name]
-    const limit = storage.rateLimit({ name, points, seconds: window, final: true })
+    const limit = storage.openRateLimit({ name, points, seconds: window, final: true })
     // draft-ietf-httpapi-ratelimit-headers-10
     const policy = `"${name}";q=${points};w=${window}`
     return async function limitAddress(request, reply) {

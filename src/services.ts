@@ -17,7 +17,7 @@ import { Events } from './audit-log/audit-log.ts'
 import { AccessTokens } from './auth/access-tokens.ts'
 import { AdminKeys } from './auth/admin-keys.ts'
 import { Authenticator } from './auth/authenticator.ts'
-import { withWarnings } from './auth/invalidation.ts'
+import { withInvalidationLog } from './auth/invalidation-log.ts'
 import { LastRequests } from './auth/last-requests.ts'
 import { readSecret } from './auth/secret-file.ts'
 import { Sessions } from './auth/sessions.ts'
@@ -31,8 +31,8 @@ import { hasherLimits, type PasswordHasher, PooledPasswordHasher } from './passw
 import { RATE_LIMITS, type RateLimits } from './rate-limits/limits.ts'
 import { noLoginThrottle, StoredLoginThrottle } from './rate-limits/login-throttle.ts'
 import { ThrottleEvents } from './rate-limits/throttle-events.ts'
-import { withLatestRequests } from './storage/latest-requests.ts'
 import type { Storage } from './storage/storage.ts'
+import { withLastRequests } from './storage/with-last-requests.ts'
 import { Users } from './users/users.ts'
 
 export interface ServicesDeps {
@@ -66,7 +66,7 @@ const createMails = (
       : new RateLimitedMailer({
           kinds: ACCOUNT_MAILS,
           mails: unlimited,
-          openRateLimit: storage.rateLimit,
+          openRateLimit: storage.openRateLimit,
           limit: rateLimits.perRecipient,
           onDropped: () => logger.warn('a mail was not sent: its recipient reached the limit'),
         })
@@ -85,9 +85,9 @@ const createMails = (
 export const createServices = (config: Config, deps: ServicesDeps) => {
   const { clock, logger } = deps
   const userCache = new UserCache()
-  const storage = withLatestRequests(deps.storage, userCache)
+  const storage = withLastRequests(deps.storage, userCache)
   const { users, sessions, emailTokens, events, accounts: accountStore, bulkUsers } = storage
-  const openRateLimit = storage.rateLimit
+  const openRateLimit = storage.openRateLimit
   const logFailure = (message: string) => (err: unknown) => logger.error({ err }, message)
 
   // Authentication
@@ -103,12 +103,7 @@ export const createServices = (config: Config, deps: ServicesDeps) => {
     onFailure: logFailure('last requests could not be written, the next batch includes them'),
   })
   const authenticator = new Authenticator({ tokens, sessions, userCache, lastRequests, limits, clock })
-  const tell = {
-    error: (message: string) => logger.error(message),
-    warn: (message: string) => logger.warn(message),
-    info: (message: string) => logger.info(message),
-  }
-  storage.subscribe(withWarnings(authenticator, tell, clock))
+  storage.subscribe(withInvalidationLog(authenticator, logger, clock))
   lastRequests.start()
 
   // Rate limits

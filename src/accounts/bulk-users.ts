@@ -1,10 +1,10 @@
 /** Import and export of users in bulk. */
 import { type Actor, type AuditEvent, newEvent } from '../audit-log/event.ts'
 import { ERRORS, type ErrorBody, errorBody, ServiceError } from '../errors.ts'
+import type { MaybePromise } from '../maybe-promise.ts'
 import { dummyHash } from '../passwords/formats.ts'
 import type { Position } from '../users/listing.ts'
 import type { User } from '../users/user.ts'
-import type { MaybePromise } from '../users/user-store.ts'
 import { newUser } from './account-creation.ts'
 
 /** A user with everything that another service needs. */

@@ -3,8 +3,9 @@ import { hash, randomBytes } from 'node:crypto'
 import type { AuditEvent, EventType } from '../audit-log/event.ts'
 import type { Session } from '../auth/session.ts'
 import { hexTimestamp } from '../ids.ts'
+import type { MaybePromise } from '../maybe-promise.ts'
 import type { User } from '../users/user.ts'
-import type { MaybePromise, UserRefusal } from '../users/user-store.ts'
+import type { UserRefusal } from '../users/user-store.ts'
 import { ACCOUNT_MAILS, type AccountMails, type EmailTokenKind } from './mails.ts'
 
 /** The kinds of mail with a token. `accountExists` also resets a password; apart, so that sign-ups by strangers use up no reset. */

@@ -1,7 +1,7 @@
 /** Pages of the audit log, by keyset pagination: newest first by id, or oldest first by position, to follow the log. */
 import { ServiceError } from '../errors.ts'
 import { ID } from '../ids.ts'
-import type { MaybePromise } from '../users/user-store.ts'
+import type { MaybePromise } from '../maybe-promise.ts'
 import type { AuditEvent, EventType } from './event.ts'
 
 /** Newest first; or in the order in which events became visible, which is close to the order of time. */

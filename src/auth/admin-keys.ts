@@ -1,3 +1,4 @@
+/** Verifies the keys of administrators. */
 import { createHash, timingSafeEqual } from 'node:crypto'
 
 /** The request header that carries the key (§5.2.1). */

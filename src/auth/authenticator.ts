@@ -2,11 +2,11 @@
  * Authenticates requests (§5.1.2). A token is verified and its session looked up once. Afterwards a request costs one lookup
  * in memory (under 1 µs; verifying costs 6 and the session 11).
  *
- * Revocation: every change of a user or a session marks the user's record as no longer current before the change is
- * acknowledged, and every cached token refers to its user's record. So no response of this process after a change is based on the
- * old state. Other processes are notified, and follow within a second.
+ * Revocation: every cached token refers to its user's record, and a change of a user or a session marks that record as no longer
+ * current. In the process that makes the change this happens before the change is acknowledged, so revocation is immediate there.
+ * Other processes are notified: they follow within a second, typically within milliseconds.
  */
-import type { MaybePromise } from '../users/user-store.ts'
+import type { MaybePromise } from '../maybe-promise.ts'
 import { type AccessTokenClaims, type AccessTokens, isTokenOf } from './access-tokens.ts'
 import { CacheValidity } from './cache-validity.ts'
 import { copyString } from './copy-string.ts'
@@ -69,32 +69,32 @@ export class Authenticator implements InvalidationListener {
   }
 
   /** Must be called for every change of a user or of one of their sessions, before the change is acknowledged. */
-  userChanged(userId: string): void {
-    this.#validity.changed()
-    this.#inFlightLookups.userChanged(userId)
+  invalidateUser(userId: string): void {
+    this.#validity.noteInvalidation()
+    this.#inFlightLookups.invalidateUser(userId)
     this.#deps.userCache.evict(userId)
   }
 
   /** For changes by another process whose users are unknown. */
-  anyoneChanged(): void {
-    this.#validity.changed()
-    this.#inFlightLookups.anyoneChanged()
+  invalidateAll(): void {
+    this.#validity.noteInvalidation()
+    this.#inFlightLookups.invalidateAll()
     this.#deps.userCache.evictAll()
     this.#cache.clear()
   }
 
-  /** While changes elsewhere are not notified, every request queries the store: revocation has priority over speed. */
-  listening(isListening: boolean): void {
-    if (this.#validity.listening(isListening)) this.anyoneChanged()
+  /** While changes by other processes are not notified, every request queries the store: revocation has priority over speed. */
+  setFeedConnected(isConnected: boolean): void {
+    if (this.#validity.setFeedConnected(isConnected)) this.invalidateAll()
   }
 
   /** The cache is bypassed but kept, as notifications still update it: filling it again costs a busy store seconds. */
-  late(isLate: boolean): void {
-    this.#validity.late(isLate)
+  setFeedLate(isLate: boolean): void {
+    this.#validity.setFeedLate(isLate)
   }
 
   closed(): void {
-    this.listening(false)
+    this.setFeedConnected(false)
   }
 
   /** Whether a principal may be used without another query: nothing has changed since, or its query is recent. */
@@ -128,7 +128,7 @@ export class Authenticator implements InvalidationListener {
     if (found === undefined || found.user.disabled || !isTokenOf(claims, found.session)) {
       // Another instance may have made a change that is not notified yet. An older result of a query in flight must not make
       // the token valid again.
-      this.userChanged(claims.userId)
+      this.invalidateUser(claims.userId)
       return null
     }
     const { session, user, userKey } = found

@@ -1,4 +1,9 @@
-/** Milliseconds for which a query's result may be used while notifications are not received in time: until the second gate. */
+/** Whether caches may be used, depending on the invalidation feed. */
+
+/**
+ * Milliseconds for which a query's result may be used while notifications are not received in time: long enough for the gate's
+ * `preHandler` run.
+ */
 const RESULT_LIFETIME = 100
 
 /**
@@ -8,27 +13,27 @@ const RESULT_LIFETIME = 100
 export class CacheValidity {
   /** Whether notifications are received in time, so that the cache is as current as the store. */
   isReliable = false
-  #listening = false
-  #changedAt = 0
+  #isConnected = false
+  #invalidatedAt = 0
 
   /** @returns whether the cache must be emptied, because notifications may have been missed. */
-  listening(isListening: boolean): boolean {
-    const mayHaveMissed = isListening || this.#listening
-    this.#listening = this.isReliable = isListening
+  setFeedConnected(isConnected: boolean): boolean {
+    const mayHaveMissed = isConnected || this.#isConnected
+    this.#isConnected = this.isReliable = isConnected
     return mayHaveMissed
   }
 
-  late(isLate: boolean): void {
-    this.isReliable = this.#listening && !isLate
+  setFeedLate(isLate: boolean): void {
+    this.isReliable = this.#isConnected && !isLate
   }
 
-  /** Must be called for every change that is notified. */
-  changed(): void {
-    this.#changedAt = performance.now()
+  /** Must be called for every invalidation. */
+  noteInvalidation(): void {
+    this.#invalidatedAt = performance.now()
   }
 
-  /** Whether the result of a query may still be used: it is recent, and no change has been notified since. */
+  /** Whether the result of a query may still be used: it is recent, and nothing was invalidated since. */
   isRecent(queriedAt: number): boolean {
-    return queriedAt > this.#changedAt && performance.now() - queriedAt < RESULT_LIFETIME
+    return queriedAt > this.#invalidatedAt && performance.now() - queriedAt < RESULT_LIFETIME
   }
 }

@@ -1,15 +1,16 @@
-import type { MaybePromise } from '../users/user-store.ts'
+/** Queries of sessions that are in flight, and their repetition after a change. */
+import type { MaybePromise } from '../maybe-promise.ts'
 
 type Query<Found> = (onStart: () => void) => MaybePromise<Found>
 
 /** A query to the store, and whether something has changed since it started. */
 export class Lookup<Found> {
-  changed = false
+  isStale = false
   /** When the query started, in milliseconds of `performance.now()`. */
   queriedAt = 0
   readonly #query: Query<Found>
   readonly #onStart = () => {
-    this.changed = false
+    this.isStale = false
     this.queriedAt = performance.now()
   }
 
@@ -24,20 +25,20 @@ export class Lookup<Found> {
   }
 }
 
-const markChanged = (lookups: Iterable<Lookup<unknown>> = []): void => {
-  for (const lookup of lookups) lookup.changed = true
+const markStale = (lookups: Iterable<Lookup<unknown>> = []): void => {
+  for (const lookup of lookups) lookup.isStale = true
 }
 
 /** The lookups that wait for a store across a network, by user. A lookup is repeated if its user changes meanwhile. */
 export class InFlightLookups {
   readonly #byUser = new Map<string, Set<Lookup<unknown>>>()
 
-  userChanged(userId: string): void {
-    markChanged(this.#byUser.get(userId))
+  invalidateUser(userId: string): void {
+    markStale(this.#byUser.get(userId))
   }
 
-  anyoneChanged(): void {
-    for (const lookups of this.#byUser.values()) markChanged(lookups)
+  invalidateAll(): void {
+    for (const lookups of this.#byUser.values()) markStale(lookups)
   }
 
   /**
@@ -58,7 +59,7 @@ export class InFlightLookups {
     this.#byUser.set(userId, ofUser.add(lookup))
     try {
       let found = await first
-      while (lookup.changed) found = await lookup.run()
+      while (lookup.isStale) found = await lookup.run()
       return use(found)
     } finally {
       ofUser.delete(lookup)

@@ -54,7 +54,7 @@ export class LastRequests {
   readonly #sessionStep: number
   readonly #flushAt: number
   /** Whether the last flush failed. The next one then waits for the timer. */
-  #failing = false
+  #isFailing = false
   /** Users whose timestamp is due. An array: a map, filled again each second, cost 3 % of a request with 10,000 active users. */
   #users: CachedUser[] = []
   #sessions = new Map<string, Principal>()
@@ -79,7 +79,7 @@ export class LastRequests {
     if (!cachedUser.isWriteDue) {
       cachedUser.isWriteDue = true
       // The cache does not bound the users that are due: in a small heap, those of one second may be too many.
-      if (this.#users.push(cachedUser) >= this.#flushAt && !this.#failing) void this.flush()
+      if (this.#users.push(cachedUser) >= this.#flushAt && !this.#isFailing) void this.flush()
     }
     if (now - principal.storedRequestAt >= this.#sessionStep) {
       principal.storedRequestAt = now
@@ -134,9 +134,9 @@ export class LastRequests {
         for (const principal of sessionSlice) sessions.delete(principal.sessionId)
       }
       userCache.flushSucceeded()
-      this.#failing = false
+      this.#isFailing = false
     } catch (error) {
-      this.#failing = true
+      this.#isFailing = true
       this.#keep(users.slice(from))
       onFailure(error)
     }

@@ -1,3 +1,4 @@
+/** What the authenticator caches: principals, one for each token, and their users. */
 import type { User } from '../users/user.ts'
 
 /** A user with a recent request: the stored record, and what every request changes. */

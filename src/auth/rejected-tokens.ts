@@ -1,3 +1,4 @@
+/** The cache of tokens with an invalid signature or form. */
 import { copyString } from './copy-string.ts'
 
 /** Longest token that is cached (UTF-16 units): 20,000 of them take about 10 MB at most. */

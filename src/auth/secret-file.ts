@@ -2,18 +2,11 @@
 import { randomBytes } from 'node:crypto'
 import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { syncDirectory } from '../files.ts'
 
 const MIN_BYTES = 32
 
 export const secretFileOf = (databaseFile: string): string => `${databaseFile}.jwt-secret`
-
-/** Syncs the entries of a directory: a synced file without a synced entry is lost in a power cut. Windows has no such call. */
-export const syncDirectory = (directory: string): void => {
-  if (process.platform === 'win32') return
-  const handle = openSync(directory, 'r')
-  fsyncSync(handle)
-  closeSync(handle)
-}
 
 /** Writes and syncs a new secret, then links it to its name, so that two processes that start at once use the same secret. */
 const createSecret = (file: string): void => {

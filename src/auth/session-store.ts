@@ -1,6 +1,8 @@
+/** The store of sessions. */
 import type { AuditEvent } from '../audit-log/event.ts'
+import type { MaybePromise } from '../maybe-promise.ts'
 import type { User } from '../users/user.ts'
-import type { MaybePromise, UserRefusal } from '../users/user-store.ts'
+import type { UserRefusal } from '../users/user-store.ts'
 import type { Session } from './session.ts'
 
 /** A session and its user, as stored. */
@@ -9,6 +11,13 @@ export interface FoundSession {
   readonly user: User
   /** The number that the store assigned to the user and never reuses. Last requests are written by this number. */
   readonly userKey: number
+}
+
+export interface RevokeAllOptions {
+  /** The id of a session that stays; `null` for none. */
+  readonly exceptId: string | null
+  /** Whether the user must be enabled: a disabled user's own requests change nothing. */
+  readonly onlyEnabled: boolean
 }
 
 /**
@@ -21,14 +30,10 @@ export interface SessionStore {
    * @param verifiedHash `null` for a session that no password opens.
    */
   open(session: Session, verifiedHash: string | null, event: AuditEvent): Promise<'opened' | UserRefusal>
-  /** Ends one session of the event's user, who must be enabled. */
-  end(id: string, event: AuditEvent): Promise<'ended' | 'sessionNotFound' | UserRefusal>
-  /**
-   * Ends every session of the event's user.
-   * @param exceptId a session that stays; `null` for none.
-   * @param onlyEnabled whether the user must be enabled: a disabled user's own requests change nothing.
-   */
-  endAll(exceptId: string | null, event: AuditEvent, onlyEnabled: boolean): Promise<'ended' | UserRefusal>
+  /** Revokes one session of the event's user, who must be enabled. */
+  revoke(id: string, event: AuditEvent): Promise<'revoked' | 'sessionNotFound' | UserRefusal>
+  /** Revokes every session of the event's user. */
+  revokeAll(event: AuditEvent, options: RevokeAllOptions): Promise<'revoked' | UserRefusal>
   /** The newest sessions of a user that have neither reached their absolute end nor been idle since `idleSince`, newest first. */
   list(userId: string, now: number, idleSince: number, limit: number): MaybePromise<readonly Session[]>
   /**

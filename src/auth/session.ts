@@ -1,3 +1,4 @@
+/** Sessions: one for each sign-in. */
 import { newId } from '../ids.ts'
 
 /** Where a session was opened from; its owner sees it in the list of sessions. */

@@ -1,8 +1,9 @@
-/** Use cases: users list and end their own sessions, administrators those of any user. */
+/** Lists and revokes sessions, of oneself and as an administrator. */
 import { type Actor, newEvent } from '../audit-log/event.ts'
 import { ServiceError } from '../errors.ts'
+import type { UserRefusal } from '../users/user-store.ts'
 import type { Session, SessionLimits } from './session.ts'
-import type { SessionStore } from './session-store.ts'
+import type { RevokeAllOptions, SessionStore } from './session-store.ts'
 
 /** Sessions in a list. A user with more sees the newest. */
 const LIST_LIMIT = 1_000
@@ -28,40 +29,41 @@ export class Sessions {
   }
 
   /**
-   * Ends one of the user's own sessions.
+   * Revokes one of the user's own sessions.
    * @throws {ServiceError} `sessionNotFound`, also for another user's session; `signInRequired` if the user was disabled or
    * removed in the meantime
    */
-  async end(userId: string, id: string, actor: Actor): Promise<void> {
+  async revoke(userId: string, id: string, actor: Actor): Promise<void> {
     const { store, clock } = this.#deps
     const event = newEvent('session.ended', actor, userId, clock(), { session: id })
-    const outcome = await store.end(id, event)
-    if (outcome === 'ended') return
+    const outcome = await store.revoke(id, event)
+    if (outcome === 'revoked') return
     throw new ServiceError(outcome === 'sessionNotFound' ? outcome : 'signInRequired')
   }
 
-  /** Ends the session of the request. A session that has already ended is no error. */
+  /** Revokes the session of the request. A session that has already ended is no error. */
   async signOut(userId: string, id: string, actor: Actor): Promise<void> {
     const { store, clock } = this.#deps
-    await store.end(id, newEvent('session.ended', actor, userId, clock(), { session: id }))
+    await store.revoke(id, newEvent('session.ended', actor, userId, clock(), { session: id }))
   }
 
-  /** Ends the user's own sessions, except `exceptId` if given. @throws {ServiceError} `signInRequired` */
-  async endOwn(userId: string, actor: Actor, exceptId: string | null): Promise<void> {
-    const outcome = await this.#endAll(userId, actor, exceptId, true)
-    if (outcome !== 'ended') throw new ServiceError('signInRequired')
+  /** Revokes the user's own sessions, except `exceptId` if given. @throws {ServiceError} `signInRequired` */
+  async revokeOwn(userId: string, actor: Actor, exceptId: string | null): Promise<void> {
+    const outcome = await this.#revokeAll(userId, actor, { exceptId, onlyEnabled: true })
+    if (outcome !== 'revoked') throw new ServiceError('signInRequired')
   }
 
-  /** Ends all sessions of a user. @throws {ServiceError} `userNotFound` */
-  async endAll(userId: string, actor: Actor): Promise<void> {
-    const outcome = await this.#endAll(userId, actor, null, false)
-    if (outcome !== 'ended') throw new ServiceError('userNotFound')
+  /** Revokes all sessions of a user. @throws {ServiceError} `userNotFound` */
+  async revokeAll(userId: string, actor: Actor): Promise<void> {
+    const outcome = await this.#revokeAll(userId, actor, { exceptId: null, onlyEnabled: false })
+    if (outcome !== 'revoked') throw new ServiceError('userNotFound')
   }
 
-  #endAll(userId: string, actor: Actor, exceptId: string | null, onlyEnabled: boolean) {
+  #revokeAll(userId: string, actor: Actor, options: RevokeAllOptions): Promise<'revoked' | UserRefusal> {
     const { store, clock } = this.#deps
+    const { exceptId } = options
     const details = exceptId === null ? null : { except: exceptId }
     const event = newEvent('sessions.ended', actor, userId, clock(), details)
-    return store.endAll(exceptId, event, onlyEnabled)
+    return store.revokeAll(event, options)
   }
 }

@@ -1,3 +1,4 @@
+/** The cache of users with a cached token. */
 import type { User } from '../users/user.ts'
 import type { CachedUser } from './principal.ts'
 
@@ -63,7 +64,7 @@ export class UserCache {
   }
 
   /** The user with the timestamp of the last request that is known here. */
-  withLatestRequest<Known extends User>(user: Known): Known {
+  withLastRequest<Known extends User>(user: Known): Known {
     const lastRequestAt = this.latest(user.id, user.lastRequestAt)
     return lastRequestAt === user.lastRequestAt ? user : { ...user, lastRequestAt }
   }

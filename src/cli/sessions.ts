@@ -33,8 +33,8 @@ const list = (idOrEmail: string, options: StoreOptions): Promise<void> =>
 const revoke = (idOrEmail: string, { session, ...options }: RevokeOptions): Promise<void> =>
   withStore(options, async ({ users, sessions }) => {
     const { id, email } = await findUser(users, idOrEmail)
-    if (session === undefined) await sessions.endAll(id, OPERATOR)
-    else await sessions.end(id, session.toLowerCase(), OPERATOR)
+    if (session === undefined) await sessions.revokeAll(id, OPERATOR)
+    else await sessions.revoke(id, session.toLowerCase(), OPERATOR)
     const what = session === undefined ? 'All sessions' : 'The session'
     if (!options.json) print(false, null, [`${what} of ${email} ended`])
   })

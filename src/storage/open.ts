@@ -1,3 +1,4 @@
+/** Opens a store with the engine of its location. */
 import type { SeedStore } from './seed.ts'
 import type { Storage } from './storage.ts'
 

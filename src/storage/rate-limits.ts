@@ -60,7 +60,7 @@ const usage = (allowed: boolean, { remainingPoints, msBeforeNext }: RateLimiterR
 })
 
 /** Adapts a limiter of the library. */
-export const rateLimit = (limiter: RateLimiterAbstract): RateLimit => ({
+export const fromLimiter = (limiter: RateLimiterAbstract): RateLimit => ({
   async consume(key, seconds) {
     try {
       const options = seconds === undefined ? {} : { customDuration: seconds }

@@ -40,26 +40,31 @@ export const userColumns = (user: NewUser): UserColumns => ({
   version: 1,
 })
 
+/** The columns of a user that reads return. */
+export const READ_COLUMNS = [
+  'id',
+  'email',
+  'first_name',
+  'last_name',
+  'email_verified',
+  'disabled',
+  'created_at',
+  'updated_at',
+  'version',
+] as const satisfies readonly (keyof UserColumns)[]
+
 /** A user as read by {@link selectUser}. */
-export interface UserRow {
-  id: string
-  email: string
-  first_name: string | null
-  last_name: string | null
-  email_verified: number
-  disabled: number
-  created_at: number
-  updated_at: number
-  version: number
-  last_request_at: number | null
-}
+export type UserRow = Pick<UserColumns, (typeof READ_COLUMNS)[number]> & { last_request_at: number | null }
+
+/** A user as read by `selectUser('password_hash')`. */
+export type UserRowWithHash = UserRow & Pick<UserColumns, 'password_hash'>
 
 /**
  * Selects users; a condition on `users` must follow. Without a join: SQLite as better-sqlite3 builds it (ENABLE_STAT4) plans a
  * join again for every value, which took 20 µs instead of 4.
  */
 export const selectUser = (...columns: readonly string[]): string =>
-  `SELECT ${['id, email, first_name, last_name, email_verified, disabled, created_at, updated_at, version', ...columns].join(', ')},
+  `SELECT ${[...READ_COLUMNS, ...columns].join(', ')},
   (SELECT at FROM last_requests WHERE user_key = users.key) AS last_request_at FROM users`
 
 export const toUser = (row: UserRow): User => ({
@@ -73,6 +78,18 @@ export const toUser = (row: UserRow): User => ({
   updatedAt: row.updated_at,
   lastRequestAt: row.last_request_at,
   version: row.version,
+})
+
+/** A user and the hash of their password, as one record. */
+export const toUserWithHash = (row: UserRowWithHash): User & { passwordHash: string } => ({
+  ...toUser(row),
+  passwordHash: row.password_hash,
+})
+
+/** A user, and the hash with which a password is verified. */
+export const toCredentials = (row: UserRowWithHash): { user: User; passwordHash: string } => ({
+  user: toUser(row),
+  passwordHash: row.password_hash,
 })
 
 /** The columns that a change of a user sets. */

@@ -1,3 +1,4 @@
+/** The store: one interface for every engine. */
 import type { AccountStore } from '../accounts/account-store.ts'
 import type { BulkUserStore } from '../accounts/bulk-users.ts'
 import type { CleanUpStore } from '../accounts/clean-up.ts'
@@ -18,10 +19,10 @@ export interface Storage {
   readonly lastRequests: LastRequestStore
   readonly events: EventStore
   /** Counts in a table on PostgreSQL, else in memory. */
-  readonly rateLimit: OpenRateLimit
+  readonly openRateLimit: OpenRateLimit
   readonly bulkUsers: BulkUserStore
   readonly cleanUp: CleanUpStore
-  /** Notifies one listener, which replaces the previous one, of changes and of whether changes elsewhere are notified. */
+  /** Notifies one listener, which replaces the previous one, of invalidations and of the state of their feed. */
   subscribe(listener: InvalidationListener): void
   /** @throws {Error} if the store cannot be reached. */
   ping(): Promise<void>

@@ -2,6 +2,7 @@
 import { type ExpressionBuilder, type SelectQueryBuilder, sql } from 'kysely'
 import type { SortField, UserFilter, UserQuery } from '../users/listing.ts'
 import { canonicalEmail, searchKey } from '../users/user.ts'
+import { READ_COLUMNS } from './rows.ts'
 import type { DatabaseSchema } from './schema.ts'
 
 export const SORT_COLUMNS = {
@@ -110,24 +111,13 @@ export const onPage = <Row>(users: Users<Row>, { filter, sort, after, limit }: U
 
 /** One page with every column of a user. */
 export const pageQuery = (users: Users, query: UserQuery) =>
-  onPage(users.select('users.id'), query)
-    .select([
-      'email',
-      'first_name',
-      'last_name',
-      'email_verified',
-      'disabled',
-      'created_at',
-      'updated_at',
-      'version',
-    ])
-    .select(eb =>
-      eb
-        .selectFrom('last_requests')
-        .select('at')
-        .whereRef('last_requests.user_key', '=', 'users.key')
-        .as('last_request_at'),
-    )
+  onPage(users.select(READ_COLUMNS), query).select(eb =>
+    eb
+      .selectFrom('last_requests')
+      .select('at')
+      .whereRef('last_requests.user_key', '=', 'users.key')
+      .as('last_request_at'),
+  )
 
 export const countQuery = (users: Users, filter: UserFilter) =>
   filtered(

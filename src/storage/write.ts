@@ -1,29 +1,33 @@
 /**
- * The return value of every SQLite write and every PostgreSQL transaction: its result, and the user whose cached state it makes
- * stale. The drivers accept nothing else (`sqlite/writer.ts`, `postgres/database.ts`), so a write that does not state it does not
- * compile. They evict the user from the cache of this process before the write is acknowledged. PostgreSQL notifies the other
- * instances in the same transaction. Single statements whose rows no cache holds use `Database.writeUncached`.
+ * The result of a write, and the user whose cached state it makes stale. Every SQLite write (`sqlite/operations.ts`) and every
+ * PostgreSQL transaction (`transaction` in `postgres/database.ts`) returns one, else it does not compile. Single statements that
+ * no cache holds use `writeUncached`. The drivers evict the user from the cache of this process before the write is
+ * acknowledged. PostgreSQL notifies the other instances in the same transaction; on SQLite, other processes detect the commit.
  */
-export interface Write<Result> {
-  readonly result: Result
-  /** The id of the user: evicted here, and notified to the other instances. `null` if no cache holds what was written. */
-  readonly invalidates: string | null
-  /** The id of the user of a refused write: evicted here, not notified. */
-  readonly evicts?: string
-}
+export type Write<Result> = { readonly result: Result } & Invalidation
 
-/** A write that changed a user, or ended one of the user's sessions. */
+/** The id of the user to evict here, or `null`, and whether the other instances evict the user too. */
+type Invalidation =
+  | { readonly evicts: string; readonly notifies: boolean }
+  | { readonly evicts: null; readonly notifies: false }
+
+/** A write that changed a user, or revoked one of the user's sessions. */
 export const invalidates = <Result>(userId: string, result: Result): Write<Result> => ({
   result,
-  invalidates: userId,
+  evicts: userId,
+  notifies: true,
 })
-
-/** A write of rows that no cache holds: new users and sessions, hashes, events, e-mail tokens. */
-export const invalidatesNothing = <Result>(result: Result): Write<Result> => ({ result, invalidates: null })
 
 /** A refused write: another process may have changed the user, and its notification may not have arrived here yet. */
 export const refusedFor = <Result>(userId: string, result: Result): Write<Result> => ({
   result,
-  invalidates: null,
   evicts: userId,
+  notifies: false,
+})
+
+/** A write of rows that no cache holds: new users and sessions, hashes, events, e-mail tokens. */
+export const invalidatesNothing = <Result>(result: Result): Write<Result> => ({
+  result,
+  evicts: null,
+  notifies: false,
 })

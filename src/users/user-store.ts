@@ -1,14 +1,14 @@
 /** The store of users. */
 import type { AuditEvent } from '../audit-log/event.ts'
+import type { MaybePromise } from '../maybe-promise.ts'
 import type { UserFilter, UserQuery } from './listing.ts'
 import type { User, UserChanges } from './user.ts'
 
-/** An embedded engine returns reads synchronously, which saves hot paths a promise. */
-export type MaybePromise<T> = T | Promise<T>
-
 export interface UpdateOptions {
-  /** End all of the user's sessions in the same transaction. */
-  readonly endSessions: boolean
+  /** Revoke all of the user's sessions in the same transaction. */
+  readonly revokeSessions: boolean
+  /** Invalidate all of the user's e-mail tokens in the same transaction. */
+  readonly invalidateTokens: boolean
   /** Change only an enabled user, for changes that users make themselves. */
   readonly onlyEnabled: boolean
   /** Change only a user with one of these versions; `null`: any. */
@@ -25,10 +25,7 @@ export type UpdateRefusal = 'userNotFound' | 'accountDisabled' | 'versionChanged
 export interface UserStore {
   find(id: string): MaybePromise<User | undefined>
   findByEmail(email: string): MaybePromise<{ user: User; passwordHash: string } | undefined>
-  /**
-   * Changing the e-mail or disabling the user invalidates the user's e-mail tokens.
-   * @returns the changed user, or the reason for no change.
-   */
+  /** @returns the changed user, or the reason for no change. */
   update(
     id: string,
     changes: UserChanges,

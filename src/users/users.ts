@@ -36,7 +36,7 @@ export class Users {
 
   /**
    * Changes a user. Disabling ends all sessions, so that tokens stay invalid when the user is enabled again. A changed e-mail
-   * is unverified unless `changes` sets `emailVerified`.
+   * is unverified unless `changes` sets `emailVerified`. Disabling and another e-mail invalidate all e-mail tokens.
    * @throws {ServiceError} `userNotFound`, `emailTaken`, `versionChanged`
    */
   async update(id: string, changes: UserChanges, actor: Actor, versions: Versions = null): Promise<User> {
@@ -44,7 +44,12 @@ export class Users {
     const isEmailChanged = changes.email !== undefined && changes.email !== current.email
     const complete = isEmailChanged ? { emailVerified: false, ...changes } : changes
     const event = newEvent(eventType(changes), actor, id, this.#clock(), { fields: Object.keys(changes) })
-    const options = { endSessions: changes.disabled === true, onlyEnabled: false, versions }
+    const options = {
+      revokeSessions: changes.disabled === true,
+      invalidateTokens: changes.disabled === true || changes.email !== undefined,
+      onlyEnabled: false,
+      versions,
+    }
     const updated = await this.#store.update(id, complete, event, options)
     if (typeof updated === 'string') throw new ServiceError(updated)
     return updated
@@ -70,7 +75,7 @@ export class Users {
    */
   async updateOwn(id: string, changes: OwnChanges, actor: Actor, versions: Versions): Promise<User> {
     const event = newEvent('user.changed', actor, id, this.#clock(), { fields: Object.keys(changes) })
-    const options = { endSessions: false, onlyEnabled: true, versions }
+    const options = { revokeSessions: false, invalidateTokens: false, onlyEnabled: true, versions }
     const updated = await this.#store.update(id, changes, event, options)
     if (updated === 'userNotFound' || updated === 'accountDisabled') throw new ServiceError('signInRequired')
     if (typeof updated === 'string') throw new ServiceError(updated)

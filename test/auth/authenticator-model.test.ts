@@ -92,12 +92,12 @@ for (const { later, operations, tokens, users, capacity } of RUNS) {
       else if (kind < 3) change(session.userId, { disabled: true })
       else if (kind < 5) change(session.userId, { disabled: false })
       else if (kind < 6) change(session.userId, { firstName: `version ${versions}` })
-      else if (kind < 7) authenticator.userChanged(session.userId)
-      else if (kind < 8) authenticator.late(random(4) === 0)
+      else if (kind < 7) authenticator.invalidateUser(session.userId)
+      else if (kind < 8) authenticator.setFeedLate(random(4) === 0)
       else {
         // Restores the session, which the service never does, so that the run does not end without sessions.
         store.sessions.set(session.id, session)
-        authenticator.userChanged(session.userId)
+        authenticator.invalidateUser(session.userId)
       }
     }
 
@@ -150,8 +150,8 @@ t.test('short histories over few tokens agree with the model, with shrinking (DE
         else check(session, principal)
       } else if (kind === 'revoke') revoke(session)
       else if (kind === 'rename') change(session.userId, { firstName: `version ${step}` })
-      else if (kind === 'evict') authenticator.userChanged(session.userId)
-      else if (kind === 'late' || kind === 'in time') authenticator.late(kind === 'late')
+      else if (kind === 'evict') authenticator.invalidateUser(session.userId)
+      else if (kind === 'late' || kind === 'in time') authenticator.setFeedLate(kind === 'late')
       else {
         store.waiting.splice(at % (store.waiting.length || 1), 1)[0]?.(kind === 'respond old')
         await settle()

@@ -66,7 +66,7 @@ t.test('a change of an unknown user during a lookup is respected (DESIGN §7)', 
   const { session, token } = open('ada')
   const response = authenticator.authenticate(token)
   store.sessions.delete(session.id)
-  authenticator.anyoneChanged()
+  authenticator.invalidateAll()
   store.waiting.shift()?.(true)
   await settle()
   store.waiting.shift()?.(true)
@@ -78,7 +78,7 @@ t.test('nothing is cached while the invalidation feed is down (DESIGN §7)', asy
   store.later = false
   const { session, token } = open('ada')
   authenticator.authenticate(token)
-  authenticator.listening(false)
+  authenticator.setFeedConnected(false)
   const lookups = store.lookups
   for (let request = 1; request <= 3; request += 1) {
     const principal = await authenticator.authenticate(token)
@@ -91,7 +91,7 @@ t.test('nothing is cached while the invalidation feed is down (DESIGN §7)', asy
   store.sessions.delete(session.id)
   t.equal(await authenticator.authenticate(token), null, 'as another instance left it')
   store.sessions.set(session.id, session)
-  authenticator.listening(true)
+  authenticator.setFeedConnected(true)
   for (let request = 1; request <= 3; request += 1) await authenticator.authenticate(token)
   t.equal(store.lookups, lookups + 5, 'cached again, from the first lookup on')
 })
@@ -105,7 +105,7 @@ t.test(
     const found = await authenticator.authenticate(ada.token)
     for (const { token } of [bob, eve]) authenticator.authenticate(token)
     t.ok(found && authenticator.isCurrent(found))
-    authenticator.late(true)
+    authenticator.setFeedLate(true)
     t.notOk(found && authenticator.isCurrent(found), 'a gate looks up again who was found before')
     const lookups = store.lookups
     for (let request = 1; request <= 3; request += 1) {
@@ -131,15 +131,15 @@ t.test(
     change('ada', { firstName: 'version 1' })
     t.equal(userCache.latest('ada', null), latest, 'nor does it move back when the older record goes')
     revoke(eve.session)
-    authenticator.late(false)
+    authenticator.setFeedLate(false)
     const before = store.lookups
     t.equal(nameOf(await authenticator.authenticate(ada.token)), 'version 1')
     t.equal(await authenticator.authenticate(eve.token), null, 'a change that was notified meanwhile counts')
     t.equal(store.lookups, before + 2)
-    authenticator.late(true)
+    authenticator.setFeedLate(true)
     await authenticator.authenticate(ada.token)
     await lastRequests.flush()
-    authenticator.late(false)
+    authenticator.setFeedLate(false)
     clock.advance(-500)
     t.equal(
       (await authenticator.authenticate(ada.token))?.cachedUser.lastRequestAt,
@@ -152,11 +152,11 @@ t.test(
 
 t.test('a lookup that began before the feed was up is repeated (DESIGN §7)', async t => {
   const { store, authenticator, open } = setUp()
-  authenticator.listening(false)
+  authenticator.setFeedConnected(false)
   const { session, token } = open('ada')
   const response = authenticator.authenticate(token)
   store.sessions.delete(session.id)
-  authenticator.listening(true)
+  authenticator.setFeedConnected(true)
   store.waiting.shift()?.(true)
   await settle()
   store.waiting.shift()?.(true)
@@ -186,7 +186,7 @@ t.test('a change before the lookup reaches the store causes no second lookup (DE
   const { token } = open('ada')
   const response = authenticator.authenticate(token)
   change('ada', { firstName: 'version 1' })
-  authenticator.listening(false)
+  authenticator.setFeedConnected(false)
   store.queued.shift()?.()
   store.waiting.shift()?.(true)
   t.equal(nameOf(await response), 'version 1')

@@ -34,15 +34,16 @@ const copied = async (t: Test, users: number) => {
   return { file, url, source, target, added }
 }
 
-const KEEP = { endSessions: false, onlyEnabled: false, versions: null }
-const END = { endSessions: true, onlyEnabled: false, versions: null }
+const KEEP = { revokeSessions: false, invalidateTokens: false, onlyEnabled: false, versions: null }
+const MOVE = { ...KEEP, invalidateTokens: true }
+const END = { revokeSessions: true, invalidateTokens: true, onlyEnabled: false, versions: null }
 
 t.test('changes in the source are carried over, including ended sessions', async t => {
   const { file, url, source, added } = await copied(t, 8)
   const [renamed, disabled, active, one, other, moved, rehashed] = added
   if (!(renamed && disabled && active && one && other && moved && rehashed)) throw new Error('too few')
   const email = (who: Added, email: string) =>
-    source.users.update(who.user.id, { email }, eventOf(who.user.id, NOW + 1), KEEP)
+    source.users.update(who.user.id, { email }, eventOf(who.user.id, NOW + 1), MOVE)
   await source.users.update(
     renamed.user.id,
     { firstName: 'Zoë', lastName: null },
@@ -113,9 +114,9 @@ t.test('rows that were deleted or revoked in the target never return', async t =
 
   await target.users.remove(eventOf(deleted.user.id, NOW + 1, 'user.deleted'), null)
   for (const { user, session } of [signedOut, signedOutThenChanged])
-    await target.sessions.end(session.id, eventOf(user.id, NOW + 1, 'session.ended'))
+    await target.sessions.revoke(session.id, eventOf(user.id, NOW + 1, 'session.ended'))
   const { id, passwordHash } = resetting.user
-  await target.users.update(id, { email: 'new@example.com' }, eventOf(id, NOW + 1), KEEP)
+  await target.users.update(id, { email: 'new@example.com' }, eventOf(id, NOW + 1), MOVE)
   const change = { firstName: 'Later' }
   for (const { user } of [deleted, signedOutThenChanged])
     await source.users.update(user.id, change, eventOf(user.id, NOW + 2), KEEP)
@@ -155,8 +156,11 @@ t.test('rows that were deleted or revoked in the source end in the target too', 
   )
   await source.users.remove(eventOf(deleted.user.id, NOW + 1, 'user.deleted'), null)
   await source.users.remove(eventOf(changedThere.user.id, NOW + 1, 'user.deleted'), null)
-  await source.sessions.end(signedOut.session.id, eventOf(signedOut.user.id, NOW + 1, 'session.ended'))
-  await source.sessions.endAll(null, eventOf(allEnded.user.id, NOW + 1, 'sessions.ended'), false)
+  await source.sessions.revoke(signedOut.session.id, eventOf(signedOut.user.id, NOW + 1, 'session.ended'))
+  await source.sessions.revokeAll(eventOf(allEnded.user.id, NOW + 1, 'sessions.ended'), {
+    exceptId: null,
+    onlyEnabled: false,
+  })
   const heir = await add(source, { email: deleted.user.email })
 
   t.match(await copyHere(file, url), { deletedInSource: 1, added: 1, unchanged: 3, conflicts: 0 })
@@ -187,8 +191,8 @@ t.test('rows that the source has used or ended also end in a newer target', asyn
   await source.emailTokens.resetPassword(stored, sessionOf(kept.user.id), 'new hash', reset)
   await add(target, { email: 'taken@example.com' })
   const { id } = inConflict.user
-  await source.users.update(id, { email: 'taken@example.com' }, eventOf(id, NOW + 1), KEEP)
-  await source.sessions.end(inConflict.session.id, eventOf(id, NOW + 2, 'session.ended'))
+  await source.users.update(id, { email: 'taken@example.com' }, eventOf(id, NOW + 1), MOVE)
+  await source.sessions.revoke(inConflict.session.id, eventOf(id, NOW + 2, 'session.ended'))
 
   t.match(await copyHere(file, url), { newerInTarget: 1, conflicts: 1 })
   t.equal(await target.emailTokens.find(stored.digest, NOW), undefined)

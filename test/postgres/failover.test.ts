@@ -182,7 +182,7 @@ t.test('a single server is not asked for its role, unless the URL requires it', 
   const DATABASE_URL = `${server.url}?target_session_attrs=read-write`
   await t.rejects(
     build(t, { env: { DATABASE_URL } }),
-    /the database: no server can be used: .*it takes no writes/,
+    /the database: no server can be used: .*the server is read-only/,
   )
 })
 
@@ -209,7 +209,7 @@ t.test('without a writable server the start fails with the reason of each, witho
   const DATABASE_URL = urlOf(server.url, 'postgres://127.0.0.1:1')
   const { stderr, code } = await runCli(['users', 'list'], { DATABASE_URL }).ended
   t.equal(code, 1)
-  t.match(stderr, /127\.0\.0\.1:\d+: it takes no writes; 127\.0\.0\.1:1: connect ECONNREFUSED/)
+  t.match(stderr, /127\.0\.0\.1:\d+: the server is read-only; 127\.0\.0\.1:1: connect ECONNREFUSED/)
   t.notMatch(stderr, password)
 })
 

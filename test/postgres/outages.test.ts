@@ -7,7 +7,7 @@ import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import type { AppOptions } from '../../src/app.ts'
-import { withWarnings } from '../../src/auth/invalidation.ts'
+import { withInvalidationLog } from '../../src/auth/invalidation-log.ts'
 import { CHANNEL } from '../../src/storage/postgres/notifications.ts'
 import { openPostgresStorage } from '../../src/storage/postgres/storage.ts'
 import {
@@ -132,22 +132,22 @@ t.test('repeatedly late invalidations are logged once a minute', async t => {
   const messages: string[] = []
   const log = (message: string) => void messages.push(message)
   const passed: unknown[] = []
-  const { late, listening, closed } = withWarnings(
+  const { setFeedLate, setFeedConnected, closed } = withInvalidationLog(
     {
-      userChanged: () => undefined,
-      anyoneChanged: () => undefined,
-      late: isLate => passed.push(isLate),
-      listening: is => passed.push({ is }),
+      invalidateUser: () => undefined,
+      invalidateAll: () => undefined,
+      setFeedLate: isLate => passed.push(isLate),
+      setFeedConnected: isConnected => passed.push({ isConnected }),
       closed: () => passed.push('closed'),
     },
     { error: log, warn: log, info: log },
     clock.now,
   )
-  for (const isLate of [true, false, true, false]) late(isLate)
+  for (const isLate of [true, false, true, false]) setFeedLate(isLate)
   t.match(messages, [/received late/])
   clock.advance(60_000)
-  late(true)
-  for (const isListening of [false, false, true, false]) listening(isListening)
+  setFeedLate(true)
+  for (const isConnected of [false, false, true, false]) setFeedConnected(isConnected)
   closed()
   t.match(messages, [/received late/, /received late/, /not received/, /not received/])
   t.equal(messages.length, 4, 'closing is not logged')
@@ -157,7 +157,7 @@ t.test('repeatedly late invalidations are logged once a minute', async t => {
     true,
     false,
     true,
-    ...[false, false, true, false].map(is => ({ is })),
+    ...[false, false, true, false].map(isConnected => ({ isConnected })),
     'closed',
   ])
 })
@@ -182,10 +182,10 @@ t.test('a slow network makes invalidations late, never lost, and none is missed'
   t.teardown(() => storage.close())
   const notifications: unknown[] = []
   storage.subscribe({
-    userChanged: id => notifications.push(id),
-    anyoneChanged: () => undefined,
-    listening: isListening => notifications.push({ isListening }),
-    late: isLate => notifications.push({ isLate }),
+    invalidateUser: id => notifications.push(id),
+    invalidateAll: () => undefined,
+    setFeedConnected: isConnected => notifications.push({ isConnected }),
+    setFeedLate: isLate => notifications.push({ isLate }),
     closed: () => undefined,
   })
   const hasReceived = (count: number) =>
@@ -202,7 +202,7 @@ t.test('a slow network makes invalidations late, never lost, and none is missed'
   await query(direct, `SELECT pg_notify('${CHANNEL}', 'ada')`)
   proxy.set('none')
   await hasReceived(4)
-  t.strictSame(notifications, [{ isListening: true }, { isLate: true }, 'ada', { isLate: false }])
+  t.strictSame(notifications, [{ isConnected: true }, { isLate: true }, 'ada', { isLate: false }])
 })
 
 t.test('a sign-up whose database response was lost is 503; repeated, it has one definite result', async t => {

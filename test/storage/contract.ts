@@ -5,6 +5,7 @@
 import type { Test } from 'tap'
 import { accounts } from './contract/accounts.ts'
 import { bulkUsers } from './contract/bulk-users.ts'
+import { cachedLastRequests } from './contract/cached-last-requests.ts'
 import { changes } from './contract/changes.ts'
 import { cleanUp } from './contract/clean-up.ts'
 import { emailTokens } from './contract/email-tokens.ts'
@@ -12,7 +13,6 @@ import { events } from './contract/events.ts'
 import { filters } from './contract/filters.ts'
 import type { Open, Part } from './contract/fixtures.ts'
 import { lastRequests } from './contract/last-requests.ts'
-import { latestRequests } from './contract/latest-requests.ts'
 import { lists } from './contract/lists.ts'
 import { manyUsers } from './contract/many-users.ts'
 import { openAndClose } from './contract/open-and-close.ts'
@@ -29,7 +29,7 @@ const PARTS: Record<string, Part> = {
   events,
   removal,
   lastRequests,
-  latestRequests,
+  cachedLastRequests,
   lists,
   filters,
   manyUsers,

@@ -9,7 +9,7 @@ const HOUR = 3_600_000
 
 t.test('postgres: expired counts of limits are removed in slices', async t => {
   const storage = await open(t)
-  const limit = storage.rateLimit({ name: 'limit', points: 5, seconds: 60 })
+  const limit = storage.openRateLimit({ name: 'limit', points: 5, seconds: 60 })
   const keys = Array.from({ length: 12 }, (_, index) => `key ${index}`)
   for (const [index, key] of keys.entries()) await limit.set(key, 1, index % 3 === 0 ? 7_200 : 60)
   const left = async () => (await ask(t, 'SELECT key FROM rate_limits')).length

@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { newEmailToken } from '../../src/accounts/email-token.ts'
 import { LOG_START } from '../../src/audit-log/audit-log.ts'
 import { migrations } from '../../src/storage/migrations/list.ts'
-import { eventPage, LOG_END, logPart } from '../../src/storage/postgres/events.ts'
+import { eventsStatement, LOG_END, positionRangeStatement } from '../../src/storage/postgres/events.ts'
 import { POSTGRES_DIALECT } from '../../src/storage/postgres/migrate.ts'
 import type { Storage } from '../../src/storage/storage.ts'
 import { until } from '../support/until.ts'
@@ -14,7 +14,7 @@ import { EVENT_FILTERS } from './contract/event-filters.ts'
 import { type Added, add, eventOf, NOW, sessionOf } from './contract/fixtures.ts'
 import { ask, explain, open, urlOf } from './postgres-support.ts'
 
-const ANY = { endSessions: false, onlyEnabled: false, versions: null }
+const ANY = { revokeSessions: false, invalidateTokens: false, onlyEnabled: false, versions: null }
 
 const connect = async (t: Test): Promise<pg.Client> => {
   const client = new pg.Client({ connectionString: await urlOf(t) })
@@ -109,8 +109,8 @@ const writesOf = (storage: Storage, { user, session }: Added): Record<string, ()
     changePassword: () =>
       storage.accounts.changePassword(sessionOf(user.id), user.passwordHash, 'new', event()),
     open: () => storage.sessions.open(sessionOf(user.id), null, event()),
-    end: () => storage.sessions.end(session.id, event()),
-    endAll: () => storage.sessions.endAll(null, event(), true),
+    revoke: () => storage.sessions.revoke(session.id, event()),
+    revokeAll: () => storage.sessions.revokeAll(event(), { exceptId: null, onlyEnabled: true }),
     add: () => storage.emailTokens.add(token, event(), null),
     confirmEmail: () => storage.emailTokens.confirmEmail(token, event()),
     resetPassword: () => storage.emailTokens.resetPassword(token, sessionOf(user.id), 'new', event()),
@@ -156,13 +156,15 @@ t.test('postgres: events are read from an index in each order, at any page, with
     // For a time range, and for both filters, the planner may choose.
     if (filter.after !== undefined || filter.before !== undefined || (userId && type)) continue
     for (const after of [LOG_START, place]) {
-      const plan = await explain(t, logPart({ filter, after, upTo, limit: 20 }), { readsAll: true })
+      const plan = await explain(t, positionRangeStatement({ filter, after, upTo, limit: 20 }), {
+        readsAll: true,
+      })
       t.match(plan, plain ? /events_by_position/ : /events_by_(user_id|type)_position/, title)
       t.match(plan, /Index Cond: .*ROW\("?position"?, \(?id\)?/, title)
       t.notMatch(plan, 'Sort', title)
     }
     for (const beforeId of [null, eventOf('x').id]) {
-      const plan = await explain(t, eventPage({ filter, beforeId, limit: 20 }), { readsAll: true })
+      const plan = await explain(t, eventsStatement({ filter, beforeId, limit: 20 }), { readsAll: true })
       t.match(
         plan,
         plain ? /events_pkey/ : new RegExp(`events_by_${userId === undefined ? 'type' : 'user_id'}`),

@@ -1,6 +1,6 @@
 /** Plans of lookups by ids and timestamp filters on PostgreSQL, with ten thousand users (DESIGN §4). */
 import t, { type Test } from 'tap'
-import { count, page } from '../../src/storage/postgres/lists.ts'
+import { countStatement, pageStatement } from '../../src/storage/postgres/lists.ts'
 import { parseSort, SORTS, type UserFilter } from '../../src/users/listing.ts'
 import { NOW } from './contract/fixtures.ts'
 import { ask, explain, open } from './postgres-support.ts'
@@ -23,10 +23,10 @@ const openMany = async (t: Test): Promise<void> => {
 
 /** Pages in each order, with the usual limit, and the count. */
 const statementsOf = (filter: UserFilter) => [
-  { title: 'count', statement: count(filter) },
+  { title: 'count', statement: countStatement(filter) },
   ...SORTS.map(sort => ({
     title: sort,
-    statement: page({ filter, sort: parseSort(sort), after: null, limit: 21 }),
+    statement: pageStatement({ filter, sort: parseSort(sort), after: null, limit: 21 }),
   })),
 ]
 
@@ -56,7 +56,9 @@ t.test('postgres: lookups and filters use their indexes', async whole => {
     const filter = { createdAfter: NOW + 100, createdBefore: NOW + USERS - 100 }
     for (const sort of [parseSort('createdAt'), parseSort('-createdAt')]) {
       for (const after of [null, { key: NOW + 5_000, id: 'x' }]) {
-        const plan = await explain(whole, page({ filter, sort, after, limit: 21 }), { readsAll: true })
+        const plan = await explain(whole, pageStatement({ filter, sort, after, limit: 21 }), {
+          readsAll: true,
+        })
         t.match(plan, /users_by_created_at on users.*\n +Index Cond: .*created_at > .*created_at < /)
         t.notMatch(plan, 'Sort')
       }

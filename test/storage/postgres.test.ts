@@ -2,7 +2,7 @@
 import { setImmediate } from 'node:timers/promises'
 import pg from 'pg'
 import t from 'tap'
-import { count, page } from '../../src/storage/postgres/lists.ts'
+import { countStatement, pageStatement } from '../../src/storage/postgres/lists.ts'
 import { migrate } from '../../src/storage/postgres/migrate.ts'
 import { openPostgresStorage } from '../../src/storage/postgres/storage.ts'
 import { SORT_COLUMNS } from '../../src/storage/user-queries.ts'
@@ -54,7 +54,7 @@ t.test('postgres: a page is read from its index in order, wherever it starts (DE
     for (const descending of [false, true]) {
       for (const after of [null, { key: field === 'createdAt' ? NOW : 'ada', id }]) {
         const sort = { field: field as SortField, descending }
-        const plan = await explain(t, page({ filter: {}, sort, after, limit: 20 }))
+        const plan = await explain(t, pageStatement({ filter: {}, sort, after, limit: 20 }))
         const order = `${field}, ${descending ? 'down' : 'up'}, ${after === null ? 'first page' : 'further page'}`
         t.match(plan, `users_by_${column}`, order)
         t.notMatch(plan, /Sort/, `${order}: nothing is sorted`)
@@ -67,12 +67,12 @@ t.test('postgres: a page is read from its index in order, wherever it starts (DE
 t.test('postgres: searches and lookups have an index for each column (DESIGN §4)', async t => {
   const storage = await open(t)
   await Promise.all(Array.from({ length: 300 }, () => add(storage)))
-  const search = await explain(t, count({ search: 'zoe', searchEmail: true }))
+  const search = await explain(t, countStatement({ search: 'zoe', searchEmail: true }))
   for (const index of ['users_by_first_name_key', 'users_by_last_name_key', 'users_by_email']) {
     t.match(search, `Bitmap Index Scan on ${index}`)
   }
-  t.match(await explain(t, count({ email: 'ada@example.com' })), 'users_by_email')
-  t.match(await explain(t, count({ disabled: true })), 'users_disabled')
+  t.match(await explain(t, countStatement({ email: 'ada@example.com' })), 'users_by_email')
+  t.match(await explain(t, countStatement({ disabled: true })), 'users_disabled')
 })
 
 t.test('postgres: a sign-in concurrent with disabling leaves no session (DESIGN §4)', async t => {
@@ -84,7 +84,8 @@ t.test('postgres: a sign-in concurrent with disabling leaves no session (DESIGN 
     await Promise.all([
       first.sessions.open(session, user.passwordHash, eventOf(session.userId)),
       second.users.update(user.id, { disabled: true }, eventOf(user.id, NOW), {
-        endSessions: true,
+        revokeSessions: true,
+        invalidateTokens: false,
         onlyEnabled: false,
         versions: null,
       }),

@@ -5,13 +5,14 @@ import t, { type Test } from 'tap'
 import type { AuditEvent } from '../../src/audit-log/event.ts'
 import { eventsQuery } from '../../src/storage/event-queries.ts'
 import { migrations } from '../../src/storage/migrations/list.ts'
-import { createDatabaseFile, openDatabase, SQLITE_DIALECT } from '../../src/storage/sqlite/database.ts'
+import { createDatabaseFile, openDatabase } from '../../src/storage/sqlite/database.ts'
 import {
   positionRangeQuery,
   SELECT_FIRST_POSITION,
   SELECT_LAST_POSITION,
 } from '../../src/storage/sqlite/events.ts'
-import { queries } from '../../src/storage/sqlite/queries.ts'
+import { SQLITE_DIALECT } from '../../src/storage/sqlite/migrate.ts'
+import { queries } from '../../src/storage/sqlite/query-builder.ts'
 import { EVENT_FILTERS } from './contract/event-filters.ts'
 import { add, eventOf, NOW } from './contract/fixtures.ts'
 import { connect, fileOf, open } from './sqlite-support.ts'

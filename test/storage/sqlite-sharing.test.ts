@@ -56,7 +56,8 @@ t.test('sqlite: own writes are not taken for those of another connection', async
   onChange(storage, userId => notified.push(userId))
   const { user } = await add(storage)
   await storage.users.update(user.id, { firstName: 'New' }, eventOf(user.id, NOW), {
-    endSessions: false,
+    revokeSessions: false,
+    invalidateTokens: false,
     onlyEnabled: false,
     versions: null,
   })
@@ -105,8 +106,8 @@ t.test('sqlite: a lost writer thread fails its calls and is replaced for the nex
   const fileHandle = new DatabaseFileHandle(file)
   const files = fileHandle.openFiles()
   const writer = new Writer(files, {
-    onInvalidated: () => undefined,
-    onChangedElsewhere: () => undefined,
+    invalidateUser: () => undefined,
+    invalidateAll: () => undefined,
     onFileProblem: () => undefined,
   })
   t.teardown(async () => {

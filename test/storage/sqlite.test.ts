@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { migrate } from '../../src/storage/sqlite/database.ts'
+import { migrate } from '../../src/storage/sqlite/migrate.ts'
 import { Reader } from '../../src/storage/sqlite/reader.ts'
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
 import { temporaryFolder } from '../support/build.ts'
@@ -59,7 +59,8 @@ t.test('sqlite: 2,000 mixed concurrent writes leave the file intact', async t =>
   const users = await Promise.all(Array.from({ length: 500 }, () => add(storage)))
   const writes = users.flatMap(({ user, session, userKey }, index) => [
     storage.users.update(user.id, { firstName: `${index}` }, eventOf(user.id, NOW), {
-      endSessions: index % 5 === 0,
+      revokeSessions: index % 5 === 0,
+      invalidateTokens: false,
       onlyEnabled: false,
       versions: null,
     }),

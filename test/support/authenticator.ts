@@ -77,7 +77,7 @@ export const setUp = (capacity?: number) => {
   })
   const parts = { tokens, sessions: store, userCache, lastRequests, limits: LIMITS, clock: clock.now }
   const authenticator = new Authenticator(capacity === undefined ? parts : { ...parts, capacity })
-  authenticator.listening(true)
+  authenticator.setFeedConnected(true)
   /** Adds a session of a user. @returns it with its token. */
   const open = (userId: string): { session: Session; token: string } => {
     if (!store.users.has(userId)) {
@@ -92,11 +92,11 @@ export const setUp = (capacity?: number) => {
   const change = (userId: string, changes: Partial<User>): void => {
     const user = store.users.get(userId)
     if (user !== undefined) store.users.set(userId, { ...user, ...changes })
-    authenticator.userChanged(userId)
+    authenticator.invalidateUser(userId)
   }
   const revoke = (session: Session): void => {
     store.sessions.delete(session.id)
-    authenticator.userChanged(session.userId)
+    authenticator.invalidateUser(session.userId)
   }
   return { clock, store, authenticator, userCache, lastRequests, open, change, revoke }
 }

@@ -2,7 +2,8 @@
 import Database from 'better-sqlite3'
 import { v7 as uuidv7 } from 'uuid'
 import { type CopyReport, copy } from '../../src/storage/copy/copy.ts'
-import { migrate, openDatabase } from '../../src/storage/sqlite/database.ts'
+import { openDatabase } from '../../src/storage/sqlite/database.ts'
+import { migrate } from '../../src/storage/sqlite/migrate.ts'
 import { type CommandLine, runCli } from './cli.ts'
 import { query } from './postgres.ts'
 

@@ -13,7 +13,7 @@ import {
   USER_COLUMNS,
 } from '../rows.ts'
 import type { SessionsTable } from '../schema.ts'
-import { SQLITE_DIALECT } from '../sqlite/database.ts'
+import { SQLITE_DIALECT } from '../sqlite/migrate.ts'
 import { ACCESS_CHANGES, type AccessChanges, CopyError, type SourceUser } from './plan.ts'
 
 /** A session, with the id of its user in place of the source's key. */

@@ -12,7 +12,11 @@ const USER_COLUMN_LIST = USER_COLUMNS.join(', ')
 const GIVEN_SESSION = ['user_id', ...SESSION_COLUMNS] as const
 const GIVEN_TOKEN = ['user_id', ...EMAIL_TOKEN_COLUMNS] as const
 
-const idsOf = (rows: readonly { readonly id: string }[]): string[] => rows.map(({ id }) => id)
+export interface WithId {
+  readonly id: string
+}
+
+export const idsOf = (rows: readonly WithId[]): string[] => rows.map(({ id }) => id)
 
 /**
  * The ids of all users, sessions and e-mail tokens that were ever copied into this database. A row that is in this table and no
@@ -203,14 +207,14 @@ export const raiseLastRequests = (users: readonly SourceUser[]): Statement => {
 const DELETED = `unnest($1::text[], $2::bigint[]) AS given (id, at) JOIN users ON users.id = given.id
     JOIN copied_rows ON copied_rows.id = given.id WHERE users.updated_at <= given.at`
 
-/** Ends sessions before their users are deleted, in the order of ids, as instances lock them. */
-export const endSessionsOfDeleted = (deleted: readonly DeletedUser[]): Statement => ({
-  name: 'copy-end-sessions-of-deleted',
-  text: `WITH ended AS (
+/** Revokes sessions before their users are deleted, in the order of ids, as instances lock them. */
+export const revokeSessionsOfDeleted = (deleted: readonly DeletedUser[]): Statement => ({
+  name: 'copy-revoke-sessions-of-deleted',
+  text: `WITH revoked AS (
       SELECT sessions.id FROM sessions JOIN (SELECT users.key FROM ${DELETED}) AS deleted
         ON sessions.user_key = deleted.key ORDER BY sessions.id FOR UPDATE OF sessions
     )
-    DELETE FROM sessions USING ended WHERE sessions.id = ended.id`,
+    DELETE FROM sessions USING revoked WHERE sessions.id = revoked.id`,
   values: [idsOf(deleted), deleted.map(({ at }) => at)],
 })
 

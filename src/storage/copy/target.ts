@@ -1,8 +1,7 @@
 /** The PostgreSQL store that a copy writes: a slice of users, with their sessions and e-mail tokens, is one transaction. */
 import pg from 'pg'
-import { connectionOptions, reason, type Statement } from '../postgres/database.ts'
-import { Hosts } from '../postgres/hosts.ts'
-import { migrate } from '../postgres/migrate.ts'
+import { connectionOptions, ignore, reason, type Statement } from '../postgres/database.ts'
+import { migratePrimary } from '../postgres/migrate.ts'
 import type { EventRow, UserColumns } from '../rows.ts'
 import {
   type AccessChanges,
@@ -14,6 +13,7 @@ import {
 } from './plan.ts'
 import type { DeletedUser, Source } from './source.ts'
 import * as statements from './statements.ts'
+import { idsOf, type WithId } from './statements.ts'
 
 /** Milliseconds that a statement of some thousand rows may take on the server, and that the client waits for its result. */
 const STATEMENT_TIMEOUT = 120_000
@@ -37,12 +37,6 @@ const attempt = async <Result>(work: () => Promise<Result>): Promise<Result> => 
   }
 }
 
-interface WithId {
-  readonly id: string
-}
-
-const idsOf = (rows: readonly WithId[]): string[] => rows.map(({ id }) => id)
-
 export class Target {
   readonly #client: pg.Client
 
@@ -53,15 +47,14 @@ export class Target {
   /** Connects to the database at `url` and migrates it. @throws {CopyError} */
   static open(url: string): Promise<Target> {
     return attempt(async () => {
-      const hosts = await Hosts.open(url)
-      await migrate(hosts.url)
+      const primary = await migratePrimary(url)
       const client = new pg.Client({
-        ...connectionOptions(hosts.url),
+        ...connectionOptions(primary.url),
         statement_timeout: STATEMENT_TIMEOUT,
         query_timeout: QUERY_TIMEOUT,
       })
       // The next statement reports a broken connection.
-      client.on('error', () => undefined)
+      client.on('error', ignore)
       await client.connect()
       const target = new Target(client)
       await target.#run(statements.CREATE_COPIED_ROWS)
@@ -109,7 +102,7 @@ export class Target {
    */
   delete(deleted: readonly DeletedUser[]): Promise<number> {
     return this.#transaction(async () => {
-      await this.#run(statements.endSessionsOfDeleted(deleted))
+      await this.#run(statements.revokeSessionsOfDeleted(deleted))
       const ids = idsOf(await this.#run<WithId>(statements.deleteUsers(deleted)))
       if (ids.length > 0) {
         await this.#run(statements.eraseIpAddresses(ids))

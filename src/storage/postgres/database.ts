@@ -56,12 +56,12 @@ export const isStatementError = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && error.severity === 'ERROR'
 
 /** `read_only_sql_transaction`: a standby, or a server that takes no writes any more. */
-const READ_ONLY = '25006'
+const READ_ONLY_TRANSACTION = '25006'
 
 /** Whether the cause may be that another server has become the primary. */
 const mayBeFailover = (error: unknown): boolean =>
   error instanceof pg.DatabaseError
-    ? error.severity !== 'ERROR' || error.code === READ_ONLY
+    ? error.severity !== 'ERROR' || error.code === READ_ONLY_TRANSACTION
     : !(error instanceof ServiceError)
 
 /** Chooses the server of every connection. */
@@ -76,7 +76,7 @@ export interface ServerSource {
   onSwitch(listener: () => void): void
 }
 
-const ignore = (): void => undefined
+export const ignore = (): void => undefined
 
 /**
  * Without a listener, a broken connection would end the process. Its statement rejects, and the pool opens another connection.
@@ -92,17 +92,17 @@ export class Database {
   /** Of every connection, so that those to a former primary, which may be silent, can be closed without its response. */
   readonly #sockets = new Set<Socket>()
   readonly #running = new Set<Promise<unknown>>()
-  readonly #onInvalidated: (userId: string) => void
-  #closed = false
+  readonly #invalidateUser: (userId: string) => void
+  #isClosed = false
 
   /**
    * @param servers chooses the server.
    * @param connections the maximum number of connections.
-   * @param onInvalidated called with the id of a user whose cached state a write made stale, before the write is acknowledged.
+   * @param invalidateUser called with the id of a user whose cached state a write made stale, before the write is acknowledged.
    */
-  constructor(servers: ServerSource, connections: number, onInvalidated: (userId: string) => void) {
+  constructor(servers: ServerSource, connections: number, invalidateUser: (userId: string) => void) {
     this.#servers = servers
-    this.#onInvalidated = onInvalidated
+    this.#invalidateUser = invalidateUser
     const stream = (): Socket => this.#newSocket()
     // The pool constructs each connection with the current URL: so one pool is enough when the server changes.
     class Client extends pg.Client {
@@ -137,8 +137,9 @@ export class Database {
   }
 
   /**
-   * Runs one statement that writes what no cache holds: new users and sessions, hashes, last requests, expired rows.
-   * PostgreSQL commits it implicitly. Everything else is written in a {@link transaction}.
+   * Runs one statement that writes what no cache holds: new and imported users, new sessions, hashes, last requests, events
+   * without a change, counts of rate limits, removals of expired rows. PostgreSQL commits it implicitly. Everything else is
+   * written in a {@link transaction}.
    * @throws {ServiceError} `storeUnavailable`, also if it is unknown whether the write was committed; `overloaded`
    */
   writeUncached<Row extends object>(statement: Statement): Promise<readonly Row[]> {
@@ -155,24 +156,24 @@ export class Database {
     let userId: string | null = null
     const transaction = async (run: Run): Promise<Result> => {
       await run({ text: 'BEGIN ISOLATION LEVEL READ COMMITTED', values: [] })
-      const { result, invalidates, evicts } = await work(run)
-      userId = invalidates ?? evicts ?? null
+      const { result, evicts, notifies } = await work(run)
+      userId = evicts
       // One message, so that the notification costs no round trip. After an error that `work` has caught, COMMIT rolls back.
-      await run({ text: invalidates === null ? 'COMMIT' : `${notifyText(invalidates)}; COMMIT`, values: [] })
+      await run({ text: notifies ? `${notifyText(evicts)}; COMMIT` : 'COMMIT', values: [] })
       return result
     }
     try {
       // A transaction that failed may still be open on its connection.
       return await this.#run(transaction, () => false)
     } finally {
-      if (userId !== null) this.#onInvalidated(userId)
+      if (userId !== null) this.#invalidateUser(userId)
     }
   }
 
   /** Waits for running calls, then closes every connection. */
   async close(): Promise<void> {
-    if (this.#closed) return
-    this.#closed = true
+    if (this.#isClosed) return
+    this.#isClosed = true
     await Promise.all(this.#running)
     await this.#pool.end()
   }
@@ -182,7 +183,7 @@ export class Database {
     work: (run: Run) => Promise<Result>,
     isReusable: (error: unknown) => boolean,
   ): Promise<Result> {
-    if (this.#closed) return Promise.reject(unavailable(new Error('The store is closed')))
+    if (this.#isClosed) return Promise.reject(unavailable(new Error('The store is closed')))
     if (this.#pool.waitingCount >= MAX_WAITING) return Promise.reject(new ServiceError('overloaded'))
     const result = this.#runOnClient(work, isReusable).catch(error => {
       if (mayBeFailover(error)) this.#servers.startSearch()

@@ -5,12 +5,13 @@ import type { Session } from '../../auth/session.ts'
 import { firstIdAt } from '../../ids.ts'
 import type { User } from '../../users/user.ts'
 import type { UserRefusal } from '../../users/user-store.ts'
+import { refusalOf } from '../refusals.ts'
 import { invalidates, invalidatesNothing, refusedFor } from '../write.ts'
 import type { Database, Run } from './database.ts'
 import { record } from './event-operations.ts'
-import { addSessionStatement, END_SESSIONS } from './session-operations.ts'
-import { LOCK_TABLE, lockUser, refusalOf } from './user-locks.ts'
-import { DROP_TOKENS, readChanged, unlessEmailTaken } from './user-operations.ts'
+import { addSessionStatement, REVOKE_SESSIONS } from './session-operations.ts'
+import { LOCK_TABLE, lockUser } from './user-locks.ts'
+import { DELETE_TOKENS, readChanged, unlessEmailTaken } from './user-operations.ts'
 
 const ADD_TOKEN = `INSERT INTO email_tokens (user_key, digest, purpose, email, created_at, expires_at)
   SELECT key, $2, $3, $4, $5, $6 FROM users WHERE id = $1
@@ -30,7 +31,7 @@ const CHANGE_EMAIL = `UPDATE users SET email = $3, email_verified = 1, updated_a
 const RESET_HASH = `UPDATE users SET password_hash = $4, email_verified = 1, updated_at = $1, version = version + 1
   WHERE id = $2 AND email = $3 RETURNING id`
 
-const DROP_TOKEN = 'DELETE FROM email_tokens WHERE digest = $1'
+const DELETE_TOKEN = 'DELETE FROM email_tokens WHERE digest = $1'
 
 const isUsable = async (run: Run, { digest, userId }: EmailToken, now: number): Promise<boolean> => {
   await run(LOCK_TABLE)
@@ -50,7 +51,7 @@ export const emailTokenOperations = (database: Database) => ({
     return database.transaction<'added' | 'tooManyMails' | UserRefusal>(async run => {
       // Concurrent calls for one user run one after the other, so each counts the events of the earlier ones.
       const refused = refusalOf(await lockUser(run, userId, verifiedHash), { onlyEnabled: true })
-      if (refused !== null) return invalidatesNothing(refused)
+      if (refused !== null) return refusedFor(userId, refused)
       if ((await run({ text: ADD_TOKEN, values })).length === 0) return invalidatesNothing('tooManyMails')
       await run(record(event))
       return invalidatesNothing('added')
@@ -61,12 +62,14 @@ export const emailTokenOperations = (database: Database) => ({
     const { digest, purpose, userId, email } = token
     const verifies = purpose === 'verification'
     return database.transaction<User | 'emailTaken' | undefined>(async run => {
-      if (!(await isUsable(run, token, event.at))) return refusedFor(token.userId, undefined)
+      if (!(await isUsable(run, token, event.at))) return refusedFor(userId, undefined)
       const confirm = { text: verifies ? VERIFY_EMAIL : CHANGE_EMAIL, values: [event.at, userId, email] }
       const confirmed = await unlessEmailTaken(run(confirm))
-      if (confirmed === 'emailTaken') return refusedFor(token.userId, confirmed)
-      if (confirmed.length === 0) return refusedFor(token.userId, undefined)
-      await run(verifies ? { text: DROP_TOKEN, values: [digest] } : { text: DROP_TOKENS, values: [userId] })
+      if (confirmed === 'emailTaken') return refusedFor(userId, confirmed)
+      if (confirmed.length === 0) return refusedFor(userId, undefined)
+      await run(
+        verifies ? { text: DELETE_TOKEN, values: [digest] } : { text: DELETE_TOKENS, values: [userId] },
+      )
       await run(record(event))
       return invalidates(userId, await readChanged(run, userId))
     })
@@ -80,11 +83,11 @@ export const emailTokenOperations = (database: Database) => ({
   ): Promise<User | undefined> {
     const { userId, email } = token
     return database.transaction<User | undefined>(async run => {
-      if (!(await isUsable(run, token, event.at))) return refusedFor(token.userId, undefined)
+      if (!(await isUsable(run, token, event.at))) return refusedFor(userId, undefined)
       const reset = { text: RESET_HASH, values: [event.at, userId, email, newHash] }
-      if ((await run(reset)).length === 0) return refusedFor(token.userId, undefined)
-      await run({ text: DROP_TOKENS, values: [userId] })
-      await run({ text: END_SESSIONS, values: [userId, null] })
+      if ((await run(reset)).length === 0) return refusedFor(userId, undefined)
+      await run({ text: DELETE_TOKENS, values: [userId] })
+      await run({ text: REVOKE_SESSIONS, values: [userId, null] })
       await run(addSessionStatement(session))
       await run(record(event))
       return invalidates(userId, await readChanged(run, userId))

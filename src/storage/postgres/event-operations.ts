@@ -18,8 +18,8 @@ export const record = (event: AuditEvent): Statement => ({
 })
 
 /** Records an event without a change, unless its user was removed. A removal waits for this lock. */
-export const recordOfUser = (event: AuditEvent): Statement => ({
-  name: 'record-of-user',
+export const recordIfUserExists = (event: AuditEvent): Statement => ({
+  name: 'record-if-user-exists',
   text: `WITH found AS (SELECT key FROM users WHERE id = $${EVENT_COLUMNS.indexOf('user_id') + 1} FOR KEY SHARE)
     INSERT INTO events (${EVENT_COLUMNS.join(', ')}) SELECT ${parameters(EVENT_COLUMNS, 1)} FROM found`,
   values: eventValues(event),

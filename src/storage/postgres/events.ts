@@ -9,15 +9,20 @@ import {
   LOG_START,
   type LogPlace,
 } from '../../audit-log/audit-log.ts'
+import type { AuditEvent } from '../../audit-log/event.ts'
 import { eventsQuery, filteredEvents } from '../event-queries.ts'
 import { type EventRow, toEvent } from '../rows.ts'
 import type { Database, Statement } from './database.ts'
 import { queries, statement } from './query-builder.ts'
 
-export const eventPage = (query: EventQuery): Statement =>
+export const eventsStatement = (query: EventQuery): Statement =>
   statement(eventsQuery(queries.selectFrom('events'), query))
 
-interface LogPart {
+/** One page, newest first. */
+export const listEvents = async (database: Database, query: EventQuery): Promise<readonly AuditEvent[]> =>
+  (await database.read<EventRow>(eventsStatement(query))).map(toEvent)
+
+interface PositionRange {
   readonly filter: EventFilter
   readonly after: LogPlace
   /** Inclusive. */
@@ -26,7 +31,7 @@ interface LogPart {
 }
 
 /** Events in a part of the log, along an index by position, by user or by type. */
-export const logPart = ({ filter, after, upTo, limit }: LogPart): Statement =>
+export const positionRangeStatement = ({ filter, after, upTo, limit }: PositionRange): Statement =>
   statement(
     filteredEvents(queries.selectFrom('events'), filter)
       .where(sql<boolean>`(position, id) > (${after.position}, ${after.id})`)
@@ -54,12 +59,13 @@ export const logEnd = async (database: Database): Promise<LogPlace> => {
   return last ?? LOG_START
 }
 
-export const follow = async (database: Database, query: FollowQuery): Promise<Followed> => {
+/** Events after a place in the log, oldest first. */
+export const followEvents = async (database: Database, query: FollowQuery): Promise<Followed> => {
   const { filter, limit } = query
   const after = query.after ?? LOG_START
   const upTo = await logEnd(database)
   if (!isLater(upTo, after)) return { events: [], next: after }
-  const rows = await database.read<EventRow>(logPart({ filter, after, upTo, limit }))
+  const rows = await database.read<EventRow>(positionRangeStatement({ filter, after, upTo, limit }))
   const last = rows.at(-1)
   const next = rows.length === limit && last ? { position: last.position, id: last.id } : upTo
   return { events: rows.map(toEvent), next }

@@ -39,8 +39,8 @@ export class InvalidationFeed {
   readonly #channel = `gatehouse_heartbeat_${randomBytes(8).toString('hex')}`
   #listener: InvalidationListener | null = null
   #connection: Connection | null = null
-  #listening = false
-  #late = false
+  #isConnected = false
+  #isLate = false
   #retry: NodeJS.Timeout | null = null
 
   constructor(servers: ServerSource) {
@@ -54,8 +54,8 @@ export class InvalidationFeed {
   /** Notifies `listener`, in place of any previous one. */
   subscribe(listener: InvalidationListener): void {
     this.#listener = listener
-    if (this.#listening) listener.listening(true)
-    if (this.#late) listener.late(true)
+    if (this.#isConnected) listener.setFeedConnected(true)
+    if (this.#isLate) listener.setFeedLate(true)
   }
 
   close(): void {
@@ -102,22 +102,22 @@ export class InvalidationFeed {
     this.#setLate(status === 'late')
     // A primary without power is silent, and would count as lost only after seconds.
     if (status === 'late') this.#servers.startSearch()
-    if (status === 'late' || this.#listening) return
-    this.#listening = true
-    this.#listener?.listening(true)
+    if (status === 'late' || this.#isConnected) return
+    this.#isConnected = true
+    this.#listener?.setFeedConnected(true)
   }
 
   #setLate(isLate: boolean): void {
-    if (!this.#listening || this.#late === isLate) return
-    this.#late = isLate
-    this.#listener?.late(isLate)
+    if (!this.#isConnected || this.#isLate === isLate) return
+    this.#isLate = isLate
+    this.#listener?.setFeedLate(isLate)
   }
 
   #receive(connection: Connection, channel: string, payload: string): void {
     if (connection !== this.#connection) return
     if (channel === CHANNEL) {
       // Own changes too: a transaction whose COMMIT timed out here may still commit, and is notified then.
-      this.#listener?.userChanged(payload)
+      this.#listener?.invalidateUser(payload)
       return
     }
     connection.heartbeats?.receive(payload)
@@ -126,7 +126,7 @@ export class InvalidationFeed {
   #onLost(connection: Connection): void {
     if (connection !== this.#connection) return
     this.#disconnect(connection)
-    this.#listener?.listening(false)
+    this.#listener?.setFeedConnected(false)
     this.#servers.startSearch()
     this.#retry = setTimeout(() => this.#connect(), RETRY_DELAY)
   }
@@ -135,7 +135,7 @@ export class InvalidationFeed {
     this.#connection = null
     heartbeats?.stop()
     socket.destroy()
-    this.#listening = false
-    this.#late = false
+    this.#isConnected = false
+    this.#isLate = false
   }
 }

@@ -1,7 +1,10 @@
-/** Lists and counts of users (DESIGN §4). The server chooses the index; a statement that times out ends with 503. */
-import type { UserFilter, UserQuery } from '../../users/listing.ts'
+/** Lists, counts and exports of users (DESIGN §4). The server chooses the index; a statement that times out ends with 503. */
+import type { PortableUser } from '../../accounts/bulk-users.ts'
+import type { Position, UserFilter, UserQuery } from '../../users/listing.ts'
+import type { User } from '../../users/user.ts'
+import { START, selectUser, toUser, toUserWithHash, type UserRow, type UserRowWithHash } from '../rows.ts'
 import { countQuery, pageQuery, type Users } from '../user-queries.ts'
-import type { Statement } from './database.ts'
+import type { Database, Statement } from './database.ts'
 import { queries, statement } from './query-builder.ts'
 
 /**
@@ -19,6 +22,33 @@ const withIds = (ids: readonly string[]): Users =>
 const usersOf = ({ ids }: UserFilter): Users =>
   ids === undefined ? queries.selectFrom('users') : withIds(ids)
 
-export const page = (query: UserQuery): Statement => statement(pageQuery(usersOf(query.filter), query))
+export const pageStatement = (query: UserQuery): Statement =>
+  statement(pageQuery(usersOf(query.filter), query))
 
-export const count = (filter: UserFilter): Statement => statement(countQuery(usersOf(filter), filter))
+export const countStatement = (filter: UserFilter): Statement =>
+  statement(countQuery(usersOf(filter), filter))
+
+export const listUsers = async (database: Database, query: UserQuery): Promise<readonly User[]> =>
+  (await database.read<UserRow>(pageStatement(query))).map(toUser)
+
+export const countUsers = async (database: Database, filter: UserFilter): Promise<number> =>
+  (await database.read<{ total: number }>(countStatement(filter)))[0]?.total ?? 0
+
+const EXPORT_USERS = `${selectUser('password_hash')} WHERE (created_at, id) > ($1, $2) ORDER BY created_at, id LIMIT $3`
+
+/** Users of one page of an export. Converting them blocks the event loop for about three milliseconds. */
+const EXPORT_PAGE = 500
+
+/** The next page of an export, in the order of creation. No connection is held between two pages. */
+export const exportUsers = async (
+  database: Database,
+  after: Position | null,
+): Promise<readonly PortableUser[]> => {
+  const { key, id } = after ?? START
+  const rows = await database.read<UserRowWithHash>({
+    name: 'export',
+    text: EXPORT_USERS,
+    values: [key, id, EXPORT_PAGE],
+  })
+  return rows.map(toUserWithHash)
+}

@@ -1,3 +1,4 @@
+/** Migrates the schema of a PostgreSQL database. */
 import { Kysely, PostgresDialect, sql } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import pg from 'pg'
@@ -5,7 +6,7 @@ import { migrations } from '../migrations/list.ts'
 import type { SchemaDialect } from '../migrations/schema-dialect.ts'
 import { connectionOptions, ignoreConnectionErrors, reason } from './database.ts'
 import { raiseEventShift } from './event-positions.ts'
-import { Hosts } from './hosts.ts'
+import { PrimaryServer } from './primary-server.ts'
 
 /** Percent to which pages are filled: an updated row then fits on its page, and no index changes (HOT). */
 const LAST_REQUESTS_FILLFACTOR = 50
@@ -52,13 +53,18 @@ export const migrate = async (url: string): Promise<void> => {
 /**
  * Finds the server to use and migrates it.
  * @param url may name several servers.
- * @throws {Error} of the connection or a migration, with a message for the operator.
+ * @throws {Error} of the connection or a migration.
  */
-export const bringUpToDate = async (url: string): Promise<Hosts> => {
+export const migratePrimary = async (url: string): Promise<PrimaryServer> => {
+  const primary = await PrimaryServer.open(url)
+  await migrate(primary.url)
+  return primary
+}
+
+/** As {@link migratePrimary}. @throws {Error} with a message for the operator. */
+export const openPrimary = async (url: string): Promise<PrimaryServer> => {
   try {
-    const hosts = await Hosts.open(url)
-    await migrate(hosts.url)
-    return hosts
+    return await migratePrimary(url)
   } catch (error) {
     const { code = 'DATABASE' } = error as { code?: unknown }
     throw Object.assign(new Error(`the database: ${reason(error)}`, { cause: error }), { code })

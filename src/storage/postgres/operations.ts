@@ -2,7 +2,7 @@
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { Database } from './database.ts'
 import { emailTokenOperations } from './email-token-operations.ts'
-import { recordOfUser } from './event-operations.ts'
+import { recordIfUserExists } from './event-operations.ts'
 import { importOperations } from './import-operations.ts'
 import { lastRequestOperations } from './last-request-operations.ts'
 import { passwordOperations } from './password-operations.ts'
@@ -18,6 +18,6 @@ export const operations = (database: Database) => ({
   ...importOperations(database),
 
   async record(event: AuditEvent): Promise<void> {
-    await database.writeUncached(recordOfUser(event))
+    await database.writeUncached(recordIfUserExists(event))
   },
 })

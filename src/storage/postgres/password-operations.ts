@@ -3,16 +3,17 @@ import type { AuditEvent } from '../../audit-log/event.ts'
 import type { Session } from '../../auth/session.ts'
 import type { User } from '../../users/user.ts'
 import type { UserRefusal } from '../../users/user-store.ts'
+import { refusalOf, type UserState } from '../refusals.ts'
 import { invalidates, refusedFor } from '../write.ts'
 import type { Database } from './database.ts'
 import { record } from './event-operations.ts'
-import { addSessionStatement, END_SESSIONS } from './session-operations.ts'
-import { type LockedUser, lockedColumns, refusalOf } from './user-locks.ts'
+import { addSessionStatement, REVOKE_SESSIONS } from './session-operations.ts'
+import { lockedColumns } from './user-locks.ts'
 import { readChanged } from './user-operations.ts'
 
 const REHASH = 'UPDATE users SET password_hash = $1 WHERE id = $2 AND password_hash = $3'
 
-/** Returns the {@link LockedUser}, if the user exists. */
+/** Returns the {@link UserState}, if the user exists. */
 const SET_HASH = `WITH found AS (
     SELECT key, ${lockedColumns(4)} FROM users WHERE id = $3 FOR NO KEY UPDATE
   ), changed AS (
@@ -22,7 +23,7 @@ const SET_HASH = `WITH found AS (
   SELECT disabled, verified FROM found`
 
 /** Pending links that reset the password or change the e-mail. Links that verify an address stay valid. */
-const DROP_RESET_TOKENS = `DELETE FROM email_tokens
+const DELETE_RESET_TOKENS = `DELETE FROM email_tokens
   WHERE user_key = (SELECT key FROM users WHERE id = $1) AND purpose <> 'verification'`
 
 export const passwordOperations = (database: Database) => ({
@@ -39,11 +40,11 @@ export const passwordOperations = (database: Database) => ({
     const { userId } = session
     return database.transaction<User | UserRefusal>(async run => {
       const values = [newHash, event.at, userId, verifiedHash]
-      const [user] = await run<LockedUser>({ text: SET_HASH, values })
+      const [user] = await run<UserState>({ text: SET_HASH, values })
       const refused = refusalOf(user, { onlyEnabled: true })
       if (refused !== null) return refusedFor(userId, refused)
-      await run({ text: DROP_RESET_TOKENS, values: [userId] })
-      await run({ text: END_SESSIONS, values: [userId, null] })
+      await run({ text: DELETE_RESET_TOKENS, values: [userId] })
+      await run({ text: REVOKE_SESSIONS, values: [userId, null] })
       await run(addSessionStatement(session))
       await run(record(event))
       return invalidates(userId, await readChanged(run, userId))

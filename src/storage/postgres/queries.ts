@@ -1,6 +1,7 @@
 /** Reads by a key, and their rows. */
 import type { FoundSession } from '../../auth/session-store.ts'
-import { SESSION_COLUMNS, selectEmailToken, selectUser, toSession, toUser, type UserRow } from '../rows.ts'
+import { readStatements } from '../read-statements.ts'
+import { selectUser, toSession, toUser, type UserRow } from '../rows.ts'
 
 export interface FoundRow extends UserRow {
   key: number
@@ -13,19 +14,15 @@ export interface FoundRow extends UserRow {
   impersonated_by: string | null
 }
 
-export const SELECT_BY_ID = `${selectUser()} WHERE id = $1`
-export const SELECT_BY_EMAIL = `${selectUser('password_hash')} WHERE email = $1`
+export const { SELECT_BY_ID, SELECT_BY_EMAIL, SELECT_EMAIL_TOKEN, LIST_SESSIONS } = readStatements(
+  number => `$${number}`,
+)
+
 export const SELECT_SESSION = `${selectUser('key', 'session.*')} JOIN (
     SELECT id AS session_id, user_key, created_at AS opened_at, expires_at, last_request_at AS session_last_request_at,
            ip, user_agent, impersonated_by
     FROM sessions WHERE id = $1
   ) AS session ON session.user_key = users.key`
-
-export const SELECT_EMAIL_TOKEN = `${selectEmailToken} WHERE digest = $1 AND expires_at > $2`
-
-export const LIST_SESSIONS = `SELECT ${SESSION_COLUMNS.join(', ')} FROM sessions
-  WHERE user_key = (SELECT key FROM users WHERE id = $1) AND expires_at > $2 AND last_request_at > $3
-  ORDER BY created_at DESC, id DESC LIMIT $4`
 
 export const toFound = (row: FoundRow): FoundSession => ({
   session: toSession(

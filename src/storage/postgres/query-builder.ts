@@ -1,3 +1,4 @@
+/** Builds the queries whose shape depends on their parameters. */
 import {
   type Compilable,
   DummyDriver,

@@ -2,11 +2,11 @@
 import RateLimiterPostgres from 'rate-limiter-flexible/lib/RateLimiterPostgres.js'
 import RLWrapperTimeouts from 'rate-limiter-flexible/lib/RLWrapperTimeouts.js'
 import type { OpenRateLimit } from '../../rate-limits/limits.ts'
-import { memoryLimiter, rateLimit } from '../rate-limits.ts'
+import { fromLimiter, memoryLimiter } from '../rate-limits.ts'
 import type { Database, Statement } from './database.ts'
 
 /** Milliseconds until a limit is counted in this process instead. Other statements wait longer for the database. */
-const PATIENCE = 1_000
+const QUERY_TIMEOUT = 1_000
 
 /** The part of a connection that the library uses. */
 const client = (database: Database) => ({
@@ -16,7 +16,7 @@ const client = (database: Database) => ({
   },
 })
 
-export const rateLimits =
+export const openRateLimit =
   (database: Database): OpenRateLimit =>
   options => {
     const { name, points, seconds, final = false } = options
@@ -32,10 +32,10 @@ export const rateLimits =
       // Otherwise every request of a flood would write the same row.
       inMemoryBlockOnConsumed: final ? points + 1 : 0,
     })
-    return rateLimit(
+    return fromLimiter(
       new RLWrapperTimeouts({
         limiter: shared,
-        timeoutMs: PATIENCE,
+        timeoutMs: QUERY_TIMEOUT,
         insuranceLimiter: memoryLimiter(options),
       }),
     )

@@ -1,8 +1,9 @@
+/** Fills a PostgreSQL database with users, in statements of many rows. */
 import pg from 'pg'
 import { SESSION_COLUMNS, sessionColumns, USER_COLUMNS, userColumns } from '../rows.ts'
 import type { SeedSession, SeedStore } from '../seed.ts'
-import { connectionOptions } from './database.ts'
-import { bringUpToDate } from './migrate.ts'
+import { connectionOptions, ignore } from './database.ts'
+import { openPrimary } from './migrate.ts'
 import { typeOf } from './parameters.ts'
 
 /** Milliseconds for a statement of thousands of rows, and for the final VACUUM. */
@@ -38,14 +39,14 @@ const connect = async (url: string): Promise<pg.Client> => {
     query_timeout: TIMEOUT,
   })
   // The statement on a broken connection rejects.
-  client.on('error', () => undefined)
+  client.on('error', ignore)
   await client.connect()
   return client
 }
 
 export const openPostgresSeedStore = async (url: string): Promise<SeedStore> => {
-  const hosts = await bringUpToDate(url)
-  const client = await connect(hosts.url)
+  const primary = await openPrimary(url)
+  const client = await connect(primary.url)
   return {
     async add(accounts, idle) {
       await client.query('BEGIN')

@@ -1,15 +1,17 @@
-/** Writes of sessions, and the statements with which other changes of a user open and end sessions. */
+/** Writes of sessions, and the statements with which other changes of a user open and revoke sessions. */
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { Session } from '../../auth/session.ts'
+import type { RevokeAllOptions } from '../../auth/session-store.ts'
 import type { UserRefusal } from '../../users/user-store.ts'
+import { refusalOf, type UserState } from '../refusals.ts'
 import { EVENT_COLUMNS, SESSION_COLUMNS, sessionColumns } from '../rows.ts'
 import { invalidates, refusedFor } from '../write.ts'
 import type { Database, Statement } from './database.ts'
 import { eventValues, record } from './event-operations.ts'
 import { parameters, valuesOf } from './parameters.ts'
-import { type LockedUser, lockedColumns, lockUser, refusalOf } from './user-locks.ts'
+import { lockedColumns, lockUser } from './user-locks.ts'
 
-/** Locks the user. A concurrent change that ends the user's sessions is either committed before, or sees this session. */
+/** Locks the user. A concurrent change that revokes the user's sessions is either committed before, or sees this session. */
 const FIND = `SELECT key, ${lockedColumns(2)} FROM users WHERE id = $1 FOR SHARE`
 
 const INSERT_FOUND = `INSERT INTO sessions (user_key, ${SESSION_COLUMNS.join(', ')})
@@ -27,7 +29,7 @@ const values = (session: Session, verifiedHash: string | null) => [
   ...valuesOf(SESSION_COLUMNS, sessionColumns(session)),
 ]
 
-/** Returns the {@link LockedUser}, if the user exists. */
+/** Returns the {@link UserState}, if the user exists. */
 const openSessionStatement = (
   session: Session,
   verifiedHash: string | null,
@@ -45,18 +47,18 @@ export const addSessionStatement = (session: Session): Statement => ({
   values: values(session, null),
 })
 
-/** Locks the user first, like every write that ends sessions. Returns the {@link LockedUser}, and whether the session existed. */
-const END_SESSION = `WITH found AS (SELECT key, disabled FROM users WHERE id = $1 FOR SHARE), ended AS (
+/** Locks the user first, like every write that revokes sessions. Returns the {@link UserState}, and whether the session existed. */
+const REVOKE_SESSION = `WITH found AS (SELECT key, disabled FROM users WHERE id = $1 FOR SHARE), revoked AS (
     DELETE FROM sessions USING found WHERE id = $2 AND user_key = found.key AND disabled = 0 RETURNING id
   )
-  SELECT disabled, true AS verified, EXISTS (SELECT FROM ended) AS ended FROM found`
+  SELECT disabled, true AS verified, EXISTS (SELECT FROM revoked) AS revoked FROM found`
 
 /** Locks sessions in the order in which their last requests are written, so that the two cannot deadlock. */
-export const END_SESSIONS = `WITH ended AS (
+export const REVOKE_SESSIONS = `WITH revoked AS (
     SELECT id FROM sessions WHERE user_key = (SELECT key FROM users WHERE id = $1) AND id IS DISTINCT FROM $2::text
     ORDER BY id FOR UPDATE
   )
-  DELETE FROM sessions USING ended WHERE sessions.id = ended.id`
+  DELETE FROM sessions USING revoked WHERE sessions.id = revoked.id`
 
 export const sessionOperations = (database: Database) => ({
   async openSession(
@@ -64,36 +66,33 @@ export const sessionOperations = (database: Database) => ({
     verifiedHash: string | null,
     event: AuditEvent,
   ): Promise<'opened' | UserRefusal> {
-    const [user] = await database.writeUncached<LockedUser>(
-      openSessionStatement(session, verifiedHash, event),
-    )
+    const [user] = await database.writeUncached<UserState>(openSessionStatement(session, verifiedHash, event))
     return refusalOf(user, { onlyEnabled: true }) ?? 'opened'
   },
 
-  async endSession(id: string, event: AuditEvent): Promise<'ended' | 'sessionNotFound' | UserRefusal> {
-    return database.transaction<'ended' | 'sessionNotFound' | UserRefusal>(async run => {
-      const statement = { text: END_SESSION, values: [event.userId, id] }
-      const [user] = await run<LockedUser & { ended: boolean }>(statement)
+  async revokeSession(id: string, event: AuditEvent): Promise<'revoked' | 'sessionNotFound' | UserRefusal> {
+    return database.transaction<'revoked' | 'sessionNotFound' | UserRefusal>(async run => {
+      const statement = { text: REVOKE_SESSION, values: [event.userId, id] }
+      const [user] = await run<UserState & { revoked: boolean }>(statement)
       const refused = refusalOf(user, { onlyEnabled: true })
       if (refused !== null) return refusedFor(event.userId, refused)
-      if (!user?.ended) return refusedFor(event.userId, 'sessionNotFound')
+      if (!user?.revoked) return refusedFor(event.userId, 'sessionNotFound')
       await run(record(event))
-      return invalidates(event.userId, 'ended')
+      return invalidates(event.userId, 'revoked')
     })
   },
 
-  async endSessions(
-    exceptId: string | null,
+  async revokeSessions(
     event: AuditEvent,
-    onlyEnabled: boolean,
-  ): Promise<'ended' | UserRefusal> {
-    return database.transaction<'ended' | UserRefusal>(async run => {
+    { exceptId, onlyEnabled }: RevokeAllOptions,
+  ): Promise<'revoked' | UserRefusal> {
+    return database.transaction<'revoked' | UserRefusal>(async run => {
       // Opening a session takes this lock too: a session is either open by now, or opened after this transaction.
       const refused = refusalOf(await lockUser(run, event.userId), { onlyEnabled })
       if (refused !== null) return refusedFor(event.userId, refused)
-      await run({ text: END_SESSIONS, values: [event.userId, exceptId] })
+      await run({ text: REVOKE_SESSIONS, values: [event.userId, exceptId] })
       await run(record(event))
-      return invalidates(event.userId, 'ended')
+      return invalidates(event.userId, 'revoked')
     })
   },
 })

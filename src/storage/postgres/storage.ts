@@ -1,17 +1,25 @@
+/** The PostgreSQL engine: reads and writes through one pool, invalidations through a connection of their own. */
 import type { EmailToken } from '../../accounts/email-token.ts'
 import type { InvalidationListener } from '../../auth/invalidation.ts'
 import { BoundedQueue } from '../../concurrency/bounded-queue.ts'
 import { ServiceError } from '../../errors.ts'
-import { type EventRow, type SessionRow, toEvent, toSession, toUser, type UserRow } from '../rows.ts'
+import {
+  type SessionRow,
+  toCredentials,
+  toSession,
+  toUser,
+  type UserRow,
+  type UserRowWithHash,
+} from '../rows.ts'
 import type { Storage } from '../storage.ts'
 import { cleanUp } from './clean-up.ts'
 import { Database } from './database.ts'
-import { eventPage, follow, logEnd } from './events.ts'
-import { exporter } from './exports.ts'
+import { followEvents, listEvents, logEnd } from './events.ts'
 import { InvalidationFeed } from './invalidation-feed.ts'
-import { count, page } from './lists.ts'
-import { bringUpToDate } from './migrate.ts'
+import { countUsers, exportUsers, listUsers } from './lists.ts'
+import { openPrimary } from './migrate.ts'
 import { operations } from './operations.ts'
+import { SELECT_READ_ONLY } from './primary-server.ts'
 import {
   type FoundRow,
   LIST_SESSIONS,
@@ -21,7 +29,7 @@ import {
   SELECT_SESSION,
   toFound,
 } from './queries.ts'
-import { rateLimits } from './rate-limits.ts'
+import { openRateLimit } from './rate-limits.ts'
 
 /** The share of connections for lists and counts, which can take a hundred times as long as sign-ins and authentication. */
 const LISTS_SHARE = 0.5
@@ -29,9 +37,6 @@ const LISTS_SHARE = 0.5
 /** How many lists may wait, and for how many milliseconds. Further calls are rejected at once, others when their time is over. */
 const MAX_WAITING_LISTS = 200
 const LIST_WAIT_LIMIT = 5_000
-
-/** After a failover, the address may still lead to a server that takes no writes. */
-const READ_ONLY = `SELECT current_setting('transaction_read_only') AS read_only`
 
 /** A response of 2xx to a write means that it is on disk (DESIGN §7). */
 const assertDurable = async (database: Database): Promise<void> => {
@@ -50,15 +55,15 @@ const assertDurable = async (database: Database): Promise<void> => {
  * @throws {Error} if the database cannot be reached or migrated, or acknowledges writes that are not on disk (`NOT_DURABLE`).
  */
 export const openPostgresStorage = async (url: string, connections: number): Promise<Storage> => {
-  const hosts = await bringUpToDate(url)
+  const primary = await openPrimary(url)
   let listener: InvalidationListener | null = null
-  const database = new Database(hosts, connections, userId => listener?.userChanged(userId))
+  const database = new Database(primary, connections, userId => listener?.invalidateUser(userId))
   await assertDurable(database).catch(async error => {
-    hosts.close()
+    primary.close()
     await database.close()
     throw error
   })
-  const invalidationFeed = new InvalidationFeed(hosts)
+  const invalidationFeed = new InvalidationFeed(primary)
   const lists = new BoundedQueue(Math.ceil(connections * LISTS_SHARE), MAX_WAITING_LISTS, LIST_WAIT_LIMIT)
   const write = operations(database)
 
@@ -69,18 +74,17 @@ export const openPostgresStorage = async (url: string, connections: number): Pro
         return row && toUser(row)
       },
       async findByEmail(email) {
-        const [row] = await database.read<UserRow & { password_hash: string }>({
+        const [row] = await database.read<UserRowWithHash>({
           name: 'user-by-email',
           text: SELECT_BY_EMAIL,
           values: [email],
         })
-        return row && { user: toUser(row), passwordHash: row.password_hash }
+        return row && toCredentials(row)
       },
       update: write.updateUser,
       remove: write.removeUser,
-      list: query => lists.run(async () => (await database.read<UserRow>(page(query))).map(toUser)),
-      count: filter =>
-        lists.run(async () => (await database.read<{ total: number }>(count(filter)))[0]?.total ?? 0),
+      list: query => lists.run(() => listUsers(database, query)),
+      count: filter => lists.run(() => countUsers(database, filter)),
     },
     accounts: {
       addUser: write.addUser,
@@ -89,8 +93,8 @@ export const openPostgresStorage = async (url: string, connections: number): Pro
     },
     sessions: {
       open: write.openSession,
-      end: write.endSession,
-      endAll: write.endSessions,
+      revoke: write.revokeSession,
+      revokeAll: write.revokeSessions,
       async list(userId, now, idleSince, limit) {
         const values = [userId, now, idleSince, limit]
         const rows = await database.read<SessionRow>({ name: 'sessions', text: LIST_SESSIONS, values })
@@ -114,27 +118,28 @@ export const openPostgresStorage = async (url: string, connections: number): Pro
     },
     events: {
       record: write.record,
-      list: query => lists.run(async () => (await database.read<EventRow>(eventPage(query))).map(toEvent)),
+      list: query => lists.run(() => listEvents(database, query)),
       positions: 'transactions',
-      follow: query => lists.run(() => follow(database, query)),
+      follow: query => lists.run(() => followEvents(database, query)),
       end: () => lists.run(() => logEnd(database)),
     },
     lastRequests: { noteLastRequests: write.noteLastRequests },
-    rateLimit: rateLimits(database),
-    bulkUsers: { importUsers: write.importUsers, exportUsers: exporter(database) },
+    openRateLimit: openRateLimit(database),
+    bulkUsers: { importUsers: write.importUsers, exportUsers: after => exportUsers(database, after) },
     cleanUp: cleanUp(database),
     subscribe(newListener) {
       listener = newListener
       invalidationFeed.subscribe(newListener)
     },
     async ping() {
-      const [setting] = await database.read<{ read_only: string }>({ text: READ_ONLY, values: [] })
+      const [setting] = await database.read<{ read_only: string }>({ text: SELECT_READ_ONLY, values: [] })
+      // After a failover, the address may still lead to a server that takes no writes.
       if (setting?.read_only !== 'on') return
-      hosts.startSearch()
+      primary.startSearch()
       throw new ServiceError('storeUnavailable')
     },
     async close() {
-      hosts.close()
+      primary.close()
       invalidationFeed.close()
       await database.close()
     },

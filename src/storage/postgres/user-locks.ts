@@ -1,32 +1,13 @@
 /**
- * Locks on the rows of users, taken before every other write. What a transaction has checked stays true until it ends, and its
- * events follow those of every transaction that held the lock before.
+ * Locks on the rows of users, taken before a write that reads the user's state. What a transaction has checked stays true until
+ * it ends, and its events follow those of every transaction that held the lock before.
  */
-import type { UserRefusal } from '../../users/user-store.ts'
+import type { UserState } from '../refusals.ts'
 import type { Run, Statement } from './database.ts'
 
-/** A locked user: whether disabled (0 or 1), and whether the given hash, if any, is the password's. */
-export interface LockedUser {
-  readonly disabled: number
-  readonly verified: boolean
-}
-
-/** The columns of {@link LockedUser}. @param hash the number of the parameter. */
+/** The columns of {@link UserState}. @param hash the number of the parameter. */
 export const lockedColumns = (hash: number): string =>
   `disabled, $${hash}::text IS NULL OR password_hash = $${hash} AS verified`
-
-/**
- * @param options.onlyEnabled whether the user must be enabled.
- * @returns why the write is refused; `null` if it may proceed.
- */
-export const refusalOf = (
-  user: LockedUser | undefined,
-  { onlyEnabled }: { readonly onlyEnabled: boolean },
-): UserRefusal | null => {
-  if (user === undefined) return 'userNotFound'
-  if (onlyEnabled && user.disabled === 1) return 'accountDisabled'
-  return user.verified ? null : 'passwordChanged'
-}
 
 /**
  * For transactions that lock a user and then change or remove it. A copy into this database locks the table before users
@@ -38,7 +19,7 @@ type Strength = 'NO KEY UPDATE' | 'UPDATE'
 
 /**
  * Locks a user.
- * @param verifiedHash see {@link LockedUser}.
+ * @param verifiedHash see {@link UserState}.
  * @param strength `UPDATE` to remove the user.
  */
 export const lockUser = async (
@@ -46,8 +27,8 @@ export const lockUser = async (
   id: string,
   verifiedHash: string | null = null,
   strength: Strength = 'NO KEY UPDATE',
-): Promise<LockedUser | undefined> => {
+): Promise<UserState | undefined> => {
   const text = `SELECT ${lockedColumns(2)} FROM users WHERE id = $1 FOR ${strength}`
-  const [user] = await run<LockedUser>({ text, values: [id, verifiedHash] })
+  const [user] = await run<UserState>({ text, values: [id, verifiedHash] })
   return user
 }

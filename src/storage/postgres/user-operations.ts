@@ -4,6 +4,7 @@ import type { NewUser, NewUserExtras } from '../../accounts/account-store.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { User, UserChanges } from '../../users/user.ts'
 import type { UpdateOptions, UpdateRefusal, UserRefusal } from '../../users/user-store.ts'
+import { refusalOf, updateRefusalOf, type VersionState } from '../refusals.ts'
 import {
   changedColumns,
   EMAIL_TOKEN_COLUMNS,
@@ -21,8 +22,8 @@ import { invalidates, refusedFor } from '../write.ts'
 import type { Database, Run, Statement } from './database.ts'
 import { eventValues, record, recordRemoval } from './event-operations.ts'
 import { parameters, valuesOf } from './parameters.ts'
-import { END_SESSIONS } from './session-operations.ts'
-import { LOCK_TABLE, lockUser, refusalOf } from './user-locks.ts'
+import { REVOKE_SESSIONS } from './session-operations.ts'
+import { LOCK_TABLE, lockUser } from './user-locks.ts'
 
 const isEmailTaken = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && error.code === '23505' && error.constraint === 'users_by_email'
@@ -43,10 +44,10 @@ export const readChanged = async (run: Run, id: string): Promise<User> => {
   return toUser(row as UserRow)
 }
 
-export const DROP_TOKENS = 'DELETE FROM email_tokens WHERE user_key = (SELECT key FROM users WHERE id = $1)'
+export const DELETE_TOKENS = 'DELETE FROM email_tokens WHERE user_key = (SELECT key FROM users WHERE id = $1)'
 
-/** Keeps the addresses of administrators, which are not the user's. */
-const FORGET_ADDRESSES = `UPDATE events SET ip = NULL WHERE user_id = $1 AND actor_type <> 'adminKey'`
+/** Keeps the IP addresses of administrators, which are not personal data of the user. */
+const ERASE_IP_ADDRESSES = `UPDATE events SET ip = NULL WHERE user_id = $1 AND actor_type <> 'adminKey'`
 
 /** The number of the first parameter of each row. */
 const SESSION = 1 + USER_COLUMNS.length
@@ -83,13 +84,7 @@ const addUserStatement = (
   ],
 })
 
-/** A locked user: whether disabled (0 or 1), and whether the update changed it. */
-interface UpdatedUser {
-  readonly disabled: number
-  readonly changed: boolean
-}
-
-/** Returns the {@link UpdatedUser}, if the user exists. */
+/** Returns the {@link VersionState}, if the user exists. */
 const updateStatement = (
   id: string,
   changes: UserChanges,
@@ -101,24 +96,15 @@ const updateStatement = (
   const enabled = onlyEnabled ? 'AND found.disabled = 0' : ''
   return {
     text: `WITH found AS (
-        SELECT key, disabled, version FROM users WHERE id = $1 FOR NO KEY UPDATE
+        SELECT key, disabled, $2::bigint[] IS NULL OR version = ANY($2) AS current
+        FROM users WHERE id = $1 FOR NO KEY UPDATE
       ), changed AS (
         UPDATE users SET ${assignments.join(', ')}, version = users.version + 1 FROM found
-        WHERE users.key = found.key AND ($2::bigint[] IS NULL OR found.version = ANY($2)) ${enabled} RETURNING id
+        WHERE users.key = found.key AND found.current ${enabled}
       )
-      SELECT disabled, EXISTS (SELECT FROM changed) AS changed FROM found`,
+      SELECT disabled, current FROM found`,
     values: [id, versions, ...Object.values(set)],
   }
-}
-
-/** @returns why the update changed nothing; `null` if it did. */
-const updateRefusalOf = (
-  user: UpdatedUser | undefined,
-  { onlyEnabled }: UpdateOptions,
-): UpdateRefusal | null => {
-  if (user === undefined) return 'userNotFound'
-  if (onlyEnabled && user.disabled === 1) return 'accountDisabled'
-  return user.changed ? null : 'versionChanged'
 }
 
 export const userOperations = (database: Database) => ({
@@ -136,12 +122,12 @@ export const userOperations = (database: Database) => ({
     options: UpdateOptions,
   ): Promise<User | UpdateRefusal> {
     return database.transaction<User | UpdateRefusal>(async run => {
-      const rows = await unlessEmailTaken(run<UpdatedUser>(updateStatement(id, changes, event.at, options)))
+      const rows = await unlessEmailTaken(run<VersionState>(updateStatement(id, changes, event.at, options)))
       const refused = rows === 'emailTaken' ? rows : updateRefusalOf(rows[0], options)
       if (refused !== null) return refusedFor(id, refused)
       // A separate statement: it sees the sessions of transactions that held the user's lock before.
-      if (options.endSessions) await run({ text: END_SESSIONS, values: [id, null] })
-      if (changes.disabled || changes.email !== undefined) await run({ text: DROP_TOKENS, values: [id] })
+      if (options.revokeSessions) await run({ text: REVOKE_SESSIONS, values: [id, null] })
+      if (options.invalidateTokens) await run({ text: DELETE_TOKENS, values: [id] })
       await run(record(event))
       return invalidates(id, await readChanged(run, id))
     })
@@ -155,10 +141,10 @@ export const userOperations = (database: Database) => ({
       const refused = refusalOf(user, { onlyEnabled: verifiedHash !== null })
       if (refused !== null) return refusedFor(userId, refused)
       // Locks sessions in the order in which last requests are written. The cascade of the next statement has no defined order.
-      await run({ text: END_SESSIONS, values: [userId, null] })
+      await run({ text: REVOKE_SESSIONS, values: [userId, null] })
       await run({ text: 'DELETE FROM users WHERE id = $1', values: [userId] })
       await recordRemoval(run, event)
-      await run({ text: FORGET_ADDRESSES, values: [userId] })
+      await run({ text: ERASE_IP_ADDRESSES, values: [userId] })
       return invalidates(userId, 'removed')
     })
   },

@@ -15,7 +15,7 @@ import {
   startsWith,
   type Users,
 } from '../user-queries.ts'
-import { queries } from './queries.ts'
+import { queries } from './query-builder.ts'
 import type { Reader } from './reader.ts'
 import type { SlicedTask } from './time-slicer.ts'
 

@@ -34,17 +34,17 @@ export const prepareCleanUpOperations = (db: Connection) => {
   )
 
   return {
-    removeExpiredSessions(expired: ExpiredSessions, after: string, limit: number): Write<string> {
+    removeSessions(expired: ExpiredSessions, after: string, limit: number): Write<string> {
       const last = lastExamined.get(after) ?? ''
       const ids = expiredSessions.all({ ...expired, after, limit })
       for (const id of ids) deleteSession.run(id)
       return invalidatesNothing(ids.length < limit ? last : (ids.at(-1) ?? last))
     },
 
-    removeOldTokens: (before: number, limit: number): Write<boolean> =>
+    removeEmailTokens: (before: number, limit: number): Write<boolean> =>
       invalidatesNothing(deleteTokens.run(hexTimestamp(before), limit).changes === limit),
 
-    removeOldEvents: (before: number, limit: number): Write<boolean> =>
+    removeEvents: (before: number, limit: number): Write<boolean> =>
       invalidatesNothing(deleteEvents.run(firstIdAt(before), limit).changes === limit),
   }
 }

@@ -9,7 +9,7 @@ import { emailTokenColumns } from '../rows.ts'
 import { invalidates, invalidatesNothing, refusedFor, type Write } from '../write.ts'
 import type { Connection } from './database.ts'
 import { INSERT_EMAIL_TOKEN, type SharedStatements } from './shared-statements.ts'
-import { changesUnlessEmailTaken } from './user-operations.ts'
+import { unlessEmailTaken } from './user-operations.ts'
 
 /** Inserts nothing when the user has been mailed too often. */
 const ADD_TOKEN = `${INSERT_EMAIL_TOKEN}
@@ -18,7 +18,7 @@ const ADD_TOKEN = `${INSERT_EMAIL_TOKEN}
         ) < ${MAILED_AT_MOST}`
 
 export const prepareEmailTokenOperations = (db: Connection, shared: SharedStatements) => {
-  const { record, refusal, addSession, deleteSessions, deleteTokens, readChanged } = shared
+  const { record, refusal, addSession, revokeSessions, deleteTokens, readChanged } = shared
   const addToken = db.prepare(ADD_TOKEN)
   const isUsable = db.prepare(
     `SELECT 1 FROM email_tokens WHERE digest = ? AND expires_at > ?
@@ -50,7 +50,7 @@ export const prepareEmailTokenOperations = (db: Connection, shared: SharedStatem
       verifiedHash: string | null,
     ): Write<'added' | 'tooManyMails' | UserRefusal> {
       const refused = refusal(token.userId, { verifiedHash, onlyEnabled: true })
-      if (refused !== null) return invalidatesNothing(refused)
+      if (refused !== null) return refusedFor(token.userId, refused)
       const { changes } = addToken.run({
         ...emailTokenColumns(token),
         userId: token.userId,
@@ -64,11 +64,11 @@ export const prepareEmailTokenOperations = (db: Connection, shared: SharedStatem
 
     confirmEmail(token: EmailToken, event: AuditEvent): Write<User | 'emailTaken' | undefined> {
       const { digest, purpose, userId, email } = token
-      if (isUsable.get(digest, event.at, userId) === undefined) return refusedFor(token.userId, undefined)
+      if (isUsable.get(digest, event.at, userId) === undefined) return refusedFor(userId, undefined)
       const confirm = purpose === 'verification' ? verifyEmail : changeEmail
-      const confirmed = changesUnlessEmailTaken(() => confirm.run({ at: event.at, userId, email }))
-      if (confirmed === 'emailTaken') return refusedFor(token.userId, confirmed)
-      if (confirmed === 0) return refusedFor(token.userId, undefined)
+      const confirmed = unlessEmailTaken(() => confirm.run({ at: event.at, userId, email }))
+      if (confirmed === 'emailTaken') return refusedFor(userId, confirmed)
+      if (confirmed === 0) return refusedFor(userId, undefined)
       if (purpose === 'verification') deleteToken.run(digest)
       else deleteTokens(userId)
       return changed(event)
@@ -81,11 +81,11 @@ export const prepareEmailTokenOperations = (db: Connection, shared: SharedStatem
       event: AuditEvent,
     ): Write<User | undefined> {
       const { digest, userId, email } = token
-      if (isUsable.get(digest, event.at, userId) === undefined) return refusedFor(token.userId, undefined)
+      if (isUsable.get(digest, event.at, userId) === undefined) return refusedFor(userId, undefined)
       if (resetHash.run({ newHash, at: event.at, userId, email }).changes === 0)
-        return refusedFor(token.userId, undefined)
+        return refusedFor(userId, undefined)
       deleteTokens(userId)
-      deleteSessions(userId, null)
+      revokeSessions(userId, null)
       addSession(session)
       return changed(event)
     },

@@ -2,7 +2,7 @@
 import { type AuditEvent, eventAfter } from '../../audit-log/event.ts'
 import { EVENT_COLUMNS, eventColumns } from '../rows.ts'
 import type { Connection } from './database.ts'
-import { parameters } from './queries.ts'
+import { parameters } from './parameters.ts'
 
 const INSERT_EVENT = `INSERT INTO events (${EVENT_COLUMNS.join(', ')})`
 

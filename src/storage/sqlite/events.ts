@@ -11,7 +11,7 @@ import {
 import type { AuditEvent } from '../../audit-log/event.ts'
 import { eventsQuery, filteredEvents } from '../event-queries.ts'
 import { type EventRow, toEvent } from '../rows.ts'
-import { queries } from './queries.ts'
+import { queries } from './query-builder.ts'
 import type { Reader } from './reader.ts'
 import type { SlicedTask } from './time-slicer.ts'
 

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import type { PortableUser } from '../../accounts/bulk-users.ts'
 import type { Position, UserFilter, UserQuery } from '../../users/listing.ts'
 import type { User } from '../../users/user.ts'
-import { START, selectUser, toUser, type UserRow } from '../rows.ts'
+import { START, selectUser, toUser, toUserWithHash, type UserRowWithHash } from '../rows.ts'
 import { countQuery, onPage, pageQuery, SORT_COLUMNS, type Users } from '../user-queries.ts'
 import {
   type AccessPath,
@@ -15,7 +15,7 @@ import {
   sortedRange,
   usersInRange,
 } from './access-paths.ts'
-import { queries } from './queries.ts'
+import { queries } from './query-builder.ts'
 import type { Reader } from './reader.ts'
 import type { SlicedTask } from './time-slicer.ts'
 
@@ -132,7 +132,5 @@ export function* exportUsers(reader: Reader, after: Position | null): SlicedTask
   // Yields before its only slice: a fast client would otherwise get page after page within one round of the event loop.
   yield
   const { key, id } = after ?? START
-  return reader
-    .rows<UserRow & { password_hash: string }>(EXPORT_USERS, key, id, EXPORT_PAGE)
-    .map(row => ({ ...toUser(row), passwordHash: row.password_hash }))
+  return reader.rows<UserRowWithHash>(EXPORT_USERS, key, id, EXPORT_PAGE).map(toUserWithHash)
 }

@@ -9,6 +9,7 @@ import type { Connection } from './database.ts'
 import { prepareEmailTokenOperations } from './email-token-operations.ts'
 import { prepareImportOperations } from './import-operations.ts'
 import { prepareLastRequestOperations } from './last-request-operations.ts'
+import { preparePasswordOperations } from './password-operations.ts'
 import { prepareSessionOperations } from './session-operations.ts'
 import { prepareSharedStatements } from './shared-statements.ts'
 import { prepareUserOperations } from './user-operations.ts'
@@ -19,6 +20,7 @@ export const prepareOperations = (db: Connection) => {
   return {
     ...prepareUserOperations(db, shared),
     ...prepareSessionOperations(db, shared),
+    ...preparePasswordOperations(db, shared),
     ...prepareEmailTokenOperations(db, shared),
     ...prepareLastRequestOperations(db),
     ...prepareImportOperations(db, shared),

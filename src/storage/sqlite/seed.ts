@@ -1,9 +1,11 @@
+/** Fills a SQLite file with users. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Session } from '../../auth/session.ts'
 import { SESSION_COLUMNS, sessionColumns, userColumns } from '../rows.ts'
 import type { SeedAccount, Seeded, SeedSession, SeedStore } from '../seed.ts'
-import { migrate, openDatabase, stamp } from './database.ts'
-import { parameters } from './queries.ts'
+import { openDatabase, stamp } from './database.ts'
+import { migrate } from './migrate.ts'
+import { parameters } from './parameters.ts'
 import { INSERT_USER } from './user-operations.ts'
 
 /** Milliseconds to wait for another process's lock. */

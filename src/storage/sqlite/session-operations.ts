@@ -1,26 +1,17 @@
-/** Writes of sessions, and of the passwords that users sign in with. */
+/** Writes of sessions. */
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { Session } from '../../auth/session.ts'
-import type { User } from '../../users/user.ts'
+import type { RevokeAllOptions } from '../../auth/session-store.ts'
 import type { UserRefusal } from '../../users/user-store.ts'
 import { invalidates, invalidatesNothing, refusedFor, type Write } from '../write.ts'
 import type { Connection } from './database.ts'
 import type { SharedStatements } from './shared-statements.ts'
 
 export const prepareSessionOperations = (db: Connection, shared: SharedStatements) => {
-  const { record, refusal, addSession, deleteSessions, readChanged } = shared
+  const { record, refusal, addSession, revokeSessions } = shared
   const deleteSession = db.prepare(
     'DELETE FROM sessions WHERE id = ? AND user_key = (SELECT key FROM users WHERE id = ?)',
   )
-  const setHash = db.prepare(
-    'UPDATE users SET password_hash = ?, updated_at = ?, version = version + 1 WHERE id = ?',
-  )
-  // Changing the password invalidates pending reset and e-mail-change links, but not verification links.
-  const deleteResetTokens = db.prepare(
-    `DELETE FROM email_tokens
-     WHERE user_key = (SELECT key FROM users WHERE id = ?) AND purpose <> 'verification'`,
-  )
-  const replaceHash = db.prepare('UPDATE users SET password_hash = ? WHERE id = ? AND password_hash = ?')
 
   return {
     openSession(
@@ -29,53 +20,30 @@ export const prepareSessionOperations = (db: Connection, shared: SharedStatement
       event: AuditEvent,
     ): Write<'opened' | UserRefusal> {
       const refused = refusal(session.userId, { verifiedHash, onlyEnabled: true })
-      if (refused !== null) return invalidatesNothing(refused)
+      if (refused !== null) return refusedFor(session.userId, refused)
       addSession(session)
       record(event)
       return invalidatesNothing('opened')
     },
 
-    rehash(userId: string, from: string, to: string): Write<void> {
-      replaceHash.run(to, userId, from)
-      return invalidatesNothing(undefined)
-    },
-
-    changePassword(
-      session: Session,
-      verifiedHash: string,
-      newHash: string,
-      event: AuditEvent,
-    ): Write<User | UserRefusal> {
-      const { userId } = session
-      const refused = refusal(userId, { verifiedHash, onlyEnabled: true })
-      if (refused !== null) return refusedFor(userId, refused)
-      setHash.run(newHash, event.at, userId)
-      deleteResetTokens.run(userId)
-      deleteSessions(userId, null)
-      addSession(session)
-      record(event)
-      return invalidates(userId, readChanged(userId))
-    },
-
-    endSession(id: string, event: AuditEvent): Write<'ended' | 'sessionNotFound' | UserRefusal> {
+    revokeSession(id: string, event: AuditEvent): Write<'revoked' | 'sessionNotFound' | UserRefusal> {
       const refused = refusal(event.userId, { verifiedHash: null, onlyEnabled: true })
       if (refused !== null) return refusedFor(event.userId, refused)
       if (deleteSession.run(id, event.userId).changes === 0)
         return refusedFor(event.userId, 'sessionNotFound')
       record(event)
-      return invalidates(event.userId, 'ended')
+      return invalidates(event.userId, 'revoked')
     },
 
-    endSessions(
-      exceptId: string | null,
+    revokeSessions(
       event: AuditEvent,
-      onlyEnabled: boolean,
-    ): Write<'ended' | UserRefusal> {
+      { exceptId, onlyEnabled }: RevokeAllOptions,
+    ): Write<'revoked' | UserRefusal> {
       const refused = refusal(event.userId, { verifiedHash: null, onlyEnabled })
       if (refused !== null) return refusedFor(event.userId, refused)
-      deleteSessions(event.userId, exceptId)
+      revokeSessions(event.userId, exceptId)
       record(event)
-      return invalidates(event.userId, 'ended')
+      return invalidates(event.userId, 'revoked')
     },
   }
 }

@@ -2,6 +2,7 @@
 import type { Session } from '../../auth/session.ts'
 import type { User } from '../../users/user.ts'
 import type { UserRefusal } from '../../users/user-store.ts'
+import { refusalOf } from '../refusals.ts'
 import {
   EMAIL_TOKEN_COLUMNS,
   SESSION_COLUMNS,
@@ -12,7 +13,7 @@ import {
 } from '../rows.ts'
 import type { Connection } from './database.ts'
 import { prepareEventStatements } from './event-operations.ts'
-import { parameters } from './queries.ts'
+import { parameters } from './parameters.ts'
 
 const INSERT_SESSION = `INSERT INTO sessions (user_key, ${SESSION_COLUMNS.join(', ')})
   SELECT key, ${parameters(SESSION_COLUMNS)} FROM users WHERE id = @userId`
@@ -48,9 +49,8 @@ export const prepareSharedStatements = (db: Connection) => {
     /** @returns why the user does not meet the requirements; `null` when the write may go ahead. */
     refusal(userId: string, { verifiedHash, onlyEnabled }: Requirements): UserRefusal | null {
       const user = selectState.get(userId)
-      if (user === undefined) return 'userNotFound'
-      if (onlyEnabled && user.disabled === 1) return 'accountDisabled'
-      return verifiedHash === null || user.password_hash === verifiedHash ? null : 'passwordChanged'
+      const verified = verifiedHash === null || user?.password_hash === verifiedHash
+      return refusalOf(user && { disabled: user.disabled, verified }, { onlyEnabled })
     },
 
     /** @returns false when the user does not exist. */
@@ -58,7 +58,7 @@ export const prepareSharedStatements = (db: Connection) => {
       insertSession.run({ ...sessionColumns(session), userId: session.userId }).changes === 1,
 
     /** @param exceptId the one session to keep; `null` for none. */
-    deleteSessions(userId: string, exceptId: string | null): void {
+    revokeSessions(userId: string, exceptId: string | null): void {
       deleteSessions.run(userId, exceptId)
     },
 

@@ -2,13 +2,20 @@
 import type { EmailToken } from '../../accounts/email-token.ts'
 import type { InvalidationListener } from '../../auth/invalidation.ts'
 import type { UserLastRequest } from '../../auth/last-requests.ts'
-import { memoryLimiter, rateLimit } from '../rate-limits.ts'
-import { type SessionRow, toSession, toUser, type UserRow } from '../rows.ts'
+import { fromLimiter, memoryLimiter } from '../rate-limits.ts'
+import {
+  type SessionRow,
+  toCredentials,
+  toSession,
+  toUser,
+  type UserRow,
+  type UserRowWithHash,
+} from '../rows.ts'
 import type { Storage } from '../storage.ts'
-import { migrate } from './database.ts'
 import { DatabaseFileHandle, FileWatch } from './database-file.ts'
 import { followEvents, listEvents, logEnd } from './events.ts'
 import { countUsers, exportUsers, listUsers } from './lists.ts'
+import { migrate } from './migrate.ts'
 import {
   LIST_SESSIONS,
   SELECT_BY_EMAIL,
@@ -20,6 +27,9 @@ import {
 import { Reader } from './reader.ts'
 import { TimeSlicer } from './time-slicer.ts'
 import { Writer } from './writer.ts'
+
+/** For the operator, when a problem with the database file has ended. */
+const FILE_RESTORED = 'the database file is in place again: the service continues'
 
 /** Flattens pairs of key and timestamp. Posting one typed array to the writer thread costs a fraction of posting many objects. */
 const packTimestamps = (users: readonly UserLastRequest[]): Float64Array => {
@@ -56,12 +66,12 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
   const watch = new FileWatch(files, problem => {
     reader.setUnavailable(problem !== null)
     writer.setUnavailable(problem !== null)
-    listener?.listening(problem === null, problem?.message)
+    listener?.setFeedConnected(problem === null, problem?.message ?? FILE_RESTORED)
   })
   const timeSlicer = new TimeSlicer()
   const writer = new Writer(files, {
-    onInvalidated: userId => listener?.userChanged(userId),
-    onChangedElsewhere: () => listener?.anyoneChanged(),
+    invalidateUser: userId => listener?.invalidateUser(userId),
+    invalidateAll: () => listener?.invalidateAll(),
     onFileProblem: problem => watch.setWriterProblem(problem),
   })
 
@@ -72,8 +82,8 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
         return row && toUser(row)
       },
       findByEmail(email) {
-        const row = reader.get<UserRow & { password_hash: string }>(SELECT_BY_EMAIL, email)
-        return row && { user: toUser(row), passwordHash: row.password_hash }
+        const row = reader.get<UserRowWithHash>(SELECT_BY_EMAIL, email)
+        return row && toCredentials(row)
       },
       update: (id, changes, event, options) => writer.run('updateUser', id, changes, event, options),
       remove: (event, verifiedHash) => writer.run('removeUser', event, verifiedHash),
@@ -88,8 +98,8 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
     },
     sessions: {
       open: (session, verifiedHash, event) => writer.run('openSession', session, verifiedHash, event),
-      end: (id, event) => writer.run('endSession', id, event),
-      endAll: (exceptId, event, onlyEnabled) => writer.run('endSessions', exceptId, event, onlyEnabled),
+      revoke: (id, event) => writer.run('revokeSession', id, event),
+      revokeAll: (event, options) => writer.run('revokeSessions', event, options),
       list: (userId, now, idleSince, limit) =>
         reader
           .rows<SessionRow>(LIST_SESSIONS, userId, now, idleSince, limit)
@@ -118,22 +128,22 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
       noteLastRequests: (users, sessions) => writer.run('noteLastRequests', packTimestamps(users), sessions),
     },
     // In memory: a restart forgets the counts, and processes that share a file count separately. No request waits for a write.
-    rateLimit: options => rateLimit(memoryLimiter(options)),
+    openRateLimit: options => fromLimiter(memoryLimiter(options)),
     bulkUsers: {
       importUsers: (users, events) => writer.run('importUsers', users, events),
       exportUsers: after => timeSlicer.run(exportUsers(reader, after)),
     },
     cleanUp: {
-      removeSessions: (expired, after, limit) => writer.run('removeExpiredSessions', expired, after, limit),
-      removeEmailTokens: (before, limit) => writer.run('removeOldTokens', before, limit),
-      removeEvents: (before, limit) => writer.run('removeOldEvents', before, limit),
+      removeSessions: (expired, after, limit) => writer.run('removeSessions', expired, after, limit),
+      removeEmailTokens: (before, limit) => writer.run('removeEmailTokens', before, limit),
+      removeEvents: (before, limit) => writer.run('removeEvents', before, limit),
       // The counts in memory expire by themselves.
       removeRateLimits: async () => '',
     },
     subscribe(newListener) {
       listener = newListener
       // The writer thread notifies of changes by other processes from its start.
-      listener.listening(watch.problem === null, watch.problem?.message)
+      listener.setFeedConnected(watch.problem === null, watch.problem?.message)
     },
     async ping() {
       reader.get('SELECT 1 FROM users LIMIT 1')

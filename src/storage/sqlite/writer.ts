@@ -30,10 +30,10 @@ const toError = ({ message, code }: Failure): Error => Object.assign(new Error(m
 const storeUnavailable = (cause: unknown): ServiceError => new ServiceError('storeUnavailable', { cause })
 
 export interface WriterEvents {
-  /** A committed write made a user's cached state stale. Called before the write is acknowledged. */
-  readonly onInvalidated: (userId: string) => void
-  /** Another process has changed the database, or a thread that has exited may have. */
-  readonly onChangedElsewhere: () => void
+  /** Called with the user whose cached state a committed write made stale, before the write is acknowledged. */
+  readonly invalidateUser: (userId: string) => void
+  /** Called when another process has changed the database, or a thread that has exited may have. */
+  readonly invalidateAll: () => void
   /** Called with the file's current problem, as the thread sees it; `null` when there is none. */
   readonly onFileProblem: (problem: FileProblem | null) => void
 }
@@ -46,7 +46,7 @@ export class Writer {
   #lastWrite: { readonly at: number; readonly error: ServiceError | null } | null = null
   #probe: Promise<void> | null = null
   #thread: Worker | null = null
-  #closed = false
+  #isClosed = false
   #waiting: PendingCall[] = []
   /** The calls that the thread is running. */
   #batch: PendingCall[] = []
@@ -65,7 +65,7 @@ export class Writer {
     operation: Name,
     ...args: Parameters<Operations[Name]>
   ): Promise<ReturnType<Operations[Name]>['result']> {
-    if (this.#closed) return Promise.reject(storeUnavailable(new Error('The store is closed')))
+    if (this.#isClosed) return Promise.reject(storeUnavailable(new Error('The store is closed')))
     if (this.#isUnavailable) return Promise.reject(new ServiceError('storeUnavailable'))
     if (this.#waiting.length >= MAX_WAITING) return Promise.reject(new ServiceError('overloaded'))
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
@@ -100,7 +100,7 @@ export class Writer {
   async close(): Promise<void> {
     // Calls run in order, so all earlier calls are settled with this one. A failure leaves nothing to wait for.
     await this.run('barrier').catch(() => undefined)
-    this.#closed = true
+    this.#isClosed = true
     const thread = this.#thread
     if (thread === null) return
     const exited = once(thread, 'exit')
@@ -130,7 +130,7 @@ export class Writer {
   }
 
   #receive(message: WriterMessage): void {
-    if (message.type === 'changedElsewhere') return this.#events.onChangedElsewhere()
+    if (message.type === 'changedElsewhere') return this.#events.invalidateAll()
     if (message.type === 'fileProblem') return this.#events.onFileProblem(message.problem)
     if (message.type === 'failed') this.#recordWrite(storeUnavailable(toError(message.failure)))
     else if (message.hasWritten) this.#recordWrite(null)
@@ -141,9 +141,8 @@ export class Writer {
         reject(storeUnavailable(toError(outcome.failure)))
         continue
       }
-      const { result, invalidates, evicts } = outcome.write
-      const userId = invalidates ?? evicts
-      if (userId !== undefined) this.#events.onInvalidated(userId)
+      const { result, evicts } = outcome.write
+      if (evicts !== null) this.#events.invalidateUser(evicts)
       resolve(result)
     }
     this.#send()
@@ -158,12 +157,12 @@ export class Writer {
     this.#thread = null
     if (this.#batch.length > 0) {
       this.#recordWrite(storeUnavailable(reason))
-      this.#events.onChangedElsewhere()
+      this.#events.invalidateAll()
     }
     for (const { reject } of this.#batch) reject(storeUnavailable(reason))
     this.#batch = []
     // Also without calls, because the thread detects changes by other processes.
-    if (!this.#closed) setTimeout(() => this.#restart(), RESTART_DELAY)
+    if (!this.#isClosed) setTimeout(() => this.#restart(), RESTART_DELAY)
   }
 
   #restart(): void {

@@ -148,7 +148,8 @@ export const accounts: Part = async (t, open) => {
     const sessions = Array.from({ length: 40 }, () => sessionOf(user.id))
     const opened = sessions.map(each => storage.sessions.open(each, user.passwordHash, eventOf(each.userId)))
     const disabled = storage.users.update(user.id, { disabled: true }, eventOf(user.id, NOW), {
-      endSessions: true,
+      revokeSessions: true,
+      invalidateTokens: false,
       onlyEnabled: false,
       versions: null,
     })

@@ -14,8 +14,8 @@ import {
   sessionOf,
 } from './fixtures.ts'
 
-const KEEP = { endSessions: false, onlyEnabled: false, versions: null }
-const END = { endSessions: true, onlyEnabled: false, versions: null }
+const KEEP = { revokeSessions: false, invalidateTokens: false, onlyEnabled: false, versions: null }
+const END = { revokeSessions: true, invalidateTokens: true, onlyEnabled: false, versions: null }
 const LATER = NOW + 1_000
 
 export const changes: Part = async (t, open) => {
@@ -97,7 +97,7 @@ export const changes: Part = async (t, open) => {
   t.test('onlyEnabled changes nothing of a disabled user', async t => {
     const storage = await open(t)
     const { user } = await add(storage)
-    const own = { endSessions: false, onlyEnabled: true, versions: null }
+    const own = { revokeSessions: false, invalidateTokens: false, onlyEnabled: true, versions: null }
     t.match(await storage.users.update(user.id, { firstName: 'Enabled' }, eventOf(user.id, NOW), own), {
       firstName: 'Enabled',
     })
@@ -109,7 +109,7 @@ export const changes: Part = async (t, open) => {
     t.equal((await storage.users.find(user.id))?.firstName, 'Enabled')
   })
 
-  t.test('endSessions ends all sessions of that user and no others', async t => {
+  t.test('revokeSessions ends all sessions of that user and no others', async t => {
     const { user, session } = await add(storage)
     const second = sessionOf(user.id)
     await storage.sessions.open(second, user.passwordHash, eventOf(second.userId))

@@ -131,7 +131,7 @@ export const cleanUp: Part = async (t, openStore) => {
           removeAll(other, 100),
           one.lastRequests.noteLastRequests([], timestamps.toReversed()),
           other.lastRequests.noteLastRequests([], timestamps),
-          other.sessions.endAll(null, eventOf(ending), true),
+          other.sessions.revokeAll(eventOf(ending), { exceptId: null, onlyEnabled: true }),
         ]),
       )
       await removeAll(one, 100)

@@ -13,8 +13,9 @@ import { add, asStored, eventOf, NOW, newUser, type Part, sessionOf } from './fi
 
 const LATER = NOW + 1_000
 const PURPOSES: readonly EmailTokenPurpose[] = ['verification', 'emailChange', 'passwordReset']
-const KEEP = { endSessions: false, onlyEnabled: false, versions: null }
-const END = { ...KEEP, endSessions: true }
+const KEEP = { revokeSessions: false, invalidateTokens: false, onlyEnabled: false, versions: null }
+const INVALIDATE = { ...KEEP, invalidateTokens: true }
+const END = { ...INVALIDATE, revokeSessions: true }
 
 const tokenOf = (purpose: EmailTokenPurpose, user: { id: string; email: string }, now = NOW): EmailToken =>
   newEmailToken(purpose, user.id, purpose === 'emailChange' ? freshEmail('new') : user.email, now).stored
@@ -173,7 +174,7 @@ export const emailTokens: Part = async (t, open) => {
     t.equal(await storage.emailTokens.resetPassword(tokens.passwordReset, fresh, 'late', late), undefined)
     t.strictSame(await storage.users.find(user.id), asStored(user))
     t.ok(await storage.sessions.find(session.id))
-    await storage.users.update(user.id, { disabled: true }, eventOf(user.id), KEEP)
+    await storage.users.update(user.id, { disabled: true }, eventOf(user.id), INVALIDATE)
     t.strictSame(await usable(tokens), [])
     t.equal(await confirm(tokens.verification), undefined)
     t.equal(await confirm(tokens.emailChange), undefined)
@@ -186,9 +187,9 @@ export const emailTokens: Part = async (t, open) => {
 
   t.test('a new e-mail, disabling and a new password invalidate tokens for good', async t => {
     const moved = await addWithTokens()
-    await storage.users.update(moved.user.id, { email: freshEmail() }, eventOf(moved.user.id), KEEP)
+    await storage.users.update(moved.user.id, { email: freshEmail() }, eventOf(moved.user.id), INVALIDATE)
     t.strictSame(await usable(moved.tokens), [], 'a new e-mail')
-    for (const options of [KEEP, END]) {
+    for (const options of [INVALIDATE, END]) {
       const { user, tokens } = await addWithTokens()
       await storage.users.update(user.id, { disabled: true }, eventOf(user.id), options)
       await storage.users.update(user.id, { disabled: false }, eventOf(user.id), KEEP)

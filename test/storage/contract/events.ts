@@ -28,7 +28,7 @@ const REFUSALS: ReadonlySet<unknown> = new Set([
   'emailTaken',
   'tooManyMails',
 ])
-const ANY = { endSessions: false, onlyEnabled: false, versions: null }
+const ANY = { revokeSessions: false, invalidateTokens: false, onlyEnabled: false, versions: null }
 
 const list = (storage: Storage, filter: EventFilter, beforeId: string | null = null, limit = 1_000) =>
   storage.events.list({ filter, beforeId, limit })
@@ -61,7 +61,7 @@ const changesOf = async (storage: Storage, { user, session }: Added) => {
     'emailTokens.add': event => storage.emailTokens.add(verification, event, user.passwordHash),
     'emailTokens.add, of a reset': event => storage.emailTokens.add(reset, event, user.passwordHash),
     confirmEmail: event => storage.emailTokens.confirmEmail(verification, event),
-    'end of a session': event => storage.sessions.end(session.id, event),
+    'end of a session': event => storage.sessions.revoke(session.id, event),
     resetPassword: event => storage.emailTokens.resetPassword(reset, sessionOf(user.id), 'reset', event),
     changePassword: event => storage.accounts.changePassword(sessionOf(user.id), 'reset', 'changed', event),
     'update of an enabled user': event =>
@@ -180,9 +180,9 @@ export const events: Part = async (t, open) => {
         storage.users.update(user.id, { firstName: 'x' }, event, { ...ANY, versions: [] }),
       'a wrong hash': event => storage.sessions.open(sessionOf(user.id), 'wrong', event),
       'a disabled user': event => storage.sessions.open(sessionOf(disabled.id), null, event),
-      'another user’s session': event => storage.sessions.end(session.id, { ...event, userId: other.id }),
+      'another user’s session': event => storage.sessions.revoke(session.id, { ...event, userId: other.id }),
       'sessions of an unknown user': event =>
-        storage.sessions.endAll(null, { ...event, userId: unknown }, false),
+        storage.sessions.revokeAll({ ...event, userId: unknown }, { exceptId: null, onlyEnabled: false }),
       'a removal with a wrong hash': event => storage.users.remove(event, 'wrong'),
       'a disabled user’s own removal': event =>
         storage.users.remove({ ...event, userId: disabled.id }, disabled.passwordHash),

@@ -99,10 +99,10 @@ export const NOTIFICATION_LIMIT = 1_000
 /** Calls `listener` with the id of a changed user, or `null` if unknown. */
 export const onChange = (storage: Storage, listener: (userId: string | null) => void): void =>
   storage.subscribe({
-    userChanged: listener,
-    anyoneChanged: () => listener(null),
-    listening: () => undefined,
-    late: () => undefined,
+    invalidateUser: listener,
+    invalidateAll: () => listener(null),
+    setFeedConnected: () => undefined,
+    setFeedLate: () => undefined,
     closed: () => undefined,
   })
 

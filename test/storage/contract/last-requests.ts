@@ -21,7 +21,8 @@ export const lastRequests: Part = async (t, open) => {
     const changed = { ...expected, firstName: 'New', updatedAt: NOW + 20, version: 2 }
     t.strictSame(
       await storage.users.update(user.id, { firstName: 'New' }, eventOf(user.id, NOW + 20), {
-        endSessions: false,
+        revokeSessions: false,
+        invalidateTokens: false,
         onlyEnabled: false,
         versions: null,
       }),
@@ -52,7 +53,8 @@ export const lastRequests: Part = async (t, open) => {
     const { user, session, userKey } = await add(storage)
     const ended = await add(storage)
     await storage.users.update(ended.user.id, { disabled: true }, eventOf(ended.user.id, NOW), {
-      endSessions: true,
+      revokeSessions: true,
+      invalidateTokens: false,
       onlyEnabled: false,
       versions: null,
     })

@@ -13,7 +13,8 @@ export const openAndClose: Part = async (t, open) => {
     const before = await open(t)
     const { user, session, userKey } = await add(before)
     await before.users.update(user.id, { firstName: 'Changed' }, eventOf(user.id, NOW + 1), {
-      endSessions: false,
+      revokeSessions: false,
+      invalidateTokens: false,
       onlyEnabled: false,
       versions: null,
     })
@@ -23,7 +24,8 @@ export const openAndClose: Part = async (t, open) => {
     )
     const ended = await add(before)
     await before.users.update(ended.user.id, { disabled: true }, eventOf(ended.user.id, NOW + 1), {
-      endSessions: true,
+      revokeSessions: true,
+      invalidateTokens: false,
       onlyEnabled: false,
       versions: null,
     })
@@ -59,7 +61,8 @@ export const openAndClose: Part = async (t, open) => {
     t.strictSame(await second.users.find(user.id), asStored(user))
     t.strictSame(await third.sessions.find(session.id), { session, user: asStored(user), userKey })
     await second.users.update(user.id, { firstName: 'By another' }, eventOf(user.id, NOW), {
-      endSessions: false,
+      revokeSessions: false,
+      invalidateTokens: false,
       onlyEnabled: false,
       versions: null,
     })

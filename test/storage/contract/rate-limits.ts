@@ -9,7 +9,7 @@ const LONG = 600
 
 export const rateLimits: Part = async (t, open) => {
   t.test('a limit admits its number of requests, concurrent ones too', async t => {
-    const limit = (await open(t)).rateLimit({ name: 'limit', points: 3, seconds: LONG })
+    const limit = (await open(t)).openRateLimit({ name: 'limit', points: 3, seconds: LONG })
     const first = await limit.consume(KEY)
     t.match(first, { allowed: true, remaining: 2 })
     t.ok(first.seconds > LONG - 60 && first.seconds <= LONG)
@@ -23,14 +23,16 @@ export const rateLimits: Part = async (t, open) => {
 
   t.test('limits of different names count separately', async t => {
     const storage = await open(t)
-    const [one, other] = ['one', 'other'].map(name => storage.rateLimit({ name, points: 1, seconds: LONG }))
+    const [one, other] = ['one', 'other'].map(name =>
+      storage.openRateLimit({ name, points: 1, seconds: LONG }),
+    )
     t.match(await one?.consume(KEY), { allowed: true })
     t.match(await other?.consume(KEY), { allowed: true })
     t.match(await one?.consume(KEY), { allowed: false })
   })
 
   t.test('one count can be returned, and all can be deleted', async t => {
-    const limit = (await open(t)).rateLimit({ name: 'limit', points: 1, seconds: LONG })
+    const limit = (await open(t)).openRateLimit({ name: 'limit', points: 1, seconds: LONG })
     t.equal(await limit.used(KEY), 0)
     await limit.consume(KEY)
     t.equal(await limit.used(KEY), 1)
@@ -43,7 +45,7 @@ export const rateLimits: Part = async (t, open) => {
   })
 
   t.test('a window can be restarted with an initial count', async t => {
-    const limit = (await open(t)).rateLimit({ name: 'limit', points: 5, seconds: LONG })
+    const limit = (await open(t)).openRateLimit({ name: 'limit', points: 5, seconds: LONG })
     for (const used of [9, 4]) {
       await limit.set(KEY, used, 2 * LONG)
       t.equal(await limit.used(KEY), used)
@@ -56,7 +58,7 @@ export const rateLimits: Part = async (t, open) => {
 
   for (const final of [true, false]) {
     t.test(`a window ends at the reported time, final: ${final}`, async t => {
-      const limit = (await open(t)).rateLimit({ name: 'limit', points: 1, seconds: LONG, final })
+      const limit = (await open(t)).openRateLimit({ name: 'limit', points: 1, seconds: LONG, final })
       t.match(await limit.consume(KEY, 2), { allowed: true, seconds: 2 })
       const { allowed, seconds } = await limit.consume(KEY, LONG)
       t.strictSame(

@@ -19,7 +19,7 @@ import {
   sessionOf,
 } from './fixtures.ts'
 
-const ANY = { endSessions: false, onlyEnabled: false, versions: null }
+const ANY = { revokeSessions: false, invalidateTokens: false, onlyEnabled: false, versions: null }
 const LATER = NOW + 1_000
 
 const ADMIN = { type: 'adminKey', id: 'abcdef01', ip: '192.0.2.9' } as const
@@ -174,7 +174,11 @@ export const removal: Part = async (t, open) => {
       ['a name', 1, store => store.users.update(id, { firstName: 'x' }, eventOf(id), ANY)],
       ['the same name', 1, store => store.users.update(id, { firstName: 'x' }, eventOf(id), ANY)],
       ['a session', 0, () => open(sessionOf(id))],
-      ['its end', 0, store => store.sessions.endAll(session.id, eventOf(id), true)],
+      [
+        'its end',
+        0,
+        store => store.sessions.revokeAll(eventOf(id), { exceptId: session.id, onlyEnabled: true }),
+      ],
       ['a last request', 0, s => s.lastRequests.noteLastRequests([{ key: userKey, at: LATER }], [])],
       ['a stronger hash', 0, store => store.accounts.rehash(id, user.passwordHash, 'stronger')],
       ['a token', 0, store => store.emailTokens.add(token, eventOf(id), null)],

@@ -41,11 +41,11 @@ export const sessions: Part = async (t, open) => {
   t.test('a session is ended only by its user, once', async t => {
     const { user, session } = await add(storage)
     const otherUser = await add(storage)
-    t.equal(await storage.sessions.end(session.id, eventOf(otherUser.user.id)), 'sessionNotFound')
+    t.equal(await storage.sessions.revoke(session.id, eventOf(otherUser.user.id)), 'sessionNotFound')
     t.ok(await storage.sessions.find(session.id))
-    t.equal(await storage.sessions.end(session.id, eventOf(user.id)), 'ended')
+    t.equal(await storage.sessions.revoke(session.id, eventOf(user.id)), 'revoked')
     t.equal(await storage.sessions.find(session.id), undefined)
-    t.equal(await storage.sessions.end(session.id, eventOf(user.id)), 'sessionNotFound')
+    t.equal(await storage.sessions.revoke(session.id, eventOf(user.id)), 'sessionNotFound')
     t.ok(await storage.sessions.find(otherUser.session.id))
   })
 
@@ -53,17 +53,32 @@ export const sessions: Part = async (t, open) => {
     const { user, session } = await add(storage)
     const otherUser = await add(storage)
     await openMore(storage, user.id, user.passwordHash, 5)
-    t.equal(await storage.sessions.endAll(session.id, eventOf(user.id), true), 'ended')
+    t.equal(
+      await storage.sessions.revokeAll(eventOf(user.id), { exceptId: session.id, onlyEnabled: true }),
+      'revoked',
+    )
     t.strictSame(await idsOf(user.id), [session.id])
-    t.equal(await storage.sessions.endAll(null, eventOf(user.id), true), 'ended')
+    t.equal(
+      await storage.sessions.revokeAll(eventOf(user.id), { exceptId: null, onlyEnabled: true }),
+      'revoked',
+    )
     t.strictSame(await idsOf(user.id), [])
-    t.equal(await storage.sessions.endAll(null, eventOf(uuidv7()), false), 'userNotFound')
+    t.equal(
+      await storage.sessions.revokeAll(eventOf(uuidv7()), { exceptId: null, onlyEnabled: false }),
+      'userNotFound',
+    )
     const disabled = await add(storage, { disabled: true })
-    t.equal(await storage.sessions.endAll(null, eventOf(disabled.user.id), true), 'accountDisabled')
-    t.equal(await storage.sessions.end(disabled.session.id, eventOf(disabled.user.id)), 'accountDisabled')
-    t.equal(await storage.sessions.end(uuidv7(), eventOf(uuidv7())), 'userNotFound')
+    t.equal(
+      await storage.sessions.revokeAll(eventOf(disabled.user.id), { exceptId: null, onlyEnabled: true }),
+      'accountDisabled',
+    )
+    t.equal(await storage.sessions.revoke(disabled.session.id, eventOf(disabled.user.id)), 'accountDisabled')
+    t.equal(await storage.sessions.revoke(uuidv7(), eventOf(uuidv7())), 'userNotFound')
     t.strictSame(await idsOf(disabled.user.id), [disabled.session.id])
-    t.equal(await storage.sessions.endAll(null, eventOf(disabled.user.id), false), 'ended')
+    t.equal(
+      await storage.sessions.revokeAll(eventOf(disabled.user.id), { exceptId: null, onlyEnabled: false }),
+      'revoked',
+    )
     t.strictSame(await idsOf(otherUser.user.id), [otherUser.session.id])
   })
 
@@ -90,7 +105,8 @@ export const sessions: Part = async (t, open) => {
     t.strictSame(await storage.sessions.list(user.id, NOW, 0, LIMIT), [fresh])
     t.equal((await storage.users.findByEmail(user.email))?.passwordHash, 'new hash')
     await storage.users.update(user.id, { disabled: true }, eventOf(user.id, NOW), {
-      endSessions: true,
+      revokeSessions: true,
+      invalidateTokens: false,
       onlyEnabled: false,
       versions: null,
     })
@@ -111,8 +127,8 @@ export const sessions: Part = async (t, open) => {
     async t => {
       const [here, there] = [await open(t), await open(t)]
       const ends: Record<string, (userId: string, hash: string, id: string) => Promise<unknown>> = {
-        end: (userId, _hash, id) => here.sessions.end(id, eventOf(userId)),
-        endAll: userId => here.sessions.endAll(null, eventOf(userId), true),
+        revoke: (userId, _hash, id) => here.sessions.revoke(id, eventOf(userId)),
+        revokeAll: userId => here.sessions.revokeAll(eventOf(userId), { exceptId: null, onlyEnabled: true }),
         changePassword: (userId, hash) =>
           here.accounts.changePassword(
             sessionOf(userId),

@@ -40,7 +40,7 @@ const sessions: FastifyPluginAsyncTypebox = async app => {
     async (request, reply) => {
       const { cachedUser, sessionId } = request.requirePrincipal()
       const all = request.validatedData.query.scope === 'all'
-      await sessions.endOwn(cachedUser.user.id, userActor(request), all ? null : sessionId)
+      await sessions.revokeOwn(cachedUser.user.id, userActor(request), all ? null : sessionId)
       if (all) reply.clearAccessToken()
       return reply.code(204).send(null)
     },
@@ -58,7 +58,7 @@ const sessions: FastifyPluginAsyncTypebox = async app => {
     async (request, reply) => {
       const { cachedUser, sessionId } = request.requirePrincipal()
       const { id } = request.validatedData.params
-      await sessions.end(cachedUser.user.id, id, userActor(request))
+      await sessions.revoke(cachedUser.user.id, id, userActor(request))
       if (id === sessionId) reply.clearAccessToken()
       return reply.code(204).send(null)
     },

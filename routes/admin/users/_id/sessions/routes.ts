@@ -14,7 +14,7 @@ const sessions: FastifyPluginAsyncTypebox = async app => {
       },
     },
     async (request, reply) => {
-      await app.services.sessions.endAll(request.validatedData.params.id, adminActor(request))
+      await app.services.sessions.revokeAll(request.validatedData.params.id, adminActor(request))
       return reply.code(204).send(null)
     },
   )

@@ -1,9 +1,9 @@
 /**
  * Chooses one of several servers: the one that takes writes, and the same one for every connection of a process.
  *
- * After an error that may be due to a failover, {@link Hosts.startSearch} probes all servers until one takes writes. The result
- * may be the same server as before. If it is another one, every listener closes its connections to the former server in the same
- * turn of the event loop. A cache is therefore never kept valid by one server while another takes the writes.
+ * After an error that may be due to a failover, {@link PrimaryServer.startSearch} probes all servers until one takes writes. The
+ * result may be the same server as before. If it is another one, every listener closes its connections to the former server in
+ * the same turn of the event loop. A cache is therefore never kept valid by one server while another takes the writes.
  *
  * A promoted server has a higher timeline than its predecessor. Of two servers that take writes, the later primary is chosen, and
  * a process that has connected to it never returns to the former one.
@@ -12,7 +12,7 @@ import { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { parseServers, type Server } from './connection-url.ts'
-import { connectionOptions, isStatementError, reason, type ServerSource } from './database.ts'
+import { connectionOptions, ignore, isStatementError, reason, type ServerSource } from './database.ts'
 
 /** Milliseconds for a probe, including the connection: a server without power never responds. */
 const PROBE_TIMEOUT = 1_500
@@ -20,11 +20,10 @@ const PROBE_TIMEOUT = 1_500
 /** Milliseconds from the end of one search to the start of the next. */
 const SEARCH_INTERVAL = 250
 
-/** Also `on` by default on a standby. */
-const READ_ONLY = {
-  text: `SELECT current_setting('transaction_read_only') AS read_only`,
-  query_timeout: PROBE_TIMEOUT,
-}
+/** Selects `read_only`: `on` or `off`. Also `on` by default on a standby. */
+export const SELECT_READ_ONLY = `SELECT current_setting('transaction_read_only') AS read_only`
+
+const READ_ONLY_PROBE = { text: SELECT_READ_ONLY, query_timeout: PROBE_TIMEOUT }
 
 const TIMELINE = 'SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) AS timeline'
 
@@ -33,11 +32,9 @@ interface UsableServer {
   readonly timeline: number
 }
 
-const ignore = (): void => undefined
-
 const assertWritable = async (client: pg.ClientBase): Promise<void> => {
-  const { rows } = await client.query<{ read_only: string }>({ ...READ_ONLY })
-  if (rows[0]?.read_only !== 'off') throw new Error('it takes no writes')
+  const { rows } = await client.query<{ read_only: string }>({ ...READ_ONLY_PROBE })
+  if (rows[0]?.read_only !== 'off') throw new Error('the server is read-only')
 }
 
 /** 0 if this role may not read the timeline. */
@@ -51,15 +48,15 @@ const timelineOf = async (client: pg.ClientBase): Promise<number> => {
   }
 }
 
-export class Hosts implements ServerSource {
+export class PrimaryServer implements ServerSource {
   /** See {@link ServerSource}; `null` if any server may be used, which saves the query. */
   readonly check: ((client: pg.ClientBase) => Promise<void>) | null
   readonly #servers: readonly Server[]
   #current: Server
   /** The highest timeline found so far. */
   #timeline = 0
-  #searching = false
-  #closed = false
+  #isSearching = false
+  #isClosed = false
   readonly #listeners: (() => void)[] = []
 
   private constructor(url: string) {
@@ -73,10 +70,10 @@ export class Hosts implements ServerSource {
    * Finds the server to use among those of a URL. A single server without `target_session_attrs=read-write` is not probed.
    * @throws {Error} with the reason for each server, if none can be used.
    */
-  static async open(url: string): Promise<Hosts> {
-    const hosts = new Hosts(url)
-    if (hosts.#needsSearch()) await hosts.#search()
-    return hosts
+  static async open(url: string): Promise<PrimaryServer> {
+    const primary = new PrimaryServer(url)
+    if (primary.#needsSearch()) await primary.#search()
+    return primary
   }
 
   /** The URL of the server to use now. */
@@ -91,13 +88,13 @@ export class Hosts implements ServerSource {
 
   /** Starts probing the servers until one can be used, unless a search is running or there is only one server. */
   startSearch(): void {
-    if (this.#searching || this.#closed || this.#servers.length === 1) return
-    this.#searching = true
+    if (this.#isSearching || this.#isClosed || this.#servers.length === 1) return
+    this.#isSearching = true
     void this.#searchUntilFound()
   }
 
   close(): void {
-    this.#closed = true
+    this.#isClosed = true
   }
 
   #needsSearch(): boolean {
@@ -105,7 +102,7 @@ export class Hosts implements ServerSource {
   }
 
   async #searchUntilFound(): Promise<void> {
-    for (let found = false; !found && !this.#closed; ) {
+    for (let found = false; !found && !this.#isClosed; ) {
       found = await this.#search().then(
         () => true,
         () => false,
@@ -113,7 +110,7 @@ export class Hosts implements ServerSource {
       // Also after a success: errors with another cause must not cause a storm of connections.
       await sleep(SEARCH_INTERVAL, undefined, { ref: false })
     }
-    this.#searching = false
+    this.#isSearching = false
   }
 
   async #search(): Promise<void> {
@@ -131,7 +128,7 @@ export class Hosts implements ServerSource {
       )
       throw new Error(`no server can be used: ${reasons.join('; ')}`)
     }
-    if (this.#closed) return
+    if (this.#isClosed) return
     this.#timeline = best.timeline
     if (best.server === this.#current) return
     this.#current = best.server
@@ -152,7 +149,8 @@ export class Hosts implements ServerSource {
       if (this.check === null) return { server, timeline: 0 }
       await this.check(client)
       const timeline = await timelineOf(client)
-      if (timeline < this.#timeline) throw new Error('it is a former primary: another server was promoted')
+      if (timeline < this.#timeline)
+        throw new Error('the server is a former primary: another server was promoted')
       return { server, timeline }
     } finally {
       client.once('end', () => clearTimeout(timer))

@@ -1,17 +1,17 @@
 /** Contract: every user that leaves the store has the last request that this process has cached (DESIGN §6). */
 import { newEmailToken } from '../../../src/accounts/email-token.ts'
 import { UserCache } from '../../../src/auth/user-cache.ts'
-import { withLatestRequests } from '../../../src/storage/latest-requests.ts'
+import { withLastRequests } from '../../../src/storage/with-last-requests.ts'
 import type { User } from '../../../src/users/user.ts'
 import { ALL, add, eventOf, NOW, type Part, sessionOf } from './fixtures.ts'
 
-const KEEP = { endSessions: false, onlyEnabled: false, versions: null }
+const KEEP = { revokeSessions: false, invalidateTokens: false, onlyEnabled: false, versions: null }
 const LATER = NOW + 1_000
 
-export const latestRequests: Part = async (t, open) => {
+export const cachedLastRequests: Part = async (t, open) => {
   const stored = await open(t)
   const userCache = new UserCache()
-  const storage = withLatestRequests(stored, userCache)
+  const storage = withLastRequests(stored, userCache)
 
   t.test('reads and writes return the cached last request, which is not in the database yet', async t => {
     const { user, userKey } = await add(storage)

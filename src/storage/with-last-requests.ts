@@ -4,18 +4,18 @@
  * that returns users does not compile before it is added here.
  */
 import type { UserCache } from '../auth/user-cache.ts'
+import type { MaybePromise } from '../maybe-promise.ts'
 import type { User } from '../users/user.ts'
-import type { MaybePromise } from '../users/user-store.ts'
 import type { Storage } from './storage.ts'
 
-const then = <Value, Result>(
+const mapMaybe = <Value, Result>(
   value: MaybePromise<Value>,
   use: (value: Value) => Result,
 ): MaybePromise<Result> => (value instanceof Promise ? value.then(use) : use(value))
 
-export const withLatestRequests = (storage: Storage, userCache: UserCache): Storage => {
+export const withLastRequests = (storage: Storage, userCache: UserCache): Storage => {
   const { users, accounts, emailTokens, bulkUsers } = storage
-  const merge = <Found extends User>(user: Found): Found => userCache.withLatestRequest(user)
+  const merge = <Found extends User>(user: Found): Found => userCache.withLastRequest(user)
   /** Writes return the changed user, or why nothing was changed. */
   const mergeChanged = async <Rejection extends string | undefined>(
     written: Promise<User | Rejection>,
@@ -27,12 +27,12 @@ export const withLatestRequests = (storage: Storage, userCache: UserCache): Stor
   return {
     ...storage,
     users: {
-      find: id => then(users.find(id), user => user && merge(user)),
+      find: id => mapMaybe(users.find(id), user => user && merge(user)),
       findByEmail: email =>
-        then(users.findByEmail(email), found => found && { ...found, user: merge(found.user) }),
+        mapMaybe(users.findByEmail(email), found => found && { ...found, user: merge(found.user) }),
       update: (...args) => mergeChanged(users.update(...args)),
       remove: users.remove,
-      list: query => then(users.list(query), found => found.map(merge)),
+      list: query => mapMaybe(users.list(query), found => found.map(merge)),
       count: users.count,
     },
     accounts: {
@@ -48,7 +48,7 @@ export const withLatestRequests = (storage: Storage, userCache: UserCache): Stor
     },
     bulkUsers: {
       importUsers: bulkUsers.importUsers,
-      exportUsers: after => then(bulkUsers.exportUsers(after), found => found.map(merge)),
+      exportUsers: after => mapMaybe(bulkUsers.exportUsers(after), found => found.map(merge)),
     },
   }
 }
