@@ -26,7 +26,17 @@ import {
   type StoreOptions,
   storeCommand,
 } from './options.ts'
-import { count, lineProgress, print, printStatus, STOPPED, stopSignal, table, write } from './output.ts'
+import {
+  count,
+  formatNumber,
+  lineProgress,
+  print,
+  printStatus,
+  STOPPED,
+  stopSignal,
+  table,
+  write,
+} from './output.ts'
 import { settings, withStore } from './store.ts'
 
 const printUser = (json: boolean | undefined, user: User): void => {
@@ -198,7 +208,7 @@ const isEnd = (result: ImportResult): result is Ended =>
 const summary = ({ created, exists, failed }: Ended): string =>
   [
     `${count(created, 'user')} created`,
-    `${count(exists, 'was', 'were')} there already`,
+    `${formatNumber(exists)} already existed`,
     `${count(failed, 'line')} failed`,
   ].join(', ')
 
