@@ -10,7 +10,11 @@ const HEADERS = {
     type: 'string',
     description: 'The version of the user, for `If-Match`; it does not cover the last request',
   },
-  Location: { type: 'string', format: 'uri-reference', description: 'The target' },
+  Location: {
+    type: 'string',
+    format: 'uri-reference',
+    description: 'URL of the created resource or of the redirect',
+  },
   'Set-Cookie': { type: 'string', description: 'Sets or clears the cookie with the access token' },
 } as const
 

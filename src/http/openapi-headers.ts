@@ -15,11 +15,11 @@ const CHALLENGE: Headers = {
   },
 }
 
-/** On every response, except for requests rejected before they are counted. The status does not tell which those are. */
+/** On every response, except for requests rejected before they are counted. */
 const RATE_LIMIT: Headers = {
   RateLimit: {
     type: 'string',
-    description: 'What is left for the client address: `"name";r=requests;t=seconds`',
+    description: 'Requests left for the client address: `"name";r=requests;t=seconds`',
   },
   'RateLimit-Policy': {
     type: 'string',
@@ -53,7 +53,7 @@ export const responseHeaders = (
 const IF_MATCH = {
   type: 'object',
   properties: {
-    'If-Match': { type: 'string', description: 'Change only what has one of these ETags (RFC 9110 §13.1.1)' },
+    'If-Match': { type: 'string', description: 'Change only if the ETag is one of these (RFC 9110 §13.1.1)' },
   },
 }
 

@@ -26,7 +26,7 @@ const EventsQuery = Strict({
 
 const NextEventCursor = Type.Unsafe<string | null>({
   type: ['string', 'null'],
-  description: '`null` on the last page; with `sort=at` never `null`: where to continue, also later',
+  description: '`null` on the last page; with `sort=at` always a cursor: repeat the request later with it',
 })
 
 const EventPage = Type.Object({ results: Type.Array(AuditEvent), nextCursor: NextEventCursor })
