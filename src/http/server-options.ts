@@ -39,8 +39,8 @@ const requestIds = (): (() => string) => {
 }
 
 /**
- * With a logger of its own, Fastify listens for the end of every response. Without `LOG_REQUESTS` it gets none: requests get
- * theirs from the factory, and {@link buildApp} sets `app.log`.
+ * With a logger of its own, Fastify listens for the end of every response. Without `LOG_REQUESTS` Fastify gets no logger:
+ * request loggers come from the factory, and {@link buildApp} sets `app.log`.
  */
 const loggerOptions = ({ logRequests }: Config, logger: Logger) =>
   logRequests
