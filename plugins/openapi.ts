@@ -6,6 +6,7 @@ import fp from 'fastify-plugin'
 import packageJson from '../package.json' with { type: 'json' }
 import { ADMIN_KEY_HEADER } from '../src/auth/admin-keys.ts'
 import { requestHeaders, responseHeaders } from '../src/http/openapi-headers.ts'
+import { KEYWORDS } from '../src/validation/keywords.ts'
 import { NDJSON } from '../src/validation/ndjson.ts'
 import { ACCESS_TOKEN_COOKIE } from './access-token.ts'
 import { NO_BODY } from './validation.ts'
@@ -77,16 +78,7 @@ const document = ({ body, ...rest }: FastifySchema, route: RouteOptions): Fastif
 
 type Json = Record<string, unknown>
 
-/** The custom keywords of src/validation/validation.ts. */
-const OWN_KEYWORDS = new Set([
-  'normalize',
-  'text',
-  'emailAddress',
-  'personName',
-  'chosenPassword',
-  'passwordHash',
-  'idList',
-])
+const OWN_KEYWORDS = new Set(KEYWORDS.map(({ keyword }) => keyword))
 
 /** Moves schemas with a title to the components, and replaces them by references. */
 const hoist = (value: unknown, components: Json): unknown => {

@@ -14,8 +14,8 @@ import { SORTS, type Sort } from '../users/listing.ts'
 import { serializeAdminUser } from '../users/serializers.ts'
 import { canonicalEmail, type User } from '../users/user.ts'
 import type { Users } from '../users/users.ts'
+import { fieldErrors } from '../validation/field-errors.ts'
 import { LineSplitter, readLines, toLines, type Validate } from '../validation/ndjson.ts'
-import { fieldErrors } from '../validation/validation.ts'
 import { explain, sentences, UsageError, withFile } from './failure.ts'
 import { writeAtomically } from './files.ts'
 import {
@@ -129,7 +129,7 @@ const readPassword = async (): Promise<string> => {
 /** Applies the rules of the HTTP API, which are loaded on demand. @throws {UsageError} with the API's messages. */
 const validated = async (account: CreatedAccount, passwordMinLength: number): Promise<CreatedAccount> => {
   const { NewAccount } = await import('../validation/schemas.ts')
-  const { jsonValidator } = await import('../validation/validation.ts')
+  const { jsonValidator } = await import('../validation/compile.ts')
   const validate = jsonValidator(NewAccount(passwordMinLength))
   const copy = { ...account }
   if (!validate(copy)) throw new UsageError(sentences(fieldErrors(validate.errors ?? [])).join('\n'))
@@ -184,7 +184,7 @@ const userLines = async (
   stop: AbortSignal,
 ): Promise<AsyncIterable<readonly UserLine[]>> => {
   const { ImportedUser } = await import('../validation/schemas.ts')
-  const { jsonValidator } = await import('../validation/validation.ts')
+  const { jsonValidator } = await import('../validation/compile.ts')
   const validate = jsonValidator(ImportedUser) as Validate
   return readLines(chunksOf(file, stop), validate) as AsyncIterable<readonly UserLine[]>
 }

@@ -1,6 +1,6 @@
 /** Maps every error to a response: the only place that does (§7, DESIGN §3). */
 import { ERRORS, type ErrorBody, type ErrorName, errorBody, ServiceError } from '../errors.ts'
-import { type FieldViolation, fieldErrors } from '../validation/validation.ts'
+import { type FieldViolation, fieldErrors } from '../validation/field-errors.ts'
 
 export interface ErrorResponse {
   readonly status: number
