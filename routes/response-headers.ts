@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { User } from '../src/users/user.ts'
 import type { Versions } from '../src/users/users.ts'
 
-/** Headers that routes have to declare. src/http/openapi-headers.ts derives the others. */
+/** Headers that routes have to declare. plugins/openapi.ts derives the others. */
 const HEADERS = {
   ETag: {
     type: 'string',
