@@ -4,6 +4,7 @@ import swagger from '@fastify/swagger'
 import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify'
 import fp from 'fastify-plugin'
 import packageJson from '../package.json' with { type: 'json' }
+import { SCOPES } from '../src/app.ts'
 import { ADMIN_KEY_HEADER } from '../src/auth/admin-keys.ts'
 import { ERRORS } from '../src/errors.ts'
 import { KEYWORDS } from '../src/validation/keywords.ts'
@@ -129,7 +130,7 @@ const document = ({ body, ...rest }: FastifySchema, route: RouteOptions): Fastif
     ...schema,
     ...requestHeaders(declared),
     ...(schema.querystring !== undefined && { querystring: optional(schema.querystring) }),
-    tags: [gate === undefined ? 'public' : gate === 'user' ? 'private' : 'admin'],
+    tags: Object.keys(SCOPES).filter(name => SCOPES[name]?.gate === gate),
     security: gate === undefined ? [] : SECURITY[gate],
     response: described({ ...Object.fromEntries(common), ...declared }, route),
   }
