@@ -24,9 +24,10 @@ export const withHeaders = <Schema extends TSchema>(
   ...names: (keyof typeof HEADERS)[]
 ): Schema => ({ ...schema, headers: Object.fromEntries(names.map(name => [name, HEADERS[name]])) })
 
-/** Sets the ETag: the version of everything that can be changed, which excludes the last request. */
-export const setETag = (reply: FastifyReply, { version }: User): FastifyReply =>
-  reply.header('etag', `"${version}"`)
+/** The version of everything that can be changed, which excludes the last request. */
+export const etagOf = ({ version }: User): string => `"${version}"`
+
+export const setETag = (reply: FastifyReply, user: User): FastifyReply => reply.header('etag', etagOf(user))
 
 /** RFC 9110 §8.8.3: a strong or weak tag. */
 const TAG = /(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"/g
