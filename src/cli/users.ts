@@ -40,9 +40,9 @@ import {
 import { settings, withStore } from './store.ts'
 
 const printUser = (json: boolean | undefined, user: User): void => {
-  const presented = serializeAdminUser(user)
-  const rows = Object.entries(presented).map(([name, value]) => [name, String(value ?? '-')])
-  print(json, presented, table(rows))
+  const serialized = serializeAdminUser(user)
+  const rows = Object.entries(serialized).map(([name, value]) => [name, String(value ?? '-')])
+  print(json, serialized, table(rows))
 }
 
 /** Finds the user of an argument. @throws {ServiceError} `userNotFound` */

@@ -44,13 +44,13 @@ const importUsers: FastifyPluginAsyncTypebox = async app => {
       },
     },
     async (request, reply) => {
-      const present = (result: ImportResult) => {
+      const serialize = (result: ImportResult) => {
         if (result.status === 'stopped') request.logFailure(result.error)
         return serializeImportResult(result)
       }
       const actor = adminActor(request)
       async function* results() {
-        for await (const batch of imports.run(request.validatedData.body, actor)) yield batch.map(present)
+        for await (const batch of imports.run(request.validatedData.body, actor)) yield batch.map(serialize)
       }
       return reply.sendNdjson(results())
     },
