@@ -249,12 +249,17 @@ interface ExportOptions extends DatabaseOptions {
   readonly file?: string
 }
 
-const exportToFile = async (exports: Exports, file: string, passwordHashes: boolean): Promise<void> => {
+/** What {@link serializeExportedUser} includes. */
+interface Contents {
+  readonly withHash: boolean
+}
+
+const exportToFile = async (exports: Exports, file: string, contents: Contents): Promise<void> => {
   let users = 0
   async function* texts() {
     for await (const page of exports.pages()) {
       users += page.length
-      yield toLines(page.map(user => serializeExportedUser(user, { withHash: passwordHashes })))
+      yield toLines(page.map(user => serializeExportedUser(user, contents)))
     }
   }
   await writeAtomically(file, texts(), stopSignal())
@@ -263,9 +268,10 @@ const exportToFile = async (exports: Exports, file: string, passwordHashes: bool
 
 const exportUsers = ({ passwordHashes = false, file, ...options }: ExportOptions): Promise<void> =>
   withStore(options, async ({ exports }) => {
-    if (file !== undefined) return exportToFile(exports, file, passwordHashes)
+    const contents = { withHash: passwordHashes }
+    if (file !== undefined) return exportToFile(exports, file, contents)
     for await (const page of exports.pages())
-      await write(toLines(page.map(user => serializeExportedUser(user, { withHash: passwordHashes }))))
+      await write(toLines(page.map(user => serializeExportedUser(user, contents))))
   })
 
 const addExport = (users: Command): void => {

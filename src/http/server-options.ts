@@ -77,7 +77,7 @@ export const serverOptions = (config: Config, logger: Logger) =>
       respondToClientError(error, socket)
     },
     frameworkErrors: (error, request, { raw }) => {
-      const { status, body } = errorResponseFor(error, config.isProduction)
+      const { status, body } = errorResponseFor(error, config)
       const ip = clientAddress(request.ip)
       request.log.debug({ method: request.method, route: null, userId: null, ip, status }, 'request rejected')
       respondRaw(raw, status, body)
