@@ -64,7 +64,6 @@ const closeIfIncomplete = ({ raw }: FastifyRequest, reply: FastifyReply): void =
 }
 
 const errorHandler = async (app: FastifyInstance): Promise<void> => {
-  const { isProduction } = app.config
   app.decorate('logSampler', new Sampler(app.services.clock))
 
   app.addHook('onRoute', route => {
@@ -75,7 +74,7 @@ const errorHandler = async (app: FastifyInstance): Promise<void> => {
   })
 
   app.setErrorHandler((error, request, reply) => {
-    const response = errorResponseFor(error, isProduction)
+    const response = errorResponseFor(error, app.config)
     logError(error, request, response.status)
     reply.headers(response.headers)
     closeIfIncomplete(request, reply)

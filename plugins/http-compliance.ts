@@ -1,4 +1,4 @@
-/** HTTP rules that Node does not enforce, and requests that Node would answer itself without an error body. */
+/** HTTP rules that Node does not enforce, and requests that Node would respond to itself, without an error body. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { FastifyInstance } from 'fastify'

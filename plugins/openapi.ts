@@ -4,8 +4,10 @@ import swagger from '@fastify/swagger'
 import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify'
 import fp from 'fastify-plugin'
 import packageJson from '../package.json' with { type: 'json' }
+import { SCOPES } from '../src/app.ts'
 import { ADMIN_KEY_HEADER } from '../src/auth/admin-keys.ts'
-import { requestHeaders, responseHeaders } from '../src/http/openapi-headers.ts'
+import { ERRORS } from '../src/errors.ts'
+import { KEYWORDS } from '../src/validation/keywords.ts'
 import { NDJSON } from '../src/validation/ndjson.ts'
 import { ACCESS_TOKEN_COOKIE } from './access-token.ts'
 import { NO_BODY } from './validation.ts'
@@ -26,6 +28,65 @@ const commonStatuses = ({ config, method }: RouteOptions): number[] => [
   431,
   500,
 ]
+
+type Headers = Readonly<Record<string, { type: string; description: string }>>
+
+const RETRY_AFTER: Headers = {
+  'Retry-After': { type: 'integer', description: 'Seconds to wait before retrying' },
+}
+
+const CHALLENGE: Headers = {
+  'WWW-Authenticate': {
+    type: 'string',
+    description: 'The accepted authentication scheme (RFC 9110 §11.6.1)',
+  },
+}
+
+/** On every response, except for requests rejected before they are counted. */
+const RATE_LIMIT: Headers = {
+  RateLimit: {
+    type: 'string',
+    description: 'Requests left for the client address: `"name";r=requests;t=seconds`',
+  },
+  'RateLimit-Policy': {
+    type: 'string',
+    description: 'The limit for a client address: `"name";q=requests;w=seconds`',
+  },
+}
+
+const LINK: Headers = {
+  Link: { type: 'string', description: 'The next page, with `rel="next"`; absent on the last page' },
+}
+
+const STATUSES_TO_RETRY = new Set<number>(
+  Object.values(ERRORS)
+    .filter(error => 'retryAfter' in error)
+    .map(({ status }) => status),
+)
+
+/** The headers of a response: those its schema declares as `headers`, and those implied by status, route and body. */
+const responseHeaders = (
+  { config }: RouteOptions,
+  status: number,
+  { headers, properties = {} }: { headers?: Headers; properties?: object },
+): Headers => ({
+  ...headers,
+  ...(STATUSES_TO_RETRY.has(status) && RETRY_AFTER),
+  ...(status === 401 && CHALLENGE),
+  ...(config?.rateLimit !== undefined && RATE_LIMIT),
+  ...('nextCursor' in properties && LINK),
+})
+
+const IF_MATCH = {
+  type: 'object',
+  properties: {
+    'If-Match': { type: 'string', description: 'Change only if the ETag is one of these (RFC 9110 §13.1.1)' },
+  },
+}
+
+/** The optional request header. It is not part of the route's own schema, because Fastify would validate it there. */
+const requestHeaders = (response: Readonly<Record<string, unknown>>): object =>
+  '412' in response ? { headers: IF_MATCH } : {}
 
 /** Parameters with a default are optional: the validator adds them before it checks `required`. */
 const optional = (querystring: unknown): unknown => {
@@ -69,7 +130,7 @@ const document = ({ body, ...rest }: FastifySchema, route: RouteOptions): Fastif
     ...schema,
     ...requestHeaders(declared),
     ...(schema.querystring !== undefined && { querystring: optional(schema.querystring) }),
-    tags: [gate === undefined ? 'public' : gate === 'user' ? 'private' : 'admin'],
+    tags: Object.keys(SCOPES).filter(name => SCOPES[name]?.gate === gate),
     security: gate === undefined ? [] : SECURITY[gate],
     response: described({ ...Object.fromEntries(common), ...declared }, route),
   }
@@ -77,16 +138,7 @@ const document = ({ body, ...rest }: FastifySchema, route: RouteOptions): Fastif
 
 type Json = Record<string, unknown>
 
-/** The custom keywords of src/validation/validation.ts. */
-const OWN_KEYWORDS = new Set([
-  'normalize',
-  'text',
-  'emailAddress',
-  'personName',
-  'chosenPassword',
-  'passwordHash',
-  'idList',
-])
+const OWN_KEYWORDS = new Set(KEYWORDS.map(({ keyword }) => keyword))
 
 /** Moves schemas with a title to the components, and replaces them by references. */
 const hoist = (value: unknown, components: Json): unknown => {

@@ -1,6 +1,6 @@
 /**
- * Limits the requests of a client address to expensive routes (`config.rateLimit`). Runs before the body is read, and after the
- * scope's gate, so that rejected clients are not counted.
+ * Limits the requests of a client address to expensive routes (`config.rateLimit`). Registered as a route-level onRequest hook:
+ * it runs after the scope's gate, so that rejected clients are not counted, and before the body is read.
  */
 import type { FastifyInstance, onRequestAsyncHookHandler } from 'fastify'
 import fp from 'fastify-plugin'

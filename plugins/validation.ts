@@ -1,7 +1,7 @@
 /** Validates the input of every route. Input that a route does not declare is rejected. */
 import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify'
 import fp from 'fastify-plugin'
-import { jsonValidator, queryValidator } from '../src/validation/validation.ts'
+import { jsonValidator, queryValidator } from '../src/validation/compile.ts'
 
 /** The schema of undeclared input: rejects every property. */
 const NOTHING = { type: 'object', properties: {}, additionalProperties: false }

@@ -4,13 +4,17 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { User } from '../src/users/user.ts'
 import type { Versions } from '../src/users/users.ts'
 
-/** Headers that routes have to declare. src/http/openapi-headers.ts derives the others. */
+/** Headers that routes have to declare. plugins/openapi.ts derives the others. */
 const HEADERS = {
   ETag: {
     type: 'string',
     description: 'The version of the user, for `If-Match`; it does not cover the last request',
   },
-  Location: { type: 'string', format: 'uri-reference', description: 'The target' },
+  Location: {
+    type: 'string',
+    format: 'uri-reference',
+    description: 'URL of the created resource or of the redirect',
+  },
   'Set-Cookie': { type: 'string', description: 'Sets or clears the cookie with the access token' },
 } as const
 
@@ -20,9 +24,10 @@ export const withHeaders = <Schema extends TSchema>(
   ...names: (keyof typeof HEADERS)[]
 ): Schema => ({ ...schema, headers: Object.fromEntries(names.map(name => [name, HEADERS[name]])) })
 
-/** Sets the ETag: the version of everything that can be changed, which excludes the last request. */
-export const setETag = (reply: FastifyReply, { version }: User): FastifyReply =>
-  reply.header('etag', `"${version}"`)
+/** The version of everything that can be changed, which excludes the last request. */
+export const etagOf = ({ version }: User): string => `"${version}"`
+
+export const setETag = (reply: FastifyReply, user: User): FastifyReply => reply.header('etag', etagOf(user))
 
 /** RFC 9110 §8.8.3: a strong or weak tag. */
 const TAG = /(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"/g

@@ -9,13 +9,17 @@ import {
   type EventType,
 } from '../src/audit-log/event.ts'
 import { SORTS, type Sort } from '../src/users/listing.ts'
-import { EXAMPLE_PASSWORD, Strict } from '../src/validation/schemas.ts'
+import { EXAMPLE_PASSWORD, InputId, Strict } from '../src/validation/schemas.ts'
 
-export { Email, KnownEmail, Name, NewPassword, Strict } from '../src/validation/schemas.ts'
+export { Email, InputId, KnownEmail, Name, NewPassword, Strict } from '../src/validation/schemas.ts'
 
-const Timestamp = Type.String({ format: 'date-time', description: 'ISO 8601 in UTC, with milliseconds' })
+export const Timestamp = Type.String({
+  format: 'date-time',
+  description: 'ISO 8601 in UTC, with milliseconds',
+})
 const NullableTimestamp = Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time' })
 export const NullableText = Type.Unsafe<string | null>({ type: ['string', 'null'] })
+/** An id in a response. */
 export const Id = Type.String({ format: 'uuid' })
 
 /** A password to compare. It has no rules: it matches or not. */
@@ -28,8 +32,7 @@ export const PresentedPassword = Type.String({
 /** A token from a mail. */
 export const PresentedToken = Type.String({ minLength: 1, maxLength: 256 })
 
-/** Ids are UUIDs, which are case-insensitive (RFC 9562 §4). */
-export const IdParams = Strict({ id: Type.String({ normalize: 'lower', format: 'uuid' }) })
+export const IdParams = Strict({ id: InputId })
 
 /** The account as its user sees it. */
 const accountProperties = {
@@ -103,6 +106,10 @@ export const AdminUserPage = Type.Object({
 /** Items per page. */
 export const DEFAULT_LIMIT = 20
 export const MAX_LIMIT = 100
+
+/** A filter by time in the query of a list. */
+export const TimeFilter = (description: string) =>
+  Type.Optional(Type.String({ format: 'date-time', description }))
 
 export const listProperties = {
   limit: Type.Integer({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT }),

@@ -2,25 +2,27 @@
 import type { Static } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { SignedIn } from '../src/accounts/auth-result.ts'
+import { copyString } from '../src/auth/copy-string.ts'
 import type { CachedUser } from '../src/auth/principal.ts'
 import { serializeAccount, toIso } from '../src/users/serializers.ts'
 import type { User } from '../src/users/user.ts'
+import { etagOf } from './response-headers.ts'
 import type { SignedIn as SignedInSchema } from './schemas.ts'
 
 export { serializeSession } from '../src/accounts/serializers.ts'
 export { serializeEvent } from '../src/audit-log/serializers.ts'
 export { serializeAccount, serializeAdminUser, serializeProfile } from '../src/users/serializers.ts'
 
-/** The JSON of an account up to `lastRequestAt`, which is the last property. */
+/** The JSON of an account up to `lastRequestAt`, which is the last property. Copied, because every response would copy a slice. */
 const textBeforeLastRequest = (user: User): string =>
-  Buffer.from(JSON.stringify(serializeAccount(user, null)).slice(0, -'null}'.length)).toString()
+  copyString(JSON.stringify(serializeAccount(user, null)).slice(0, -'null}'.length))
 
 /** Sends {@link serializeAccount} of a cached user. Its JSON is cached too, except for the timestamp of the last request. */
 export const sendAccount = (reply: FastifyReply, cachedUser: CachedUser): void => {
   cachedUser.accountText ??= textBeforeLastRequest(cachedUser.user)
   reply
     .header('cache-control', 'no-store')
-    .header('etag', `"${cachedUser.user.version}"`)
+    .header('etag', etagOf(cachedUser.user))
     .type('application/json; charset=utf-8')
     .send(`${cachedUser.accountText}"${toIso(cachedUser.lastRequestAt)}"}`)
 }

@@ -127,7 +127,7 @@ const row = (users: number, deployment: Deployment): Record<string, string> => {
     'sign-ins + sign-ups /s': `${short(load.signIns)} + ${short(load.signUps)}`,
     'requests spread': deployment.byToken ? 'by token' : 'at random',
     'flush every': `${deployment.flushInterval} s`,
-    remembered: `${short(100 * hits)} %`,
+    cached: `${short(100 * hits)} %`,
     'instances (processes)': `${instances} (${processes})`,
     connections: connections.toLocaleString('en'),
     'flush rows/s': short(rows),

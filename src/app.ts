@@ -29,6 +29,19 @@ declare module 'fastify' {
   }
 }
 
+interface Scope {
+  /** The gate that `autohooks.ts` of the folder applies to every route in it and in its subfolders. */
+  readonly gate?: Gate
+  readonly prefix?: string
+}
+
+/** The folders of `routes/`. */
+export const SCOPES: Readonly<Record<string, Scope>> = {
+  public: {},
+  private: { gate: 'user' },
+  admin: { gate: 'adminKey', prefix: '/admin' },
+}
+
 export interface DeclaredRoute {
   readonly url: string
   readonly methods: readonly string[]
@@ -50,14 +63,13 @@ export interface AppOptions {
 const ROOT = join(import.meta.dirname, '..')
 
 /** Autoload ignores a missing or misnamed gate file, which would leave the routes of the scope open to everybody. */
-const requireGateFile = (name: string): void => {
-  const file = join(ROOT, 'routes', name, 'autohooks.ts')
-  if (!existsSync(file))
-    throw new Error(`routes/${name}/autohooks.ts is missing: it is the gate of its scope`)
+const requireGateFiles = (): void => {
+  for (const [name, { gate }] of Object.entries(SCOPES))
+    if (gate !== undefined && !existsSync(join(ROOT, 'routes', name, 'autohooks.ts')))
+      throw new Error(`routes/${name}/autohooks.ts is missing: it is the gate of its scope`)
 }
 
-/** Registers a folder of routes behind one gate, which its `autohooks.ts` applies to every route in it and in its subfolders. */
-const registerScope = (app: FastifyInstance, name: string, gate: Gate | undefined, prefix = ''): void => {
+const registerScope = (app: FastifyInstance, name: string, { gate, prefix = '' }: Scope): void => {
   app.register(async function routesOfScope(scoped) {
     const routes: RouteOptions[] = []
     scoped.addHook('onRoute', route => void routes.push(route))
@@ -85,8 +97,7 @@ const registerScope = (app: FastifyInstance, name: string, gate: Gate | undefine
  */
 export const buildApp = async (config: Config, options: AppOptions = {}): Promise<FastifyInstance> => {
   const { clock = Date.now } = options
-  requireGateFile('private')
-  requireGateFile('admin')
+  requireGateFiles()
   const logger = createLogger(config, options.logStream)
   const storage = options.storage ?? (await openStorage(config.storage, config.databaseConnections))
   const app = Fastify(serverOptions(config, logger))
@@ -115,8 +126,6 @@ export const buildApp = async (config: Config, options: AppOptions = {}): Promis
   app.addHook('onClose', () => services.close())
 
   app.register(autoload, { dir: join(ROOT, 'plugins'), dirNameRoutePrefix: false })
-  registerScope(app, 'public', undefined)
-  registerScope(app, 'private', 'user')
-  registerScope(app, 'admin', 'adminKey', '/admin')
+  for (const [name, scope] of Object.entries(SCOPES)) registerScope(app, name, scope)
   return app
 }

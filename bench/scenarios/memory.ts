@@ -4,7 +4,7 @@ import { startService, withServers } from '../processes.ts'
 import { bearer, get } from '../requests.ts'
 import { type Scenario, single } from '../scenario.ts'
 
-const IDENTITIES = 100_000
+const TOKENS = 100_000
 
 /** Milliseconds after start or load until a process is idle. */
 const SETTLE = 30_000
@@ -13,10 +13,10 @@ const MB = 1_000_000
 
 export const memory: Scenario = {
   name: 'memory',
-  title: 'Resident memory, idle and with 100,000 identities cached',
+  title: 'Resident memory, idle and with 100,000 cached tokens',
   run: async bench => {
-    const store = await bench.store(IDENTITIES)
-    const requests = get('/account', (await store.tokens(IDENTITIES)).map(bearer))
+    const store = await bench.store(TOKENS)
+    const requests = get('/account', (await store.tokens(TOKENS)).map(bearer))
     return withServers([() => startService(store)], async server => {
       await delay(SETTLE)
       const idle = await server.ask('rss')
@@ -28,12 +28,12 @@ export const memory: Scenario = {
       return [
         { what: 'idle', value: single(idle / MB), unit: 'MB', target: { atMost: 120 } },
         {
-          what: 'more with 100,000 identities',
+          what: 'more with 100,000 cached tokens',
           value: single((full - idle) / MB),
           unit: 'MB',
           target: { atMost: 90 },
         },
-        { what: 'heap of one identity', value: single(heap / IDENTITIES), unit: 'bytes' },
+        { what: 'heap of one cached token', value: single(heap / TOKENS), unit: 'bytes' },
       ]
     })
   },

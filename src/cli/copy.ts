@@ -7,7 +7,7 @@ import type { CopyReport } from '../storage/copy/copy.ts'
 import { CopyError } from '../storage/copy/plan.ts'
 import { CommandError, UsageError } from './failure.ts'
 import { readOption } from './options.ts'
-import { count, print, printStatus, progress, STOPPED, stopSignal, table } from './output.ts'
+import { count, formatNumber, print, printStatus, progress, STOPPED, stopSignal, table } from './output.ts'
 
 const summary = (report: CopyReport, file: string): string[] => {
   const {
@@ -34,7 +34,7 @@ const summary = (report: CopyReport, file: string): string[] => {
   const secretFile = secretFileOf(file)
   return [
     `${count(total, 'user')} in the source:`,
-    ...table(rows.map(([number, what]) => [`  ${number.toLocaleString('en')}`, what])),
+    ...table(rows.map(([number, what]) => [`  ${formatNumber(number)}`, what])),
     `${count(deletedInSource, 'user')} deleted in the source since and now deleted in the target`,
     `${count(sessions, 'session')} copied or updated, ${count(emailTokens, 'e-mail token')} copied`,
     `${count(events, 'event')} of the audit log copied`,

@@ -4,9 +4,12 @@ import { once } from 'node:events'
 /** Writes a line to standard error. */
 export const printStatus = (line: string): void => void process.stderr.write(`${line}\n`)
 
+/** With separators of thousands. */
+export const formatNumber = (number: number): string => number.toLocaleString('en')
+
 /** @param plural by default the noun with an `s`. */
 export const count = (number: number, noun: string, plural = `${noun}s`): string =>
-  `${number.toLocaleString('en')} ${number === 1 ? noun : plural}`
+  `${formatNumber(number)} ${number === 1 ? noun : plural}`
 
 /** Control characters, line breaks and changes of text direction: names of users must not affect the terminal. */
 const UNPRINTABLE = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
@@ -62,7 +65,7 @@ const throttled = () => {
 export const progress = () => {
   const report = throttled()
   return (done: number, total: number): void =>
-    report(`${done.toLocaleString('en')} of ${total.toLocaleString('en')} users`, done >= total)
+    report(`${formatNumber(done)} of ${formatNumber(total)} users`, done >= total)
 }
 
 /** Reports the progress of an unknown number of lines. */

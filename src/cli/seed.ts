@@ -14,7 +14,7 @@ import { openSeedStore } from '../storage/open.ts'
 import type { SeedAccount, SeedSession, SeedStore } from '../storage/seed.ts'
 import { CommandError, withFile } from './failure.ts'
 import { nonEmpty, option, type StoreOptions, storeCommand } from './options.ts'
-import { count, print, printStatus, progress, STOPPED, stopSignal } from './output.ts'
+import { count, formatNumber, print, printStatus, progress, STOPPED, stopSignal } from './output.ts'
 import { environment, settings } from './store.ts'
 
 /** Users per transaction. It takes at most some hundred milliseconds, for which other writers may wait. */
@@ -158,7 +158,7 @@ const seed = async ({ users, tokens: file, password, force, ...options }: SeedOp
     const plan = { users, passwordHash: hash(canonicalPassword(password)), limits }
     const report = await fill(store, tokenFile, plan, SESSION_IDLE)
     print(options.json, report, [
-      `${count(report.added, 'user')} added, ${count(report.users - report.added, 'was', 'were')} there already`,
+      `${count(report.added, 'user')} added, ${formatNumber(report.users - report.added)} already existed`,
       ...(tokenFile ? [`${count(report.tokens, 'access token')} in ${file}`] : []),
     ])
     if (report.complete) return

@@ -14,8 +14,8 @@ import { SORTS, type Sort } from '../users/listing.ts'
 import { serializeAdminUser } from '../users/serializers.ts'
 import { canonicalEmail, type User } from '../users/user.ts'
 import type { Users } from '../users/users.ts'
+import { fieldErrors } from '../validation/field-errors.ts'
 import { LineSplitter, readLines, toLines, type Validate } from '../validation/ndjson.ts'
-import { fieldErrors } from '../validation/validation.ts'
 import { explain, sentences, UsageError, withFile } from './failure.ts'
 import { writeAtomically } from './files.ts'
 import {
@@ -26,13 +26,23 @@ import {
   type StoreOptions,
   storeCommand,
 } from './options.ts'
-import { count, lineProgress, print, printStatus, STOPPED, stopSignal, table, write } from './output.ts'
+import {
+  count,
+  formatNumber,
+  lineProgress,
+  print,
+  printStatus,
+  STOPPED,
+  stopSignal,
+  table,
+  write,
+} from './output.ts'
 import { settings, withStore } from './store.ts'
 
 const printUser = (json: boolean | undefined, user: User): void => {
-  const presented = serializeAdminUser(user)
-  const rows = Object.entries(presented).map(([name, value]) => [name, String(value ?? '-')])
-  print(json, presented, table(rows))
+  const serialized = serializeAdminUser(user)
+  const rows = Object.entries(serialized).map(([name, value]) => [name, String(value ?? '-')])
+  print(json, serialized, table(rows))
 }
 
 /** Finds the user of an argument. @throws {ServiceError} `userNotFound` */
@@ -119,7 +129,7 @@ const readPassword = async (): Promise<string> => {
 /** Applies the rules of the HTTP API, which are loaded on demand. @throws {UsageError} with the API's messages. */
 const validated = async (account: CreatedAccount, passwordMinLength: number): Promise<CreatedAccount> => {
   const { NewAccount } = await import('../validation/schemas.ts')
-  const { jsonValidator } = await import('../validation/validation.ts')
+  const { jsonValidator } = await import('../validation/compile.ts')
   const validate = jsonValidator(NewAccount(passwordMinLength))
   const copy = { ...account }
   if (!validate(copy)) throw new UsageError(sentences(fieldErrors(validate.errors ?? [])).join('\n'))
@@ -174,7 +184,7 @@ const userLines = async (
   stop: AbortSignal,
 ): Promise<AsyncIterable<readonly UserLine[]>> => {
   const { ImportedUser } = await import('../validation/schemas.ts')
-  const { jsonValidator } = await import('../validation/validation.ts')
+  const { jsonValidator } = await import('../validation/compile.ts')
   const validate = jsonValidator(ImportedUser) as Validate
   return readLines(chunksOf(file, stop), validate) as AsyncIterable<readonly UserLine[]>
 }
@@ -198,7 +208,7 @@ const isEnd = (result: ImportResult): result is Ended =>
 const summary = ({ created, exists, failed }: Ended): string =>
   [
     `${count(created, 'user')} created`,
-    `${count(exists, 'was', 'were')} there already`,
+    `${formatNumber(exists)} already existed`,
     `${count(failed, 'line')} failed`,
   ].join(', ')
 
@@ -239,12 +249,17 @@ interface ExportOptions extends DatabaseOptions {
   readonly file?: string
 }
 
-const exportToFile = async (exports: Exports, file: string, passwordHashes: boolean): Promise<void> => {
+/** What {@link serializeExportedUser} includes. */
+interface Contents {
+  readonly withHash: boolean
+}
+
+const exportToFile = async (exports: Exports, file: string, contents: Contents): Promise<void> => {
   let users = 0
   async function* texts() {
     for await (const page of exports.pages()) {
       users += page.length
-      yield toLines(page.map(user => serializeExportedUser(user, { withHash: passwordHashes })))
+      yield toLines(page.map(user => serializeExportedUser(user, contents)))
     }
   }
   await writeAtomically(file, texts(), stopSignal())
@@ -253,9 +268,10 @@ const exportToFile = async (exports: Exports, file: string, passwordHashes: bool
 
 const exportUsers = ({ passwordHashes = false, file, ...options }: ExportOptions): Promise<void> =>
   withStore(options, async ({ exports }) => {
-    if (file !== undefined) return exportToFile(exports, file, passwordHashes)
+    const contents = { withHash: passwordHashes }
+    if (file !== undefined) return exportToFile(exports, file, contents)
     for await (const page of exports.pages())
-      await write(toLines(page.map(user => serializeExportedUser(user, { withHash: passwordHashes }))))
+      await write(toLines(page.map(user => serializeExportedUser(user, contents))))
   })
 
 const addExport = (users: Command): void => {

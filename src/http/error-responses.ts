@@ -1,6 +1,6 @@
 /** Maps every error to a response: the only place that does (§7, DESIGN §3). */
 import { ERRORS, type ErrorBody, type ErrorName, errorBody, ServiceError } from '../errors.ts'
-import { type FieldViolation, fieldErrors } from '../validation/validation.ts'
+import { type FieldViolation, fieldErrors } from '../validation/field-errors.ts'
 
 export interface ErrorResponse {
   readonly status: number
@@ -56,20 +56,22 @@ const UNFORESEEN: ErrorResponse = {
   body: errorBody(ERRORS.unforeseen.field, ERRORS.unforeseen.message),
 }
 
-/**
- * @param error any thrown value, also one that is not an `Error`.
- * @param production whether the messages of unforeseen errors are hidden (§7.2).
- */
-export const errorResponseFor = (error: unknown, production: boolean): ErrorResponse => {
+interface ErrorResponseOptions {
+  /** Hides the messages of unforeseen errors (§7.2). */
+  readonly isProduction: boolean
+}
+
+/** @param error any thrown value, also one that is not an `Error`. */
+export const errorResponseFor = (error: unknown, options: ErrorResponseOptions): ErrorResponse => {
   try {
-    return describe(error, production)
+    return describe(error, options)
   } catch {
     // Reading the error's own properties threw.
     return UNFORESEEN
   }
 }
 
-const describe = (error: unknown, production: boolean): ErrorResponse => {
+const describe = (error: unknown, { isProduction }: ErrorResponseOptions): ErrorResponse => {
   if (error instanceof ServiceError) return serviceErrorResponse(error)
   const raised = (typeof error === 'string' ? { message: error } : (error ?? {})) as Raised
   const { message, code, statusCode, validation } = raised
@@ -80,7 +82,7 @@ const describe = (error: unknown, production: boolean): ErrorResponse => {
     return { status: 400, headers: {}, body: { errors: fieldErrors(validation as FieldViolation[]) } }
   }
   const status = isErrorStatus(statusCode) ? statusCode : 500
-  const hidden = status >= 500 && production
+  const hidden = status >= 500 && isProduction
   const text = typeof message === 'string' && message !== '' && !hidden ? message : ERRORS.unforeseen.message
   return { status, headers: challenge(status), body: errorBody('global', text) }
 }

@@ -1,3 +1,4 @@
+/** The loggers of requests without `LOG_REQUESTS`: created on the first line, which few requests log. */
 import type { FastifyBaseLogger } from 'fastify'
 import type { Logger } from 'pino'
 
@@ -6,10 +7,7 @@ type Options = Parameters<FastifyBaseLogger['child']>[1]
 
 const LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
-/**
- * `request.log`. A child logger of pino serializes its bindings on creation, and few requests log anything. So the child is
- * created with the first line.
- */
+/** `request.log`. A child logger of pino serializes its bindings on creation, so the child is created with the first line. */
 class RequestLog implements FastifyBaseLogger {
   declare readonly fatal: FastifyBaseLogger['fatal']
   declare readonly error: FastifyBaseLogger['error']

@@ -5,7 +5,7 @@ import type { FastifyBaseLogger, FastifyHttpOptions } from 'fastify'
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import { BODY_LIMIT } from '../validation/strict-json.ts'
-import { clientAddress } from './client-network.ts'
+import { clientAddress } from './client-address.ts'
 import { ServiceLogController } from './error-log.ts'
 import { errorResponseFor } from './error-responses.ts'
 import { parseQuery } from './query-string.ts'
@@ -39,8 +39,8 @@ const requestIds = (): (() => string) => {
 }
 
 /**
- * With a logger of its own, Fastify listens for the end of every response. Without `LOG_REQUESTS` it gets none: requests get
- * theirs from the factory, and {@link buildApp} sets `app.log`.
+ * With a logger of its own, Fastify listens for the end of every response. Without `LOG_REQUESTS` Fastify gets no logger:
+ * request loggers come from the factory, and {@link buildApp} sets `app.log`.
  */
 const loggerOptions = ({ logRequests }: Config, logger: Logger) =>
   logRequests
@@ -77,7 +77,7 @@ export const serverOptions = (config: Config, logger: Logger) =>
       respondToClientError(error, socket)
     },
     frameworkErrors: (error, request, { raw }) => {
-      const { status, body } = errorResponseFor(error, config.isProduction)
+      const { status, body } = errorResponseFor(error, config)
       const ip = clientAddress(request.ip)
       request.log.debug({ method: request.method, route: null, userId: null, ip, status }, 'request rejected')
       respondRaw(raw, status, body)

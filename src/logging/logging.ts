@@ -4,7 +4,7 @@ import { isatty } from 'node:tty'
 import { type DestinationStream, type Logger, pino, stdSerializers } from 'pino'
 import { prettyFactory } from 'pino-pretty'
 import type { Config } from '../config/config.ts'
-import { clientAddress } from '../http/client-network.ts'
+import { clientAddress } from '../http/client-address.ts'
 import { LogOutput } from './log-output.ts'
 
 const STANDARD_OUTPUT = 1

@@ -1,8 +1,8 @@
 /** Newline-delimited JSON: reads any number of lines with constant memory. For request bodies and files of the command line. */
 import { isUtf8 } from 'node:buffer'
 import { ServiceError } from '../errors.ts'
+import { type FieldViolation, fieldErrors } from './field-errors.ts'
 import { BODY_LIMIT, parseStrictJson } from './strict-json.ts'
-import { type FieldViolation, fieldErrors } from './validation.ts'
 
 export const NDJSON = 'application/x-ndjson'
 

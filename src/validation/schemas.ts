@@ -58,6 +58,9 @@ export const NewAccount = (passwordMinLength: number) =>
     emailVerified: Type.Optional(Type.Boolean()),
   })
 
+/** An id in a request: UUIDs are case-insensitive (RFC 9562 §4). */
+export const InputId = Type.String({ normalize: 'lower', format: 'uuid' })
+
 const Timestamp = Type.String({ format: 'date-time' })
 
 /** A line of an import. */
@@ -71,7 +74,7 @@ export const ImportedUser = Strict(
     lastName: Type.Optional(Name),
     emailVerified: Type.Optional(Type.Boolean()),
     disabled: Type.Optional(Type.Boolean()),
-    id: Type.Optional(Type.String({ normalize: 'lower', format: 'uuid' })),
+    id: Type.Optional(InputId),
     createdAt: Type.Optional(Timestamp),
     updatedAt: Type.Optional(Timestamp),
     lastRequestAt: Type.Optional(

@@ -55,7 +55,7 @@ t.test('export and import have the same lines as the API', t =>
 
     t.strictSame(await pipeToCli(lines, ['users', 'import'], to), {
       code: 0,
-      stdout: '0 users created, 3 were there already, 0 lines failed\n',
+      stdout: '0 users created, 3 already existed, 0 lines failed\n',
       stderr: '3 lines\n',
     })
   }),
@@ -70,7 +70,7 @@ t.test('the first failed lines are reported without their values', async t => {
     ['users', 'import'],
     { DATABASE_URL },
   )
-  t.match({ code, stdout }, { code: 1, stdout: '1 user created, 0 were there already, 25 lines failed\n' })
+  t.match({ code, stdout }, { code: 1, stdout: '1 user created, 0 already existed, 25 lines failed\n' })
   t.match(stderr, /^Line 2: The \ufffd\[2J is not allowed; The email must be a valid e-mail address$/m)
   t.equal(stderr.match(/^Line /gm)?.length, 20)
   t.match(stderr, /^More lines have failed: --json prints all of them$/m)

@@ -31,7 +31,7 @@ t.test('seed creates users with one password and a token each; repeated, it adds
 
     t.match(await seed('--users', '20', '--password', 'another password'), {
       code: 0,
-      stdout: '20 users added, 0 were there already\n',
+      stdout: '20 users added, 0 already existed\n',
       stderr: '20 of 20 users\n',
     })
     const app = await build(t, { env })
@@ -72,7 +72,7 @@ t.test('seed creates users with one password and a token each; repeated, it adds
 
     t.match(await seed('--users', '30', '--tokens', file), {
       code: 0,
-      stdout: `0 users added, 30 were there already\n29 access tokens in ${file}\n`,
+      stdout: `0 users added, 30 already existed\n29 access tokens in ${file}\n`,
     })
     t.strictSame(tokensIn(file).sort(), [...tokens].sort(), 'the sessions that are in force, no others')
   }),
@@ -104,7 +104,7 @@ t.test('production requires --force; an unwritable file is reported before users
     .ended
   t.match(nowhere, { code: 1, stdout: '', stderr: /^ENOENT/ })
   const forced = await runCli(['seed', '--users', '1', '--force'], env).ended
-  t.match(forced, { code: 0, stdout: '1 user added, 0 were there already\n' })
+  t.match(forced, { code: 0, stdout: '1 user added, 0 already existed\n' })
 })
 
 t.test('Ctrl-C ends seed after the current users, kill -9 at once; the next run adds the rest', async t => {
@@ -130,10 +130,10 @@ t.test('Ctrl-C ends seed after the current users, kill -9 at once; the next run 
   await hold.end()
   t.match(await stopped.ended, {
     code: 1,
-    stdout: '5,000 users added, 5,000 were there already\n',
+    stdout: '5,000 users added, 5,000 already existed\n',
     stderr: /^Stopped before the end: run it again/m,
   })
   t.equal(await added(), 10_000)
-  t.match(await seed().ended, { code: 0, stdout: '2,000 users added, 10,000 were there already\n' })
+  t.match(await seed().ended, { code: 0, stdout: '2,000 users added, 10,000 already existed\n' })
   t.equal(await added(), 12_000)
 })

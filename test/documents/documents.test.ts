@@ -215,6 +215,11 @@ t.test('README.md has at most 200 lines and leads to every document', async t =>
     t.ok(map.includes(`[${file}](${file})`), file)
 })
 
+t.test('the example route is the same in README.md and docs/extending.md', async t => {
+  const example = /```ts\n\/\/ routes\/private\/notes\/routes\.ts\n[\s\S]*?```/.exec(readme)?.[0]
+  t.ok(example !== undefined && read('docs/extending.md').includes(example))
+})
+
 t.test('no document has a place that is still to be filled', async t => {
   for (const document of DOCUMENTS) t.notMatch(read(document), /^[A-Z]{4,}$/m, document)
 })

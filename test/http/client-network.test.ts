@@ -2,7 +2,7 @@
 import { isIP } from 'node:net'
 import fc from 'fast-check'
 import t from 'tap'
-import { clientAddress, clientNetwork } from '../../src/http/client-network.ts'
+import { clientAddress, clientNetwork } from '../../src/http/client-address.ts'
 
 const NETWORKS: Record<string, (string | undefined)[]> = {
   '192.0.2.1': [

@@ -3,10 +3,8 @@ import { Type } from '@sinclair/typebox'
 import { EVENT_SORTS, type EventSort } from '../../../src/audit-log/audit-log.ts'
 import { EVENT_TYPES, type EventType } from '../../../src/audit-log/event.ts'
 import { earlierThan, laterThan } from '../../../src/validation/formats.ts'
-import { AuditEvent, ErrorBody, listProperties, Strict } from '../../schemas.ts'
+import { AuditEvent, ErrorBody, InputId, listProperties, Strict, TimeFilter } from '../../schemas.ts'
 import { linkToNext, serializeEvent } from '../../serializers.ts'
-
-const Timestamp = (description: string) => Type.Optional(Type.String({ format: 'date-time', description }))
 
 const EventsQuery = Strict({
   limit: listProperties.limit,
@@ -18,15 +16,15 @@ const EventsQuery = Strict({
     description:
       'Newest first, or with `at` in the order in which events became visible, for consumers: then `nextCursor` is never `null`, and no event is skipped',
   }),
-  userId: Type.Optional(Type.String({ normalize: 'lower', format: 'uuid' })),
+  userId: Type.Optional(InputId),
   type: Type.Optional(Type.Unsafe<EventType>({ type: 'string', enum: [...EVENT_TYPES] })),
-  after: Timestamp('Strictly later'),
-  before: Timestamp('Strictly earlier'),
+  after: TimeFilter('Strictly later'),
+  before: TimeFilter('Strictly earlier'),
 })
 
 const NextEventCursor = Type.Unsafe<string | null>({
   type: ['string', 'null'],
-  description: '`null` on the last page; with `sort=at` never `null`: where to continue, also later',
+  description: '`null` on the last page; with `sort=at` always a cursor: repeat the request later with it',
 })
 
 const EventPage = Type.Object({ results: Type.Array(AuditEvent), nextCursor: NextEventCursor })

@@ -2,9 +2,7 @@
 import { type Static, type TObject, Type } from '@sinclair/typebox'
 import { MAX_IDS, parseIds, type UserFilter } from '../../../src/users/listing.ts'
 import { earlierThan, laterThan } from '../../../src/validation/formats.ts'
-import { KnownEmail } from '../../schemas.ts'
-
-const Timestamp = (description: string) => Type.Optional(Type.String({ format: 'date-time', description }))
+import { KnownEmail, TimeFilter } from '../../schemas.ts'
 
 /** Last requests are written in batches: the service knows newer ones than the store. */
 const AS_STORED = 'Compares the stored time, which is up to a second old'
@@ -18,10 +16,10 @@ export const filterProperties = {
       description: `Up to ${MAX_IDS} ids with commas between them, in any letter case; unknown ids are ignored`,
     }),
   ),
-  createdAfter: Timestamp('Strictly later. ISO 8601 with a time zone; in a URL its `+` is written `%2B`'),
-  createdBefore: Timestamp('Strictly earlier'),
-  lastRequestAfter: Timestamp(`Strictly later; excludes users without a request. ${AS_STORED}`),
-  lastRequestBefore: Timestamp(
+  createdAfter: TimeFilter('Strictly later. ISO 8601 with a time zone; in a URL its `+` is written `%2B`'),
+  createdBefore: TimeFilter('Strictly earlier'),
+  lastRequestAfter: TimeFilter(`Strictly later; excludes users without a request. ${AS_STORED}`),
+  lastRequestBefore: TimeFilter(
     `Users who signed up before this time and have made no request since, or never made one. ${AS_STORED}`,
   ),
 }

@@ -34,13 +34,13 @@ const exportUsers: FastifyPluginAsyncTypebox = async app => {
     },
     async (request, reply) => {
       const { passwordHashes } = request.validatedData.query
-      const present = (user: PortableUser) => serializeExportedUser(user, { withHash: passwordHashes })
+      const serialize = (user: PortableUser) => serializeExportedUser(user, { withHash: passwordHashes })
       const pages = exports.pages()
       // Read before the response starts, so that an unavailable store is a 503.
       const first = await pages.next()
       async function* lines() {
-        if (!first.done) yield first.value.map(present)
-        for await (const users of pages) yield users.map(present)
+        if (!first.done) yield first.value.map(serialize)
+        for await (const users of pages) yield users.map(serialize)
       }
       reply.header('content-disposition', 'attachment; filename="users.ndjson"')
       return reply.sendNdjson(lines())

@@ -5,7 +5,7 @@ import { serializeImportResult } from '../../../../src/accounts/serializers.ts'
 import { NDJSON } from '../../../../src/validation/ndjson.ts'
 import { ImportedUser } from '../../../../src/validation/schemas.ts'
 import { adminActor } from '../../../request-context.ts'
-import { ErrorBody } from '../../../schemas.ts'
+import { ErrorBody, Id } from '../../../schemas.ts'
 
 /** The schema of one line; the handler reads the lines. */
 const Lines = Type.Unsafe<AsyncIterable<readonly UserLine[]>>(ImportedUser)
@@ -19,7 +19,7 @@ const ImportedLine = Type.Object(
       type: 'string',
       enum: ['created', 'exists', 'failed', 'finished', 'stopped'],
     }),
-    id: Type.Optional(Type.String({ format: 'uuid' })),
+    id: Type.Optional(Id),
     errors: Type.Optional(ErrorBody.properties.errors),
     created: Type.Optional(Type.Integer()),
     exists: Type.Optional(Type.Integer()),
@@ -44,13 +44,13 @@ const importUsers: FastifyPluginAsyncTypebox = async app => {
       },
     },
     async (request, reply) => {
-      const present = (result: ImportResult) => {
+      const serialize = (result: ImportResult) => {
         if (result.status === 'stopped') request.logFailure(result.error)
         return serializeImportResult(result)
       }
       const actor = adminActor(request)
       async function* results() {
-        for await (const batch of imports.run(request.validatedData.body, actor)) yield batch.map(present)
+        for await (const batch of imports.run(request.validatedData.body, actor)) yield batch.map(serialize)
       }
       return reply.sendNdjson(results())
     },
