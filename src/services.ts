@@ -2,7 +2,6 @@
 import type { BaseLogger } from 'pino'
 import { NewAccounts } from './accounts/account-creation.ts'
 import { AccountRemoval } from './accounts/account-removal.ts'
-import { Accounts } from './accounts/accounts.ts'
 import { Exports, Imports } from './accounts/bulk-users.ts'
 import { CleanUp, type CleanUpPace } from './accounts/clean-up.ts'
 import { EmailAddresses } from './accounts/email-addresses.ts'
@@ -12,7 +11,8 @@ import { ACCOUNT_MAILS, type Mails } from './accounts/mails.ts'
 import { PasswordChanges } from './accounts/password-changes.ts'
 import { PasswordResets } from './accounts/password-resets.ts'
 import { Reauthentication } from './accounts/reauthentication.ts'
-import { VerifiedSignUps } from './accounts/verified-sign-ups.ts'
+import { SignIns } from './accounts/sign-ins.ts'
+import { SignUps } from './accounts/sign-ups.ts'
 import { Events } from './audit-log/audit-log.ts'
 import { AccessTokens } from './auth/access-tokens.ts'
 import { AdminKeys } from './auth/admin-keys.ts'
@@ -161,9 +161,9 @@ export const createServices = (config: Config, deps: ServicesDeps) => {
   cleanUp.start()
 
   return {
-    accounts: new Accounts(accountDeps),
+    signUps: new SignUps(accountDeps),
+    signIns: new SignIns(accountDeps),
     newAccounts: new NewAccounts(accountDeps),
-    verifiedSignUps: new VerifiedSignUps(accountDeps),
     accountRemoval: new AccountRemoval(accountDeps),
     emailAddresses: new EmailAddresses(accountDeps),
     passwordChanges: new PasswordChanges(accountDeps),

@@ -7,7 +7,7 @@ import { ServiceError } from '../errors.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
 import { isOwnEmail } from '../passwords/policy.ts'
 import type { UserStore } from '../users/user-store.ts'
-import { type SignedIn, signedIn } from './auth-result.ts'
+import { type AuthResult, authResult } from './auth-result.ts'
 import { digestOf, type EmailTokenStore, isTokenFor, newEmailToken } from './email-token.ts'
 import type { Mails } from './mails.ts'
 
@@ -47,7 +47,7 @@ export class PasswordResets {
     password: string,
     client: SessionClient,
     signal?: AbortSignal,
-  ): Promise<SignedIn> {
+  ): Promise<AuthResult> {
     const { emailTokens, mails, tokens, hasher, limits, clock } = this.#deps
     const stored = await emailTokens.find(digestOf(token), clock())
     // Before hashing, which costs 10 ms: clients without a token must not cause it.
@@ -61,7 +61,7 @@ export class PasswordResets {
     const user = await emailTokens.resetPassword(stored, session, newHash, event)
     if (user === undefined) throw new ServiceError('badEmailToken')
     mails.send('passwordChanged', email)
-    return signedIn(tokens, user, session)
+    return authResult(tokens, user, session)
   }
 
   async #mail(email: string, ip: string | null): Promise<void> {
