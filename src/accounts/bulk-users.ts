@@ -1,32 +1,10 @@
 /** Import and export of users in bulk. */
-import { type Actor, type AuditEvent, newEvent } from '../audit-log/event.ts'
+import { type Actor, newEvent } from '../audit-log/event.ts'
 import { ERRORS, type ErrorBody, errorBody, ServiceError } from '../errors.ts'
 import { dummyHash } from '../passwords/formats.ts'
 import type { Position } from '../users/listing.ts'
-import type { User } from '../users/user.ts'
-import type { MaybePromise } from '../users/user-store.ts'
 import { newUser } from './account-creation.ts'
-
-/** A user with everything that another service needs. */
-export type PortableUser = User & { readonly passwordHash: string }
-
-export type Imported =
-  | { readonly status: 'created' }
-  /** The e-mail already has a user, with this id. Nothing changed. */
-  | { readonly status: 'exists'; readonly id: string }
-  /** The id belongs to a user with another e-mail. */
-  | { readonly status: 'idTaken' }
-
-export interface BulkUserStore {
-  /**
-   * Adds the users whose id and e-mail are free. Of two simultaneous imports or sign-ups with one e-mail, one succeeds.
-   * @param events one for each user, in the same order; stored for those who are added.
-   * @returns one result for each user, in the same order, when all are on disk.
-   */
-  importUsers(users: readonly PortableUser[], events: readonly AuditEvent[]): Promise<readonly Imported[]>
-  /** The next users in order of creation: few enough not to delay other requests. Empty at the end. */
-  exportUsers(after: Position | null): MaybePromise<readonly PortableUser[]>
-}
+import type { BulkUserStore, Imported, PortableUser } from './bulk-user-store.ts'
 
 export interface ExportsDeps {
   readonly store: BulkUserStore

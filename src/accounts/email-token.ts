@@ -1,10 +1,7 @@
 /** Tokens in mails: presenting one proves access to its mailbox. Each works once, until it expires. */
 import { hash, randomBytes } from 'node:crypto'
-import type { AuditEvent, EventType } from '../audit-log/event.ts'
-import type { Session } from '../auth/session.ts'
+import type { EventType } from '../audit-log/event.ts'
 import { hexTimestamp } from '../ids.ts'
-import type { User } from '../users/user.ts'
-import type { MaybePromise, UserRefusal } from '../users/user-store.ts'
 import { ACCOUNT_MAILS, type AccountMails, type EmailTokenKind } from './mails.ts'
 
 /** The kinds of mail with a token. `accountExists` also resets a password; apart, so that sign-ups by strangers use up no reset. */
@@ -68,35 +65,3 @@ export const isTokenFor = (
   action: EmailTokenKind['action'],
   token: EmailToken | undefined,
 ): token is EmailToken => token !== undefined && TOKENS[token.purpose].action === action
-
-/** A write and its event are on disk before its promise resolves. */
-export interface EmailTokenStore {
-  /**
-   * Stores a token, if the user is enabled and the limit {@link MAILED_AT_MOST} of its purpose is not reached.
-   * @param verifiedHash if not `null`, it must still be the hash of the user's password.
-   */
-  add(
-    token: EmailToken,
-    event: AuditEvent,
-    verifiedHash: string | null,
-  ): Promise<'added' | 'tooManyMails' | UserRefusal>
-  /** @returns `undefined` also for a token that is used or expired at `now`. */
-  find(digest: string, now: number): MaybePromise<EmailToken | undefined>
-  /**
-   * Uses a token for `verifyEmail`: sets the user's e-mail to its address, as verified. A changed e-mail invalidates all
-   * other tokens of the user.
-   * @returns the changed user, `undefined` for an invalid token, `'emailTaken'` when another user has the e-mail.
-   */
-  confirmEmail(token: EmailToken, event: AuditEvent): Promise<User | 'emailTaken' | undefined>
-  /**
-   * Uses a token for `resetPassword`: replaces the password hash, invalidates all other tokens of the user, ends all
-   * sessions and opens this one. The e-mail becomes verified.
-   * @returns the changed user, `undefined` for an invalid token.
-   */
-  resetPassword(
-    token: EmailToken,
-    session: Session,
-    newHash: string,
-    event: AuditEvent,
-  ): Promise<User | undefined>
-}

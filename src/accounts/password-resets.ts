@@ -8,7 +8,8 @@ import type { PasswordHasher } from '../passwords/hasher.ts'
 import { isOwnEmail } from '../passwords/policy.ts'
 import type { UserStore } from '../users/user-store.ts'
 import { type AuthResult, authResult } from './auth-result.ts'
-import { digestOf, type EmailTokenStore, isTokenFor, newEmailToken } from './email-token.ts'
+import { digestOf, isTokenFor, newEmailToken } from './email-token.ts'
+import type { EmailTokenStore } from './email-token-store.ts'
 import type { Mails } from './mails.ts'
 
 export interface PasswordResetsDeps {

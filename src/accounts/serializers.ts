@@ -3,7 +3,8 @@ import type { Principal } from '../auth/principal.ts'
 import type { Session } from '../auth/session.ts'
 import { errorBody } from '../errors.ts'
 import { serializeAdminUser } from '../users/serializers.ts'
-import type { ImportResult, PortableUser } from './bulk-users.ts'
+import type { PortableUser } from './bulk-user-store.ts'
+import type { ImportResult } from './bulk-users.ts'
 
 /** @param current the principal of the request, if it is the sessions' user; else `null`. */
 export const serializeSession = (session: Session, current: Principal | null) => {

@@ -1,8 +1,9 @@
 /** `events`: the audit log. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
-import { EVENT_SORTS, type EventFilter, type EventSort, type Events } from '../audit-log/audit-log.ts'
+import { EVENT_SORTS, type EventSort, type Events } from '../audit-log/audit-log.ts'
 import { type AuditEvent, EVENT_TYPES, type EventType } from '../audit-log/event.ts'
+import type { EventFilter } from '../audit-log/event-store.ts'
 import { serializeEvent } from '../audit-log/serializers.ts'
 import { integer, oneOf, type Reader, SettingError } from '../config/readers.ts'
 import type { Users } from '../users/users.ts'

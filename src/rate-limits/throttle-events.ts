@@ -1,6 +1,7 @@
 /** Events about throttled password attempts on an account. */
-import type { EventStore } from '../audit-log/audit-log.ts'
+
 import { newEvent } from '../audit-log/event.ts'
+import type { EventStore } from '../audit-log/event-store.ts'
 import type { DeferredWork } from '../concurrency/deferred-work.ts'
 import { Sampler } from '../concurrency/sampler.ts'
 import type { UserStore } from '../users/user-store.ts'

@@ -8,7 +8,7 @@ import {
   isLater,
   LOG_START,
   type LogPlace,
-} from '../../audit-log/audit-log.ts'
+} from '../../audit-log/event-store.ts'
 import { eventsQuery, filteredEvents } from '../event-queries.ts'
 import { type EventRow, toEvent } from '../rows.ts'
 import type { Database, Statement } from './database.ts'

@@ -1,5 +1,5 @@
 /** Exports every user in the order of creation, page by page. No connection is held between two pages. */
-import type { BulkUserStore } from '../../accounts/bulk-users.ts'
+import type { BulkUserStore } from '../../accounts/bulk-user-store.ts'
 import { START, selectUser, toUser, type UserRow } from '../rows.ts'
 import type { Database } from './database.ts'
 

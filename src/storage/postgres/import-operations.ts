@@ -1,5 +1,5 @@
 /** Imports many users with one statement. */
-import type { Imported, PortableUser } from '../../accounts/bulk-users.ts'
+import type { Imported, PortableUser } from '../../accounts/bulk-user-store.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
 import { ServiceError } from '../../errors.ts'
 import { EVENT_COLUMNS, eventColumns, USER_COLUMNS, userColumns } from '../rows.ts'

@@ -1,4 +1,6 @@
 /** Reads of the audit log, in slices that do not block the event loop. */
+
+import type { AuditEvent } from '../../audit-log/event.ts'
 import {
   type EventFilter,
   type EventQuery,
@@ -7,8 +9,7 @@ import {
   isLater,
   LOG_START,
   type LogPlace,
-} from '../../audit-log/audit-log.ts'
-import type { AuditEvent } from '../../audit-log/event.ts'
+} from '../../audit-log/event-store.ts'
 import { eventsQuery, filteredEvents } from '../event-queries.ts'
 import { type EventRow, toEvent } from '../rows.ts'
 import { queries } from './queries.ts'

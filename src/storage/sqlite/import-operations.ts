@@ -1,5 +1,5 @@
 /** Bulk import: many users in one call. Other writes wait until the call ends. */
-import type { Imported, PortableUser } from '../../accounts/bulk-users.ts'
+import type { Imported, PortableUser } from '../../accounts/bulk-user-store.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
 import { userColumns } from '../rows.ts'
 import { invalidatesNothing, type Write } from '../write.ts'

@@ -1,6 +1,6 @@
 /** Lists, counts and exports of users (DESIGN §4), in slices that never block the event loop for long. */
 import { sql } from 'kysely'
-import type { PortableUser } from '../../accounts/bulk-users.ts'
+import type { PortableUser } from '../../accounts/bulk-user-store.ts'
 import type { Position, UserFilter, UserQuery } from '../../users/listing.ts'
 import type { User } from '../../users/user.ts'
 import { START, selectUser, toUser, type UserRow } from '../rows.ts'

@@ -1,6 +1,6 @@
 /** Contract: many users are imported at a time, each if possible, and exported in order of creation. */
 import { v7 as uuidv7 } from 'uuid'
-import type { PortableUser } from '../../../src/accounts/bulk-users.ts'
+import type { PortableUser } from '../../../src/accounts/bulk-user-store.ts'
 import type { Storage } from '../../../src/storage/storage.ts'
 import { add, eventOf, NOW, newUser, type Part, sessionOf } from './fixtures.ts'
 

@@ -1,13 +1,13 @@
 /** Contract: an event is stored together with its change, and read newest first (DESIGN §9). */
 import { v7 as uuidv7 } from 'uuid'
 import { newEmailToken } from '../../../src/accounts/email-token.ts'
+import { type AuditEvent, newEvent } from '../../../src/audit-log/event.ts'
 import {
   type EventFilter,
   type Followed,
   LOG_START,
   type LogPlace,
-} from '../../../src/audit-log/audit-log.ts'
-import { type AuditEvent, newEvent } from '../../../src/audit-log/event.ts'
+} from '../../../src/audit-log/event-store.ts'
 import type { Storage } from '../../../src/storage/storage.ts'
 import { freshEmail } from '../../support/build.ts'
 import { until } from '../../support/until.ts'

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import type { PortableUser } from '../../../../src/accounts/bulk-users.ts'
+import type { PortableUser } from '../../../../src/accounts/bulk-user-store.ts'
 import { serializeExportedUser } from '../../../../src/accounts/serializers.ts'
 import { NDJSON } from '../../../../src/validation/ndjson.ts'
 import { AdminUser, ErrorBody, Strict } from '../../../schemas.ts'
