@@ -103,12 +103,7 @@ export const createServices = (config: Config, deps: ServicesDeps) => {
     onFailure: logFailure('last requests could not be written, the next batch includes them'),
   })
   const authenticator = new Authenticator({ tokens, sessions, userCache, lastRequests, limits, clock })
-  const tell = {
-    error: (message: string) => logger.error(message),
-    warn: (message: string) => logger.warn(message),
-    info: (message: string) => logger.info(message),
-  }
-  storage.subscribe(withWarnings(authenticator, tell, clock))
+  storage.subscribe(withWarnings(authenticator, logger, clock))
   lastRequests.start()
 
   // Rate limits

@@ -38,7 +38,7 @@ export interface OperatorLog {
  */
 export const withWarnings = (
   listener: InvalidationListener,
-  { error, warn, info }: OperatorLog,
+  log: OperatorLog,
   clock: () => number,
 ): InvalidationListener => {
   let hasWarned = false
@@ -49,10 +49,11 @@ export const withWarnings = (
     anyoneChanged: () => listener.anyoneChanged(),
     listening(isListening, problem) {
       listener.listening(isListening)
-      if (problem !== undefined) error(problem)
-      else if (hadProblem && isListening) info('the database file is in place again: the service continues')
+      if (problem !== undefined) log.error(problem)
+      else if (hadProblem && isListening)
+        log.info('the database file is in place again: the service continues')
       else if (!isListening && !hasWarned)
-        warn(
+        log.warn(
           'changes on other instances are not received: nothing is cached, every request queries the store',
         )
       hadProblem = problem !== undefined
@@ -62,7 +63,7 @@ export const withWarnings = (
       listener.late(isLate)
       if (!isLate || clock() - lateWarningAt < LATE_WARNING_INTERVAL) return
       lateWarningAt = clock()
-      warn(
+      log.warn(
         'changes on other instances are received late: the cache is bypassed, every request queries the store',
       )
     },
