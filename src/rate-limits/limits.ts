@@ -10,13 +10,13 @@ export interface WindowLimit {
 
 /** Times in whole seconds. */
 export interface LoginThrottleLimits {
-  /** Wrong attempts without a wait. */
-  readonly free: number
+  /** Wrong attempts without a delay. */
+  readonly freeAttempts: number
   /** How long wrong attempts count. */
-  readonly memory: number
-  /** The wait before the next attempt; it doubles with each further one, up to `longestWait`. */
-  readonly firstWait: number
-  readonly longestWait: number
+  readonly window: number
+  /** The delay before the next attempt; it doubles with each further one, up to `maxDelay`. */
+  readonly initialDelay: number
+  readonly maxDelay: number
 }
 
 const PER_ADDRESS = {
@@ -46,7 +46,7 @@ export const RATE_LIMITS: RateLimits = {
   perAddress: PER_ADDRESS,
   perRecipient: { points: 10, seconds: 3_600 },
   // A user who mistypes does not notice; an attacker has some 15 attempts in the first 15 minutes, then four an hour.
-  loginThrottle: { free: 5, memory: 900, firstWait: 1, longestWait: 900 },
+  loginThrottle: { freeAttempts: 5, window: 900, initialDelay: 1, maxDelay: 900 },
 }
 
 /** 128 bits. */
@@ -69,7 +69,7 @@ export interface RateLimit {
   /** Counts one. @param seconds the length of a window that begins now; default: the limit's. */
   consume(key: string, seconds?: number): Promise<Usage>
   /** Subtracts one. */
-  giveBack(key: string): Promise<void>
+  refund(key: string): Promise<void>
   /** The current count. */
   used(key: string): Promise<number>
   /** Begins a window of `seconds` with a count of `used`. */
@@ -83,7 +83,7 @@ export interface RateLimitOptions {
   readonly points: number
   /** The length of a window: whole, from the first count on. */
   readonly seconds: number
-  /** Counts never decrease, so an instance refuses a key at the limit without asking the store, until the window ends. */
+  /** Counts never decrease, so an instance refuses a key at the limit without querying the store, until the window ends. */
   readonly final?: boolean
 }
 

@@ -70,7 +70,7 @@ export const rateLimit = (limiter: RateLimiterAbstract): RateLimit => ({
       return usage(false, rejection)
     }
   },
-  async giveBack(key) {
+  async refund(key) {
     await limiter.reward(key, 1)
   },
   async used(key) {
