@@ -2,9 +2,9 @@
 
 /** Timestamps in milliseconds since the epoch. */
 export interface ExpiredSessions {
-  /** Sessions whose absolute end was at this time or before are removed, */
+  /** Removes sessions whose absolute end is at or before this time. */
   readonly endedBy: number
-  /** and those whose last request was at this time or before. */
+  /** Removes sessions whose last request is at or before this time. */
   readonly idleSince: number
 }
 

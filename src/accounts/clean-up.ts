@@ -1,5 +1,5 @@
 /**
- * Removes expired rows: now and then, one pass over everything, in small slices with pauses between them, so that it takes
+ * Removes expired rows: every ten minutes, one pass over everything, in small slices with pauses between them, so that it takes
  * a few percent of a writer's time at most. It writes no events and invalidates no caches: `Authenticator` checks the ends
  * of a session with each request.
  */
@@ -31,12 +31,12 @@ const SLICE = 100
  */
 const MARGIN = 3_600_000
 
-/** One of several instances runs the pass. Its turn ends before the next pass, so that it does not block itself. */
-const TURN = 0.9
+/** The part of the interval for which an instance holds the lease. It ends before the next pass, so that it does not block itself. */
+const LEASE = 0.9
 
 export interface CleanUpDeps {
   readonly store: CleanUpStore
-  /** Instances take turns through a counter. */
+  /** A counter is the lease that one of several instances holds for a pass. */
   readonly openRateLimit: OpenRateLimit
   /** Milliseconds after which an idle session ends. */
   readonly idle: number
@@ -52,7 +52,7 @@ export interface CleanUpDeps {
 export class CleanUp {
   readonly #deps: CleanUpDeps
   readonly #pace: CleanUpPace
-  readonly #turns: RateLimit
+  readonly #lease: RateLimit
   readonly #closing = new AbortController()
   #running: Promise<void> = Promise.resolve()
   /** Where the next slice begins, also after a failed pass. */
@@ -62,8 +62,8 @@ export class CleanUp {
   constructor(deps: CleanUpDeps) {
     this.#deps = deps
     this.#pace = deps.pace ?? PACE
-    const seconds = Math.max(1, Math.floor((this.#pace.interval * TURN) / 1_000))
-    this.#turns = deps.openRateLimit({ name: 'expired-rows', points: 1, seconds })
+    const seconds = Math.max(1, Math.floor((this.#pace.interval * LEASE) / 1_000))
+    this.#lease = deps.openRateLimit({ name: 'clean-up', points: 1, seconds })
   }
 
   start(): void {
@@ -85,7 +85,7 @@ export class CleanUp {
   }
 
   async #pass(): Promise<void> {
-    if (!(await this.#turns.consume('pass')).allowed) return
+    if (!(await this.#lease.consume('pass')).allowed) return
     const failures: unknown[] = []
     // A failure with one kind of row does not stop the others.
     for (const removeSlice of this.#kinds()) {

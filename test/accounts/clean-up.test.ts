@@ -197,10 +197,7 @@ t.test('only one of several instances on one PostgreSQL runs the pass', async t 
   const instance = () => build(t, { env: { DATABASE_URL }, cleanUpPace: { ...OFTEN, interval: HOUR } })
   const passes = (times: number) =>
     until(async () => {
-      const [row] = await query(
-        DATABASE_URL,
-        `SELECT points FROM rate_limits WHERE key = 'expired-rows:pass'`,
-      )
+      const [row] = await query(DATABASE_URL, `SELECT points FROM rate_limits WHERE key = 'clean-up:pass'`)
       return Number(row?.points) >= times
     })
   const first = await instance()
