@@ -102,7 +102,7 @@ export const runPrimary = (config: Config, output: LogOutput): void => {
 
   const onUnexpectedEnd = (reason: object): void => {
     if (!stopping && listened) {
-      logger.error(reason, 'a worker ended, another takes its place')
+      logger.error(reason, 'a worker exited and is replaced')
       setTimeout(start, RESTART_DELAY)
       return
     }

@@ -11,7 +11,7 @@ const LIMITS: DeliveryLimits = {
   concurrency: 4,
   firstDelay: 5_000,
   maxDelay: 600_000,
-  patience: 3_600_000,
+  maxAge: 3_600_000,
   // Together with the ten seconds of running requests, it is shorter than the server's timeout for a stop.
   closing: 3_000,
 }
