@@ -48,7 +48,7 @@ const localUrl = (host: string, port: number): string => {
   return `http://${isAnyHost ? 'localhost' : isIPv6(host) ? `[${host}]` : host}:${port}`
 }
 
-const outboxOf = (storage: StorageLocation): string =>
+const mailFolderOf = (storage: StorageLocation): string =>
   join(storage.engine === 'sqlite' ? dirname(storage.file) : 'data', 'outbox')
 
 /** @returns sentences about settings that contradict each other. */
@@ -115,12 +115,12 @@ export const loadConfig = (environment: Environment) => {
     /** Then signing in requires a verified e-mail, and sign-up does not reveal which addresses have accounts. */
     requireEmailVerification: v.REQUIRE_EMAIL_VERIFICATION === 'true',
     mail: {
-      /** The SMTP server, with its credentials; `off`: no mails are sent; `null`: mails become files in `outbox`. */
+      /** The SMTP server, with its credentials; `off`: no mails are sent; `null`: mails become files in `folder`. */
       url: v.MAIL_URL,
       /** The sender: `Name <address>`, or the address alone. */
       from: v.MAIL_FROM,
-      /** A folder, created with the first mail. */
-      outbox: outboxOf(v.DATABASE_URL),
+      /** Created with the first mail. */
+      folder: mailFolderOf(v.DATABASE_URL),
     },
     /** The base URL of the API: an origin, possibly with a path, without a slash at the end. */
     publicUrl,
