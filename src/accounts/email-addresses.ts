@@ -4,7 +4,7 @@ import type { DeferredWork } from '../concurrency/deferred-work.ts'
 import { ServiceError } from '../errors.ts'
 import type { User } from '../users/user.ts'
 import type { UserStore } from '../users/user-store.ts'
-import { digestOf, isTokenFor, MAILED_WITHIN, newEmailToken } from './email-token.ts'
+import { confirmsCurrentEmail, digestOf, isTokenFor, MAILED_WITHIN, newEmailToken } from './email-token.ts'
 import type { EmailTokenStore } from './email-token-store.ts'
 import type { ExistingAccountNotice } from './existing-account-notice.ts'
 import type { Mails } from './mails.ts'
@@ -105,7 +105,7 @@ export class EmailAddresses {
     if (user === undefined || user.disabled) throw new ServiceError('badEmailToken')
     if (user.email === stored.email) return
     // The user changed the e-mail after the mail was sent.
-    if (stored.purpose === 'verification') throw new ServiceError('badEmailToken')
+    if (confirmsCurrentEmail(stored)) throw new ServiceError('badEmailToken')
     if ((await users.findByEmail(stored.email)) !== undefined) throw new ServiceError('emailTaken')
   }
 
@@ -119,7 +119,7 @@ export class EmailAddresses {
     const now = clock()
     const stored = await emailTokens.find(digestOf(token), now)
     if (!isTokenFor('verifyEmail', stored)) throw new ServiceError('badEmailToken')
-    const type = stored.purpose === 'verification' ? 'email.verified' : 'email.changed'
+    const type = confirmsCurrentEmail(stored) ? 'email.verified' : 'email.changed'
     const before = await users.find(stored.userId)
     const event = newEvent(type, actingUser(stored.userId, ip), stored.userId, now)
     const user = await emailTokens.confirmEmail(stored, event)

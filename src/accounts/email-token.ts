@@ -4,7 +4,7 @@ import type { EventType } from '../audit-log/event.ts'
 import { hexTimestamp } from '../ids.ts'
 import { ACCOUNT_MAILS, type AccountMails, type EmailTokenKind } from './mails.ts'
 
-/** The kinds of mail with a token. `accountExists` also resets a password; apart, so that sign-ups by strangers use up no reset. */
+/** The kinds of mail with a token. `accountExists` has its own limit, so sign-ups by others do not use up resets. */
 export type EmailTokenPurpose = {
   [Name in keyof AccountMails]: AccountMails[Name] extends { token: EmailTokenKind } ? Name : never
 }[keyof AccountMails]
@@ -12,6 +12,11 @@ export type EmailTokenPurpose = {
 const TOKENS = Object.fromEntries(
   Object.entries(ACCOUNT_MAILS).flatMap(([name, kind]) => ('token' in kind ? [[name, kind.token]] : [])),
 ) as unknown as Readonly<Record<EmailTokenPurpose, EmailTokenKind>>
+
+/** The purposes whose pending tokens a changed password invalidates. */
+export const INVALIDATED_BY_PASSWORD_CHANGE: readonly string[] = Object.entries(TOKENS).flatMap(
+  ([purpose, { survivesPasswordChange }]) => (survivesPasswordChange ? [] : [purpose]),
+)
 
 export const LONGEST_LIFETIME = Math.max(...Object.values(TOKENS).map(({ lifetime }) => lifetime))
 
@@ -65,3 +70,7 @@ export const isTokenFor = (
   action: EmailTokenKind['action'],
   token: EmailToken | undefined,
 ): token is EmailToken => token !== undefined && TOKENS[token.purpose].action === action
+
+/** Whether a token for `verifyEmail` confirms the e-mail that the account has; otherwise one that it is to have. */
+export const confirmsCurrentEmail = ({ purpose }: EmailToken): boolean =>
+  TOKENS[purpose].confirms === 'currentEmail'

@@ -2,10 +2,15 @@
 import type { EventType } from '../audit-log/event.ts'
 import { type Block, linkTo, type MailKind, type MailSender, type MailSite } from '../mail/kinds.ts'
 
+/** What a token is presented for. `confirms`: the account has the address of the mail, or gets it. */
+type EmailTokenAction =
+  | { readonly action: 'verifyEmail'; readonly confirms: 'currentEmail' | 'newEmail' }
+  | { readonly action: 'resetPassword'; readonly confirms?: undefined }
+
 /** The token of a mail's link. */
-export interface EmailTokenKind {
-  /** What the token is presented for. */
-  readonly action: 'verifyEmail' | 'resetPassword'
+export type EmailTokenKind = EmailTokenAction & {
+  /** Whether it stays valid when the user changes the password. */
+  readonly survivesPasswordChange?: true
   /** Milliseconds. */
   readonly lifetime: number
   /** The events that record such a mail. They are counted for the limit, since tokens are deleted when they are used. */
@@ -60,6 +65,8 @@ export const ACCOUNT_MAILS = {
     isRateLimited: true,
     token: {
       action: 'verifyEmail',
+      confirms: 'currentEmail',
+      survivesPasswordChange: true,
       lifetime: VERIFICATION_LIFETIME,
       countedBy: ['user.signed-up', 'email.verification-requested'],
     },
@@ -75,6 +82,7 @@ export const ACCOUNT_MAILS = {
     isRateLimited: true,
     token: {
       action: 'verifyEmail',
+      confirms: 'newEmail',
       lifetime: VERIFICATION_LIFETIME,
       countedBy: ['email.change-requested'],
     },

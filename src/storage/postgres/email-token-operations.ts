@@ -1,5 +1,11 @@
 /** Writes of e-mail tokens, and the changes that using one makes. */
-import { type EmailToken, MAILED_AT_MOST, MAILED_BY, MAILED_WITHIN } from '../../accounts/email-token.ts'
+import {
+  confirmsCurrentEmail,
+  type EmailToken,
+  MAILED_AT_MOST,
+  MAILED_BY,
+  MAILED_WITHIN,
+} from '../../accounts/email-token.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { Session } from '../../auth/session.ts'
 import { firstIdAt } from '../../ids.ts'
@@ -58,15 +64,20 @@ export const emailTokenOperations = (database: Database) => ({
   },
 
   async confirmEmail(token: EmailToken, event: AuditEvent): Promise<User | 'emailTaken' | undefined> {
-    const { digest, purpose, userId, email } = token
-    const verifies = purpose === 'verification'
+    const { digest, userId, email } = token
+    const isCurrentEmail = confirmsCurrentEmail(token)
     return database.transaction<User | 'emailTaken' | undefined>(async run => {
       if (!(await isUsable(run, token, event.at))) return invalidatesNothing(undefined)
-      const confirm = { text: verifies ? VERIFY_EMAIL : CHANGE_EMAIL, values: [event.at, userId, email] }
+      const confirm = {
+        text: isCurrentEmail ? VERIFY_EMAIL : CHANGE_EMAIL,
+        values: [event.at, userId, email],
+      }
       const confirmed = await unlessEmailTaken(run(confirm))
       if (confirmed === 'emailTaken') return invalidatesNothing(confirmed)
       if (confirmed.length === 0) return invalidatesNothing(undefined)
-      await run(verifies ? { text: DROP_TOKEN, values: [digest] } : { text: DROP_TOKENS, values: [userId] })
+      await run(
+        isCurrentEmail ? { text: DROP_TOKEN, values: [digest] } : { text: DROP_TOKENS, values: [userId] },
+      )
       await run(record(event))
       return invalidates(userId, await readChanged(run, userId))
     })

@@ -1,5 +1,11 @@
 /** Writes of e-mail tokens: adding one, and the changes that using one makes. */
-import { type EmailToken, MAILED_AT_MOST, MAILED_BY, MAILED_WITHIN } from '../../accounts/email-token.ts'
+import {
+  confirmsCurrentEmail,
+  type EmailToken,
+  MAILED_AT_MOST,
+  MAILED_BY,
+  MAILED_WITHIN,
+} from '../../accounts/email-token.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { Session } from '../../auth/session.ts'
 import { firstIdAt } from '../../ids.ts'
@@ -63,13 +69,14 @@ export const prepareEmailTokenOperations = (db: Connection, shared: SharedStatem
     },
 
     confirmEmail(token: EmailToken, event: AuditEvent): Write<User | 'emailTaken' | undefined> {
-      const { digest, purpose, userId, email } = token
+      const { digest, userId, email } = token
       if (isUsable.get(digest, event.at, userId) === undefined) return invalidatesNothing(undefined)
-      const confirm = purpose === 'verification' ? verifyEmail : changeEmail
+      const isCurrentEmail = confirmsCurrentEmail(token)
+      const confirm = isCurrentEmail ? verifyEmail : changeEmail
       const confirmed = changesUnlessEmailTaken(() => confirm.run({ at: event.at, userId, email }))
       if (confirmed === 'emailTaken') return invalidatesNothing(confirmed)
       if (confirmed === 0) return invalidatesNothing(undefined)
-      if (purpose === 'verification') deleteToken.run(digest)
+      if (isCurrentEmail) deleteToken.run(digest)
       else deleteTokens(userId)
       return changed(event)
     },
