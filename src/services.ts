@@ -108,12 +108,12 @@ export const createServices = (config: Config, deps: ServicesDeps) => {
 
   // Rate limits
   const rateLimits = config.isRateLimited ? (deps.rateLimits ?? RATE_LIMITS) : null
-  const throttleEventsLater = new DeferredWork(logFailure('an event of the audit log was dropped'))
+  const deferredEvents = new DeferredWork(logFailure('an event of the audit log was dropped'))
   const throttleEvents = new ThrottleEvents({
     users,
     events,
     openRateLimit,
-    later: throttleEventsLater,
+    deferred: deferredEvents,
     clock,
   })
   const loginThrottle =
@@ -125,7 +125,7 @@ export const createServices = (config: Config, deps: ServicesDeps) => {
 
   // Accounts
   const { mails, close: closeMails } = createMails(config, deps, rateLimits)
-  const later = new DeferredWork(logFailure('a requested mail was dropped'))
+  const deferred = new DeferredWork(logFailure('a requested mail was dropped'))
   const accountDeps = {
     users,
     sessions,
@@ -137,7 +137,7 @@ export const createServices = (config: Config, deps: ServicesDeps) => {
     loginThrottle,
     limits,
     mails,
-    later,
+    deferred,
     requireEmailVerification: config.requireEmailVerification,
     clock,
     reauthentication: new Reauthentication({ users, hasher, loginThrottle }),
@@ -181,7 +181,7 @@ export const createServices = (config: Config, deps: ServicesDeps) => {
     async close(): Promise<void> {
       // A failure does not keep what follows from closing: last requests are written before the store closes.
       try {
-        await Promise.all([hasher.close(), later.close(), throttleEventsLater.close(), cleanUp.close()])
+        await Promise.all([hasher.close(), deferred.close(), deferredEvents.close(), cleanUp.close()])
         await closeMails()
       } finally {
         await lastRequests.close().finally(() => storage.close())

@@ -4,7 +4,7 @@ import type { DeferredWork } from '../concurrency/deferred-work.ts'
 import { ServiceError } from '../errors.ts'
 import type { User } from '../users/user.ts'
 import type { UserStore } from '../users/user-store.ts'
-import { confirmsCurrentEmail, digestOf, isTokenFor, MAILED_WITHIN, newEmailToken } from './email-token.ts'
+import { confirmsCurrentEmail, digestOf, isTokenFor, MAIL_WINDOW, newEmailToken } from './email-token.ts'
 import type { EmailTokenStore } from './email-token-store.ts'
 import type { ExistingAccountNotice } from './existing-account-notice.ts'
 import type { Mails } from './mails.ts'
@@ -14,7 +14,7 @@ export interface EmailAddressesDeps {
   readonly users: UserStore
   readonly emailTokens: EmailTokenStore
   readonly mails: Mails
-  readonly later: DeferredWork
+  readonly deferred: DeferredWork
   readonly reauthentication: Reauthentication
   readonly existingAccountNotice: ExistingAccountNotice
   /** Then no response reveals which addresses have accounts. */
@@ -29,7 +29,7 @@ export interface EmailChange {
 }
 
 const tooManyMails = (): ServiceError =>
-  new ServiceError('tooManyRequests', { headers: { 'retry-after': String(MAILED_WITHIN / 1_000) } })
+  new ServiceError('tooManyRequests', { headers: { 'retry-after': String(MAIL_WINDOW / 1_000) } })
 
 export class EmailAddresses {
   readonly #deps: EmailAddressesDeps
@@ -48,7 +48,7 @@ export class EmailAddresses {
       users,
       emailTokens,
       mails,
-      later,
+      deferred,
       reauthentication,
       existingAccountNotice,
       requireEmailVerification,
@@ -72,7 +72,7 @@ export class EmailAddresses {
     )
     if (added === 'tooManyMails') throw tooManyMails()
     // Deferred, so that response times reveal nothing.
-    if (added.isTaken) later.run(async () => void (await existingAccountNotice.send(email, actor.ip)))
+    if (added.isTaken) deferred.run(async () => void (await existingAccountNotice.send(email, actor.ip)))
     else mails.send('emailChange', email, { token: added.token })
     mails.send('emailChangeRequested', user.email, { newEmail: email })
   }

@@ -3,12 +3,12 @@ import type { AuditEvent } from '../audit-log/event.ts'
 import type { Session } from '../auth/session.ts'
 import type { User } from '../users/user.ts'
 import type { MaybePromise, UserRefusal } from '../users/user-store.ts'
-import type { EmailToken, MAILED_AT_MOST } from './email-token.ts'
+import type { EmailToken, MAX_MAILS } from './email-token.ts'
 
 /** A write and its event are on disk before its promise resolves. */
 export interface EmailTokenStore {
   /**
-   * Stores a token, if the user is enabled and the limit {@link MAILED_AT_MOST} of its purpose is not reached.
+   * Stores a token, if the user is enabled and the limit {@link MAX_MAILS} of its purpose is not reached.
    * @param verifiedHash if not `null`, it must still be the hash of the user's password.
    */
   add(

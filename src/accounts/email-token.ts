@@ -20,12 +20,12 @@ export const INVALIDATED_BY_PASSWORD_CHANGE: readonly string[] = Object.entries(
 
 export const LONGEST_LIFETIME = Math.max(...Object.values(TOKENS).map(({ lifetime }) => lifetime))
 
-/** At most so many tokens of one purpose are mailed to a user within a span (milliseconds). */
-export const MAILED_AT_MOST = 5
-export const MAILED_WITHIN = 3_600_000
+/** The limit on mails with a token of one purpose to one user; the window in milliseconds. */
+export const MAX_MAILS = 5
+export const MAIL_WINDOW = 3_600_000
 
 /** The events that are counted for that limit. */
-export const MAILED_BY = Object.fromEntries(
+export const COUNTED_EVENTS = Object.fromEntries(
   Object.entries(TOKENS).map(([purpose, { countedBy }]) => [purpose, countedBy]),
 ) as Readonly<Record<EmailTokenPurpose, readonly EventType[]>>
 

@@ -20,7 +20,7 @@ export interface PasswordResetsDeps {
   readonly mails: Mails
   readonly limits: SessionLimits
   readonly clock: () => number
-  readonly later: DeferredWork
+  readonly deferred: DeferredWork
 }
 
 export class PasswordResets {
@@ -36,7 +36,7 @@ export class PasswordResets {
    * @param email in canonical form.
    */
   request(email: string, ip: string | null): void {
-    this.#deps.later.run(() => this.#mail(email, ip))
+    this.#deps.deferred.run(() => this.#mail(email, ip))
   }
 
   /**

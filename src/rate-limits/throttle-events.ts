@@ -16,7 +16,7 @@ export interface ThrottleEventsDeps {
   readonly events: EventStore
   readonly openRateLimit: OpenRateLimit
   /** Used for nothing else: a flood of events must not displace other work. */
-  readonly later: DeferredWork
+  readonly deferred: DeferredWork
   readonly clock: () => number
 }
 
@@ -40,7 +40,7 @@ export class ThrottleEvents {
    */
   note(subject: LoginSubject, seconds: number): void {
     if (this.#samples.take('throttled', subject.key) === null) return
-    this.#deps.later.run(() => this.#record(subject, seconds))
+    this.#deps.deferred.run(() => this.#record(subject, seconds))
   }
 
   async #record({ key, email, actor }: LoginSubject, seconds: number): Promise<void> {

@@ -1,10 +1,10 @@
 /** Writes of e-mail tokens: adding one, and the changes that using one makes. */
 import {
+  COUNTED_EVENTS,
   confirmsCurrentEmail,
   type EmailToken,
-  MAILED_AT_MOST,
-  MAILED_BY,
-  MAILED_WITHIN,
+  MAIL_WINDOW,
+  MAX_MAILS,
 } from '../../accounts/email-token.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { Session } from '../../auth/session.ts'
@@ -20,8 +20,8 @@ import { changesUnlessEmailTaken } from './user-operations.ts'
 /** Inserts nothing when the user has been mailed too often. */
 const ADD_TOKEN = `${INSERT_EMAIL_TOKEN}
     AND (SELECT count(*) FROM events
-         WHERE user_id = @userId AND id >= @since AND type IN (SELECT value FROM json_each(@mailedBy))
-        ) < ${MAILED_AT_MOST}`
+         WHERE user_id = @userId AND id >= @since AND type IN (SELECT value FROM json_each(@countedEvents))
+        ) < ${MAX_MAILS}`
 
 export const prepareEmailTokenOperations = (db: Connection, shared: SharedStatements) => {
   const { record, refusal, addSession, deleteSessions, deleteTokens, readChanged } = shared
@@ -60,8 +60,8 @@ export const prepareEmailTokenOperations = (db: Connection, shared: SharedStatem
       const { changes } = addToken.run({
         ...emailTokenColumns(token),
         userId: token.userId,
-        since: firstIdAt(token.createdAt - MAILED_WITHIN + 1),
-        mailedBy: JSON.stringify(MAILED_BY[token.purpose]),
+        since: firstIdAt(token.createdAt - MAIL_WINDOW + 1),
+        countedEvents: JSON.stringify(COUNTED_EVENTS[token.purpose]),
       })
       if (changes === 0) return invalidatesNothing('tooManyMails')
       record(event)
