@@ -17,7 +17,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** With SQLite, a missing secret is generated once and stored beside the data. Instances on PostgreSQL have to share one. */
+/** With SQLite, a missing secret is generated once and stored beside the data. */
 const secretOf = ({ JWT_SECRET, DATABASE_URL }: Partial<Values>): SecretSource | null => {
   if (JWT_SECRET) return { value: JWT_SECRET }
   if (DATABASE_URL?.engine === 'postgres') return null
@@ -52,7 +52,7 @@ const mailFolderOf = (storage: StorageLocation): string =>
   join(storage.engine === 'sqlite' ? dirname(storage.file) : 'data', 'outbox')
 
 /** @returns sentences about settings that contradict each other. */
-const contradictionsOf = (v: Values): string[] => [
+const contradictionsOf = ({ values: v, variables }: Settings): string[] => [
   ...(v.ADMIN_KEY_PREVIOUS && !v.ADMIN_KEY ? ['ADMIN_KEY_PREVIOUS has no effect without ADMIN_KEY'] : []),
   ...(v.JWT_SECRET_PREVIOUS && !v.JWT_SECRET ? ['JWT_SECRET_PREVIOUS has no effect without JWT_SECRET'] : []),
   ...(v.REQUIRE_EMAIL_VERIFICATION === 'true' && v.MAIL_URL === 'off'
@@ -60,6 +60,12 @@ const contradictionsOf = (v: Values): string[] => [
     : []),
   ...(v.DATABASE_URL?.engine === 'sqlite' && v.WORKERS > 1
     ? ['WORKERS can only be 1 with SQLite: processes that share its file empty each other’s caches']
+    : []),
+  ...(variables.SESSION_IDLE && v.SESSION_IDLE > v.SESSION_LIFETIME
+    ? ['SESSION_IDLE must not be longer than SESSION_LIFETIME, at which every session ends']
+    : []),
+  ...(secretOf(v) === null
+    ? ['JWT_SECRET is needed with PostgreSQL: every instance has to sign with the same one']
     : []),
 ]
 
@@ -69,17 +75,11 @@ const contradictionsOf = (v: Values): string[] => [
  */
 export const loadConfig = (environment: Environment) => {
   const settings = readSettings(environment)
-  const { values: v, variables, errors } = settings
+  const { values: v, errors } = settings
   const weak = weakKeys(settings)
   if (v.NODE_ENV === 'production') errors.push(...weak)
-  errors.push(...contradictionsOf(v))
-  // A shorter lifetime lowers the default.
-  const sessionIdle = variables.SESSION_IDLE ? v.SESSION_IDLE : Math.min(v.SESSION_IDLE, v.SESSION_LIFETIME)
-  if (sessionIdle > v.SESSION_LIFETIME)
-    errors.push('SESSION_IDLE must not be longer than SESSION_LIFETIME, at which every session ends')
+  errors.push(...contradictionsOf(settings))
   const jwtSecret = secretOf(v)
-  if (jwtSecret === null)
-    errors.push('JWT_SECRET is needed with PostgreSQL: every instance has to sign with the same one')
   if (errors.length > 0 || jwtSecret === null) throw new ConfigError(errors)
 
   const publicUrl = v.PUBLIC_URL ?? localUrl(v.HOST, v.PORT)
@@ -107,8 +107,8 @@ export const loadConfig = (environment: Environment) => {
     hasDocs: v.DOCS === 'on',
     /** Milliseconds until the absolute end of a session. */
     sessionLifetime: v.SESSION_LIFETIME,
-    /** Milliseconds without a request after which a session ends. */
-    sessionIdle,
+    /** Milliseconds without a request after which a session ends. A shorter lifetime lowers the default. */
+    sessionIdle: Math.min(v.SESSION_IDLE, v.SESSION_LIFETIME),
     /** Milliseconds that the audit log keeps an event. */
     eventsKept: v.EVENTS_KEPT,
     passwordMinLength: v.PASSWORD_MIN_LENGTH,
