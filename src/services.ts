@@ -19,9 +19,7 @@ import { AdminKeys } from './auth/admin-keys.ts'
 import { Authenticator } from './auth/authenticator.ts'
 import { withWarnings } from './auth/invalidation.ts'
 import { LastRequests } from './auth/last-requests.ts'
-import { readSecret } from './auth/secret-file.ts'
 import { Sessions } from './auth/sessions.ts'
-import { signingKeys } from './auth/signing-keys.ts'
 import { UserCache } from './auth/user-cache.ts'
 import { DeferredWork } from './concurrency/deferred-work.ts'
 import type { Config } from './config/config.ts'
@@ -92,7 +90,7 @@ export const createServices = (config: Config, deps: ServicesDeps) => {
 
   // Authentication
   const limits = { lifetime: config.sessionLifetime, idle: config.sessionIdle }
-  const tokens = new AccessTokens(signingKeys(readSecret(config.jwtSecret), config.jwtPreviousSecret))
+  const tokens = AccessTokens.from(config)
   const hasher =
     deps.hasher ??
     new PooledPasswordHasher(logFailure('a hashing thread could not start'), hasherLimits(config.workers))

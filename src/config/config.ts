@@ -96,7 +96,7 @@ export const loadConfig = (environment: Environment) => {
     /** The secret that signs access tokens, or the file with a generated one. */
     jwtSecret,
     /** Tokens signed with it are still accepted, while keys rotate. */
-    jwtPreviousSecret: v.JWT_SECRET_PREVIOUS,
+    jwtSecretPrevious: v.JWT_SECRET_PREVIOUS,
     isProduction: v.NODE_ENV === 'production',
     logLevel: v.LOG_LEVEL,
     logRequests: v.LOG_REQUESTS === 'on',
