@@ -5,7 +5,7 @@
  */
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { OpenRateLimit, RateLimit } from '../rate-limits/limits.ts'
+import type { OpenRateLimit, RateLimit } from '../rate-limits/rate-limit.ts'
 import type { CleanUpStore } from './clean-up-store.ts'
 import { LONGEST_LIFETIME } from './email-token.ts'
 

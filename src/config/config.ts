@@ -4,8 +4,9 @@ import { dirname, join } from 'node:path'
 import { type SecretSource, secretFileOf } from '../auth/secret-file.ts'
 import type { StorageLocation } from '../storage/open.ts'
 import { misspelledSettings } from './misspelled-settings.ts'
+import { type Environment, readSettings, type Settings } from './read-settings.ts'
 import { weakness } from './secret-strength.ts'
-import { type Environment, KEYS, readSettings, type Settings, type Values } from './settings.ts'
+import { KEYS, type Values } from './settings.ts'
 
 export type Config = Readonly<ReturnType<typeof loadConfig>>
 

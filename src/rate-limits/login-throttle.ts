@@ -5,7 +5,8 @@
 import { type Actor, actingUser, anonymous } from '../audit-log/event.ts'
 import { ServiceError } from '../errors.ts'
 import type { User } from '../users/user.ts'
-import { emailKey, type LoginThrottleLimits, type OpenRateLimit, type RateLimit } from './limits.ts'
+import type { LoginThrottleLimits } from './limits.ts'
+import { emailKey, type OpenRateLimit, type RateLimit } from './rate-limit.ts'
 
 /** A password attempt: its account and its actor. */
 export interface LoginSubject {

@@ -5,8 +5,8 @@ import type { EventStore } from '../audit-log/event-store.ts'
 import type { DeferredWork } from '../concurrency/deferred-work.ts'
 import { Sampler } from '../concurrency/sampler.ts'
 import type { UserStore } from '../users/user-store.ts'
-import type { OpenRateLimit, RateLimit } from './limits.ts'
 import type { LoginSubject } from './login-throttle.ts'
+import type { OpenRateLimit, RateLimit } from './rate-limit.ts'
 
 /** Seconds in which an account gets at most one event. */
 const INTERVAL = 60

@@ -6,7 +6,7 @@ import type { EventStore } from '../audit-log/event-store.ts'
 import type { InvalidationListener } from '../auth/invalidation.ts'
 import type { LastRequestStore } from '../auth/last-requests.ts'
 import type { SessionStore } from '../auth/session-store.ts'
-import type { OpenRateLimit } from '../rate-limits/limits.ts'
+import type { OpenRateLimit } from '../rate-limits/rate-limit.ts'
 import type { UserStore } from '../users/user-store.ts'
 
 /** What every engine implements (DESIGN §7). One suite of tests, `test/storage`, runs against all of them. */
