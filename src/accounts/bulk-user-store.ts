@@ -1,11 +1,8 @@
 /** The store of bulk imports and exports. */
 import type { AuditEvent } from '../audit-log/event.ts'
 import type { Position } from '../users/listing.ts'
-import type { User } from '../users/user.ts'
+import type { UserWithHash } from '../users/user.ts'
 import type { MaybePromise } from '../users/user-store.ts'
-
-/** A user with everything that another service needs. */
-export type PortableUser = User & { readonly passwordHash: string }
 
 export type Imported =
   | { readonly status: 'created' }
@@ -20,7 +17,7 @@ export interface BulkUserStore {
    * @param events one for each user, in the same order; stored for those who are added.
    * @returns one result for each user, in the same order, when all are on disk.
    */
-  importUsers(users: readonly PortableUser[], events: readonly AuditEvent[]): Promise<readonly Imported[]>
+  importUsers(users: readonly UserWithHash[], events: readonly AuditEvent[]): Promise<readonly Imported[]>
   /** The next users in order of creation: few enough not to delay other requests. Empty at the end. */
-  exportUsers(after: Position | null): MaybePromise<readonly PortableUser[]>
+  exportUsers(after: Position | null): MaybePromise<readonly UserWithHash[]>
 }

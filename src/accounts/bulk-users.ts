@@ -3,8 +3,9 @@ import { type Actor, newEvent } from '../audit-log/event.ts'
 import { ERRORS, type ErrorBody, errorBody, ServiceError } from '../errors.ts'
 import { dummyHash } from '../passwords/formats.ts'
 import type { Position } from '../users/listing.ts'
+import type { UserWithHash } from '../users/user.ts'
 import { newUser } from './account-creation.ts'
-import type { BulkUserStore, Imported, PortableUser } from './bulk-user-store.ts'
+import type { BulkUserStore, Imported } from './bulk-user-store.ts'
 
 export interface ExportsDeps {
   readonly store: BulkUserStore
@@ -22,11 +23,11 @@ export class Exports {
    * the time the page is read.
    * @throws {ServiceError} `storeUnavailable`, `overloaded`
    */
-  async *pages(): AsyncGenerator<readonly PortableUser[]> {
+  async *pages(): AsyncGenerator<readonly UserWithHash[]> {
     const { store } = this.#deps
     let after: Position | null = null
     for (;;) {
-      const users: readonly PortableUser[] = await store.exportUsers(after)
+      const users: readonly UserWithHash[] = await store.exportUsers(after)
       const last = users.at(-1)
       if (last === undefined) return
       yield users
@@ -74,7 +75,7 @@ export type ImportResult =
 
 const ID_TAKEN: ErrorBody = errorBody('id', ERRORS.emailTaken.message)
 
-const toUser = (record: UserRecord, now: number): PortableUser => {
+const toUser = (record: UserRecord, now: number): UserWithHash => {
   const { passwordHash = dummyHash(), createdAt, updatedAt, lastRequestAt, ...account } = record
   const user = newUser(account, createdAt === undefined ? now : Date.parse(createdAt))
   return {
@@ -128,7 +129,7 @@ export class Imports {
     let next = 0
     return lines.map(({ line, errors }) => {
       if (errors !== undefined) return { line, status: 'failed' as const, errors }
-      const [user, outcome] = [users[next] as PortableUser, imported[next] as Imported]
+      const [user, outcome] = [users[next] as UserWithHash, imported[next] as Imported]
       next += 1
       if (outcome.status === 'idTaken') return { line, status: 'failed' as const, ...ID_TAKEN }
       const id = outcome.status === 'exists' ? outcome.id : user.id
