@@ -13,7 +13,7 @@ import { PasswordResets } from './accounts/password-resets.ts'
 import { Reauthentication } from './accounts/reauthentication.ts'
 import { SignIns } from './accounts/sign-ins.ts'
 import { SignUps } from './accounts/sign-ups.ts'
-import { Events } from './audit-log/audit-log.ts'
+import { AuditLog } from './audit-log/audit-log.ts'
 import { AccessTokens } from './auth/access-tokens.ts'
 import { AdminKeys } from './auth/admin-keys.ts'
 import { Authenticator } from './auth/authenticator.ts'
@@ -164,7 +164,7 @@ export const createServices = (config: Config, deps: ServicesDeps) => {
     impersonation: new Impersonation(accountDeps),
     sessions: new Sessions({ store: sessions, limits, clock }),
     users: new Users({ store: users, clock }),
-    events: new Events(events),
+    auditLog: new AuditLog(events),
     imports: new Imports({ store: bulkUsers, clock }),
     exports: new Exports({ store: bulkUsers }),
     authenticator,

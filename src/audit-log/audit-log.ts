@@ -2,7 +2,7 @@
 import { ServiceError } from '../errors.ts'
 import { ID } from '../ids.ts'
 import type { AuditEvent } from './event.ts'
-import type { EventFilter, EventStore, LogPlace } from './event-store.ts'
+import type { EventFilter, EventStore, LogPosition } from './event-store.ts'
 
 /** Newest first; or in the order in which events became visible, which is close to the order of time. */
 export const EVENT_SORTS = ['-at', 'at'] as const
@@ -22,12 +22,12 @@ export interface EventPageRequest {
 }
 
 /** A cursor for `sort` `at`: the kind of positions, a position, and an id or nothing. */
-const PLACE = /^at ([a-z]+) (-?\d{1,15}) (.*)$/
+const CURSOR = /^at ([a-z]+) (-?\d{1,15}) (.*)$/
 
 const encode = (text: string): string => Buffer.from(text).toString('base64url')
 const decode = (cursor: string): string => Buffer.from(cursor, 'base64url').toString('utf8')
 
-export class Events {
+export class AuditLog {
   readonly #store: EventStore
 
   constructor(store: EventStore) {
@@ -61,13 +61,13 @@ export class Events {
     return { events, nextCursor: this.#encode(next) }
   }
 
-  #encode({ position, id }: LogPlace): string {
-    return encode(`at ${this.#store.positions} ${position} ${id}`)
+  #encode({ position, id }: LogPosition): string {
+    return encode(`at ${this.#store.positionKind} ${position} ${id}`)
   }
 
-  #decode(cursor: string): LogPlace {
-    const [, positions, position, id = ''] = PLACE.exec(decode(cursor)) ?? []
-    if (positions !== this.#store.positions || (id !== '' && !ID.test(id)))
+  #decode(cursor: string): LogPosition {
+    const [, positionKind, position, id = ''] = CURSOR.exec(decode(cursor)) ?? []
+    if (positionKind !== this.#store.positionKind || (id !== '' && !ID.test(id)))
       throw new ServiceError('badCursor')
     return { position: Number(position), id }
   }

@@ -18,10 +18,10 @@ export interface EventQuery {
 }
 
 /**
- * A place in the log in the order of visibility: events that become visible later have later places. Events with one
- * position became visible together and are ordered by id.
+ * A position in the log, in the order of visibility: events that become visible later have later positions. Events with the
+ * same number became visible together and are ordered by id.
  */
-export interface LogPlace {
+export interface LogPosition {
   readonly position: number
   readonly id: string
 }
@@ -29,31 +29,31 @@ export interface LogPlace {
 export interface FollowQuery {
   readonly filter: EventFilter
   /** `null`: from the oldest event on. */
-  readonly after: LogPlace | null
+  readonly after: LogPosition | null
   readonly limit: number
 }
 
-export interface Followed {
+export interface FollowPage {
   readonly events: readonly AuditEvent[]
-  /** Where the next page begins. No matching event lies between the last event and this place. */
-  readonly next: LogPlace
+  /** Where the next page begins. No matching event lies between the last event and this position. */
+  readonly next: LogPosition
 }
 
 export interface EventStore {
-  /** The kind of the store's positions. Positions of another kind are invalid in this store. */
-  readonly positions: string
+  /** Names the store's kind of positions. Positions of another kind are invalid in this store. */
+  readonly positionKind: string
   /** Stores an event without another change, unless its user is deleted: no event follows a deletion. */
   record(event: AuditEvent): Promise<void>
   /** Newest first. */
   list(query: EventQuery): MaybePromise<readonly AuditEvent[]>
   /** In the order of visibility. */
-  follow(query: FollowQuery): MaybePromise<Followed>
-  /** The place of the last visible event. */
-  end(): MaybePromise<LogPlace>
+  follow(query: FollowQuery): MaybePromise<FollowPage>
+  /** The position of the last visible event. */
+  end(): MaybePromise<LogPosition>
 }
 
 /** Before every event. */
-export const LOG_START: LogPlace = { position: -1, id: '' }
+export const LOG_START: LogPosition = { position: -1, id: '' }
 
-export const isLater = (one: LogPlace, other: LogPlace): boolean =>
+export const isLater = (one: LogPosition, other: LogPosition): boolean =>
   one.position > other.position || (one.position === other.position && one.id > other.id)

@@ -3,11 +3,11 @@ import { sql } from 'kysely'
 import {
   type EventFilter,
   type EventQuery,
-  type Followed,
+  type FollowPage,
   type FollowQuery,
   isLater,
   LOG_START,
-  type LogPlace,
+  type LogPosition,
 } from '../../audit-log/event-store.ts'
 import { eventsQuery, filteredEvents } from '../event-queries.ts'
 import { type EventRow, toEvent } from '../rows.ts'
@@ -19,9 +19,9 @@ export const eventPage = (query: EventQuery): Statement =>
 
 interface LogPart {
   readonly filter: EventFilter
-  readonly after: LogPlace
+  readonly after: LogPosition
   /** Inclusive. */
-  readonly upTo: LogPlace
+  readonly upTo: LogPosition
   readonly limit: number
 }
 
@@ -49,12 +49,12 @@ export const LOG_END: Statement = {
   values: [],
 }
 
-export const logEnd = async (database: Database): Promise<LogPlace> => {
-  const [last] = await database.read<LogPlace>(LOG_END)
+export const logEnd = async (database: Database): Promise<LogPosition> => {
+  const [last] = await database.read<LogPosition>(LOG_END)
   return last ?? LOG_START
 }
 
-export const follow = async (database: Database, query: FollowQuery): Promise<Followed> => {
+export const follow = async (database: Database, query: FollowQuery): Promise<FollowPage> => {
   const { filter, limit } = query
   const after = query.after ?? LOG_START
   const upTo = await logEnd(database)

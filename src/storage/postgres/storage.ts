@@ -115,7 +115,7 @@ export const openPostgresStorage = async (url: string, connections: number): Pro
     events: {
       record: write.record,
       list: query => lists.run(async () => (await database.read<EventRow>(eventPage(query))).map(toEvent)),
-      positions: 'transactions',
+      positionKind: 'transactions',
       follow: query => lists.run(() => follow(database, query)),
       end: () => lists.run(() => logEnd(database)),
     },
