@@ -55,11 +55,11 @@ export class NewAccounts {
     this.#deps = deps
   }
 
-  /** @throws {ServiceError} `emailTaken`, `passwordTwice`, `overloaded`, `clientGone`, `draining`, `storeUnavailable` */
+  /** @throws {ServiceError} `emailTaken`, `passwordAndHash`, `overloaded`, `clientClosedRequest`, `draining`, `storeUnavailable` */
   async create(account: AccountInput, actor: Actor, signal?: AbortSignal): Promise<User> {
     const { users, accountStore, clock } = this.#deps
     const { email, passwordHash, password } = account
-    if (password !== undefined && passwordHash !== undefined) throw new ServiceError('passwordTwice')
+    if (password !== undefined && passwordHash !== undefined) throw new ServiceError('passwordAndHash')
     if ((await users.findByEmail(email)) !== undefined) throw new ServiceError('emailTaken')
     const hash = passwordHash ?? (await this.#hash(password, signal))
     const now = clock()

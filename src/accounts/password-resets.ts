@@ -41,7 +41,7 @@ export class PasswordResets {
 
   /**
    * Uses a token: changes the password of its user, ends all sessions and opens a new one.
-   * @throws {ServiceError} `badEmailToken`, `passwordIsEmail`, `overloaded`, `clientGone`, `draining`, `storeUnavailable`
+   * @throws {ServiceError} `badEmailToken`, `passwordIsEmail`, `overloaded`, `clientClosedRequest`, `draining`, `storeUnavailable`
    */
   async reset(
     token: string,

@@ -43,7 +43,7 @@ export class SignIns {
    * Opens a session. An unknown e-mail, a wrong password and a disabled account cost the same hash.
    * @param signedInAs the user who sends the request, if any: their own attempts are throttled apart from those of others.
    * @throws {ServiceError} `wrongCredentials`; `accountDisabled` and `emailNotVerified` only after the correct password;
-   * `tooManyRequests`, `overloaded`, `clientGone`, `draining`, `storeUnavailable`
+   * `tooManyRequests`, `overloaded`, `clientClosedRequest`, `draining`, `storeUnavailable`
    */
   async signIn(
     credentials: Credentials,

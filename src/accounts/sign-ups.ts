@@ -48,7 +48,7 @@ export class SignUps {
    * Adds an account and mails a link that verifies its e-mail.
    * @param signal aborted when the client disconnects. It cancels the sign-up until hashing starts.
    * @returns the first session; `null` if signing in requires a verified e-mail.
-   * @throws {ServiceError} `emailTaken` (unless requireEmailVerification), `overloaded`, `clientGone`, `draining`,
+   * @throws {ServiceError} `emailTaken` (unless requireEmailVerification), `overloaded`, `clientClosedRequest`, `draining`,
    * `storeUnavailable`
    */
   async signUp(input: SignUp, client: SessionClient, signal?: AbortSignal): Promise<AuthResult | null> {

@@ -51,14 +51,14 @@ const isErrorStatus = (status: unknown): status is number =>
   Number.isInteger(status) && (status as number) >= 400 && (status as number) <= 599
 
 const UNFORESEEN: ErrorResponse = {
-  status: ERRORS.unforeseen.status,
+  status: ERRORS.internalError.status,
   headers: {},
-  body: errorBody(ERRORS.unforeseen.field, ERRORS.unforeseen.message),
+  body: errorBody(ERRORS.internalError.field, ERRORS.internalError.message),
 }
 
 /**
  * @param error any thrown value, also one that is not an `Error`.
- * @param production whether the messages of unforeseen errors are hidden (§7.2).
+ * @param production whether the messages of internal errors are hidden (§7.2).
  */
 export const errorResponseFor = (error: unknown, production: boolean): ErrorResponse => {
   try {
@@ -81,6 +81,7 @@ const describe = (error: unknown, production: boolean): ErrorResponse => {
   }
   const status = isErrorStatus(statusCode) ? statusCode : 500
   const hidden = status >= 500 && production
-  const text = typeof message === 'string' && message !== '' && !hidden ? message : ERRORS.unforeseen.message
+  const text =
+    typeof message === 'string' && message !== '' && !hidden ? message : ERRORS.internalError.message
   return { status, headers: challenge(status), body: errorBody('global', text) }
 }
