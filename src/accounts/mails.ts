@@ -33,6 +33,10 @@ const HOUR = 3_600_000
 const VERIFICATION_LIFETIME = 24 * HOUR
 const RESET_LIFETIME = HOUR
 
+/** Routes that take a token. */
+const VERIFY_EMAIL = '/account/verify-email'
+const RESET_PASSWORD = '/account/reset-password'
+
 const hours = (milliseconds: number): string => {
   const count = milliseconds / HOUR
   return count === 1 ? 'one hour' : `${count} hours`
@@ -44,13 +48,13 @@ const withoutBrowser = ({ publicUrl }: MailSite, path: string, token: string): B
 ]
 
 const verifyEmail = (site: MailSite, label: string, token: string): Block[] => [
-  { link: linkTo(site.publicUrl, '/account/verify-email', token), label },
-  ...withoutBrowser(site, '/account/verify-email', token),
+  { link: linkTo(site.publicUrl, VERIFY_EMAIL, token), label },
+  ...withoutBrowser(site, VERIFY_EMAIL, token),
 ]
 
 const resetPassword = (site: MailSite, token: string): Block[] => [
   { link: linkTo(site.webUrl, '/reset-password', token), label: 'Choose another password' },
-  ...withoutBrowser(site, '/account/reset-password', token),
+  ...withoutBrowser(site, RESET_PASSWORD, token),
 ]
 
 const notYou = ({ webUrl }: MailSite): Block => ({

@@ -1,3 +1,4 @@
+/** A queue that runs a limited number of tasks at once and rejects what exceeds its bound. */
 import { ServiceError } from '../errors.ts'
 
 interface Waiting {
