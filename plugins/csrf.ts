@@ -26,7 +26,7 @@ const csrf = async (app: FastifyInstance): Promise<void> => {
   app.addHook('onRequest', function rejectCrossSite(request, _reply, done) {
     if (request.principal === null || request.accessTokenSource !== 'cookie') return done()
     if (SAFE_METHODS.has(request.method) || isAllowedOrigin(request, allowedOrigins)) return done()
-    done(new ServiceError('crossSite'))
+    done(new ServiceError('csrf'))
   })
 }
 

@@ -49,7 +49,11 @@ const sendRedirect = (
 const LAST_RESORT = {
   type: 'object',
   properties: {
-    errors: { type: 'object', additionalProperties: true, default: { global: [ERRORS.unforeseen.message] } },
+    errors: {
+      type: 'object',
+      additionalProperties: true,
+      default: { global: [ERRORS.internalError.message] },
+    },
   },
 }
 

@@ -34,7 +34,7 @@ async function* chunksOf(body: Readable, stop: AbortSignal): AsyncGenerator<Buff
     const refuse = (): void => reject(new ServiceError('draining'))
     if (stop.aborted) refuse()
     stop.addEventListener('abort', refuse)
-    chunks.next().then(resolve, () => reject(new ServiceError('clientGone', { quiet: true })))
+    chunks.next().then(resolve, () => reject(new ServiceError('clientClosedRequest', { quiet: true })))
     const next = await promise.finally(() => stop.removeEventListener('abort', refuse))
     if (next.done) return
     yield next.value
@@ -60,7 +60,7 @@ class NdjsonBody {
 
   /**
    * The lines, as {@link readLines} yields them.
-   * @throws {ServiceError} `clientGone` if the body breaks off, `draining`
+   * @throws {ServiceError} `clientClosedRequest` if the body breaks off, `draining`
    */
   [Symbol.asyncIterator](): AsyncGenerator<readonly Line<unknown>[]> {
     return readLines(chunksOf(this.#body, this.#stop), this.#validate)

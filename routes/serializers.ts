@@ -1,7 +1,7 @@
 /** Turns entities into response bodies. */
 import type { Static } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { SignedIn } from '../src/accounts/auth-result.ts'
+import type { AuthResult } from '../src/accounts/auth-result.ts'
 import { copyString } from '../src/auth/copy-string.ts'
 import type { CachedUser } from '../src/auth/principal.ts'
 import { serializeAccount, toIso } from '../src/users/serializers.ts'
@@ -31,16 +31,16 @@ export const serializeSignedIn = ({
   accessToken,
   expiresAt,
   user,
-}: SignedIn): Static<typeof SignedInSchema> => ({
+}: AuthResult): Static<typeof SignedInSchema> => ({
   accessToken,
   expiresAt: new Date(expiresAt).toISOString(),
   user: serializeAccount(user),
 })
 
 /** Sets the cookie and returns the body of a successful sign-in. */
-export const sendSignedIn = (signedIn: SignedIn, reply: FastifyReply): Static<typeof SignedInSchema> => {
-  reply.setAccessToken(signedIn.accessToken, signedIn.expiresAt).header('cache-control', 'no-store')
-  return serializeSignedIn(signedIn)
+export const sendSignedIn = (result: AuthResult, reply: FastifyReply): Static<typeof SignedInSchema> => {
+  reply.setAccessToken(result.accessToken, result.expiresAt).header('cache-control', 'no-store')
+  return serializeSignedIn(result)
 }
 
 /** Sets the `Link` to the next page (RFC 8288): the same route and query with the next cursor. */

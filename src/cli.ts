@@ -1,5 +1,4 @@
 /** Entry point of the command line. */
-import { existsSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
 import { copyCommand } from './cli/copy.ts'
 import { eventsCommand } from './cli/events.ts'
@@ -9,6 +8,7 @@ import { exitOnBrokenPipe, printStatus } from './cli/output.ts'
 import { seedCommand } from './cli/seed.ts'
 import { sessionsCommands } from './cli/sessions.ts'
 import { usersCommands } from './cli/users.ts'
+import { loadEnvironment } from './config/read-settings.ts'
 
 const program = new Command('gatehouse')
   .description(
@@ -24,7 +24,7 @@ for (const add of [usersCommands, sessionsCommands, eventsCommand, keysCommands,
 exitOnBrokenPipe()
 
 try {
-  if (existsSync('.env')) process.loadEnvFile('.env')
+  loadEnvironment()
   await program.parseAsync()
 } catch (error) {
   if (!(error instanceof CommanderError)) printStatus(explain(error))

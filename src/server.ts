@@ -1,10 +1,10 @@
 /** Entry point of the service: reads the configuration, starts one process or several, and stops on signals. */
 import cluster from 'node:cluster'
-import { existsSync } from 'node:fs'
 import closeWithGrace from 'close-with-grace'
 import type { Logger } from 'pino'
 import { buildApp } from './app.ts'
 import { type Config, ConfigError, loadConfig } from './config/config.ts'
+import { loadEnvironment } from './config/read-settings.ts'
 import { createLogger, standardOutput } from './logging/logging.ts'
 import { joinPrimary, listenOptions, runPrimary, STOP_SIGNALS } from './workers.ts'
 
@@ -56,8 +56,7 @@ const serve = async (config: Config): Promise<void> => {
 // Without a listener, a write to a full or closed standard error would end the process.
 process.stderr.on('error', () => undefined)
 try {
-  if (existsSync('.env')) process.loadEnvFile('.env')
-  const config = loadConfig(process.env)
+  const config = loadConfig(loadEnvironment())
   if (config.workers > 1 && cluster.isPrimary) {
     const output = standardOutput()
     logWarnings(config, createLogger(config, output))

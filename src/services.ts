@@ -2,7 +2,6 @@
 import type { BaseLogger } from 'pino'
 import { NewAccounts } from './accounts/account-creation.ts'
 import { AccountRemoval } from './accounts/account-removal.ts'
-import { Accounts } from './accounts/accounts.ts'
 import { Exports, Imports } from './accounts/bulk-users.ts'
 import { CleanUp, type CleanUpPace } from './accounts/clean-up.ts'
 import { EmailAddresses } from './accounts/email-addresses.ts'
@@ -12,16 +11,15 @@ import { ACCOUNT_MAILS, type Mails } from './accounts/mails.ts'
 import { PasswordChanges } from './accounts/password-changes.ts'
 import { PasswordResets } from './accounts/password-resets.ts'
 import { Reauthentication } from './accounts/reauthentication.ts'
-import { VerifiedSignUps } from './accounts/verified-sign-ups.ts'
-import { Events } from './audit-log/audit-log.ts'
+import { SignIns } from './accounts/sign-ins.ts'
+import { SignUps } from './accounts/sign-ups.ts'
+import { AuditLog } from './audit-log/audit-log.ts'
 import { AccessTokens } from './auth/access-tokens.ts'
 import { AdminKeys } from './auth/admin-keys.ts'
 import { Authenticator } from './auth/authenticator.ts'
 import { withInvalidationLog } from './auth/invalidation-log.ts'
 import { LastRequests } from './auth/last-requests.ts'
-import { readSecret } from './auth/secret-file.ts'
 import { Sessions } from './auth/sessions.ts'
-import { signingKeys } from './auth/signing-keys.ts'
 import { UserCache } from './auth/user-cache.ts'
 import { DeferredWork } from './concurrency/deferred-work.ts'
 import type { Config } from './config/config.ts'
@@ -92,7 +90,7 @@ export const createServices = (config: Config, deps: ServicesDeps) => {
 
   // Authentication
   const limits = { lifetime: config.sessionLifetime, idle: config.sessionIdle }
-  const tokens = new AccessTokens(signingKeys(readSecret(config.jwtSecret), config.jwtPreviousSecret))
+  const tokens = AccessTokens.from(config)
   const hasher =
     deps.hasher ??
     new PooledPasswordHasher(logFailure('a hashing thread could not start'), hasherLimits(config.workers))
@@ -108,12 +106,12 @@ export const createServices = (config: Config, deps: ServicesDeps) => {
 
   // Rate limits
   const rateLimits = config.isRateLimited ? (deps.rateLimits ?? RATE_LIMITS) : null
-  const throttleEventsLater = new DeferredWork(logFailure('an event of the audit log was dropped'))
+  const deferredEvents = new DeferredWork(logFailure('an event of the audit log was dropped'))
   const throttleEvents = new ThrottleEvents({
     users,
     events,
     openRateLimit,
-    later: throttleEventsLater,
+    deferred: deferredEvents,
     clock,
   })
   const loginThrottle =
@@ -125,7 +123,7 @@ export const createServices = (config: Config, deps: ServicesDeps) => {
 
   // Accounts
   const { mails, close: closeMails } = createMails(config, deps, rateLimits)
-  const later = new DeferredWork(logFailure('a requested mail was dropped'))
+  const deferred = new DeferredWork(logFailure('a requested mail was dropped'))
   const accountDeps = {
     users,
     sessions,
@@ -137,7 +135,7 @@ export const createServices = (config: Config, deps: ServicesDeps) => {
     loginThrottle,
     limits,
     mails,
-    later,
+    deferred,
     requireEmailVerification: config.requireEmailVerification,
     clock,
     reauthentication: new Reauthentication({ users, hasher, loginThrottle }),
@@ -156,9 +154,9 @@ export const createServices = (config: Config, deps: ServicesDeps) => {
   cleanUp.start()
 
   return {
-    accounts: new Accounts(accountDeps),
+    signUps: new SignUps(accountDeps),
+    signIns: new SignIns(accountDeps),
     newAccounts: new NewAccounts(accountDeps),
-    verifiedSignUps: new VerifiedSignUps(accountDeps),
     accountRemoval: new AccountRemoval(accountDeps),
     emailAddresses: new EmailAddresses(accountDeps),
     passwordChanges: new PasswordChanges(accountDeps),
@@ -166,7 +164,7 @@ export const createServices = (config: Config, deps: ServicesDeps) => {
     impersonation: new Impersonation(accountDeps),
     sessions: new Sessions({ store: sessions, limits, clock }),
     users: new Users({ store: users, clock }),
-    events: new Events(events),
+    auditLog: new AuditLog(events),
     imports: new Imports({ store: bulkUsers, clock }),
     exports: new Exports({ store: bulkUsers }),
     authenticator,
@@ -181,7 +179,7 @@ export const createServices = (config: Config, deps: ServicesDeps) => {
     async close(): Promise<void> {
       // A failure does not keep what follows from closing: last requests are written before the store closes.
       try {
-        await Promise.all([hasher.close(), later.close(), throttleEventsLater.close(), cleanUp.close()])
+        await Promise.all([hasher.close(), deferred.close(), deferredEvents.close(), cleanUp.close()])
         await closeMails()
       } finally {
         await lastRequests.close().finally(() => storage.close())

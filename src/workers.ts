@@ -102,7 +102,7 @@ export const runPrimary = (config: Config, output: LogOutput): void => {
 
   const onUnexpectedEnd = (reason: object): void => {
     if (!stopping && listened) {
-      logger.error(reason, 'a worker ended, another takes its place')
+      logger.error(reason, 'a worker exited and is replaced')
       setTimeout(start, RESTART_DELAY)
       return
     }
@@ -120,7 +120,7 @@ export const runPrimary = (config: Config, output: LogOutput): void => {
       if (message === LISTENING) listened = true
     })
     if (worker.process.stdout !== null) forwardLog(worker.process.stdout, output)
-    const onEnd = (reason: object, succeeded = false): void => {
+    const onEnd = (reason: object, succeeded: boolean): void => {
       if (!workers.delete(worker)) return
       if (!(stopping && succeeded)) onUnexpectedEnd({ worker: worker.process.pid, ...reason })
       else if (workers.size === 0) exit(exitCode)
@@ -128,7 +128,7 @@ export const runPrimary = (config: Config, output: LogOutput): void => {
     // 'close' comes after 'exit', when the whole log has arrived.
     worker.process.once('close', (code, signal) => onEnd({ code, signal }, code === 0))
     // A process that could not be started has no 'close'.
-    worker.once('error', err => onEnd({ err }))
+    worker.once('error', err => onEnd({ err }, false))
   }
 
   for (const signal of STOP_SIGNALS) process.on(signal, stop)

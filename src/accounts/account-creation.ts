@@ -8,7 +8,8 @@ import type { User } from '../users/user.ts'
 import type { UserStore } from '../users/user-store.ts'
 import type { AccountStore } from './account-store.ts'
 
-export interface NewAccount {
+/** What a new user is given; everything else has defaults. */
+export interface UserFields {
   /** In canonical form. */
   readonly email: string
   readonly firstName?: string | null
@@ -20,13 +21,13 @@ export interface NewAccount {
 }
 
 /** @param createdAt milliseconds since the epoch. */
-export const newUser = (account: NewAccount, createdAt: number): User => ({
-  id: account.id ?? newId(),
-  email: account.email,
-  firstName: account.firstName ?? null,
-  lastName: account.lastName ?? null,
-  emailVerified: account.emailVerified ?? false,
-  disabled: account.disabled ?? false,
+export const newUser = (fields: UserFields, createdAt: number): User => ({
+  id: fields.id ?? newId(),
+  email: fields.email,
+  firstName: fields.firstName ?? null,
+  lastName: fields.lastName ?? null,
+  emailVerified: fields.emailVerified ?? false,
+  disabled: fields.disabled ?? false,
   createdAt,
   updatedAt: createdAt,
   lastRequestAt: null,
@@ -34,7 +35,7 @@ export const newUser = (account: NewAccount, createdAt: number): User => ({
 })
 
 /** With at most one of the two secrets. Without either, the user signs in after a password reset. */
-export interface CreatedAccount extends NewAccount {
+export interface AccountInput extends UserFields {
   readonly password?: string
   /** A hash from another service. */
   readonly passwordHash?: string
@@ -54,11 +55,11 @@ export class NewAccounts {
     this.#deps = deps
   }
 
-  /** @throws {ServiceError} `emailTaken`, `passwordTwice`, `overloaded`, `clientGone`, `draining`, `storeUnavailable` */
-  async create(account: CreatedAccount, actor: Actor, signal?: AbortSignal): Promise<User> {
+  /** @throws {ServiceError} `emailTaken`, `passwordAndHash`, `overloaded`, `clientClosedRequest`, `draining`, `storeUnavailable` */
+  async create(account: AccountInput, actor: Actor, signal?: AbortSignal): Promise<User> {
     const { users, accountStore, clock } = this.#deps
     const { email, passwordHash, password } = account
-    if (password !== undefined && passwordHash !== undefined) throw new ServiceError('passwordTwice')
+    if (password !== undefined && passwordHash !== undefined) throw new ServiceError('passwordAndHash')
     if ((await users.findByEmail(email)) !== undefined) throw new ServiceError('emailTaken')
     const hash = passwordHash ?? (await this.#hash(password, signal))
     const now = clock()

@@ -1,14 +1,15 @@
 /** The store of sign-ups and password changes. */
 import type { AuditEvent } from '../audit-log/event.ts'
 import type { Session } from '../auth/session.ts'
-import type { User } from '../users/user.ts'
+import type { User, UserWithHash } from '../users/user.ts'
 import type { UserRefusal } from '../users/user-store.ts'
 import type { EmailToken } from './email-token.ts'
 
-export type NewUser = Omit<User, 'lastRequestAt' | 'version'> & { readonly passwordHash: string }
+/** Stored as version 1, without a last request. */
+export type NewUser = Omit<UserWithHash, 'lastRequestAt' | 'version'>
 
 /** Stored with a new account, in the same transaction. */
-export interface NewUserExtras {
+export interface AccountExtras {
   readonly session?: Session
   readonly emailToken?: EmailToken
 }
@@ -16,7 +17,7 @@ export interface NewUserExtras {
 /** A write is on disk before its promise resolves. If it changes something, its event is stored in the same transaction. */
 export interface AccountStore {
   /** @returns false when the e-mail is taken. */
-  addUser(user: NewUser, event: AuditEvent, first: NewUserExtras): Promise<boolean>
+  addUser(user: NewUser, event: AuditEvent, extras: AccountExtras): Promise<boolean>
   /** Replaces a password hash by a stronger one of the same password, if it is still `from`. */
   rehash(userId: string, from: string, to: string): Promise<void>
   /**

@@ -1,32 +1,11 @@
 /** Import and export of users in bulk. */
-import { type Actor, type AuditEvent, newEvent } from '../audit-log/event.ts'
+import { type Actor, newEvent } from '../audit-log/event.ts'
 import { ERRORS, type ErrorBody, errorBody, ServiceError } from '../errors.ts'
-import type { MaybePromise } from '../maybe-promise.ts'
 import { dummyHash } from '../passwords/formats.ts'
 import type { Position } from '../users/listing.ts'
-import type { User } from '../users/user.ts'
+import type { UserWithHash } from '../users/user.ts'
 import { newUser } from './account-creation.ts'
-
-/** A user with everything that another service needs. */
-export type PortableUser = User & { readonly passwordHash: string }
-
-export type Imported =
-  | { readonly status: 'created' }
-  /** The e-mail already has a user, with this id. Nothing changed. */
-  | { readonly status: 'exists'; readonly id: string }
-  /** The id belongs to a user with another e-mail. */
-  | { readonly status: 'idTaken' }
-
-export interface BulkUserStore {
-  /**
-   * Adds the users whose id and e-mail are free. Of two simultaneous imports or sign-ups with one e-mail, one succeeds.
-   * @param events one for each user, in the same order; stored for those who are added.
-   * @returns one result for each user, in the same order, when all are on disk.
-   */
-  importUsers(users: readonly PortableUser[], events: readonly AuditEvent[]): Promise<readonly Imported[]>
-  /** The next users in order of creation: few enough not to delay other requests. Empty at the end. */
-  exportUsers(after: Position | null): MaybePromise<readonly PortableUser[]>
-}
+import type { BulkUserStore, Imported } from './bulk-user-store.ts'
 
 export interface ExportsDeps {
   readonly store: BulkUserStore
@@ -44,11 +23,11 @@ export class Exports {
    * the time the page is read.
    * @throws {ServiceError} `storeUnavailable`, `overloaded`
    */
-  async *pages(): AsyncGenerator<readonly PortableUser[]> {
+  async *pages(): AsyncGenerator<readonly UserWithHash[]> {
     const { store } = this.#deps
     let after: Position | null = null
     for (;;) {
-      const users: readonly PortableUser[] = await store.exportUsers(after)
+      const users: readonly UserWithHash[] = await store.exportUsers(after)
       const last = users.at(-1)
       if (last === undefined) return
       yield users
@@ -96,7 +75,7 @@ export type ImportResult =
 
 const ID_TAKEN: ErrorBody = errorBody('id', ERRORS.emailTaken.message)
 
-const toUser = (record: UserRecord, now: number): PortableUser => {
+const toUser = (record: UserRecord, now: number): UserWithHash => {
   const { passwordHash = dummyHash(), createdAt, updatedAt, lastRequestAt, ...account } = record
   const user = newUser(account, createdAt === undefined ? now : Date.parse(createdAt))
   return {
@@ -150,7 +129,7 @@ export class Imports {
     let next = 0
     return lines.map(({ line, errors }) => {
       if (errors !== undefined) return { line, status: 'failed' as const, errors }
-      const [user, outcome] = [users[next] as PortableUser, imported[next] as Imported]
+      const [user, outcome] = [users[next] as UserWithHash, imported[next] as Imported]
       next += 1
       if (outcome.status === 'idTaken') return { line, status: 'failed' as const, ...ID_TAKEN }
       const id = outcome.status === 'exists' ? outcome.id : user.id

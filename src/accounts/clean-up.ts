@@ -1,37 +1,13 @@
 /**
- * Removes expired rows: now and then, one pass over everything, in small slices with pauses between them, so that it takes
+ * Removes expired rows: every ten minutes, one pass over everything, in small slices with pauses between them, so that it takes
  * a few percent of a writer's time at most. It writes no events and invalidates no caches: `Authenticator` checks the ends
  * of a session with each request.
  */
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { OpenRateLimit, RateLimit } from '../rate-limits/limits.ts'
+import type { OpenRateLimit, RateLimit } from '../rate-limits/rate-limit.ts'
+import type { CleanUpStore } from './clean-up-store.ts'
 import { LONGEST_LIFETIME } from './email-token.ts'
-
-/** Timestamps in milliseconds since the epoch. */
-export interface ExpiredSessions {
-  /** Sessions whose absolute end was at this time or before are removed, */
-  readonly endedBy: number
-  /** and those whose last request was at this time or before. */
-  readonly idleSince: number
-}
-
-/** Each call removes one slice of at most `limit` rows. Simultaneous calls, also of several instances, are safe. */
-export interface CleanUpStore {
-  /**
-   * Reads the next sessions in the order of their ids: an index of their ends would cost every request. Sessions that are
-   * being written are skipped until the next pass.
-   * @param after the last id of the previous slice, `''` at the beginning.
-   * @returns the last id of this slice, `''` after the last session.
-   */
-  removeSessions(expired: ExpiredSessions, after: string, limit: number): Promise<string>
-  /** @param before tokens created at this time or later stay. @returns whether there may be more. */
-  removeEmailTokens(before: number, limit: number): Promise<boolean>
-  /** @param before events of this time or later stay. @returns whether there may be more. */
-  removeEvents(before: number, limit: number): Promise<boolean>
-  /** Like {@link removeSessions}, for the counters of rate limits. Does nothing where they are not in a table. */
-  removeRateLimits(expiredBy: number, after: string, limit: number): Promise<string>
-}
 
 /** Milliseconds. */
 export interface CleanUpPace {
@@ -55,12 +31,12 @@ const SLICE = 100
  */
 const MARGIN = 3_600_000
 
-/** One of several instances runs the pass. Its turn ends before the next pass, so that it does not block itself. */
-const TURN = 0.9
+/** The part of the interval for which an instance holds the lease. It ends before the next pass, so that it does not block itself. */
+const LEASE = 0.9
 
 export interface CleanUpDeps {
   readonly store: CleanUpStore
-  /** Instances take turns through a counter. */
+  /** A counter is the lease that one of several instances holds for a pass. */
   readonly openRateLimit: OpenRateLimit
   /** Milliseconds after which an idle session ends. */
   readonly idle: number
@@ -76,7 +52,7 @@ export interface CleanUpDeps {
 export class CleanUp {
   readonly #deps: CleanUpDeps
   readonly #pace: CleanUpPace
-  readonly #turns: RateLimit
+  readonly #lease: RateLimit
   readonly #closing = new AbortController()
   #running: Promise<void> = Promise.resolve()
   /** Where the next slice begins, also after a failed pass. */
@@ -86,8 +62,8 @@ export class CleanUp {
   constructor(deps: CleanUpDeps) {
     this.#deps = deps
     this.#pace = deps.pace ?? PACE
-    const seconds = Math.max(1, Math.floor((this.#pace.interval * TURN) / 1_000))
-    this.#turns = deps.openRateLimit({ name: 'expired-rows', points: 1, seconds })
+    const seconds = Math.max(1, Math.floor((this.#pace.interval * LEASE) / 1_000))
+    this.#lease = deps.openRateLimit({ name: 'clean-up', points: 1, seconds })
   }
 
   start(): void {
@@ -109,7 +85,7 @@ export class CleanUp {
   }
 
   async #pass(): Promise<void> {
-    if (!(await this.#turns.consume('pass')).allowed) return
+    if (!(await this.#lease.consume('pass')).allowed) return
     const failures: unknown[] = []
     // A failure with one kind of row does not stop the others.
     for (const removeSlice of this.#kinds()) {

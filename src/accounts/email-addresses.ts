@@ -4,7 +4,8 @@ import type { DeferredWork } from '../concurrency/deferred-work.ts'
 import { ServiceError } from '../errors.ts'
 import type { User } from '../users/user.ts'
 import type { UserStore } from '../users/user-store.ts'
-import { digestOf, type EmailTokenStore, isTokenFor, MAILED_WITHIN, newEmailToken } from './email-token.ts'
+import { confirmsCurrentEmail, digestOf, isTokenFor, MAIL_WINDOW, newEmailToken } from './email-token.ts'
+import type { EmailTokenStore } from './email-token-store.ts'
 import type { ExistingAccountNotice } from './existing-account-notice.ts'
 import type { Mails } from './mails.ts'
 import type { Reauthentication } from './reauthentication.ts'
@@ -13,7 +14,7 @@ export interface EmailAddressesDeps {
   readonly users: UserStore
   readonly emailTokens: EmailTokenStore
   readonly mails: Mails
-  readonly later: DeferredWork
+  readonly deferred: DeferredWork
   readonly reauthentication: Reauthentication
   readonly existingAccountNotice: ExistingAccountNotice
   /** Then no response reveals which addresses have accounts. */
@@ -28,7 +29,7 @@ export interface EmailChange {
 }
 
 const tooManyMails = (): ServiceError =>
-  new ServiceError('tooManyRequests', { headers: { 'retry-after': String(MAILED_WITHIN / 1_000) } })
+  new ServiceError('tooManyRequests', { headers: { 'retry-after': String(MAIL_WINDOW / 1_000) } })
 
 export class EmailAddresses {
   readonly #deps: EmailAddressesDeps
@@ -47,7 +48,7 @@ export class EmailAddresses {
       users,
       emailTokens,
       mails,
-      later,
+      deferred,
       reauthentication,
       existingAccountNotice,
       requireEmailVerification,
@@ -71,7 +72,7 @@ export class EmailAddresses {
     )
     if (added === 'tooManyMails') throw tooManyMails()
     // Deferred, so that response times reveal nothing.
-    if (added.isTaken) later.run(async () => void (await existingAccountNotice.send(email, actor.ip)))
+    if (added.isTaken) deferred.run(async () => void (await existingAccountNotice.send(email, actor.ip)))
     else mails.send('emailChange', email, { token: added.token })
     mails.send('emailChangeRequested', user.email, { newEmail: email })
   }
@@ -104,7 +105,7 @@ export class EmailAddresses {
     if (user === undefined || user.disabled) throw new ServiceError('badEmailToken')
     if (user.email === stored.email) return
     // The user changed the e-mail after the mail was sent.
-    if (stored.purpose === 'verification') throw new ServiceError('badEmailToken')
+    if (confirmsCurrentEmail(stored)) throw new ServiceError('badEmailToken')
     if ((await users.findByEmail(stored.email)) !== undefined) throw new ServiceError('emailTaken')
   }
 
@@ -118,7 +119,7 @@ export class EmailAddresses {
     const now = clock()
     const stored = await emailTokens.find(digestOf(token), now)
     if (!isTokenFor('verifyEmail', stored)) throw new ServiceError('badEmailToken')
-    const type = stored.purpose === 'verification' ? 'email.verified' : 'email.changed'
+    const type = confirmsCurrentEmail(stored) ? 'email.verified' : 'email.changed'
     const before = await users.find(stored.userId)
     const event = newEvent(type, actingUser(stored.userId, ip), stored.userId, now)
     const user = await emailTokens.confirmEmail(stored, event)

@@ -1,14 +1,10 @@
 /** Tokens in mails: presenting one proves access to its mailbox. Each works once, until it expires. */
 import { hash, randomBytes } from 'node:crypto'
-import type { AuditEvent, EventType } from '../audit-log/event.ts'
-import type { Session } from '../auth/session.ts'
+import type { EventType } from '../audit-log/event.ts'
 import { hexTimestamp } from '../ids.ts'
-import type { MaybePromise } from '../maybe-promise.ts'
-import type { User } from '../users/user.ts'
-import type { UserRefusal } from '../users/user-store.ts'
 import { ACCOUNT_MAILS, type AccountMails, type EmailTokenKind } from './mails.ts'
 
-/** The kinds of mail with a token. `accountExists` also resets a password; apart, so that sign-ups by strangers use up no reset. */
+/** The kinds of mail with a token. `accountExists` has its own limit, so sign-ups by others do not use up resets. */
 export type EmailTokenPurpose = {
   [Name in keyof AccountMails]: AccountMails[Name] extends { token: EmailTokenKind } ? Name : never
 }[keyof AccountMails]
@@ -17,14 +13,19 @@ const TOKENS = Object.fromEntries(
   Object.entries(ACCOUNT_MAILS).flatMap(([name, kind]) => ('token' in kind ? [[name, kind.token]] : [])),
 ) as unknown as Readonly<Record<EmailTokenPurpose, EmailTokenKind>>
 
+/** The purposes whose pending tokens a changed password invalidates. */
+export const INVALIDATED_BY_PASSWORD_CHANGE: readonly string[] = Object.entries(TOKENS).flatMap(
+  ([purpose, { survivesPasswordChange }]) => (survivesPasswordChange ? [] : [purpose]),
+)
+
 export const LONGEST_LIFETIME = Math.max(...Object.values(TOKENS).map(({ lifetime }) => lifetime))
 
-/** At most so many tokens of one purpose are mailed to a user within a span (milliseconds). */
-export const MAILED_AT_MOST = 5
-export const MAILED_WITHIN = 3_600_000
+/** The limit on mails with a token of one purpose to one user; the window in milliseconds. */
+export const MAX_MAILS = 5
+export const MAIL_WINDOW = 3_600_000
 
 /** The events that are counted for that limit. */
-export const MAILED_BY = Object.fromEntries(
+export const COUNTED_EVENTS = Object.fromEntries(
   Object.entries(TOKENS).map(([purpose, { countedBy }]) => [purpose, countedBy]),
 ) as Readonly<Record<EmailTokenPurpose, readonly EventType[]>>
 
@@ -70,34 +71,6 @@ export const isTokenFor = (
   token: EmailToken | undefined,
 ): token is EmailToken => token !== undefined && TOKENS[token.purpose].action === action
 
-/** A write and its event are on disk before its promise resolves. */
-export interface EmailTokenStore {
-  /**
-   * Stores a token, if the user is enabled and the limit {@link MAILED_AT_MOST} of its purpose is not reached.
-   * @param verifiedHash if not `null`, it must still be the hash of the user's password.
-   */
-  add(
-    token: EmailToken,
-    event: AuditEvent,
-    verifiedHash: string | null,
-  ): Promise<'added' | 'tooManyMails' | UserRefusal>
-  /** @returns `undefined` also for a token that is used or expired at `now`. */
-  find(digest: string, now: number): MaybePromise<EmailToken | undefined>
-  /**
-   * Uses a token for `verifyEmail`: sets the user's e-mail to its address, as verified. A changed e-mail invalidates all
-   * other tokens of the user.
-   * @returns the changed user, `undefined` for an invalid token, `'emailTaken'` when another user has the e-mail.
-   */
-  confirmEmail(token: EmailToken, event: AuditEvent): Promise<User | 'emailTaken' | undefined>
-  /**
-   * Uses a token for `resetPassword`: replaces the password hash, invalidates all other tokens of the user, ends all
-   * sessions and opens this one. The e-mail becomes verified.
-   * @returns the changed user, `undefined` for an invalid token.
-   */
-  resetPassword(
-    token: EmailToken,
-    session: Session,
-    newHash: string,
-    event: AuditEvent,
-  ): Promise<User | undefined>
-}
+/** Whether a token for `verifyEmail` confirms the e-mail that the account has; otherwise one that it is to have. */
+export const confirmsCurrentEmail = ({ purpose }: EmailToken): boolean =>
+  TOKENS[purpose].confirms === 'currentEmail'

@@ -1,8 +1,10 @@
 /** With REQUIRE_EMAIL_VERIFICATION, no response reveals that an e-mail has an account. Its owner receives a mail instead. */
-import type { EventStore } from '../audit-log/audit-log.ts'
+
 import { anonymous, newEvent } from '../audit-log/event.ts'
+import type { EventStore } from '../audit-log/event-store.ts'
 import type { UserStore } from '../users/user-store.ts'
-import { type EmailTokenStore, newEmailToken } from './email-token.ts'
+import { newEmailToken } from './email-token.ts'
+import type { EmailTokenStore } from './email-token-store.ts'
 import type { Mails } from './mails.ts'
 
 export interface ExistingAccountNoticeDeps {

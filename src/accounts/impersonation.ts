@@ -5,7 +5,7 @@ import { newSession, type SessionClient, type SessionLimits } from '../auth/sess
 import type { SessionStore } from '../auth/session-store.ts'
 import { ServiceError } from '../errors.ts'
 import type { UserStore } from '../users/user-store.ts'
-import { type SignedIn, signedIn } from './auth-result.ts'
+import { type AuthResult, authResult } from './auth-result.ts'
 
 /** Milliseconds. */
 const LIFETIME = 3_600_000
@@ -26,7 +26,7 @@ export class Impersonation {
   }
 
   /** @throws {ServiceError} `userNotFound`, `accountDisabled` */
-  async begin(userId: string, actor: Actor, client: SessionClient): Promise<SignedIn> {
+  async begin(userId: string, actor: Actor, client: SessionClient): Promise<AuthResult> {
     const { users, sessions, tokens, limits, clock } = this.#deps
     const user = await users.find(userId)
     if (user === undefined) throw new ServiceError('userNotFound')
@@ -39,6 +39,6 @@ export class Impersonation {
     const outcome = await sessions.open(session, null, event)
     if (outcome !== 'opened')
       throw new ServiceError(outcome === 'accountDisabled' ? 'accountDisabled' : 'userNotFound')
-    return signedIn(tokens, user, session)
+    return authResult(tokens, user, session)
   }
 }

@@ -2,10 +2,15 @@
 import type { EventType } from '../audit-log/event.ts'
 import { type Block, linkTo, type MailKind, type MailSender, type MailSite } from '../mail/kinds.ts'
 
+/** What a token is presented for. `confirms`: the account has the address of the mail, or gets it. */
+type EmailTokenAction =
+  | { readonly action: 'verifyEmail'; readonly confirms: 'currentEmail' | 'newEmail' }
+  | { readonly action: 'resetPassword'; readonly confirms?: undefined }
+
 /** The token of a mail's link. */
-export interface EmailTokenKind {
-  /** What the token is presented for. */
-  readonly action: 'verifyEmail' | 'resetPassword'
+export type EmailTokenKind = EmailTokenAction & {
+  /** Whether it stays valid when the user changes the password. */
+  readonly survivesPasswordChange?: true
   /** Milliseconds. */
   readonly lifetime: number
   /** The events that record such a mail. They are counted for the limit, since tokens are deleted when they are used. */
@@ -28,6 +33,10 @@ const HOUR = 3_600_000
 const VERIFICATION_LIFETIME = 24 * HOUR
 const RESET_LIFETIME = HOUR
 
+/** Routes that take a token. */
+const VERIFY_EMAIL = '/account/verify-email'
+const RESET_PASSWORD = '/account/reset-password'
+
 const hours = (milliseconds: number): string => {
   const count = milliseconds / HOUR
   return count === 1 ? 'one hour' : `${count} hours`
@@ -39,13 +48,13 @@ const withoutBrowser = ({ publicUrl }: MailSite, path: string, token: string): B
 ]
 
 const verifyEmail = (site: MailSite, label: string, token: string): Block[] => [
-  { link: linkTo(site.publicUrl, '/account/verify-email', token), label },
-  ...withoutBrowser(site, '/account/verify-email', token),
+  { link: linkTo(site.publicUrl, VERIFY_EMAIL, token), label },
+  ...withoutBrowser(site, VERIFY_EMAIL, token),
 ]
 
 const resetPassword = (site: MailSite, token: string): Block[] => [
   { link: linkTo(site.webUrl, '/reset-password', token), label: 'Choose another password' },
-  ...withoutBrowser(site, '/account/reset-password', token),
+  ...withoutBrowser(site, RESET_PASSWORD, token),
 ]
 
 const notYou = ({ webUrl }: MailSite): Block => ({
@@ -60,6 +69,8 @@ export const ACCOUNT_MAILS = {
     isRateLimited: true,
     token: {
       action: 'verifyEmail',
+      confirms: 'currentEmail',
+      survivesPasswordChange: true,
       lifetime: VERIFICATION_LIFETIME,
       countedBy: ['user.signed-up', 'email.verification-requested'],
     },
@@ -75,6 +86,7 @@ export const ACCOUNT_MAILS = {
     isRateLimited: true,
     token: {
       action: 'verifyEmail',
+      confirms: 'newEmail',
       lifetime: VERIFICATION_LIFETIME,
       countedBy: ['email.change-requested'],
     },

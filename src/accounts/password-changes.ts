@@ -7,7 +7,7 @@ import type { PasswordHasher } from '../passwords/hasher.ts'
 import { canonicalPassword, isOwnEmail } from '../passwords/policy.ts'
 import type { User } from '../users/user.ts'
 import type { AccountStore } from './account-store.ts'
-import { type SignedIn, signedIn } from './auth-result.ts'
+import { type AuthResult, authResult } from './auth-result.ts'
 import type { Mails } from './mails.ts'
 import type { Reauthentication } from './reauthentication.ts'
 
@@ -43,7 +43,7 @@ export class PasswordChanges {
     actor: Actor,
     client: SessionClient,
     signal?: AbortSignal,
-  ): Promise<SignedIn> {
+  ): Promise<AuthResult> {
     const { id, email } = user
     if (isOwnEmail(newPassword, email)) throw new ServiceError('newPasswordIsEmail')
     const { accountStore, tokens, hasher, reauthentication, mails, limits, clock } = this.#deps
@@ -64,6 +64,6 @@ export class PasswordChanges {
       change,
     )
     mails.send('passwordChanged', changed.email)
-    return signedIn(tokens, changed, session)
+    return authResult(tokens, changed, session)
   }
 }

@@ -7,8 +7,9 @@ import { ServiceError } from '../errors.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
 import { isOwnEmail } from '../passwords/policy.ts'
 import type { UserStore } from '../users/user-store.ts'
-import { type SignedIn, signedIn } from './auth-result.ts'
-import { digestOf, type EmailTokenStore, isTokenFor, newEmailToken } from './email-token.ts'
+import { type AuthResult, authResult } from './auth-result.ts'
+import { digestOf, isTokenFor, newEmailToken } from './email-token.ts'
+import type { EmailTokenStore } from './email-token-store.ts'
 import type { Mails } from './mails.ts'
 
 export interface PasswordResetsDeps {
@@ -19,7 +20,7 @@ export interface PasswordResetsDeps {
   readonly mails: Mails
   readonly limits: SessionLimits
   readonly clock: () => number
-  readonly later: DeferredWork
+  readonly deferred: DeferredWork
 }
 
 export class PasswordResets {
@@ -35,19 +36,19 @@ export class PasswordResets {
    * @param email in canonical form.
    */
   request(email: string, ip: string | null): void {
-    this.#deps.later.run(() => this.#mail(email, ip))
+    this.#deps.deferred.run(() => this.#mail(email, ip))
   }
 
   /**
    * Uses a token: changes the password of its user, ends all sessions and opens a new one.
-   * @throws {ServiceError} `badEmailToken`, `passwordIsEmail`, `overloaded`, `clientGone`, `draining`, `storeUnavailable`
+   * @throws {ServiceError} `badEmailToken`, `passwordIsEmail`, `overloaded`, `clientClosedRequest`, `draining`, `storeUnavailable`
    */
   async reset(
     token: string,
     password: string,
     client: SessionClient,
     signal?: AbortSignal,
-  ): Promise<SignedIn> {
+  ): Promise<AuthResult> {
     const { emailTokens, mails, tokens, hasher, limits, clock } = this.#deps
     const stored = await emailTokens.find(digestOf(token), clock())
     // Before hashing, which costs 10 ms: clients without a token must not cause it.
@@ -61,7 +62,7 @@ export class PasswordResets {
     const user = await emailTokens.resetPassword(stored, session, newHash, event)
     if (user === undefined) throw new ServiceError('badEmailToken')
     mails.send('passwordChanged', email)
-    return signedIn(tokens, user, session)
+    return authResult(tokens, user, session)
   }
 
   async #mail(email: string, ip: string | null): Promise<void> {

@@ -34,7 +34,7 @@ export class Reauthentication {
    * simultaneous sign-in may have replaced the hash by a stronger one of the same password.
    * @param act receives the verified hash, which the store compares again in its transaction.
    * @throws {ServiceError} `wrong`; `signInRequired` when the user was disabled or deleted, or changed the password
-   * meanwhile; `tooManyRequests`, `overloaded`, `clientGone`, `draining`, `storeUnavailable`; errors of `act`
+   * meanwhile; `tooManyRequests`, `overloaded`, `clientClosedRequest`, `draining`, `storeUnavailable`; errors of `act`
    */
   async confirmed<Outcome>(
     user: User,

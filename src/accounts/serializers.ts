@@ -3,7 +3,8 @@ import type { Principal } from '../auth/principal.ts'
 import type { Session } from '../auth/session.ts'
 import { errorBody } from '../errors.ts'
 import { serializeAdminUser } from '../users/serializers.ts'
-import type { ImportResult, PortableUser } from './bulk-users.ts'
+import type { UserWithHash } from '../users/user.ts'
+import type { ImportResult } from './bulk-users.ts'
 
 /** @param current the principal of the request, if it is the sessions' user; else `null`. */
 export const serializeSession = (session: Session, current: Principal | null) => {
@@ -22,7 +23,7 @@ export const serializeSession = (session: Session, current: Principal | null) =>
 }
 
 /** With the hash, the password still works after an import. */
-export const serializeExportedUser = (user: PortableUser, { withHash }: { readonly withHash: boolean }) =>
+export const serializeExportedUser = (user: UserWithHash, { withHash }: { readonly withHash: boolean }) =>
   withHash ? { ...serializeAdminUser(user), passwordHash: user.passwordHash } : serializeAdminUser(user)
 
 export const serializeImportResult = (result: ImportResult) => {

@@ -1,68 +1,12 @@
 /** Pages of the audit log, by keyset pagination: newest first by id, or oldest first by position, to follow the log. */
 import { ServiceError } from '../errors.ts'
 import { ID } from '../ids.ts'
-import type { MaybePromise } from '../maybe-promise.ts'
-import type { AuditEvent, EventType } from './event.ts'
+import type { AuditEvent } from './event.ts'
+import type { EventFilter, EventStore, LogPosition } from './event-store.ts'
 
 /** Newest first; or in the order in which events became visible, which is close to the order of time. */
 export const EVENT_SORTS = ['-at', 'at'] as const
 export type EventSort = (typeof EVENT_SORTS)[number]
-
-export interface EventFilter {
-  readonly userId?: string
-  readonly type?: EventType
-  /** Milliseconds since the epoch; neither is included. */
-  readonly after?: number
-  readonly before?: number
-}
-
-export interface EventQuery {
-  readonly filter: EventFilter
-  /** The id of the last event of the previous page; `null` for the newest. */
-  readonly beforeId: string | null
-  readonly limit: number
-}
-
-/**
- * A place in the log in the order of visibility: events that become visible later have later places. Events with one
- * position became visible together and are ordered by id.
- */
-export interface LogPlace {
-  readonly position: number
-  readonly id: string
-}
-
-export interface FollowQuery {
-  readonly filter: EventFilter
-  /** `null`: from the oldest event on. */
-  readonly after: LogPlace | null
-  readonly limit: number
-}
-
-export interface Followed {
-  readonly events: readonly AuditEvent[]
-  /** Where the next page begins. No matching event lies between the last event and this place. */
-  readonly next: LogPlace
-}
-
-export interface EventStore {
-  /** The kind of the store's positions. Positions of another kind are invalid in this store. */
-  readonly positions: string
-  /** Stores an event without another change, unless its user is deleted: no event follows a deletion. */
-  record(event: AuditEvent): Promise<void>
-  /** Newest first. */
-  list(query: EventQuery): MaybePromise<readonly AuditEvent[]>
-  /** In the order of visibility. */
-  follow(query: FollowQuery): MaybePromise<Followed>
-  /** The place of the last visible event. */
-  end(): MaybePromise<LogPlace>
-}
-
-/** Before every event. */
-export const LOG_START: LogPlace = { position: -1, id: '' }
-
-export const isLater = (one: LogPlace, other: LogPlace): boolean =>
-  one.position > other.position || (one.position === other.position && one.id > other.id)
 
 export interface EventPage {
   readonly events: readonly AuditEvent[]
@@ -78,12 +22,12 @@ export interface EventPageRequest {
 }
 
 /** A cursor for `sort` `at`: the kind of positions, a position, and an id or nothing. */
-const PLACE = /^at ([a-z]+) (-?\d{1,15}) (.*)$/
+const CURSOR = /^at ([a-z]+) (-?\d{1,15}) (.*)$/
 
 const encode = (text: string): string => Buffer.from(text).toString('base64url')
 const decode = (cursor: string): string => Buffer.from(cursor, 'base64url').toString('utf8')
 
-export class Events {
+export class AuditLog {
   readonly #store: EventStore
 
   constructor(store: EventStore) {
@@ -117,13 +61,13 @@ export class Events {
     return { events, nextCursor: this.#encode(next) }
   }
 
-  #encode({ position, id }: LogPlace): string {
-    return encode(`at ${this.#store.positions} ${position} ${id}`)
+  #encode({ position, id }: LogPosition): string {
+    return encode(`at ${this.#store.positionKind} ${position} ${id}`)
   }
 
-  #decode(cursor: string): LogPlace {
-    const [, positions, position, id = ''] = PLACE.exec(decode(cursor)) ?? []
-    if (positions !== this.#store.positions || (id !== '' && !ID.test(id)))
+  #decode(cursor: string): LogPosition {
+    const [, positionKind, position, id = ''] = CURSOR.exec(decode(cursor)) ?? []
+    if (positionKind !== this.#store.positionKind || (id !== '' && !ID.test(id)))
       throw new ServiceError('badCursor')
     return { position: Number(position), id }
   }

@@ -24,9 +24,9 @@ const NoDetails = Type.Object({})
 const ChangedFields = Type.Object({
   fields: Type.Array(Type.String(), { description: 'The changed fields of the user' }),
 })
-const Session = Type.Object({ session: Type.String({ description: 'The session' }) })
+const Session = Type.Object({ session: Type.String({ description: 'The id of the session' }) })
 const AllSessions = Type.Object({
-  except: Type.Optional(Type.String({ description: 'The session that did not end' })),
+  except: Type.Optional(Type.String({ description: 'The id of the session that was kept' })),
 })
 
 /** Every type of event, with the schema of its details. */

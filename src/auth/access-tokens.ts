@@ -1,7 +1,8 @@
 /** Access tokens (DESIGN §5): JWTs of one fixed form. Verifying one identifies a session without the store. */
 import { createDecoder, createSigner, createVerifier } from 'fast-jwt'
+import { readSecret, type SecretSource } from './secret-file.ts'
 import type { Session } from './session.ts'
-import type { SigningKey, SigningKeys } from './signing-keys.ts'
+import { type SigningKey, type SigningKeys, signingKeys } from './signing-keys.ts'
 
 const ALGORITHM = 'HS256'
 const TYPE = 'at+jwt'
@@ -17,6 +18,12 @@ export interface AccessTokenClaims {
   /** Milliseconds since the epoch, whole seconds. */
   readonly issuedAt: number
   readonly expiresAt: number
+}
+
+/** The part of the configuration that {@link AccessTokens.from} reads. */
+export interface AccessTokenSecrets {
+  readonly jwtSecret: SecretSource
+  readonly jwtSecretPrevious: string | null
 }
 
 type Verify = (token: string) => unknown
@@ -79,6 +86,11 @@ export class AccessTokens {
   readonly #verifiers = new Map<unknown, Verify>()
   /** By the encoded header of issued tokens, so that it need not be decoded. */
   readonly #verifiersByHeader = new Map<string, Verify>()
+
+  /** @throws {Error} when the file of the secret cannot be read or created. */
+  static from({ jwtSecret, jwtSecretPrevious }: AccessTokenSecrets): AccessTokens {
+    return new AccessTokens(signingKeys(readSecret(jwtSecret), jwtSecretPrevious))
+  }
 
   constructor(keys: SigningKeys) {
     this.#sign = signerFor(keys.current)

@@ -1,8 +1,9 @@
 /** `events`: the audit log. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
-import { EVENT_SORTS, type EventFilter, type EventSort, type Events } from '../audit-log/audit-log.ts'
+import { type AuditLog, EVENT_SORTS, type EventSort } from '../audit-log/audit-log.ts'
 import { type AuditEvent, EVENT_TYPES, type EventType } from '../audit-log/event.ts'
+import type { EventFilter } from '../audit-log/event-store.ts'
 import { serializeEvent } from '../audit-log/serializers.ts'
 import { integer, oneOf, type Reader, SettingError } from '../config/readers.ts'
 import type { Users } from '../users/users.ts'
@@ -57,14 +58,14 @@ const PAGE = 100
 
 /** Writes events as they become visible, one per line, from `cursor` or by default from now on, until Ctrl-C. */
 const follow = async (
-  events: Events,
+  auditLog: AuditLog,
   filter: EventFilter,
   { cursor, json }: EventsOptions,
 ): Promise<void> => {
   const signal = stopSignal('Stopping')
-  let next = cursor ?? (await events.end())
+  let next = cursor ?? (await auditLog.end())
   while (!signal.aborted) {
-    const page = await events.list({ filter, sort: 'at', limit: PAGE, cursor: next })
+    const page = await auditLog.list({ filter, sort: 'at', limit: PAGE, cursor: next })
     for (const event of page.events)
       await write(`${json ? JSON.stringify(serializeEvent(event)) : table([row(event)])}\n`)
     next = page.nextCursor ?? next
@@ -74,11 +75,11 @@ const follow = async (
 }
 
 const list = (options: EventsOptions): Promise<void> =>
-  withStore(options, async ({ users, events }) => {
+  withStore(options, async ({ users, auditLog }) => {
     const filter = await filterOf(users, options)
-    if (options.follow) return follow(events, filter, options)
+    if (options.follow) return follow(auditLog, filter, options)
     const { limit, cursor, sort, json } = options
-    const page = await events.list({ filter, limit, cursor, sort })
+    const page = await auditLog.list({ filter, limit, cursor, sort })
     const { nextCursor } = page
     const body = { results: page.events.map(serializeEvent), nextCursor }
     print(json, body, table([COLUMNS, ...page.events.map(row)]))

@@ -2,9 +2,7 @@
 import { closeSync, fchmodSync, openSync, writeSync } from 'node:fs'
 import type { Command } from 'commander'
 import { AccessTokens } from '../auth/access-tokens.ts'
-import { readSecret } from '../auth/secret-file.ts'
 import { newSession, type SessionLimits } from '../auth/session.ts'
-import { signingKeys } from '../auth/signing-keys.ts'
 import { type Config, loadConfig } from '../config/config.ts'
 import { integer, type Reader, SettingError } from '../config/readers.ts'
 import { newId } from '../ids.ts'
@@ -104,7 +102,7 @@ const openTokens = (file: string): number => {
 
 /** @throws {Error} if the file cannot be written, or the service's secret cannot be read. */
 const createTokenFile = (file: string, config: Config): TokenFile => {
-  const tokens = new AccessTokens(signingKeys(readSecret(config.jwtSecret), config.jwtPreviousSecret))
+  const tokens = AccessTokens.from(config)
   const handle = openTokens(file)
   // An existing file keeps its mode.
   fchmodSync(handle, 0o600)

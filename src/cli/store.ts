@@ -2,10 +2,11 @@
 import { existsSync } from 'node:fs'
 import { NewAccounts } from '../accounts/account-creation.ts'
 import { Exports, Imports } from '../accounts/bulk-users.ts'
-import { Events } from '../audit-log/audit-log.ts'
+import { AuditLog } from '../audit-log/audit-log.ts'
 import { Sessions } from '../auth/sessions.ts'
 import { ConfigError } from '../config/config.ts'
-import { type Environment, readSettings, type Values } from '../config/settings.ts'
+import { type Environment, readSettings } from '../config/read-settings.ts'
+import type { Values } from '../config/settings.ts'
 import { hash } from '../passwords/hashing-thread.ts'
 import { canonicalPassword } from '../passwords/policy.ts'
 import { openStorage, type StorageLocation } from '../storage/open.ts'
@@ -42,7 +43,7 @@ export interface Store {
   readonly users: Users
   readonly sessions: Sessions
   readonly newAccounts: NewAccounts
-  readonly events: Events
+  readonly auditLog: AuditLog
   readonly imports: Imports
   readonly exports: Exports
 }
@@ -69,7 +70,7 @@ export const withStore = async (
       users: new Users({ store: users, clock }),
       sessions: new Sessions({ store: sessions, limits, clock }),
       newAccounts: new NewAccounts({ users, accountStore, hasher, clock }),
-      events: new Events(events),
+      auditLog: new AuditLog(events),
       imports: new Imports({ store: bulkUsers, clock }),
       exports: new Exports({ store: bulkUsers }),
     })

@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import { createReadStream } from 'node:fs'
 import { addAbortSignal, type Readable } from 'node:stream'
 import type { Command } from 'commander'
-import type { CreatedAccount } from '../accounts/account-creation.ts'
+import type { AccountInput } from '../accounts/account-creation.ts'
 import type { Exports, ImportResult, UserLine } from '../accounts/bulk-users.ts'
 import { serializeExportedUser, serializeImportResult } from '../accounts/serializers.ts'
 import { OPERATOR } from '../audit-log/event.ts'
@@ -127,7 +127,7 @@ const readPassword = async (): Promise<string> => {
 }
 
 /** Applies the rules of the HTTP API, which are loaded on demand. @throws {UsageError} with the API's messages. */
-const validated = async (account: CreatedAccount, passwordMinLength: number): Promise<CreatedAccount> => {
+const validated = async (account: AccountInput, passwordMinLength: number): Promise<AccountInput> => {
   const { NewAccount } = await import('../validation/schemas.ts')
   const { jsonValidator } = await import('../validation/compile.ts')
   const validate = jsonValidator(NewAccount(passwordMinLength))

@@ -1,3 +1,4 @@
+/** A queue that runs a limited number of tasks at once and rejects what exceeds its bound. */
 import { ServiceError } from '../errors.ts'
 
 interface Waiting {
@@ -5,7 +6,7 @@ interface Waiting {
   reject(error: ServiceError): void
 }
 
-const clientGone = (): ServiceError => new ServiceError('clientGone', { quiet: true })
+const clientClosedRequest = (): ServiceError => new ServiceError('clientClosedRequest', { quiet: true })
 
 /**
  * Runs a limited number of tasks at once; further tasks wait in order, up to a bound. Piscina's own queue does not fit: its
@@ -32,7 +33,7 @@ export class BoundedQueue {
 
   /**
    * @param signal removes the task from the queue when it is aborted. A task that has started continues.
-   * @throws {ServiceError} before the task starts: `overloaded` if the queue is full or the timeout is over; `clientGone` if
+   * @throws {ServiceError} before the task starts: `overloaded` if the queue is full or the timeout is over; `clientClosedRequest` if
    * aborted; `draining` if closed
    */
   async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
@@ -53,7 +54,7 @@ export class BoundedQueue {
   }
 
   #wait(signal: AbortSignal | undefined): Promise<void> {
-    if (signal?.aborted) throw clientGone()
+    if (signal?.aborted) throw clientClosedRequest()
     if (this.#waiting.size >= this.#capacity) throw new ServiceError('overloaded')
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const leave = (): void => {
@@ -71,7 +72,7 @@ export class BoundedQueue {
         reject(error)
       },
     }
-    const abort = (): void => waiting.reject(clientGone())
+    const abort = (): void => waiting.reject(clientClosedRequest())
     const timer =
       this.#timeout === undefined
         ? undefined

@@ -1,3 +1,4 @@
+/** One bounded queue for each key, so that the tasks of one key do not delay others. */
 import { BoundedQueue } from './bounded-queue.ts'
 
 interface Entry {

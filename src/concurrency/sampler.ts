@@ -1,3 +1,5 @@
+/** Samples repeated events: log lines and events of the audit log. */
+
 /** Milliseconds in which one event of each key passes. */
 const INTERVAL = 60_000
 
@@ -9,7 +11,7 @@ interface Window {
   suppressed: number
 }
 
-/** Samples one event of each key a minute, with bounded memory. For log lines. */
+/** Samples one event of each key a minute, with bounded memory. */
 export class Sampler {
   readonly #clock: () => number
   /** In order of their start. */

@@ -4,8 +4,9 @@ import { dirname, join } from 'node:path'
 import { type SecretSource, secretFileOf } from '../auth/secret-file.ts'
 import type { StorageLocation } from '../storage/open.ts'
 import { misspelledSettings } from './misspelled-settings.ts'
+import { type Environment, readSettings, type Settings } from './read-settings.ts'
 import { weakness } from './secret-strength.ts'
-import { type Environment, KEYS, readSettings, type Settings, type Values } from './settings.ts'
+import { KEYS, type Values } from './settings.ts'
 
 export type Config = Readonly<ReturnType<typeof loadConfig>>
 
@@ -17,7 +18,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** With SQLite, a missing secret is generated once and stored beside the data. Instances on PostgreSQL have to share one. */
+/** With SQLite, a missing secret is generated once and stored beside the data. */
 const secretOf = ({ JWT_SECRET, DATABASE_URL }: Partial<Values>): SecretSource | null => {
   if (JWT_SECRET) return { value: JWT_SECRET }
   if (DATABASE_URL?.engine === 'postgres') return null
@@ -48,11 +49,11 @@ const localUrl = (host: string, port: number): string => {
   return `http://${isAnyHost ? 'localhost' : isIPv6(host) ? `[${host}]` : host}:${port}`
 }
 
-const outboxOf = (storage: StorageLocation): string =>
+const mailFolderOf = (storage: StorageLocation): string =>
   join(storage.engine === 'sqlite' ? dirname(storage.file) : 'data', 'outbox')
 
 /** @returns sentences about settings that contradict each other. */
-const contradictionsOf = (v: Values): string[] => [
+const contradictionsOf = ({ values: v, variables }: Settings): string[] => [
   ...(v.ADMIN_KEY_PREVIOUS && !v.ADMIN_KEY ? ['ADMIN_KEY_PREVIOUS has no effect without ADMIN_KEY'] : []),
   ...(v.JWT_SECRET_PREVIOUS && !v.JWT_SECRET ? ['JWT_SECRET_PREVIOUS has no effect without JWT_SECRET'] : []),
   ...(v.REQUIRE_EMAIL_VERIFICATION === 'true' && v.MAIL_URL === 'off'
@@ -60,6 +61,12 @@ const contradictionsOf = (v: Values): string[] => [
     : []),
   ...(v.DATABASE_URL?.engine === 'sqlite' && v.WORKERS > 1
     ? ['WORKERS can only be 1 with SQLite: processes that share its file empty each other’s caches']
+    : []),
+  ...(variables.SESSION_IDLE && v.SESSION_IDLE > v.SESSION_LIFETIME
+    ? ['SESSION_IDLE must not be longer than SESSION_LIFETIME, at which every session ends']
+    : []),
+  ...(secretOf(v) === null
+    ? ['JWT_SECRET is needed with PostgreSQL: every instance has to sign with the same one']
     : []),
 ]
 
@@ -69,17 +76,11 @@ const contradictionsOf = (v: Values): string[] => [
  */
 export const loadConfig = (environment: Environment) => {
   const settings = readSettings(environment)
-  const { values: v, variables, errors } = settings
+  const { values: v, errors } = settings
   const weak = weakKeys(settings)
   if (v.NODE_ENV === 'production') errors.push(...weak)
-  errors.push(...contradictionsOf(v))
-  // A shorter lifetime lowers the default.
-  const sessionIdle = variables.SESSION_IDLE ? v.SESSION_IDLE : Math.min(v.SESSION_IDLE, v.SESSION_LIFETIME)
-  if (sessionIdle > v.SESSION_LIFETIME)
-    errors.push('SESSION_IDLE must not be longer than SESSION_LIFETIME, at which every session ends')
+  errors.push(...contradictionsOf(settings))
   const jwtSecret = secretOf(v)
-  if (jwtSecret === null)
-    errors.push('JWT_SECRET is needed with PostgreSQL: every instance has to sign with the same one')
   if (errors.length > 0 || jwtSecret === null) throw new ConfigError(errors)
 
   const publicUrl = v.PUBLIC_URL ?? localUrl(v.HOST, v.PORT)
@@ -96,7 +97,7 @@ export const loadConfig = (environment: Environment) => {
     /** The secret that signs access tokens, or the file with a generated one. */
     jwtSecret,
     /** Tokens signed with it are still accepted, while keys rotate. */
-    jwtPreviousSecret: v.JWT_SECRET_PREVIOUS,
+    jwtSecretPrevious: v.JWT_SECRET_PREVIOUS,
     isProduction: v.NODE_ENV === 'production',
     logLevel: v.LOG_LEVEL,
     logRequests: v.LOG_REQUESTS === 'on',
@@ -107,20 +108,20 @@ export const loadConfig = (environment: Environment) => {
     hasDocs: v.DOCS === 'on',
     /** Milliseconds until the absolute end of a session. */
     sessionLifetime: v.SESSION_LIFETIME,
-    /** Milliseconds without a request after which a session ends. */
-    sessionIdle,
+    /** Milliseconds without a request after which a session ends. A shorter lifetime lowers the default. */
+    sessionIdle: Math.min(v.SESSION_IDLE, v.SESSION_LIFETIME),
     /** Milliseconds that the audit log keeps an event. */
     eventsKept: v.EVENTS_KEPT,
     passwordMinLength: v.PASSWORD_MIN_LENGTH,
     /** Then signing in requires a verified e-mail, and sign-up does not reveal which addresses have accounts. */
     requireEmailVerification: v.REQUIRE_EMAIL_VERIFICATION === 'true',
     mail: {
-      /** The SMTP server, with its credentials; `off`: no mails are sent; `null`: mails become files in `outbox`. */
+      /** The SMTP server, with its credentials; `off`: no mails are sent; `null`: mails become files in `folder`. */
       url: v.MAIL_URL,
       /** The sender: `Name <address>`, or the address alone. */
       from: v.MAIL_FROM,
-      /** A folder, created with the first mail. */
-      outbox: outboxOf(v.DATABASE_URL),
+      /** Created with the first mail. */
+      folder: mailFolderOf(v.DATABASE_URL),
     },
     /** The base URL of the API: an origin, possibly with a path, without a slash at the end. */
     publicUrl,

@@ -1,5 +1,7 @@
 /** Finds misspelled settings among the variables of the environment. */
-import { type Environment, FILE_SETTINGS, SETTINGS } from './settings.ts'
+
+import type { Environment } from './read-settings.ts'
+import { FILE_SETTINGS, SETTINGS } from './settings.ts'
 
 const NAMES = [...Object.keys(SETTINGS), ...FILE_SETTINGS.map(name => `${name}_FILE`)]
 

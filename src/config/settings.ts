@@ -1,5 +1,4 @@
-/** Every setting, declared once; and how the environment is read by the declarations. */
-import { readFileSync } from 'node:fs'
+/** Every setting, declared once. */
 import { databaseUrl } from './database-reader.ts'
 import { mailbox, mailUrl } from './mail-readers.ts'
 import {
@@ -10,14 +9,13 @@ import {
   origins,
   pageUrl,
   type Reader,
-  SettingError,
   secret,
   serviceUrl,
   text,
   workers,
 } from './readers.ts'
 
-interface Setting {
+export interface Setting {
   readonly read: Reader<unknown>
   /** As it would be given; `null`: the value is `null` unless it is given. */
   readonly default: string | null
@@ -78,68 +76,3 @@ export const KEYS = namesWith('isKey') as readonly Key[]
 type Value<S extends Setting> = ReturnType<S['read']> | (S['default'] extends null ? null : never)
 
 export type Values = { readonly [Name in SettingName]: Value<(typeof SETTINGS)[Name]> }
-
-export type Environment = Readonly<Record<string, string | undefined>>
-
-/**
- * Text that may be quoted because it is a path, and not a secret or a URL in the wrong variable: it begins like a path, or
- * has a folder or an extension in lower case, where a random key has other characters.
- */
-const PATH = /^(?:(?:~|\.{1,2}|[A-Za-z]:)?[/\\].*|[a-z0-9._/-]*(?:\/[a-z0-9._-]+|\.[a-z]{1,5}))$/
-
-const readFile = (file: string): string => {
-  try {
-    return readFileSync(file, 'utf8').trim()
-  } catch (error) {
-    const { code = 'unknown error' } = error as NodeJS.ErrnoException
-    throw new SettingError(`names a file that cannot be read${PATH.test(file) ? `: ${file}` : ''} (${code})`)
-  }
-}
-
-/** An empty variable counts as absent: compose files and shells pass on `ADMIN_KEY=` for an unset one. */
-const given = (environment: Environment, name: string): string | undefined =>
-  environment[name]?.trim() || undefined
-
-const MAX_QUOTED = 80
-
-/** A value as given, on one line. */
-const quoted = (value: string): string =>
-  JSON.stringify(value.length > MAX_QUOTED ? `${value.slice(0, MAX_QUOTED)}…` : value)
-
-const attempt = (errors: string[], name: string, read: () => unknown): unknown => {
-  try {
-    return read()
-  } catch (error) {
-    if (!(error instanceof SettingError)) throw error
-    errors.push(`${name} ${error.message}${error.value === undefined ? '' : `, not ${quoted(error.value)}`}`)
-    return undefined
-  }
-}
-
-export interface Settings {
-  /** The value of each setting, `undefined` where it is invalid. */
-  readonly values: Values
-  /** The variable of each setting that is given: its name, or its name with `_FILE`. */
-  readonly variables: Readonly<Partial<Record<SettingName, string>>>
-  /** One line each. */
-  readonly errors: string[]
-}
-
-export const readSettings = (environment: Environment): Settings => {
-  const errors: string[] = []
-  const values: Record<string, unknown> = {}
-  const variables: Record<string, string> = {}
-  for (const [name, setting] of Object.entries<Setting>(SETTINGS)) {
-    const fileName = `${name}_FILE`
-    const file = setting.canBeFile ? given(environment, fileName) : undefined
-    const direct = given(environment, name)
-    if (file !== undefined && direct !== undefined) errors.push(`${name} is given twice, also as ${fileName}`)
-    const variable = file === undefined ? name : fileName
-    if (file !== undefined || direct !== undefined) variables[name] = variable
-    values[name] = attempt(errors, variable, () => {
-      const value = file === undefined ? (direct ?? setting.default) : readFile(file)
-      return value === null ? null : setting.read(value)
-    })
-  }
-  return { values: values as Values, variables: variables as Settings['variables'], errors }
-}

@@ -45,7 +45,7 @@ export const logError = (error: unknown, request: FastifyRequest, status: number
     status,
   }
   if (error instanceof ServiceError) logServiceError(error, context, request)
-  else if (status >= 500 || status < 400) request.log.error({ ...context, err: error }, 'unforeseen error')
+  else if (status >= 500 || status < 400) request.log.error({ ...context, err: error }, 'internal error')
   else request.log[rejectionLevel(request)](context, 'request rejected')
 }
 
@@ -53,6 +53,10 @@ export const logError = (error: unknown, request: FastifyRequest, status: number
 export class ServiceLogController extends LogController {
   override streamError(error: NodeJS.ErrnoException, request: FastifyRequest, reply: FastifyReply): void {
     const isGone = error.code === 'ERR_STREAM_PREMATURE_CLOSE'
-    logError(isGone ? new ServiceError('clientGone', { quiet: true }) : error, request, reply.statusCode)
+    logError(
+      isGone ? new ServiceError('clientClosedRequest', { quiet: true }) : error,
+      request,
+      reply.statusCode,
+    )
   }
 }

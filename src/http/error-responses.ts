@@ -51,9 +51,9 @@ const isErrorStatus = (status: unknown): status is number =>
   Number.isInteger(status) && (status as number) >= 400 && (status as number) <= 599
 
 const UNFORESEEN: ErrorResponse = {
-  status: ERRORS.unforeseen.status,
+  status: ERRORS.internalError.status,
   headers: {},
-  body: errorBody(ERRORS.unforeseen.field, ERRORS.unforeseen.message),
+  body: errorBody(ERRORS.internalError.field, ERRORS.internalError.message),
 }
 
 interface ErrorResponseOptions {
@@ -83,6 +83,7 @@ const describe = (error: unknown, { isProduction }: ErrorResponseOptions): Error
   }
   const status = isErrorStatus(statusCode) ? statusCode : 500
   const hidden = status >= 500 && isProduction
-  const text = typeof message === 'string' && message !== '' && !hidden ? message : ERRORS.unforeseen.message
+  const text =
+    typeof message === 'string' && message !== '' && !hidden ? message : ERRORS.internalError.message
   return { status, headers: challenge(status), body: errorBody('global', text) }
 }

@@ -11,7 +11,7 @@ export interface DeliveryLimits {
   readonly firstDelay: number
   readonly maxDelay: number
   /** After which a mail is dropped. */
-  readonly patience: number
+  readonly maxAge: number
   /** The longest duration of `close`. */
   readonly closing: number
 }
@@ -53,12 +53,12 @@ export class DeliveryQueue {
 
   /** Returns before `attempt` runs. */
   add(kind: string, attempt: () => Promise<void>): void {
-    const { capacity, patience, firstDelay } = this.#limits
+    const { capacity, maxAge, firstDelay } = this.#limits
     if (this.#isClosed || this.#due.size + this.#delayed.size + this.#running.size >= capacity) {
-      const reason = this.#isClosed ? 'the service stops' : `${capacity} mails wait already`
+      const reason = this.#isClosed ? 'the service is shutting down' : `the queue is full (${capacity} mails)`
       return this.#log.error({ err: new MailFailure(reason) }, `a mail was dropped (${kind})`)
     }
-    this.#due.add({ kind, attempt, givenUpAt: performance.now() + patience, delay: firstDelay })
+    this.#due.add({ kind, attempt, givenUpAt: performance.now() + maxAge, delay: firstDelay })
     setImmediate(() => this.#next())
   }
 
@@ -78,7 +78,7 @@ export class DeliveryQueue {
     this.#due.clear()
     abort()
     if (unsent > 0)
-      this.#log.error({ err: new MailFailure('the service stops') }, `mails not sent: ${unsent}`)
+      this.#log.error({ err: new MailFailure('the service is shutting down') }, `mails not sent: ${unsent}`)
   }
 
   #next(): void {

@@ -11,16 +11,16 @@ const LIMITS: DeliveryLimits = {
   concurrency: 4,
   firstDelay: 5_000,
   maxDelay: 600_000,
-  patience: 3_600_000,
+  maxAge: 3_600_000,
   // Together with the ten seconds of running requests, it is shorter than the server's timeout for a stop.
   closing: 3_000,
 }
 
 export interface MailSettings {
-  /** `smtp://…` or `smtps://…`; `null`: mails become files in `outbox`. */
+  /** `smtp://…` or `smtps://…`; `null`: mails become files in `folder`. */
   readonly url: string | null
   readonly from: string
-  readonly outbox: string
+  readonly folder: string
 }
 
 export interface MailerDeps extends Omit<MailSite, 'host'> {
@@ -42,13 +42,13 @@ export class Mailer<Kinds extends MailKinds> implements MailSender<Kinds> {
 
   constructor(kinds: Kinds, deps: MailerDeps) {
     const { publicUrl, webUrl } = deps
-    const { url, from, outbox } = deps.mail
+    const { url, from, folder } = deps.mail
     this.#kinds = kinds
     this.#site = { host: new URL(publicUrl).host, publicUrl, webUrl }
     this.#queue = new DeliveryQueue({ ...LIMITS, ...deps.limits }, deps.log)
     this.#transport =
       url === null
-        ? new FileTransport(outbox, from, file => deps.log.info(`a mail was written to ${file}`))
+        ? new FileTransport(folder, from, file => deps.log.info(`a mail was written to ${file}`))
         : new SmtpTransport(url, from)
   }
 

@@ -2,7 +2,8 @@
  * The limit on mails to one recipient. It counts addresses, not accounts: accounts are cheap to open, and any address can
  * be entered.
  */
-import { emailKey, type OpenRateLimit, type RateLimit, type WindowLimit } from '../rate-limits/limits.ts'
+import type { WindowLimit } from '../rate-limits/limits.ts'
+import { emailKey, type OpenRateLimit, type RateLimit } from '../rate-limits/rate-limit.ts'
 import type { MailKinds, MailSender, MailValues } from './kinds.ts'
 
 export interface RateLimitedMailerDeps<Kinds extends MailKinds> {

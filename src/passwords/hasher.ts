@@ -17,13 +17,13 @@ export interface PasswordHasher {
   /**
    * @param signal cancels the hash when it is aborted, unless it has started.
    * @returns the hash in PHC form.
-   * @throws {ServiceError} `overloaded`, `clientGone`, `draining`
+   * @throws {ServiceError} `overloaded`, `clientClosedRequest`, `draining`
    */
   hash(password: string, signal?: AbortSignal): Promise<string>
   /**
    * @param encoded the stored hash; `null` if there is no account. Takes as long for `null`, so that the response time does not
    * reveal whether an account exists.
-   * @throws {ServiceError} `overloaded`, `clientGone`, `draining`
+   * @throws {ServiceError} `overloaded`, `clientClosedRequest`, `draining`
    */
   verify(password: string, encoded: string | null, signal?: AbortSignal): Promise<boolean>
   close(): Promise<void>
@@ -112,7 +112,7 @@ export class HashingLane {
     })
   }
 
-  /** @throws {ServiceError} `overloaded`, `clientGone`, `draining` */
+  /** @throws {ServiceError} `overloaded`, `clientClosedRequest`, `draining` */
   run(name: 'hash' | 'verify', task: unknown, signal: AbortSignal | undefined): Promise<unknown> {
     return this.#queue.run(() => this.#runInThread(name, task), signal)
   }

@@ -1,5 +1,4 @@
-/** Every rate limit; and the counters that a store provides for them. */
-import { createHash } from 'node:crypto'
+/** Every rate limit. */
 
 export interface WindowLimit {
   /** How much is allowed within a window: requests, or mails. */
@@ -10,13 +9,13 @@ export interface WindowLimit {
 
 /** Times in whole seconds. */
 export interface LoginThrottleLimits {
-  /** Wrong attempts without a wait. */
-  readonly free: number
+  /** Wrong attempts without a delay. */
+  readonly freeAttempts: number
   /** How long wrong attempts count. */
-  readonly memory: number
-  /** The wait before the next attempt; it doubles with each further one, up to `longestWait`. */
-  readonly firstWait: number
-  readonly longestWait: number
+  readonly window: number
+  /** The delay before the next attempt; it doubles with each further one, up to `maxDelay`. */
+  readonly initialDelay: number
+  readonly maxDelay: number
 }
 
 const PER_ADDRESS = {
@@ -46,45 +45,5 @@ export const RATE_LIMITS: RateLimits = {
   perAddress: PER_ADDRESS,
   perRecipient: { points: 10, seconds: 3_600 },
   // A user who mistypes does not notice; an attacker has some 15 attempts in the first 15 minutes, then four an hour.
-  loginThrottle: { free: 5, memory: 900, firstWait: 1, longestWait: 900 },
+  loginThrottle: { freeAttempts: 5, window: 900, initialDelay: 1, maxDelay: 900 },
 }
-
-/** 128 bits. */
-const DIGEST_LENGTH = 22
-
-/** The key of an e-mail's counter: a digest, so that neither memory nor the table of counters contains e-mails. */
-export const emailKey = (email: string): string =>
-  createHash('sha256').update(email).digest('base64url').slice(0, DIGEST_LENGTH)
-
-export interface Usage {
-  /** Whether the limit is kept. */
-  readonly allowed: boolean
-  readonly remaining: number
-  /** Until the window ends, whole and at least 1. */
-  readonly seconds: number
-}
-
-/** A counter for each key. Never fails: while instances cannot count together, each counts for itself. */
-export interface RateLimit {
-  /** Counts one. @param seconds the length of a window that begins now; default: the limit's. */
-  consume(key: string, seconds?: number): Promise<Usage>
-  /** Subtracts one. */
-  giveBack(key: string): Promise<void>
-  /** The current count. */
-  used(key: string): Promise<number>
-  /** Begins a window of `seconds` with a count of `used`. */
-  set(key: string, used: number, seconds: number): Promise<void>
-  delete(key: string): Promise<void>
-}
-
-export interface RateLimitOptions {
-  /** Limits with the same name share their counters. */
-  readonly name: string
-  readonly points: number
-  /** The length of a window: whole, from the first count on. */
-  readonly seconds: number
-  /** Counts never decrease, so an instance refuses a key at the limit without asking the store, until the window ends. */
-  readonly final?: boolean
-}
-
-export type OpenRateLimit = (options: RateLimitOptions) => RateLimit

@@ -1,11 +1,12 @@
 /**
  * The limit on password attempts for one account. Attempts are counted before hashing, so that a thousand parallel ones do
- * not all pass; and also without an account, so that a refusal does not reveal whether there is one.
+ * not all pass; and also without an account, so that a rejection does not reveal whether there is one.
  */
 import { type Actor, actingUser, anonymous } from '../audit-log/event.ts'
 import { ServiceError } from '../errors.ts'
 import type { User } from '../users/user.ts'
-import { emailKey, type LoginThrottleLimits, type OpenRateLimit, type RateLimit } from './limits.ts'
+import type { LoginThrottleLimits } from './limits.ts'
+import { emailKey, type OpenRateLimit, type RateLimit } from './rate-limit.ts'
 
 /** A password attempt: its account and its actor. */
 export interface LoginSubject {
@@ -49,26 +50,26 @@ interface Attempt {
 
 export class StoredLoginThrottle implements LoginThrottle {
   readonly #limits: LoginThrottleLimits
-  /** Attempts without a wait. It also counts refused attempts, so it only tells that the free ones are used. */
-  readonly #free: RateLimit
-  /** Allows one attempt, then none until the wait is over. One atomic operation of the store, so parallel attempts cannot all pass. */
-  readonly #gate: RateLimit
-  /** How many attempts passed the gate. */
-  readonly #waits: RateLimit
+  /** Also counts rejected attempts: only shows that no free attempt is left. */
+  readonly #freeAttempts: RateLimit
+  /** Allows one attempt, then none until the delay is over. One atomic operation of the store, so parallel attempts cannot all pass. */
+  readonly #lock: RateLimit
+  /** How many attempts passed the lock. */
+  readonly #lockCount: RateLimit
   readonly #onThrottled: (subject: LoginSubject, seconds: number) => void
 
-  /** @param onThrottled called for each refused attempt, with the seconds to wait. */
+  /** @param onThrottled called for each rejected attempt, with the seconds to wait. */
   constructor(
     open: OpenRateLimit,
     limits: LoginThrottleLimits,
     onThrottled: (subject: LoginSubject, seconds: number) => void,
   ) {
-    const { free, memory, firstWait, longestWait } = limits
+    const { freeAttempts, window, initialDelay, maxDelay } = limits
     this.#limits = limits
     this.#onThrottled = onThrottled
-    this.#free = open({ name: 'password-guesses', points: free, seconds: memory })
-    this.#gate = open({ name: 'password-gate', points: 1, seconds: firstWait })
-    this.#waits = open({ name: 'password-waits', points: 0, seconds: memory + longestWait })
+    this.#freeAttempts = open({ name: 'login-attempts', points: freeAttempts, seconds: window })
+    this.#lock = open({ name: 'login-lock', points: 1, seconds: initialDelay })
+    this.#lockCount = open({ name: 'login-lock-count', points: 0, seconds: window + maxDelay })
   }
 
   async check<Result>(
@@ -89,33 +90,34 @@ export class StoredLoginThrottle implements LoginThrottle {
 
   async #admit(subject: LoginSubject): Promise<Attempt> {
     const { key } = subject
-    const { free, memory, firstWait, longestWait } = this.#limits
-    if ((await this.#free.consume(key)).allowed) {
+    const { freeAttempts, window, initialDelay, maxDelay } = this.#limits
+    if ((await this.#freeAttempts.consume(key)).allowed) {
       // While attempts are free, the other counters are empty.
-      return { cancel: () => this.#free.giveBack(key), succeed: () => this.#free.delete(key) }
+      return { cancel: () => this.#freeAttempts.refund(key), succeed: () => this.#freeAttempts.delete(key) }
     }
-    const waits = await this.#waits.used(key)
-    const wait = Math.min(firstWait * 2 ** waits, longestWait)
-    const { allowed, seconds } = await this.#gate.consume(key, wait)
+    const lockCount = await this.#lockCount.used(key)
+    const delay = Math.min(initialDelay * 2 ** lockCount, maxDelay)
+    const { allowed, seconds } = await this.#lock.consume(key, delay)
     if (!allowed) {
       // Windows end by the clock, which may have been set back.
-      const left = Math.min(seconds, wait)
+      const left = Math.min(seconds, delay)
       this.#onThrottled(subject, left)
       throw new ServiceError('tooManyRequests', {
         headers: { 'retry-after': String(left) },
-        sampledAs: 'password-guesses',
+        sampledAs: 'login-attempts',
       })
     }
-    // The memory begins with this attempt, not with the first one: otherwise attempts became free again every few minutes.
-    const countedFor = wait + memory
+    // The window begins with this attempt, not with the first one: otherwise attempts became free again every few minutes.
+    const countedFor = delay + window
     await Promise.all([
-      this.#waits.set(key, waits + 1, countedFor),
-      this.#free.set(key, free + 1, countedFor),
+      this.#lockCount.set(key, lockCount + 1, countedFor),
+      this.#freeAttempts.set(key, freeAttempts + 1, countedFor),
     ])
     return {
-      // A client must not affect the wait of others by aborting an attempt that passed the gate.
+      // A client must not affect the delay of others by aborting an attempt that passed the lock.
       cancel: async () => undefined,
-      succeed: () => Promise.all([this.#free, this.#gate, this.#waits].map(limit => limit.delete(key))),
+      succeed: () =>
+        Promise.all([this.#freeAttempts, this.#lock, this.#lockCount].map(limit => limit.delete(key))),
     }
   }
 }

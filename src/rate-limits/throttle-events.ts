@@ -1,11 +1,12 @@
 /** Events about throttled password attempts on an account. */
-import type { EventStore } from '../audit-log/audit-log.ts'
+
 import { newEvent } from '../audit-log/event.ts'
+import type { EventStore } from '../audit-log/event-store.ts'
 import type { DeferredWork } from '../concurrency/deferred-work.ts'
 import { Sampler } from '../concurrency/sampler.ts'
 import type { UserStore } from '../users/user-store.ts'
-import type { OpenRateLimit, RateLimit } from './limits.ts'
 import type { LoginSubject } from './login-throttle.ts'
+import type { OpenRateLimit, RateLimit } from './rate-limit.ts'
 
 /** Seconds in which an account gets at most one event. */
 const INTERVAL = 60
@@ -15,7 +16,7 @@ export interface ThrottleEventsDeps {
   readonly events: EventStore
   readonly openRateLimit: OpenRateLimit
   /** Used for nothing else: a flood of events must not displace other work. */
-  readonly later: DeferredWork
+  readonly deferred: DeferredWork
   readonly clock: () => number
 }
 
@@ -39,7 +40,7 @@ export class ThrottleEvents {
    */
   note(subject: LoginSubject, seconds: number): void {
     if (this.#samples.take('throttled', subject.key) === null) return
-    this.#deps.later.run(() => this.#record(subject, seconds))
+    this.#deps.deferred.run(() => this.#record(subject, seconds))
   }
 
   async #record({ key, email, actor }: LoginSubject, seconds: number): Promise<void> {

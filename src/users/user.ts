@@ -16,6 +16,9 @@ export interface User {
   readonly version: number
 }
 
+/** A user with everything that another service needs. */
+export type UserWithHash = User & { readonly passwordHash: string }
+
 /** Changes that users make themselves; `null` clears. */
 export interface OwnChanges {
   readonly firstName?: string | null

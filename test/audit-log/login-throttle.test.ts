@@ -13,7 +13,7 @@ const WRONG = 'not the pass phrase'
 /** Milliseconds until a missing event counts as a failure. Events are recorded up to half a second late. */
 const DEADLINE = 10_000
 
-const LONG: LoginThrottleLimits = { free: 2, memory: 900, firstWait: 600, longestWait: 900 }
+const LONG: LoginThrottleLimits = { freeAttempts: 2, window: 900, initialDelay: 600, maxDelay: 900 }
 const ON = {
   env: { RATE_LIMIT: 'on', MAIL_URL: 'off' },
   rateLimits: {
@@ -124,7 +124,7 @@ await onEveryEngine(t, async (t, { build }) => {
     await exhaust(() => signIn(app, email, WRONG), 2)
     const lines = log.records().filter(({ status }) => status === 429)
     t.equal(lines.length, 6, 'one line for each at debug')
-    const line = { limit: 'password-guesses', ip: '127.0.0.1', msg: 'Too many requests' }
+    const line = { limit: 'login-attempts', ip: '127.0.0.1', msg: 'Too many requests' }
     t.match(
       lines.filter(({ level }) => level === 30),
       [

@@ -133,7 +133,7 @@ await onEveryEngine(t, async (t, { build }) => {
     await results(1)
     await app.services.storage.close()
     request.end(`${user()}${user()}`)
-    const errors = { global: ['The store is not available, try again'] }
+    const errors = { global: ['The database is not available, try again'] }
     t.match((await results(2)).slice(1), [{ status: 'stopped', created: 1, exists: 0, failed: 0, errors }])
     const lines = logs.records().filter(({ route }) => route === IMPORT)
     t.match(lines, [{ level: 50, method: 'POST', route: IMPORT, status: 200, msg: errors.global[0] }])

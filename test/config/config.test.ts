@@ -253,7 +253,7 @@ t.test('values are parsed in their units, and empty ones are absent (DESIGN §8)
 
 t.test('mail settings: sender, server and the base of links (DESIGN §8)', async t => {
   const { mail, publicUrl, webUrl } = loadConfig({})
-  t.same(mail, { url: null, from: 'Gatehouse <no-reply@localhost>', outbox: join('data', 'outbox') })
+  t.same(mail, { url: null, from: 'Gatehouse <no-reply@localhost>', folder: join('data', 'outbox') })
   t.equal(publicUrl, 'http://127.0.0.1:3000')
   t.equal(webUrl, 'http://127.0.0.1:3000/docs')
   for (const [HOST, host] of [
@@ -275,13 +275,13 @@ t.test('mail settings: sender, server and the base of links (DESIGN §8)', async
   t.same(given.mail, {
     url: MAIL_URL,
     from: '"Gatehouse, Inc." <no-reply@example.com>',
-    outbox: join('/var/lib/gatehouse', 'outbox'),
+    folder: join('/var/lib/gatehouse', 'outbox'),
   })
   t.equal(given.publicUrl, 'https://example.com/accounts')
   t.equal(given.webUrl, 'https://app.example.com/start?lang=en')
   t.equal(loadConfig({ PUBLIC_URL: 'https://example.com' }).webUrl, 'https://example.com/docs')
   t.equal(
-    loadConfig({ DATABASE_URL: 'postgres://u:p@db/gatehouse', JWT_SECRET: SECRET }).mail.outbox,
+    loadConfig({ DATABASE_URL: 'postgres://u:p@db/gatehouse', JWT_SECRET: SECRET }).mail.folder,
     join('data', 'outbox'),
   )
 })

@@ -43,7 +43,7 @@ for (const NODE_ENV of ['development', 'production'])
         app.get('/test/busy', () => Promise.reject(new ServiceError('overloaded', { redirectTo: TARGET })))
         app.get('/test/cause', () => {
           const cause = new Error('secret detail')
-          return Promise.reject(new ServiceError('unforeseen', { redirectTo: TARGET, cause }))
+          return Promise.reject(new ServiceError('internalError', { redirectTo: TARGET, cause }))
         })
       },
     })

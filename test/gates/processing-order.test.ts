@@ -73,7 +73,7 @@ t.test('a store failure during authentication is caught and formatted (§1.3, §
   const rejected = await app.inject({ url: '/account', headers: bearer(token) })
   t.equal(rejected.statusCode, 503, 'not 401: the token may be valid')
   t.equal(rejected.headers['retry-after'], '1')
-  t.same(rejected.json(), { errors: { global: ['The store is not available, try again'] } })
+  t.same(rejected.json(), { errors: { global: ['The database is not available, try again'] } })
   t.equal(
     (await app.inject({ url: '/health', headers: bearer(token) })).statusCode,
     200,

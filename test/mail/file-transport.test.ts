@@ -5,7 +5,7 @@ import t from 'tap'
 import type { MailKinds } from '../../src/mail/kinds.ts'
 import { Mailer } from '../../src/mail/mailer.ts'
 import { build, logCapture, temporaryFolder } from '../support/build.ts'
-import { readOutbox, tokenIn } from '../support/mailbox.ts'
+import { readMails, tokenIn } from '../support/mailbox.ts'
 import { createMailer, mailLog } from '../support/smtp.ts'
 
 const TOKEN = 'canary-token_9f3ac1d0'
@@ -16,33 +16,33 @@ t.test(
   async t => {
     const log = logCapture()
     const app = await build(t, { logStream: log.stream })
-    const { outbox } = app.config.mail
+    const { folder } = app.config.mail
     app.services.mails.send('verification', 'canary@example.com', { token: TOKEN })
-    t.throws(() => statSync(outbox), 'nothing has happened when the caller goes on')
+    t.throws(() => statSync(folder), 'nothing has happened when the caller goes on')
     await app.close()
 
-    const [file = ''] = readdirSync(outbox)
+    const [file = ''] = readdirSync(folder)
     t.match(file, /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z-[0-9a-f-]{36}\.eml$/)
-    t.same([modeOf(outbox), modeOf(join(outbox, file))], ['700', '600'])
-    const [mail] = await readOutbox(outbox)
+    t.same([modeOf(folder), modeOf(join(folder, file))], ['700', '600'])
+    const [mail] = await readMails(folder)
     t.match(mail, { to: [{ address: 'canary@example.com' }], from: { address: 'no-reply@localhost' } })
     for (const part of [mail?.text, mail?.html]) t.match(part, `/account/verify-email?token=${TOKEN}`)
 
-    const lines = log.records().filter(({ msg }) => String(msg).includes(outbox))
-    t.match(lines, [{ level: 30, msg: `a mail was written to ${join(outbox, file)}` }])
+    const lines = log.records().filter(({ msg }) => String(msg).includes(folder))
+    t.match(lines, [{ level: 30, msg: `a mail was written to ${join(folder, file)}` }])
     t.notMatch(log.text(), /canary/)
   },
 )
 
 t.test('file names are unique and in the order of the mails (DESIGN §9: mail)', async t => {
-  const outbox = join(temporaryFolder(t), 'outbox')
-  const mail = { url: null, from: 'no-reply@localhost', outbox }
+  const folder = join(temporaryFolder(t), 'outbox')
+  const mail = { url: null, from: 'no-reply@localhost', folder }
   const mailers = [createMailer(t, null, { mail }).mailer, createMailer(t, null, { mail }).mailer]
   for (let count = 0; count < 100; count += 1)
     for (const [index, mailer] of mailers.entries())
       mailer.send('passwordReset', `user-${index}@example.com`, { token: `token-${count}` })
   await Promise.all(mailers.map(mailer => mailer.close()))
-  const mails = await readOutbox(outbox)
+  const mails = await readMails(folder)
   t.equal(mails.length, 200)
   for (const index of mailers.keys()) {
     const own = mails.filter(({ to }) => to?.[0]?.address === `user-${index}@example.com`)
@@ -54,13 +54,13 @@ t.test('file names are unique and in the order of the mails (DESIGN §9: mail)',
 })
 
 t.test('the headers of a file are those of the mail, for any address (DESIGN §9: mail)', async t => {
-  const outbox = join(temporaryFolder(t), 'outbox')
-  const { mailer } = createMailer(t, null, { mail: { url: null, from: 'no-reply@localhost', outbox } })
+  const folder = join(temporaryFolder(t), 'outbox')
+  const { mailer } = createMailer(t, null, { mail: { url: null, from: 'no-reply@localhost', folder } })
   mailer.send('accountExists', 'a@example.com\r\nBcc: b@example.com\r\nSubject: canary\r\n\r\n<p>', {
     token: TOKEN,
   })
   await mailer.close()
-  const [mail] = await readOutbox(outbox)
+  const [mail] = await readMails(folder)
   t.equal(mail?.bcc, undefined)
   t.equal(mail?.subject, 'You have an account already')
   t.equal(mail?.headers.filter(({ key }) => key === 'subject').length, 1)
@@ -68,23 +68,23 @@ t.test('the headers of a file are those of the mail, for any address (DESIGN §9
 })
 
 t.test('a failed write is retried and leaves no partial file (DESIGN §9: mail)', async t => {
-  const outbox = join(temporaryFolder(t), 'folder', 'outbox')
-  const mail = { url: null, from: 'no-reply@localhost', outbox }
+  const folder = join(temporaryFolder(t), 'folder', 'outbox')
+  const mail = { url: null, from: 'no-reply@localhost', folder }
   const { mailer, log } = createMailer(t, null, { mail, limits: { firstDelay: 1, maxDelay: 1 } })
-  writeFileSync(dirname(outbox), 'in the way')
+  writeFileSync(dirname(folder), 'in the way')
   mailer.send('passwordReset', 'canary@example.com', { token: TOKEN })
   await log.until(/^warn mails cannot be sent and are retried: ENOTDIR|^warn .*EEXIST/)
-  rmSync(dirname(outbox))
-  mkdirSync(dirname(outbox))
+  rmSync(dirname(folder))
+  mkdirSync(dirname(folder))
   await log.until(/^info a mail was written/)
-  chmodSync(outbox, 0o500)
-  t.equal(readdirSync(outbox).length, 1)
-  chmodSync(outbox, 0o700)
+  chmodSync(folder, 0o500)
+  t.equal(readdirSync(folder).length, 1)
+  chmodSync(folder, 0o700)
   t.notMatch(log.lines.join(), /canary/)
 })
 
 t.test('a kind of mail needs its declaration alone, which types what is sent (NEXT §3)', async t => {
-  const outbox = join(temporaryFolder(t), 'outbox')
+  const folder = join(temporaryFolder(t), 'outbox')
   const kinds = {
     noteShared: {
       subject: 'A note was shared with you',
@@ -94,7 +94,7 @@ t.test('a kind of mail needs its declaration alone, which types what is sent (NE
     notesDeleted: { subject: 'Your notes are deleted', isRateLimited: true, body: () => ['All of them.'] },
   } satisfies MailKinds
   const mailer = new Mailer(kinds, {
-    mail: { url: null, from: 'no-reply@localhost', outbox },
+    mail: { url: null, from: 'no-reply@localhost', folder },
     publicUrl: 'https://notes.example.com/api',
     webUrl: 'https://notes.example.com',
     log: mailLog(),
@@ -107,7 +107,7 @@ t.test('a kind of mail needs its declaration alone, which types what is sent (NE
   const unknown = () => mailer.send('noteLost', 'ann@example.com')
   t.same([incomplete, unknown].length, 2, 'neither compiles')
   await mailer.close()
-  const mails = await readOutbox(outbox)
+  const mails = await readMails(folder)
   t.same(
     mails.map(({ subject }) => subject),
     ['A note was shared with you', 'Your notes are deleted'],

@@ -118,7 +118,7 @@ t.test('mails wait while credentials are rejected; the log has no password (DESI
 
 t.test('a mail is dropped when its time is over (DESIGN §9: mail)', async t => {
   const { url } = await startSmtp(t, { onRcptTo: (_address, _session, done) => done(rejection(450)) })
-  const { mailer, log } = createMailer(t, url, { limits: { ...SOON, patience: 0 } })
+  const { mailer, log } = createMailer(t, url, { limits: { ...SOON, maxAge: 0 } })
   mailer.send('passwordReset', ANN, { token: TOKEN })
   const line = await log.until(/^error/)
   t.match(line, /^error a mail was dropped after the last attempt \(passwordReset\): MailFailure: 450/)
@@ -131,7 +131,7 @@ t.test('retries back off with jitter (DESIGN §9: mail)', async t => {
     concurrency: 1,
     firstDelay: 1000,
     maxDelay: 5000,
-    patience: 3_600_000,
+    maxAge: 3_600_000,
     closing: 1000,
   }
   const queue = new DeliveryQueue(limits, mailLog())
@@ -168,11 +168,11 @@ t.test('mails past the bound are dropped and logged (DESIGN §9: mail)', async t
   const smtp = await startSmtp(t)
   const { mailer, log } = createMailer(t, smtp.url, { limits: { capacity: 2 } })
   for (let count = 0; count < 3; count += 1) mailer.send('passwordReset', ANN, { token: TOKEN })
-  t.same(log.lines, ['error a mail was dropped (passwordReset): MailFailure: 2 mails wait already'])
+  t.same(log.lines, ['error a mail was dropped (passwordReset): MailFailure: the queue is full (2 mails)'])
   await mailer.close()
   t.equal(smtp.mails.length, 2)
   mailer.send('passwordReset', ANN, { token: TOKEN })
-  t.match(log.lines[1], /a mail was dropped \(passwordReset\): MailFailure: the service stops/)
+  t.match(log.lines[1], /a mail was dropped \(passwordReset\): MailFailure: the service is shutting down/)
 })
 
 t.test('closing is bounded in time and logs what was not sent (DESIGN §9: mail)', async t => {
@@ -183,7 +183,7 @@ t.test('closing is bounded in time and logs what was not sent (DESIGN §9: mail)
   const began = performance.now()
   await mailer.close()
   t.ok(performance.now() - began < 3_000)
-  t.same(log.lines, ['error mails not sent: 5: MailFailure: the service stops'])
+  t.same(log.lines, ['error mails not sent: 5: MailFailure: the service is shutting down'])
   await Promise.all([...sockets].map(socket => socket.closed || once(socket.resume(), 'close')))
   t.equal(log.lines.length, 1, 'what is cut off is not reported once more')
 })
@@ -192,7 +192,7 @@ t.test(
   'sending starts after the caller continues, and nothing is logged after close (DESIGN §9: mail)',
   async t => {
     const log = mailLog()
-    const limits = { capacity: 9, concurrency: 1, firstDelay: 1, maxDelay: 1, patience: 60_000, closing: 1 }
+    const limits = { capacity: 9, concurrency: 1, firstDelay: 1, maxDelay: 1, maxAge: 60_000, closing: 1 }
     const queue = new DeliveryQueue(limits, log)
     const inFlight = Promise.withResolvers<void>()
     let begun = false
@@ -205,7 +205,7 @@ t.test(
     t.ok(begun)
     await t.rejects(inFlight.promise)
     await new Promise(setImmediate)
-    t.same(log.lines, ['error mails not sent: 1: MailFailure: the service stops'])
+    t.same(log.lines, ['error mails not sent: 1: MailFailure: the service is shutting down'])
   },
 )
 
@@ -224,7 +224,7 @@ t.test('waiting mails get their retry when the service stops (DESIGN §9: mail)'
   vain.send('verification', ANN, { token: TOKEN })
   await said.until(/^warn/)
   await vain.close()
-  t.same(said.lines.slice(1), ['error mails not sent: 1: MailFailure: the service stops'])
+  t.same(said.lines.slice(1), ['error mails not sent: 1: MailFailure: the service is shutting down'])
 })
 
 t.test('waiting mails do not keep a process alive (DESIGN §9: mail)', async t => {
@@ -234,7 +234,7 @@ t.test('waiting mails do not keep a process alive (DESIGN §9: mail)', async t =
     import { Mailer } from './src/mail/mailer.ts'
     setTimeout(() => process.exit(1), 4_000).unref()
     const mailer = (url, limits) => new Mailer(ACCOUNT_MAILS, {
-      mail: { url, from: 'a@example.com', outbox: '' }, publicUrl: 'http://x', webUrl: 'http://x', limits,
+      mail: { url, from: 'a@example.com', folder: '' }, publicUrl: 'http://x', webUrl: 'http://x', limits,
       log: { info() {}, warn() {}, error(_context, message) { console.log(message) } },
     })
     mailer('smtp://127.0.0.1:1').send('accountDeleted', 'a@example.com')

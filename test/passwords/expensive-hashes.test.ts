@@ -99,7 +99,7 @@ t.test('a cancelled hash frees its place in the queue of the account', async t =
   const ended = outcomes(tasks)
   clients[1]?.abort()
   const another = outcomes([hashing.verify(PASSWORD, encoded)])
-  t.strictSame(await ended, ['clientGone', 'done', 'done'])
+  t.strictSame(await ended, ['clientClosedRequest', 'done', 'done'])
   t.strictSame(await another, ['done'])
 })
 

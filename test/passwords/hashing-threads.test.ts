@@ -39,7 +39,7 @@ t.test('cancelled work is not computed unless it has started', async t => {
   clients[0]?.abort()
   clients[1]?.abort()
   const another = outcomes([hashing.hash(PASSWORD)])
-  t.strictSame(await ended, ['overloaded', 'clientGone', 'done', 'done'])
+  t.strictSame(await ended, ['overloaded', 'clientClosedRequest', 'done', 'done'])
   t.strictSame(await another, ['done'], 'its place is free at once')
   t.equal(started.length - before, 1, 'and no thread was ended for it')
   t.strictSame(
@@ -47,7 +47,7 @@ t.test('cancelled work is not computed unless it has started', async t => {
       hashing.hash(PASSWORD, AbortSignal.abort()),
       hashing.hash(PASSWORD, AbortSignal.abort()),
     ]),
-    ['clientGone', 'done'],
+    ['clientClosedRequest', 'done'],
     'an aborted hash is computed if a thread is free, and dropped if it has to wait',
   )
 })

@@ -33,7 +33,7 @@ t.jobs = 3
 const BOUND = 13_000
 const DISTRUST = 1_000
 
-const UNAVAILABLE = { errors: { global: ['The store is not available, try again'] } }
+const UNAVAILABLE = { errors: { global: ['The database is not available, try again'] } }
 
 const setUp = async (t: Test, env: Record<string, string> = {}, options: AppOptions = {}) => {
   const direct = await createDatabase(t)

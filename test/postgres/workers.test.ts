@@ -53,7 +53,7 @@ for (const chosenBy of ['the system', 'us']) {
     t.ok(await comesTrue(() => workersOf(server).length === 3), 'another one listens')
     t.equal(await statusOf(server, '/ready'), 200)
     t.ok(isAlive(other), 'the other one goes on')
-    t.match(server.output(), 'a worker ended, another takes its place')
+    t.match(server.output(), 'a worker exited and is replaced')
     t.equal(await server.stop('SIGTERM'), 0)
     t.notOk(workersOf(server).some(isAlive), 'no worker is left')
     t.equal(server.output().match(/"stopped"/g)?.length, 2, 'both have drained')

@@ -9,7 +9,7 @@ t.test('the least recently used key is evicted when there are too many', async t
   await limit.set('e', 7, 600)
   t.strictSame(await Promise.all(['a', 'c', 'd', 'e'].map(limit.used)), [2, 0, 1, 7])
   await limit.delete('d')
-  await limit.giveBack('f')
+  await limit.refund('f')
   t.strictSame(await Promise.all(['a', 'd', 'e'].map(limit.used)), [2, 0, 7], 'what was deleted leaves room')
 })
 

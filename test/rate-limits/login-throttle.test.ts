@@ -15,7 +15,7 @@ const WRONG = 'not the pass phrase'
 const NEW = 'another long pass phrase 8'
 
 /** Two limits without a wait, and a wait whose end no test sees. */
-const LONG: LoginThrottleLimits = { free: 2, memory: 900, firstWait: 600, longestWait: 900 }
+const LONG: LoginThrottleLimits = { freeAttempts: 2, window: 900, initialDelay: 600, maxDelay: 900 }
 
 const guessing = (loginThrottle: LoginThrottleLimits) => ({
   env: { RATE_LIMIT: 'on' },
@@ -70,7 +70,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
       close: async () => undefined,
     }
     const app = await build(t, {
-      ...guessing({ free: 1, memory: 60, firstWait: 2, longestWait: 3 }),
+      ...guessing({ freeAttempts: 1, window: 60, initialDelay: 2, maxDelay: 3 }),
       hasher: hashing,
     })
     const { email } = await signUp(app)
@@ -101,7 +101,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
       const right = await signIn(app, who)
       const { date: _, ratelimit: _left, ...headers } = rejected.headers
       const waits = Number(headers['retry-after'])
-      t.ok(waits > LONG.firstWait - 60 && waits <= LONG.firstWait)
+      t.ok(waits > LONG.initialDelay - 60 && waits <= LONG.initialDelay)
       seen.push({
         statuses,
         body: rejected.body,

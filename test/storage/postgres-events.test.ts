@@ -4,7 +4,7 @@ import { Migrator } from 'kysely/migration'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { newEmailToken } from '../../src/accounts/email-token.ts'
-import { LOG_START } from '../../src/audit-log/audit-log.ts'
+import { LOG_START } from '../../src/audit-log/event-store.ts'
 import { migrations } from '../../src/storage/migrations/list.ts'
 import { eventsStatement, LOG_END, positionRangeStatement } from '../../src/storage/postgres/events.ts'
 import { POSTGRES_DIALECT } from '../../src/storage/postgres/migrate.ts'
@@ -147,7 +147,7 @@ t.test('postgres: events are read from an index in each order, at any page, with
      SELECT gen_random_uuid()::text, ${NOW} + i, CASE i % 100 WHEN 0 THEN 'user.changed' ELSE 'user.signed-in' END,
        'system', 'user ' || i % 20, i FROM generate_series(1, 10000) i`,
   )
-  const place = { position: 5_000, id: 'x' }
+  const start = { position: 5_000, id: 'x' }
   const upTo = { position: 10_000, id: 'z' }
   for (const filter of EVENT_FILTERS) {
     const { userId, type } = filter
@@ -155,7 +155,7 @@ t.test('postgres: events are read from an index in each order, at any page, with
     const plain = userId === undefined && type === undefined
     // For a time range, and for both filters, the planner may choose.
     if (filter.after !== undefined || filter.before !== undefined || (userId && type)) continue
-    for (const after of [LOG_START, place]) {
+    for (const after of [LOG_START, start]) {
       const plan = await explain(t, positionRangeStatement({ filter, after, upTo, limit: 20 }), {
         readsAll: true,
       })

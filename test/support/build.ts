@@ -45,7 +45,7 @@ export const build = async (
     ...env,
   })
   // On PostgreSQL mails would become files below the working directory.
-  const mail = { ...config.mail, outbox: join(temporaryFolder(t), 'outbox') }
+  const mail = { ...config.mail, folder: join(temporaryFolder(t), 'outbox') }
   const app = await buildApp({ ...config, mail }, parts)
   t.teardown(() => app.close())
   extend?.(app)

@@ -1,4 +1,4 @@
-/** The mails of an app without an SMTP server: files in its outbox folder (DESIGN §9). */
+/** The mails of an app without an SMTP server: files in its mail folder (DESIGN §9). */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -25,7 +25,7 @@ export const tokenIn = ({ text = '', html = '' }: Email): string => {
 export const hasToken = ({ text = '', html = '' }: Email): boolean => /token/i.test(text + html)
 
 /** Reads a folder repeatedly, each file once. */
-const outboxReader = (folder: string) => {
+const folderReader = (folder: string) => {
   const parsed = new Map<string, Email>()
   return async (): Promise<Email[]> => {
     const names = existsSync(folder) ? readdirSync(folder).filter(name => name.endsWith('.eml')) : []
@@ -35,12 +35,12 @@ const outboxReader = (folder: string) => {
   }
 }
 
-/** The mails in an outbox folder, oldest first. */
-export const readOutbox = (folder: string): Promise<Email[]> => outboxReader(folder)()
+/** The mails in a folder, oldest first. */
+export const readMails = (folder: string): Promise<Email[]> => folderReader(folder)()
 
-/** The outbox folder of an app. Waits end with the test's own time limit. */
+/** The mail folder of an app. Waits end with the test's own time limit. */
 export const mailbox = (app: FastifyInstance) => {
-  const all = outboxReader(app.config.mail.outbox)
+  const all = folderReader(app.config.mail.folder)
 
   const now = async (address: string, kind: Kind): Promise<Email[]> =>
     (await all()).filter(mail => mail.to?.[0]?.address === address && mail.subject === SUBJECT[kind])

@@ -95,7 +95,7 @@ export const mailLog = () => {
 export const createMailer = (t: Context, url: string | null, parts: Partial<MailerDeps> = {}) => {
   const log = mailLog()
   const mailer = new Mailer(ACCOUNT_MAILS, {
-    mail: { url, from: 'Gatehouse <no-reply@gatehouse.example>', outbox: join(temporaryFolder(t), 'outbox') },
+    mail: { url, from: 'Gatehouse <no-reply@gatehouse.example>', folder: join(temporaryFolder(t), 'outbox') },
     publicUrl: 'https://accounts.example.com/api',
     webUrl: 'https://app.example.com/welcome?from=mail',
     log,

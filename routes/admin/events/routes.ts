@@ -46,7 +46,7 @@ const events: FastifyPluginAsyncTypebox = async app => {
         ...(after !== undefined && { after: laterThan(after) }),
         ...(before !== undefined && { before: earlierThan(before) }),
       }
-      const { events, nextCursor } = await app.services.events.list({ filter, limit, cursor, sort })
+      const { events, nextCursor } = await app.services.auditLog.list({ filter, limit, cursor, sort })
       linkToNext(request, reply.header('cache-control', 'no-store'), nextCursor)
       return { results: events.map(serializeEvent), nextCursor }
     },

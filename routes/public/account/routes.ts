@@ -17,7 +17,7 @@ import {
 import { sendSignedIn } from '../../serializers.ts'
 
 const account: FastifyPluginAsyncTypebox = async app => {
-  const { accounts, verifiedSignUps } = app.services
+  const { signUps, signIns } = app.services
   const SignUp = Strict({
     email: Email,
     password: NewPassword(app.config.passwordMinLength),
@@ -43,13 +43,10 @@ const account: FastifyPluginAsyncTypebox = async app => {
     },
     async (request, reply) => {
       const { body } = request.validatedData
-      if (app.config.requireEmailVerification) {
-        await verifiedSignUps.register(body, request.clientAddress, disconnectSignal(reply))
-        return reply.code(202).send(ACCEPTED)
-      }
-      const signedIn = await accounts.signUp(body, clientOf(request), disconnectSignal(reply))
+      const result = await signUps.signUp(body, clientOf(request), disconnectSignal(reply))
+      if (result === null) return reply.code(202).send(ACCEPTED)
       reply.code(201).header('location', '/account')
-      return sendSignedIn(signedIn, reply)
+      return sendSignedIn(result, reply)
     },
   )
 
@@ -69,13 +66,13 @@ const account: FastifyPluginAsyncTypebox = async app => {
       },
     },
     async (request, reply) => {
-      const signedIn = await accounts.signIn(
+      const result = await signIns.signIn(
         request.validatedData.body,
         clientOf(request),
         request.principal?.cachedUser.user ?? null,
         disconnectSignal(reply),
       )
-      return sendSignedIn(signedIn, reply)
+      return sendSignedIn(result, reply)
     },
   )
 }

@@ -1,5 +1,11 @@
 /** Writes of e-mail tokens, and the changes that using one makes. */
-import { type EmailToken, MAILED_AT_MOST, MAILED_BY, MAILED_WITHIN } from '../../accounts/email-token.ts'
+import {
+  COUNTED_EVENTS,
+  confirmsCurrentEmail,
+  type EmailToken,
+  MAIL_WINDOW,
+  MAX_MAILS,
+} from '../../accounts/email-token.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { Session } from '../../auth/session.ts'
 import { firstIdAt } from '../../ids.ts'
@@ -15,7 +21,7 @@ import { DELETE_TOKENS, readChanged, unlessEmailTaken } from './user-operations.
 
 const ADD_TOKEN = `INSERT INTO email_tokens (user_key, digest, purpose, email, created_at, expires_at)
   SELECT key, $2, $3, $4, $5, $6 FROM users WHERE id = $1
-    AND (SELECT count(*) FROM events WHERE user_id = $1 AND id >= $7 AND type = ANY($8)) < ${MAILED_AT_MOST}
+    AND (SELECT count(*) FROM events WHERE user_id = $1 AND id >= $7 AND type = ANY($8)) < ${MAX_MAILS}
   RETURNING digest`
 
 const IS_USABLE = `SELECT digest FROM email_tokens WHERE digest = $1 AND expires_at > $2
@@ -46,8 +52,8 @@ export const emailTokenOperations = (database: Database) => ({
     verifiedHash: string | null,
   ): Promise<'added' | 'tooManyMails' | UserRefusal> {
     const { digest, purpose, userId, email, createdAt, expiresAt } = token
-    const since = firstIdAt(createdAt - MAILED_WITHIN + 1)
-    const values = [userId, digest, purpose, email, createdAt, expiresAt, since, MAILED_BY[purpose]]
+    const since = firstIdAt(createdAt - MAIL_WINDOW + 1)
+    const values = [userId, digest, purpose, email, createdAt, expiresAt, since, COUNTED_EVENTS[purpose]]
     return database.transaction<'added' | 'tooManyMails' | UserRefusal>(async run => {
       // Concurrent calls for one user run one after the other, so each counts the events of the earlier ones.
       const refused = refusalOf(await lockUser(run, userId, verifiedHash), { onlyEnabled: true })
@@ -59,16 +65,19 @@ export const emailTokenOperations = (database: Database) => ({
   },
 
   async confirmEmail(token: EmailToken, event: AuditEvent): Promise<User | 'emailTaken' | undefined> {
-    const { digest, purpose, userId, email } = token
-    const verifies = purpose === 'verification'
+    const { digest, userId, email } = token
+    const isCurrentEmail = confirmsCurrentEmail(token)
     return database.transaction<User | 'emailTaken' | undefined>(async run => {
       if (!(await isUsable(run, token, event.at))) return refusedFor(userId, undefined)
-      const confirm = { text: verifies ? VERIFY_EMAIL : CHANGE_EMAIL, values: [event.at, userId, email] }
+      const confirm = {
+        text: isCurrentEmail ? VERIFY_EMAIL : CHANGE_EMAIL,
+        values: [event.at, userId, email],
+      }
       const confirmed = await unlessEmailTaken(run(confirm))
       if (confirmed === 'emailTaken') return refusedFor(userId, confirmed)
       if (confirmed.length === 0) return refusedFor(userId, undefined)
       await run(
-        verifies ? { text: DELETE_TOKEN, values: [digest] } : { text: DELETE_TOKENS, values: [userId] },
+        isCurrentEmail ? { text: DELETE_TOKEN, values: [digest] } : { text: DELETE_TOKENS, values: [userId] },
       )
       await run(record(event))
       return invalidates(userId, await readChanged(run, userId))

@@ -1,15 +1,15 @@
 /** Lists of the audit log. */
 import { sql } from 'kysely'
+import type { AuditEvent } from '../../audit-log/event.ts'
 import {
   type EventFilter,
   type EventQuery,
-  type Followed,
+  type FollowPage,
   type FollowQuery,
   isLater,
   LOG_START,
-  type LogPlace,
-} from '../../audit-log/audit-log.ts'
-import type { AuditEvent } from '../../audit-log/event.ts'
+  type LogPosition,
+} from '../../audit-log/event-store.ts'
 import { eventsQuery, filteredEvents } from '../event-queries.ts'
 import { type EventRow, toEvent } from '../rows.ts'
 import type { Database, Statement } from './database.ts'
@@ -24,9 +24,9 @@ export const listEvents = async (database: Database, query: EventQuery): Promise
 
 interface PositionRange {
   readonly filter: EventFilter
-  readonly after: LogPlace
+  readonly after: LogPosition
   /** Inclusive. */
-  readonly upTo: LogPlace
+  readonly upTo: LogPosition
   readonly limit: number
 }
 
@@ -54,13 +54,13 @@ export const LOG_END: Statement = {
   values: [],
 }
 
-export const logEnd = async (database: Database): Promise<LogPlace> => {
-  const [last] = await database.read<LogPlace>(LOG_END)
+export const logEnd = async (database: Database): Promise<LogPosition> => {
+  const [last] = await database.read<LogPosition>(LOG_END)
   return last ?? LOG_START
 }
 
-/** Events after a place in the log, oldest first. */
-export const followEvents = async (database: Database, query: FollowQuery): Promise<Followed> => {
+/** Events after a position in the log, oldest first. */
+export const followEvents = async (database: Database, query: FollowQuery): Promise<FollowPage> => {
   const { filter, limit } = query
   const after = query.after ?? LOG_START
   const upTo = await logEnd(database)

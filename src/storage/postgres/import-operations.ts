@@ -1,7 +1,8 @@
 /** Imports many users with one statement. */
-import type { Imported, PortableUser } from '../../accounts/bulk-users.ts'
+import type { Imported } from '../../accounts/bulk-user-store.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
 import { ServiceError } from '../../errors.ts'
+import type { UserWithHash } from '../../users/user.ts'
 import { EVENT_COLUMNS, eventColumns, USER_COLUMNS, userColumns } from '../rows.ts'
 import type { Database, Statement } from './database.ts'
 import { arrays, arraysOf } from './parameters.ts'
@@ -33,7 +34,7 @@ const FIND = 'SELECT id, email FROM users WHERE email = ANY($1::text[]) OR id = 
 /** How often an import is attempted if the conflicting user is removed in between. */
 const ATTEMPTS = 3
 
-const importStatement = (users: readonly PortableUser[], events: readonly AuditEvent[]): Statement => ({
+const importStatement = (users: readonly UserWithHash[], events: readonly AuditEvent[]): Statement => ({
   name: 'import',
   text: IMPORT,
   values: [
@@ -56,7 +57,7 @@ const idsByEmail = (rows: readonly UserIds[]): Map<string, string> =>
 export const importOperations = (database: Database) => {
   /** @returns `null` for a user whose conflicting user no longer exists. */
   const attempt = async (
-    users: readonly PortableUser[],
+    users: readonly UserWithHash[],
     events: readonly AuditEvent[],
   ): Promise<readonly (Imported | null)[]> => {
     const added = idsByEmail(await database.writeUncached<UserIds>(importStatement(users, events)))
@@ -82,7 +83,7 @@ export const importOperations = (database: Database) => {
 
   return {
     async importUsers(
-      users: readonly PortableUser[],
+      users: readonly UserWithHash[],
       events: readonly AuditEvent[],
     ): Promise<readonly Imported[]> {
       const outcomes = [...(await attempt(users, events))]
@@ -91,7 +92,7 @@ export const importOperations = (database: Database) => {
         const remaining = users.flatMap((_, index) => (outcomes[index] === null ? [index] : []))
         if (remaining.length === 0) break
         const again = await attempt(
-          remaining.map(index => users[index] as PortableUser),
+          remaining.map(index => users[index] as UserWithHash),
           remaining.map(index => events[index] as AuditEvent),
         )
         for (const [position, index] of remaining.entries()) outcomes[index] = again[position] ?? null

@@ -1,7 +1,6 @@
 /** Lists, counts and exports of users (DESIGN §4). The server chooses the index; a statement that times out ends with 503. */
-import type { PortableUser } from '../../accounts/bulk-users.ts'
 import type { Position, UserFilter, UserQuery } from '../../users/listing.ts'
-import type { User } from '../../users/user.ts'
+import type { User, UserWithHash } from '../../users/user.ts'
 import { START, selectUser, toUser, toUserWithHash, type UserRow, type UserRowWithHash } from '../rows.ts'
 import { countQuery, pageQuery, type Users } from '../user-queries.ts'
 import type { Database, Statement } from './database.ts'
@@ -43,7 +42,7 @@ const EXPORT_PAGE = 500
 export const exportUsers = async (
   database: Database,
   after: Position | null,
-): Promise<readonly PortableUser[]> => {
+): Promise<readonly UserWithHash[]> => {
   const { key, id } = after ?? START
   const rows = await database.read<UserRowWithHash>({
     name: 'export',

@@ -1,4 +1,5 @@
 /** Writes of passwords. */
+import { INVALIDATED_BY_PASSWORD_CHANGE } from '../../accounts/email-token.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { Session } from '../../auth/session.ts'
 import type { User } from '../../users/user.ts'
@@ -22,9 +23,9 @@ const SET_HASH = `WITH found AS (
   )
   SELECT disabled, verified FROM found`
 
-/** Pending links that reset the password or change the e-mail. Links that verify an address stay valid. */
-const DELETE_RESET_TOKENS = `DELETE FROM email_tokens
-  WHERE user_key = (SELECT key FROM users WHERE id = $1) AND purpose <> 'verification'`
+/** Pending links that a changed password invalidates. */
+const DELETE_INVALIDATED_TOKENS = `DELETE FROM email_tokens
+  WHERE user_key = (SELECT key FROM users WHERE id = $1) AND purpose = ANY($2)`
 
 export const passwordOperations = (database: Database) => ({
   async rehash(userId: string, from: string, to: string): Promise<void> {
@@ -43,7 +44,7 @@ export const passwordOperations = (database: Database) => ({
       const [user] = await run<UserState>({ text: SET_HASH, values })
       const refused = refusalOf(user, { onlyEnabled: true })
       if (refused !== null) return refusedFor(userId, refused)
-      await run({ text: DELETE_RESET_TOKENS, values: [userId] })
+      await run({ text: DELETE_INVALIDATED_TOKENS, values: [userId, INVALIDATED_BY_PASSWORD_CHANGE] })
       await run({ text: REVOKE_SESSIONS, values: [userId, null] })
       await run(addSessionStatement(session))
       await run(record(event))

@@ -119,7 +119,7 @@ export const openPostgresStorage = async (url: string, connections: number): Pro
     events: {
       record: write.record,
       list: query => lists.run(() => listEvents(database, query)),
-      positions: 'transactions',
+      positionKind: 'transactions',
       follow: query => lists.run(() => followEvents(database, query)),
       end: () => lists.run(() => logEnd(database)),
     },

@@ -1,6 +1,6 @@
 /** Writes of users: one statement, or a transaction where one statement would not see a concurrent change. */
 import pg from 'pg'
-import type { NewUser, NewUserExtras } from '../../accounts/account-store.ts'
+import type { AccountExtras, NewUser } from '../../accounts/account-store.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { User, UserChanges } from '../../users/user.ts'
 import type { UpdateOptions, UpdateRefusal, UserRefusal } from '../../users/user-store.ts'
@@ -72,7 +72,7 @@ const ADD_USER = `WITH added AS (
 const addUserStatement = (
   user: NewUser,
   event: AuditEvent,
-  { session, emailToken }: NewUserExtras,
+  { session, emailToken }: AccountExtras,
 ): Statement => ({
   name: 'add-user',
   text: ADD_USER,
@@ -109,10 +109,10 @@ const updateStatement = (
 
 export const userOperations = (database: Database) => ({
   /** @returns false if the e-mail is taken. */
-  async addUser(user: NewUser, event: AuditEvent, first: NewUserExtras): Promise<boolean> {
-    if (first.session && first.session.userId !== user.id)
+  async addUser(user: NewUser, event: AuditEvent, extras: AccountExtras): Promise<boolean> {
+    if (extras.session && extras.session.userId !== user.id)
       throw new Error('The session belongs to another user')
-    return (await database.writeUncached(addUserStatement(user, event, first))).length === 1
+    return (await database.writeUncached(addUserStatement(user, event, extras))).length === 1
   },
 
   async updateUser(

@@ -2,7 +2,7 @@
  * Removal of expired rows, in slices between other writes. Nothing is invalidated, because `Authenticator` checks the expiry of
  * cached sessions itself.
  */
-import type { ExpiredSessions } from '../../accounts/clean-up.ts'
+import type { ExpiredSessions } from '../../accounts/clean-up-store.ts'
 import { firstIdAt, hexTimestamp } from '../../ids.ts'
 import { invalidatesNothing, type Write } from '../write.ts'
 import type { Connection } from './database.ts'

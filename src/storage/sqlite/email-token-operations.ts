@@ -1,5 +1,11 @@
 /** Writes of e-mail tokens: adding one, and the changes that using one makes. */
-import { type EmailToken, MAILED_AT_MOST, MAILED_BY, MAILED_WITHIN } from '../../accounts/email-token.ts'
+import {
+  COUNTED_EVENTS,
+  confirmsCurrentEmail,
+  type EmailToken,
+  MAIL_WINDOW,
+  MAX_MAILS,
+} from '../../accounts/email-token.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { Session } from '../../auth/session.ts'
 import { firstIdAt } from '../../ids.ts'
@@ -14,8 +20,8 @@ import { unlessEmailTaken } from './user-operations.ts'
 /** Inserts nothing when the user has been mailed too often. */
 const ADD_TOKEN = `${INSERT_EMAIL_TOKEN}
     AND (SELECT count(*) FROM events
-         WHERE user_id = @userId AND id >= @since AND type IN (SELECT value FROM json_each(@mailedBy))
-        ) < ${MAILED_AT_MOST}`
+         WHERE user_id = @userId AND id >= @since AND type IN (SELECT value FROM json_each(@countedEvents))
+        ) < ${MAX_MAILS}`
 
 export const prepareEmailTokenOperations = (db: Connection, shared: SharedStatements) => {
   const { record, refusal, addSession, revokeSessions, deleteTokens, readChanged } = shared
@@ -54,8 +60,8 @@ export const prepareEmailTokenOperations = (db: Connection, shared: SharedStatem
       const { changes } = addToken.run({
         ...emailTokenColumns(token),
         userId: token.userId,
-        since: firstIdAt(token.createdAt - MAILED_WITHIN + 1),
-        mailedBy: JSON.stringify(MAILED_BY[token.purpose]),
+        since: firstIdAt(token.createdAt - MAIL_WINDOW + 1),
+        countedEvents: JSON.stringify(COUNTED_EVENTS[token.purpose]),
       })
       if (changes === 0) return invalidatesNothing('tooManyMails')
       record(event)
@@ -63,13 +69,14 @@ export const prepareEmailTokenOperations = (db: Connection, shared: SharedStatem
     },
 
     confirmEmail(token: EmailToken, event: AuditEvent): Write<User | 'emailTaken' | undefined> {
-      const { digest, purpose, userId, email } = token
+      const { digest, userId, email } = token
       if (isUsable.get(digest, event.at, userId) === undefined) return refusedFor(userId, undefined)
-      const confirm = purpose === 'verification' ? verifyEmail : changeEmail
+      const isCurrentEmail = confirmsCurrentEmail(token)
+      const confirm = isCurrentEmail ? verifyEmail : changeEmail
       const confirmed = unlessEmailTaken(() => confirm.run({ at: event.at, userId, email }))
       if (confirmed === 'emailTaken') return refusedFor(userId, confirmed)
       if (confirmed === 0) return refusedFor(userId, undefined)
-      if (purpose === 'verification') deleteToken.run(digest)
+      if (isCurrentEmail) deleteToken.run(digest)
       else deleteTokens(userId)
       return changed(event)
     },

@@ -1,14 +1,15 @@
 /** Reads of the audit log, in slices that do not block the event loop. */
+
+import type { AuditEvent } from '../../audit-log/event.ts'
 import {
   type EventFilter,
   type EventQuery,
-  type Followed,
+  type FollowPage,
   type FollowQuery,
   isLater,
   LOG_START,
-  type LogPlace,
-} from '../../audit-log/audit-log.ts'
-import type { AuditEvent } from '../../audit-log/event.ts'
+  type LogPosition,
+} from '../../audit-log/event-store.ts'
 import { eventsQuery, filteredEvents } from '../event-queries.ts'
 import { type EventRow, toEvent } from '../rows.ts'
 import { queries } from './query-builder.ts'
@@ -55,7 +56,8 @@ export const positionRangeQuery = ({ filter, after, upTo, limit }: PositionRange
     .limit(limit)
 
 /** SQLite has one writer at a time, so positions are in the order of commits, and the log is complete up to its last event. */
-export const logEnd = (reader: Reader): LogPlace => reader.get<LogPlace>(SELECT_LAST_POSITION) ?? LOG_START
+export const logEnd = (reader: Reader): LogPosition =>
+  reader.get<LogPosition>(SELECT_LAST_POSITION) ?? LOG_START
 
 /** Positions that one slice examines when no index serves the filter: one to two milliseconds if all of them have events. */
 const SLICE_POSITIONS = 5_000
@@ -64,11 +66,11 @@ const SLICE_POSITIONS = 5_000
 const isIndexed = ({ userId, type, after, before }: FollowQuery['filter']): boolean =>
   after === undefined && before === undefined && (userId === undefined || type === undefined)
 
-/** Events after a place in the log, oldest first. */
-export function* followEvents(reader: Reader, { filter, after, limit }: FollowQuery): SlicedTask<Followed> {
+/** Events after a position in the log, oldest first. */
+export function* followEvents(reader: Reader, { filter, after, limit }: FollowQuery): SlicedTask<FollowPage> {
   const end = logEnd(reader)
   if (after !== null && !isLater(end, after)) return { events: [], next: after }
-  const first = reader.get<LogPlace>(SELECT_FIRST_POSITION)?.position ?? 0
+  const first = reader.get<LogPosition>(SELECT_FIRST_POSITION)?.position ?? 0
   const rows: EventRow[] = []
   let from = Math.max(after?.position ?? LOG_START.position, first - 1)
   for (;;) {

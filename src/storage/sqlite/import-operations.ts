@@ -1,6 +1,7 @@
 /** Bulk import: many users in one call. Other writes wait until the call ends. */
-import type { Imported, PortableUser } from '../../accounts/bulk-users.ts'
+import type { Imported } from '../../accounts/bulk-user-store.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
+import type { UserWithHash } from '../../users/user.ts'
 import { userColumns } from '../rows.ts'
 import { invalidatesNothing, type Write } from '../write.ts'
 import type { Connection } from './database.ts'
@@ -12,7 +13,7 @@ export const prepareImportOperations = (db: Connection, { record }: SharedStatem
   const insertLastRequest = db.prepare('INSERT INTO last_requests (user_key, at) VALUES (?, ?)')
   const selectIdByEmail = db.prepare<[string], string>('SELECT id FROM users WHERE email = ?').pluck()
 
-  const importUser = (user: PortableUser, event: AuditEvent): Imported => {
+  const importUser = (user: UserWithHash, event: AuditEvent): Imported => {
     const { changes, lastInsertRowid } = insertUser.run(userColumns(user))
     if (changes === 1) {
       if (user.lastRequestAt !== null) insertLastRequest.run(lastInsertRowid, user.lastRequestAt)
@@ -25,7 +26,7 @@ export const prepareImportOperations = (db: Connection, { record }: SharedStatem
 
   return {
     importUsers: (
-      users: readonly PortableUser[],
+      users: readonly UserWithHash[],
       events: readonly AuditEvent[],
     ): Write<readonly Imported[]> =>
       invalidatesNothing(users.map((user, index) => importUser(user, events[index] as AuditEvent))),

@@ -1,8 +1,7 @@
 /** Lists, counts and exports of users (DESIGN §4), in slices that never block the event loop for long. */
 import { sql } from 'kysely'
-import type { PortableUser } from '../../accounts/bulk-users.ts'
 import type { Position, UserFilter, UserQuery } from '../../users/listing.ts'
-import type { User } from '../../users/user.ts'
+import type { User, UserWithHash } from '../../users/user.ts'
 import { START, selectUser, toUser, toUserWithHash, type UserRowWithHash } from '../rows.ts'
 import { countQuery, onPage, pageQuery, SORT_COLUMNS, type Users } from '../user-queries.ts'
 import {
@@ -128,7 +127,7 @@ const EXPORT_USERS = `${selectUser('password_hash')} WHERE (created_at, id) > (?
 const EXPORT_PAGE = 200
 
 /** The next page of an export, in the order of creation. */
-export function* exportUsers(reader: Reader, after: Position | null): SlicedTask<readonly PortableUser[]> {
+export function* exportUsers(reader: Reader, after: Position | null): SlicedTask<readonly UserWithHash[]> {
   // Yields before its only slice: a fast client would otherwise get page after page within one round of the event loop.
   yield
   const { key, id } = after ?? START

@@ -1,4 +1,5 @@
 /** Writes of passwords. */
+import { INVALIDATED_BY_PASSWORD_CHANGE } from '../../accounts/email-token.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { Session } from '../../auth/session.ts'
 import type { User } from '../../users/user.ts'
@@ -12,10 +13,9 @@ export const preparePasswordOperations = (db: Connection, shared: SharedStatemen
   const setHash = db.prepare(
     'UPDATE users SET password_hash = ?, updated_at = ?, version = version + 1 WHERE id = ?',
   )
-  // Changing the password invalidates pending reset and e-mail-change links, but not verification links.
-  const deleteResetTokens = db.prepare(
+  const deleteInvalidatedTokens = db.prepare(
     `DELETE FROM email_tokens
-     WHERE user_key = (SELECT key FROM users WHERE id = ?) AND purpose <> 'verification'`,
+     WHERE user_key = (SELECT key FROM users WHERE id = ?) AND purpose IN (SELECT value FROM json_each(?))`,
   )
   const replaceHash = db.prepare('UPDATE users SET password_hash = ? WHERE id = ? AND password_hash = ?')
 
@@ -35,7 +35,7 @@ export const preparePasswordOperations = (db: Connection, shared: SharedStatemen
       const refused = refusal(userId, { verifiedHash, onlyEnabled: true })
       if (refused !== null) return refusedFor(userId, refused)
       setHash.run(newHash, event.at, userId)
-      deleteResetTokens.run(userId)
+      deleteInvalidatedTokens.run(userId, JSON.stringify(INVALIDATED_BY_PASSWORD_CHANGE))
       revokeSessions(userId, null)
       addSession(session)
       record(event)

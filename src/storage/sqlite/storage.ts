@@ -120,7 +120,7 @@ export const openSqliteStorage = async (file: string): Promise<Storage> => {
     events: {
       record: event => writer.run('record', event),
       list: query => timeSlicer.run(listEvents(reader, query)),
-      positions: 'counted',
+      positionKind: 'counted',
       follow: query => timeSlicer.run(followEvents(reader, query)),
       end: () => logEnd(reader),
     },

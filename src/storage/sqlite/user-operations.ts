@@ -1,5 +1,5 @@
 /** Writes of users: sign-up, changes, removal. */
-import type { NewUser, NewUserExtras } from '../../accounts/account-store.ts'
+import type { AccountExtras, NewUser } from '../../accounts/account-store.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { User, UserChanges } from '../../users/user.ts'
 import type { UpdateOptions, UpdateRefusal, UserRefusal } from '../../users/user-store.ts'
@@ -51,7 +51,7 @@ export const prepareUserOperations = (db: Connection, shared: SharedStatements) 
   }
 
   return {
-    addUser(user: NewUser, event: AuditEvent, { session, emailToken }: NewUserExtras): Write<boolean> {
+    addUser(user: NewUser, event: AuditEvent, { session, emailToken }: AccountExtras): Write<boolean> {
       const added = unlessEmailTaken(() => insertUser.run(userColumns(user)))
       if (added === 'emailTaken') return invalidatesNothing(false)
       if (session && !addSession(session)) throw new Error('The session belongs to another user')

@@ -1,24 +1,24 @@
 /** Contract: many users are imported at a time, each if possible, and exported in order of creation. */
 import { v7 as uuidv7 } from 'uuid'
-import type { PortableUser } from '../../../src/accounts/bulk-users.ts'
 import type { Storage } from '../../../src/storage/storage.ts'
+import type { UserWithHash } from '../../../src/users/user.ts'
 import { add, eventOf, NOW, newUser, type Part, sessionOf } from './fixtures.ts'
 
-const portable = (fields: Partial<PortableUser> = {}): PortableUser => ({
+const portable = (fields: Partial<UserWithHash> = {}): UserWithHash => ({
   ...newUser(),
   lastRequestAt: null,
   version: 1,
   ...fields,
 })
 
-const importUsers = (storage: Storage, users: readonly PortableUser[]) =>
+const importUsers = (storage: Storage, users: readonly UserWithHash[]) =>
   storage.bulkUsers.importUsers(
     users,
     users.map(({ id }) => eventOf(id, NOW, 'user.created')),
   )
 
-const exported = async (storage: Storage): Promise<PortableUser[]> => {
-  const users: PortableUser[] = []
+const exported = async (storage: Storage): Promise<UserWithHash[]> => {
+  const users: UserWithHash[] = []
   for (;;) {
     const last = users.at(-1)
     const page = await storage.bulkUsers.exportUsers(

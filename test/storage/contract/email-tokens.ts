@@ -1,11 +1,11 @@
 /** Contract: e-mail tokens are limited, found while valid, and work once (DESIGN §9). */
 import { v7 as uuidv7 } from 'uuid'
 import {
+  COUNTED_EVENTS,
   type EmailToken,
   type EmailTokenPurpose,
-  MAILED_AT_MOST,
-  MAILED_BY,
-  MAILED_WITHIN,
+  MAIL_WINDOW,
+  MAX_MAILS,
   newEmailToken,
 } from '../../../src/accounts/email-token.ts'
 import { freshEmail } from '../../support/build.ts'
@@ -22,7 +22,7 @@ const tokenOf = (purpose: EmailTokenPurpose, user: { id: string; email: string }
 
 /** The event of a token, by which tokens are counted. */
 const requestOf = ({ userId, createdAt, purpose }: EmailToken) =>
-  eventOf(userId, createdAt, MAILED_BY[purpose].at(-1))
+  eventOf(userId, createdAt, COUNTED_EVENTS[purpose].at(-1))
 
 export const emailTokens: Part = async (t, open) => {
   const storage = await open(t)
@@ -94,12 +94,12 @@ export const emailTokens: Part = async (t, open) => {
   t.test('the number of tokens per purpose, user and hour is limited', async t => {
     const { user } = await add(storage)
     const { user: other } = await add(storage)
-    for (let number = 0; number < MAILED_AT_MOST; number += 1)
+    for (let number = 0; number < MAX_MAILS; number += 1)
       t.equal(await keep(tokenOf('passwordReset', user, NOW + number)), 'added', `number ${number + 1}`)
-    t.equal(await keep(tokenOf('passwordReset', user, NOW + MAILED_WITHIN - 1)), 'tooManyMails')
+    t.equal(await keep(tokenOf('passwordReset', user, NOW + MAIL_WINDOW - 1)), 'tooManyMails')
     t.equal(await keep(tokenOf('verification', user)), 'added', 'of another purpose')
     t.equal(await keep(tokenOf('passwordReset', other)), 'added', "another user's")
-    t.equal(await keep(tokenOf('passwordReset', user, NOW + MAILED_WITHIN + 1)), 'added', 'an hour later')
+    t.equal(await keep(tokenOf('passwordReset', user, NOW + MAIL_WINDOW + 1)), 'added', 'an hour later')
   })
 
   t.test('the limit holds for a hundred concurrent requests on two instances', async t => {
@@ -111,7 +111,7 @@ export const emailTokens: Part = async (t, open) => {
         return (index % 2 ? here : there).emailTokens.add(token, requestOf(token), null)
       }),
     )
-    t.equal(kept.filter(outcome => outcome === 'added').length, MAILED_AT_MOST)
+    t.equal(kept.filter(outcome => outcome === 'added').length, MAX_MAILS)
   })
 
   t.test('verification verifies and uses up only its own token', async t => {

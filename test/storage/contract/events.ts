@@ -1,13 +1,13 @@
 /** Contract: an event is stored together with its change, and read newest first (DESIGN §9). */
 import { v7 as uuidv7 } from 'uuid'
 import { newEmailToken } from '../../../src/accounts/email-token.ts'
+import { type AuditEvent, newEvent } from '../../../src/audit-log/event.ts'
 import {
   type EventFilter,
-  type Followed,
+  type FollowPage,
   LOG_START,
-  type LogPlace,
-} from '../../../src/audit-log/audit-log.ts'
-import { type AuditEvent, newEvent } from '../../../src/audit-log/event.ts'
+  type LogPosition,
+} from '../../../src/audit-log/event-store.ts'
 import type { Storage } from '../../../src/storage/storage.ts'
 import { freshEmail } from '../../support/build.ts'
 import { until } from '../../support/until.ts'
@@ -42,7 +42,7 @@ const addWithEvent = async (storage: Storage, at = NOW) => {
 }
 
 /** Waits until so many events can be followed: other work on the server may hold them back for a while. */
-const visible = (storage: Storage, count: number, after: LogPlace | null = null) =>
+const visible = (storage: Storage, count: number, after: LogPosition | null = null) =>
   until(
     async () => (await storage.events.follow({ filter: {}, after, limit: 1_000 })).events,
     ({ length }) => length >= count,
@@ -277,19 +277,19 @@ export const events: Part = async (t, open) => {
                   (before === undefined || event.at < before),
               )
               const found: AuditEvent[] = []
-              let place: LogPlace | null = null
+              let position: LogPosition | null = null
               for (;;) {
-                const { events, next }: Followed = await storage.events.follow({
+                const { events, next }: FollowPage = await storage.events.follow({
                   filter,
-                  after: place,
+                  after: position,
                   limit,
                 })
                 found.push(...events)
-                place = next
+                position = next
                 if (events.length < limit) break
               }
               t.strictSame(found, expected, `${JSON.stringify(filter)} limit ${limit}`)
-              t.strictSame(place, await storage.events.end(), 'at the end, so that a filter looks once')
+              t.strictSame(position, await storage.events.end(), 'at the end, so that a filter looks once')
             }
   })
 
@@ -297,12 +297,12 @@ export const events: Part = async (t, open) => {
     const storage = await open(t)
     const { userId } = await addWithEvent(storage, NOW)
     await visible(storage, 1)
-    const place = await storage.events.end()
+    const position = await storage.events.end()
     const later = [eventOf(userId, NOW + 10), eventOf(userId, NOW + 20), eventOf(userId, NOW + 30)]
     for (const event of later) await storage.events.record(event)
-    await visible(storage, 3, place)
+    await visible(storage, 3, position)
     await storage.cleanUp.removeEvents(NOW + 20, 100)
-    const { events } = await storage.events.follow({ filter: {}, after: place, limit: 10 })
+    const { events } = await storage.events.follow({ filter: {}, after: position, limit: 10 })
     t.strictSame(events, later.slice(1))
   })
 

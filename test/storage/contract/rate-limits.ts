@@ -36,7 +36,7 @@ export const rateLimits: Part = async (t, open) => {
     t.equal(await limit.used(KEY), 0)
     await limit.consume(KEY)
     t.equal(await limit.used(KEY), 1)
-    await limit.giveBack(KEY)
+    await limit.refund(KEY)
     t.match(await limit.consume(KEY), { allowed: true })
     t.match(await limit.consume(KEY), { allowed: false })
     await limit.delete(KEY)

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import type { PortableUser } from '../../../../src/accounts/bulk-users.ts'
 import { serializeExportedUser } from '../../../../src/accounts/serializers.ts'
+import type { UserWithHash } from '../../../../src/users/user.ts'
 import { NDJSON } from '../../../../src/validation/ndjson.ts'
 import { AdminUser, ErrorBody, Strict } from '../../../schemas.ts'
 
@@ -34,7 +34,7 @@ const exportUsers: FastifyPluginAsyncTypebox = async app => {
     },
     async (request, reply) => {
       const { passwordHashes } = request.validatedData.query
-      const serialize = (user: PortableUser) => serializeExportedUser(user, { withHash: passwordHashes })
+      const serialize = (user: UserWithHash) => serializeExportedUser(user, { withHash: passwordHashes })
       const pages = exports.pages()
       // Read before the response starts, so that an unavailable store is a 503.
       const first = await pages.next()

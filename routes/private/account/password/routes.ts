@@ -25,14 +25,14 @@ const password: FastifyPluginAsyncTypebox = async app => {
       refuseImpersonation(request)
       const { user } = request
       const { body } = request.validatedData
-      const signedIn = await passwordChanges.change(
+      const result = await passwordChanges.change(
         user,
         body,
         userActor(request),
         clientOf(request),
         disconnectSignal(reply),
       )
-      return sendSignedIn(signedIn, reply)
+      return sendSignedIn(result, reply)
     },
   )
 }

@@ -15,9 +15,9 @@ const impersonate: FastifyPluginAsyncTypebox = async app => {
     },
     async (request, reply) => {
       const { id } = request.validatedData.params
-      const signedIn = await app.services.impersonation.begin(id, adminActor(request), clientOf(request))
+      const result = await app.services.impersonation.begin(id, adminActor(request), clientOf(request))
       reply.code(201).header('cache-control', 'no-store')
-      return serializeSignedIn(signedIn)
+      return serializeSignedIn(result)
     },
   )
 }

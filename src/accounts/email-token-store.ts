@@ -1,0 +1,39 @@
+/** The store of e-mail tokens. */
+import type { AuditEvent } from '../audit-log/event.ts'
+import type { Session } from '../auth/session.ts'
+import type { MaybePromise } from '../maybe-promise.ts'
+import type { User } from '../users/user.ts'
+import type { UserRefusal } from '../users/user-store.ts'
+import type { EmailToken, MAX_MAILS } from './email-token.ts'
+
+/** A write and its event are on disk before its promise resolves. */
+export interface EmailTokenStore {
+  /**
+   * Stores a token, if the user is enabled and the limit {@link MAX_MAILS} of its purpose is not reached.
+   * @param verifiedHash if not `null`, it must still be the hash of the user's password.
+   */
+  add(
+    token: EmailToken,
+    event: AuditEvent,
+    verifiedHash: string | null,
+  ): Promise<'added' | 'tooManyMails' | UserRefusal>
+  /** @returns `undefined` also for a token that is used or expired at `now`. */
+  find(digest: string, now: number): MaybePromise<EmailToken | undefined>
+  /**
+   * Uses a token for `verifyEmail`: sets the user's e-mail to its address, as verified. A changed e-mail invalidates all
+   * other tokens of the user.
+   * @returns the changed user, `undefined` for an invalid token, `'emailTaken'` when another user has the e-mail.
+   */
+  confirmEmail(token: EmailToken, event: AuditEvent): Promise<User | 'emailTaken' | undefined>
+  /**
+   * Uses a token for `resetPassword`: replaces the password hash, invalidates all other tokens of the user, ends all
+   * sessions and opens this one. The e-mail becomes verified.
+   * @returns the changed user, `undefined` for an invalid token.
+   */
+  resetPassword(
+    token: EmailToken,
+    session: Session,
+    newHash: string,
+    event: AuditEvent,
+  ): Promise<User | undefined>
+}

@@ -1,0 +1,59 @@
+/** The store of events, and positions in it. */
+import type { MaybePromise } from '../maybe-promise.ts'
+import type { AuditEvent, EventType } from './event.ts'
+
+export interface EventFilter {
+  readonly userId?: string
+  readonly type?: EventType
+  /** Milliseconds since the epoch; neither is included. */
+  readonly after?: number
+  readonly before?: number
+}
+
+export interface EventQuery {
+  readonly filter: EventFilter
+  /** The id of the last event of the previous page; `null` for the newest. */
+  readonly beforeId: string | null
+  readonly limit: number
+}
+
+/**
+ * A position in the log, in the order of visibility: events that become visible later have later positions. Events with the
+ * same number became visible together and are ordered by id.
+ */
+export interface LogPosition {
+  readonly position: number
+  readonly id: string
+}
+
+export interface FollowQuery {
+  readonly filter: EventFilter
+  /** `null`: from the oldest event on. */
+  readonly after: LogPosition | null
+  readonly limit: number
+}
+
+export interface FollowPage {
+  readonly events: readonly AuditEvent[]
+  /** Where the next page begins. No matching event lies between the last event and this position. */
+  readonly next: LogPosition
+}
+
+export interface EventStore {
+  /** Names the store's kind of positions. Positions of another kind are invalid in this store. */
+  readonly positionKind: string
+  /** Stores an event without another change, unless its user is deleted: no event follows a deletion. */
+  record(event: AuditEvent): Promise<void>
+  /** Newest first. */
+  list(query: EventQuery): MaybePromise<readonly AuditEvent[]>
+  /** In the order of visibility. */
+  follow(query: FollowQuery): MaybePromise<FollowPage>
+  /** The position of the last visible event. */
+  end(): MaybePromise<LogPosition>
+}
+
+/** Before every event. */
+export const LOG_START: LogPosition = { position: -1, id: '' }
+
+export const isLater = (one: LogPosition, other: LogPosition): boolean =>
+  one.position > other.position || (one.position === other.position && one.id > other.id)
