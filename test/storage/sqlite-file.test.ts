@@ -19,10 +19,13 @@ import { dirname, join, relative } from 'node:path'
 import Database from 'better-sqlite3'
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
+import { DatabaseFileHandle } from '../../src/storage/sqlite/database-file.ts'
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
+import { Writer } from '../../src/storage/sqlite/writer.ts'
 import { asAdmin, bearer, build, logCapture, signUp, temporaryFolder } from '../support/build.ts'
 import { globalErrorOf } from '../support/error-response.ts'
 import { until } from '../support/until.ts'
+import { add, eventOf } from './contract/fixtures.ts'
 
 // Most of the time passes in stops that wait for a store that never recovers.
 t.jobs = 6
@@ -308,4 +311,40 @@ t.test('sqlite file: a log of another database is rejected at the start', async 
   const empty = await openSqliteStorage(left)
   t.equal(await empty.users.count({}), 0)
   await empty.close()
+})
+
+t.test('sqlite file: a commit whose check fails is not acknowledged, and evicts what it changed', async t => {
+  const folder = temporaryFolder(t)
+  const file = join(folder, 'test.db')
+  const storage = await openSqliteStorage(file)
+  const { user, session } = await add(storage)
+  const handle = new DatabaseFileHandle(file)
+  // Reads of a folder fail, as those of a failing disk do.
+  const folderFd = openSync(folder, 'r')
+  const invalidations: string[] = []
+  const writer = new Writer(
+    { ...handle.openFiles(), walFd: folderFd },
+    {
+      invalidateUser: userId => invalidations.push(userId),
+      invalidateAll: () => invalidations.push('all'),
+      onFileProblem: () => undefined,
+    },
+  )
+  t.teardown(async () => {
+    await writer.close()
+    await storage.close()
+    handle.release()
+    closeSync(folderFd)
+  })
+  await until(
+    () => invalidations.length,
+    count => count === 1,
+    DEADLINE,
+  )
+  await t.rejects(writer.run('revokeSession', session.id, eventOf(user.id)), {
+    name: 'ServiceError',
+    cause: { code: 'EISDIR' },
+  })
+  t.equal(storage.sessions.find(session.id), undefined, 'it was committed')
+  t.strictSame(invalidations, ['all', 'all'])
 })

@@ -119,6 +119,7 @@ const checkFile = (): FileProblem | null => {
 }
 
 const checkpoint = (): void => {
+  isCheckpointDue = false
   content.checkpoint(() => db.pragma('wal_checkpoint(PASSIVE)'))
   startsWal = true
 }
@@ -132,18 +133,20 @@ const isDiskStillFull = (): boolean => {
   return bavail * bsize < MIN_FREE_SPACE
 }
 
-const postFailure = (failure: Failure): void => post({ type: 'failed', failure })
+const failedWith = (failure: Failure): WriterMessage => ({ type: 'failed', failure })
 
-const postProblem = ({ message }: FileProblem): void => postFailure({ message, code: undefined })
+const failedFor = ({ message }: FileProblem): WriterMessage => failedWith({ message, code: undefined })
 
-/** Whether a batch was committed whose check failed: its callers learn nothing, so nothing may stay cached. */
+/** Whether a commit is not acknowledged yet, because the file is not checked. */
 let hasUncheckedCommit = false
+let isCheckpointDue = false
 
-const run = (calls: readonly Call[]): void => {
-  if (problem !== null) return postProblem(problem)
+/** Commits a batch and checks the file. @returns the response to the batch. @throws what SQLite or the disk failed with. */
+const commit = (calls: readonly Call[]): WriterMessage => {
+  if (problem !== null) return failedFor(problem)
   const isIdle = calls.every(({ operation }) => operation === 'barrier')
   const isProbe = calls.some(({ operation }) => operation === 'probe')
-  if (isProbe && isDiskStillFull()) return postFailure(DISK_FULL)
+  if (isProbe && isDiskStillFull()) return failedWith(DISK_FULL)
   const endsWal = walState.log - walState.checkpointed >= CHECKPOINT_FRAMES
   const changesBefore = totalChanges.get()
   const outcomes = runBatch.immediate(calls, !isIdle && (startsWal || endsWal || isProbe))
@@ -152,16 +155,11 @@ const run = (calls: readonly Call[]): void => {
   // A small write may still fit into the WAL, which does not mean that the disk has space again.
   wasDiskFull = isDiskStillFull()
   const found = checkFile()
+  if (found !== null) return failedFor(found)
   hasUncheckedCommit = false
-  if (found !== null) return postProblem(found)
-  post({
-    type: 'committed',
-    outcomes,
-    hasWritten: !wasDiskFull && (isProbe || totalChanges.get() !== changesBefore),
-  })
-  if (!endsWal) return
-  checkpoint()
-  checkFile()
+  isCheckpointDue = endsWal
+  const hasWritten = !wasDiskFull && (isProbe || totalChanges.get() !== changesBefore)
+  return { type: 'committed', outcomes, hasWritten }
 }
 
 /** After a disk failure, SQLite's page cache may differ from the disk: the next thread opens a new connection. */
@@ -207,17 +205,41 @@ const close = (): void => {
   parentPort?.close()
 }
 
+/** After an error: a truncated WAL causes the same read errors as a failing disk, so the file is checked first. */
+const recover = ({ code }: Failure): void => {
+  wasDiskFull = code === DISK_FULL.code
+  if (tryCheckFile() === null && code?.startsWith('SQLITE_IOERR')) exitThread()
+}
+
+/** Posts exactly one response, since the event loop matches responses with batches by their order. */
+const respond = (calls: readonly Call[]): void => {
+  let failure: Failure | null = null
+  let response: WriterMessage
+  try {
+    response = commit(calls)
+  } catch (error) {
+    failure = toFailure(error)
+    response = failedWith(failure)
+  }
+  // The callers do not learn whom the batch has changed, so nothing may stay cached.
+  if (hasUncheckedCommit) post({ type: 'changedElsewhere' })
+  hasUncheckedCommit = false
+  post(response)
+  if (failure !== null) recover(failure)
+}
+
+const checkpointIfDue = (): void => {
+  if (!isCheckpointDue) return
+  try {
+    checkpoint()
+    checkFile()
+  } catch (error) {
+    recover(toFailure(error))
+  }
+}
+
 parentPort?.on('message', (calls: WriterRequest) => {
   if (calls === null) return close()
-  try {
-    run(calls)
-  } catch (error) {
-    const failure = toFailure(error)
-    if (hasUncheckedCommit) post({ type: 'changedElsewhere' })
-    hasUncheckedCommit = false
-    postFailure(failure)
-    wasDiskFull = failure.code === DISK_FULL.code
-    // A truncated WAL causes the same read errors as a failing disk, so the file is checked first.
-    if (tryCheckFile() === null && failure.code?.startsWith('SQLITE_IOERR')) exitThread()
-  }
+  respond(calls)
+  checkpointIfDue()
 })
