@@ -3,15 +3,16 @@ import type { User } from '../users/user.ts'
 import type { CachedUser } from './principal.ts'
 
 /**
- * The users of cached tokens, one record each. A last request's timestamp may be newer here than in the store, so the timestamp
- * of an evicted record is kept until a flush has written it.
+ * The users of cached tokens, one record each. A last request's timestamp may be newer here than in the store. So the timestamp
+ * of an evicted record is kept until a flush has written it, and until the next flush for reads that began before the write.
  */
 export class UserCache {
   readonly #current = new Map<string, CachedUser>()
   /** Timestamps by user id of records that were evicted since the current or latest flush started. */
   #evicted = new Map<string, number>()
-  /** Timestamps of records that were evicted before: the current flush writes them. */
+  /** Timestamps of records that were evicted before: the current or latest flush writes them. */
   #flushing = new Map<string, number>()
+  #hasFlushed = false
 
   /** The current record of a stored user; else a new record, which is not cached yet. */
   recordOf(user: User, key: number): CachedUser {
@@ -71,12 +72,14 @@ export class UserCache {
 
   /** A flush of all due timestamps starts. It writes those of records that were evicted before. */
   flushStarted(): void {
-    for (const [id, timestamp] of this.#evicted) this.#flushing.set(id, timestamp)
+    if (this.#hasFlushed) this.#flushing = this.#evicted
+    else for (const [id, timestamp] of this.#evicted) this.#flushing.set(id, timestamp)
     this.#evicted = new Map()
+    this.#hasFlushed = false
   }
 
   flushSucceeded(): void {
-    this.#flushing.clear()
+    this.#hasFlushed = true
   }
 
   #newRecord(user: User, key: number, current: boolean): CachedUser {
