@@ -117,7 +117,8 @@ t.test('sqlite: a lost writer thread fails its calls and is replaced for the nex
   })
   renameSync(file, `${file}.away`)
   const user = newUser()
-  const write = () => writer.run('addUser', user, eventOf(user.id), { session: sessionOf(user.id) })
+  const write = () =>
+    writer.runHandWritten('addUser', user, eventOf(user.id), { session: sessionOf(user.id) })
   // The thread starts only on the file that was opened.
   await t.rejects(write(), UNAVAILABLE)
   renameSync(`${file}.away`, file)

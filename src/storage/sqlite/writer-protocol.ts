@@ -1,5 +1,5 @@
 /** The messages between the event loop and the writer thread. */
-import type { Write } from '../write.ts'
+import type { Write } from '../operations/write.ts'
 import type { FileProblem, OpenFiles } from './database-file.ts'
 
 /** What the thread is started with. */

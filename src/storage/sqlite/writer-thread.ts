@@ -8,7 +8,7 @@
 import { statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
-import type { Write } from '../write.ts'
+import type { Write } from '../operations/write.ts'
 import { openDatabase, stamp } from './database.ts'
 import { FileContent, type FileProblem, pathProblem, type WalState } from './database-file.ts'
 import { prepareOperations } from './operations.ts'
@@ -38,10 +38,7 @@ if (initialProblem !== null) throw new Error(initialProblem.message)
 
 const db = openDatabase(files.path, LOCK_TIMEOUT)
 db.pragma('wal_autocheckpoint = 0')
-const operations = prepareOperations(db) as unknown as Record<
-  string,
-  (...args: readonly unknown[]) => Write<unknown>
->
+const operations = prepareOperations(db)
 const pageSize = db.pragma('page_size', { simple: true }) as number
 const totalChanges = db.prepare<[], number>('SELECT total_changes()').pluck()
 const selectWalState = db.prepare<[], WalState>('PRAGMA wal_checkpoint(NOOP)')
@@ -62,7 +59,7 @@ const toFailure = (error: unknown): Failure => ({
 
 /** Runs in a savepoint: a call that fails rolls back its own changes only. */
 const runCall = db.transaction(({ operation, args }: Call): Write<unknown> => {
-  const run = operations[operation]
+  const run = operations.get(operation)
   if (run === undefined) throw new Error(`Unknown operation: ${operation}`)
   return run(...args)
 })
