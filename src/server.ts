@@ -6,11 +6,8 @@ import { buildApp } from './app.ts'
 import { type Config, ConfigError, loadConfig } from './config/config.ts'
 import { loadEnvironment } from './config/read-settings.ts'
 import { createLogger, standardOutput } from './logging/logging.ts'
+import { SHUTDOWN } from './shutdown.ts'
 import { joinPrimary, listenOptions, runPrimary, STOP_SIGNALS } from './workers.ts'
-
-/** Milliseconds after `DRAIN_DELAY`: for requests in flight, and for the whole shutdown. */
-const IN_FLIGHT = 10_000
-const GRACE = 15_000
 
 /** @returns the message of an error that the operator can fix, the stack of a bug. */
 const explain = (error: unknown): string => {
@@ -27,7 +24,7 @@ const serve = async (config: Config): Promise<void> => {
   const primary = cluster.isWorker ? joinPrimary() : null
   const app = await buildApp(config)
   const options = {
-    delay: config.drainDelay + GRACE,
+    delay: config.drainDelay + SHUTDOWN.forcedExit,
     logger: false as const,
     // A worker handles signals itself, so that several of them and the primary's message cause one stop.
     skip: primary === null ? [] : [...STOP_SIGNALS],
@@ -37,8 +34,7 @@ const serve = async (config: Config): Promise<void> => {
     else app.log.info(`${signal} received, draining`)
     try {
       await app.drain()
-      // Clients that stall in a request or a response must not delay the final writes of close().
-      const cut = setTimeout(() => app.server.closeAllConnections(), IN_FLIGHT)
+      const cut = setTimeout(() => app.server.closeAllConnections(), SHUTDOWN.inFlight)
       await app.close()
       clearTimeout(cut)
       app.log.info('stopped')

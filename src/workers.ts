@@ -8,10 +8,10 @@ import type { FastifyListenOptions } from 'fastify'
 import type { Config } from './config/config.ts'
 import type { LogOutput } from './logging/log-output.ts'
 import { createLogger } from './logging/logging.ts'
+import { SHUTDOWN } from './shutdown.ts'
 
-/** Milliseconds until a lost worker is replaced, and until a worker that does not stop is killed. */
+/** Milliseconds until a lost worker is replaced. */
 const RESTART_DELAY = 500
-const STOP_LIMIT = 20_000
 
 /** Signals that terminals and service managers send to stop the service, often to the whole process group. */
 export const STOP_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT'] as const
@@ -96,7 +96,7 @@ export const runPrimary = (config: Config, output: LogOutput): void => {
     if (stopping) return kill()
     stopping = true
     for (const worker of workers) if (worker.isConnected()) worker.send(STOP)
-    setTimeout(kill, drainDelay + STOP_LIMIT).unref()
+    setTimeout(kill, drainDelay + SHUTDOWN.workerKill).unref()
     if (workers.size === 0) exit(exitCode)
   }
 

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import t from 'tap'
 import type { MailKinds } from '../../src/mail/kinds.ts'
 import { Mailer } from '../../src/mail/mailer.ts'
+import { SHUTDOWN } from '../../src/shutdown.ts'
 import { build, logCapture, temporaryFolder } from '../support/build.ts'
 import { readMails, tokenIn } from '../support/mailbox.ts'
 import { createMailer, mailLog } from '../support/smtp.ts'
@@ -98,6 +99,7 @@ t.test('a kind of mail needs its declaration alone, which types what is sent (NE
     publicUrl: 'https://notes.example.com/api',
     webUrl: 'https://notes.example.com',
     log: mailLog(),
+    closing: SHUTDOWN.mails,
   })
   mailer.send('noteShared', 'ann@example.com', { title: 'a < b' })
   mailer.send('notesDeleted', 'ann@example.com')
