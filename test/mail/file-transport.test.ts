@@ -84,7 +84,7 @@ t.test('a failed write is retried and leaves no partial file (DESIGN §9: mail)'
   t.notMatch(log.lines.join(), /canary/)
 })
 
-t.test('a kind of mail needs its declaration alone, which types what is sent (NEXT §3)', async t => {
+t.test('a kind of mail needs its declaration alone, which types what is sent (DESIGN §9: mail)', async t => {
   const folder = join(temporaryFolder(t), 'outbox')
   const kinds = {
     noteShared: {

@@ -271,7 +271,7 @@ const findOldNode = (): string | undefined =>
 const oldNode = findOldNode()
 
 t.test(
-  'an older Node is rejected with one sentence (FACTS, Runtime)',
+  'an older Node is rejected with one sentence (package.json, engines)',
   { skip: oldNode === undefined && 'this machine has no older Node' },
   async t => {
     const args = ['--import', './src/preload.js', 'src/server.ts']

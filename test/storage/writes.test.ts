@@ -1,4 +1,4 @@
-/** A write that does not state what it invalidates does not compile (NEXT §2). `npm run types` checks the marked lines. */
+/** A write that does not state what it invalidates does not compile (DESIGN §7). `npm run types` checks the marked lines. */
 import t from 'tap'
 import type { Database } from '../../src/storage/postgres/database.ts'
 import type { Operations } from '../../src/storage/sqlite/operations.ts'
