@@ -4,7 +4,7 @@
  *
  * 1. `DRAIN_DELAY`: the instance keeps serving. The limits below count from its end.
  * 2. Requests in flight: `inFlight`.
- * 3. Waiting mails: `mails`.
+ * 3. Background work, which has no limit of its own, then waiting mails: `mails`.
  * 4. Last requests, then the storage: the rest until `forcedExit`.
  */
 const IN_FLIGHT = 10_000
