@@ -29,6 +29,7 @@ import { hasherLimits, type PasswordHasher, PooledPasswordHasher } from './passw
 import { RATE_LIMITS, type RateLimits } from './rate-limits/limits.ts'
 import { noLoginThrottle, StoredLoginThrottle } from './rate-limits/login-throttle.ts'
 import { ThrottleEvents } from './rate-limits/throttle-events.ts'
+import { SHUTDOWN } from './shutdown.ts'
 import type { Storage } from './storage/storage.ts'
 import { withLastRequests } from './storage/with-last-requests.ts'
 import { Users } from './users/users.ts'
@@ -55,8 +56,8 @@ const createMails = (
   { storage, logger }: ServicesDeps,
   rateLimits: RateLimits | null,
 ) => {
-  const mailer =
-    mail.url === 'off' ? null : new Mailer(ACCOUNT_MAILS, { mail, publicUrl, webUrl, log: logger })
+  const mailerDeps = { mail, publicUrl, webUrl, log: logger, closing: SHUTDOWN.mails }
+  const mailer = mail.url === 'off' ? null : new Mailer(ACCOUNT_MAILS, mailerDeps)
   const unlimited: Mails = mailer ?? NO_MAILS
   const limited =
     rateLimits === null
@@ -98,6 +99,7 @@ export const createServices = (config: Config, deps: ServicesDeps) => {
     userCache,
     store: storage.lastRequests,
     idle: config.sessionIdle,
+    closing: SHUTDOWN.lastRequests,
     onFailure: logFailure('last requests could not be written, the next batch includes them'),
   })
   const authenticator = new Authenticator({ tokens, sessions, userCache, lastRequests, limits, clock })

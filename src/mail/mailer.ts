@@ -5,15 +5,15 @@ import type { MailKinds, MailSender, MailSite, MailValues } from './kinds.ts'
 import { compose } from './templates.ts'
 import { FileTransport, SmtpTransport, type Transport } from './transports.ts'
 
+type Limits = Omit<DeliveryLimits, 'closing'>
+
 /** No mail is retried for longer than the shortest-lived link works, one hour. */
-const LIMITS: DeliveryLimits = {
+const LIMITS: Limits = {
   capacity: 10_000,
   concurrency: 4,
   firstDelay: 5_000,
   maxDelay: 600_000,
   maxAge: 3_600_000,
-  // Together with the ten seconds of running requests, it is shorter than the server's timeout for a stop.
-  closing: 3_000,
 }
 
 export interface MailSettings {
@@ -26,8 +26,10 @@ export interface MailSettings {
 export interface MailerDeps extends Omit<MailSite, 'host'> {
   readonly log: DeliveryLog
   readonly mail: MailSettings
+  /** The longest duration of `close`, in milliseconds. */
+  readonly closing: number
   /** Override the defaults. */
-  readonly limits?: Partial<DeliveryLimits>
+  readonly limits?: Partial<Limits>
 }
 
 /** For `MAIL_URL=off`. */
@@ -41,11 +43,11 @@ export class Mailer<Kinds extends MailKinds> implements MailSender<Kinds> {
   readonly #transport: Transport
 
   constructor(kinds: Kinds, deps: MailerDeps) {
-    const { publicUrl, webUrl } = deps
+    const { publicUrl, webUrl, closing } = deps
     const { url, from, folder } = deps.mail
     this.#kinds = kinds
     this.#site = { host: new URL(publicUrl).host, publicUrl, webUrl }
-    this.#queue = new DeliveryQueue({ ...LIMITS, ...deps.limits }, deps.log)
+    this.#queue = new DeliveryQueue({ ...LIMITS, ...deps.limits, closing }, deps.log)
     this.#transport =
       url === null
         ? new FileTransport(folder, from, file => deps.log.info(`a mail was written to ${file}`))
@@ -58,7 +60,7 @@ export class Mailer<Kinds extends MailKinds> implements MailSender<Kinds> {
     this.#queue.add(name, () => this.#transport.send({ ...message, ...compose(kind, this.#site, values) }))
   }
 
-  /** Tries for a few seconds to send what waits, logs how many mails were not sent, and closes connections. */
+  /** Tries once more to send each waiting mail, for at most `closing`, logs how many mails were not sent, and closes connections. */
   async close(): Promise<void> {
     await this.#queue.close(() => this.#transport.close())
   }
