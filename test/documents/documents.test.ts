@@ -77,12 +77,25 @@ t.test('events: the table in docs/api.md has every type, in the order of the cod
   )
 })
 
-t.test('rate limits: the table in docs/api.md has the limits of the code (DESIGN §9)', async t => {
-  t.same(
-    tableBelow(api, '## Rate limits').map(([name, limit]) => [name, { points: Number(limit), seconds: 60 }]),
-    Object.entries(RATE_LIMITS.perAddress),
-  )
-})
+t.test(
+  'rate limits: the table in docs/api.md has the limits of the code and their routes (DESIGN §9)',
+  async t => {
+    const { routeTable } = await build(t)
+    const routesOf = (name: string): string[] =>
+      routeTable
+        .filter(({ options }) => options.config?.rateLimit === name)
+        .flatMap(({ methods, url }) => methods.map(method => `${method} ${url}`))
+        .filter(route => !route.startsWith('HEAD '))
+    t.same(
+      tableBelow(api, '## Rate limits').map(([name, points, seconds, routes = '']) => [
+        name,
+        { points: Number(points), seconds: Number(seconds) },
+        routes.split(', ').sort(),
+      ]),
+      Object.entries(RATE_LIMITS.perAddress).map(([name, limit]) => [name, limit, routesOf(name).sort()]),
+    )
+  },
+)
 
 t.test('mails: the table in docs/mail.md has the kinds and subjects of the code (DESIGN §9)', async t => {
   t.same(
