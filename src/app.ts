@@ -6,13 +6,18 @@ import Fastify, { type FastifyInstance, type RouteOptions } from 'fastify'
 import type { DestinationStream } from 'pino'
 import type { CleanUpPace } from './accounts/clean-up.ts'
 import type { Config } from './config/config.ts'
+import { checkFeatures, type Feature, type ServicesOf } from './feature.ts'
+import { FEATURES } from './features.ts'
 import { serverOptions } from './http/server-options.ts'
 import { createLogger } from './logging/logging.ts'
 import type { PasswordHasher } from './passwords/hasher.ts'
 import type { RateLimits } from './rate-limits/limits.ts'
-import { createServices, type Services } from './services.ts'
+import { type CoreServices, createServices } from './services.ts'
 import { openStorage } from './storage/open.ts'
 import type { Storage } from './storage/storage.ts'
+
+/** `app.services`: those of the core and of the features in `src/features.ts`. */
+export type Services = CoreServices & ServicesOf<typeof FEATURES>
 
 export type Gate = 'user' | 'adminKey'
 
@@ -51,6 +56,8 @@ export interface DeclaredRoute {
 
 /** Replacements for parts that the configuration would create. */
 export interface AppOptions {
+  /** Default: those of `src/features.ts`. */
+  readonly features?: readonly Feature[]
   readonly storage?: Storage
   readonly clock?: () => number
   readonly hasher?: PasswordHasher
@@ -96,15 +103,17 @@ const registerScope = (app: FastifyInstance, name: string, { gate, prefix = '' }
  * @throws {Error} if the store cannot be opened or a scope has no gate.
  */
 export const buildApp = async (config: Config, options: AppOptions = {}): Promise<FastifyInstance> => {
-  const { clock = Date.now } = options
+  const { clock = Date.now, features = FEATURES } = options
   requireGateFiles()
+  checkFeatures(features)
   const logger = createLogger(config, options.logStream)
-  const storage = options.storage ?? (await openStorage(config.storage, config.databaseConnections))
+  const storage = options.storage ?? (await openStorage(config.storage, config.databaseConnections, features))
   const app = Fastify(serverOptions(config, logger))
-  let services: Services
+  let services: CoreServices
   try {
     services = createServices(config, {
       storage,
+      features,
       clock,
       logger,
       hasher: options.hasher,
@@ -117,7 +126,7 @@ export const buildApp = async (config: Config, options: AppOptions = {}): Promis
   }
   app.log = logger
   app.decorate('config', config)
-  app.decorate('services', services)
+  app.decorate('services', services as Services)
   const routeTable: DeclaredRoute[] = []
   app.decorate('routeTable', routeTable)
   app.addHook('onRoute', route => {

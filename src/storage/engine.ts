@@ -5,6 +5,7 @@ import type { EventStore } from '../audit-log/event-store.ts'
 import type { SessionStore } from '../auth/session-store.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
 import type { UserStore } from '../users/user-store.ts'
+import { type FeatureRead, operationName, type StoredFeature } from './features.ts'
 import type { Query } from './operations/operation.ts'
 import type { Operations, ResultOf } from './operations/operations.ts'
 import { findEmailToken, findUser, findUserByEmail, listSessions } from './operations/reads.ts'
@@ -19,6 +20,8 @@ export interface Engine
     name: Name,
     ...args: Parameters<Operations[Name]>
   ): Promise<ResultOf<Name>>
+  /** As `write`, for an operation of a feature. */
+  writeFeature(name: string, args: readonly unknown[]): Promise<unknown>
   readonly users: Pick<UserStore, 'list' | 'count'>
   readonly accounts: Pick<AccountStore, 'addUser'>
   readonly sessions: Pick<SessionStore, 'open' | 'find'>
@@ -26,7 +29,23 @@ export interface Engine
   readonly cleanUp: Pick<CleanUpStore, 'removeSessions' | 'removeRateLimits'>
 }
 
-export const storageOf = (engine: Engine): Storage => ({
+type StoreFunction = (...args: never[]) => MaybePromise<unknown>
+
+/** The functions of a feature's `FeatureStore`. */
+const featureStoreOf = (engine: Engine, feature: StoredFeature): Readonly<Record<string, StoreFunction>> => {
+  const { operations = {}, reads = {} } = feature
+  const write = (name: string): [string, StoreFunction] => [
+    name,
+    (...args) => engine.writeFeature(operationName(feature, name), args),
+  ]
+  const read = ([name, start]: [string, FeatureRead]): [string, StoreFunction] => [
+    name,
+    (...args) => engine.read(start(...args)),
+  ]
+  return Object.fromEntries([...Object.keys(operations).map(write), ...Object.entries(reads).map(read)])
+}
+
+export const storageOf = (engine: Engine, features: readonly StoredFeature[]): Storage => ({
   users: {
     find: id => engine.read(findUser(id)),
     findByEmail: email => engine.read(findUserByEmail(email)),
@@ -57,8 +76,11 @@ export const storageOf = (engine: Engine): Storage => ({
   cleanUp: {
     removeEmailTokens: (before, limit) => engine.write('removeEmailTokens', before, limit),
     removeEvents: (before, limit) => engine.write('removeEvents', before, limit),
+    removeOldRows: (table, column, before, limit) =>
+      engine.write('removeOldRows', table, column, before, limit),
     ...engine.cleanUp,
   },
+  features: Object.fromEntries(features.map(feature => [feature.name, featureStoreOf(engine, feature)])),
   lastRequests: engine.lastRequests,
   bulkUsers: engine.bulkUsers,
   openRateLimit: engine.openRateLimit,

@@ -323,7 +323,7 @@ t.test('sqlite file: a commit whose check fails is not acknowledged, and evicts 
   const folderFd = openSync(folder, 'r')
   const invalidations: string[] = []
   const writer = new Writer(
-    { ...handle.openFiles(), walFd: folderFd },
+    { ...handle.openFiles(), walFd: folderFd, features: [] },
     {
       invalidateUser: userId => invalidations.push(userId),
       invalidateAll: () => invalidations.push('all'),

@@ -2,10 +2,12 @@
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { User, UserChanges } from '../../users/user.ts'
 import type { UpdateOptions, UpdateRefusal, UserRefusal } from '../../users/user-store.ts'
+import type { NamedTable } from '../features.ts'
 import { changedColumns, toUser, USER_VALUES, type UserRow } from '../rows.ts'
 import type { Dialect } from './dialect.ts'
 import { recordRemoval, recordStatement } from './events.ts'
 import { firstRow, type Statement, type Steps, unlessTaken } from './operation.ts'
+import { deleteOwnedStatement } from './owned-rows.ts'
 import { refusalOf, updateRefusalOf } from './refusals.ts'
 import { revokeSessionsStatement } from './sessions.ts'
 import { LOCK_USERS_TABLE, lockUser } from './user-locks.ts'
@@ -78,23 +80,26 @@ export function* updateUser(
   return invalidates(id, toUser(updated[0] as UserRow))
 }
 
-export function* removeUser(
-  event: AuditEvent,
-  verifiedHash: string | null,
-): Steps<Write<'removed' | UserRefusal>> {
-  const { userId } = event
-  yield LOCK_USERS_TABLE
-  const user = yield* lockUser(userId, verifiedHash, 'forUpdate')
-  const refused = refusalOf(user, { onlyEnabled: verifiedHash !== null })
-  if (refused !== null) return refusedFor(userId, refused)
-  // Locks sessions in the order in which last requests are written. The cascade of the next statement has no defined order.
-  yield revokeSessionsStatement(userId, null)
-  yield { text: 'DELETE FROM users WHERE id = $1', values: [userId] }
-  yield* recordRemoval(event)
-  // The IP addresses of administrators are not personal data of the user.
-  yield {
-    text: `UPDATE events SET ip = NULL WHERE user_id = $1 AND actor_type <> 'adminKey'`,
-    values: [userId],
+/** @param tables of features, whose rows are deleted with the user. */
+export const removeUserWith = (tables: readonly NamedTable[]) =>
+  function* removeUser(
+    event: AuditEvent,
+    verifiedHash: string | null,
+  ): Steps<Write<'removed' | UserRefusal>> {
+    const { userId } = event
+    yield LOCK_USERS_TABLE
+    const user = yield* lockUser(userId, verifiedHash, 'forUpdate')
+    const refused = refusalOf(user, { onlyEnabled: verifiedHash !== null })
+    if (refused !== null) return refusedFor(userId, refused)
+    for (const table of tables) yield deleteOwnedStatement(table, userId)
+    // Locks sessions in the order in which last requests are written. The cascade of the next statement has no defined order.
+    yield revokeSessionsStatement(userId, null)
+    yield { text: 'DELETE FROM users WHERE id = $1', values: [userId] }
+    yield* recordRemoval(event)
+    // The IP addresses of administrators are not personal data of the user.
+    yield {
+      text: `UPDATE events SET ip = NULL WHERE user_id = $1 AND actor_type <> 'adminKey'`,
+      values: [userId],
+    }
+    return invalidates(userId, 'removed')
   }
-  return invalidates(userId, 'removed')
-}

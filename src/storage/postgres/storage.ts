@@ -3,7 +3,8 @@ import type { InvalidationListener } from '../../auth/invalidation.ts'
 import { BoundedQueue } from '../../concurrency/bounded-queue.ts'
 import { ServiceError } from '../../errors.ts'
 import { storageOf } from '../engine.ts'
-import { startOperation } from '../operations/operations.ts'
+import type { StoredFeature } from '../features.ts'
+import { operationsOf, type ResultOf } from '../operations/operations.ts'
 import type { Storage } from '../storage.ts'
 import { cleanUp } from './clean-up.ts'
 import { Database } from './database.ts'
@@ -41,8 +42,12 @@ const assertDurable = async (database: Database): Promise<void> => {
  * @param connections the maximum number; one more listens for changes.
  * @throws {Error} if the database cannot be reached or migrated, or acknowledges writes that are not on disk (`NOT_DURABLE`).
  */
-export const openPostgresStorage = async (url: string, connections: number): Promise<Storage> => {
-  const primary = await openPrimary(url)
+export const openPostgresStorage = async (
+  url: string,
+  connections: number,
+  features: readonly StoredFeature[] = [],
+): Promise<Storage> => {
+  const primary = await openPrimary(url, features)
   let listener: InvalidationListener | null = null
   const database = new Database(primary, connections, userId => listener?.invalidateUser(userId))
   await assertDurable(database).catch(async error => {
@@ -53,43 +58,53 @@ export const openPostgresStorage = async (url: string, connections: number): Pro
   const invalidationFeed = new InvalidationFeed(primary)
   const lists = new BoundedQueue(Math.ceil(connections * LISTS_SHARE), MAX_WAITING_LISTS, LIST_WAIT_LIMIT)
   const hot = hotOperations(database)
+  const operations = operationsOf(features)
+  const write = async (name: string, args: readonly unknown[]): Promise<unknown> => {
+    const operation = operations.get(name)
+    if (operation === undefined) throw new Error(`Unknown operation: ${name}`)
+    return runOperation(database, operation(...args))
+  }
 
-  return storageOf({
-    async read({ statement, result }) {
-      return result((await database.read(statementOf(statement))) as never[])
+  return storageOf(
+    {
+      async read({ statement, result }) {
+        return result((await database.read(statementOf(statement))) as never[])
+      },
+      write: (name, ...args) => write(name, args) as Promise<ResultOf<typeof name>>,
+      writeFeature: write,
+      users: {
+        list: query => lists.run(() => listUsers(database, query)),
+        count: filter => lists.run(() => countUsers(database, filter)),
+      },
+      accounts: { addUser: hot.addUser },
+      sessions: { open: hot.openSession, find: hot.findSession },
+      events: {
+        list: query => lists.run(() => listEvents(database, query)),
+        positionKind: 'transactions',
+        follow: query => lists.run(() => followEvents(database, query)),
+        end: () => lists.run(() => logEnd(database)),
+      },
+      lastRequests: lastRequestOperations(database),
+      openRateLimit: openRateLimit(database),
+      bulkUsers: { ...importOperations(database), exportUsers: after => exportUsers(database, after) },
+      cleanUp: cleanUp(database),
+      subscribe(newListener) {
+        listener = newListener
+        invalidationFeed.subscribe(newListener)
+      },
+      async ping() {
+        const [setting] = await database.read<{ read_only: string }>({ text: SELECT_READ_ONLY, values: [] })
+        // After a failover, the address may still lead to a server that takes no writes.
+        if (setting?.read_only !== 'on') return
+        primary.startSearch()
+        throw new ServiceError('storeUnavailable')
+      },
+      async close() {
+        primary.close()
+        invalidationFeed.close()
+        await database.close()
+      },
     },
-    write: (name, ...args) => runOperation(database, startOperation(name, args)),
-    users: {
-      list: query => lists.run(() => listUsers(database, query)),
-      count: filter => lists.run(() => countUsers(database, filter)),
-    },
-    accounts: { addUser: hot.addUser },
-    sessions: { open: hot.openSession, find: hot.findSession },
-    events: {
-      list: query => lists.run(() => listEvents(database, query)),
-      positionKind: 'transactions',
-      follow: query => lists.run(() => followEvents(database, query)),
-      end: () => lists.run(() => logEnd(database)),
-    },
-    lastRequests: lastRequestOperations(database),
-    openRateLimit: openRateLimit(database),
-    bulkUsers: { ...importOperations(database), exportUsers: after => exportUsers(database, after) },
-    cleanUp: cleanUp(database),
-    subscribe(newListener) {
-      listener = newListener
-      invalidationFeed.subscribe(newListener)
-    },
-    async ping() {
-      const [setting] = await database.read<{ read_only: string }>({ text: SELECT_READ_ONLY, values: [] })
-      // After a failover, the address may still lead to a server that takes no writes.
-      if (setting?.read_only !== 'on') return
-      primary.startSearch()
-      throw new ServiceError('storeUnavailable')
-    },
-    async close() {
-      primary.close()
-      invalidationFeed.close()
-      await database.close()
-    },
-  })
+    features,
+  )
 }

@@ -2,8 +2,8 @@
  * Every write that the writer thread can run. Each has its own savepoint in the transaction of its batch, so a write that fails
  * leaves nothing behind.
  */
-import type { Query, Steps } from '../operations/operation.ts'
-import { OPERATIONS } from '../operations/operations.ts'
+import type { StoredFeature } from '../features.ts'
+import { operationsOf } from '../operations/operations.ts'
 import { invalidatesNothing, type Write } from '../operations/write.ts'
 import { prepareCleanUpOperations } from './clean-up.ts'
 import type { Connection } from './database.ts'
@@ -30,11 +30,14 @@ export type HandWritten = ReturnType<typeof prepareHandWritten>
 
 export type RunOperation = (...args: readonly unknown[]) => Write<unknown>
 
-export const prepareOperations = (db: Connection): ReadonlyMap<string, RunOperation> => {
+export const prepareOperations = (
+  db: Connection,
+  features: readonly StoredFeature[],
+): ReadonlyMap<string, RunOperation> => {
   const runner = new OperationRunner(db)
-  const shared = Object.entries(OPERATIONS).map(([name, operation]): [string, RunOperation] => {
-    const start = operation as (...args: readonly unknown[]) => Steps<Write<unknown>> | Query<Write<unknown>>
-    return [name, (...args) => runner.run(start(...args))]
-  })
+  const shared = [...operationsOf(features)].map(([name, operation]): [string, RunOperation] => [
+    name,
+    (...args) => runner.run<Write<unknown>>(operation(...args)),
+  ])
   return new Map([...shared, ...(Object.entries(prepareHandWritten(db)) as [string, RunOperation][])])
 }

@@ -11,6 +11,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import type { Write } from '../operations/write.ts'
 import { openDatabase, stamp } from './database.ts'
 import { FileContent, type FileProblem, pathProblem, type WalState } from './database-file.ts'
+import { importFeatures } from './feature-modules.ts'
 import { prepareOperations } from './operations.ts'
 import type { Call, Failure, Outcome, WriterData, WriterMessage, WriterRequest } from './writer-protocol.ts'
 
@@ -38,7 +39,7 @@ if (initialProblem !== null) throw new Error(initialProblem.message)
 
 const db = openDatabase(files.path, LOCK_TIMEOUT)
 db.pragma('wal_autocheckpoint = 0')
-const operations = prepareOperations(db)
+const operations = prepareOperations(db, await importFeatures(files.features))
 const pageSize = db.pragma('page_size', { simple: true }) as number
 const totalChanges = db.prepare<[], number>('SELECT total_changes()').pluck()
 const selectWalState = db.prepare<[], WalState>('PRAGMA wal_checkpoint(NOOP)')

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { ServiceError } from '../../errors.ts'
 import type { Operations, ResultOf } from '../operations/operations.ts'
-import type { FileProblem, OpenFiles } from './database-file.ts'
+import type { FileProblem } from './database-file.ts'
 import type { HandWritten } from './operations.ts'
 import type { Call, Failure, Outcome, WriterData, WriterMessage } from './writer-protocol.ts'
 
@@ -40,7 +40,7 @@ export interface WriterEvents {
 }
 
 export class Writer {
-  readonly #files: OpenFiles
+  readonly #data: WriterData
   readonly #events: WriterEvents
   #isUnavailable = false
   /** The error of the last write, or `null` if it succeeded, and its end (milliseconds of `performance.now()`). */
@@ -52,8 +52,8 @@ export class Writer {
   /** The calls that the thread is running. */
   #batch: PendingCall[] = []
 
-  constructor(files: OpenFiles, events: WriterEvents) {
-    this.#files = files
+  constructor(data: WriterData, events: WriterEvents) {
+    this.#data = data
     this.#events = events
     this.#thread = this.#start()
   }
@@ -113,7 +113,7 @@ export class Writer {
 
   #start(): Worker {
     const thread = new Worker(new URL('./writer-thread.ts', import.meta.url), {
-      workerData: this.#files satisfies WriterData,
+      workerData: this.#data,
       execArgv: [],
     })
     let reason: unknown = new Error('The writer thread ended')
@@ -123,6 +123,11 @@ export class Writer {
     })
     thread.on('exit', () => this.#handleExit(reason))
     return thread
+  }
+
+  /** As {@link run}, for an operation of a feature. @param operation see `operationName`. */
+  runFeature(operation: string, args: readonly unknown[]): Promise<unknown> {
+    return this.#call({ operation, args })
   }
 
   #call(call: Call): Promise<unknown> {
