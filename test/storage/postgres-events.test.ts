@@ -14,6 +14,8 @@ import { EVENT_FILTERS } from './contract/event-filters.ts'
 import { type Added, add, eventOf, NOW, sessionOf } from './contract/fixtures.ts'
 import { ask, explain, open, urlOf } from './postgres-support.ts'
 
+const KEEP = { revokeSessions: false, invalidateTokens: false, onlyEnabled: true, versions: null }
+
 const ANY = { revokeSessions: false, invalidateTokens: false, onlyEnabled: false, versions: null }
 
 const connect = async (t: Test): Promise<pg.Client> => {
@@ -137,6 +139,37 @@ t.test('postgres: events of a user are in order, since a waiting transaction has
     await client.query('COMMIT')
     await written
   }
+})
+
+t.test('postgres: the events of concurrent changes of a user are in the order of the changes', async t => {
+  const storage = await open(t)
+  const { user } = await add(storage)
+  const versions = new Map<string, number>()
+  let hash = user.passwordHash
+  const update = async (n: number) => {
+    const event = eventOf(user.id, NOW + n)
+    const changed = await storage.users.update(user.id, { firstName: `Name ${n}` }, event, KEEP)
+    if (typeof changed === 'object') versions.set(event.id, changed.version)
+  }
+  const changePassword = async (n: number) => {
+    const event = eventOf(user.id, NOW + n)
+    const changed = await storage.accounts.changePassword(sessionOf(user.id), hash, `hash ${n}`, event)
+    if (typeof changed !== 'object') return
+    hash = `hash ${n}`
+    versions.set(event.id, changed.version)
+  }
+  await Promise.all(
+    Array.from({ length: 12 }, async (_, worker) => {
+      for (let n = 0; n < 40; n += 1) await (n % 8 === 0 ? changePassword : update)(worker * 1_000 + n)
+    }),
+  )
+  t.ok(versions.size > 400)
+  const rows = await ask(t, 'SELECT id FROM events ORDER BY position, id')
+  const inOrder = rows.flatMap(({ id }) => versions.get(String(id)) ?? [])
+  t.strictSame(
+    inOrder,
+    [...inOrder].sort((one, other) => one - other),
+  )
 })
 
 t.test('postgres: events are read from an index in each order, at any page, without a sort', async t => {

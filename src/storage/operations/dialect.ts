@@ -18,6 +18,16 @@ export interface Dialect {
    */
   readonly lockUsersTable: string
   /**
+   * A condition that is always true, in a `SELECT` of a user that also locks the row: waits until the operations that asked before
+   * for the same user have ended. Without it, a transaction that waits for the row gets its id, and so the position of its event,
+   * with the first wait, and may then wait again behind a later transaction: the events of a user would be out of order (3 % of
+   * two concurrent changes, 45 % of twelve).
+   * @param parameter with the user's id, such as `$1`.
+   */
+  inTurn(parameter: string): string
+  /** As `inTurn`, for operations that need not be in order among themselves. */
+  inSharedTurn(parameter: string): string
+  /**
    * Whether a column is one of the values of an array.
    * @param parameter such as `$1`.
    * @param type of the column.

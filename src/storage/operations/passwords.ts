@@ -6,7 +6,7 @@ import type { User } from '../../users/user.ts'
 import type { UserRefusal } from '../../users/user-store.ts'
 import { toUser, type UserRow } from '../rows.ts'
 import { recordStatement } from './events.ts'
-import { firstRow, type Query, query, type Steps } from './operation.ts'
+import { firstRow, type Query, query, type Statement, type Steps } from './operation.ts'
 import { refusalOf } from './refusals.ts'
 import { addSessionStatement, revokeSessionsStatement } from './sessions.ts'
 import { lockUser } from './user-locks.ts'
@@ -31,12 +31,24 @@ export function* changePassword(
   event: AuditEvent,
 ): Steps<Write<User | UserRefusal>> {
   const { userId } = session
-  const refused = refusalOf(yield* lockUser(userId, verifiedHash), { onlyEnabled: true })
-  if (refused !== null) return refusedFor(userId, refused)
-  const changed = yield* firstRow<UserRow>({
-    text: `UPDATE users SET password_hash = $1, updated_at = $2, version = version + 1 WHERE id = $3 ${RETURNING_USER}`,
-    values: [newHash, event.at, userId],
-  })
+  const update: Statement = {
+    // Locks the table of users before the user, as `LOCK_USERS_TABLE` does.
+    text: ({
+      inTurn,
+      forNoKeyUpdate,
+    }) => `UPDATE users SET password_hash = $1, updated_at = $2, version = version + 1
+      WHERE key = (
+        SELECT key FROM users WHERE id = $3 AND ${inTurn('$3')} AND disabled = 0 AND password_hash = $4 ${forNoKeyUpdate}
+      ) ${RETURNING_USER}`,
+    values: [newHash, event.at, userId, verifiedHash],
+  }
+  let changed = yield* firstRow<UserRow>(update)
+  if (changed === undefined) {
+    const refused = refusalOf(yield* lockUser(userId, verifiedHash), { onlyEnabled: true })
+    if (refused !== null) return refusedFor(userId, refused)
+    // A concurrent change in between has made the update possible. The user is locked now.
+    changed = yield* firstRow<UserRow>(update)
+  }
   yield {
     text: ({ isOneOf }) => `DELETE FROM email_tokens
       WHERE user_key = (SELECT key FROM users WHERE id = $1) AND ${isOneOf('purpose', '$2', 'text')}`,

@@ -35,8 +35,9 @@ export const revokeSessionsStatement = (userId: string, exceptId: string | null)
 
 /** Locks the user first, like every write that revokes sessions. */
 const revokeStatement = (id: string, userId: string): Statement => ({
-  text: ({ forShare }) => `DELETE FROM sessions WHERE id = $1
-    AND user_key = (SELECT key FROM users WHERE id = $2 AND disabled = 0 ${forShare}) RETURNING id`,
+  text: ({ forShare, inSharedTurn }) => `DELETE FROM sessions WHERE id = $1 AND user_key = (
+      SELECT key FROM users WHERE id = $2 AND disabled = 0 AND ${inSharedTurn('$2')} ${forShare}
+    ) RETURNING id`,
   values: [id, userId],
 })
 
@@ -46,7 +47,7 @@ export function* revokeSession(
 ): Steps<Write<'revoked' | 'sessionNotFound' | UserRefusal>> {
   const { userId } = event
   if ((yield* firstRow(revokeStatement(id, userId))) === undefined) {
-    const refused = refusalOf(yield* lockUser(userId), { onlyEnabled: true })
+    const refused = refusalOf(yield* lockUser(userId, null, 'shared'), { onlyEnabled: true })
     return refusedFor(userId, refused ?? 'sessionNotFound')
   }
   yield recordStatement(event)

@@ -23,7 +23,7 @@ export const deleteTokensStatement = (userId: string): Statement => ({
 
 /**
  * Changes nothing and returns no row if the user is missing, or is not what the options require. The subquery waits for the lock:
- * an UPDATE that waits would already have a transaction id, and so a position of its event (DESIGN §7), before its turn.
+ * an UPDATE that waits would already have a transaction id, and so the position of its event (DESIGN §9), before its turn.
  */
 const updateStatement = (
   id: string,
@@ -38,7 +38,8 @@ const updateStatement = (
     versions === null ? '' : `AND ${isOneOf('version', `$${values.length + 1}`, 'bigint')}`
   return {
     text: dialect => `UPDATE users SET ${assignments.join(', ')}, version = version + 1 WHERE key = (
-        SELECT key FROM users WHERE id = $1 ${onlyEnabled ? 'AND disabled = 0' : ''} ${isCurrent(dialect)}
+        SELECT key FROM users
+        WHERE id = $1 AND ${dialect.inTurn('$1')} ${onlyEnabled ? 'AND disabled = 0' : ''} ${isCurrent(dialect)}
         ${dialect.forNoKeyUpdate}
       ) ${RETURNING_USER}`,
     values: versions === null ? values : [...values, versions],
@@ -48,7 +49,8 @@ const updateStatement = (
 /** Locks the user and finds out why an update has changed nothing. */
 function* updateRefusal(id: string, { onlyEnabled, versions }: UpdateOptions): Steps<UpdateRefusal | null> {
   const user = yield* firstRow<{ disabled: number; version: number }>({
-    text: ({ forNoKeyUpdate }) => `SELECT disabled, version FROM users WHERE id = $1 ${forNoKeyUpdate}`,
+    text: ({ inTurn, forNoKeyUpdate }) =>
+      `SELECT disabled, version FROM users WHERE id = $1 AND ${inTurn('$1')} ${forNoKeyUpdate}`,
     values: [id],
   })
   const state = user && {
@@ -88,7 +90,7 @@ export const removeUserWith = (tables: readonly NamedTable[]) =>
   ): Steps<Write<'removed' | UserRefusal>> {
     const { userId } = event
     yield LOCK_USERS_TABLE
-    const user = yield* lockUser(userId, verifiedHash, 'forUpdate')
+    const user = yield* lockUser(userId, verifiedHash, 'remove')
     const refused = refusalOf(user, { onlyEnabled: verifiedHash !== null })
     if (refused !== null) return refusedFor(userId, refused)
     for (const table of tables) yield deleteOwnedStatement(table, userId)

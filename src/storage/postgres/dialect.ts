@@ -1,5 +1,8 @@
 import type { Dialect } from '../operations/dialect.ts'
 
+const turn = (lock: string, parameter: string): string =>
+  `(SELECT ${lock}(hashtextextended(CAST(${parameter} AS text), 0))) IS NOT NULL`
+
 export const POSTGRES: Dialect = {
   forShare: 'FOR SHARE',
   forKeyShare: 'FOR KEY SHARE',
@@ -7,5 +10,7 @@ export const POSTGRES: Dialect = {
   forUpdate: 'FOR UPDATE',
   forUpdateSkipLocked: 'FOR UPDATE SKIP LOCKED',
   lockUsersTable: 'LOCK TABLE users IN ROW EXCLUSIVE MODE',
+  inTurn: parameter => turn('pg_advisory_xact_lock', parameter),
+  inSharedTurn: parameter => turn('pg_advisory_xact_lock_shared', parameter),
   isOneOf: (column, parameter, type) => `${column} = ANY(CAST(${parameter} AS ${type}[]))`,
 }

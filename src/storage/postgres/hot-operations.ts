@@ -22,6 +22,7 @@ import {
   userColumns,
 } from '../rows.ts'
 import type { Database, Statement } from './database.ts'
+import { POSTGRES } from './dialect.ts'
 
 /** The number of the first parameter of each row. */
 const SESSION = 1 + USER_COLUMNS.length
@@ -60,7 +61,7 @@ const addUserStatement = (
 
 /** Locks the user. A concurrent change that revokes the user's sessions is either committed before, or sees this session. */
 const OPEN_SESSION = `WITH found AS (
-    SELECT key, ${stateColumns(2)} FROM users WHERE id = $1 FOR SHARE
+    SELECT key, ${stateColumns(2)} FROM users WHERE id = $1 AND ${POSTGRES.inSharedTurn('$1')} ${POSTGRES.forShare}
   ), opened AS (
     INSERT INTO sessions (user_key, ${SESSION_COLUMNS.join(', ')})
     SELECT key, ${parameters(SESSION_COLUMNS, 3)} FROM found WHERE disabled = 0 AND verified = 1

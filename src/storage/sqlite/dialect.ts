@@ -8,5 +8,7 @@ export const SQLITE: Dialect = {
   forUpdate: '',
   forUpdateSkipLocked: '',
   lockUsersTable: '',
+  inTurn: () => 'TRUE',
+  inSharedTurn: () => 'TRUE',
   isOneOf: (column, parameter) => `${column} IN (SELECT value FROM json_each(${parameter}))`,
 }

@@ -143,6 +143,42 @@ export const changes: Part = async (t, open) => {
     }
   })
 
+  t.test('simultaneous revocations end at once, also those of sessions of other users', async t => {
+    const { user, session } = await add(storage)
+    const other = await add(storage)
+    const revoke = (id: string) => storage.sessions.revoke(id, eventOf(user.id, LATER))
+    const own = await Promise.all(Array.from({ length: 10 }, () => revoke(session.id)))
+    t.strictSame(own.toSorted(), ['revoked', ...Array(9).fill('sessionNotFound')])
+    const foreign = await Promise.all(Array.from({ length: 10 }, () => revoke(other.session.id)))
+    t.strictSame(foreign, Array(10).fill('sessionNotFound'))
+  })
+
+  t.test('changes of every kind at once deadlock neither with each other nor with revocations', async t => {
+    const { user, session } = await add(storage)
+    const changes = [
+      () => storage.users.update(user.id, { firstName: 'X' }, eventOf(user.id, LATER), KEEP),
+      () => storage.users.update(user.id, { lastName: 'Y' }, eventOf(user.id, LATER), END),
+      () =>
+        storage.accounts.changePassword(
+          sessionOf(user.id),
+          user.passwordHash,
+          user.passwordHash,
+          eventOf(user.id),
+        ),
+      () => storage.sessions.open(sessionOf(user.id), null, eventOf(user.id)),
+      () => storage.sessions.revoke(session.id, eventOf(user.id)),
+      () => storage.sessions.revokeAll(eventOf(user.id), { exceptId: null, onlyEnabled: true }),
+      () => storage.events.record(eventOf(user.id)),
+    ]
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 70 }, (_, n) => changes[n % changes.length]?.()),
+    )
+    t.strictSame(
+      outcomes.filter(({ status }) => status === 'rejected'),
+      [],
+    )
+  })
+
   t.test('when a change is notified, reads return its result', async t => {
     const { user } = await add(storage)
     const seen: unknown[] = []
