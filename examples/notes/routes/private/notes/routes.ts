@@ -7,7 +7,9 @@ import { ServiceError } from '../../../../../src/errors.ts'
 import type { ServicesOf } from '../../../../../src/feature.ts'
 import type { notes as feature, Note as StoredNote } from '../../../notes.ts'
 
-const Text = Strict({ text: Type.String({ normalize: 'trim', minLength: 1, maxLength: 1_000 }) })
+const Text = Strict({
+  text: Type.String({ normalize: 'trim', minLength: 1, maxLength: 1_000, examples: ['buy hay'] }),
+})
 const Note = Type.Object(
   { id: Id, text: Type.String(), createdAt: Timestamp, updatedAt: Timestamp },
   { title: 'Note' },
