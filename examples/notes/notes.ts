@@ -2,11 +2,11 @@
 import { Type } from '@sinclair/typebox'
 import type { Command } from 'commander'
 import type { Actor, AuditEvent } from '../../src/audit-log/event.ts'
-import { defineFeature, type WithServices } from '../../src/feature.ts'
+import { defineFeature, type FeatureDeps, type WithServices } from '../../src/feature.ts'
 import { newId } from '../../src/ids.ts'
-import type { MailSender, MailSite } from '../../src/mail/kinds.ts'
+import type { MailSite } from '../../src/mail/kinds.ts'
 import type { MaybePromise } from '../../src/maybe-promise.ts'
-import { type FeatureStore, table } from '../../src/storage/features.ts'
+import { table } from '../../src/storage/features.ts'
 import { recordStatement } from '../../src/storage/operations/events.ts'
 import { firstRow, type Query, query, type Steps } from '../../src/storage/operations/operation.ts'
 import { refusalOf } from '../../src/storage/operations/refusals.ts'
@@ -38,10 +38,10 @@ const YEAR = 365 * 86_400_000
 
 const COLUMNS = 'id, text, created_at AS "createdAt", updated_at AS "updatedAt"'
 
-// A user's own notes only: another user's note is not found.
+// Another user's note is not found.
 const OWN = 'id = $1 AND user_key = (SELECT key FROM users WHERE id = $2)'
 
-/** Locks the user, so that concurrent calls count one after the other, and a removal waits. */
+/** Locks the user, so that concurrent calls count one after the other, and a removal of the user waits. */
 function* addNote(note: Note, event: AuditEvent): Steps<Write<'added' | 'tooManyNotes' | 'refused'>> {
   const { userId } = event
   if (refusalOf(yield* lockUser(userId), { onlyEnabled: true }) !== null) return refusedFor(userId, 'refused')
@@ -93,6 +93,10 @@ const listNotes = (userId: string): Query<readonly Note[]> =>
 const OPERATIONS = { addNote, changeNote, removeNote }
 const READS = { findNote, listNotes }
 
+const EVENTS = {
+  'note.created': Type.Object({ note: Type.String({ description: 'The id of the note' }) }),
+}
+
 const MAILS = {
   noteAdded: {
     subject: 'You added a note',
@@ -101,19 +105,9 @@ const MAILS = {
   },
 }
 
-export interface NotesDeps {
-  readonly store: FeatureStore<typeof OPERATIONS, typeof READS>
-  readonly mails: MailSender<typeof MAILS>
-  readonly newEvent: (
-    type: 'note.created',
-    actor: Actor,
-    userId: string,
-    details: { note: string },
-  ) => AuditEvent
-  readonly clock: () => number
-}
+type NotesDeps = FeatureDeps<typeof OPERATIONS, typeof READS, typeof EVENTS, typeof MAILS>
 
-/** The use cases. */
+/** Use cases. They import neither Fastify nor an engine. */
 export class Notes {
   readonly #deps: NotesDeps
 
@@ -185,6 +179,10 @@ export const notes = defineFeature({
           .addColumn('updated_at', 'bigint', column => column.notNull())
           .execute()
         await db.schema.createIndex('notes_by_user_key').on('notes').columns(['user_key', 'id']).execute()
+      },
+    },
+    '0002_notes_by_updated_at': {
+      async up(db) {
         await db.schema.createIndex('notes_by_updated_at').on('notes').column('updated_at').execute()
       },
     },
@@ -198,9 +196,7 @@ export const notes = defineFeature({
   },
   operations: OPERATIONS,
   reads: READS,
-  events: {
-    'note.created': Type.Object({ note: Type.String({ description: 'The id of the note' }) }),
-  },
+  events: EVENTS,
   mails: MAILS,
   services: deps => ({ notes: new Notes(deps) }),
   commands,

@@ -1,9 +1,13 @@
-/** The pages for teams that build on Gatehouse: a copy of the project with their code blocks passes its checks and tests. */
+/**
+ * The pages for teams that build on Gatehouse: a copy of the project with their code blocks passes its checks and tests.
+ * examples/notes has the code of the page.
+ */
 import { execFile } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
+import { FEATURES } from '../../src/features.ts'
 import { impersonate } from '../support/admin-routes.ts'
 import { asAdmin, bearer, signUp, temporaryFolder } from '../support/build.ts'
 import { globalErrorOf } from '../support/error-response.ts'
@@ -39,6 +43,28 @@ const succeeds = async (t: Test, cwd: string, file: string, args: readonly strin
   return stdout
 }
 
+/** The files of the page and those of the example. */
+const EXAMPLES = [
+  ['src/notes/notes.ts', 'examples/notes/notes.ts'],
+  ['routes/private/notes/routes.ts', 'examples/notes/routes/private/notes/routes.ts'],
+] as const
+
+const IMPORT = /^import (.*) from '(.*)'$/gm
+
+/** The code of a file without comments at its start, and its imports in any order, by paths in the project. */
+const codeOf = (folder: string, path: string) => {
+  const text = readFileSync(join(folder, path), 'utf8')
+    // The page's feature is in the list, so `app.services` has its type.
+    .replace(/^import type \{ ServicesOf .*\n/m, '')
+    .replace('notes as feature, ', '')
+    .replace(' as typeof app.services & ServicesOf<[typeof feature]>', '')
+  const imports = [...text.matchAll(IMPORT)].map(([, names, from = '']) => {
+    const file = from.startsWith('.') ? join(dirname(path), from) : from
+    return `${names} from ${EXAMPLES.find(([, example]) => example === file)?.[0] ?? file}`
+  })
+  return { imports: imports.sort(), code: text.split(IMPORT).at(-1) }
+}
+
 t.test('the first examples of docs/extending.md work without the later ones', async t => {
   const tree = projectTree(t, {})
   applyBlocks(tree.folder, firstExamples)
@@ -61,7 +87,10 @@ t.test('the first examples of docs/extending.md work without the later ones', as
   t.same((await app.inject({ url, headers: asAdmin })).json(), { days: 0 })
 })
 
-t.test('all blocks together', async t => {
+/** The blocks change the project without features. A fork with features of its own tests those. */
+const skip = FEATURES.length > 0 && 'src/features.ts has features'
+
+t.test('all blocks together', { skip }, async t => {
   const tree = projectTree(
     t,
     { 'test/page.test.ts': TESTS.map(file => `import '${file}'\n`).join('') },
@@ -79,8 +108,31 @@ t.test('all blocks together', async t => {
       succeeds(t, folder, process.execPath, ['--import', './src/preload.js', 'test/page.test.ts']),
       succeeds(t, folder, 'npm', ['run', 'check']),
     ])
-    for (const title of ['a note belongs', 'the gates of the live routes', 'GET /greeting', 'POST /notes:'])
+    for (const title of [
+      'a note belongs',
+      'a note is recorded',
+      'the gates of the live routes',
+      'GET /greeting',
+      'POST /notes:',
+      'PUT /notes/:id:',
+    ])
       t.match(output, `- ${title}`)
+  })
+
+  t.test('examples/notes has the code of the page', async t => {
+    for (const [path, example] of EXAMPLES)
+      t.same(codeOf(tree.folder, path), codeOf(PROJECT, example), example)
+  })
+
+  t.test('the command lists notes', async t => {
+    const env = { DATABASE_URL: `sqlite:${join(temporaryFolder(t), 'notes.db')}` }
+    const app = await tree.build(t, { env })
+    const { id, token } = await signUp(app)
+    const payload = { text: 'buy hay' }
+    const added = await app.inject({ method: 'POST', url: '/notes', headers: bearer(token), payload })
+    const args = ['--import', './src/preload.js', 'src/cli.ts', 'notes', 'list', id]
+    const listed = await succeeds(t, tree.folder, process.execPath, [...args, '--database', env.DATABASE_URL])
+    t.equal(listed, `${added.json().id} buy hay\n`)
   })
 
   t.test('the hook refuses impersonation, the plugin decorates requests', async t => {

@@ -37,6 +37,9 @@ const mails = mailbox(app)
 const routes = liveRoutes(app)
 const document = (await app.inject('/openapi.json')).json()
 
+const operationAt = (method: string, url: string, paths = document.paths) =>
+  paths[url.replace(/:(\w+)/g, '{$1}')][method.toLowerCase()]
+
 t.test('the document is valid OpenAPI 3.1 and lists exactly the live routes (DESIGN §1)', async t => {
   t.match(document.openapi, /^3\.1\./)
   const result = await validate(structuredClone(document))
@@ -127,13 +130,31 @@ const QUERIES: Record<string, (user: SignedUp) => Promise<Record<string, string>
   'GET /account/verify-email': verification,
 }
 
-const rightRequest = async ({ method, url, gate }: LiveRoute): Promise<RightRequest> => {
+/** The example body of a route of a feature, if it has a body. */
+const featureBody = ({ method, url }: Pick<LiveRoute, 'method' | 'url'>) => {
+  const { requestBody } = operationAt(method, url)
+  return requestBody && exampleOf(requestBody.content['application/json'].schema)
+}
+
+/** Adds what a route `/notes/:id` of a feature acts on, with `POST /notes`. @returns its id. */
+const featureId = async (route: LiveRoute, headers: Record<string, string>): Promise<string> => {
+  const url = route.url.replace(/\/:id.*/, '')
+  const added = await call(app, 'POST', url, featureBody({ method: 'POST', url }), headers)
+  return added.json().id
+}
+
+const rightRequest = async (route: LiveRoute): Promise<RightRequest> => {
+  const { method, url, gate, ofFeature } = route
   const user = await signUp(app)
   const name = `${method} ${url}`
   const sessions = await app.inject({ url: '/account/sessions', headers: bearer(user.token) })
   const credentials = { user: bearer(user.token), adminKey: asAdmin }
-  const payload = await BODIES[name]?.(user)
+  const payload = ofFeature ? featureBody(route) : await BODIES[name]?.(user)
   const query = await QUERIES[name]?.(user)
+  const idFor = async (): Promise<string> => {
+    if (url.startsWith('/account/sessions')) return sessions.json().results[0].id
+    return ofFeature && url.includes('/:id') ? featureId(route, gate ? credentials[gate] : {}) : user.id
+  }
   return {
     headers: {
       ...(gate && credentials[gate]),
@@ -141,7 +162,7 @@ const rightRequest = async ({ method, url, gate }: LiveRoute): Promise<RightRequ
     },
     token: user.token,
     impersonation: (await impersonate(app, user.id)).json().accessToken,
-    id: url.startsWith('/account/sessions') ? sessions.json().results[0].id : user.id,
+    id: await idFor(),
     ...(payload !== undefined && { payload }),
     ...(query !== undefined && { query }),
   }
@@ -170,8 +191,7 @@ const documentedHeaders = ({ headers = {} }: { headers?: object }): string[] =>
 
 t.test('every status and header that a route sends is documented (DESIGN §1)', async t => {
   const { paths } = (await dereference(structuredClone(document))) as typeof document
-  const operationOf = ({ method, url }: LiveRoute) =>
-    paths[url.replace(/:(\w+)/g, '{$1}')][method.toLowerCase()]
+  const operationOf = ({ method, url }: LiveRoute) => operationAt(method, url, paths)
   /** The headers that were sent, by documented response. */
   const sent = new Map<object, { title: string; names: Set<string> }>()
   const isDocumented = (t: Test, route: LiveRoute, response: LightMyRequestResponse, what: string) => {

@@ -1,12 +1,20 @@
 import type { FastifyInstance } from 'fastify'
+import type { Feature } from '../../src/feature.ts'
+import { FEATURES } from '../../src/features.ts'
 
 export interface LiveRoute {
   readonly method: string
   readonly url: string
   readonly gate: 'user' | 'adminKey' | undefined
+  /** The name of its rate limit. */
+  readonly rateLimit: string | undefined
   /** Routes of the documentation, which are not part of the contract. */
   readonly documentation: boolean
+  /** A route below the name of a feature in `src/features.ts`. The documents list the routes of the core. */
+  readonly ofFeature: boolean
 }
+
+const FEATURE_FOLDERS: ReadonlySet<string> = new Set(FEATURES.map(({ name }: Feature) => name))
 
 /** Every live route of an app. */
 export const liveRoutes = ({ routeTable }: FastifyInstance): LiveRoute[] =>
@@ -15,6 +23,8 @@ export const liveRoutes = ({ routeTable }: FastifyInstance): LiveRoute[] =>
       method,
       url,
       gate: options.config?.gate,
+      rateLimit: options.config?.rateLimit,
       documentation: url.startsWith('/docs') || url === '/openapi.json',
+      ofFeature: FEATURE_FOLDERS.has(url.replace(/^\/(?:admin\/)?([^/]*).*/, '$1')),
     })),
   )

@@ -2,12 +2,15 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { userActor } from '../../../../../routes/request-context.ts'
+import { withHeaders } from '../../../../../routes/response-headers.ts'
 import { ErrorBody, Id, IdParams, Strict, Timestamp } from '../../../../../routes/schemas.ts'
 import { ServiceError } from '../../../../../src/errors.ts'
 import type { ServicesOf } from '../../../../../src/feature.ts'
 import type { notes as feature, Note as StoredNote } from '../../../notes.ts'
 
-const Text = Strict({ text: Type.String({ normalize: 'trim', minLength: 1, maxLength: 1_000 }) })
+const Text = Strict({
+  text: Type.String({ normalize: 'trim', minLength: 1, maxLength: 1_000, examples: ['buy hay'] }),
+})
 const Note = Type.Object(
   { id: Id, text: Type.String(), createdAt: Timestamp, updatedAt: Timestamp },
   { title: 'Note' },
@@ -45,7 +48,7 @@ const routes: FastifyPluginAsyncTypebox = async app => {
       schema: {
         summary: 'Add a note',
         body: Text,
-        response: { 201: Note, 409: ErrorBody, 429: ErrorBody, 503: ErrorBody },
+        response: { 201: withHeaders(Note, 'Location'), 409: ErrorBody, 429: ErrorBody, 503: ErrorBody },
       },
     },
     async (request, reply) => {
