@@ -6,6 +6,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import { BODY_LIMIT } from '../validation/strict-json.ts'
 import { clientAddress } from './client-address.ts'
+import { IDLE_TIMEOUT } from './connection.ts'
 import { ServiceLogController } from './error-log.ts'
 import { errorResponseFor } from './error-responses.ts'
 import { parseQuery } from './query-string.ts'
@@ -20,13 +21,6 @@ const HEADERS_TIMEOUT = 5_000
 const REQUEST_TIMEOUT = 10_000
 /** Node reports all requests that timed out since the last check in one round, at about 5 µs each. */
 const TIMEOUT_CHECK_INTERVAL = 50
-
-/**
- * Milliseconds without traffic in either direction until a connection is closed, between requests as well as when the client
- * does not read. Longer than the 60 s of common load balancers, so that they do not send a request on a connection that the
- * service is closing.
- */
-export const IDLE_TIMEOUT = 72_000
 
 /** Request ids that are unique across processes with a common log, at the cost of one concatenation. */
 const requestIds = (): (() => string) => {
