@@ -8,6 +8,7 @@ import type {
   RawServerBase,
   RawServerDefault,
   RouteGenericInterface,
+  FastifySchema as Schema,
 } from 'fastify'
 import type { FastifyRequestType, ResolveFastifyRequestType } from 'fastify/types/type-provider.js'
 
@@ -17,7 +18,7 @@ declare module 'fastify' {
     RouteGeneric extends RouteGenericInterface = RouteGenericInterface,
     RawServer extends RawServerBase = RawServerDefault,
     RawRequest extends RawRequestDefaultExpression<RawServer> = RawRequestDefaultExpression<RawServer>,
-    SchemaCompiler extends FastifySchema = FastifySchema,
+    SchemaCompiler extends Schema = Schema,
     TypeProvider extends FastifyTypeProvider = FastifyTypeProviderDefault,
     ContextConfig = ContextConfigDefault,
     Logger extends FastifyBaseLogger = FastifyBaseLogger,
