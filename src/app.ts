@@ -6,11 +6,14 @@ import autoload from '@fastify/autoload'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type RouteOptions } from 'fastify'
 import type { DestinationStream } from 'pino'
 import type { CleanUpPace } from './accounts/clean-up.ts'
+import type { AccountMails } from './accounts/mails.ts'
+import type { EventHandler } from './audit-log/event-feed.ts'
 import type { Config } from './config/config.ts'
 import { decorateRequests, RequestAuthentication } from './http/guards.ts'
 import { serverOptions } from './http/server-options.ts'
 import { setUpServer } from './http/server-set-up.ts'
 import { createLogger } from './logging/logging.ts'
+import type { MailTemplates } from './mail/kinds.ts'
 import type { PasswordHasher } from './passwords/hasher.ts'
 import type { RateLimits } from './rate-limits/limits.ts'
 import { createServices, type Services } from './services.ts'
@@ -60,6 +63,10 @@ export interface AppOptions {
   readonly hasher?: PasswordHasher
   readonly rateLimits?: RateLimits
   readonly cleanUpPace?: CleanUpPace
+  /** Called for every event of the audit log, in order and after the commit. */
+  readonly onEvent?: EventHandler | undefined
+  /** Replace the texts of mails. */
+  readonly mailTemplates?: MailTemplates<AccountMails> | undefined
   /** The destination of log lines, by default standard output. */
   readonly logStream?: DestinationStream
 }
@@ -133,10 +140,11 @@ export const openServices = async (
   logger: FastifyBaseLogger,
   options: AppOptions = {},
 ): Promise<Services> => {
-  const { clock = Date.now, hasher, rateLimits, cleanUpPace } = options
+  const { clock = Date.now, hasher, rateLimits, cleanUpPace, onEvent, mailTemplates } = options
   const storage = options.storage ?? (await openStorage(config.storage, config.databaseConnections))
   try {
-    return createServices(config, { storage, clock, logger, hasher, rateLimits, cleanUpPace })
+    const parts = { hasher, rateLimits, cleanUpPace, onEvent, mailTemplates }
+    return createServices(config, { storage, clock, logger, ...parts })
   } catch (error) {
     await storage.close()
     throw error
@@ -163,6 +171,7 @@ export const addOuterPart = (
   const { requireUser, requireAdminKey } = authentication
   app.decorate('gatehouse', { requireUser, requireAdminKey, services })
   decorateRequests(app)
+  app.addHook('onReady', async () => services.eventFeed?.start())
   app.addHook('onClose', () => services.close())
   return authentication
 }

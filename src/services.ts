@@ -7,13 +7,14 @@ import { CleanUp, type CleanUpPace } from './accounts/clean-up.ts'
 import { EmailAddresses } from './accounts/email-addresses.ts'
 import { ExistingAccountNotice } from './accounts/existing-account-notice.ts'
 import { Impersonation } from './accounts/impersonation.ts'
-import { ACCOUNT_MAILS, type Mails } from './accounts/mails.ts'
+import { ACCOUNT_MAILS, type AccountMails, type Mails } from './accounts/mails.ts'
 import { PasswordChanges } from './accounts/password-changes.ts'
 import { PasswordResets } from './accounts/password-resets.ts'
 import { Reauthentication } from './accounts/reauthentication.ts'
 import { SignIns } from './accounts/sign-ins.ts'
 import { SignUps } from './accounts/sign-ups.ts'
 import { AuditLog } from './audit-log/audit-log.ts'
+import { EventFeed, type EventHandler } from './audit-log/event-feed.ts'
 import { AccessTokens } from './auth/access-tokens.ts'
 import { AdminKeys } from './auth/admin-keys.ts'
 import { Authenticator } from './auth/authenticator.ts'
@@ -23,6 +24,7 @@ import { Sessions } from './auth/sessions.ts'
 import { UserCache } from './auth/user-cache.ts'
 import { DeferredWork } from './concurrency/deferred-work.ts'
 import type { Config } from './config/config.ts'
+import type { MailTemplates } from './mail/kinds.ts'
 import { Mailer, NO_MAILS } from './mail/mailer.ts'
 import { RateLimitedMailer } from './mail/rate-limited-mailer.ts'
 import { hasherLimits, type PasswordHasher, PooledPasswordHasher } from './passwords/hasher.ts'
@@ -45,18 +47,24 @@ export interface ServicesDeps {
   readonly rateLimits: RateLimits | undefined
   /** Default: the pace of production. */
   readonly cleanUpPace: CleanUpPace | undefined
+  /** Called for every event of the audit log, see {@link EventFeed}. Default: none. */
+  readonly onEvent?: EventHandler | undefined
+  /** Replace the texts of mails. */
+  readonly mailTemplates?: MailTemplates<AccountMails> | undefined
 }
 
 export type Services = Readonly<ReturnType<typeof createServices>>
 
 /** The mails of accounts, with the limit for each recipient; and their shutdown, which sends what waits. */
 const createMails = (
-  { mail, publicUrl, webUrl }: Config,
-  { storage, logger }: ServicesDeps,
+  { mail, productName, publicUrl, webUrl }: Config,
+  { storage, logger, mailTemplates: templates }: ServicesDeps,
   rateLimits: RateLimits | null,
 ) => {
   const mailer =
-    mail.url === 'off' ? null : new Mailer(ACCOUNT_MAILS, { mail, publicUrl, webUrl, log: logger })
+    mail.url === 'off'
+      ? null
+      : new Mailer(ACCOUNT_MAILS, { mail, productName, templates, publicUrl, webUrl, log: logger })
   const unlimited: Mails = mailer ?? NO_MAILS
   const limited =
     rateLimits === null
@@ -153,6 +161,15 @@ export const createServices = (config: Config, deps: ServicesDeps) => {
   })
   cleanUp.start()
 
+  const eventFeed =
+    deps.onEvent === undefined
+      ? null
+      : new EventFeed({
+          store: events,
+          handler: deps.onEvent,
+          onFailure: (err, message) => logger.error({ err }, message),
+        })
+
   return {
     signUps: new SignUps(accountDeps),
     signIns: new SignIns(accountDeps),
@@ -171,6 +188,8 @@ export const createServices = (config: Config, deps: ServicesDeps) => {
     adminKeys: new AdminKeys(config.adminKeys),
     mails,
     storage,
+    /** `null` without a handler of events. */
+    eventFeed,
     /** `null` with `RATE_LIMIT=off`. */
     rateLimits,
     /** Milliseconds since the epoch. */
@@ -182,6 +201,7 @@ export const createServices = (config: Config, deps: ServicesDeps) => {
         await Promise.all([hasher.close(), deferred.close(), deferredEvents.close(), cleanUp.close()])
         await closeMails()
       } finally {
+        await eventFeed?.close()
         await lastRequests.close().finally(() => storage.close())
       }
     },

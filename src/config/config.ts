@@ -127,6 +127,8 @@ export const loadConfig = (environment: Environment, basePath = '') => {
       /** Created with the first mail. */
       folder: mailFolderOf(v.DATABASE_URL),
     },
+    /** The name of the product in mails; `null`: the host of `publicUrl`. */
+    productName: v.PRODUCT_NAME,
     /** The base URL of the API: an origin, possibly with a path, without a slash at the end. */
     publicUrl,
     /** The web application of the users. */

@@ -1,9 +1,9 @@
 /** Sends mails of declared kinds, see {@link MailKind}. */
 import { newId } from '../ids.ts'
 import { type DeliveryLimits, type DeliveryLog, DeliveryQueue } from './delivery-queue.ts'
-import type { MailKinds, MailSender, MailSite, MailValues } from './kinds.ts'
-import { compose } from './templates.ts'
-import { FileTransport, SmtpTransport, type Transport } from './transports.ts'
+import type { MailKinds, MailSender, MailSite, MailTemplates, MailValues } from './kinds.ts'
+import { compose, composeFrom } from './templates.ts'
+import { type Content, FileTransport, SmtpTransport, type Transport } from './transports.ts'
 
 /** No mail is retried for longer than the shortest-lived link works, one hour. */
 const LIMITS: DeliveryLimits = {
@@ -23,7 +23,11 @@ export interface MailSettings {
   readonly folder: string
 }
 
-export interface MailerDeps extends Omit<MailSite, 'host'> {
+export interface MailerDeps<Kinds extends MailKinds = MailKinds> extends Omit<MailSite, 'host' | 'name'> {
+  /** By default the host of `publicUrl`. */
+  readonly productName?: string | null
+  /** They replace the texts of their kinds. */
+  readonly templates?: MailTemplates<Kinds> | undefined
   readonly log: DeliveryLog
   readonly mail: MailSettings
   /** Override the defaults. */
@@ -37,14 +41,19 @@ export const NO_MAILS: MailSender<MailKinds> = { send: () => undefined }
 export class Mailer<Kinds extends MailKinds> implements MailSender<Kinds> {
   readonly #kinds: Kinds
   readonly #site: MailSite
+  readonly #templates: MailTemplates<Kinds>
+  readonly #log: DeliveryLog
   readonly #queue: DeliveryQueue
   readonly #transport: Transport
 
-  constructor(kinds: Kinds, deps: MailerDeps) {
-    const { publicUrl, webUrl } = deps
+  constructor(kinds: Kinds, deps: MailerDeps<Kinds>) {
+    const { publicUrl, webUrl, productName, templates = {} } = deps
     const { url, from, folder } = deps.mail
     this.#kinds = kinds
-    this.#site = { host: new URL(publicUrl).host, publicUrl, webUrl }
+    const { host } = new URL(publicUrl)
+    this.#site = { name: productName ?? host, host, publicUrl, webUrl }
+    this.#templates = templates
+    this.#log = deps.log
     this.#queue = new DeliveryQueue({ ...LIMITS, ...deps.limits }, deps.log)
     this.#transport =
       url === null
@@ -53,9 +62,26 @@ export class Mailer<Kinds extends MailKinds> implements MailSender<Kinds> {
   }
 
   send<Name extends keyof Kinds & string>(name: Name, to: string, ...values: MailValues<Kinds[Name]>): void {
-    const kind: Kinds[Name] = this.#kinds[name]
     const message = { id: newId(), date: new Date(), to }
-    this.#queue.add(name, () => this.#transport.send({ ...message, ...compose(kind, this.#site, values) }))
+    let content: Content | undefined
+    this.#queue.add(name, () => {
+      content ??= this.#compose(name, values)
+      return this.#transport.send({ ...message, ...content })
+    })
+  }
+
+  #compose(name: keyof Kinds & string, values: readonly unknown[]): Content {
+    const kind = this.#kinds[name] as Kinds[string]
+    const template = this.#templates[name]
+    if (template !== undefined) {
+      try {
+        return composeFrom(template, kind, this.#site, values)
+      } catch (error) {
+        const err = error instanceof Error ? error : new Error(String(error))
+        this.#log.error({ err }, `the template of a mail failed, the built-in text is sent (${name})`)
+      }
+    }
+    return compose(kind, this.#site, values)
   }
 
   /** Tries for a few seconds to send what waits, logs how many mails were not sent, and closes connections. */
