@@ -19,8 +19,14 @@ const removeTypeOfEmptyBody = ({ headers }: IncomingMessage): void => {
 }
 
 const httpCompliance = async (app: FastifyInstance): Promise<void> => {
-  // In a host with HTTP/2: its requests have no Host and no framing.
-  if (app.initialConfig.http2 === true) return
+  // A host with HTTP/2: its requests have no Host and no framing.
+  if (app.initialConfig.http2 === true) {
+    app.addHook(
+      'onRequest',
+      async (_request, reply) => void reply.header('x-content-type-options', 'nosniff'),
+    )
+    return
+  }
 
   // Runs before every asynchronous hook, so that each request is tracked before the next one of its connection is read.
   app.addHook('onRequest', function checkHeaders({ raw }, reply, done) {

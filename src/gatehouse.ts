@@ -15,6 +15,7 @@ import type { Environment } from './config/read-settings.ts'
 import { ServiceError } from './errors.ts'
 import { isolateFromHost } from './http/encapsulation.ts'
 import { type Guard, type Guards, REQUEST_DECORATORS } from './http/guards.ts'
+import { serverLimits } from './http/server-options.ts'
 import './http/validated-data.ts'
 import { logSerializers } from './logging/logging.ts'
 import type { MailTemplates } from './mail/kinds.ts'
@@ -58,12 +59,13 @@ export interface GatehouseOptions {
   readonly mails?: MailOptions
 }
 
-const checkPrefix = (prefix: unknown): string => {
-  if (typeof prefix !== 'string' || !/^\/[^:*?#\s]*[^:*?#\s/]$/.test(prefix))
+/** @returns the whole path of the service. */
+const checkPrefix = (host: FastifyInstance, prefix: unknown): string => {
+  if (typeof prefix !== 'string' || !/^\/[^:*?#\s]*[^:*?#\s/]$/.test(prefix) || /[:*]/.test(host.prefix))
     throw new Error(
       `The prefix must be a path such as /auth, without parameters, not ${JSON.stringify(prefix)}`,
     )
-  return prefix
+  return host.prefix + prefix
 }
 
 /** @throws {Error} if another plugin has taken a name of the service. */
@@ -96,14 +98,11 @@ const mailSettings = ({ productName, from }: MailOptions): Environment => ({
 })
 
 const plugin = async (host: FastifyInstance, options: GatehouseOptions): Promise<void> => {
-  const prefix = checkPrefix(options.prefix)
+  const path = checkPrefix(host, options.prefix)
   checkOptions(options)
   checkDecorators(host)
   const { onEvent, mails = {} } = options
-  const config = loadConfig(
-    { ...toEnvironment(options.config), ...mailSettings(mails) },
-    host.prefix + prefix,
-  )
+  const config = loadConfig({ ...toEnvironment(options.config), ...mailSettings(mails) }, path)
   const logger = host.log
   const services = await openServices(config, logger, { onEvent, mailTemplates: mails.templates })
   let inner: FastifyInstance = host
@@ -112,13 +111,19 @@ const plugin = async (host: FastifyInstance, options: GatehouseOptions): Promise
   host.register(
     async function service(scope) {
       inner = scope
-      await isolateFromHost(scope)
+      await isolateFromHost(scope, logSerializers)
       addInnerPart(scope, { config, services, authentication, routes: folderOf(options.routes) })
     },
-    // Fastify's type knows only serializers that return text.
-    { prefix, logSerializers: logSerializers as object as Record<string, () => string> },
+    { prefix: options.prefix },
   )
 }
+
+/**
+ * The limits, timeouts and trusted proxies of the standalone service, for a host's `Fastify(serverOptions())`.
+ * @throws {ConfigError}
+ */
+export const serverOptions = (config?: GatehouseConfig): ReturnType<typeof serverLimits> =>
+  serverLimits(loadConfig(toEnvironment(config)))
 
 export default fp(plugin, { name: 'gatehouse', fastify: '5.x' })
 

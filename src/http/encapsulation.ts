@@ -20,11 +20,20 @@ const defaultSerializerCompiler = async (): Promise<FastifySerializerCompiler<un
   return serializerCompiler
 }
 
-/** @param scope the instance of the service, before its plugins and routes. */
-export const isolateFromHost = async (scope: FastifyInstance): Promise<void> => {
+/**
+ * @param scope the instance of the service, before its plugins and routes.
+ * @param logSerializers for lines of requests.
+ */
+export const isolateFromHost = async (scope: FastifyInstance, logSerializers: object): Promise<void> => {
   // A host's compiler may take other schemas than JSON Schema.
   if (scope.serializerCompiler !== undefined) scope.setSerializerCompiler(await defaultSerializerCompiler())
   scope.setReplySerializer(null as never)
+  // For routes and for unknown ones, whose URL may contain a token too.
+  const { childLoggerFactory } = scope
+  scope.setChildLoggerFactory((logger, bindings, options, request) => {
+    const serializers = { ...options.serializers, ...logSerializers }
+    return childLoggerFactory.call(scope, logger, bindings, { ...options, serializers }, request)
+  })
   scope.addHook('onRoute', route => {
     route.config = { ...route.config, isDocumented: route.schema?.hide !== true }
     route.schema = { ...route.schema, hide: true }

@@ -57,7 +57,7 @@ export const decorateRequests = (app: FastifyInstance): void => {
   })
 }
 
-/** The names of {@link decorateRequests}. */
+/** The names of {@link decorateRequests}, and those of plugins that a value of a host would replace. */
 export const REQUEST_DECORATORS = [
   'accessToken',
   'accessTokenSource',
@@ -65,6 +65,9 @@ export const REQUEST_DECORATORS = [
   'authenticationFailure',
   'requirePrincipal',
   'user',
+  'validatedData',
+  'clientAddress',
+  'clientNetwork',
 ]
 
 const badToken = (): ServiceError =>

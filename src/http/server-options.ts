@@ -45,23 +45,32 @@ const loggerOptions = ({ logRequests }: Config, logger: Logger) =>
         logController: new ServiceLogController({ disableRequestLogging: true }),
       }
 
-export const serverOptions = (config: Config, logger: Logger) =>
-  ({
+/** Limits, timeouts and trusted proxies, which suit the server of a host application too. */
+export const serverLimits = ({ trustedProxies }: Pick<Config, 'trustedProxies'>) => ({
+  requestTimeout: REQUEST_TIMEOUT,
+  connectionTimeout: IDLE_TIMEOUT,
+  trustProxy: trustedProxies.length > 0 && [...trustedProxies],
+  forceCloseConnections: 'idle' as const,
+  http: {
+    maxHeaderSize: HEADER_LIMIT,
+    headersTimeout: HEADERS_TIMEOUT,
+    connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL,
+  },
+})
+
+export const serverOptions = (config: Config, logger: Logger) => {
+  const limits = serverLimits(config)
+  return {
+    ...limits,
     ...loggerOptions(config, logger),
     genReqId: requestIds(),
     bodyLimit: BODY_LIMIT,
-    requestTimeout: REQUEST_TIMEOUT,
-    connectionTimeout: IDLE_TIMEOUT,
-    trustProxy: config.trustedProxies.length > 0 && [...config.trustedProxies],
     // No path parameter is too long for the router: authentication and the parameter's schema come first.
     routerOptions: { maxParamLength: HEADER_LIMIT, querystringParser: parseQuery },
     // Fastify's own 503 while closing has another body. Requests that still arrive are served.
     return503OnClosing: false,
-    forceCloseConnections: 'idle',
     http: {
-      maxHeaderSize: HEADER_LIMIT,
-      headersTimeout: HEADERS_TIMEOUT,
-      connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL,
+      ...limits.http,
       // Node's own response to a missing Host has no body; plugins/http-compliance.ts checks it instead.
       requireHostHeader: false,
       optimizeEmptyRequests: true,
@@ -76,4 +85,5 @@ export const serverOptions = (config: Config, logger: Logger) =>
       request.log.debug({ method: request.method, route: null, userId: null, ip, status }, 'request rejected')
       respondRaw(raw, status, body)
     },
-  }) satisfies FastifyHttpOptions<Server, FastifyBaseLogger>
+  } satisfies FastifyHttpOptions<Server, FastifyBaseLogger>
+}

@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
+import { connect } from 'node:http2'
 import { join } from 'node:path'
 import cookie from '@fastify/cookie'
 import sensible from '@fastify/sensible'
@@ -6,7 +8,7 @@ import swagger from '@fastify/swagger'
 import Fastify, { type FastifyInstance } from 'fastify'
 import t from 'tap'
 import gatehouse, { type GatehouseOptions } from '../../src/gatehouse.ts'
-import { asAdmin, bearer, temporaryFolder } from '../support/build.ts'
+import { asAdmin, bearer, logCapture, temporaryFolder } from '../support/build.ts'
 import { buildHost, hostConfig, signUpAt, tokenAt } from '../support/host.ts'
 
 /** Registers Gatehouse with options that may be wrong, and starts the host. */
@@ -135,6 +137,39 @@ t.test('everything below the prefix has the prefix in its URLs (NEXT §3)', asyn
   const { servers, paths } = (await host.inject('/v1/auth/openapi.json')).json()
   t.same(servers, [{ url: '/v1/auth' }])
   t.ok(paths['/account'])
+})
+
+t.test('the router, the server and the decorators of a host may differ (NEXT §3)', async t => {
+  const routerOptions = { ignoreTrailingSlash: true, caseSensitive: false }
+  const host = await buildHost(t, { server: { routerOptions, exposeHeadRoutes: false } })
+  const headers = bearer(await tokenAt(host))
+  t.equal((await host.inject({ url: '/AUTH/Account/', headers })).statusCode, 200)
+  t.equal((await host.inject({ url: '/auth/admin/users/1/', headers: asAdmin })).statusCode, 400)
+  t.equal((await host.inject({ url: '/auth/docs/' })).headers.location, '../docs')
+  t.equal((await host.inject({ url: '/auth/docs' })).statusCode, 200)
+
+  const http2Host = Fastify({ http2: true })
+  t.teardown(() => http2Host.close())
+  await http2Host.register(gatehouse as never, { prefix: '/auth', config: hostConfig(t) } as never)
+  const session = connect(await http2Host.listen({ port: 0 }))
+  const request = session.request({ ':path': '/auth/account' })
+  const [response] = await once(request, 'response')
+  t.match(response, { ':status': 401, 'x-content-type-options': 'nosniff', 'www-authenticate': 'Bearer' })
+  session.destroy()
+})
+
+t.test('the log of the host has no URLs and tokens of the service (§7.2)', async t => {
+  const log = logCapture()
+  const host = await buildHost(t, { server: { logger: { level: 'debug', stream: log.stream } } })
+  const token = await tokenAt(host)
+  await host.inject('/auth/account/verify-email?token=canary')
+  await host.inject('/auth/missing?token=canary')
+  await host.inject({ url: '/auth/account', headers: bearer(token) })
+  t.match(log.records(), [{}, {}, {}, {}], 'lines of requests')
+  t.notMatch(log.text(), /canary/)
+  t.notOk(log.text().includes(token))
+  await host.inject('/missing?host=seen')
+  t.match(log.text(), /host=seen/, 'lines of the host are its own')
 })
 
 t.test('two hosts, and two services in scopes of one host, are independent (NEXT §3)', async t => {
