@@ -1,4 +1,4 @@
-/** Imports point one way: routes and plugins → src; inside src, one rule for each folder. */
+/** Imports point one way (ARCHITECTURE.md): routes and plugins → src; inside src, one rule for each folder that others build on. */
 const rule = (name, from, to, comment) => ({
   name,
   severity: 'error',
@@ -32,7 +32,7 @@ module.exports = {
       'routes-src-imports',
       '^routes',
       '^src/(storage|mail|http|app|server|services|config|logging)',
-      'routes call use cases through app.services: they import no storage, mail, transport or set-up',
+      'routes call use cases through app.services: they import no storage, mail, HTTP server, configuration or set-up',
     ),
     rule(
       'plugins-import-no-storage',
@@ -50,7 +50,7 @@ module.exports = {
       'auth-imports',
       '^src/auth',
       '^src/(?!auth/|users/|audit-log/|concurrency/|(ids|errors|files|maybe-promise)\\.ts$)',
-      'src/auth imports only src/users, src/audit-log, src/concurrency and the files of src named here',
+      'src/auth imports only src/users, src/audit-log, src/concurrency and the files ids, errors, files and maybe-promise',
     ),
     rule(
       'audit-log-imports',
@@ -92,7 +92,7 @@ module.exports = {
       'storage-imports',
       '^src/storage',
       '^src/(?!storage/|accounts/|auth/|passwords/|rate-limits/|users/|audit-log/|concurrency/|(ids|errors|files|maybe-promise)\\.ts$)',
-      'src/storage imports the domain only: no HTTP, mail, validation or configuration',
+      'src/storage imports the domain and src/concurrency: no HTTP, mail, validation or configuration',
     ),
     rule(
       'mail-imports',

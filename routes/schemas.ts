@@ -1,13 +1,6 @@
 /** TypeBox schemas of requests and responses. A `title` makes a schema a named component of the OpenAPI document. */
 import { Type } from '@sinclair/typebox'
-import {
-  ACTOR_TYPES,
-  type Actor,
-  DETAIL_PROPERTIES,
-  EVENT_TYPES,
-  type EventDetails,
-  type EventType,
-} from '../src/audit-log/event.ts'
+import { ACTOR_TYPES, type Actor, detailProperties, type EventSchemas } from '../src/audit-log/event.ts'
 import { SORTS, type Sort } from '../src/users/listing.ts'
 import { EXAMPLE_PASSWORD, InputId, Strict } from '../src/validation/schemas.ts'
 
@@ -122,22 +115,23 @@ export const listProperties = {
   ),
 }
 
-/** An event of the audit log. */
-export const AuditEvent = Type.Object(
-  {
-    id: Id,
-    at: Timestamp,
-    type: Type.Unsafe<EventType>({ type: 'string', enum: [...EVENT_TYPES] }),
-    actor: Type.Object({
-      type: Type.Unsafe<Actor['type']>({ type: 'string', enum: [...ACTOR_TYPES] }),
-      id: NullableText,
-    }),
-    userId: Id,
-    ip: NullableText,
-    details: Type.Unsafe<EventDetails | null>({
-      type: ['object', 'null'],
-      properties: DETAIL_PROPERTIES,
-    }),
-  },
-  { title: 'AuditEvent' },
-)
+/** An event of the audit log. @param schemas see `app.services.eventSchemas`. */
+export const auditEvent = (schemas: EventSchemas) =>
+  Type.Object(
+    {
+      id: Id,
+      at: Timestamp,
+      type: Type.Unsafe<string>({ type: 'string', enum: Object.keys(schemas) }),
+      actor: Type.Object({
+        type: Type.Unsafe<Actor['type']>({ type: 'string', enum: [...ACTOR_TYPES] }),
+        id: NullableText,
+      }),
+      userId: Id,
+      ip: NullableText,
+      details: Type.Unsafe<Readonly<Record<string, unknown>> | null>({
+        type: ['object', 'null'],
+        properties: detailProperties(schemas),
+      }),
+    },
+    { title: 'AuditEvent' },
+  )

@@ -9,6 +9,8 @@ import type { CleanUpPace } from './accounts/clean-up.ts'
 import type { AccountMails } from './accounts/mails.ts'
 import type { EventHandler } from './audit-log/event-feed.ts'
 import type { Config } from './config/config.ts'
+import { checkFeatures, type Feature } from './feature.ts'
+import { FEATURES } from './features.ts'
 import { decorateRequests, RequestAuthentication } from './http/guards.ts'
 import { serverOptions } from './http/server-options.ts'
 import { setUpServer } from './http/server-set-up.ts'
@@ -58,6 +60,8 @@ export interface DeclaredRoute {
 
 /** Replacements for parts that the configuration would create. */
 export interface AppOptions {
+  /** Default: those of `src/features.ts`. */
+  readonly features?: readonly Feature[]
   readonly storage?: Storage
   readonly clock?: () => number
   readonly hasher?: PasswordHasher
@@ -140,11 +144,13 @@ export const openServices = async (
   logger: FastifyBaseLogger,
   options: AppOptions = {},
 ): Promise<Services> => {
-  const { clock = Date.now, hasher, rateLimits, cleanUpPace, onEvent, mailTemplates } = options
-  const storage = options.storage ?? (await openStorage(config.storage, config.databaseConnections))
+  const { clock = Date.now, features = FEATURES, hasher, rateLimits, cleanUpPace } = options
+  checkFeatures(features)
+  const storage = options.storage ?? (await openStorage(config.storage, config.databaseConnections, features))
   try {
+    const { onEvent, mailTemplates } = options
     const parts = { hasher, rateLimits, cleanUpPace, onEvent, mailTemplates }
-    return createServices(config, { storage, clock, logger, ...parts })
+    return createServices(config, { storage, features, clock, logger, ...parts }) as Services
   } catch (error) {
     await storage.close()
     throw error

@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander'
 import { copyCommand } from './cli/copy.ts'
 import { eventsCommand } from './cli/events.ts'
 import { EXIT_CODES, exitCode, explain, withoutArguments } from './cli/failure.ts'
+import { featureCommands } from './cli/features.ts'
 import { keysCommands } from './cli/keys.ts'
 import { exitOnBrokenPipe, printStatus } from './cli/output.ts'
 import { seedCommand } from './cli/seed.ts'
@@ -18,7 +19,15 @@ const program = new Command('gatehouse')
   .configureOutput({ outputError: (text, write) => write(withoutArguments(text)) })
   .addHelpText('afterAll', `\n${EXIT_CODES}`)
 
-for (const add of [usersCommands, sessionsCommands, eventsCommand, keysCommands, copyCommand, seedCommand])
+for (const add of [
+  usersCommands,
+  sessionsCommands,
+  eventsCommand,
+  keysCommands,
+  copyCommand,
+  seedCommand,
+  featureCommands,
+])
   add(program)
 
 exitOnBrokenPipe()

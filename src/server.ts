@@ -1,21 +1,22 @@
 /** Entry point of the service: reads the configuration, starts one process or several, and stops on signals. */
 import cluster from 'node:cluster'
 import closeWithGrace from 'close-with-grace'
+import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { buildApp } from './app.ts'
 import { type Config, ConfigError, loadConfig } from './config/config.ts'
 import { loadEnvironment } from './config/read-settings.ts'
 import { createLogger, standardOutput } from './logging/logging.ts'
-import { joinPrimary, listenOptions, runPrimary, STOP_SIGNALS } from './workers.ts'
+import { SHUTDOWN } from './shutdown.ts'
+import { joinPrimary, listenOptions, reportFailure, runPrimary, STOP_SIGNALS } from './workers.ts'
 
-/** Milliseconds after `DRAIN_DELAY`: for requests in flight, and for the whole shutdown. */
-const IN_FLIGHT = 10_000
-const GRACE = 15_000
+/** The service cannot listen at `HOST` and `PORT`. Its message tells the operator what to do. */
+class ListenError extends Error {}
 
 /** @returns the message of an error that the operator can fix, the stack of a bug. */
 const explain = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)
-  if (error instanceof ConfigError) return error.message
+  if (error instanceof ConfigError || error instanceof ListenError) return error.message
   return 'code' in error ? `Gatehouse cannot start: ${error.message}` : String(error.stack)
 }
 
@@ -23,11 +24,36 @@ const logWarnings = ({ warnings }: Config, logger: Pick<Logger, 'warn'>): void =
   for (const warning of warnings) logger.warn(warning)
 }
 
+const unknownAddress = ({ host }: Config): string =>
+  `HOST ${host} is not an address of this machine. Set HOST to 127.0.0.1 (this machine only), 0.0.0.0 (every address), or one of its addresses`
+
+/** By the code of the error. */
+const listenAdvice: Readonly<Record<string, (config: Config) => string>> = {
+  EADDRINUSE: ({ host, port }) =>
+    `Port ${port} of ${host} is in use. Set PORT to another one, or end the process that uses it`,
+  EACCES: ({ host, port }) =>
+    `Port ${port} of ${host} is forbidden to this process. Set PORT to another one (1024 or higher), or grant the process the right to use it`,
+  EADDRNOTAVAIL: unknownAddress,
+  ENOTFOUND: unknownAddress,
+}
+
+/** @throws {ListenError} for the codes of {@link listenAdvice}. */
+const listen = async (app: FastifyInstance, config: Config): Promise<void> => {
+  // Separate, because errors of plugins can have the same codes.
+  await app.ready()
+  try {
+    await app.listen(listenOptions(config))
+  } catch (error) {
+    const advice = listenAdvice[(error as NodeJS.ErrnoException).code ?? '']
+    throw advice === undefined ? error : new ListenError(advice(config), { cause: error })
+  }
+}
+
 const serve = async (config: Config): Promise<void> => {
   const primary = cluster.isWorker ? joinPrimary() : null
   const app = await buildApp(config)
   const options = {
-    delay: config.drainDelay + GRACE,
+    delay: config.drainDelay + SHUTDOWN.forcedExit,
     logger: false as const,
     // A worker handles signals itself, so that several of them and the primary's message cause one stop.
     skip: primary === null ? [] : [...STOP_SIGNALS],
@@ -37,8 +63,7 @@ const serve = async (config: Config): Promise<void> => {
     else app.log.info(`${signal} received, draining`)
     try {
       await app.drain()
-      // Clients that stall in a request or a response must not delay the final writes of close().
-      const cut = setTimeout(() => app.server.closeAllConnections(), IN_FLIGHT)
+      const cut = setTimeout(() => app.server.closeAllConnections(), SHUTDOWN.inFlight)
       await app.close()
       clearTimeout(cut)
       app.log.info('stopped')
@@ -49,7 +74,7 @@ const serve = async (config: Config): Promise<void> => {
   primary?.onStop(close)
   // With several processes the primary logs them once.
   if (primary === null) logWarnings(config, app.log)
-  await app.listen(listenOptions(config))
+  await listen(app, config)
   primary?.listening()
 }
 
@@ -63,7 +88,7 @@ try {
     runPrimary(config, output)
   } else await serve(config)
 } catch (error) {
-  process.stderr.write(`${explain(error)}\n`)
+  await reportFailure(explain(error))
   await standardOutput().drain()
   process.exit(1)
 }

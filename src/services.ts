@@ -7,7 +7,7 @@ import { CleanUp, type CleanUpPace } from './accounts/clean-up.ts'
 import { EmailAddresses } from './accounts/email-addresses.ts'
 import { ExistingAccountNotice } from './accounts/existing-account-notice.ts'
 import { Impersonation } from './accounts/impersonation.ts'
-import { ACCOUNT_MAILS, type AccountMails, type Mails } from './accounts/mails.ts'
+import { ACCOUNT_MAILS, type AccountMails } from './accounts/mails.ts'
 import { PasswordChanges } from './accounts/password-changes.ts'
 import { PasswordResets } from './accounts/password-resets.ts'
 import { Reauthentication } from './accounts/reauthentication.ts'
@@ -24,19 +24,25 @@ import { Sessions } from './auth/sessions.ts'
 import { UserCache } from './auth/user-cache.ts'
 import { DeferredWork } from './concurrency/deferred-work.ts'
 import type { Config } from './config/config.ts'
-import type { MailTemplates } from './mail/kinds.ts'
+import { createFeatureServices, eventSchemasOf, type Feature, type ServicesOf } from './feature.ts'
+import type { FEATURES } from './features.ts'
+import type { MailKinds, MailSender, MailTemplates } from './mail/kinds.ts'
 import { Mailer, NO_MAILS } from './mail/mailer.ts'
 import { RateLimitedMailer } from './mail/rate-limited-mailer.ts'
 import { hasherLimits, type PasswordHasher, PooledPasswordHasher } from './passwords/hasher.ts'
 import { RATE_LIMITS, type RateLimits } from './rate-limits/limits.ts'
 import { noLoginThrottle, StoredLoginThrottle } from './rate-limits/login-throttle.ts'
 import { ThrottleEvents } from './rate-limits/throttle-events.ts'
+import { SHUTDOWN } from './shutdown.ts'
+import { FeatureError } from './storage/feature-error.ts'
+import { tablesOf } from './storage/features.ts'
 import type { Storage } from './storage/storage.ts'
 import { withLastRequests } from './storage/with-last-requests.ts'
 import { Users } from './users/users.ts'
 
 export interface ServicesDeps {
   readonly storage: Storage
+  readonly features: readonly Feature[]
   /** Milliseconds since the epoch. */
   readonly clock: () => number
   /** For what no request reports: failures of background work, and what the operator should know. */
@@ -53,30 +59,40 @@ export interface ServicesDeps {
   readonly mailTemplates?: MailTemplates<AccountMails> | undefined
 }
 
-export type Services = Readonly<ReturnType<typeof createServices>>
+/** The services of the core. */
+export type CoreServices = Readonly<ReturnType<typeof createCoreServices>>
 
-/** The mails of accounts, with the limit for each recipient; and their shutdown, which sends what waits. */
+/** `app.services`: those of the core and of the features in `src/features.ts`. */
+export type Services = CoreServices & ServicesOf<typeof FEATURES>
+
+/** The mails of accounts and features, with the limit for each recipient; and their shutdown, which sends what waits. */
 const createMails = (
   { mail, productName, publicUrl, webUrl }: Config,
-  { storage, logger, mailTemplates: templates }: ServicesDeps,
+  { storage, features, logger, mailTemplates: templates }: ServicesDeps,
   rateLimits: RateLimits | null,
 ) => {
-  const mailer =
-    mail.url === 'off'
-      ? null
-      : new Mailer(ACCOUNT_MAILS, { mail, productName, templates, publicUrl, webUrl, log: logger })
-  const unlimited: Mails = mailer ?? NO_MAILS
+  const mailerDeps = {
+    ...{ mail, productName, templates, publicUrl, webUrl },
+    ...{ log: logger, closing: SHUTDOWN.mails },
+  }
+  const kinds: typeof ACCOUNT_MAILS & MailKinds = Object.assign(
+    {},
+    ACCOUNT_MAILS,
+    ...features.map(({ mails }) => mails),
+  )
+  const mailer = mail.url === 'off' ? null : new Mailer(kinds, mailerDeps)
+  const unlimited: MailSender<typeof kinds> = mailer ?? NO_MAILS
   const limited =
     rateLimits === null
       ? null
       : new RateLimitedMailer({
-          kinds: ACCOUNT_MAILS,
+          kinds,
           mails: unlimited,
           openRateLimit: storage.openRateLimit,
           limit: rateLimits.perRecipient,
           onDropped: () => logger.warn('a mail was not sent: its recipient reached the limit'),
         })
-  const mails: Mails = limited ?? unlimited
+  const mails: MailSender<typeof kinds> = limited ?? unlimited
   const close = async (): Promise<void> => {
     await limited?.counted()
     await mailer?.close()
@@ -84,11 +100,7 @@ const createMails = (
   return { mails, close }
 }
 
-/**
- * Creates the services and starts their background work.
- * @throws {Error} when the file of the signing secret cannot be read or created.
- */
-export const createServices = (config: Config, deps: ServicesDeps) => {
+const createCoreServices = (config: Config, deps: ServicesDeps) => {
   const { clock, logger } = deps
   const userCache = new UserCache()
   const storage = withLastRequests(deps.storage, userCache)
@@ -106,6 +118,7 @@ export const createServices = (config: Config, deps: ServicesDeps) => {
     userCache,
     store: storage.lastRequests,
     idle: config.sessionIdle,
+    closing: SHUTDOWN.lastRequests,
     onFailure: logFailure('last requests could not be written, the next batch includes them'),
   })
   const authenticator = new Authenticator({ tokens, sessions, userCache, lastRequests, limits, clock })
@@ -155,6 +168,7 @@ export const createServices = (config: Config, deps: ServicesDeps) => {
     openRateLimit,
     idle: config.sessionIdle,
     eventsKept: config.eventsKept,
+    tables: tablesOf(deps.features),
     clock,
     onFailure: logFailure('expired rows could not be removed, the next pass continues'),
     pace: deps.cleanUpPace,
@@ -182,6 +196,8 @@ export const createServices = (config: Config, deps: ServicesDeps) => {
     sessions: new Sessions({ store: sessions, limits, clock }),
     users: new Users({ store: users, clock }),
     auditLog: new AuditLog(events),
+    /** Every type of event. */
+    eventSchemas: eventSchemasOf(deps.features),
     imports: new Imports({ store: bulkUsers, clock }),
     exports: new Exports({ store: bulkUsers }),
     authenticator,
@@ -206,4 +222,29 @@ export const createServices = (config: Config, deps: ServicesDeps) => {
       }
     },
   }
+}
+
+/**
+ * Creates the services, those of the features too, and starts their background work.
+ * @throws {FeatureError} when a feature has a service with the name of another one; {Error} when the file of the signing secret
+ * cannot be read or created.
+ */
+export const createServices = (config: Config, deps: ServicesDeps): CoreServices => {
+  const core = createCoreServices(config, deps)
+  const services: Record<string, unknown> = { ...core }
+  for (const feature of deps.features) {
+    const created = createFeatureServices(feature, {
+      stores: core.storage.features,
+      mails: core.mails,
+      users: core.users,
+      clock: deps.clock,
+      logger: deps.logger,
+    })
+    for (const [name, service] of Object.entries(created)) {
+      if (name in services)
+        throw new FeatureError(`The feature ${feature.name} has a service ${name}, which exists already`)
+      services[name] = service
+    }
+  }
+  return services as CoreServices
 }

@@ -8,10 +8,10 @@ import type { FastifyListenOptions } from 'fastify'
 import type { Config } from './config/config.ts'
 import type { LogOutput } from './logging/log-output.ts'
 import { createLogger } from './logging/logging.ts'
+import { SHUTDOWN } from './shutdown.ts'
 
-/** Milliseconds until a lost worker is replaced, and until a worker that does not stop is killed. */
+/** Milliseconds until a lost worker is replaced. */
 const RESTART_DELAY = 500
-const STOP_LIMIT = 20_000
 
 /** Signals that terminals and service managers send to stop the service, often to the whole process group. */
 export const STOP_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT'] as const
@@ -19,6 +19,14 @@ export const STOP_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT'] as const
 /** Messages between primary and workers. */
 const LISTENING = 'listening'
 const STOP = 'stop'
+
+/** The message of a worker that cannot start. */
+interface Failure {
+  readonly failure: string
+}
+
+const isFailure = (message: unknown): message is Failure =>
+  typeof message === 'object' && message !== null && 'failure' in message
 
 /** Platforms whose kernel balances connections over sockets with `SO_REUSEPORT`. Elsewhere, and for port 0, Node does. */
 const HAS_REUSE_PORT = ['linux', 'freebsd'].includes(process.platform)
@@ -61,6 +69,20 @@ export const joinPrimary = () => {
   }
 }
 
+const printFailure = (reason: string): void => void process.stderr.write(`${reason}\n`)
+
+/** Prints why this process cannot start. A worker lets the primary print it, so that a reason of all workers appears once. */
+export const reportFailure = async (reason: string): Promise<void> => {
+  if (!(cluster.isWorker && process.connected)) return printFailure(reason)
+  const { promise, resolve } = Promise.withResolvers<void>()
+  process.send?.({ failure: reason } satisfies Failure, error => {
+    // The primary has ended meanwhile.
+    if (error !== null) printFailure(reason)
+    resolve()
+  })
+  await promise
+}
+
 /** Forwards a worker's log, line by line. */
 const forwardLog = (log: Readable, output: LogOutput): void => {
   let start = ''
@@ -80,6 +102,8 @@ export const runPrimary = (config: Config, output: LogOutput): void => {
   // for all (libuv does so with inherited descriptors).
   cluster.setupPrimary({ stdio: ['inherit', 'pipe', 'inherit', 'ipc'] })
   const workers = new Set<Worker>()
+  /** Reasons why workers could not start. Until a worker has listened, each is printed once. */
+  const reasons = new Set<string>()
   let listened = false
   let stopping = false
   let exitCode = 0
@@ -96,7 +120,7 @@ export const runPrimary = (config: Config, output: LogOutput): void => {
     if (stopping) return kill()
     stopping = true
     for (const worker of workers) if (worker.isConnected()) worker.send(STOP)
-    setTimeout(kill, drainDelay + STOP_LIMIT).unref()
+    setTimeout(kill, drainDelay + SHUTDOWN.workerKill).unref()
     if (workers.size === 0) exit(exitCode)
   }
 
@@ -107,9 +131,14 @@ export const runPrimary = (config: Config, output: LogOutput): void => {
       return
     }
     exitCode = 1
-    // No worker has ever listened: its error is on standard error, and restarting would not help.
+    // No worker has ever listened: the reason is on standard error, and restarting would not help.
     if (!stopping) stop()
     else if (workers.size === 0) exit(exitCode)
+  }
+
+  const onFailure = ({ failure }: Failure): void => {
+    if (listened || !reasons.has(failure)) printFailure(failure)
+    reasons.add(failure)
   }
 
   const start = (): void => {
@@ -118,6 +147,7 @@ export const runPrimary = (config: Config, output: LogOutput): void => {
     workers.add(worker)
     worker.on('message', message => {
       if (message === LISTENING) listened = true
+      else if (isFailure(message)) onFailure(message)
     })
     if (worker.process.stdout !== null) forwardLog(worker.process.stdout, output)
     const onEnd = (reason: object, succeeded: boolean): void => {

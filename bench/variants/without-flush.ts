@@ -4,7 +4,7 @@ import { listen } from './listen.ts'
 
 await listen(async ({ storage, databaseConnections }) => ({
   storage: {
-    ...(await openStorage(storage, databaseConnections)),
+    ...(await openStorage(storage, databaseConnections, [])),
     lastRequests: { noteLastRequests: async () => undefined },
   },
 }))

@@ -21,6 +21,13 @@ export interface CleanUpStore {
   removeEmailTokens(before: number, limit: number): Promise<boolean>
   /** @param before events of this time or later stay. @returns whether there may be more. */
   removeEvents(before: number, limit: number): Promise<boolean>
+  /** Removes rows of a feature's table whose timestamp in `column` is before this time. @returns whether there may be more. */
+  removeOldRows(
+    table: { readonly name: string; readonly key: string },
+    column: string,
+    before: number,
+    limit: number,
+  ): Promise<boolean>
   /** Like {@link removeSessions}, for the counters of rate limits. Does nothing where they are not in a table. */
   removeRateLimits(expiredBy: number, after: string, limit: number): Promise<string>
 }

@@ -34,10 +34,19 @@ const MARGIN = 3_600_000
 /** The part of the interval for which an instance holds the lease. It ends before the next pass, so that it does not block itself. */
 const LEASE = 0.9
 
+/** A table of a feature: its rows are removed some milliseconds after the timestamp in `column`. */
+export interface CleanedTable {
+  readonly name: string
+  readonly key: string
+  readonly cleanUp?: { readonly column: string; readonly after: number }
+}
+
 export interface CleanUpDeps {
   readonly store: CleanUpStore
   /** A counter is the lease that one of several instances holds for a pass. */
   readonly openRateLimit: OpenRateLimit
+  /** Tables of features. */
+  readonly tables: readonly CleanedTable[]
   /** Milliseconds after which an idle session ends. */
   readonly idle: number
   /** Milliseconds. */
@@ -107,7 +116,7 @@ export class CleanUp {
 
   /** For each kind of row, a function that removes a slice and returns whether there may be more. */
   #kinds(): readonly (() => Promise<boolean>)[] {
-    const { store, idle, eventsKept, clock } = this.#deps
+    const { store, tables, idle, eventsKept, clock } = this.#deps
     const now = clock()
     const endedBy = now - MARGIN
     return [
@@ -118,6 +127,11 @@ export class CleanUp {
       },
       () => store.removeEmailTokens(endedBy - LONGEST_LIFETIME, SLICE),
       () => store.removeEvents(now - eventsKept, SLICE),
+      ...tables.flatMap(({ cleanUp, ...table }) =>
+        cleanUp === undefined
+          ? []
+          : [() => store.removeOldRows(table, cleanUp.column, now - cleanUp.after, SLICE)],
+      ),
       async () => {
         this.#afterRateLimit = await store.removeRateLimits(endedBy, this.#afterRateLimit, SLICE)
         return this.#afterRateLimit !== ''

@@ -1,10 +1,10 @@
 /** The store of events, and positions in it. */
 import type { MaybePromise } from '../maybe-promise.ts'
-import type { AuditEvent, EventType } from './event.ts'
+import type { AuditEvent } from './event.ts'
 
 export interface EventFilter {
   readonly userId?: string
-  readonly type?: EventType
+  readonly type?: string
   /** Milliseconds since the epoch; neither is included. */
   readonly after?: number
   readonly before?: number

@@ -54,15 +54,14 @@ export const EVENTS = {
 
 export type EventType = keyof typeof EVENTS
 
-export const EVENT_TYPES = Object.keys(EVENTS) as readonly EventType[]
-
 export type EventDetails<Of extends EventType = EventType> = Static<(typeof EVENTS)[Of]>
 
+/** By type of event, the schema of its details. */
+export type EventSchemas = Readonly<Record<string, TObject>>
+
 /** The properties of all details together, as JSON Schema. */
-export const DETAIL_PROPERTIES: TProperties = Object.assign(
-  {},
-  ...Object.values<TObject>(EVENTS).map(({ properties }) => properties),
-)
+export const detailProperties = (schemas: EventSchemas): TProperties =>
+  Object.assign({}, ...Object.values(schemas).map(({ properties }) => properties))
 
 /** It contains no secrets. Its only personal data is the client's address, which is erased with the account. */
 export interface AuditEvent {
@@ -70,11 +69,12 @@ export interface AuditEvent {
   readonly id: string
   /** Milliseconds since the epoch. */
   readonly at: number
-  readonly type: EventType
+  /** An {@link EventType}, or one of a feature. */
+  readonly type: string
   readonly actor: Actor
   readonly userId: string
   /** `null` where the type has none. */
-  readonly details: EventDetails | null
+  readonly details: Readonly<Record<string, unknown>> | null
 }
 
 /** The event, moved to a millisecond after `last` unless it is newer. */

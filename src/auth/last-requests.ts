@@ -31,9 +31,6 @@ const INTERVAL = 1_000
 /** Rows of one write: few enough that a slice blocks neither the event loop nor the writer for long. */
 const SLICE = 5_000
 
-/** How often the last flush is attempted: a stop loses nothing if the store recovers in time. */
-const LAST_ATTEMPTS = 5
-
 /** A session's timestamp is written once it is newer by this fraction of the idle time, or by this many milliseconds. */
 const IDLE_FRACTION = 1 / 100
 const SESSION_STEP = 60_000
@@ -43,6 +40,8 @@ export interface LastRequestsDeps {
   readonly store: LastRequestStore
   /** Milliseconds after which an idle session ends. */
   readonly idle: number
+  /** Milliseconds in which `close` repeats a failing flush: a stop loses nothing if the store recovers in time. */
+  readonly closing: number
   /** Called when a flush failed. The next one repeats its writes. */
   readonly onFailure: (error: unknown) => void
   /** How many users may be due before a flush starts early; by default the capacity of the token cache. */
@@ -105,12 +104,12 @@ export class LastRequests {
     return this.#flushing
   }
 
-  /** Stops the timer and flushes a last time, after the current flush. Repeats it for a few seconds while the store fails. */
+  /** Stops the timer and flushes a last time, after the current flush. Repeats it for `closing` while the store fails. */
   async close(): Promise<void> {
     if (this.#timer !== null) clearInterval(this.#timer)
     await this.#flushing
     await this.flush()
-    for (let attempt = 1; attempt < LAST_ATTEMPTS && this.#users.length > 0; attempt += 1) {
+    for (let waited = 0; waited < this.#deps.closing && this.#users.length > 0; waited += INTERVAL) {
       await delay(INTERVAL)
       await this.flush()
     }

@@ -2,10 +2,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { type AuditLog, EVENT_SORTS, type EventSort } from '../audit-log/audit-log.ts'
-import { type AuditEvent, EVENT_TYPES, type EventType } from '../audit-log/event.ts'
+import type { AuditEvent } from '../audit-log/event.ts'
 import type { EventFilter } from '../audit-log/event-store.ts'
 import { serializeEvent } from '../audit-log/serializers.ts'
 import { integer, oneOf, type Reader, SettingError } from '../config/readers.ts'
+import { eventSchemasOf } from '../feature.ts'
+import { FEATURES } from '../features.ts'
 import type { Users } from '../users/users.ts'
 import { nonEmpty, option, type StoreOptions, storeCommand, timestamp } from './options.ts'
 import { print, printStatus, stopSignal, table, write } from './output.ts'
@@ -14,7 +16,7 @@ import { findUser } from './users.ts'
 
 interface EventsOptions extends StoreOptions {
   readonly user?: string
-  readonly type?: EventType
+  readonly type?: string
   readonly after?: number
   readonly before?: number
   readonly limit: number
@@ -23,10 +25,10 @@ interface EventsOptions extends StoreOptions {
   readonly follow?: boolean
 }
 
-const isEventType = (text: string): text is EventType => (EVENT_TYPES as readonly string[]).includes(text)
+const EVENT_TYPES = Object.keys(eventSchemasOf(FEATURES))
 
-const eventType: Reader<EventType> = text => {
-  if (!isEventType(text)) throw new SettingError(`must be one of ${EVENT_TYPES.join(', ')}`)
+const eventType: Reader<string> = text => {
+  if (!EVENT_TYPES.includes(text)) throw new SettingError(`must be one of ${EVENT_TYPES.join(', ')}`)
   return text
 }
 

@@ -7,9 +7,11 @@ import { Sessions } from '../auth/sessions.ts'
 import { ConfigError } from '../config/config.ts'
 import { type Environment, readSettings } from '../config/read-settings.ts'
 import type { Values } from '../config/settings.ts'
+import { FEATURES } from '../features.ts'
 import { hash } from '../passwords/hashing-thread.ts'
 import { canonicalPassword } from '../passwords/policy.ts'
 import { openStorage, type StorageLocation } from '../storage/open.ts'
+import type { Storage } from '../storage/storage.ts'
 import { Users } from '../users/users.ts'
 import { CommandError } from './failure.ts'
 import type { DatabaseOptions } from './options.ts'
@@ -46,6 +48,8 @@ export interface Store {
   readonly auditLog: AuditLog
   readonly imports: Imports
   readonly exports: Exports
+  /** See `Storage.features`. */
+  readonly featureStores: Storage['features']
 }
 
 /** Hashes on the main thread, which has nothing else to do. */
@@ -61,7 +65,7 @@ export const withStore = async (
 ): Promise<void> => {
   const { DATABASE_URL, SESSION_LIFETIME, SESSION_IDLE } = settings(options)
   assertExists(DATABASE_URL)
-  const storage = await openStorage(DATABASE_URL, CONNECTIONS)
+  const storage = await openStorage(DATABASE_URL, CONNECTIONS, FEATURES)
   const { users, accounts: accountStore, sessions, events, bulkUsers } = storage
   const clock = Date.now
   const limits = { lifetime: SESSION_LIFETIME, idle: SESSION_IDLE }
@@ -73,6 +77,7 @@ export const withStore = async (
       auditLog: new AuditLog(events),
       imports: new Imports({ store: bulkUsers, clock }),
       exports: new Exports({ store: bulkUsers }),
+      featureStores: storage.features,
     })
   } finally {
     await storage.close()

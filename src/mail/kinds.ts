@@ -45,6 +45,9 @@ export type MailData<Kind extends MailKind> = MailSite &
   (MailValues<Kind> extends [infer Values] ? Values : unknown) &
   (Kind extends { link: unknown } ? { readonly link: string } : unknown)
 
+/** A template of any kind. */
+export type MailTemplate = (data: never) => MailText
+
 /** Replacements of mails by kind. */
 export type MailTemplates<Kinds extends MailKinds> = {
   readonly [Name in keyof Kinds]?: (data: MailData<Kinds[Name]>) => MailText

@@ -1,19 +1,19 @@
 /** Sends mails of declared kinds, see {@link MailKind}. */
 import { newId } from '../ids.ts'
 import { type DeliveryLimits, type DeliveryLog, DeliveryQueue } from './delivery-queue.ts'
-import type { MailKinds, MailSender, MailSite, MailTemplates, MailValues } from './kinds.ts'
+import type { MailKinds, MailSender, MailSite, MailTemplate, MailValues } from './kinds.ts'
 import { compose, composeFrom } from './templates.ts'
 import { type Content, FileTransport, SmtpTransport, type Transport } from './transports.ts'
 
+type Limits = Omit<DeliveryLimits, 'closing'>
+
 /** No mail is retried for longer than the shortest-lived link works, one hour. */
-const LIMITS: DeliveryLimits = {
+const LIMITS: Limits = {
   capacity: 10_000,
   concurrency: 4,
   firstDelay: 5_000,
   maxDelay: 600_000,
   maxAge: 3_600_000,
-  // Together with the ten seconds of running requests, it is shorter than the server's timeout for a stop.
-  closing: 3_000,
 }
 
 export interface MailSettings {
@@ -23,15 +23,19 @@ export interface MailSettings {
   readonly folder: string
 }
 
-export interface MailerDeps<Kinds extends MailKinds = MailKinds> extends Omit<MailSite, 'host' | 'name'> {
+type Templates = Readonly<Record<string, MailTemplate | undefined>>
+
+export interface MailerDeps extends Omit<MailSite, 'host' | 'name'> {
   /** By default the host of `publicUrl`. */
   readonly productName?: string | null
   /** They replace the texts of their kinds. */
-  readonly templates?: MailTemplates<Kinds> | undefined
+  readonly templates?: Templates | undefined
   readonly log: DeliveryLog
   readonly mail: MailSettings
+  /** The longest duration of `close`, in milliseconds. */
+  readonly closing: number
   /** Override the defaults. */
-  readonly limits?: Partial<DeliveryLimits>
+  readonly limits?: Partial<Limits>
 }
 
 /** For `MAIL_URL=off`. */
@@ -41,20 +45,20 @@ export const NO_MAILS: MailSender<MailKinds> = { send: () => undefined }
 export class Mailer<Kinds extends MailKinds> implements MailSender<Kinds> {
   readonly #kinds: Kinds
   readonly #site: MailSite
-  readonly #templates: MailTemplates<Kinds>
+  readonly #templates: Templates
   readonly #log: DeliveryLog
   readonly #queue: DeliveryQueue
   readonly #transport: Transport
 
-  constructor(kinds: Kinds, deps: MailerDeps<Kinds>) {
-    const { publicUrl, webUrl, productName, templates = {} } = deps
+  constructor(kinds: Kinds, deps: MailerDeps) {
+    const { publicUrl, webUrl, productName, templates = {}, closing } = deps
     const { url, from, folder } = deps.mail
     this.#kinds = kinds
     const { host } = new URL(publicUrl)
     this.#site = { name: productName ?? host, host, publicUrl, webUrl }
     this.#templates = templates
     this.#log = deps.log
-    this.#queue = new DeliveryQueue({ ...LIMITS, ...deps.limits }, deps.log)
+    this.#queue = new DeliveryQueue({ ...LIMITS, ...deps.limits, closing }, deps.log)
     this.#transport =
       url === null
         ? new FileTransport(folder, from, file => deps.log.info(`a mail was written to ${file}`))
@@ -84,7 +88,7 @@ export class Mailer<Kinds extends MailKinds> implements MailSender<Kinds> {
     return compose(kind, this.#site, values)
   }
 
-  /** Tries for a few seconds to send what waits, logs how many mails were not sent, and closes connections. */
+  /** Tries once more to send each waiting mail, for at most `closing`, logs how many mails were not sent, and closes connections. */
   async close(): Promise<void> {
     await this.#queue.close(() => this.#transport.close())
   }

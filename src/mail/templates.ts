@@ -1,5 +1,5 @@
 /** Both parts of a mail, text and HTML, from one list of blocks. */
-import type { Block, MailKind, MailSite, MailText } from './kinds.ts'
+import type { Block, MailKind, MailSite, MailTemplate } from './kinds.ts'
 import type { Content } from './transports.ts'
 
 const ENTITIES: Record<string, string> = {
@@ -60,7 +60,7 @@ const isText = (value: unknown): boolean => typeof value === 'string' && value.t
  * @throws {Error} of the template, or if its result is not a {@link MailText}.
  */
 export const composeFrom = (
-  template: (data: never) => MailText,
+  template: MailTemplate,
   { link }: MailKind,
   site: MailSite,
   values: readonly unknown[],

@@ -1,4 +1,5 @@
 /** Opens a store with the engine of its location. */
+import type { StoredFeature } from './features.ts'
 import type { SeedStore } from './seed.ts'
 import type { Storage } from './storage.ts'
 
@@ -10,15 +11,19 @@ export type StorageLocation =
 /**
  * Opens the store. Loads only the engine that it needs.
  * @param connections the maximum number of connections to PostgreSQL.
- * @throws {Error} if the store cannot be opened or migrated.
+ * @throws {FeatureError} if a feature cannot be used as it is declared; {Error} if the store cannot be opened or migrated.
  */
-export const openStorage = async (location: StorageLocation, connections: number): Promise<Storage> => {
+export const openStorage = async (
+  location: StorageLocation,
+  connections: number,
+  features: readonly StoredFeature[],
+): Promise<Storage> => {
   if (location.engine === 'sqlite') {
     const { openSqliteStorage } = await import('./sqlite/storage.ts')
-    return openSqliteStorage(location.file)
+    return openSqliteStorage(location.file, features)
   }
   const { openPostgresStorage } = await import('./postgres/storage.ts')
-  return openPostgresStorage(location.url, connections)
+  return openPostgresStorage(location.url, connections, features)
 }
 
 /**

@@ -53,19 +53,22 @@ export const READ_COLUMNS = [
   'version',
 ] as const satisfies readonly (keyof UserColumns)[]
 
-/** A user as read by {@link selectUser}. */
+/**
+ * A user's columns and last request, for `SELECT` and `RETURNING`. Without a join: SQLite as better-sqlite3 builds it
+ * (ENABLE_STAT4) plans a join again for every value, which took 20 µs instead of 4.
+ */
+export const USER_VALUES = `${READ_COLUMNS.join(', ')},
+  (SELECT at FROM last_requests WHERE user_key = users.key) AS last_request_at`
+
+/** A user as read with {@link USER_VALUES}. */
 export type UserRow = Pick<UserColumns, (typeof READ_COLUMNS)[number]> & { last_request_at: number | null }
 
 /** A user as read by `selectUser('password_hash')`. */
 export type UserRowWithHash = UserRow & Pick<UserColumns, 'password_hash'>
 
-/**
- * Selects users; a condition on `users` must follow. Without a join: SQLite as better-sqlite3 builds it (ENABLE_STAT4) plans a
- * join again for every value, which took 20 µs instead of 4.
- */
+/** Selects users; a condition on `users` must follow. @param columns further ones. */
 export const selectUser = (...columns: readonly string[]): string =>
-  `SELECT ${[...READ_COLUMNS, ...columns].join(', ')},
-  (SELECT at FROM last_requests WHERE user_key = users.key) AS last_request_at FROM users`
+  `SELECT ${[USER_VALUES, ...columns].join(', ')} FROM users`
 
 export const toUser = (row: UserRow): User => ({
   id: row.id,

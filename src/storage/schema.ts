@@ -1,7 +1,7 @@
 /** The tables, typed for Kysely. Timestamps are milliseconds since the epoch, flags 0 or 1. */
 import type { Generated } from 'kysely'
 import type { EmailTokenPurpose } from '../accounts/email-token.ts'
-import type { Actor, EventType } from '../audit-log/event.ts'
+import type { Actor } from '../audit-log/event.ts'
 
 export interface UsersTable {
   /** Assigned by the store and never reused. Other tables refer to a user by this number. */
@@ -46,7 +46,7 @@ export interface EventsTable {
   position: Generated<number>
   id: string
   at: number
-  type: EventType
+  type: string
   actor_type: Actor['type']
   actor_id: string | null
   user_id: string
@@ -81,6 +81,19 @@ export interface CopiedEventsTable {
   source: string
   position: number
 }
+
+/** The names that features cannot use. */
+export const CORE_TABLES = [
+  'users',
+  'sessions',
+  'last_requests',
+  'email_tokens',
+  'events',
+  'rate_limits',
+  'copied_rows',
+  'copied_events',
+  'feature_migrations',
+] as const
 
 export interface DatabaseSchema {
   users: UsersTable

@@ -18,6 +18,8 @@ export interface Storage {
   readonly emailTokens: EmailTokenStore
   readonly lastRequests: LastRequestStore
   readonly events: EventStore
+  /** By the name of the feature: its `FeatureStore`. */
+  readonly features: Readonly<Record<string, object>>
   /** Counts in a table on PostgreSQL, else in memory. */
   readonly openRateLimit: OpenRateLimit
   readonly bulkUsers: BulkUserStore

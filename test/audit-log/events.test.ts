@@ -14,7 +14,7 @@ import { hasShape, isPrivateJson } from '../support/response-shapes.ts'
 const OTHER_KEY = 'another-admin-key-0123456789'
 const LINE = ['actor', 'at', 'details', 'id', 'ip', 'type', 'userId']
 
-t.test('a type of event states its details (NEXT §3)', async t => {
+t.test('a type of event states its details (DESIGN §9)', async t => {
   const changed = newEvent('user.changed', OPERATOR, 'id', 0, { fields: ['email'] })
   const ended = newEvent('sessions.ended', OPERATOR, 'id', 0)
   t.same([changed.details, ended.details], [{ fields: ['email'] }, null])

@@ -8,6 +8,7 @@ import {
 } from '../../src/auth/last-requests.ts'
 import type { CachedUser, Principal } from '../../src/auth/principal.ts'
 import { UserCache } from '../../src/auth/user-cache.ts'
+import { SHUTDOWN } from '../../src/shutdown.ts'
 
 const IDLE = 3_600_000
 const START = Date.UTC(2026, 0, 1)
@@ -85,7 +86,7 @@ const setUp = (flushAt?: number) => {
   const failures: unknown[] = []
   const userCache = new UserCache()
   const onFailure = (error: unknown) => failures.push(error)
-  const parts = { userCache, store, idle: IDLE, onFailure }
+  const parts = { userCache, store, idle: IDLE, closing: SHUTDOWN.lastRequests, onFailure }
   const lastRequests = new LastRequests(flushAt === undefined ? parts : { ...parts, flushAt })
   return { store, failures, userCache, lastRequests }
 }

@@ -1,4 +1,4 @@
-/** Guessable secrets: an error in production, a warning elsewhere (NEXT §8, Secrets). */
+/** Guessable secrets: an error in production, a warning elsewhere (DESIGN §5, §10). */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

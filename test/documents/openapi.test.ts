@@ -20,19 +20,18 @@ import {
 } from '../support/build.ts'
 import { NDJSON } from '../support/bulk-users.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
+import { perAddress } from '../support/limits.ts'
 import { mailbox } from '../support/mailbox.ts'
 import { type RightRequest, responsesOf } from '../support/route-responses.ts'
 import { type LiveRoute, liveRoutes } from '../support/routes.ts'
 
 const CHROMIUM = '/usr/bin/chromium'
 
-/** Rate limits that are on, so that their headers are sent, but too high for these tests to reach. */
-const high = { points: 100_000, seconds: 60 }
-const perAddress = { 'sign-up': high, 'sign-in': high, password: high, mail: high }
 const app = await build(t, {
   hasher: quickHashing,
+  // On, so that the headers of limits are sent.
   env: { RATE_LIMIT: 'on' },
-  rateLimits: { ...RATE_LIMITS, perAddress },
+  rateLimits: { ...RATE_LIMITS, perAddress: perAddress() },
 })
 const mails = mailbox(app)
 const routes = liveRoutes(app)
@@ -240,7 +239,7 @@ t.test('every status and header that a route sends is documented (DESIGN §1)', 
 t.test('responses with Retry-After have the documented headers', async t => {
   const limited = await build(t, {
     env: { RATE_LIMIT: 'on' },
-    rateLimits: { ...RATE_LIMITS, perAddress: { ...perAddress, mail: { points: 0, seconds: 60 } } },
+    rateLimits: { ...RATE_LIMITS, perAddress: perAddress({ mail: 0 }) },
   })
   const tooMany = await forgot(limited, freshEmail())
   await limited.drain()

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import t from 'tap'
 import type { MailKinds } from '../../src/mail/kinds.ts'
 import { Mailer } from '../../src/mail/mailer.ts'
+import { SHUTDOWN } from '../../src/shutdown.ts'
 import { build, logCapture, temporaryFolder } from '../support/build.ts'
 import { readMails, tokenIn } from '../support/mailbox.ts'
 import { createMailer, mailLog } from '../support/smtp.ts'
@@ -83,7 +84,7 @@ t.test('a failed write is retried and leaves no partial file (DESIGN §9: mail)'
   t.notMatch(log.lines.join(), /canary/)
 })
 
-t.test('a kind of mail needs its declaration alone, which types what is sent (NEXT §3)', async t => {
+t.test('a kind of mail needs its declaration alone, which types what is sent (DESIGN §9: mail)', async t => {
   const folder = join(temporaryFolder(t), 'outbox')
   const kinds = {
     noteShared: {
@@ -98,6 +99,7 @@ t.test('a kind of mail needs its declaration alone, which types what is sent (NE
     publicUrl: 'https://notes.example.com/api',
     webUrl: 'https://notes.example.com',
     log: mailLog(),
+    closing: SHUTDOWN.mails,
   })
   mailer.send('noteShared', 'ann@example.com', { title: 'a < b' })
   mailer.send('notesDeleted', 'ann@example.com')

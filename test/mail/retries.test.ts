@@ -177,7 +177,7 @@ t.test('mails past the bound are dropped and logged (DESIGN §9: mail)', async t
 
 t.test('closing is bounded in time and logs what was not sent (DESIGN §9: mail)', async t => {
   const { url, server, sockets } = await startSilent(t)
-  const { mailer, log } = createMailer(t, url, { limits: { concurrency: 2, closing: 200 } })
+  const { mailer, log } = createMailer(t, url, { closing: 200, limits: { concurrency: 2 } })
   for (let count = 0; count < 5; count += 1) mailer.send('passwordReset', ANN, { token: TOKEN })
   await once(server, 'connection')
   const began = performance.now()
@@ -233,12 +233,12 @@ t.test('waiting mails do not keep a process alive (DESIGN §9: mail)', async t =
     import { ACCOUNT_MAILS } from './src/accounts/mails.ts'
     import { Mailer } from './src/mail/mailer.ts'
     setTimeout(() => process.exit(1), 4_000).unref()
-    const mailer = (url, limits) => new Mailer(ACCOUNT_MAILS, {
-      mail: { url, from: 'a@example.com', folder: '' }, publicUrl: 'http://x', webUrl: 'http://x', limits,
+    const mailer = (url, closing) => new Mailer(ACCOUNT_MAILS, {
+      mail: { url, from: 'a@example.com', folder: '' }, publicUrl: 'http://x', webUrl: 'http://x', closing,
       log: { info() {}, warn() {}, error(_context, message) { console.log(message) } },
     })
-    mailer('smtp://127.0.0.1:1').send('accountDeleted', 'a@example.com')
-    const silent = mailer('${url}', { closing: 100 })
+    mailer('smtp://127.0.0.1:1', 100).send('accountDeleted', 'a@example.com')
+    const silent = mailer('${url}', 100)
     silent.send('accountDeleted', 'a@example.com')
     setTimeout(() => silent.close(), 300)`
   const { status, stdout } = spawnSync(process.execPath, ['--input-type=module', '--eval', script], {

@@ -1,10 +1,12 @@
 /** Start of the service, and errors that prevent it (DESIGN §5, §8). */
-import { spawnSync } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
+import { freePort } from '../../scripts/postgres-server.ts'
 import { ADMIN_KEY, JWT_SECRET, temporaryFolder } from '../support/build.ts'
+import { createDatabase } from '../support/postgres.ts'
 import { type Running, spawnServer, startServer } from '../support/process.ts'
 import { remoteAccountStatus, remoteSignIn, remoteSignUp } from '../support/remote-accounts.ts'
 
@@ -14,19 +16,24 @@ const OTHER_SECRET = 'another-jwt-secret-0123456789abcdef0123456789abcdef'
 const OTHER_KEY = 'another-admin-key-0123456789abcdef'
 const EMAIL = 'user@example.com'
 
+type Start = (env: Record<string, string>) => ChildProcess
+
 /** A process that is expected to end by itself. */
-const runToEnd = async (env: Record<string, string>): Promise<{ code: number | null; output: string }> => {
-  const child = spawnServer({ NODE_ENV: 'test', HOST: '127.0.0.1', PORT: '0', ...env })
+const runToEnd = async (env: Record<string, string>, start: Start = spawnServer) => {
+  const child = start({ NODE_ENV: 'test', HOST: '127.0.0.1', PORT: '0', ...env })
   let output = ''
-  const collect = (chunk: Buffer): void => {
+  let errors = ''
+  child.stdout?.on('data', chunk => {
     output += chunk
-  }
-  child.stdout?.on('data', collect)
-  child.stderr?.on('data', collect)
+  })
+  child.stderr?.on('data', chunk => {
+    output += chunk
+    errors += chunk
+  })
   const timer = setTimeout(() => child.kill('SIGKILL'), 20_000)
   const [code] = await once(child, 'close')
   clearTimeout(timer)
-  return { code, output }
+  return { code: code as number | null, output, errors }
 }
 
 const signUp = async (server: Running): Promise<string> => (await remoteSignUp(server, EMAIL)).token
@@ -66,15 +73,74 @@ t.test('every configuration error is listed at once, and nothing starts (DESIGN 
   t.notMatch(output, /\n\s+at /, 'a message, not a stack trace')
 })
 
+/** Starts the service, alone and with workers. Expects exit code 1 and the message, once, as the only text on standard error. */
+const failsToListen = async (t: Test, env: Record<string, string>, message: string, start?: Start) => {
+  const alone = { DATABASE_URL: `sqlite:${join(temporaryFolder(t), 'test.db')}` }
+  const several = { WORKERS: '3', DATABASE_URL: await createDatabase(t), JWT_SECRET }
+  for (const [title, settings] of Object.entries({ 'one process': alone, workers: several })) {
+    const { code, output, errors } = await runToEnd({ ADMIN_KEY, ...env, ...settings }, start)
+    t.equal(code, 1, `${title}: exit code`)
+    t.equal(errors, `${message}\n`, `${title}: standard error`)
+    t.notMatch(
+      output,
+      /is replaced|listening at|\n\s+at /,
+      `${title}: no worker is restarted, no stack trace`,
+    )
+  }
+}
+
 t.test('a port in use fails the start with a message', async t => {
   const { port } = await startServer(t)
-  const { code, output } = await runToEnd({
-    PORT: String(port),
-    DATABASE_URL: `sqlite:${join(temporaryFolder(t), 'test.db')}`,
-  })
-  t.equal(code, 1)
-  t.match(output, new RegExp(`EADDRINUSE|${port}`))
+  await failsToListen(
+    t,
+    { PORT: String(port) },
+    `Port ${port} of 127.0.0.1 is in use. Set PORT to another one, or end the process that uses it`,
+  )
 })
+
+for (const [title, HOST, port] of [
+  ['an address of another machine', '192.0.2.1', () => '0'],
+  ['an address of another machine, with a port', '192.0.2.1', async () => String(await freePort())],
+  // Rejected without a query to a name server.
+  ['an unknown name', 'gatehouse..invalid', () => '0'],
+] as const)
+  t.test(`HOST with ${title} fails the start with a message`, async t => {
+    const advice =
+      'Set HOST to 127.0.0.1 (this machine only), 0.0.0.0 (every address), or one of its addresses'
+    const env = { HOST, PORT: await port() }
+    await failsToListen(t, env, `HOST ${HOST} is not an address of this machine. ${advice}`)
+  })
+
+/** The command that starts a program without the right to use port 1, or `null`. */
+const unprivileged = (): readonly string[] | null => {
+  const file = '/proc/sys/net/ipv4/ip_unprivileged_port_start'
+  if (!existsSync(file) || Number(readFileSync(file, 'utf8')) <= 1) return null
+  if (process.getuid?.() !== 0) return []
+  const command = ['setpriv', '--bounding-set=-net_bind_service', '--inh-caps=-net_bind_service']
+  return spawnSync('setpriv', [...command.slice(1), 'true']).status === 0 ? command : null
+}
+
+const withoutPrivilege = unprivileged()
+
+t.test(
+  'a forbidden port fails the start with a message',
+  { skip: withoutPrivilege === null && 'this machine forbids no port' },
+  async t => {
+    const start: Start = env => {
+      const server = [process.execPath, '--import', './src/preload.js', 'src/server.ts']
+      const [command = '', ...args] = [...(withoutPrivilege ?? []), ...server]
+      const cwd = join(import.meta.dirname, '..', '..')
+      return spawn(command, args, { cwd, env: { ...process.env, ...env } })
+    }
+    const advice = 'Set PORT to another one (1024 or higher), or grant the process the right to use it'
+    await failsToListen(
+      t,
+      { PORT: '1' },
+      `Port 1 of 127.0.0.1 is forbidden to this process. ${advice}`,
+      start,
+    )
+  },
+)
 
 t.test('without ADMIN_KEY every admin route is 401, and the start logs it (§5.2, DESIGN §5)', async t => {
   const server = await startServer(t, { env: { ADMIN_KEY: '' } })
@@ -205,7 +271,7 @@ const findOldNode = (): string | undefined =>
 const oldNode = findOldNode()
 
 t.test(
-  'an older Node is rejected with one sentence (FACTS, Runtime)',
+  'an older Node is rejected with one sentence (package.json, engines)',
   { skip: oldNode === undefined && 'this machine has no older Node' },
   async t => {
     const args = ['--import', './src/preload.js', 'src/server.ts']

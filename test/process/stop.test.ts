@@ -140,7 +140,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const)
     t.match(results, [{ email: EMAIL, firstName: 'Ada', lastRequestAt: account.lastRequestAt }])
   })
 
-t.test('an unread log does not delay the stop (DESIGN §8)', async t => {
+t.test('an unread log does not delay the stop (DESIGN §10)', async t => {
   const server = await startServer(t, { env: { LOG_REQUESTS: 'on' } })
   server.process.stdout?.pause()
   // More than a pipe and the reader's buffer hold: two lines per request.

@@ -1,5 +1,5 @@
 /**
- * Two concurrent changes of one account (DESIGN §9, "Must be shown"): 100 rounds each, also on two instances of one
+ * Two concurrent changes of one account (DESIGN §9): 100 rounds each, also on two instances of one
  * database.
  */
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'

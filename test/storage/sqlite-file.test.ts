@@ -1,4 +1,4 @@
-/** The database file must be the one at its path: otherwise nothing is read, written or acknowledged (NEXT §8). */
+/** The database file must be the one at its path: otherwise nothing is read, written or acknowledged (DESIGN §10). */
 import { execFileSync } from 'node:child_process'
 import {
   closeSync,
@@ -30,7 +30,7 @@ import { add, eventOf } from './contract/fixtures.ts'
 // Most of the time passes in stops that wait for a store that never recovers.
 t.jobs = 6
 
-/** Milliseconds within which a lost file is noticed (NEXT §8), and until a condition counts as failed. */
+/** Milliseconds within which a lost file is noticed (DESIGN §10), and until a condition counts as failed. */
 const NOTICED = 1_000
 const DEADLINE = 10_000
 
@@ -323,7 +323,7 @@ t.test('sqlite file: a commit whose check fails is not acknowledged, and evicts 
   const folderFd = openSync(folder, 'r')
   const invalidations: string[] = []
   const writer = new Writer(
-    { ...handle.openFiles(), walFd: folderFd },
+    { ...handle.openFiles(), walFd: folderFd, features: [] },
     {
       invalidateUser: userId => invalidations.push(userId),
       invalidateAll: () => invalidations.push('all'),

@@ -105,11 +105,14 @@ t.test('sqlite: a lost writer thread fails its calls and is replaced for the nex
   const storage = await open(t)
   const fileHandle = new DatabaseFileHandle(file)
   const files = fileHandle.openFiles()
-  const writer = new Writer(files, {
-    invalidateUser: () => undefined,
-    invalidateAll: () => undefined,
-    onFileProblem: () => undefined,
-  })
+  const writer = new Writer(
+    { ...files, features: [] },
+    {
+      invalidateUser: () => undefined,
+      invalidateAll: () => undefined,
+      onFileProblem: () => undefined,
+    },
+  )
   t.teardown(async () => {
     await writer.close()
     await storage.close()
@@ -117,7 +120,8 @@ t.test('sqlite: a lost writer thread fails its calls and is replaced for the nex
   })
   renameSync(file, `${file}.away`)
   const user = newUser()
-  const write = () => writer.run('addUser', user, eventOf(user.id), { session: sessionOf(user.id) })
+  const write = () =>
+    writer.runHandWritten('addUser', user, eventOf(user.id), { session: sessionOf(user.id) })
   // The thread starts only on the file that was opened.
   await t.rejects(write(), UNAVAILABLE)
   renameSync(`${file}.away`, file)

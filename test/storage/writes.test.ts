@@ -1,13 +1,36 @@
-/** A write that does not state what it invalidates does not compile (NEXT §2). `npm run types` checks the marked lines. */
+/** A write that does not state what it invalidates does not compile (DESIGN §7). `npm run types` checks the marked lines. */
 import t from 'tap'
+import { type Operation, type Query, query } from '../../src/storage/operations/operation.ts'
+import {
+  invalidates,
+  invalidatesNothing,
+  refusedFor,
+  type UncachedWrite,
+  type Write,
+} from '../../src/storage/operations/write.ts'
 import type { Database } from '../../src/storage/postgres/database.ts'
-import type { Operations } from '../../src/storage/sqlite/operations.ts'
-import type { Write } from '../../src/storage/write.ts'
-import { invalidates, invalidatesNothing, refusedFor } from '../../src/storage/write.ts'
+import type { HandWritten } from '../../src/storage/sqlite/operations.ts'
 
-type Operation = (...args: never[]) => Write<unknown>
-
-t.test('a PostgreSQL transaction and a SQLite operation return a Write', t => {
+t.test('operations, PostgreSQL transactions and SQLite writes by hand return a Write', t => {
+  const operations: Record<string, Operation> = {
+    *stated() {
+      yield { text: 'SELECT 1', values: [] }
+      return invalidates('id', true)
+    },
+    // @ts-expect-error the result alone is no Write
+    *omitted() {
+      yield { text: 'SELECT 1', values: [] }
+      return true
+    },
+  }
+  t.ok(operations.stated)
+  const statement = { text: 'DELETE FROM sessions', values: [] }
+  const uncached: Query<UncachedWrite<boolean>>[] = [
+    query(statement, () => invalidatesNothing(true)),
+    // @ts-expect-error a statement without a transaction cannot notify the other instances
+    query(statement, () => invalidates('id', true)),
+  ]
+  t.equal(uncached.length, 2)
   const transactions = (database: Database) => [
     () => database.transaction(async () => invalidates('id', 'changed')),
     () => database.transaction(async () => invalidatesNothing('added')),
@@ -16,14 +39,8 @@ t.test('a PostgreSQL transaction and a SQLite operation return a Write', t => {
     () => database.transaction(async () => 'changed'),
   ]
   t.type(transactions, 'function')
-  const operations: Record<string, Operation> = {
-    stated: () => invalidates('id', true),
-    // @ts-expect-error the result alone is no Write
-    omitted: () => true,
-  }
-  t.ok(operations.stated)
-  const every: Operations extends Record<string, Operation> ? true : false = true
-  t.ok(every)
+  const byHand: HandWritten extends Record<string, (...args: never[]) => Write<unknown>> ? true : false = true
+  t.ok(byHand)
   t.same(invalidates('id', 1), { result: 1, evicts: 'id', notifies: true })
   t.same(refusedFor('id', 1), { result: 1, evicts: 'id', notifies: false })
   t.same(invalidatesNothing(1), { result: 1, evicts: null, notifies: false })

@@ -71,6 +71,7 @@ export const setUp = (capacity?: number) => {
     userCache,
     store: { noteLastRequests: async () => undefined },
     idle: LIMITS.idle,
+    closing: 0,
     onFailure: error => {
       throw error
     },

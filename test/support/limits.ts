@@ -1,12 +1,14 @@
-import type { RateLimitName, RateLimits } from '../../src/rate-limits/limits.ts'
+import { RATE_LIMITS, type RateLimitName, type RateLimits } from '../../src/rate-limits/limits.ts'
 
-/** Limits for each client address, all with windows of one length. */
+/** More requests than any test sends. */
+const UNREACHED = 100_000
+
+/** Every limit for each client address, with windows of one length. Limits without `points` are on, but not reached. */
 export const perAddress = (
-  points: Record<RateLimitName, number>,
+  points: Partial<Record<RateLimitName, number>> = {},
   seconds = 60,
-): RateLimits['perAddress'] => ({
-  'sign-up': { points: points['sign-up'], seconds },
-  'sign-in': { points: points['sign-in'], seconds },
-  password: { points: points.password, seconds },
-  mail: { points: points.mail, seconds },
-})
+): RateLimits['perAddress'] => {
+  const names = Object.keys(RATE_LIMITS.perAddress) as RateLimitName[]
+  const limits = names.map(name => [name, { points: points[name] ?? UNREACHED, seconds }])
+  return Object.fromEntries(limits)
+}

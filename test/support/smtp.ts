@@ -7,6 +7,7 @@ import PostalMime, { type Email } from 'postal-mime'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { ACCOUNT_MAILS } from '../../src/accounts/mails.ts'
 import { Mailer, type MailerDeps } from '../../src/mail/mailer.ts'
+import { SHUTDOWN } from '../../src/shutdown.ts'
 import { type Context, temporaryFolder } from './build.ts'
 
 export interface Received {
@@ -99,6 +100,7 @@ export const createMailer = (t: Context, url: string | null, parts: Partial<Mail
     publicUrl: 'https://accounts.example.com/api',
     webUrl: 'https://app.example.com/welcome?from=mail',
     log,
+    closing: SHUTDOWN.mails,
     ...parts,
   })
   t.teardown(() => mailer.close())

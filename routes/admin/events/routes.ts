@@ -1,42 +1,45 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { EVENT_SORTS, type EventSort } from '../../../src/audit-log/audit-log.ts'
-import { EVENT_TYPES, type EventType } from '../../../src/audit-log/event.ts'
 import { earlierThan, laterThan } from '../../../src/validation/formats.ts'
-import { AuditEvent, ErrorBody, InputId, listProperties, Strict, TimeFilter } from '../../schemas.ts'
+import { auditEvent, ErrorBody, InputId, listProperties, Strict, TimeFilter } from '../../schemas.ts'
 import { linkToNext, serializeEvent } from '../../serializers.ts'
 
-const EventsQuery = Strict({
-  limit: listProperties.limit,
-  cursor: listProperties.cursor,
-  sort: Type.Unsafe<EventSort>({
-    type: 'string',
-    enum: [...EVENT_SORTS],
-    default: '-at',
-    description:
-      'Newest first, or with `at` in the order in which events became visible, for consumers: then `nextCursor` is never `null`, and no event is skipped',
-  }),
-  userId: Type.Optional(InputId),
-  type: Type.Optional(Type.Unsafe<EventType>({ type: 'string', enum: [...EVENT_TYPES] })),
-  after: TimeFilter('Strictly later'),
-  before: TimeFilter('Strictly earlier'),
-})
+const eventsQuery = (types: readonly string[]) =>
+  Strict({
+    limit: listProperties.limit,
+    cursor: listProperties.cursor,
+    sort: Type.Unsafe<EventSort>({
+      type: 'string',
+      enum: [...EVENT_SORTS],
+      default: '-at',
+      description:
+        'Newest first, or with `at` in the order in which events became visible, for consumers: then `nextCursor` is never `null`, and no event is skipped',
+    }),
+    userId: Type.Optional(InputId),
+    type: Type.Optional(Type.Unsafe<string>({ type: 'string', enum: [...types] })),
+    after: TimeFilter('Strictly later'),
+    before: TimeFilter('Strictly earlier'),
+  })
 
 const NextEventCursor = Type.Unsafe<string | null>({
   type: ['string', 'null'],
   description: '`null` on the last page; with `sort=at` always a cursor: repeat the request later with it',
 })
 
-const EventPage = Type.Object({ results: Type.Array(AuditEvent), nextCursor: NextEventCursor })
-
 const events: FastifyPluginAsyncTypebox = async app => {
+  const { auditLog, eventSchemas } = app.services
+
   app.get(
     '',
     {
       schema: {
         summary: 'List the audit log, newest first, or follow it',
-        querystring: EventsQuery,
-        response: { 200: EventPage, 503: ErrorBody },
+        querystring: eventsQuery(Object.keys(eventSchemas)),
+        response: {
+          200: Type.Object({ results: Type.Array(auditEvent(eventSchemas)), nextCursor: NextEventCursor }),
+          503: ErrorBody,
+        },
       },
     },
     async (request, reply) => {
@@ -46,7 +49,7 @@ const events: FastifyPluginAsyncTypebox = async app => {
         ...(after !== undefined && { after: laterThan(after) }),
         ...(before !== undefined && { before: earlierThan(before) }),
       }
-      const { events, nextCursor } = await app.services.auditLog.list({ filter, limit, cursor, sort })
+      const { events, nextCursor } = await auditLog.list({ filter, limit, cursor, sort })
       linkToNext(request, reply.header('cache-control', 'no-store'), nextCursor)
       return { results: events.map(serializeEvent), nextCursor }
     },

@@ -1,13 +1,18 @@
 /** The differences between the engines in the common list of migrations. */
 import type { ColumnDataType, ColumnDefinitionBuilder, CreateTableBuilder, RawBuilder } from 'kysely'
 
-export interface SchemaDialect {
-  /** The type of `users.key`. */
+/** What the migrations of features need of it. */
+export interface FeatureDialect {
+  readonly engine: 'sqlite' | 'postgres'
+  /** The type of `users.key`, and of columns that refer to it. */
   readonly keyType: ColumnDataType
+  /** Text that is compared by code points, for columns that are sorted or are keys. */
+  readonly text: ColumnDataType | RawBuilder<unknown>
+}
+
+export interface SchemaDialect extends FeatureDialect {
   /** Makes a primary key an increasing number that is never reused. */
   readonly identity: (column: ColumnDefinitionBuilder) => ColumnDefinitionBuilder
-  /** Text that is compared by code points. */
-  readonly text: ColumnDataType | RawBuilder<unknown>
   /** The options after the columns of `CREATE TABLE`; `null` for none. */
   readonly sessionsOptions: RawBuilder<unknown> | null
   readonly lastRequestsOptions: RawBuilder<unknown> | null

@@ -4,7 +4,6 @@
  * checks its condition again.
  */
 import type { CleanUpStore } from '../../accounts/clean-up-store.ts'
-import { firstIdAt, hexTimestamp } from '../../ids.ts'
 import type { Database, Statement } from './database.ts'
 
 /** Rows that one slice scans. */
@@ -29,18 +28,8 @@ const REMOVE_SESSIONS = removeNext('sessions', 'id', 'expires_at <= $3 OR last_r
 
 const REMOVE_RATE_LIMITS = removeNext('rate_limits', 'key', 'expire <= $3')
 
-/** Removes rows before a key. $1: the key, $2: the maximum number. */
-const removeBefore = (table: string, key: string): string => `WITH old AS (
-    SELECT ${key} FROM ${table} WHERE ${key} < $1 ORDER BY ${key} LIMIT $2 FOR UPDATE SKIP LOCKED
-  )
-  DELETE FROM ${table} USING old WHERE ${table}.${key} = old.${key} RETURNING old.${key}`
-
-const REMOVE_TOKENS = removeBefore('email_tokens', 'digest')
-
-const REMOVE_EVENTS = removeBefore('events', 'id')
-
 /** Nothing is invalidated: `Authenticator` checks the expiry of cached sessions. */
-export const cleanUp = (database: Database): CleanUpStore => {
+export const cleanUp = (database: Database): Pick<CleanUpStore, 'removeSessions' | 'removeRateLimits'> => {
   const nextOf = async (statement: Statement): Promise<string> => {
     const [row] = await database.writeUncached<{ next: string }>(statement)
     return row?.next ?? ''
@@ -49,16 +38,6 @@ export const cleanUp = (database: Database): CleanUpStore => {
   return {
     removeSessions: ({ endedBy, idleSince }, after, limit) =>
       nextOf({ name: 'remove-sessions', text: REMOVE_SESSIONS, values: [after, limit, endedBy, idleSince] }),
-
-    async removeEmailTokens(before, limit) {
-      const statement = { name: 'remove-tokens', text: REMOVE_TOKENS, values: [hexTimestamp(before), limit] }
-      return (await database.writeUncached(statement)).length === limit
-    },
-
-    async removeEvents(before, limit) {
-      const statement = { name: 'remove-events', text: REMOVE_EVENTS, values: [firstIdAt(before), limit] }
-      return (await database.writeUncached(statement)).length === limit
-    },
 
     removeRateLimits: (expiredBy, after, limit) =>
       nextOf({ name: 'remove-rate-limits', text: REMOVE_RATE_LIMITS, values: [after, limit, expiredBy] }),

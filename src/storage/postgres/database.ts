@@ -2,7 +2,7 @@
 import { Socket } from 'node:net'
 import pg from 'pg'
 import { ServiceError } from '../../errors.ts'
-import type { Write } from '../write.ts'
+import type { Write } from '../operations/write.ts'
 import { notifyText } from './notifications.ts'
 
 /** Milliseconds until waiting for a connection fails, until the server cancels a statement, until its response counts as lost. */

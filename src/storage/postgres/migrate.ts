@@ -2,6 +2,8 @@
 import { Kysely, PostgresDialect, sql } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import pg from 'pg'
+import type { StoredFeature } from '../features.ts'
+import { migrateFeatures } from '../migrations/feature-migrations.ts'
 import { migrations } from '../migrations/list.ts'
 import type { SchemaDialect } from '../migrations/schema-dialect.ts'
 import { connectionOptions, ignoreConnectionErrors, reason } from './database.ts'
@@ -13,6 +15,7 @@ const LAST_REQUESTS_FILLFACTOR = 50
 const SESSIONS_FILLFACTOR = 90
 
 export const POSTGRES_DIALECT: SchemaDialect = {
+  engine: 'postgres',
   keyType: 'bigint',
   identity: column => column.generatedAlwaysAsIdentity(),
   // Ordered by code points, as SQLite and our cursors do, independent of the database's locale.
@@ -26,6 +29,9 @@ export const POSTGRES_DIALECT: SchemaDialect = {
   sharedRateLimits: true,
 }
 
+/** Any constant: the key of the lock under which the migrations of features run. */
+const FEATURES_LOCK = 7_239_180_445
+
 /** Milliseconds for the migrations, including waiting for those of another instance. */
 const TIMEOUT = 600_000
 
@@ -35,7 +41,7 @@ const TIMEOUT = 600_000
  * @param url of one server.
  * @throws {Error} of the connection or a migration.
  */
-export const migrate = async (url: string): Promise<void> => {
+export const migrate = async (url: string, features: readonly StoredFeature[] = []): Promise<void> => {
   const options = { ...connectionOptions(url), statement_timeout: TIMEOUT, query_timeout: TIMEOUT, max: 1 }
   const db = new Kysely<unknown>({
     dialect: new PostgresDialect({ pool: ignoreConnectionErrors(new pg.Pool(options)) }),
@@ -45,6 +51,10 @@ export const migrate = async (url: string): Promise<void> => {
     const { error } = await new Migrator({ db, provider }).migrateToLatest()
     if (error !== undefined) throw error
     await raiseEventShift(db)
+    await db.transaction().execute(async transaction => {
+      await sql`SELECT pg_advisory_xact_lock(${FEATURES_LOCK})`.execute(transaction)
+      await migrateFeatures(transaction, POSTGRES_DIALECT, features)
+    })
   } finally {
     await db.destroy()
   }
@@ -55,16 +65,22 @@ export const migrate = async (url: string): Promise<void> => {
  * @param url may name several servers.
  * @throws {Error} of the connection or a migration.
  */
-export const migratePrimary = async (url: string): Promise<PrimaryServer> => {
+export const migratePrimary = async (
+  url: string,
+  features: readonly StoredFeature[] = [],
+): Promise<PrimaryServer> => {
   const primary = await PrimaryServer.open(url)
-  await migrate(primary.url)
+  await migrate(primary.url, features)
   return primary
 }
 
 /** As {@link migratePrimary}. @throws {Error} with a message for the operator. */
-export const openPrimary = async (url: string): Promise<PrimaryServer> => {
+export const openPrimary = async (
+  url: string,
+  features: readonly StoredFeature[] = [],
+): Promise<PrimaryServer> => {
   try {
-    return await migratePrimary(url)
+    return await migratePrimary(url, features)
   } catch (error) {
     const { code = 'DATABASE' } = error as { code?: unknown }
     throw Object.assign(new Error(`the database: ${reason(error)}`, { cause: error }), { code })

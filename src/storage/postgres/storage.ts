@@ -1,34 +1,22 @@
 /** The PostgreSQL engine: reads and writes through one pool, invalidations through a connection of their own. */
-import type { EmailToken } from '../../accounts/email-token.ts'
 import type { InvalidationListener } from '../../auth/invalidation.ts'
 import { BoundedQueue } from '../../concurrency/bounded-queue.ts'
 import { ServiceError } from '../../errors.ts'
-import {
-  type SessionRow,
-  toCredentials,
-  toSession,
-  toUser,
-  type UserRow,
-  type UserRowWithHash,
-} from '../rows.ts'
+import { storageOf } from '../engine.ts'
+import type { StoredFeature } from '../features.ts'
+import { operationsOf, type ResultOf } from '../operations/operations.ts'
 import type { Storage } from '../storage.ts'
 import { cleanUp } from './clean-up.ts'
 import { Database } from './database.ts'
 import { followEvents, listEvents, logEnd } from './events.ts'
+import { hotOperations } from './hot-operations.ts'
+import { importOperations } from './import-operations.ts'
 import { InvalidationFeed } from './invalidation-feed.ts'
+import { lastRequestOperations } from './last-request-operations.ts'
 import { countUsers, exportUsers, listUsers } from './lists.ts'
 import { openPrimary } from './migrate.ts'
-import { operations } from './operations.ts'
+import { runOperation, statementOf } from './operation-runner.ts'
 import { SELECT_READ_ONLY } from './primary-server.ts'
-import {
-  type FoundRow,
-  LIST_SESSIONS,
-  SELECT_BY_EMAIL,
-  SELECT_BY_ID,
-  SELECT_EMAIL_TOKEN,
-  SELECT_SESSION,
-  toFound,
-} from './queries.ts'
 import { openRateLimit } from './rate-limits.ts'
 
 /** The share of connections for lists and counts, which can take a hundred times as long as sign-ins and authentication. */
@@ -54,8 +42,12 @@ const assertDurable = async (database: Database): Promise<void> => {
  * @param connections the maximum number; one more listens for changes.
  * @throws {Error} if the database cannot be reached or migrated, or acknowledges writes that are not on disk (`NOT_DURABLE`).
  */
-export const openPostgresStorage = async (url: string, connections: number): Promise<Storage> => {
-  const primary = await openPrimary(url)
+export const openPostgresStorage = async (
+  url: string,
+  connections: number,
+  features: readonly StoredFeature[] = [],
+): Promise<Storage> => {
+  const primary = await openPrimary(url, features)
   let listener: InvalidationListener | null = null
   const database = new Database(primary, connections, userId => listener?.invalidateUser(userId))
   await assertDurable(database).catch(async error => {
@@ -65,83 +57,54 @@ export const openPostgresStorage = async (url: string, connections: number): Pro
   })
   const invalidationFeed = new InvalidationFeed(primary)
   const lists = new BoundedQueue(Math.ceil(connections * LISTS_SHARE), MAX_WAITING_LISTS, LIST_WAIT_LIMIT)
-  const write = operations(database)
-
-  return {
-    users: {
-      async find(id) {
-        const [row] = await database.read<UserRow>({ name: 'user', text: SELECT_BY_ID, values: [id] })
-        return row && toUser(row)
-      },
-      async findByEmail(email) {
-        const [row] = await database.read<UserRowWithHash>({
-          name: 'user-by-email',
-          text: SELECT_BY_EMAIL,
-          values: [email],
-        })
-        return row && toCredentials(row)
-      },
-      update: write.updateUser,
-      remove: write.removeUser,
-      list: query => lists.run(() => listUsers(database, query)),
-      count: filter => lists.run(() => countUsers(database, filter)),
-    },
-    accounts: {
-      addUser: write.addUser,
-      rehash: write.rehash,
-      changePassword: write.changePassword,
-    },
-    sessions: {
-      open: write.openSession,
-      revoke: write.revokeSession,
-      revokeAll: write.revokeSessions,
-      async list(userId, now, idleSince, limit) {
-        const values = [userId, now, idleSince, limit]
-        const rows = await database.read<SessionRow>({ name: 'sessions', text: LIST_SESSIONS, values })
-        return rows.map(row => toSession(row, userId))
-      },
-      async find(id, onStart) {
-        const statement = { name: 'session', text: SELECT_SESSION, values: [id] }
-        const [row] = await database.read<FoundRow>(statement, onStart)
-        return row && toFound(row)
-      },
-    },
-    emailTokens: {
-      add: write.addEmailToken,
-      async find(digest, now) {
-        const statement = { name: 'email-token', text: SELECT_EMAIL_TOKEN, values: [digest, now] }
-        const [token] = await database.read<EmailToken>(statement)
-        return token
-      },
-      confirmEmail: write.confirmEmail,
-      resetPassword: write.resetPassword,
-    },
-    events: {
-      record: write.record,
-      list: query => lists.run(() => listEvents(database, query)),
-      positionKind: 'transactions',
-      follow: query => lists.run(() => followEvents(database, query)),
-      end: () => lists.run(() => logEnd(database)),
-    },
-    lastRequests: { noteLastRequests: write.noteLastRequests },
-    openRateLimit: openRateLimit(database),
-    bulkUsers: { importUsers: write.importUsers, exportUsers: after => exportUsers(database, after) },
-    cleanUp: cleanUp(database),
-    subscribe(newListener) {
-      listener = newListener
-      invalidationFeed.subscribe(newListener)
-    },
-    async ping() {
-      const [setting] = await database.read<{ read_only: string }>({ text: SELECT_READ_ONLY, values: [] })
-      // After a failover, the address may still lead to a server that takes no writes.
-      if (setting?.read_only !== 'on') return
-      primary.startSearch()
-      throw new ServiceError('storeUnavailable')
-    },
-    async close() {
-      primary.close()
-      invalidationFeed.close()
-      await database.close()
-    },
+  const hot = hotOperations(database)
+  const operations = operationsOf(features)
+  const write = async (name: string, args: readonly unknown[]): Promise<unknown> => {
+    const operation = operations.get(name)
+    if (operation === undefined) throw new Error(`Unknown operation: ${name}`)
+    return runOperation(database, operation(...args))
   }
+
+  return storageOf(
+    {
+      async read({ statement, result }) {
+        return result((await database.read(statementOf(statement))) as never[])
+      },
+      write: (name, ...args) => write(name, args) as Promise<ResultOf<typeof name>>,
+      writeFeature: write,
+      users: {
+        list: query => lists.run(() => listUsers(database, query)),
+        count: filter => lists.run(() => countUsers(database, filter)),
+      },
+      accounts: { addUser: hot.addUser },
+      sessions: { open: hot.openSession, find: hot.findSession },
+      events: {
+        list: query => lists.run(() => listEvents(database, query)),
+        positionKind: 'transactions',
+        follow: query => lists.run(() => followEvents(database, query)),
+        end: () => lists.run(() => logEnd(database)),
+      },
+      lastRequests: lastRequestOperations(database),
+      openRateLimit: openRateLimit(database),
+      bulkUsers: { ...importOperations(database), exportUsers: after => exportUsers(database, after) },
+      cleanUp: cleanUp(database),
+      subscribe(newListener) {
+        listener = newListener
+        invalidationFeed.subscribe(newListener)
+      },
+      async ping() {
+        const [setting] = await database.read<{ read_only: string }>({ text: SELECT_READ_ONLY, values: [] })
+        // After a failover, the address may still lead to a server that takes no writes.
+        if (setting?.read_only !== 'on') return
+        primary.startSearch()
+        throw new ServiceError('storeUnavailable')
+      },
+      async close() {
+        primary.close()
+        invalidationFeed.close()
+        await database.close()
+      },
+    },
+    features,
+  )
 }

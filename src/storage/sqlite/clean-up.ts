@@ -1,10 +1,9 @@
 /**
- * Removal of expired rows, in slices between other writes. Nothing is invalidated, because `Authenticator` checks the expiry of
+ * Removal of expired sessions, in slices between other writes. Nothing is invalidated, because `Authenticator` checks the expiry of
  * cached sessions itself.
  */
 import type { ExpiredSessions } from '../../accounts/clean-up-store.ts'
-import { firstIdAt, hexTimestamp } from '../../ids.ts'
-import { invalidatesNothing, type Write } from '../write.ts'
+import { invalidatesNothing, type Write } from '../operations/write.ts'
 import type { Connection } from './database.ts'
 
 /** Sessions that one slice examines, in 0.3 ms. */
@@ -25,14 +24,6 @@ export const prepareCleanUpOperations = (db: Connection) => {
     )
     .pluck()
   const deleteSession = db.prepare('DELETE FROM sessions WHERE id = ?')
-  const deleteTokens = db.prepare(
-    `DELETE FROM email_tokens WHERE digest IN (
-       SELECT digest FROM email_tokens WHERE digest < ? ORDER BY digest LIMIT ?)`,
-  )
-  const deleteEvents = db.prepare(
-    'DELETE FROM events WHERE id IN (SELECT id FROM events WHERE id < ? ORDER BY id LIMIT ?)',
-  )
-
   return {
     removeSessions(expired: ExpiredSessions, after: string, limit: number): Write<string> {
       const last = lastExamined.get(after) ?? ''
@@ -40,11 +31,5 @@ export const prepareCleanUpOperations = (db: Connection) => {
       for (const id of ids) deleteSession.run(id)
       return invalidatesNothing(ids.length < limit ? last : (ids.at(-1) ?? last))
     },
-
-    removeEmailTokens: (before: number, limit: number): Write<boolean> =>
-      invalidatesNothing(deleteTokens.run(hexTimestamp(before), limit).changes === limit),
-
-    removeEvents: (before: number, limit: number): Write<boolean> =>
-      invalidatesNothing(deleteEvents.run(firstIdAt(before), limit).changes === limit),
   }
 }

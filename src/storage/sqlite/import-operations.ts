@@ -2,13 +2,13 @@
 import type { Imported } from '../../accounts/bulk-user-store.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { UserWithHash } from '../../users/user.ts'
+import { invalidatesNothing, type Write } from '../operations/write.ts'
 import { userColumns } from '../rows.ts'
-import { invalidatesNothing, type Write } from '../write.ts'
 import type { Connection } from './database.ts'
-import type { SharedStatements } from './shared-statements.ts'
-import { INSERT_USER } from './user-operations.ts'
+import { INSERT_USER, prepareRecord } from './hot-operations.ts'
 
-export const prepareImportOperations = (db: Connection, { record }: SharedStatements) => {
+export const prepareImportOperations = (db: Connection) => {
+  const record = prepareRecord(db)
   const insertUser = db.prepare(`${INSERT_USER} ON CONFLICT DO NOTHING`)
   const insertLastRequest = db.prepare('INSERT INTO last_requests (user_key, at) VALUES (?, ?)')
   const selectIdByEmail = db.prepare<[string], string>('SELECT id FROM users WHERE email = ?').pluck()

@@ -1,6 +1,6 @@
 /** Writes the timestamps of last requests, in one batch a second. */
 import type { SessionLastRequest } from '../../auth/last-requests.ts'
-import { invalidatesNothing, type Write } from '../write.ts'
+import { invalidatesNothing, type Write } from '../operations/write.ts'
 import type { Connection } from './database.ts'
 
 export const prepareLastRequestOperations = (db: Connection) => {

@@ -2,12 +2,15 @@
 import { randomInt } from 'node:crypto'
 import { Kysely, SqliteDialect, sql } from 'kysely'
 import { Migrator } from 'kysely/migration'
+import type { StoredFeature } from '../features.ts'
+import { migrateFeatures } from '../migrations/feature-migrations.ts'
 import { migrations } from '../migrations/list.ts'
 import type { SchemaDialect } from '../migrations/schema-dialect.ts'
 import { createDatabaseFile, openDatabase } from './database.ts'
 import { assertOwnWal } from './database-file.ts'
 
 export const SQLITE_DIALECT: SchemaDialect = {
+  engine: 'sqlite',
   keyType: 'integer',
   identity: column => column.autoIncrement(),
   text: 'text',
@@ -29,7 +32,7 @@ const LOCK_TIMEOUT = 30_000
 /** The first stamp of a database is random below this bound, so that two databases are unlikely to have similar ones. */
 const MAX_FIRST_STAMP = 2 ** 30
 
-const migrateFile = async (file: string): Promise<void> => {
+const migrateFile = async (file: string, features: readonly StoredFeature[]): Promise<void> => {
   assertOwnWal(file)
   createDatabaseFile(file)
   const connection = openDatabase(file, LOCK_TIMEOUT)
@@ -39,6 +42,7 @@ const migrateFile = async (file: string): Promise<void> => {
     connection.exec('BEGIN IMMEDIATE')
     const { error } = await migrator.migrateToLatest()
     if (error !== undefined) throw error
+    await migrateFeatures(db, SQLITE_DIALECT, features)
     if (connection.pragma('user_version', { simple: true }) === 0)
       connection.pragma(`user_version = ${randomInt(1, MAX_FIRST_STAMP)}`)
     connection.exec('COMMIT')
@@ -56,8 +60,8 @@ let previous: Promise<unknown> = Promise.resolve()
  * are queued, because waiting for the lock would block the event loop.
  * @throws {Error} that names the file.
  */
-export const migrate = (file: string): Promise<void> => {
-  const current = previous.then(() => migrateFile(file))
+export const migrate = (file: string, features: readonly StoredFeature[] = []): Promise<void> => {
+  const current = previous.then(() => migrateFile(file, features))
   previous = current.catch(() => undefined)
   return current.catch(error => {
     throw Object.assign(new Error(`the database ${file}: ${error.message}`, { cause: error }), {

@@ -2,41 +2,42 @@
  * Every write that the writer thread can run. Each has its own savepoint in the transaction of its batch, so a write that fails
  * leaves nothing behind.
  */
-import type { AuditEvent } from '../../audit-log/event.ts'
-import { invalidatesNothing, type Write } from '../write.ts'
+import type { StoredFeature } from '../features.ts'
+import { operationsOf } from '../operations/operations.ts'
+import { invalidatesNothing, type Write } from '../operations/write.ts'
 import { prepareCleanUpOperations } from './clean-up.ts'
 import type { Connection } from './database.ts'
-import { prepareEmailTokenOperations } from './email-token-operations.ts'
+import { prepareHotOperations } from './hot-operations.ts'
 import { prepareImportOperations } from './import-operations.ts'
 import { prepareLastRequestOperations } from './last-request-operations.ts'
-import { preparePasswordOperations } from './password-operations.ts'
-import { prepareSessionOperations } from './session-operations.ts'
-import { prepareSharedStatements } from './shared-statements.ts'
-import { prepareUserOperations } from './user-operations.ts'
+import { OperationRunner } from './operation-runner.ts'
 
-export const prepareOperations = (db: Connection) => {
-  const shared = prepareSharedStatements(db)
-
-  return {
-    ...prepareUserOperations(db, shared),
-    ...prepareSessionOperations(db, shared),
-    ...preparePasswordOperations(db, shared),
-    ...prepareEmailTokenOperations(db, shared),
+const prepareHandWritten = (db: Connection) =>
+  ({
+    ...prepareHotOperations(db),
     ...prepareLastRequestOperations(db),
-    ...prepareImportOperations(db, shared),
+    ...prepareImportOperations(db),
     ...prepareCleanUpOperations(db),
-
-    record(event: AuditEvent): Write<void> {
-      shared.recordIfUserExists(event)
-      return invalidatesNothing(undefined)
-    },
 
     /** Does nothing. Calls run in order, so all earlier calls are settled when this one is. */
     barrier: (): Write<void> => invalidatesNothing(undefined),
 
     /** Does nothing itself. Its batch writes a page (the stamp), which shows whether the disk takes writes. */
     probe: (): Write<void> => invalidatesNothing(undefined),
-  } satisfies Record<string, (...args: never[]) => Write<unknown>>
-}
+  }) satisfies Record<string, (...args: never[]) => Write<unknown>>
 
-export type Operations = ReturnType<typeof prepareOperations>
+export type HandWritten = ReturnType<typeof prepareHandWritten>
+
+export type RunOperation = (...args: readonly unknown[]) => Write<unknown>
+
+export const prepareOperations = (
+  db: Connection,
+  features: readonly StoredFeature[],
+): ReadonlyMap<string, RunOperation> => {
+  const runner = new OperationRunner(db)
+  const shared = [...operationsOf(features)].map(([name, operation]): [string, RunOperation] => [
+    name,
+    (...args) => runner.run<Write<unknown>>(operation(...args)),
+  ])
+  return new Map([...shared, ...(Object.entries(prepareHandWritten(db)) as [string, RunOperation][])])
+}

@@ -1,5 +1,18 @@
-/** Named parameters for lists of columns. */
+/** Parameters of statements. */
 
-/** The parameters of an `INSERT`, each named after its column. */
+/** Named parameters for an `INSERT`, each named after its column. */
 export const parameters = (columns: readonly string[]): string =>
   columns.map(column => `@${column}`).join(', ')
+
+const bindingOf = (value: unknown): unknown => {
+  if (typeof value === 'boolean') return Number(value)
+  if (Array.isArray(value)) return JSON.stringify(value)
+  return value ?? null
+}
+
+/** The values of `$1`, `$2`, …: SQLite takes them for parameters with the names `1`, `2`, …. Arrays become JSON, see `SQLITE`. */
+export const bindingsOf = (values: readonly unknown[]): Readonly<Record<number, unknown>> => {
+  const bindings: Record<number, unknown> = {}
+  for (const [index, value] of values.entries()) bindings[index + 1] = bindingOf(value)
+  return bindings
+}

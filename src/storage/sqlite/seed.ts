@@ -4,9 +4,9 @@ import type { Session } from '../../auth/session.ts'
 import { SESSION_COLUMNS, sessionColumns, userColumns } from '../rows.ts'
 import type { SeedAccount, Seeded, SeedSession, SeedStore } from '../seed.ts'
 import { openDatabase, stamp } from './database.ts'
+import { INSERT_USER } from './hot-operations.ts'
 import { migrate } from './migrate.ts'
 import { parameters } from './parameters.ts'
-import { INSERT_USER } from './user-operations.ts'
 
 /** Milliseconds to wait for another process's lock. */
 const LOCK_TIMEOUT = 30_000

@@ -1,9 +1,12 @@
 /** The messages between the event loop and the writer thread. */
-import type { Write } from '../write.ts'
+import type { Write } from '../operations/write.ts'
 import type { FileProblem, OpenFiles } from './database-file.ts'
+import type { FeatureModule } from './feature-modules.ts'
 
 /** What the thread is started with. */
-export type WriterData = OpenFiles
+export interface WriterData extends OpenFiles {
+  readonly features: readonly FeatureModule[]
+}
 
 export interface Call {
   readonly operation: string

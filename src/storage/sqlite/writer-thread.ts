@@ -8,9 +8,10 @@
 import { statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
-import type { Write } from '../write.ts'
+import type { Write } from '../operations/write.ts'
 import { openDatabase, stamp } from './database.ts'
 import { FileContent, type FileProblem, pathProblem, type WalState } from './database-file.ts'
+import { importFeatures } from './feature-modules.ts'
 import { prepareOperations } from './operations.ts'
 import type { Call, Failure, Outcome, WriterData, WriterMessage, WriterRequest } from './writer-protocol.ts'
 
@@ -38,10 +39,7 @@ if (initialProblem !== null) throw new Error(initialProblem.message)
 
 const db = openDatabase(files.path, LOCK_TIMEOUT)
 db.pragma('wal_autocheckpoint = 0')
-const operations = prepareOperations(db) as unknown as Record<
-  string,
-  (...args: readonly unknown[]) => Write<unknown>
->
+const operations = prepareOperations(db, await importFeatures(files.features))
 const pageSize = db.pragma('page_size', { simple: true }) as number
 const totalChanges = db.prepare<[], number>('SELECT total_changes()').pluck()
 const selectWalState = db.prepare<[], WalState>('PRAGMA wal_checkpoint(NOOP)')
@@ -62,7 +60,7 @@ const toFailure = (error: unknown): Failure => ({
 
 /** Runs in a savepoint: a call that fails rolls back its own changes only. */
 const runCall = db.transaction(({ operation, args }: Call): Write<unknown> => {
-  const run = operations[operation]
+  const run = operations.get(operation)
   if (run === undefined) throw new Error(`Unknown operation: ${operation}`)
   return run(...args)
 })

@@ -2,8 +2,9 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { ServiceError } from '../../errors.ts'
-import type { FileProblem, OpenFiles } from './database-file.ts'
-import type { Operations } from './operations.ts'
+import type { Operations, ResultOf } from '../operations/operations.ts'
+import type { FileProblem } from './database-file.ts'
+import type { HandWritten } from './operations.ts'
 import type { Call, Failure, Outcome, WriterData, WriterMessage } from './writer-protocol.ts'
 
 /** Calls in one transaction: enough to share an fsync, and few enough to post in well under a millisecond. */
@@ -39,7 +40,7 @@ export interface WriterEvents {
 }
 
 export class Writer {
-  readonly #files: OpenFiles
+  readonly #data: WriterData
   readonly #events: WriterEvents
   #isUnavailable = false
   /** The error of the last write, or `null` if it succeeded, and its end (milliseconds of `performance.now()`). */
@@ -51,8 +52,8 @@ export class Writer {
   /** The calls that the thread is running. */
   #batch: PendingCall[] = []
 
-  constructor(files: OpenFiles, events: WriterEvents) {
-    this.#files = files
+  constructor(data: WriterData, events: WriterEvents) {
+    this.#data = data
     this.#events = events
     this.#thread = this.#start()
   }
@@ -64,14 +65,16 @@ export class Writer {
   run<Name extends keyof Operations>(
     operation: Name,
     ...args: Parameters<Operations[Name]>
-  ): Promise<ReturnType<Operations[Name]>['result']> {
-    if (this.#isClosed) return Promise.reject(storeUnavailable(new Error('The store is closed')))
-    if (this.#isUnavailable) return Promise.reject(new ServiceError('storeUnavailable'))
-    if (this.#waiting.length >= MAX_WAITING) return Promise.reject(new ServiceError('overloaded'))
-    const { promise, resolve, reject } = Promise.withResolvers<unknown>()
-    this.#waiting.push({ call: { operation, args }, resolve, reject })
-    if (this.#batch.length === 0) this.#send()
-    return promise as Promise<ReturnType<Operations[Name]>['result']>
+  ): Promise<ResultOf<Name>> {
+    return this.#call({ operation, args }) as Promise<ResultOf<Name>>
+  }
+
+  /** As {@link run}, for an operation that is written by hand for this engine. */
+  runHandWritten<Name extends keyof HandWritten>(
+    operation: Name,
+    ...args: Parameters<HandWritten[Name]>
+  ): Promise<ReturnType<HandWritten[Name]>['result']> {
+    return this.#call({ operation, args }) as Promise<ReturnType<HandWritten[Name]>['result']>
   }
 
   /** @param isUnavailable whether calls fail at once, because a restart would open another file. */
@@ -90,7 +93,7 @@ export class Writer {
       if (last.error !== null) throw last.error
       return
     }
-    this.#probe ??= this.run('probe').finally(() => {
+    this.#probe ??= this.runHandWritten('probe').finally(() => {
       this.#probe = null
     })
     await this.#probe
@@ -99,7 +102,7 @@ export class Writer {
   /** Waits for all calls, then ends the thread. */
   async close(): Promise<void> {
     // Calls run in order, so all earlier calls are settled with this one. A failure leaves nothing to wait for.
-    await this.run('barrier').catch(() => undefined)
+    await this.runHandWritten('barrier').catch(() => undefined)
     this.#isClosed = true
     const thread = this.#thread
     if (thread === null) return
@@ -110,7 +113,7 @@ export class Writer {
 
   #start(): Worker {
     const thread = new Worker(new URL('./writer-thread.ts', import.meta.url), {
-      workerData: this.#files satisfies WriterData,
+      workerData: this.#data,
       execArgv: [],
     })
     let reason: unknown = new Error('The writer thread ended')
@@ -120,6 +123,21 @@ export class Writer {
     })
     thread.on('exit', () => this.#handleExit(reason))
     return thread
+  }
+
+  /** As {@link run}, for an operation of a feature. @param operation see `operationName`. */
+  runFeature(operation: string, args: readonly unknown[]): Promise<unknown> {
+    return this.#call({ operation, args })
+  }
+
+  #call(call: Call): Promise<unknown> {
+    if (this.#isClosed) return Promise.reject(storeUnavailable(new Error('The store is closed')))
+    if (this.#isUnavailable) return Promise.reject(new ServiceError('storeUnavailable'))
+    if (this.#waiting.length >= MAX_WAITING) return Promise.reject(new ServiceError('overloaded'))
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>()
+    this.#waiting.push({ call, resolve, reject })
+    if (this.#batch.length === 0) this.#send()
+    return promise
   }
 
   #send(): void {

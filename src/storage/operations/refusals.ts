@@ -1,10 +1,10 @@
-/** Why a write is refused because of its user, for both engines. Each selects the user's state in the write's transaction. */
-import type { UpdateRefusal, UserRefusal } from '../users/user-store.ts'
+/** Why a write is refused because of its user, from the user's state in the transaction of the write. */
+import type { UpdateRefusal, UserRefusal } from '../../users/user-store.ts'
 
-/** A user: whether disabled (0 or 1), and whether the given hash, if any, is the password's. */
+/** A user: whether disabled, and whether the given hash, if any, is the password's. 0 or 1. */
 export interface UserState {
   readonly disabled: number
-  readonly verified: boolean
+  readonly verified: number
 }
 
 /** A user: whether disabled (0 or 1), and whether the version is one of the given ones, if any. */
@@ -29,7 +29,7 @@ const accessRefusalOf = (
 
 /** @returns `null` if the write may proceed. */
 export const refusalOf = (user: UserState | undefined, requirements: Requirements): UserRefusal | null =>
-  accessRefusalOf(user, requirements) ?? (user?.verified ? null : 'passwordChanged')
+  accessRefusalOf(user, requirements) ?? (user?.verified === 1 ? null : 'passwordChanged')
 
 /** @returns `null` if the change may proceed. */
 export const updateRefusalOf = (

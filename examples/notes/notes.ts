@@ -1,0 +1,207 @@
+/** Notes of users: a feature with a table of its own. docs/extending.md explains it. */
+import { Type } from '@sinclair/typebox'
+import type { Command } from 'commander'
+import type { Actor, AuditEvent } from '../../src/audit-log/event.ts'
+import { defineFeature, type WithServices } from '../../src/feature.ts'
+import { newId } from '../../src/ids.ts'
+import type { MailSender, MailSite } from '../../src/mail/kinds.ts'
+import type { MaybePromise } from '../../src/maybe-promise.ts'
+import { type FeatureStore, table } from '../../src/storage/features.ts'
+import { recordStatement } from '../../src/storage/operations/events.ts'
+import { firstRow, type Query, query, type Steps } from '../../src/storage/operations/operation.ts'
+import { refusalOf } from '../../src/storage/operations/refusals.ts'
+import { lockUser } from '../../src/storage/operations/user-locks.ts'
+import { invalidatesNothing, refusedFor, type Write } from '../../src/storage/operations/write.ts'
+import type { User } from '../../src/users/user.ts'
+
+/** Timestamps are milliseconds since the epoch. */
+export interface Note {
+  readonly id: string
+  readonly text: string
+  readonly createdAt: number
+  readonly updatedAt: number
+}
+
+interface NotesTable {
+  id: string
+  user_key: number
+  text: string
+  created_at: number
+  updated_at: number
+}
+
+/** Notes of one user. */
+const MAX_NOTES = 100
+
+/** Milliseconds after its last change until a note is removed. */
+const YEAR = 365 * 86_400_000
+
+const COLUMNS = 'id, text, created_at AS "createdAt", updated_at AS "updatedAt"'
+
+// A user's own notes only: another user's note is not found.
+const OWN = 'id = $1 AND user_key = (SELECT key FROM users WHERE id = $2)'
+
+/** Locks the user, so that concurrent calls count one after the other, and a removal waits. */
+function* addNote(note: Note, event: AuditEvent): Steps<Write<'added' | 'tooManyNotes' | 'refused'>> {
+  const { userId } = event
+  if (refusalOf(yield* lockUser(userId), { onlyEnabled: true }) !== null) return refusedFor(userId, 'refused')
+  const added = yield* firstRow({
+    text: `INSERT INTO notes (id, user_key, text, created_at, updated_at)
+      SELECT $1, key, $3, $4, $5 FROM users
+      WHERE id = $2 AND (SELECT count(*) FROM notes WHERE user_key = users.key) < ${MAX_NOTES} RETURNING id`,
+    values: [note.id, userId, note.text, note.createdAt, note.updatedAt],
+  })
+  if (added === undefined) return invalidatesNothing('tooManyNotes')
+  yield recordStatement(event)
+  return invalidatesNothing('added')
+}
+
+function* changeNote(id: string, userId: string, text: string, at: number): Steps<Write<Note | undefined>> {
+  const changed = yield* firstRow<Note>({
+    text: `UPDATE notes SET text = $3, updated_at = $4 WHERE ${OWN} RETURNING ${COLUMNS}`,
+    values: [id, userId, text, at],
+  })
+  return invalidatesNothing(changed)
+}
+
+function* removeNote(id: string, userId: string): Steps<Write<boolean>> {
+  const removed = yield* firstRow({
+    text: `DELETE FROM notes WHERE ${OWN} RETURNING id`,
+    values: [id, userId],
+  })
+  return invalidatesNothing(removed !== undefined)
+}
+
+const findNote = (id: string, userId: string): Query<Note | undefined> =>
+  query(
+    { name: 'note', text: `SELECT ${COLUMNS} FROM notes WHERE ${OWN}`, values: [id, userId] },
+    ([note]: readonly Note[]) => note,
+  )
+
+/** The newest notes of a user. */
+const listNotes = (userId: string): Query<readonly Note[]> =>
+  query(
+    {
+      name: 'notes',
+      text: `SELECT ${COLUMNS} FROM notes
+        WHERE user_key = (SELECT key FROM users WHERE id = $1) ORDER BY id DESC LIMIT ${MAX_NOTES}`,
+      values: [userId],
+    },
+    (found: readonly Note[]) => found,
+  )
+
+const OPERATIONS = { addNote, changeNote, removeNote }
+const READS = { findNote, listNotes }
+
+const MAILS = {
+  noteAdded: {
+    subject: 'You added a note',
+    isRateLimited: true,
+    body: ({ host }: MailSite, { text }: { readonly text: string }) => [`You added a note at ${host}:`, text],
+  },
+}
+
+export interface NotesDeps {
+  readonly store: FeatureStore<typeof OPERATIONS, typeof READS>
+  readonly mails: MailSender<typeof MAILS>
+  readonly newEvent: (
+    type: 'note.created',
+    actor: Actor,
+    userId: string,
+    details: { note: string },
+  ) => AuditEvent
+  readonly clock: () => number
+}
+
+/** The use cases. */
+export class Notes {
+  readonly #deps: NotesDeps
+
+  constructor(deps: NotesDeps) {
+    this.#deps = deps
+  }
+
+  /** Adds a note, and mails its text to the user. */
+  async add(user: User, text: string, actor: Actor): Promise<Note | 'tooManyNotes' | 'refused'> {
+    const { store, mails, newEvent, clock } = this.#deps
+    const now = clock()
+    const note = { id: newId(now), text, createdAt: now, updatedAt: now }
+    const outcome = await store.addNote(note, newEvent('note.created', actor, user.id, { note: note.id }))
+    if (outcome !== 'added') return outcome
+    mails.send('noteAdded', user.email, { text })
+    return note
+  }
+
+  /** @returns `undefined` unless the note is the user's. */
+  change(id: string, user: User, text: string): Promise<Note | undefined> {
+    return this.#deps.store.changeNote(id, user.id, text, this.#deps.clock())
+  }
+
+  /** @returns false unless the note is the user's. */
+  remove(id: string, user: User): Promise<boolean> {
+    return this.#deps.store.removeNote(id, user.id)
+  }
+
+  /** @returns `undefined` unless the note is the user's. */
+  find(id: string, user: Pick<User, 'id'>): MaybePromise<Note | undefined> {
+    return this.#deps.store.findNote(id, user.id)
+  }
+
+  /** @returns the notes of a user, newest first. */
+  list(user: Pick<User, 'id'>): MaybePromise<readonly Note[]> {
+    return this.#deps.store.listNotes(user.id)
+  }
+}
+
+/** `notes list <user>` */
+const commands = (program: Command, withServices: WithServices<{ notes: Notes }>): void => {
+  program
+    .command('notes')
+    .description('Notes of users')
+    .command('list <user>')
+    .description('List the notes of the user with this id')
+    .option('--database <url>', 'the database, in place of DATABASE_URL')
+    .action((id: string, options: { database?: string }) =>
+      withServices(options, async ({ notes }) => {
+        for (const note of await notes.list({ id })) process.stdout.write(`${note.id} ${note.text}\n`)
+      }),
+    )
+}
+
+export const notes = defineFeature({
+  name: 'notes',
+  module: import.meta.url,
+  migrations: {
+    '0001_notes': {
+      async up(db, { text, keyType }) {
+        await db.schema
+          .createTable('notes')
+          .addColumn('id', text, column => column.primaryKey())
+          .addColumn('user_key', keyType, column =>
+            column.notNull().references('users.key').onDelete('cascade'),
+          )
+          .addColumn('text', 'text', column => column.notNull())
+          .addColumn('created_at', 'bigint', column => column.notNull())
+          .addColumn('updated_at', 'bigint', column => column.notNull())
+          .execute()
+        await db.schema.createIndex('notes_by_user_key').on('notes').columns(['user_key', 'id']).execute()
+        await db.schema.createIndex('notes_by_updated_at').on('notes').column('updated_at').execute()
+      },
+    },
+  },
+  tables: {
+    notes: table<NotesTable>({
+      owner: 'user_key',
+      key: 'id',
+      cleanUp: { column: 'updated_at', after: YEAR },
+    }),
+  },
+  operations: OPERATIONS,
+  reads: READS,
+  events: {
+    'note.created': Type.Object({ note: Type.String({ description: 'The id of the note' }) }),
+  },
+  mails: MAILS,
+  services: deps => ({ notes: new Notes(deps) }),
+  commands,
+})

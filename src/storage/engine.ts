@@ -1,0 +1,90 @@
+/** What an engine implements, and the store that follows from it and from the operations. */
+import type { AccountStore } from '../accounts/account-store.ts'
+import type { CleanUpStore } from '../accounts/clean-up-store.ts'
+import type { EventStore } from '../audit-log/event-store.ts'
+import type { SessionStore } from '../auth/session-store.ts'
+import type { MaybePromise } from '../maybe-promise.ts'
+import type { UserStore } from '../users/user-store.ts'
+import { type FeatureRead, operationName, type StoredFeature } from './features.ts'
+import type { Query } from './operations/operation.ts'
+import type { Operations, ResultOf } from './operations/operations.ts'
+import { findEmailToken, findUser, findUserByEmail, listSessions } from './operations/reads.ts'
+import type { Storage } from './storage.ts'
+
+/** Besides running queries and operations: the functions of the store that are written by hand, because they are hot or sliced. */
+export interface Engine
+  extends Pick<Storage, 'lastRequests' | 'openRateLimit' | 'bulkUsers' | 'subscribe' | 'ping' | 'close'> {
+  read<Result>(query: Query<Result>): MaybePromise<Result>
+  /** Runs an operation in one transaction. Evicts and notifies what its write states, before the promise resolves. */
+  write<Name extends keyof Operations>(
+    name: Name,
+    ...args: Parameters<Operations[Name]>
+  ): Promise<ResultOf<Name>>
+  /** As `write`, for an operation of a feature. */
+  writeFeature(name: string, args: readonly unknown[]): Promise<unknown>
+  readonly users: Pick<UserStore, 'list' | 'count'>
+  readonly accounts: Pick<AccountStore, 'addUser'>
+  readonly sessions: Pick<SessionStore, 'open' | 'find'>
+  readonly events: Omit<EventStore, 'record'>
+  readonly cleanUp: Pick<CleanUpStore, 'removeSessions' | 'removeRateLimits'>
+}
+
+type StoreFunction = (...args: never[]) => MaybePromise<unknown>
+
+/** The functions of a feature's `FeatureStore`. */
+const featureStoreOf = (engine: Engine, feature: StoredFeature): Readonly<Record<string, StoreFunction>> => {
+  const { operations = {}, reads = {} } = feature
+  const write = (name: string): [string, StoreFunction] => [
+    name,
+    (...args) => engine.writeFeature(operationName(feature, name), args),
+  ]
+  const read = ([name, start]: [string, FeatureRead]): [string, StoreFunction] => [
+    name,
+    (...args) => engine.read(start(...args)),
+  ]
+  return Object.fromEntries([...Object.keys(operations).map(write), ...Object.entries(reads).map(read)])
+}
+
+export const storageOf = (engine: Engine, features: readonly StoredFeature[]): Storage => ({
+  users: {
+    find: id => engine.read(findUser(id)),
+    findByEmail: email => engine.read(findUserByEmail(email)),
+    update: (id, changes, event, options) => engine.write('updateUser', id, changes, event, options),
+    remove: (event, verifiedHash) => engine.write('removeUser', event, verifiedHash),
+    ...engine.users,
+  },
+  accounts: {
+    rehash: (userId, from, to) => engine.write('rehash', userId, from, to),
+    changePassword: (session, verifiedHash, newHash, event) =>
+      engine.write('changePassword', session, verifiedHash, newHash, event),
+    ...engine.accounts,
+  },
+  sessions: {
+    revoke: (id, event) => engine.write('revokeSession', id, event),
+    revokeAll: (event, options) => engine.write('revokeSessions', event, options),
+    list: (userId, now, idleSince, limit) => engine.read(listSessions(userId, now, idleSince, limit)),
+    ...engine.sessions,
+  },
+  emailTokens: {
+    add: (token, event, verifiedHash) => engine.write('addEmailToken', token, event, verifiedHash),
+    find: (digest, now) => engine.read(findEmailToken(digest, now)),
+    confirmEmail: (token, event) => engine.write('confirmEmail', token, event),
+    resetPassword: (token, session, newHash, event) =>
+      engine.write('resetPassword', token, session, newHash, event),
+  },
+  events: { record: event => engine.write('record', event), ...engine.events },
+  cleanUp: {
+    removeEmailTokens: (before, limit) => engine.write('removeEmailTokens', before, limit),
+    removeEvents: (before, limit) => engine.write('removeEvents', before, limit),
+    removeOldRows: (table, column, before, limit) =>
+      engine.write('removeOldRows', table, column, before, limit),
+    ...engine.cleanUp,
+  },
+  features: Object.fromEntries(features.map(feature => [feature.name, featureStoreOf(engine, feature)])),
+  lastRequests: engine.lastRequests,
+  bulkUsers: engine.bulkUsers,
+  openRateLimit: engine.openRateLimit,
+  subscribe: engine.subscribe,
+  ping: engine.ping,
+  close: engine.close,
+})

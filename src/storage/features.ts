@@ -1,0 +1,73 @@
+/** The part of a feature that the store runs: tables, migrations, operations. `src/feature.ts` has the whole declaration. */
+import type { Kysely } from 'kysely'
+import type { MaybePromise } from '../maybe-promise.ts'
+import type { FeatureDialect } from './migrations/schema-dialect.ts'
+import type { Query, Steps } from './operations/operation.ts'
+import type { Write } from './operations/write.ts'
+
+export type FeatureOperation = (...args: never[]) => Steps<Write<unknown>>
+export type FeatureRead = (...args: never[]) => Query<unknown>
+
+export interface FeatureTable {
+  /** The column with the `users.key` of the user who owns a row. The rows are deleted with the user. */
+  readonly owner: string
+  /** The primary key: one column of text. */
+  readonly key: string
+  /** Removes old rows. */
+  readonly cleanUp?: {
+    /** An indexed column with a timestamp in milliseconds since the epoch. */
+    readonly column: string
+    /** Milliseconds after that timestamp. */
+    readonly after: number
+  }
+}
+
+/** Declares a table whose columns are the properties of `Row`. */
+export const table = <Row>(declaration: {
+  readonly owner: keyof Row & string
+  readonly key: keyof Row & string
+  readonly cleanUp?: { readonly column: keyof Row & string; readonly after: number }
+}): FeatureTable => declaration
+
+export interface FeatureMigration {
+  /** Runs in one transaction with the other migrations of the feature. It must only add to what instances of the last version use. */
+  up(db: Kysely<unknown>, dialect: FeatureDialect): Promise<void>
+}
+
+export interface StoredFeature {
+  readonly name: string
+  /** `import.meta.url` of the module that exports the feature: the writer thread of SQLite imports it. */
+  readonly module: string
+  /** By name, such as `0001_notes`. They run in the order of their names. */
+  readonly migrations?: Readonly<Record<string, FeatureMigration>>
+  readonly tables?: Readonly<Record<string, FeatureTable>>
+  readonly operations?: Readonly<Record<string, FeatureOperation>>
+  /** Statements that only read. On SQLite they run on the event loop, so each must be fast. */
+  readonly reads?: Readonly<Record<string, FeatureRead>>
+}
+
+/** The functions that call the operations and reads of a feature. */
+export type FeatureStore<
+  Operations extends Readonly<Record<string, FeatureOperation>>,
+  Reads extends Readonly<Record<string, FeatureRead>>,
+> = {
+  readonly [Name in keyof Operations]: (
+    ...args: Parameters<Operations[Name]>
+  ) => Promise<ReturnType<Operations[Name]> extends Steps<Write<infer Result>> ? Result : never>
+} & {
+  readonly [Name in keyof Reads]: (
+    ...args: Parameters<Reads[Name]>
+  ) => MaybePromise<ReturnType<Reads[Name]> extends Query<infer Result> ? Result : never>
+}
+
+/** A table with its name. */
+export type NamedTable = FeatureTable & { readonly name: string }
+
+export const tablesOf = (features: readonly StoredFeature[]): readonly NamedTable[] =>
+  features.flatMap(({ tables = {} }) =>
+    Object.entries(tables).map(([name, declaration]) => ({ name, ...declaration })),
+  )
+
+/** The name under which an operation of a feature is registered. */
+export const operationName = (feature: StoredFeature, operation: string): string =>
+  `${feature.name}.${operation}`

@@ -1,0 +1,121 @@
+/**
+ * Runs the migrations of features, and records each with a checksum. The caller provides a transaction under a lock, so that
+ * instances that start at once run them one after the other, and a failure leaves nothing behind.
+ */
+import { createHash } from 'node:crypto'
+import {
+  DummyDriver,
+  Kysely,
+  PostgresAdapter,
+  PostgresIntrospector,
+  PostgresQueryCompiler,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+  sql,
+} from 'kysely'
+import { FeatureError } from '../feature-error.ts'
+import { type FeatureMigration, type StoredFeature, tablesOf } from '../features.ts'
+import type { FeatureDialect } from './schema-dialect.ts'
+
+interface Recorded {
+  readonly feature: string
+  readonly name: string
+  readonly checksum: string
+}
+
+/** A database without a connection: every query has no rows. */
+const dryDatabase = ({ engine }: FeatureDialect, onQuery: (text: string) => void): Kysely<unknown> =>
+  new Kysely<unknown>({
+    dialect: {
+      createAdapter: () => (engine === 'sqlite' ? new SqliteAdapter() : new PostgresAdapter()),
+      createDriver: () => new DummyDriver(),
+      createIntrospector: db =>
+        engine === 'sqlite' ? new SqliteIntrospector(db) : new PostgresIntrospector(db),
+      createQueryCompiler: () =>
+        engine === 'sqlite' ? new SqliteQueryCompiler() : new PostgresQueryCompiler(),
+    },
+    log: ({ query }) => onQuery(JSON.stringify([query.sql, query.parameters])),
+  })
+
+/** Of the statements that a migration runs on an empty database: comments, formatting and compilers do not change it. */
+const checksumOf = async ({ up }: FeatureMigration, dialect: FeatureDialect): Promise<string> => {
+  const hash = createHash('sha256')
+  await up(
+    dryDatabase(dialect, text => hash.update(`${text}\n`)),
+    dialect,
+  )
+  return hash.digest('hex')
+}
+
+const migrateFeature = async (
+  db: Kysely<unknown>,
+  dialect: FeatureDialect,
+  { name: feature, migrations = {} }: StoredFeature,
+  recorded: ReadonlyMap<string, string>,
+): Promise<void> => {
+  for (const name of recorded.keys())
+    if (migrations[name] === undefined)
+      throw new FeatureError(
+        `The migration ${name} of the feature ${feature} has run on this database, but this version does not have it`,
+      )
+  const last = [...recorded.keys()].sort().at(-1) ?? ''
+  for (const [name, migration] of Object.entries(migrations).sort(([a], [b]) => (a < b ? -1 : 1))) {
+    const checksum = await checksumOf(migration, dialect)
+    const ranAs = recorded.get(name)
+    if (ranAs === checksum) continue
+    if (ranAs !== undefined)
+      throw new FeatureError(
+        `The migration ${name} of the feature ${feature} was changed after it ran. Undo the change, and add a migration instead`,
+      )
+    if (name < last)
+      throw new FeatureError(
+        `The migration ${name} of the feature ${feature} is new, but sorts before ${last}, which has run. Rename it`,
+      )
+    await migration.up(db, dialect)
+    await sql`INSERT INTO feature_migrations (feature, name, checksum, ran_at)
+      VALUES (${feature}, ${name}, ${checksum}, ${Date.now()})`.execute(db)
+  }
+}
+
+/** @throws {FeatureError} when a declared table or column does not exist. */
+const checkTables = async (db: Kysely<unknown>, features: readonly StoredFeature[]): Promise<void> => {
+  for (const feature of features)
+    for (const { name, owner, key, cleanUp } of tablesOf([feature])) {
+      const columns = [owner, key, ...(cleanUp === undefined ? [] : [cleanUp.column])]
+      try {
+        await sql`SELECT ${sql.join(columns.map(column => sql.ref(`${name}.${column}`)))} FROM ${sql.table(name)} LIMIT 0`.execute(
+          db,
+        )
+      } catch (cause) {
+        throw new FeatureError(
+          `The feature ${feature.name} declares the table ${name} with the columns ${columns.join(', ')}, but its migrations do not create them`,
+          { cause },
+        )
+      }
+    }
+}
+
+/** @throws {FeatureError} for migrations that cannot run; the error of a migration. */
+export const migrateFeatures = async (
+  db: Kysely<unknown>,
+  dialect: FeatureDialect,
+  features: readonly StoredFeature[],
+): Promise<void> => {
+  if (features.length === 0) return
+  await db.schema
+    .createTable('feature_migrations')
+    .ifNotExists()
+    .addColumn('feature', dialect.text)
+    .addColumn('name', dialect.text)
+    .addColumn('checksum', 'text', column => column.notNull())
+    .addColumn('ran_at', 'bigint', column => column.notNull())
+    .addPrimaryKeyConstraint('feature_migrations_key', ['feature', 'name'] as never)
+    .execute()
+  const { rows } = await sql<Recorded>`SELECT feature, name, checksum FROM feature_migrations`.execute(db)
+  for (const feature of features) {
+    const own = rows.filter(row => row.feature === feature.name)
+    await migrateFeature(db, dialect, feature, new Map(own.map(({ name, checksum }) => [name, checksum])))
+  }
+  await checkTables(db, features)
+}

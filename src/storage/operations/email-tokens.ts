@@ -1,0 +1,115 @@
+/** Writes of e-mail tokens, and the changes that using one makes. */
+import {
+  COUNTED_EVENTS,
+  confirmsCurrentEmail,
+  type EmailToken,
+  MAIL_WINDOW,
+  MAX_MAILS,
+} from '../../accounts/email-token.ts'
+import type { AuditEvent } from '../../audit-log/event.ts'
+import type { Session } from '../../auth/session.ts'
+import { firstIdAt } from '../../ids.ts'
+import type { User } from '../../users/user.ts'
+import type { UserRefusal } from '../../users/user-store.ts'
+import { EMAIL_TOKEN_COLUMNS, emailTokenColumns, toUser, type UserRow } from '../rows.ts'
+import { recordStatement } from './events.ts'
+import { firstRow, rows, type Statement, type Steps, unlessTaken } from './operation.ts'
+import { parameters, valuesOf } from './parameters.ts'
+import { refusalOf } from './refusals.ts'
+import { addSessionStatement, revokeSessionsStatement } from './sessions.ts'
+import { LOCK_USERS_TABLE, lockUser } from './user-locks.ts'
+import { deleteTokensStatement, RETURNING_USER } from './users.ts'
+import { invalidates, invalidatesNothing, refusedFor, type Write } from './write.ts'
+
+/** The parameters after the columns of the token. */
+const AFTER_TOKEN = 2 + EMAIL_TOKEN_COLUMNS.length
+
+/** Inserts nothing and returns no row when the user has been mailed too often. */
+const addTokenStatement = (token: EmailToken): Statement => ({
+  text: ({ isOneOf }) => `INSERT INTO email_tokens (user_key, ${EMAIL_TOKEN_COLUMNS.join(', ')})
+    SELECT key, ${parameters(EMAIL_TOKEN_COLUMNS, 2)} FROM users WHERE id = $1 AND (
+      SELECT count(*) FROM events
+      WHERE user_id = $1 AND id >= $${AFTER_TOKEN} AND ${isOneOf('type', `$${AFTER_TOKEN + 1}`, 'text')}
+    ) < ${MAX_MAILS} RETURNING digest`,
+  values: [
+    token.userId,
+    ...valuesOf(EMAIL_TOKEN_COLUMNS, emailTokenColumns(token)),
+    firstIdAt(token.createdAt - MAIL_WINDOW + 1),
+    COUNTED_EVENTS[token.purpose],
+  ],
+})
+
+export function* addEmailToken(
+  token: EmailToken,
+  event: AuditEvent,
+  verifiedHash: string | null,
+): Steps<Write<'added' | 'tooManyMails' | UserRefusal>> {
+  const { userId } = token
+  // Concurrent calls for one user run one after the other, so each counts the events of the earlier ones.
+  const refused = refusalOf(yield* lockUser(userId, verifiedHash), { onlyEnabled: true })
+  if (refused !== null) return refusedFor(userId, refused)
+  if ((yield* firstRow(addTokenStatement(token))) === undefined) return invalidatesNothing('tooManyMails')
+  yield recordStatement(event)
+  return invalidatesNothing('added')
+}
+
+/** Locks the user. @returns whether the user is enabled and the token is neither used nor expired. */
+function* isUsable({ digest, userId }: EmailToken, now: number): Steps<boolean> {
+  yield LOCK_USERS_TABLE
+  if (refusalOf(yield* lockUser(userId), { onlyEnabled: true }) !== null) return false
+  const found = yield* rows({
+    text: `SELECT digest FROM email_tokens
+      WHERE digest = $1 AND expires_at > $2 AND user_key = (SELECT key FROM users WHERE id = $3)`,
+    values: [digest, now, userId],
+  })
+  return found.length === 1
+}
+
+/** The user may have changed the e-mail since the token was mailed. */
+const VERIFY_EMAIL = `UPDATE users SET email_verified = 1, updated_at = $1, version = version + 1
+  WHERE id = $2 AND email = $3 ${RETURNING_USER}`
+
+const CHANGE_EMAIL = `UPDATE users SET email = $3, email_verified = 1, updated_at = $1, version = version + 1
+  WHERE id = $2 ${RETURNING_USER}`
+
+export function* confirmEmail(
+  token: EmailToken,
+  event: AuditEvent,
+): Steps<Write<User | 'emailTaken' | undefined>> {
+  const { digest, userId, email } = token
+  if (!(yield* isUsable(token, event.at))) return refusedFor(userId, undefined)
+  const isCurrentEmail = confirmsCurrentEmail(token)
+  const confirmed = yield* unlessTaken<UserRow>({
+    text: isCurrentEmail ? VERIFY_EMAIL : CHANGE_EMAIL,
+    values: [event.at, userId, email],
+  })
+  if (confirmed === 'taken') return refusedFor(userId, 'emailTaken')
+  const [user] = confirmed
+  if (user === undefined) return refusedFor(userId, undefined)
+  yield isCurrentEmail
+    ? { text: 'DELETE FROM email_tokens WHERE digest = $1', values: [digest] }
+    : deleteTokensStatement(userId)
+  yield recordStatement(event)
+  return invalidates(userId, toUser(user))
+}
+
+export function* resetPassword(
+  token: EmailToken,
+  session: Session,
+  newHash: string,
+  event: AuditEvent,
+): Steps<Write<User | undefined>> {
+  const { userId, email } = token
+  if (!(yield* isUsable(token, event.at))) return refusedFor(userId, undefined)
+  const user = yield* firstRow<UserRow>({
+    text: `UPDATE users SET password_hash = $4, email_verified = 1, updated_at = $1, version = version + 1
+      WHERE id = $2 AND email = $3 ${RETURNING_USER}`,
+    values: [event.at, userId, email, newHash],
+  })
+  if (user === undefined) return refusedFor(userId, undefined)
+  yield deleteTokensStatement(userId)
+  yield revokeSessionsStatement(userId, null)
+  yield addSessionStatement(session)
+  yield recordStatement(event)
+  return invalidates(userId, toUser(user))
+}

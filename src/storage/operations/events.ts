@@ -1,0 +1,43 @@
+/** Writes of the audit log, each in the transaction of the change that the event records. */
+import { type AuditEvent, eventAfter } from '../../audit-log/event.ts'
+import { EVENT_COLUMNS, eventColumns } from '../rows.ts'
+import { firstRow, type Query, query, type Statement, type Steps } from './operation.ts'
+import { parameters, valuesOf } from './parameters.ts'
+import { invalidatesNothing, type UncachedWrite } from './write.ts'
+
+const INSERT_EVENT = `INSERT INTO events (${EVENT_COLUMNS.join(', ')})`
+
+/** In the order of {@link EVENT_COLUMNS}. */
+export const eventValues = (event: AuditEvent): readonly unknown[] =>
+  valuesOf(EVENT_COLUMNS, eventColumns(event))
+
+/** Records an event in a transaction that has locked its user. */
+export const recordStatement = (event: AuditEvent): Statement => ({
+  name: 'record',
+  text: `${INSERT_EVENT} VALUES (${parameters(EVENT_COLUMNS, 1)})`,
+  values: eventValues(event),
+})
+
+/** Records the event of a removal as the newest of its user, who must be locked. */
+export function* recordRemoval(event: AuditEvent): Steps<void> {
+  const newest = yield* firstRow<Pick<AuditEvent, 'id' | 'at'>>({
+    text: 'SELECT id, at FROM events WHERE user_id = $1 ORDER BY id DESC LIMIT 1',
+    values: [event.userId],
+  })
+  yield recordStatement(eventAfter(event, newest))
+}
+
+/** A removal waits for the lock. */
+const RECORD_IF_USER_EXISTS = `WITH found AS (SELECT key FROM users WHERE id = $${EVENT_COLUMNS.indexOf('user_id') + 1}`
+
+/** Records an event without a change, unless its user was removed. */
+export const record = (event: AuditEvent): Query<UncachedWrite<void>> =>
+  query(
+    {
+      name: 'record-if-user-exists',
+      text: ({ forKeyShare }) => `${RECORD_IF_USER_EXISTS} ${forKeyShare})
+        ${INSERT_EVENT} SELECT ${parameters(EVENT_COLUMNS, 1)} FROM found`,
+      values: eventValues(event),
+    },
+    () => invalidatesNothing(undefined),
+  )

@@ -1,0 +1,55 @@
+/** Every write that both engines run. The SQLite engine calls them by name, because functions cannot be sent to its writer thread. */
+import { operationName, type StoredFeature, tablesOf } from '../features.ts'
+import { removeEmailTokens, removeEvents } from './clean-up.ts'
+import { addEmailToken, confirmEmail, resetPassword } from './email-tokens.ts'
+import { record } from './events.ts'
+import type { Operation, Query, Steps } from './operation.ts'
+import { removeOldRows } from './owned-rows.ts'
+import { changePassword, rehash } from './passwords.ts'
+import { revokeSession, revokeSessions } from './sessions.ts'
+import { removeUserWith, updateUser } from './users.ts'
+import type { UncachedWrite, Write } from './write.ts'
+
+export const OPERATIONS = {
+  updateUser,
+  /** {@link operationsOf} replaces it by one that knows the tables of features. */
+  removeUser: removeUserWith([]),
+  revokeSession,
+  revokeSessions,
+  rehash,
+  changePassword,
+  addEmailToken,
+  confirmEmail,
+  resetPassword,
+  record,
+  removeEmailTokens,
+  removeEvents,
+  removeOldRows,
+} satisfies Record<string, Operation | ((...args: never[]) => Query<UncachedWrite<unknown>>)>
+
+export type Operations = typeof OPERATIONS
+
+/** The result of an operation, without what it invalidates. */
+export type ResultOf<Name extends keyof Operations> =
+  ReturnType<Operations[Name]> extends Query<{ result: infer Result }>
+    ? Result
+    : ReturnType<Operations[Name]> extends Generator<unknown, { result: infer Result }, never>
+      ? Result
+      : never
+
+/** An operation with unknown arguments, as it is called by its name. */
+export type AnyOperation = (
+  ...args: readonly unknown[]
+) => Steps<Write<unknown>> | Query<UncachedWrite<unknown>>
+
+/** Every operation by its name: those of the core, and those of the features. */
+export const operationsOf = (features: readonly StoredFeature[]): ReadonlyMap<string, AnyOperation> => {
+  const own = { ...OPERATIONS, removeUser: removeUserWith(tablesOf(features)) }
+  const others = features.flatMap(feature =>
+    Object.entries(feature.operations ?? {}).map(([name, operation]) => [
+      operationName(feature, name),
+      operation,
+    ]),
+  )
+  return new Map([...Object.entries(own), ...others] as [string, AnyOperation][])
+}

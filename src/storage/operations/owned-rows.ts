@@ -1,0 +1,35 @@
+/** Rows that users own in the tables of features. The names of tables and columns are from their declarations. */
+import type { NamedTable } from '../features.ts'
+import { type Query, query, type Statement } from './operation.ts'
+import { invalidatesNothing, type UncachedWrite } from './write.ts'
+
+const quoted = (name: string): string => `"${name}"`
+
+/** Deletes the rows of a user, who must be locked. */
+export const deleteOwnedStatement = ({ name, owner }: NamedTable, userId: string): Statement => ({
+  text: `DELETE FROM ${quoted(name)} WHERE ${quoted(owner)} = (SELECT key FROM users WHERE id = $1)`,
+  values: [userId],
+})
+
+/**
+ * Removes old rows, oldest first. On PostgreSQL it skips locked rows.
+ * @param before rows with this timestamp (milliseconds since the epoch) or a later one stay.
+ * @returns whether there may be more.
+ */
+export const removeOldRows = (
+  { name, key }: Pick<NamedTable, 'name' | 'key'>,
+  column: string,
+  before: number,
+  limit: number,
+): Query<UncachedWrite<boolean>> =>
+  query(
+    {
+      text: ({ forUpdateSkipLocked }) => `WITH old AS (
+          SELECT ${quoted(key)} AS key FROM ${quoted(name)} WHERE ${quoted(column)} < $1
+          ORDER BY ${quoted(column)} LIMIT $2 ${forUpdateSkipLocked}
+        )
+        DELETE FROM ${quoted(name)} WHERE ${quoted(key)} IN (SELECT key FROM old) RETURNING ${quoted(key)}`,
+      values: [before, limit],
+    },
+    removed => invalidatesNothing(removed.length === limit),
+  )

@@ -1,0 +1,49 @@
+/** Writes of passwords. */
+import { INVALIDATED_BY_PASSWORD_CHANGE } from '../../accounts/email-token.ts'
+import type { AuditEvent } from '../../audit-log/event.ts'
+import type { Session } from '../../auth/session.ts'
+import type { User } from '../../users/user.ts'
+import type { UserRefusal } from '../../users/user-store.ts'
+import { toUser, type UserRow } from '../rows.ts'
+import { recordStatement } from './events.ts'
+import { firstRow, type Query, query, type Steps } from './operation.ts'
+import { refusalOf } from './refusals.ts'
+import { addSessionStatement, revokeSessionsStatement } from './sessions.ts'
+import { lockUser } from './user-locks.ts'
+import { RETURNING_USER } from './users.ts'
+import { invalidates, invalidatesNothing, refusedFor, type UncachedWrite, type Write } from './write.ts'
+
+/** Replaces a hash by another one of the same password. */
+export const rehash = (userId: string, from: string, to: string): Query<UncachedWrite<void>> =>
+  query(
+    {
+      name: 'rehash',
+      text: 'UPDATE users SET password_hash = $1 WHERE id = $2 AND password_hash = $3',
+      values: [to, userId, from],
+    },
+    () => invalidatesNothing(undefined),
+  )
+
+export function* changePassword(
+  session: Session,
+  verifiedHash: string,
+  newHash: string,
+  event: AuditEvent,
+): Steps<Write<User | UserRefusal>> {
+  const { userId } = session
+  const refused = refusalOf(yield* lockUser(userId, verifiedHash), { onlyEnabled: true })
+  if (refused !== null) return refusedFor(userId, refused)
+  const changed = yield* firstRow<UserRow>({
+    text: `UPDATE users SET password_hash = $1, updated_at = $2, version = version + 1 WHERE id = $3 ${RETURNING_USER}`,
+    values: [newHash, event.at, userId],
+  })
+  yield {
+    text: ({ isOneOf }) => `DELETE FROM email_tokens
+      WHERE user_key = (SELECT key FROM users WHERE id = $1) AND ${isOneOf('purpose', '$2', 'text')}`,
+    values: [userId, INVALIDATED_BY_PASSWORD_CHANGE],
+  }
+  yield revokeSessionsStatement(userId, null)
+  yield addSessionStatement(session)
+  yield recordStatement(event)
+  return invalidates(userId, toUser(changed as UserRow))
+}

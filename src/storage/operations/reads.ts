@@ -1,0 +1,56 @@
+/** Reads by a key. Without joins, see `selectUser`. */
+import type { EmailToken } from '../../accounts/email-token.ts'
+import type { Session } from '../../auth/session.ts'
+import type { User } from '../../users/user.ts'
+import {
+  SESSION_COLUMNS,
+  type SessionRow,
+  selectEmailToken,
+  selectUser,
+  toCredentials,
+  toSession,
+  toUser,
+  type UserRow,
+  type UserRowWithHash,
+} from '../rows.ts'
+import { type Query, query } from './operation.ts'
+
+export const findUser = (id: string): Query<User | undefined> =>
+  query(
+    { name: 'user', text: `${selectUser()} WHERE id = $1`, values: [id] },
+    ([row]: readonly UserRow[]) => row && toUser(row),
+  )
+
+export const findUserByEmail = (email: string): Query<ReturnType<typeof toCredentials> | undefined> =>
+  query(
+    { name: 'user-by-email', text: `${selectUser('password_hash')} WHERE email = $1`, values: [email] },
+    ([row]: readonly UserRowWithHash[]) => row && toCredentials(row),
+  )
+
+/** The sessions of a user that expire after `now` and had a request after `idleSince`, newest first. */
+export const listSessions = (
+  userId: string,
+  now: number,
+  idleSince: number,
+  limit: number,
+): Query<readonly Session[]> =>
+  query(
+    {
+      name: 'sessions',
+      text: `SELECT ${SESSION_COLUMNS.join(', ')} FROM sessions
+        WHERE user_key = (SELECT key FROM users WHERE id = $1) AND expires_at > $2 AND last_request_at > $3
+        ORDER BY created_at DESC, id DESC LIMIT $4`,
+      values: [userId, now, idleSince, limit],
+    },
+    (found: readonly SessionRow[]) => found.map(row => toSession(row, userId)),
+  )
+
+export const findEmailToken = (digest: string, now: number): Query<EmailToken | undefined> =>
+  query(
+    {
+      name: 'email-token',
+      text: `${selectEmailToken} WHERE digest = $1 AND expires_at > $2`,
+      values: [digest, now],
+    },
+    ([token]: readonly EmailToken[]) => token,
+  )

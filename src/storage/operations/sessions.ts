@@ -1,0 +1,67 @@
+/** Writes of sessions. Sign-ins open them: `hot-operations.ts` of each engine. */
+import type { AuditEvent } from '../../audit-log/event.ts'
+import type { Session } from '../../auth/session.ts'
+import type { RevokeAllOptions } from '../../auth/session-store.ts'
+import type { UserRefusal } from '../../users/user-store.ts'
+import { SESSION_COLUMNS, sessionColumns } from '../rows.ts'
+import { recordStatement } from './events.ts'
+import { firstRow, type Statement, type Steps } from './operation.ts'
+import { parameters, valuesOf } from './parameters.ts'
+import { refusalOf } from './refusals.ts'
+import { lockUser } from './user-locks.ts'
+import { invalidates, refusedFor, type Write } from './write.ts'
+
+/** Opens a session in an operation that has locked its user. */
+export const addSessionStatement = (session: Session): Statement => ({
+  name: 'add-session',
+  text: `INSERT INTO sessions (user_key, ${SESSION_COLUMNS.join(', ')})
+    SELECT key, ${parameters(SESSION_COLUMNS, 2)} FROM users WHERE id = $1`,
+  values: [session.userId, ...valuesOf(SESSION_COLUMNS, sessionColumns(session))],
+})
+
+/**
+ * Locks sessions in the order in which their last requests are written, so that the two cannot deadlock.
+ * @param exceptId the one session to keep; `null` for none.
+ */
+export const revokeSessionsStatement = (userId: string, exceptId: string | null): Statement => ({
+  text: ({ forUpdate }) => `WITH revoked AS (
+      SELECT id FROM sessions
+      WHERE user_key = (SELECT key FROM users WHERE id = $1) AND id IS DISTINCT FROM CAST($2 AS text)
+      ORDER BY id ${forUpdate}
+    )
+    DELETE FROM sessions WHERE id IN (SELECT id FROM revoked)`,
+  values: [userId, exceptId],
+})
+
+/** Locks the user first, like every write that revokes sessions. */
+const revokeStatement = (id: string, userId: string): Statement => ({
+  text: ({ forShare }) => `DELETE FROM sessions WHERE id = $1
+    AND user_key = (SELECT key FROM users WHERE id = $2 AND disabled = 0 ${forShare}) RETURNING id`,
+  values: [id, userId],
+})
+
+export function* revokeSession(
+  id: string,
+  event: AuditEvent,
+): Steps<Write<'revoked' | 'sessionNotFound' | UserRefusal>> {
+  const { userId } = event
+  if ((yield* firstRow(revokeStatement(id, userId))) === undefined) {
+    const refused = refusalOf(yield* lockUser(userId), { onlyEnabled: true })
+    return refusedFor(userId, refused ?? 'sessionNotFound')
+  }
+  yield recordStatement(event)
+  return invalidates(userId, 'revoked')
+}
+
+export function* revokeSessions(
+  event: AuditEvent,
+  { exceptId, onlyEnabled }: RevokeAllOptions,
+): Steps<Write<'revoked' | UserRefusal>> {
+  const { userId } = event
+  // Opening a session takes this lock too: a session is either open by now, or opened after this operation.
+  const refused = refusalOf(yield* lockUser(userId), { onlyEnabled })
+  if (refused !== null) return refusedFor(userId, refused)
+  yield revokeSessionsStatement(userId, exceptId)
+  yield recordStatement(event)
+  return invalidates(userId, 'revoked')
+}

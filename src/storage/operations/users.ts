@@ -1,0 +1,105 @@
+/** Changes and removal of users. Sign-ups and imports add them: `hot-operations.ts` and `import-operations.ts` of each engine. */
+import type { AuditEvent } from '../../audit-log/event.ts'
+import type { User, UserChanges } from '../../users/user.ts'
+import type { UpdateOptions, UpdateRefusal, UserRefusal } from '../../users/user-store.ts'
+import type { NamedTable } from '../features.ts'
+import { changedColumns, toUser, USER_VALUES, type UserRow } from '../rows.ts'
+import type { Dialect } from './dialect.ts'
+import { recordRemoval, recordStatement } from './events.ts'
+import { firstRow, type Statement, type Steps, unlessTaken } from './operation.ts'
+import { deleteOwnedStatement } from './owned-rows.ts'
+import { refusalOf, updateRefusalOf } from './refusals.ts'
+import { revokeSessionsStatement } from './sessions.ts'
+import { LOCK_USERS_TABLE, lockUser } from './user-locks.ts'
+import { invalidates, refusedFor, type Write } from './write.ts'
+
+/** The end of an update of a user. It returns the {@link UserRow}. */
+export const RETURNING_USER = `RETURNING ${USER_VALUES}`
+
+export const deleteTokensStatement = (userId: string): Statement => ({
+  text: 'DELETE FROM email_tokens WHERE user_key = (SELECT key FROM users WHERE id = $1)',
+  values: [userId],
+})
+
+/**
+ * Changes nothing and returns no row if the user is missing, or is not what the options require. The subquery waits for the lock:
+ * an UPDATE that waits would already have a transaction id, and so a position of its event (DESIGN §7), before its turn.
+ */
+const updateStatement = (
+  id: string,
+  changes: UserChanges,
+  at: number,
+  { onlyEnabled, versions }: UpdateOptions,
+): Statement => {
+  const set = { ...changedColumns(changes), updated_at: at }
+  const values = [id, ...Object.values(set)]
+  const assignments = Object.keys(set).map((column, index) => `${column} = $${index + 2}`)
+  const isCurrent = ({ isOneOf }: Dialect): string =>
+    versions === null ? '' : `AND ${isOneOf('version', `$${values.length + 1}`, 'bigint')}`
+  return {
+    text: dialect => `UPDATE users SET ${assignments.join(', ')}, version = version + 1 WHERE key = (
+        SELECT key FROM users WHERE id = $1 ${onlyEnabled ? 'AND disabled = 0' : ''} ${isCurrent(dialect)}
+        ${dialect.forNoKeyUpdate}
+      ) ${RETURNING_USER}`,
+    values: versions === null ? values : [...values, versions],
+  }
+}
+
+/** Locks the user and finds out why an update has changed nothing. */
+function* updateRefusal(id: string, { onlyEnabled, versions }: UpdateOptions): Steps<UpdateRefusal | null> {
+  const user = yield* firstRow<{ disabled: number; version: number }>({
+    text: ({ forNoKeyUpdate }) => `SELECT disabled, version FROM users WHERE id = $1 ${forNoKeyUpdate}`,
+    values: [id],
+  })
+  const state = user && {
+    disabled: user.disabled,
+    current: versions === null || versions.includes(user.version),
+  }
+  return updateRefusalOf(state, { onlyEnabled })
+}
+
+export function* updateUser(
+  id: string,
+  changes: UserChanges,
+  event: AuditEvent,
+  options: UpdateOptions,
+): Steps<Write<User | UpdateRefusal>> {
+  const update = updateStatement(id, changes, event.at, options)
+  let updated = yield* unlessTaken<UserRow>(update)
+  if (updated.length === 0) {
+    const refused = yield* updateRefusal(id, options)
+    if (refused !== null) return refusedFor(id, refused)
+    // A concurrent change in between has made the update possible. The user is locked now.
+    updated = yield* unlessTaken<UserRow>(update)
+  }
+  if (updated === 'taken') return refusedFor(id, 'emailTaken')
+  // A separate statement: it sees the sessions of transactions that held the user's lock before.
+  if (options.revokeSessions) yield revokeSessionsStatement(id, null)
+  if (options.invalidateTokens) yield deleteTokensStatement(id)
+  yield recordStatement(event)
+  return invalidates(id, toUser(updated[0] as UserRow))
+}
+
+/** @param tables of features, whose rows are deleted with the user. */
+export const removeUserWith = (tables: readonly NamedTable[]) =>
+  function* removeUser(
+    event: AuditEvent,
+    verifiedHash: string | null,
+  ): Steps<Write<'removed' | UserRefusal>> {
+    const { userId } = event
+    yield LOCK_USERS_TABLE
+    const user = yield* lockUser(userId, verifiedHash, 'forUpdate')
+    const refused = refusalOf(user, { onlyEnabled: verifiedHash !== null })
+    if (refused !== null) return refusedFor(userId, refused)
+    for (const table of tables) yield deleteOwnedStatement(table, userId)
+    // Locks sessions in the order in which last requests are written. The cascade of the next statement has no defined order.
+    yield revokeSessionsStatement(userId, null)
+    yield { text: 'DELETE FROM users WHERE id = $1', values: [userId] }
+    yield* recordRemoval(event)
+    // The IP addresses of administrators are not personal data of the user.
+    yield {
+      text: `UPDATE events SET ip = NULL WHERE user_id = $1 AND actor_type <> 'adminKey'`,
+      values: [userId],
+    }
+    return invalidates(userId, 'removed')
+  }

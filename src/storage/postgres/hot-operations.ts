@@ -1,0 +1,137 @@
+/** Sign-ups and sign-ins, each one statement without a transaction of its own; and the lookup of a session. */
+import type { AccountExtras, NewUser } from '../../accounts/account-store.ts'
+import type { AuditEvent } from '../../audit-log/event.ts'
+import type { Session } from '../../auth/session.ts'
+import type { FoundSession } from '../../auth/session-store.ts'
+import type { UserRefusal } from '../../users/user-store.ts'
+import { eventValues } from '../operations/events.ts'
+import { parameters, valuesOf } from '../operations/parameters.ts'
+import { refusalOf, type UserState } from '../operations/refusals.ts'
+import { stateColumns } from '../operations/user-locks.ts'
+import {
+  EMAIL_TOKEN_COLUMNS,
+  EVENT_COLUMNS,
+  emailTokenColumns,
+  SESSION_COLUMNS,
+  selectUser,
+  sessionColumns,
+  toSession,
+  toUser,
+  USER_COLUMNS,
+  type UserRow,
+  userColumns,
+} from '../rows.ts'
+import type { Database, Statement } from './database.ts'
+
+/** The number of the first parameter of each row. */
+const SESSION = 1 + USER_COLUMNS.length
+const TOKEN = SESSION + SESSION_COLUMNS.length
+const EVENT = TOKEN + EMAIL_TOKEN_COLUMNS.length
+
+const ADD_USER = `WITH added AS (
+    INSERT INTO users (${USER_COLUMNS.join(', ')}) VALUES (${parameters(USER_COLUMNS, 1)})
+    ON CONFLICT (email) DO NOTHING
+    RETURNING key
+  ), opened AS (
+    INSERT INTO sessions (user_key, ${SESSION_COLUMNS.join(', ')})
+    SELECT key, ${parameters(SESSION_COLUMNS, SESSION)} FROM added WHERE $${SESSION}::text IS NOT NULL
+  ), mailed AS (
+    INSERT INTO email_tokens (user_key, ${EMAIL_TOKEN_COLUMNS.join(', ')})
+    SELECT key, ${parameters(EMAIL_TOKEN_COLUMNS, TOKEN)} FROM added WHERE $${TOKEN}::text IS NOT NULL
+  ), recorded AS (
+    INSERT INTO events (${EVENT_COLUMNS.join(', ')}) SELECT ${parameters(EVENT_COLUMNS, EVENT)} FROM added
+  )
+  SELECT key FROM added`
+
+const addUserStatement = (
+  user: NewUser,
+  event: AuditEvent,
+  { session, emailToken }: AccountExtras,
+): Statement => ({
+  name: 'add-user',
+  text: ADD_USER,
+  values: [
+    ...valuesOf(USER_COLUMNS, userColumns(user)),
+    ...valuesOf(SESSION_COLUMNS, session && sessionColumns(session)),
+    ...valuesOf(EMAIL_TOKEN_COLUMNS, emailToken && emailTokenColumns(emailToken)),
+    ...eventValues(event),
+  ],
+})
+
+/** Locks the user. A concurrent change that revokes the user's sessions is either committed before, or sees this session. */
+const OPEN_SESSION = `WITH found AS (
+    SELECT key, ${stateColumns(2)} FROM users WHERE id = $1 FOR SHARE
+  ), opened AS (
+    INSERT INTO sessions (user_key, ${SESSION_COLUMNS.join(', ')})
+    SELECT key, ${parameters(SESSION_COLUMNS, 3)} FROM found WHERE disabled = 0 AND verified = 1
+  ), recorded AS (
+    INSERT INTO events (${EVENT_COLUMNS.join(', ')})
+    SELECT ${parameters(EVENT_COLUMNS, 3 + SESSION_COLUMNS.length)} FROM found WHERE disabled = 0 AND verified = 1
+  )
+  SELECT disabled, verified FROM found`
+
+const openSessionStatement = (
+  session: Session,
+  verifiedHash: string | null,
+  event: AuditEvent,
+): Statement => ({
+  name: 'open-session',
+  text: OPEN_SESSION,
+  values: [
+    session.userId,
+    verifiedHash,
+    ...valuesOf(SESSION_COLUMNS, sessionColumns(session)),
+    ...eventValues(event),
+  ],
+})
+
+interface FoundRow extends UserRow {
+  readonly key: number
+  readonly session_id: string
+  readonly opened_at: number
+  readonly expires_at: number
+  readonly session_last_request_at: number
+  readonly ip: string | null
+  readonly user_agent: string | null
+  readonly impersonated_by: string | null
+}
+
+const FIND_SESSION = `${selectUser('key', 'session.*')} JOIN (
+    SELECT id AS session_id, user_key, created_at AS opened_at, expires_at, last_request_at AS session_last_request_at,
+           ip, user_agent, impersonated_by
+    FROM sessions WHERE id = $1
+  ) AS session ON session.user_key = users.key`
+
+const toFound = (row: FoundRow): FoundSession => ({
+  session: toSession(
+    { ...row, id: row.session_id, created_at: row.opened_at, last_request_at: row.session_last_request_at },
+    row.id,
+  ),
+  user: toUser(row),
+  userKey: row.key,
+})
+
+export const hotOperations = (database: Database) => ({
+  /** @returns false if the e-mail is taken. */
+  async addUser(user: NewUser, event: AuditEvent, extras: AccountExtras): Promise<boolean> {
+    if (extras.session && extras.session.userId !== user.id)
+      throw new Error('The session belongs to another user')
+    return (await database.writeUncached(addUserStatement(user, event, extras))).length === 1
+  },
+
+  async openSession(
+    session: Session,
+    verifiedHash: string | null,
+    event: AuditEvent,
+  ): Promise<'opened' | UserRefusal> {
+    const [user] = await database.writeUncached<UserState>(openSessionStatement(session, verifiedHash, event))
+    return refusalOf(user, { onlyEnabled: true }) ?? 'opened'
+  },
+
+  /** @param onStart called when the statement has a connection. */
+  async findSession(id: string, onStart?: () => void): Promise<FoundSession | undefined> {
+    const statement = { name: 'session', text: FIND_SESSION, values: [id] }
+    const [row] = await database.read<FoundRow>(statement, onStart)
+    return row && toFound(row)
+  },
+})

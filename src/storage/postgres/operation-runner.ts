@@ -1,0 +1,36 @@
+/** Runs operations: one of several statements in a transaction, each statement with one round trip. */
+import type * as operations from '../operations/operation.ts'
+import type { UncachedWrite, Write } from '../operations/write.ts'
+import type { Database, Run, Statement } from './database.ts'
+import { POSTGRES } from './dialect.ts'
+
+export const statementOf = ({ text, ...statement }: operations.Statement): Statement => ({
+  ...statement,
+  text: typeof text === 'string' ? text : text(POSTGRES),
+})
+
+const runSteps = async <Result>(run: Run, operation: operations.Steps<Result>): Promise<Result> => {
+  let step = operation.next([])
+  while (!step.done) {
+    const statement = statementOf(step.value)
+    let rows: readonly unknown[] = []
+    try {
+      if (statement.text !== '') rows = await run(statement)
+    } catch (error) {
+      step = operation.throw(error)
+      continue
+    }
+    step = operation.next(rows)
+  }
+  return step.value
+}
+
+/** @throws {ServiceError} as `Database.transaction` */
+export const runOperation = async <Result>(
+  database: Database,
+  operation: operations.Steps<Write<Result>> | operations.Query<UncachedWrite<Result>>,
+): Promise<Result> => {
+  if (!('statement' in operation)) return database.transaction(run => runSteps(run, operation))
+  const rows = await database.writeUncached(statementOf(operation.statement))
+  return operation.result(rows as never[]).result
+}

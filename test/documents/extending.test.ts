@@ -1,0 +1,127 @@
+/** The pages for teams that build on Gatehouse: a copy of the project with their code blocks passes its checks and tests. */
+import { execFile } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import t, { type Test } from 'tap'
+import { impersonate } from '../support/admin-routes.ts'
+import { asAdmin, bearer, signUp, temporaryFolder } from '../support/build.ts'
+import { globalErrorOf } from '../support/error-response.ts'
+import { applyBlocks, blocksOf } from '../support/page-blocks.ts'
+import { projectTree, WHOLE_PROJECT } from '../support/project-copy.ts'
+
+const PROJECT = join(import.meta.dirname, '..', '..')
+
+const blocks = ['docs/extending.md', 'plugins/README.md'].flatMap(page =>
+  blocksOf(page, readFileSync(join(PROJECT, page), 'utf8')),
+)
+const firstExamples = blocks.filter(({ section }) => section === 'Routes')
+
+/** The test of the page, and the tests that compare documents and lists with the code. */
+const TESTS = [
+  './notes.test.ts',
+  './documents/documents.test.ts',
+  './documents/openapi.test.ts',
+  './gates/access-matrix.test.ts',
+]
+
+/** Which tests and subtests run: what takes long and does not concern the example is left out. */
+const TAP_GREP = ['/^(?!.docs shows)/', '/notes?\\b|greeting|\\bage\\b|gates/i'].join('\n')
+
+/** Runs a program in the folder and requires exit code 0. @returns its output. */
+const succeeds = async (t: Test, cwd: string, file: string, args: readonly string[]): Promise<string> => {
+  const env = { ...process.env, _TAPJS_PROCESSINFO_COVERAGE_: '0', TAP_GREP }
+  const { code, stdout, stderr } = await promisify(execFile)(file, args, { cwd, env }).then(
+    output => ({ code: 0, ...output }),
+    error => error,
+  )
+  t.equal(code, 0, args.join(' '), { output: `${stdout}${stderr}` })
+  return stdout
+}
+
+t.test('the first examples of docs/extending.md work without the later ones', async t => {
+  const tree = projectTree(t, {})
+  applyBlocks(tree.folder, firstExamples)
+  const app = await tree.build(t)
+  const ann = await signUp(app, { firstName: 'Ann' })
+
+  const note = { method: 'POST', url: '/notes', payload: { text: 'buy hay' } } as const
+  t.equal(globalErrorOf(t, await app.inject(note), 401), 'Sign in to use this route')
+  const noted = await app.inject({ ...note, headers: bearer(ann.token) })
+  t.equal(noted.statusCode, 201)
+  t.same(noted.json(), { text: 'buy hay', by: ann.id })
+
+  const greet = async (headers = {}) => (await app.inject({ url: '/greeting', headers })).json()
+  t.same(await greet(), { greeting: 'Hello stranger' })
+  t.same(await greet(bearer(ann.token)), { greeting: 'Hello Ann' })
+
+  const url = `/admin/users/${ann.id}/age`
+  const refused = await app.inject({ url, headers: bearer(ann.token) })
+  t.equal(globalErrorOf(t, refused, 401), 'This route needs a valid admin key')
+  t.same((await app.inject({ url, headers: asAdmin })).json(), { days: 0 })
+})
+
+t.test('all blocks together', async t => {
+  const tree = projectTree(
+    t,
+    { 'test/page.test.ts': TESTS.map(file => `import '${file}'\n`).join('') },
+    WHOLE_PROJECT,
+  )
+  applyBlocks(tree.folder, blocks)
+  // Later blocks replace some of the first examples. Outside the scopes these are checked, but not loaded.
+  applyBlocks(
+    tree.folder,
+    firstExamples.map(block => ({ ...block, path: block.path.replace(/^routes\/\w+/, 'routes/examples') })),
+  )
+  t.test('npm run check and tests pass', async t => {
+    const { folder } = tree
+    const [output] = await Promise.all([
+      succeeds(t, folder, process.execPath, ['--import', './src/preload.js', 'test/page.test.ts']),
+      succeeds(t, folder, 'npm', ['run', 'check']),
+    ])
+    for (const title of ['a note belongs', 'the gates of the live routes', 'GET /greeting', 'POST /notes:'])
+      t.match(output, `- ${title}`)
+  })
+
+  t.test('the hook refuses impersonation, the plugin decorates requests', async t => {
+    const app = await tree.build(t, {
+      extend: app => app.get('/tenant', async request => ({ tenant: Reflect.get(request, 'tenant') })),
+    })
+    const { id } = await signUp(app)
+    const headers = bearer((await impersonate(app, id)).json().accessToken)
+    const added = await app.inject({ method: 'POST', url: '/notes', headers, payload: { text: 'buy hay' } })
+    t.equal(globalErrorOf(t, added, 403), 'An impersonated session cannot do this')
+    t.same((await app.inject({ url: '/notes', headers })).json(), { results: [] })
+
+    const named = await app.inject({ url: '/tenant', headers: { 'x-tenant': 'stable' } })
+    t.same(named.json(), { tenant: 'stable' })
+  })
+})
+
+t.test('a block that does not apply is an error with its page and line', async t => {
+  const folder = temporaryFolder(t)
+  const apply = (...lines: string[]): string => {
+    writeFileSync(join(folder, 'a.ts'), 'one\ntwo\none\nthree\nfour\n')
+    applyBlocks(folder, blocksOf('page.md', ['text', ...lines, '```', ''].join('\n')))
+    return readFileSync(join(folder, 'a.ts'), 'utf8')
+  }
+  t.equal(
+    apply('```diff', '--- a.ts', ' one', '-two', '+2', ' one', '@@', '+3½', ' four'),
+    'one\n2\none\nthree\n3½\nfour\n',
+  )
+  t.equal(apply('```ts', '// a.ts', '', 'five'), '// a.ts\n\nfive\n')
+  t.equal(apply('```ts illustration', '// a.ts', 'five'), 'one\ntwo\none\nthree\nfour\n')
+
+  const inFile = 'page.md:2: a.ts: this hunk'
+  const wrong: [string, ...string[]][] = [
+    ['page.md:2: the block names no file', '```ts', 'const one = 1'],
+    ['page.md:2: the block names no file', '```diff', ' one', '+two'],
+    [`${inFile} is not found`, '```diff', '--- a.ts', ' two', ' three', '+four'],
+    [`${inFile} is found several times`, '```diff', '--- a.ts', ' one', '+two'],
+    [`${inFile} is not below the hunk before it`, '```diff', '--- a.ts', ' four', '+5', '@@', ' two', '+3'],
+    [`${inFile} has no line of the file`, '```diff', '--- a.ts', '+five'],
+    [`${inFile} has a line without a sign`, '```diff', '--- a.ts', ' three', 'four', '+five'],
+  ]
+  for (const [message, ...lines] of wrong)
+    t.throws(() => apply(...lines), { message: new RegExp(`^${message}:\\n`) }, message)
+})

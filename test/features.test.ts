@@ -1,0 +1,2 @@
+/** Each file can also be run alone. */
+import './features/notes.test.ts'
