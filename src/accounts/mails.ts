@@ -21,11 +21,11 @@ interface AccountMailKind extends MailKind {
   readonly token?: EmailTokenKind
 }
 
-interface TokenValue {
+export interface TokenValue {
   readonly token: string
 }
 
-interface NewEmailValue {
+export interface NewEmailValue {
   readonly newEmail: string
 }
 
