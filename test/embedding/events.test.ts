@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import type { LoggedEvent } from '../../src/gatehouse.ts'
 import { asAdmin, bearer, logCapture } from '../support/build.ts'
+import { onEveryEngine } from '../support/engines.ts'
 import { buildHost, hostConfig, tokenAt } from '../support/host.ts'
 import { until } from '../support/until.ts'
 
@@ -19,10 +20,9 @@ const atLeast = (events: readonly unknown[], count: number) =>
     LIMIT,
   )
 
-t.test(
-  'onEvent gets each event once, in the order of the log, also of other instances (NEXT §3)',
-  async t => {
-    const config = hostConfig(t)
+t.test('onEvent gets each event once, in order, also of other instances (NEXT §3)', t =>
+  onEveryEngine(t, async (t, engine) => {
+    const config = { ...hostConfig(t), DATABASE_URL: await engine.newDatabase(t) }
     const events: LoggedEvent[] = []
     const visible: boolean[] = []
     const host = await buildHost(t, {
@@ -40,7 +40,7 @@ t.test(
     t.equal(await atLeast(events, 15), 15)
     t.same(events, await logged(host))
     t.ok(visible.every(Boolean), 'after the commit')
-  },
+  }),
 )
 
 t.test('a handler that throws, rejects or never ends has no other effect (NEXT §3)', async t => {

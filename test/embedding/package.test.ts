@@ -117,7 +117,7 @@ export default notes
 const TSCONFIG = {
   compilerOptions: {
     ...{ target: 'es2024', module: 'nodenext', types: ['node'], strict: true, noEmit: true },
-    skipLibCheck: true,
+    skipLibCheck: false,
   },
   include: ['host.ts', 'routes'],
 }
