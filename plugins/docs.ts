@@ -62,10 +62,15 @@ const docs = async (app: FastifyInstance): Promise<void> => {
     )
   }
 
-  serve(
-    '/docs',
-    staticResponse(HTML, () => PAGE),
-  )
+  const page = staticResponse(HTML, () => PAGE)
+  const { ignoreTrailingSlash } = app.initialConfig.routerOptions ?? {}
+  // A host's router may ignore the slash at the end, with which the page's relative URLs would be wrong.
+  for (const url of ignoreTrailingSlash ? ['/docs'] : ['/docs', '/docs/'])
+    app.get(url, { schema: { hide: true } }, (request, reply) =>
+      /\/(?:\?|$)/.test(request.url)
+        ? reply.redirect('../docs', 303)
+        : sendStatic(page, request, reply.headers(HEADERS)),
+    )
   serve(
     '/docs/static/swagger-initializer.js',
     staticResponse(SCRIPT, () => INITIALIZER),
@@ -75,7 +80,6 @@ const docs = async (app: FastifyInstance): Promise<void> => {
       `/docs/static/${name}`,
       staticResponse(type, () => read(name)),
     )
-  app.get('/docs/', { schema: { hide: true } }, (_request, reply) => reply.redirect('../docs', 303))
   serve(
     '/openapi.json',
     staticResponse('application/json; charset=utf-8', () => JSON.stringify(app.swagger())),

@@ -23,6 +23,8 @@ const gracefulShutdown = async (app: FastifyInstance): Promise<void> => {
     controller.abort()
     await delay(app.config.drainDelay)
   })
+  // In a host application, which closes without a drain.
+  app.addHook('preClose', async () => controller.abort())
   // On send, not on request, so that responses in flight at the start of the drain have the header too.
   app.addHook('onSend', function announceDrain(_request, reply, _payload, done) {
     // With pipelining only the latest response: later requests are being processed and need their responses.

@@ -5,12 +5,13 @@ import fp from 'fastify-plugin'
 import { ServiceError } from '../src/errors.ts'
 import { checkBodyEncoding } from '../src/http/body-encoding.ts'
 import { isLate } from '../src/http/connection.ts'
-import { parseStrictJson } from '../src/validation/strict-json.ts'
+import { BODY_LIMIT, parseStrictJson } from '../src/validation/strict-json.ts'
 
 const jsonBody = async (app: FastifyInstance): Promise<void> => {
   // Fastify has a parser for text/plain, whose bodies would bypass the schema.
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body: Buffer, done) => {
+  const options = { parseAs: 'buffer', bodyLimit: BODY_LIMIT } as const
+  app.addContentTypeParser('application/json', options, (request, body: Buffer, done) => {
     try {
       // The request timed out before its last bytes arrived, and the connection is about to close.
       if (isLate(request.raw))

@@ -10,9 +10,20 @@ interface Path {
   readonly methods: string[]
 }
 
-/** A second router with every path under one method, because Fastify's own does not report the methods of a path. */
-const routerOfPaths = (routes: readonly DeclaredRoute[]) => {
-  const router = Router({ maxParamLength: Number.MAX_SAFE_INTEGER })
+/**
+ * A second router with every path under one method, because Fastify's own does not report the methods of a path.
+ * @param app a host's router may ignore letter case or slashes.
+ */
+const routerOfPaths = (routes: readonly DeclaredRoute[], app: FastifyInstance) => {
+  const {
+    caseSensitive = true,
+    ignoreTrailingSlash = false,
+    ignoreDuplicateSlashes = false,
+  } = app.initialConfig.routerOptions ?? {}
+  const router = Router({
+    ...{ caseSensitive, ignoreTrailingSlash, ignoreDuplicateSlashes },
+    maxParamLength: Number.MAX_SAFE_INTEGER,
+  })
   const byUrl = Map.groupBy(routes, ({ url }) => url)
   for (const [url, declared] of byUrl) {
     const path: Path = { url, methods: declared.flatMap(({ methods }) => methods) }
@@ -28,9 +39,9 @@ const hasParameters = (params: unknown): boolean => {
 }
 
 const notFound = async (app: FastifyInstance): Promise<void> => {
-  let paths = routerOfPaths([])
+  let paths = routerOfPaths([], app)
   app.addHook('onReady', async () => {
-    paths = routerOfPaths(app.routeTable)
+    paths = routerOfPaths(app.routeTable, app)
   })
 
   const errorFor = (path: Path | undefined): ServiceError => {

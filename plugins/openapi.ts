@@ -7,9 +7,9 @@ import packageJson from '../package.json' with { type: 'json' }
 import { SCOPES } from '../src/app.ts'
 import { ADMIN_KEY_HEADER } from '../src/auth/admin-keys.ts'
 import { ERRORS } from '../src/errors.ts'
+import { ACCESS_TOKEN_COOKIE } from '../src/http/access-token.ts'
 import { KEYWORDS } from '../src/validation/keywords.ts'
 import { NDJSON } from '../src/validation/ndjson.ts'
-import { ACCESS_TOKEN_COOKIE } from './access-token.ts'
 import { NO_BODY } from './validation.ts'
 
 const SECURITY = {
@@ -119,6 +119,8 @@ const described = (responses: Record<string, object>, route: RouteOptions): Reco
 const document = ({ body, ...rest }: FastifySchema, route: RouteOptions): FastifySchema => {
   // Routes without a body have the schema NO_BODY, which is not documented.
   const schema = body === undefined || body === NO_BODY ? rest : { ...rest, body }
+  // In a host, every route is hidden from the host's own document.
+  const hide = route.config?.isDocumented === undefined ? rest.hide : !route.config.isDocumented
   const gate = route.config?.gate
   // The last resort of plugins/error-handler.ts is not documented.
   const { '5xx': _lastResort, ...declared } = schema.response as Record<string, object>
@@ -128,6 +130,7 @@ const document = ({ body, ...rest }: FastifySchema, route: RouteOptions): Fastif
   ])
   return {
     ...schema,
+    ...(hide !== undefined && { hide }),
     ...requestHeaders(declared),
     ...(schema.querystring !== undefined && { querystring: optional(schema.querystring) }),
     tags: Object.keys(SCOPES).filter(name => SCOPES[name]?.gate === gate),
@@ -171,6 +174,7 @@ const openapi = async (app: FastifyInstance): Promise<void> => {
     openapi: {
       openapi: '3.1.0',
       info: { title: 'Gatehouse', version: packageJson.version, description: packageJson.description },
+      ...(app.prefix !== '' && { servers: [{ url: app.prefix }] }),
       components: {
         securitySchemes: {
           bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },

@@ -1,44 +1,7 @@
 /** Step 2 of the common processing (§1): `request.validatedData`, empty at first, filled after validation. */
-import type {
-  ContextConfigDefault,
-  FastifyBaseLogger,
-  FastifyInstance,
-  FastifyReply,
-  FastifyRequest,
-  FastifyTypeProvider,
-  FastifyTypeProviderDefault,
-  RawRequestDefaultExpression,
-  RawServerBase,
-  RawServerDefault,
-  RouteGenericInterface,
-} from 'fastify'
-import type { FastifyRequestType, ResolveFastifyRequestType } from 'fastify/types/type-provider.js'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-
-declare module 'fastify' {
-  // Repeats all type parameters, so that the schema of a route types its input.
-  interface FastifyRequest<
-    RouteGeneric extends RouteGenericInterface = RouteGenericInterface,
-    RawServer extends RawServerBase = RawServerDefault,
-    RawRequest extends RawRequestDefaultExpression<RawServer> = RawRequestDefaultExpression<RawServer>,
-    SchemaCompiler extends FastifySchema = FastifySchema,
-    TypeProvider extends FastifyTypeProvider = FastifyTypeProviderDefault,
-    ContextConfig = ContextConfigDefault,
-    Logger extends FastifyBaseLogger = FastifyBaseLogger,
-    RequestType extends FastifyRequestType = ResolveFastifyRequestType<
-      TypeProvider,
-      SchemaCompiler,
-      RouteGeneric
-    >,
-  > {
-    /** The validated input of the route. Handlers read input only from here. */
-    validatedData: {
-      body: RequestType['body']
-      query: RequestType['query']
-      params: RequestType['params']
-    }
-  }
-}
+import '../src/http/validated-data.ts'
 
 type Done = () => void
 type ValidatedData = FastifyRequest['validatedData']

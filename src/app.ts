@@ -1,23 +1,26 @@
-/** Assembles the service, for the server and for every test: store, services, plugins, and routes by scope. */
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+/** Assembles the service on a Fastify instance: services, plugins, and routes by scope. For the server, hosts and every test. */
+import { existsSync, readdirSync, statSync } from 'node:fs'
+import { extname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import autoload from '@fastify/autoload'
-import Fastify, { type FastifyInstance, type RouteOptions } from 'fastify'
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, type RouteOptions } from 'fastify'
 import type { DestinationStream } from 'pino'
 import type { CleanUpPace } from './accounts/clean-up.ts'
+import type { AccountMails } from './accounts/mails.ts'
+import type { EventHandler } from './audit-log/event-feed.ts'
 import type { Config } from './config/config.ts'
-import { checkFeatures, type Feature, type ServicesOf } from './feature.ts'
+import { checkFeatures, type Feature } from './feature.ts'
 import { FEATURES } from './features.ts'
+import { decorateRequests, RequestAuthentication } from './http/guards.ts'
 import { serverOptions } from './http/server-options.ts'
+import { setUpServer } from './http/server-set-up.ts'
 import { createLogger } from './logging/logging.ts'
+import type { MailTemplates } from './mail/kinds.ts'
 import type { PasswordHasher } from './passwords/hasher.ts'
 import type { RateLimits } from './rate-limits/limits.ts'
-import { type CoreServices, createServices } from './services.ts'
+import { createServices, type Services } from './services.ts'
 import { openStorage } from './storage/open.ts'
 import type { Storage } from './storage/storage.ts'
-
-/** `app.services`: those of the core and of the features in `src/features.ts`. */
-export type Services = CoreServices & ServicesOf<typeof FEATURES>
 
 export type Gate = 'user' | 'adminKey'
 
@@ -25,6 +28,7 @@ declare module 'fastify' {
   interface FastifyInstance {
     readonly config: Config
     readonly services: Services
+    readonly requestAuthentication: RequestAuthentication
     /** Every declared route; complete once the app is ready. */
     readonly routeTable: readonly DeclaredRoute[]
   }
@@ -63,20 +67,49 @@ export interface AppOptions {
   readonly hasher?: PasswordHasher
   readonly rateLimits?: RateLimits
   readonly cleanUpPace?: CleanUpPace
+  /** Called for every event of the audit log, in order and after the commit. */
+  readonly onEvent?: EventHandler | undefined
+  /** Replace the texts of mails. */
+  readonly mailTemplates?: MailTemplates<AccountMails> | undefined
   /** The destination of log lines, by default standard output. */
   readonly logStream?: DestinationStream
 }
 
 const ROOT = join(import.meta.dirname, '..')
 
+/** `.ts` in a checkout, `.js` in a built package. */
+const EXTENSION = extname(import.meta.filename)
+
+const BUILT_IN = join(ROOT, 'routes')
+
+const ROUTE_FILE = /[/\\]routes\.[cm]?[jt]s$/
+
+const gateFile = (scope: string): string => join(BUILT_IN, scope, `autohooks${EXTENSION}`)
+
 /** Autoload ignores a missing or misnamed gate file, which would leave the routes of the scope open to everybody. */
 const requireGateFiles = (): void => {
   for (const [name, { gate }] of Object.entries(SCOPES))
-    if (gate !== undefined && !existsSync(join(ROOT, 'routes', name, 'autohooks.ts')))
-      throw new Error(`routes/${name}/autohooks.ts is missing: it is the gate of its scope`)
+    if (gate !== undefined && !existsSync(gateFile(name)))
+      throw new Error(`routes/${name}/autohooks${EXTENSION} is missing: it is the gate of its scope`)
 }
 
-const registerScope = (app: FastifyInstance, name: string, { gate, prefix = '' }: Scope): void => {
+/** A folder of further routes, with the same subfolders as `routes/`. @returns its scopes. */
+const scopesIn = (folder: string): string[] => {
+  if (!existsSync(folder) || !statSync(folder).isDirectory())
+    throw new Error(`The folder of routes does not exist: ${folder}`)
+  const names = Object.keys(SCOPES)
+  const entries = readdirSync(folder, { withFileTypes: true })
+  const unknown = entries.find(entry =>
+    entry.isDirectory() ? !names.includes(entry.name) : ROUTE_FILE.test(`/${entry.name}`),
+  )
+  if (unknown !== undefined)
+    throw new Error(`${join(folder, unknown.name)} has no gate: move it into ${names.join(', ')}`)
+  return entries.filter(entry => entry.isDirectory()).map(({ name }) => name)
+}
+
+/** @param folder the built-in `routes/`, whose gates are autoloaded, or a host's folder, whose routes get the same gates. */
+const registerScope = (app: FastifyInstance, folder: string, name: string): void => {
+  const { gate, prefix = '' } = SCOPES[name] ?? {}
   app.register(async function routesOfScope(scoped) {
     const routes: RouteOptions[] = []
     scoped.addHook('onRoute', route => void routes.push(route))
@@ -86,55 +119,112 @@ const registerScope = (app: FastifyInstance, name: string, { gate, prefix = '' }
       if (open !== undefined)
         throw new Error(`${open.url} in routes/${name} is not behind the gate of its scope`)
     })
+    if (gate !== undefined && folder !== BUILT_IN) {
+      const { default: addGate } = await import(pathToFileURL(gateFile(name)).href)
+      await addGate(scoped)
+    }
     await scoped.register(autoload, {
-      dir: join(ROOT, 'routes', name),
+      dir: join(folder, name),
       autoHooks: true,
       cascadeHooks: true,
       // The folder `_id` becomes `/:id`.
       routeParams: true,
-      matchFilter: /[/\\]routes\.ts$/,
+      matchFilter: ROUTE_FILE,
       options: { prefix },
     })
   })
 }
 
 /**
- * Builds the app, ready to `listen` or `inject`. `app.close()` flushes pending writes and releases all resources.
- * @throws {Error} if the store cannot be opened or a scope has no gate.
+ * Opens the store and creates the services.
+ * @throws {Error} if the store cannot be opened.
  */
-export const buildApp = async (config: Config, options: AppOptions = {}): Promise<FastifyInstance> => {
-  const { clock = Date.now, features = FEATURES } = options
-  requireGateFiles()
+export const openServices = async (
+  config: Config,
+  logger: FastifyBaseLogger,
+  options: AppOptions = {},
+): Promise<Services> => {
+  const { clock = Date.now, features = FEATURES, hasher, rateLimits, cleanUpPace } = options
   checkFeatures(features)
-  const logger = createLogger(config, options.logStream)
   const storage = options.storage ?? (await openStorage(config.storage, config.databaseConnections, features))
-  const app = Fastify(serverOptions(config, logger))
-  let services: CoreServices
   try {
-    services = createServices(config, {
-      storage,
-      features,
-      clock,
-      logger,
-      hasher: options.hasher,
-      rateLimits: options.rateLimits,
-      cleanUpPace: options.cleanUpPace,
-    })
+    const { onEvent, mailTemplates } = options
+    const parts = { hasher, rateLimits, cleanUpPace, onEvent, mailTemplates }
+    return createServices(config, { storage, features, clock, logger, ...parts }) as Services
   } catch (error) {
     await storage.close()
     throw error
   }
-  app.log = logger
+}
+
+/**
+ * Adds the outer part to an instance: `app.gatehouse`, the requests' decorators, and the end of the services with the app.
+ * @param scope returns the instance of the inner part, once it exists.
+ */
+export const addOuterPart = (
+  app: FastifyInstance,
+  config: Config,
+  services: Services,
+  scope: () => FastifyInstance,
+): RequestAuthentication => {
+  const { authenticator, adminKeys } = services
+  const authentication = new RequestAuthentication({
+    authenticator,
+    adminKeys,
+    allowedOrigins: config.allowedOrigins,
+    parseCookie: header => scope().parseCookie(header),
+  })
+  const { requireUser, requireAdminKey } = authentication
+  app.decorate('gatehouse', { requireUser, requireAdminKey, services })
+  decorateRequests(app)
+  app.addHook('onReady', async () => services.eventFeed?.start())
+  app.addHook('onClose', () => services.close())
+  return authentication
+}
+
+export interface InnerOptions {
+  readonly config: Config
+  readonly services: Services
+  readonly authentication: RequestAuthentication
+  /** The absolute path of a host's folder of routes. */
+  readonly routes?: string | undefined
+}
+
+/**
+ * Adds the inner part to an instance: plugins and routes.
+ * @throws {Error} if a scope has no gate, or the folder of routes is not one.
+ */
+export const addInnerPart = (
+  app: FastifyInstance,
+  { config, services, authentication, routes }: InnerOptions,
+): void => {
+  requireGateFiles()
   app.decorate('config', config)
-  app.decorate('services', services as Services)
+  app.decorate('services', services)
+  app.decorate('requestAuthentication', authentication)
   const routeTable: DeclaredRoute[] = []
   app.decorate('routeTable', routeTable)
   app.addHook('onRoute', route => {
     routeTable.push({ url: route.url, methods: [route.method].flat(), options: route })
   })
-  app.addHook('onClose', () => services.close())
 
   app.register(autoload, { dir: join(ROOT, 'plugins'), dirNameRoutePrefix: false })
-  for (const [name, scope] of Object.entries(SCOPES)) registerScope(app, name, scope)
+  for (const name of Object.keys(SCOPES)) registerScope(app, BUILT_IN, name)
+  if (routes !== undefined) for (const name of scopesIn(routes)) registerScope(app, routes, name)
+}
+
+/**
+ * Builds the standalone service, ready to `listen` or `inject`. `app.close()` flushes pending writes and releases all resources.
+ * @throws {Error} if the store cannot be opened or a scope has no gate.
+ */
+export const buildApp = async (config: Config, options: AppOptions = {}): Promise<FastifyInstance> => {
+  requireGateFiles()
+  const logger = createLogger(config, options.logStream)
+  const services = await openServices(config, logger, options)
+  const app = Fastify(serverOptions(config, logger))
+  app.log = logger
+  setUpServer(app.server)
+  const authentication = addOuterPart(app, config, services, () => app)
+  addInnerPart(app, { config, services, authentication })
   return app
 }

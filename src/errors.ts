@@ -86,6 +86,13 @@ export interface ErrorDetails {
   readonly cause?: unknown
 }
 
+/** The body of every error (§7.1): messages by field. */
+export interface ErrorBody {
+  errors: Record<string, string[]>
+}
+
+export const errorBody = (field: string, message: string): ErrorBody => ({ errors: { [field]: [message] } })
+
 /** An error of the registry: `throw new ServiceError('userNotFound')`. */
 export class ServiceError extends Error {
   readonly code: ErrorName
@@ -109,15 +116,18 @@ export class ServiceError extends Error {
     this.quiet = details.quiet ?? false
     this.sampledAs = details.sampledAs
   }
-}
 
-/** The body of every error (§7.1): messages by field. */
-export interface ErrorBody {
-  errors: Record<string, string[]>
+  /** For error handlers of a host application, as Fastify names the status. */
+  get statusCode(): number {
+    return this.status
+  }
+
+  /** For error handlers of a host application: the messages by field. */
+  get errors(): ErrorBody['errors'] {
+    return errorBody(this.field, this.message).errors
+  }
 }
 
 /** A message for a context that does not show its field. */
 export const sentence = (field: string, message: string): string =>
   field === 'global' ? message : `The ${field} ${message}`
-
-export const errorBody = (field: string, message: string): ErrorBody => ({ errors: { [field]: [message] } })

@@ -7,13 +7,14 @@ import { CleanUp, type CleanUpPace } from './accounts/clean-up.ts'
 import { EmailAddresses } from './accounts/email-addresses.ts'
 import { ExistingAccountNotice } from './accounts/existing-account-notice.ts'
 import { Impersonation } from './accounts/impersonation.ts'
-import { ACCOUNT_MAILS } from './accounts/mails.ts'
+import { ACCOUNT_MAILS, type AccountMails } from './accounts/mails.ts'
 import { PasswordChanges } from './accounts/password-changes.ts'
 import { PasswordResets } from './accounts/password-resets.ts'
 import { Reauthentication } from './accounts/reauthentication.ts'
 import { SignIns } from './accounts/sign-ins.ts'
 import { SignUps } from './accounts/sign-ups.ts'
 import { AuditLog } from './audit-log/audit-log.ts'
+import { EventFeed, type EventHandler } from './audit-log/event-feed.ts'
 import { AccessTokens } from './auth/access-tokens.ts'
 import { AdminKeys } from './auth/admin-keys.ts'
 import { Authenticator } from './auth/authenticator.ts'
@@ -23,8 +24,9 @@ import { Sessions } from './auth/sessions.ts'
 import { UserCache } from './auth/user-cache.ts'
 import { DeferredWork } from './concurrency/deferred-work.ts'
 import type { Config } from './config/config.ts'
-import { createFeatureServices, eventSchemasOf, type Feature } from './feature.ts'
-import type { MailKinds, MailSender } from './mail/kinds.ts'
+import { createFeatureServices, eventSchemasOf, type Feature, type ServicesOf } from './feature.ts'
+import type { FEATURES } from './features.ts'
+import type { MailKinds, MailSender, MailTemplates } from './mail/kinds.ts'
 import { Mailer, NO_MAILS } from './mail/mailer.ts'
 import { RateLimitedMailer } from './mail/rate-limited-mailer.ts'
 import { hasherLimits, type PasswordHasher, PooledPasswordHasher } from './passwords/hasher.ts'
@@ -51,18 +53,28 @@ export interface ServicesDeps {
   readonly rateLimits: RateLimits | undefined
   /** Default: the pace of production. */
   readonly cleanUpPace: CleanUpPace | undefined
+  /** Called for every event of the audit log, see {@link EventFeed}. Default: none. */
+  readonly onEvent?: EventHandler | undefined
+  /** Replace the texts of mails. */
+  readonly mailTemplates?: MailTemplates<AccountMails> | undefined
 }
 
 /** The services of the core. */
 export type CoreServices = Readonly<ReturnType<typeof createCoreServices>>
 
+/** `app.services`: those of the core and of the features in `src/features.ts`. */
+export type Services = CoreServices & ServicesOf<typeof FEATURES>
+
 /** The mails of accounts and features, with the limit for each recipient; and their shutdown, which sends what waits. */
 const createMails = (
-  { mail, publicUrl, webUrl }: Config,
-  { storage, features, logger }: ServicesDeps,
+  { mail, productName, publicUrl, webUrl }: Config,
+  { storage, features, logger, mailTemplates: templates }: ServicesDeps,
   rateLimits: RateLimits | null,
 ) => {
-  const mailerDeps = { mail, publicUrl, webUrl, log: logger, closing: SHUTDOWN.mails }
+  const mailerDeps = {
+    ...{ mail, productName, templates, publicUrl, webUrl },
+    ...{ log: logger, closing: SHUTDOWN.mails },
+  }
   const kinds: typeof ACCOUNT_MAILS & MailKinds = Object.assign(
     {},
     ACCOUNT_MAILS,
@@ -163,6 +175,15 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
   })
   cleanUp.start()
 
+  const eventFeed =
+    deps.onEvent === undefined
+      ? null
+      : new EventFeed({
+          store: events,
+          handler: deps.onEvent,
+          onFailure: (err, message) => logger.error({ err }, message),
+        })
+
   return {
     signUps: new SignUps(accountDeps),
     signIns: new SignIns(accountDeps),
@@ -183,6 +204,8 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     adminKeys: new AdminKeys(config.adminKeys),
     mails,
     storage,
+    /** `null` without a handler of events. */
+    eventFeed,
     /** `null` with `RATE_LIMIT=off`. */
     rateLimits,
     /** Milliseconds since the epoch. */
@@ -194,6 +217,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
         await Promise.all([hasher.close(), deferred.close(), deferredEvents.close(), cleanUp.close()])
         await closeMails()
       } finally {
+        await eventFeed?.close()
         await lastRequests.close().finally(() => storage.close())
       }
     },

@@ -16,10 +16,12 @@ const Service = Type.Object(
 
 const root: FastifyPluginAsyncTypebox = async app => {
   const { hasDocs } = app.config
+  // Without the slash at the end that the router adds to an empty prefix.
+  const base = app.prefix.replace(/\/$/, '')
   const service = {
     name: 'gatehouse',
     version: packageJson.version,
-    ...(hasDocs && { docs: '/docs', openapi: '/openapi.json' }),
+    ...(hasDocs && { docs: `${base}/docs`, openapi: `${base}/openapi.json` }),
   } as const
 
   app.get(
@@ -34,7 +36,8 @@ const root: FastifyPluginAsyncTypebox = async app => {
       // The router treats `*` as `/`, but only OPTIONS has this target (RFC 9112 §3.2.4).
       if (request.raw.url === '*') throw new ServiceError('routeNotFound')
       reply.header('vary', 'accept')
-      if (hasDocs && request.accepts().type(['json', 'html']) === 'html') return reply.redirect('/docs', 303)
+      if (hasDocs && request.accepts().type(['json', 'html']) === 'html')
+        return reply.redirect(`${base}/docs`, 303)
       return service
     },
   )

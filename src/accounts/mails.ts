@@ -21,11 +21,11 @@ interface AccountMailKind extends MailKind {
   readonly token?: EmailTokenKind
 }
 
-interface TokenValue {
+export interface TokenValue {
   readonly token: string
 }
 
-interface NewEmailValue {
+export interface NewEmailValue {
   readonly newEmail: string
 }
 
@@ -47,13 +47,19 @@ const withoutBrowser = ({ publicUrl }: MailSite, path: string, token: string): B
   { code: token },
 ]
 
+const verifyLink = ({ publicUrl }: MailSite, { token }: TokenValue): string =>
+  linkTo(publicUrl, VERIFY_EMAIL, token)
+
+const resetLink = ({ webUrl }: MailSite, { token }: TokenValue): string =>
+  linkTo(webUrl, '/reset-password', token)
+
 const verifyEmail = (site: MailSite, label: string, token: string): Block[] => [
-  { link: linkTo(site.publicUrl, VERIFY_EMAIL, token), label },
+  { link: verifyLink(site, { token }), label },
   ...withoutBrowser(site, VERIFY_EMAIL, token),
 ]
 
 const resetPassword = (site: MailSite, token: string): Block[] => [
-  { link: linkTo(site.webUrl, '/reset-password', token), label: 'Choose another password' },
+  { link: resetLink(site, { token }), label: 'Choose another password' },
   ...withoutBrowser(site, RESET_PASSWORD, token),
 ]
 
@@ -67,6 +73,7 @@ export const ACCOUNT_MAILS = {
   verification: {
     subject: 'Confirm your e-mail address',
     isRateLimited: true,
+    link: verifyLink,
     token: {
       action: 'verifyEmail',
       confirms: 'currentEmail',
@@ -75,7 +82,7 @@ export const ACCOUNT_MAILS = {
       countedBy: ['user.signed-up', 'email.verification-requested'],
     },
     body: (site, { token }: TokenValue) => [
-      `An account at ${site.host} was opened with this address. If it was you, please confirm that the address is yours.`,
+      `An account at ${site.name} was opened with this address. If it was you, please confirm that the address is yours.`,
       ...verifyEmail(site, 'Confirm this address', token),
       `The link works for ${hours(VERIFICATION_LIFETIME)}. If it was not you, ignore this mail.`,
     ],
@@ -84,6 +91,7 @@ export const ACCOUNT_MAILS = {
   emailChange: {
     subject: 'Confirm your new e-mail address',
     isRateLimited: true,
+    link: verifyLink,
     token: {
       action: 'verifyEmail',
       confirms: 'newEmail',
@@ -91,7 +99,7 @@ export const ACCOUNT_MAILS = {
       countedBy: ['email.change-requested'],
     },
     body: (site, { token }: TokenValue) => [
-      `An account at ${site.host} wants to use this address. Please confirm that it is yours. The account changes after that.`,
+      `An account at ${site.name} wants to use this address. Please confirm that it is yours. The account changes after that.`,
       ...verifyEmail(site, 'Use this address', token),
       `The link works for ${hours(VERIFICATION_LIFETIME)}. If it was not you, ignore this mail.`,
     ],
@@ -101,7 +109,7 @@ export const ACCOUNT_MAILS = {
     subject: 'Your e-mail address is to be changed',
     isRateLimited: true,
     body: (site, { newEmail }: NewEmailValue) => [
-      `A new address was requested for your account at ${site.host}: ${newEmail}. It takes effect when it is confirmed.`,
+      `A new address was requested for your account at ${site.name}: ${newEmail}. It takes effect when it is confirmed.`,
       'If it was you, you need to do nothing.',
       notYou(site),
     ],
@@ -110,17 +118,18 @@ export const ACCOUNT_MAILS = {
   emailChanged: {
     subject: 'Your e-mail address has been changed',
     isRateLimited: true,
-    body: ({ host }, { newEmail }: NewEmailValue) => [
-      `Your account at ${host} has a new address: ${newEmail}. This one is no longer used.`,
+    body: ({ name }, { newEmail }: NewEmailValue) => [
+      `Your account at ${name} has a new address: ${newEmail}. This one is no longer used.`,
       'If it was not you, please contact the operator of the service.',
     ],
   },
   passwordReset: {
     subject: 'Choose another password',
     isRateLimited: false,
+    link: resetLink,
     token: { action: 'resetPassword', lifetime: RESET_LIFETIME, countedBy: ['password.reset-requested'] },
     body: (site, { token }: TokenValue) => [
-      `A new password was requested for your account at ${site.host}.`,
+      `A new password was requested for your account at ${site.name}.`,
       ...resetPassword(site, token),
       `The link works once, for ${hours(RESET_LIFETIME)}. If it was not you, ignore this mail: your password stays the same.`,
     ],
@@ -129,7 +138,7 @@ export const ACCOUNT_MAILS = {
     subject: 'Your password has been changed',
     isRateLimited: true,
     body: site => [
-      `The password of your account at ${site.host} has been changed. All sessions with the old password have ended.`,
+      `The password of your account at ${site.name} has been changed. All sessions with the old password have ended.`,
       'If it was you, you need to do nothing.',
       notYou(site),
     ],
@@ -138,9 +147,10 @@ export const ACCOUNT_MAILS = {
   accountExists: {
     subject: 'You have an account already',
     isRateLimited: false,
+    link: resetLink,
     token: { action: 'resetPassword', lifetime: RESET_LIFETIME, countedBy: ['user.sign-up-repeated'] },
     body: (site, { token }: TokenValue) => [
-      `This address was entered for an account at ${site.host}, but it already belongs to your account.`,
+      `This address was entered for an account at ${site.name}, but it already belongs to your account.`,
       'If it was you, sign in. If you have forgotten your password, choose a new one:',
       ...resetPassword(site, token),
       `The link works once, for ${hours(RESET_LIFETIME)}. If it was not you, ignore this mail: nothing has changed.`,
@@ -149,8 +159,8 @@ export const ACCOUNT_MAILS = {
   accountDeleted: {
     subject: 'Your account has been deleted',
     isRateLimited: true,
-    body: ({ host }) => [
-      `Your account at ${host} and its personal data have been deleted.`,
+    body: ({ name }) => [
+      `Your account at ${name} and its personal data have been deleted.`,
       'If it was not you, please contact the operator of the service.',
     ],
   },

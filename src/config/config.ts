@@ -34,19 +34,22 @@ const weakKeys = ({ values, variables }: Settings): string[] =>
   })
 
 /** A sentence for each value that is valid, but seldom intended. */
-const warningsOf = (v: Values, publicUrl: string): string[] => [
+const warningsOf = (v: Values, publicUrl: string, basePath: string): string[] => [
   ...(v.ADMIN_KEY === null ? ['ADMIN_KEY is not set: every admin route responds with 401'] : []),
   ...(v.MAIL_URL === 'off' ? ['MAIL_URL is off: no mails are sent'] : []),
   ...(v.RATE_LIMIT === 'off' ? ['RATE_LIMIT is off: sign-ups and password attempts are not limited'] : []),
   ...(v.NODE_ENV === 'production' && v.PUBLIC_URL === null
     ? [`PUBLIC_URL is not set: links in mails lead to ${publicUrl}`]
     : []),
+  ...(new URL(publicUrl).pathname.endsWith(basePath)
+    ? []
+    : [`PUBLIC_URL does not end with ${basePath}: links in mails lead to ${publicUrl}`]),
 ]
 
 /** The URL of the service on its own machine. */
-const localUrl = (host: string, port: number): string => {
+const localUrl = (host: string, port: number, basePath: string): string => {
   const isAnyHost = host === '0.0.0.0' || host === '::'
-  return `http://${isAnyHost ? 'localhost' : isIPv6(host) ? `[${host}]` : host}:${port}`
+  return `http://${isAnyHost ? 'localhost' : isIPv6(host) ? `[${host}]` : host}:${port}${basePath}`
 }
 
 const mailFolderOf = (storage: StorageLocation): string =>
@@ -72,9 +75,10 @@ const contradictionsOf = ({ values: v, variables }: Settings): string[] => [
 
 /**
  * Reads and checks every setting.
+ * @param basePath the path below which a host application serves the routes, such as `/auth`.
  * @throws {ConfigError} with all errors; it never contains secrets.
  */
-export const loadConfig = (environment: Environment) => {
+export const loadConfig = (environment: Environment, basePath = '') => {
   const settings = readSettings(environment)
   const { values: v, errors } = settings
   const weak = weakKeys(settings)
@@ -83,7 +87,7 @@ export const loadConfig = (environment: Environment) => {
   const jwtSecret = secretOf(v)
   if (errors.length > 0 || jwtSecret === null) throw new ConfigError(errors)
 
-  const publicUrl = v.PUBLIC_URL ?? localUrl(v.HOST, v.PORT)
+  const publicUrl = v.PUBLIC_URL ?? localUrl(v.HOST, v.PORT, basePath)
   return Object.freeze({
     host: v.HOST,
     port: v.PORT,
@@ -123,6 +127,8 @@ export const loadConfig = (environment: Environment) => {
       /** Created with the first mail. */
       folder: mailFolderOf(v.DATABASE_URL),
     },
+    /** The name of the product in mails; `null`: the host of `publicUrl`. */
+    productName: v.PRODUCT_NAME,
     /** The base URL of the API: an origin, possibly with a path, without a slash at the end. */
     publicUrl,
     /** The web application of the users. */
@@ -130,6 +136,6 @@ export const loadConfig = (environment: Environment) => {
     /** Milliseconds between the stop signal and the time from which new connections are refused. */
     drainDelay: v.DRAIN_DELAY,
     /** Sentences for the operator, about settings that are valid. */
-    warnings: [...weak, ...misspelledSettings(environment), ...warningsOf(v, publicUrl)],
+    warnings: [...weak, ...misspelledSettings(environment), ...warningsOf(v, publicUrl, basePath)],
   })
 }

@@ -1,4 +1,4 @@
-/** The readers of MAIL_URL and MAIL_FROM. */
+/** The readers of MAIL_URL, MAIL_FROM and PRODUCT_NAME. */
 import { type Reader, SettingError } from './readers.ts'
 
 /** Options of nodemailer in the query of the URL. Its logging is excluded: it shows credentials and tokens. */
@@ -50,5 +50,14 @@ const MAILBOX = new RegExp(`^(?:${ADDRESS}|${NAME}\\s*<${ADDRESS}>)$`, 'u')
 export const mailbox: Reader<string> = value => {
   if (!MAILBOX.test(value))
     throw new SettingError('must be one line such as Gatehouse <no-reply@example.com>', value)
+  return value
+}
+
+const MAX_NAME = 64
+
+/** One line. */
+export const productName: Reader<string> = value => {
+  if (value.length > MAX_NAME || /\p{Cc}/u.test(value))
+    throw new SettingError(`must be one line of at most ${MAX_NAME} characters`, value)
   return value
 }

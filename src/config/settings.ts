@@ -1,6 +1,6 @@
 /** Every setting, declared once. */
 import { databaseUrl } from './database-reader.ts'
-import { mailbox, mailUrl } from './mail-readers.ts'
+import { mailbox, mailUrl, productName } from './mail-readers.ts'
 import {
   duration,
   integer,
@@ -52,6 +52,7 @@ export const SETTINGS = {
   REQUIRE_EMAIL_VERIFICATION: { read: oneOf('false', 'true'), default: 'false' },
   MAIL_URL: { read: mailUrl, default: null, canBeFile: true },
   MAIL_FROM: { read: mailbox, default: 'Gatehouse <no-reply@localhost>' },
+  PRODUCT_NAME: { read: productName, default: null },
   PUBLIC_URL: { read: serviceUrl, default: null },
   WEB_URL: { read: pageUrl, default: null },
   DRAIN_DELAY: { read: duration('0s'), default: '1s' },

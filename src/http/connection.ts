@@ -2,6 +2,21 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 
+/**
+ * Milliseconds without traffic in either direction until a connection is closed, between requests as well as when the client
+ * does not read. Longer than the 60 s of common load balancers, so that they do not send a request on a connection that the
+ * service is closing.
+ */
+export const IDLE_TIMEOUT = 72_000
+
+/**
+ * The private field of Node with the timeout of `Keep-Alive: timeout=…`, which lets clients close a connection before the server
+ * does. If a future Node renames it, only that header is missing.
+ */
+interface KeepAliveResponse extends ServerResponse {
+  _keepAliveTimeout?: number
+}
+
 export class Connection {
   /** The response to the latest request. Once it is finished, all responses before it have been sent. */
   last: ServerResponse | undefined = undefined
@@ -35,11 +50,12 @@ export const connectionOf = (socket: TrackedSocket | undefined): Connection | un
  * Stores the response as the latest of its connection.
  * @returns false if the connection already has its last response: the request must not be processed.
  */
-export const noteResponse = (request: IncomingMessage, response: ServerResponse): boolean => {
+export const noteResponse = (request: IncomingMessage, response: KeepAliveResponse): boolean => {
   const connection = connectionOf(request.socket)
   if (connection === undefined) return true
   if (connection.isClosing) return false
   connection.last = response
+  response._keepAliveTimeout = IDLE_TIMEOUT
   return true
 }
 

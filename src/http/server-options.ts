@@ -6,6 +6,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import { BODY_LIMIT } from '../validation/strict-json.ts'
 import { clientAddress } from './client-address.ts'
+import { IDLE_TIMEOUT } from './connection.ts'
 import { ServiceLogController } from './error-log.ts'
 import { errorResponseFor } from './error-responses.ts'
 import { parseQuery } from './query-string.ts'
@@ -20,13 +21,6 @@ const HEADERS_TIMEOUT = 5_000
 const REQUEST_TIMEOUT = 10_000
 /** Node reports all requests that timed out since the last check in one round, at about 5 µs each. */
 const TIMEOUT_CHECK_INTERVAL = 50
-
-/**
- * Milliseconds without traffic in either direction until a connection is closed, between requests as well as when the client
- * does not read. Longer than the 60 s of common load balancers, so that they do not send a request on a connection that the
- * service is closing.
- */
-export const IDLE_TIMEOUT = 72_000
 
 /** Request ids that are unique across processes with a common log, at the cost of one concatenation. */
 const requestIds = (): (() => string) => {
@@ -51,23 +45,32 @@ const loggerOptions = ({ logRequests }: Config, logger: Logger) =>
         logController: new ServiceLogController({ disableRequestLogging: true }),
       }
 
-export const serverOptions = (config: Config, logger: Logger) =>
-  ({
+/** Limits, timeouts and trusted proxies, which suit the server of a host application too. */
+export const serverLimits = ({ trustedProxies }: Pick<Config, 'trustedProxies'>) => ({
+  requestTimeout: REQUEST_TIMEOUT,
+  connectionTimeout: IDLE_TIMEOUT,
+  trustProxy: trustedProxies.length > 0 && [...trustedProxies],
+  forceCloseConnections: 'idle' as const,
+  http: {
+    maxHeaderSize: HEADER_LIMIT,
+    headersTimeout: HEADERS_TIMEOUT,
+    connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL,
+  },
+})
+
+export const serverOptions = (config: Config, logger: Logger) => {
+  const limits = serverLimits(config)
+  return {
+    ...limits,
     ...loggerOptions(config, logger),
     genReqId: requestIds(),
     bodyLimit: BODY_LIMIT,
-    requestTimeout: REQUEST_TIMEOUT,
-    connectionTimeout: IDLE_TIMEOUT,
-    trustProxy: config.trustedProxies.length > 0 && [...config.trustedProxies],
     // No path parameter is too long for the router: authentication and the parameter's schema come first.
     routerOptions: { maxParamLength: HEADER_LIMIT, querystringParser: parseQuery },
     // Fastify's own 503 while closing has another body. Requests that still arrive are served.
     return503OnClosing: false,
-    forceCloseConnections: 'idle',
     http: {
-      maxHeaderSize: HEADER_LIMIT,
-      headersTimeout: HEADERS_TIMEOUT,
-      connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL,
+      ...limits.http,
       // Node's own response to a missing Host has no body; plugins/http-compliance.ts checks it instead.
       requireHostHeader: false,
       optimizeEmptyRequests: true,
@@ -82,4 +85,5 @@ export const serverOptions = (config: Config, logger: Logger) =>
       request.log.debug({ method: request.method, route: null, userId: null, ip, status }, 'request rejected')
       respondRaw(raw, status, body)
     },
-  }) satisfies FastifyHttpOptions<Server, FastifyBaseLogger>
+  } satisfies FastifyHttpOptions<Server, FastifyBaseLogger>
+}

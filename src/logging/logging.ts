@@ -29,6 +29,8 @@ const serializeRequest = ({ method, routeOptions, ip }: LoggedRequest): unknown 
   ip: clientAddress(ip),
 })
 
+export const logSerializers = { err: serializeError, req: serializeRequest }
+
 const NON_BLOCKING = constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY
 
 /**
@@ -78,4 +80,4 @@ export const standardOutput = (): LogOutput => {
 
 /** @param stream the destination, by default standard output. */
 export const createLogger = ({ logLevel }: Config, stream: DestinationStream = standardOutput()): Logger =>
-  pino({ level: logLevel, serializers: { err: serializeError, req: serializeRequest } }, stream)
+  pino({ level: logLevel, serializers: logSerializers }, stream)

@@ -5,6 +5,8 @@ export type Block = string | { readonly link: string; readonly label: string } |
 
 /** The service, as mails name it. */
 export interface MailSite {
+  /** The product's name, by default the host. */
+  readonly name: string
   /** The host of `publicUrl`. */
   readonly host: string
   /** The base URL of the API. */
@@ -20,6 +22,8 @@ export interface MailKind {
   readonly isRateLimited: boolean
   /** The text between greeting and footer. A second parameter declares the values that the sender passes. */
   readonly body: (site: MailSite, ...values: never[]) => readonly Block[]
+  /** The mail's main link, for templates that replace `body`. */
+  readonly link?: (site: MailSite, ...values: never[]) => string
 }
 
 export type MailKinds = Readonly<Record<string, MailKind>>
@@ -27,6 +31,27 @@ export type MailKinds = Readonly<Record<string, MailKind>>
 /** What `send` takes behind the address: nothing, or the values of the kind's body. */
 export type MailValues<Kind extends MailKind> =
   Parameters<Kind['body']> extends [MailSite, ...infer Values] ? Values : []
+
+/** What a template returns. Without `html`, the HTML part is the text. */
+export interface MailText {
+  /** One line. */
+  readonly subject: string
+  readonly text: string
+  readonly html?: string
+}
+
+/** What a template receives: the service, the values of the kind, and the link of a kind that has one. */
+export type MailData<Kind extends MailKind> = MailSite &
+  (MailValues<Kind> extends [infer Values] ? Values : unknown) &
+  (Kind extends { link: unknown } ? { readonly link: string } : unknown)
+
+/** A template of any kind. */
+export type MailTemplate = (data: never) => MailText
+
+/** Replacements of mails by kind. */
+export type MailTemplates<Kinds extends MailKinds> = {
+  readonly [Name in keyof Kinds]?: (data: MailData<Kinds[Name]>) => MailText
+}
 
 export interface MailSender<Kinds extends MailKinds> {
   /** Never waits and never fails. Call it after the change is stored. */

@@ -1,9 +1,9 @@
 /** Sends mails of declared kinds, see {@link MailKind}. */
 import { newId } from '../ids.ts'
 import { type DeliveryLimits, type DeliveryLog, DeliveryQueue } from './delivery-queue.ts'
-import type { MailKinds, MailSender, MailSite, MailValues } from './kinds.ts'
-import { compose } from './templates.ts'
-import { FileTransport, SmtpTransport, type Transport } from './transports.ts'
+import type { MailKinds, MailSender, MailSite, MailTemplate, MailValues } from './kinds.ts'
+import { compose, composeFrom } from './templates.ts'
+import { type Content, FileTransport, SmtpTransport, type Transport } from './transports.ts'
 
 type Limits = Omit<DeliveryLimits, 'closing'>
 
@@ -23,7 +23,13 @@ export interface MailSettings {
   readonly folder: string
 }
 
-export interface MailerDeps extends Omit<MailSite, 'host'> {
+type Templates = Readonly<Record<string, MailTemplate | undefined>>
+
+export interface MailerDeps extends Omit<MailSite, 'host' | 'name'> {
+  /** By default the host of `publicUrl`. */
+  readonly productName?: string | null
+  /** They replace the texts of their kinds. */
+  readonly templates?: Templates | undefined
   readonly log: DeliveryLog
   readonly mail: MailSettings
   /** The longest duration of `close`, in milliseconds. */
@@ -39,14 +45,19 @@ export const NO_MAILS: MailSender<MailKinds> = { send: () => undefined }
 export class Mailer<Kinds extends MailKinds> implements MailSender<Kinds> {
   readonly #kinds: Kinds
   readonly #site: MailSite
+  readonly #templates: Templates
+  readonly #log: DeliveryLog
   readonly #queue: DeliveryQueue
   readonly #transport: Transport
 
   constructor(kinds: Kinds, deps: MailerDeps) {
-    const { publicUrl, webUrl, closing } = deps
+    const { publicUrl, webUrl, productName, templates = {}, closing } = deps
     const { url, from, folder } = deps.mail
     this.#kinds = kinds
-    this.#site = { host: new URL(publicUrl).host, publicUrl, webUrl }
+    const { host } = new URL(publicUrl)
+    this.#site = { name: productName ?? host, host, publicUrl, webUrl }
+    this.#templates = templates
+    this.#log = deps.log
     this.#queue = new DeliveryQueue({ ...LIMITS, ...deps.limits, closing }, deps.log)
     this.#transport =
       url === null
@@ -55,9 +66,26 @@ export class Mailer<Kinds extends MailKinds> implements MailSender<Kinds> {
   }
 
   send<Name extends keyof Kinds & string>(name: Name, to: string, ...values: MailValues<Kinds[Name]>): void {
-    const kind: Kinds[Name] = this.#kinds[name]
     const message = { id: newId(), date: new Date(), to }
-    this.#queue.add(name, () => this.#transport.send({ ...message, ...compose(kind, this.#site, values) }))
+    let content: Content | undefined
+    this.#queue.add(name, () => {
+      content ??= this.#compose(name, values)
+      return this.#transport.send({ ...message, ...content })
+    })
+  }
+
+  #compose(name: keyof Kinds & string, values: readonly unknown[]): Content {
+    const kind = this.#kinds[name] as Kinds[string]
+    const template = this.#templates[name]
+    if (template !== undefined) {
+      try {
+        return composeFrom(template, kind, this.#site, values)
+      } catch (error) {
+        const err = error instanceof Error ? error : new Error(String(error))
+        this.#log.error({ err }, `the template of a mail failed, the built-in text is sent (${name})`)
+      }
+    }
+    return compose(kind, this.#site, values)
   }
 
   /** Tries once more to send each waiting mail, for at most `closing`, logs how many mails were not sent, and closes connections. */

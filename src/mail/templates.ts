@@ -1,5 +1,5 @@
 /** Both parts of a mail, text and HTML, from one list of blocks. */
-import type { Block, MailKind, MailSite } from './kinds.ts'
+import type { Block, MailKind, MailSite, MailTemplate } from './kinds.ts'
 import type { Content } from './transports.ts'
 
 const ENTITIES: Record<string, string> = {
@@ -26,20 +26,56 @@ const asHtml = (block: Block): string => {
 
 const STYLE = 'max-width:36em;margin:0 auto;padding:1em;font:16px/1.5 sans-serif'
 
+const page = (lang: string, subject: string, body: readonly string[]): string =>
+  [
+    '<!doctype html>',
+    `<html${lang}><head><meta charset="utf-8"><title>${escapeHtml(subject)}</title></head>`,
+    `<body style="${STYLE}">`,
+    ...body,
+    '</body></html>\n',
+  ].join('\n')
+
 const layOut = (subject: string, blocks: readonly Block[]): Content => ({
   subject,
   text: `${blocks.map(asText).join('\n\n')}\n`,
-  html: [
-    '<!doctype html>',
-    `<html lang="en-GB"><head><meta charset="utf-8"><title>${escapeHtml(subject)}</title></head>`,
-    `<body style="${STYLE}">`,
-    ...blocks.map(asHtml),
-    '</body></html>\n',
-  ].join('\n'),
+  html: page(' lang="en-GB"', subject, blocks.map(asHtml)),
 })
+
+/** The paragraphs of a text, with its URLs as links. */
+const textAsHtml = (text: string): string[] =>
+  text
+    .trim()
+    .split(/\n\s*\n/)
+    .map(escapeHtml)
+    .map(paragraph => paragraph.replace(/https?:\/\/[^\s<>]+/g, url => `<a href="${url}">${url}</a>`))
+    .map(paragraph => `<p>${paragraph.replaceAll('\n', '<br>\n')}</p>`)
+
+const isLine = (value: unknown): boolean =>
+  typeof value === 'string' && value.trim() !== '' && !/[\r\n]/.test(value)
+
+const isText = (value: unknown): boolean => typeof value === 'string' && value.trim() !== ''
+
+/**
+ * The mail of a host's template.
+ * @throws {Error} of the template, or if its result is not a {@link MailText}.
+ */
+export const composeFrom = (
+  template: MailTemplate,
+  { link }: MailKind,
+  site: MailSite,
+  values: readonly unknown[],
+): Content => {
+  const data = { ...site, ...(values[0] as object | undefined), link: link?.(site, ...(values as never[])) }
+  const { subject, text, html } = template(data as never)
+  if (!isLine(subject) || !isText(text) || (html !== undefined && !isText(html)))
+    throw new Error(
+      'A template must return { subject, text }, and html or nothing, with a subject of one line',
+    )
+  return { subject, text, html: html ?? page('', subject, textAsHtml(text)) }
+}
 
 /** @param values what the kind's body declares; `MailSender` checks their types. */
 export const compose = ({ subject, body }: MailKind, site: MailSite, values: readonly unknown[]): Content => {
   const blocks = body(site, ...(values as never[]))
-  return layOut(subject, ['Hello,', ...blocks, `This mail was sent by ${site.host}. Replies are not read.`])
+  return layOut(subject, ['Hello,', ...blocks, `This mail was sent by ${site.name}. Replies are not read.`])
 }

@@ -46,6 +46,9 @@ t.test('git and npm pack ignore the files of the examples and the service', asyn
     'LICENSE',
   ])
     cpSync(join(PROJECT, part), join(folder, part), { recursive: true })
+  // In place of a build, which test/embedding/package.test.ts packs.
+  for (const part of ['src', 'plugins', 'routes'])
+    cpSync(join(PROJECT, part), join(folder, 'dist', part), { recursive: true })
   for (const part of ['.gitignore', '.env.example', 'CHANGELOG.md', 'compose.yaml'])
     cpSync(join(PROJECT, part), join(folder, part))
   const run = (command: string, ...args: string[]) => {
@@ -73,16 +76,16 @@ t.test('git and npm pack ignore the files of the examples and the service', asyn
   const paths: string[] = files.map(({ path }: { path: string }) => path)
   const unneeded = paths.filter(
     path =>
-      !/^(src|plugins|routes)\//.test(path) &&
+      !/^dist\/(src|plugins|routes)\//.test(path) &&
       !['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', '.env.example'].includes(path),
   )
   t.same(unneeded, [])
   for (const path of paths) t.ok(statSync(join(folder, path)).size > 0 && !/canary/.test(path))
   for (const needed of [
-    'src/server.ts',
-    'src/config/published-secrets.txt',
-    'plugins/docs.ts',
-    'routes/public/routes.ts',
+    'dist/src/server.ts',
+    'dist/src/config/published-secrets.txt',
+    'dist/plugins/docs.ts',
+    'dist/routes/public/routes.ts',
   ])
     t.ok(paths.includes(needed), needed)
 })

@@ -30,7 +30,7 @@ export interface StartOptions {
 }
 
 /** Excludes processes of the service from tap's coverage: measuring costs half a second each. */
-const UNMEASURED = { _TAPJS_PROCESSINFO_COVERAGE_: '0' }
+export const UNMEASURED = { _TAPJS_PROCESSINFO_COVERAGE_: '0' }
 
 /** Starts a script like package.json does, without waiting for it. */
 export const spawnScript = (

@@ -65,7 +65,7 @@ const users: FastifyPluginAsyncTypebox = async app => {
     async (request, reply) => {
       const { body } = request.validatedData
       const user = await newAccounts.create(body, adminActor(request), disconnectSignal(reply))
-      setETag(reply, user).header('cache-control', 'no-store').header('location', `/admin/users/${user.id}`)
+      setETag(reply, user).header('cache-control', 'no-store').header('location', `${app.prefix}/${user.id}`)
       return reply.code(201).send(serializeAdminUser(user))
     },
   )

@@ -45,7 +45,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
       const { body } = request.validatedData
       const result = await signUps.signUp(body, clientOf(request), disconnectSignal(reply))
       if (result === null) return reply.code(202).send(ACCEPTED)
-      reply.code(201).header('location', '/account')
+      reply.code(201).header('location', app.prefix)
       return sendSignedIn(result, reply)
     },
   )

@@ -1,0 +1,19 @@
+/**
+ * Runs before and after `npm pack`. The optional dependencies are the Node of a checkout: in the project of a host they would
+ * take 200 MB, and `npm run` would prefer that Node to the host's.
+ */
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+const FILE = join(import.meta.dirname, '..', 'package.json')
+const ORIGINAL = `${FILE}.original`
+
+// Also before: an earlier `npm pack` may have failed.
+if (existsSync(ORIGINAL)) renameSync(ORIGINAL, FILE)
+
+if (process.argv[2] === 'before') {
+  const text = readFileSync(FILE, 'utf8')
+  const { optionalDependencies: _node, ...published } = JSON.parse(text)
+  writeFileSync(ORIGINAL, text)
+  writeFileSync(FILE, `${JSON.stringify(published, null, 2)}\n`)
+}

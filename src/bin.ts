@@ -1,0 +1,7 @@
+#!/usr/bin/env node
+/** The command `gatehouse` of the package: starts the service, or runs a command of the command line. */
+import './preload.js'
+
+const [command = 'start'] = process.argv.slice(2)
+if (command === 'start') await import('./server.ts')
+else await import('./cli.ts')

@@ -1,0 +1,138 @@
+/**
+ * Gatehouse as a Fastify plugin, for other applications: `await app.register(gatehouse, { prefix: '/auth' })`. The plugin adds
+ * `app.gatehouse` to the host's instance; everything else is encapsulated below the prefix.
+ */
+import { resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { FastifyInstance } from 'fastify'
+import fp from 'fastify-plugin'
+import { ACCOUNT_MAILS, type AccountMails } from './accounts/mails.ts'
+import { addInnerPart, addOuterPart, openServices } from './app.ts'
+import type { LoggedEvent } from './audit-log/event-feed.ts'
+import { ConfigError, loadConfig } from './config/config.ts'
+import { type GatehouseConfig, toEnvironment } from './config/config-object.ts'
+import type { Environment } from './config/read-settings.ts'
+import { ServiceError } from './errors.ts'
+import { isolateFromHost } from './http/encapsulation.ts'
+import { type Guard, type Guards, REQUEST_DECORATORS } from './http/guards.ts'
+import { serverLimits } from './http/server-options.ts'
+import './http/validated-data.ts'
+import { logSerializers } from './logging/logging.ts'
+import type { MailTemplates } from './mail/kinds.ts'
+import type { Services } from './services.ts'
+import type { User } from './users/user.ts'
+
+/** `app.gatehouse`. */
+export interface Gatehouse extends Guards {
+  readonly services: Services
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    readonly gatehouse: Gatehouse
+  }
+}
+
+/** The texts of mails by kind; docs/mail.md lists the kinds. If a template throws, the built-in text is sent. */
+export type GatehouseMailTemplates = MailTemplates<AccountMails>
+
+export interface MailOptions {
+  /** The name of the product in the built-in texts: the setting `PRODUCT_NAME`. */
+  readonly productName?: string
+  /** The sender, `Name <address>`: the setting `MAIL_FROM`. */
+  readonly from?: string
+  readonly templates?: GatehouseMailTemplates
+}
+
+export interface GatehouseOptions {
+  /** The path of the service, such as `/auth`. Paths outside of it belong to the host. */
+  readonly prefix: string
+  /** The settings, by the names of the environment variables; by default the environment of the process. */
+  readonly config?: GatehouseConfig
+  /** A folder with `public/`, `private/` and `admin/`: an absolute path, a file URL, or relative to the working directory. */
+  readonly routes?: string | URL
+  /**
+   * Called for each event of the audit log, in order and after the commit, also for the events of other instances and of the
+   * command line. What it throws is logged.
+   */
+  readonly onEvent?: (event: LoggedEvent) => unknown
+  readonly mails?: MailOptions
+}
+
+/** @returns the whole path of the service. */
+const checkPrefix = (host: FastifyInstance, prefix: unknown): string => {
+  if (typeof prefix !== 'string' || !/^\/[^:*?#\s]*[^:*?#\s/]$/.test(prefix) || /[:*]/.test(host.prefix))
+    throw new Error(
+      `The prefix must be a path such as /auth, without parameters, not ${JSON.stringify(prefix)}`,
+    )
+  return host.prefix + prefix
+}
+
+/** @throws {Error} if another plugin has taken a name of the service. */
+const checkDecorators = (host: FastifyInstance): void => {
+  if (host.hasDecorator('gatehouse'))
+    throw new Error('Gatehouse is already registered here: register each service in a scope of its own')
+  const taken = REQUEST_DECORATORS.find(name => host.hasRequestDecorator(name))
+  if (taken !== undefined)
+    throw new Error(
+      `request.${taken} belongs to another plugin: register it and Gatehouse in scopes of their own`,
+    )
+}
+
+/** For hosts in JavaScript. */
+const checkOptions = ({ onEvent, mails = {} }: GatehouseOptions): void => {
+  if (onEvent !== undefined && typeof onEvent !== 'function') throw new Error('onEvent must be a function')
+  const kinds = Object.keys(ACCOUNT_MAILS)
+  const unknown = Object.keys(mails.templates ?? {}).find(name => !kinds.includes(name))
+  if (unknown !== undefined) throw new Error(`There is no mail ${unknown}: the mails are ${kinds.join(', ')}`)
+}
+
+const folderOf = (routes: string | URL | undefined): string | undefined => {
+  if (routes === undefined) return undefined
+  return routes instanceof URL || routes.startsWith('file:') ? fileURLToPath(routes) : resolve(routes)
+}
+
+const mailSettings = ({ productName, from }: MailOptions): Environment => ({
+  ...(productName !== undefined && { PRODUCT_NAME: productName }),
+  ...(from !== undefined && { MAIL_FROM: from }),
+})
+
+const plugin = async (host: FastifyInstance, options: GatehouseOptions): Promise<void> => {
+  const path = checkPrefix(host, options.prefix)
+  checkOptions(options)
+  checkDecorators(host)
+  const { onEvent, mails = {} } = options
+  const config = loadConfig({ ...toEnvironment(options.config), ...mailSettings(mails) }, path)
+  const logger = host.log
+  const services = await openServices(config, logger, { onEvent, mailTemplates: mails.templates })
+  let inner: FastifyInstance = host
+  const authentication = addOuterPart(host, config, services, () => inner)
+  for (const warning of config.warnings) logger.warn(warning)
+  host.register(
+    async function service(scope) {
+      inner = scope
+      await isolateFromHost(scope, logSerializers)
+      addInnerPart(scope, { config, services, authentication, routes: folderOf(options.routes) })
+    },
+    { prefix: options.prefix },
+  )
+}
+
+/**
+ * The limits, timeouts and trusted proxies of the standalone service, for a host's `Fastify(serverOptions())`.
+ * @throws {ConfigError}
+ */
+export const serverOptions = (config?: GatehouseConfig): ReturnType<typeof serverLimits> =>
+  serverLimits(loadConfig(toEnvironment(config)))
+
+export default fp(plugin, { name: 'gatehouse', fastify: '5.x' })
+
+export {
+  ConfigError,
+  type GatehouseConfig,
+  type Guard,
+  type LoggedEvent,
+  ServiceError,
+  type Services,
+  type User,
+}

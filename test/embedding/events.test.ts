@@ -1,0 +1,94 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { FastifyInstance } from 'fastify'
+import t from 'tap'
+import type { LoggedEvent } from '../../src/gatehouse.ts'
+import { asAdmin, bearer, logCapture } from '../support/build.ts'
+import { onEveryEngine } from '../support/engines.ts'
+import { buildHost, hostConfig, tokenAt } from '../support/host.ts'
+import { until } from '../support/until.ts'
+
+/** Milliseconds until an event must have been handled, on a busy machine. */
+const LIMIT = 5_000
+
+const logged = async (host: FastifyInstance): Promise<LoggedEvent[]> =>
+  (await host.inject({ url: '/auth/admin/events?sort=at&limit=100', headers: asAdmin })).json().results
+
+const atLeast = (events: readonly unknown[], count: number) =>
+  until(
+    () => events.length,
+    length => length >= count,
+    LIMIT,
+  )
+
+t.test('onEvent gets each event once, in order, also of other instances (NEXT §3)', t =>
+  onEveryEngine(t, async (t, engine) => {
+    const config = { ...hostConfig(t), DATABASE_URL: await engine.newDatabase(t) }
+    const events: LoggedEvent[] = []
+    const visible: boolean[] = []
+    const host = await buildHost(t, {
+      config,
+      async onEvent(event) {
+        visible.push((await logged(host)).some(({ id }) => id === event.id))
+        events.push(event)
+      },
+    })
+    const other = await buildHost(t, { config })
+    for (let count = 0; count < 5; count += 1) {
+      const [token] = await Promise.all([tokenAt(host), tokenAt(other)])
+      await host.inject({ method: 'POST', url: '/auth/account/sign-out', headers: bearer(token) })
+    }
+    t.equal(await atLeast(events, 15), 15)
+    t.same(events, await logged(host))
+    t.ok(visible.every(Boolean), 'after the commit')
+  }),
+)
+
+t.test('a handler that throws, rejects or never ends has no other effect (NEXT §3)', async t => {
+  const log = logCapture()
+  const events: string[] = []
+  const host = await buildHost(t, {
+    server: { logger: { level: 'error', stream: log.stream } },
+    onEvent({ type }) {
+      events.push(type)
+      if (events.length === 1) throw new Error('first')
+      if (events.length === 2) return Promise.reject(new Error('second'))
+      return undefined
+    },
+  })
+  for (let count = 0; count < 3; count += 1) await tokenAt(host)
+  await atLeast(events, 3)
+  t.same(
+    log.records().map(({ msg, err }) => [msg, (err as Error).message]),
+    [
+      ['the handler of the event user.signed-up failed', 'first'],
+      ['the handler of the event user.signed-up failed', 'second'],
+    ],
+  )
+
+  const stuck = await buildHost(t, {
+    server: { logger: { level: 'error', stream: log.stream } },
+    onEvent: () => new Promise(() => undefined),
+  })
+  const start = performance.now()
+  await tokenAt(stuck)
+  await tokenAt(stuck)
+  t.ok(performance.now() - start < 2_000, 'responses do not wait')
+  await sleep(400)
+  await stuck.close()
+  t.ok(performance.now() - start < 9_000, 'closing waits for a limited time')
+  t.match(log.records().at(-1), { msg: 'the last events were not handled before the service closed' })
+})
+
+t.test('closing waits for the handlers of the last events (NEXT §3)', async t => {
+  const events: string[] = []
+  const host = await buildHost(t, {
+    async onEvent({ type }) {
+      await sleep(50)
+      events.push(type)
+    },
+  })
+  await tokenAt(host)
+  await tokenAt(host)
+  await host.close()
+  t.equal(events.length, 2)
+})

@@ -1,0 +1,126 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { FastifyInstance } from 'fastify'
+import t from 'tap'
+import { asAdmin, bearer, cookie, temporaryFolder } from '../support/build.ts'
+import { buildHost, tokenAt } from '../support/host.ts'
+
+const addRoutes = (host: FastifyInstance): void => {
+  const { requireUser, requireAdminKey } = host.gatehouse
+  host.get('/hello', { preHandler: requireUser }, request => `Hello ${request.user.firstName}`)
+  host.post('/early', { onRequest: requireUser }, request => ({
+    id: request.principal?.cachedUser.user.id,
+    body: request.body,
+  }))
+  host.get('/both', { onRequest: requireUser, preHandler: requireUser }, request => request.user.id)
+  host.get('/operator', { onRequest: requireAdminKey }, () => 'operator')
+  host.get('/open', request => ({ principal: request.principal }))
+}
+
+t.test('guards authenticate requests to routes of the host (NEXT §3)', async t => {
+  const host = await buildHost(t)
+  addRoutes(host)
+  const token = await tokenAt(host)
+  for (const headers of [bearer(token), cookie(token), { cookie: `a=1; ACCESS_TOKEN=${token}` }])
+    t.equal((await host.inject({ url: '/hello', headers })).body, 'Hello Ada')
+  t.match(
+    (await host.inject({ method: 'POST', url: '/early', headers: bearer(token), payload: { a: 1 } })).json(),
+    { id: String, body: { a: 1 } },
+  )
+  t.equal((await host.inject({ url: '/both', headers: bearer(token) })).statusCode, 200)
+  t.same((await host.inject({ url: '/open', headers: bearer(token) })).json(), { principal: null })
+  t.equal((await host.inject({ url: '/operator', headers: asAdmin })).body, 'operator')
+})
+
+t.test('guards fail through the error handler of the host (NEXT §3)', async t => {
+  const host = await buildHost(t)
+  addRoutes(host)
+  const missing = await host.inject('/hello')
+  t.equal(missing.statusCode, 401)
+  t.equal(missing.headers['www-authenticate'], 'Bearer')
+  t.equal(missing.json().message, 'Sign in to use this route', 'Fastify’s own handler')
+  const bad = await host.inject({ url: '/hello', headers: bearer('x') })
+  t.equal(bad.headers['www-authenticate'], 'Bearer error="invalid_token"')
+  const noKey = await host.inject({ url: '/operator', headers: { 'x-admin-key': 'wrong' } })
+  t.equal(noKey.statusCode, 401)
+  t.equal(noKey.headers['www-authenticate'], 'x-admin-key')
+
+  const custom = await buildHost(t, {
+    before: host =>
+      host.setErrorHandler((error: Error & { statusCode: number; errors: object }, _request, reply) =>
+        reply.code(error.statusCode).send({ failed: error.errors }),
+      ),
+  })
+  addRoutes(custom)
+  const token = await tokenAt(custom)
+  t.same((await custom.inject('/hello')).json(), { failed: { global: ['Sign in to use this route'] } })
+  const unsafe = { method: 'POST', url: '/early', payload: {} } as const
+  const foreign = { ...cookie(token), origin: 'https://other.example' }
+  const rejected = await custom.inject({ ...unsafe, headers: foreign })
+  t.equal(rejected.statusCode, 403, 'a cookie from another site')
+  t.equal((await custom.inject({ ...unsafe, headers: cookie(token) })).statusCode, 200)
+})
+
+t.test('a guarded request counts as a request, and revocation applies at once (NEXT §3)', async t => {
+  const host = await buildHost(t)
+  addRoutes(host)
+  const token = await tokenAt(host)
+  const account = async () => (await host.inject({ url: '/auth/account', headers: bearer(token) })).json()
+  const { id } = await account()
+  const stored = async (): Promise<string> =>
+    (await host.inject({ url: `/auth/admin/users/${id}`, headers: asAdmin })).json().lastRequestAt
+  const before = await stored()
+  await new Promise(resolve => setTimeout(resolve, 20))
+  await host.inject({ url: '/hello', headers: bearer(token) })
+  t.ok((await stored()) > before)
+  await host.inject({
+    method: 'PUT',
+    url: `/auth/admin/users/${id}`,
+    headers: asAdmin,
+    payload: { disabled: true },
+  })
+  t.equal((await host.inject({ url: '/hello', headers: bearer(token) })).statusCode, 401)
+})
+
+const NOTES = `
+export default async app => {
+  app.get('/:name', async request => ({ ...request.validatedData.params, of: request.user?.firstName }))
+}
+`
+const OPEN = `
+export default async app => {
+  app.post('', { schema: { body: { type: 'object', properties: { a: { type: 'number' } } } } }, async request => request.validatedData.body)
+}
+`
+
+t.test('routes of the host’s folder are behind the gates of their scopes (NEXT §3)', async t => {
+  const folder = temporaryFolder(t)
+  const write = (file: string, text: string): void => {
+    mkdirSync(join(folder, file, '..'), { recursive: true })
+    writeFileSync(join(folder, file), text)
+  }
+  write('package.json', '{"type":"module"}')
+  write('private/notes/deep/routes.js', NOTES)
+  write('admin/reports/routes.mjs', NOTES.replace('request.user?.firstName', "'admin'"))
+  write('public/echo/routes.js', OPEN)
+  write('public/echo/helper.js', 'export default async () => { throw new Error() }')
+  const options = { routes: pathToFileURL(folder), config: { NODE_ENV: 'test' } } as const
+  const host = await buildHost(t, options)
+  const token = await tokenAt(host)
+  t.equal((await host.inject('/auth/notes/deep/x')).statusCode, 401)
+  const note = await host.inject({ url: '/auth/notes/deep/x', headers: bearer(token) })
+  t.same(note.json(), { name: 'x', of: 'Ada' })
+  t.equal((await host.inject({ url: '/auth/admin/reports/x', headers: bearer(token) })).statusCode, 401)
+  t.equal((await host.inject({ url: '/auth/admin/reports/x', headers: asAdmin })).statusCode, 200)
+  const echo = await host.inject({ method: 'POST', url: '/auth/echo', payload: { a: 'b' } })
+  t.same(echo.json(), { errors: { a: ['must be number'] } })
+  const { paths } = (await host.inject('/auth/openapi.json')).json()
+  t.same(paths['/notes/deep/{name}'].get.security, [{ bearer: [] }, { cookie: [] }])
+
+  write('secret/routes.js', NOTES)
+  await t.rejects(
+    buildHost(t, options).then(host => host.ready()),
+    /secret has no gate: move it into public, private, admin/,
+  )
+})

@@ -1,0 +1,53 @@
+import { dirname, join } from 'node:path'
+import t from 'tap'
+import { logCapture } from '../support/build.ts'
+import { buildHost, hostConfig, signUpAt } from '../support/host.ts'
+import { readMails } from '../support/mailbox.ts'
+import { until } from '../support/until.ts'
+
+t.test('a host replaces the texts, the product name and the sender of mails (NEXT §3)', async t => {
+  const config = { ...hostConfig(t), MAIL_URL: undefined, PUBLIC_URL: 'https://app.example/auth' }
+  const log = logCapture()
+  const host = await buildHost(t, {
+    config,
+    server: { logger: { level: 'error', stream: log.stream } },
+    mails: {
+      productName: 'Acme & Sons',
+      from: 'Acme <no-reply@acme.example>',
+      templates: {
+        verification: ({ name, link, token, host }) => ({
+          subject: `Welcome to ${name}`,
+          text: `Open ${link}\nor use <${token}>\n\nYour ${host}`,
+        }),
+        passwordReset: () => {
+          throw new Error('no template')
+        },
+        accountExists: () => ({ subject: 'two\nlines', text: 'text' }),
+      },
+    },
+  })
+  const email = 'ada@example.com'
+  const forgot = { method: 'POST', url: '/auth/account/forgot-password', payload: { email } } as const
+  t.equal((await signUpAt(host, '/auth', { email })).statusCode, 201)
+  t.equal((await host.inject(forgot)).statusCode, 202)
+  const folder = join(dirname(String(config.DATABASE_URL).slice('sqlite:'.length)), 'outbox')
+  const mails = await until(
+    () => readMails(folder),
+    found => found.length >= 2,
+    10_000,
+  )
+  const [welcome, reset] = mails
+  t.match(welcome, {
+    subject: 'Welcome to Acme & Sons',
+    from: { name: 'Acme', address: 'no-reply@acme.example' },
+    text: /^Open https:\/\/app\.example\/auth\/account\/verify-email\?token=[\w-]+\nor use <[\w-]+>\n\nYour app\.example\n$/,
+  })
+  t.match(welcome?.html, /<p>Open <a href="(https:[^"]+)">\1<\/a><br>\nor use &lt;[\w-]+&gt;<\/p>/)
+  t.match(reset, { subject: 'Choose another password', text: /your account at Acme & Sons\./ })
+  t.match(log.records(), [
+    {
+      msg: 'the template of a mail failed, the built-in text is sent (passwordReset)',
+      err: { message: 'no template' },
+    },
+  ])
+})

@@ -1,0 +1,169 @@
+import { execFile, spawn } from 'node:child_process'
+import {
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { delimiter, dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { listening } from '../../scripts/listening.ts'
+import { bearer, PASSWORD, temporaryFolder } from '../support/build.ts'
+import { UNMEASURED } from '../support/process.ts'
+import { remoteAccountStatus, remoteSignUp } from '../support/remote-accounts.ts'
+
+const PROJECT = join(import.meta.dirname, '..', '..')
+const SOURCES = ['src', 'plugins', 'routes', 'scripts/build.ts', 'scripts/pack.ts', 'package.json']
+const OTHERS = [
+  'tsconfig.json',
+  'tsconfig.build.json',
+  '.env.example',
+  'CHANGELOG.md',
+  'README.md',
+  'LICENSE',
+]
+
+/** The Node of the tests comes first, also for scripts that begin with `#!/usr/bin/env node`. */
+const env = {
+  ...process.env,
+  ...UNMEASURED,
+  PATH: [dirname(process.execPath), process.env.PATH].join(delimiter),
+}
+
+const run = async (cwd: string, file: string, args: readonly string[], variables = {}) =>
+  (await promisify(execFile)(file, args, { cwd, env: { ...env, ...variables } })).stdout
+
+/** Packs a copy of the project. @returns the folder with the tarball. */
+const pack = async (): Promise<string> => {
+  const copy = temporaryFolder(t)
+  for (const name of [...SOURCES, ...OTHERS])
+    cpSync(join(PROJECT, name), join(copy, name), { recursive: true })
+  symlinkSync(join(PROJECT, 'node_modules'), join(copy, 'node_modules'))
+  const before = readFileSync(join(copy, 'package.json'), 'utf8')
+  await run(copy, 'npm', ['pack', '--silent'])
+  t.equal(readFileSync(join(copy, 'package.json'), 'utf8'), before, 'package.json is restored')
+  t.notOk(existsSync(join(copy, 'package.json.original')))
+  return copy
+}
+
+/** Installs the tarball like npm does, but without a registry. @returns the folder of the project. */
+const install = async (tarball: string): Promise<string> => {
+  const project = temporaryFolder(t)
+  const packages = join(project, 'node_modules')
+  mkdirSync(join(packages, 'gatehouse'), { recursive: true })
+  await run(project, 'tar', ['-xzf', tarball, '-C', 'node_modules/gatehouse', '--strip-components=1'])
+  const { dependencies, optionalDependencies, bin } = JSON.parse(
+    readFileSync(join(packages, 'gatehouse/package.json'), 'utf8'),
+  )
+  t.equal(optionalDependencies, undefined, 'the package does not bring a Node')
+  for (const name of [...Object.keys(dependencies), '@types/node']) {
+    mkdirSync(dirname(join(packages, name)), { recursive: true })
+    symlinkSync(realpathSync(join(PROJECT, 'node_modules', name)), join(packages, name))
+  }
+  mkdirSync(join(packages, '.bin'))
+  symlinkSync(join('..', 'gatehouse', bin.gatehouse), join(packages, '.bin/gatehouse'))
+  writeFileSync(join(project, 'package.json'), '{ "type": "module", "private": true }')
+  return project
+}
+
+const HOST = `
+import Fastify from 'fastify'
+import gatehouse, { type GatehouseConfig, ServiceError } from 'gatehouse'
+
+const app = Fastify()
+const config: GatehouseConfig = { DATABASE_URL: 'sqlite:data/host.db', LOG_LEVEL: 'silent' }
+const types: string[] = []
+await app.register(gatehouse, {
+  prefix: '/auth',
+  config,
+  routes: './routes',
+  onEvent: ({ type }) => types.push(type),
+  mails: { templates: { verification: ({ name, link }) => ({ subject: name, text: link }) } },
+})
+app.setErrorHandler((error, _request, reply) => {
+  if (error instanceof ServiceError) return reply.code(error.statusCode).send({ errors: error.errors })
+  throw error
+})
+app.get('/hello', { preHandler: app.gatehouse.requireUser }, request => \`Hello \${request.user.firstName}\`)
+
+const account = { email: 'ada@example.com', password: '${PASSWORD}' }
+const post = (url: string, payload: object) => app.inject({ method: 'POST', url, payload })
+await post('/auth/account/sign-up', { ...account, firstName: 'Ada' })
+const { accessToken } = (await post('/auth/account/sign-in', account)).json()
+const headers = { authorization: \`Bearer \${accessToken}\` }
+const hello = await app.inject({ url: '/hello', headers })
+const anonymous = await app.inject('/hello')
+const note = await app.inject({ url: '/auth/notes', headers })
+await app.close()
+console.log(JSON.stringify([hello.body, anonymous.json(), note.json(), types]))
+`
+
+const NOTES = `
+import type { FastifyPluginAsync } from 'fastify'
+
+const notes: FastifyPluginAsync = async app => {
+  app.get('', async request => ({ by: request.user.email, query: request.validatedData.query }))
+}
+
+export default notes
+`
+
+const TSCONFIG = {
+  compilerOptions: {
+    ...{ target: 'es2024', module: 'nodenext', types: ['node'], strict: true, noEmit: true },
+    skipLibCheck: false,
+  },
+  include: ['host.ts', 'routes'],
+}
+
+t.test('the packed tarball works in an empty project (NEXT §3)', async t => {
+  const copy = await pack()
+  const tarball = readdirSync(copy).find(name => name.endsWith('.tgz')) ?? ''
+  const project = await install(join(copy, tarball))
+  const shipped = globSync('**/*.ts', { cwd: join(project, 'node_modules/gatehouse') })
+  t.same(
+    shipped.filter(name => !name.endsWith('.d.ts')),
+    [],
+    'no sources',
+  )
+
+  writeFileSync(join(project, 'host.ts'), HOST)
+  mkdirSync(join(project, 'routes/private/notes'), { recursive: true })
+  writeFileSync(join(project, 'routes/private/notes/routes.ts'), NOTES)
+  writeFileSync(join(project, 'tsconfig.json'), JSON.stringify(TSCONFIG))
+  const tsc = join(PROJECT, 'node_modules/typescript/bin/tsc')
+  const [types, output] = await Promise.all([
+    run(project, process.execPath, [tsc, '-p', '.']).catch(error => error.stdout),
+    run(project, process.execPath, ['host.ts']),
+  ])
+  t.equal(types, '', 'the declarations type the host')
+  t.same(JSON.parse(output), [
+    'Hello Ada',
+    { errors: { global: ['Sign in to use this route'] } },
+    { by: 'ada@example.com', query: {} },
+    ['user.signed-up', 'user.signed-in'],
+  ])
+
+  const gatehouse = join(project, 'node_modules/.bin/gatehouse')
+  const settings = {
+    ...{ NODE_ENV: 'test', PORT: '0', LOG_LEVEL: 'info', DRAIN_DELAY: '0s', MAIL_URL: 'off' },
+    DATABASE_URL: 'sqlite:data/service.db',
+  }
+  const service = spawn(gatehouse, [], { cwd: project, env: { ...env, ...settings }, stdio: 'pipe' })
+  t.teardown(() => service.kill('SIGKILL'))
+  const { url } = await listening(service, 20_000)
+  const { token } = await remoteSignUp({ url }, 'bob@example.com')
+  t.equal(await remoteAccountStatus({ url }, token), 200)
+  t.equal((await fetch(`${url}/docs`, { headers: bearer(token) })).status, 200)
+  const list = await run(project, gatehouse, ['users', 'list', '--json'], settings)
+  t.match(JSON.parse(list), { results: [{ email: 'bob@example.com' }] })
+  const exited = new Promise(resolve => service.once('exit', resolve))
+  service.kill('SIGTERM')
+  t.equal(await exited, 0)
+})
