@@ -150,7 +150,7 @@ export const openServices = async (
   try {
     const { onEvent, mailTemplates } = options
     const parts = { hasher, rateLimits, cleanUpPace, onEvent, mailTemplates }
-    return createServices(config, { storage, features, clock, logger, ...parts }) as Services
+    return (await createServices(config, { storage, features, clock, logger, ...parts })) as Services
   } catch (error) {
     await storage.close()
     throw error

@@ -185,3 +185,24 @@ export const createFeatureServices = (
       return { id: newId(at), at, type, actor, userId, details }
     },
   }) ?? {}
+
+/** What the declaration of a feature is written with. */
+export { type Actor, type AuditEvent, actingUser } from './audit-log/event.ts'
+export { newId } from './ids.ts'
+export type { MailSender, MailSite } from './mail/kinds.ts'
+export type { MaybePromise } from './maybe-promise.ts'
+export { type FeatureStore, table } from './storage/features.ts'
+export { recordStatement } from './storage/operations/events.ts'
+export {
+  firstRow,
+  type Query,
+  query,
+  rows,
+  type Statement,
+  type Steps,
+  unlessTaken,
+} from './storage/operations/operation.ts'
+export { refusalOf } from './storage/operations/refusals.ts'
+export { lockUser } from './storage/operations/user-locks.ts'
+export { invalidates, invalidatesNothing, refusedFor, type Write } from './storage/operations/write.ts'
+export type { User } from './users/user.ts'

@@ -13,6 +13,7 @@ import { ConfigError, loadConfig } from './config/config.ts'
 import { type GatehouseConfig, toEnvironment } from './config/config-object.ts'
 import type { Environment } from './config/read-settings.ts'
 import { ServiceError } from './errors.ts'
+import type { Feature, ServicesOf } from './feature.ts'
 import { isolateFromHost } from './http/encapsulation.ts'
 import { type Guard, type Guards, REQUEST_DECORATORS } from './http/guards.ts'
 import { serverLimits } from './http/server-options.ts'
@@ -51,6 +52,8 @@ export interface GatehouseOptions {
   readonly config?: GatehouseConfig
   /** A folder with `public/`, `private/` and `admin/`: an absolute path, a file URL, or relative to the working directory. */
   readonly routes?: string | URL
+  /** Capabilities with their own data: see docs/extending.md. Their declarations come from `gatehouse/feature`. */
+  readonly features?: readonly Feature[]
   /**
    * Called for each event of the audit log, in order and after the commit, also for the events of other instances and of the
    * command line. What it throws is logged.
@@ -80,7 +83,8 @@ const checkDecorators = (host: FastifyInstance): void => {
 }
 
 /** For hosts in JavaScript. */
-const checkOptions = ({ onEvent, mails = {} }: GatehouseOptions): void => {
+const checkOptions = ({ onEvent, mails = {}, features = [] }: GatehouseOptions): void => {
+  if (!Array.isArray(features)) throw new Error('features must be an array')
   if (onEvent !== undefined && typeof onEvent !== 'function') throw new Error('onEvent must be a function')
   const kinds = Object.keys(ACCOUNT_MAILS)
   const unknown = Object.keys(mails.templates ?? {}).find(name => !kinds.includes(name))
@@ -101,10 +105,14 @@ const plugin = async (host: FastifyInstance, options: GatehouseOptions): Promise
   const path = checkPrefix(host, options.prefix)
   checkOptions(options)
   checkDecorators(host)
-  const { onEvent, mails = {} } = options
+  const { features, onEvent, mails = {} } = options
   const config = loadConfig({ ...toEnvironment(options.config), ...mailSettings(mails) }, path)
   const logger = host.log
-  const services = await openServices(config, logger, { onEvent, mailTemplates: mails.templates })
+  const services = await openServices(config, logger, {
+    ...(features !== undefined && { features }),
+    onEvent,
+    mailTemplates: mails.templates,
+  })
   let inner: FastifyInstance = host
   const authentication = addOuterPart(host, config, services, () => inner)
   for (const warning of config.warnings) logger.warn(warning)
@@ -134,5 +142,6 @@ export {
   type LoggedEvent,
   ServiceError,
   type Services,
+  type ServicesOf,
   type User,
 }

@@ -224,27 +224,32 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
   }
 }
 
-/**
- * Creates the services, those of the features too, and starts their background work.
- * @throws {FeatureError} when a feature has a service with the name of another one; {Error} when the file of the signing secret
- * cannot be read or created.
- */
-export const createServices = (config: Config, deps: ServicesDeps): CoreServices => {
-  const core = createCoreServices(config, deps)
+/** @throws {FeatureError} when a feature has a service with the name of another one. */
+const addFeatureServices = (core: CoreServices, { features, clock, logger }: ServicesDeps): CoreServices => {
+  const { mails, users, storage } = core
   const services: Record<string, unknown> = { ...core }
-  for (const feature of deps.features) {
-    const created = createFeatureServices(feature, {
-      stores: core.storage.features,
-      mails: core.mails,
-      users: core.users,
-      clock: deps.clock,
-      logger: deps.logger,
-    })
-    for (const [name, service] of Object.entries(created)) {
+  for (const feature of features) {
+    const deps = { stores: storage.features, mails, users, clock, logger }
+    for (const [name, service] of Object.entries(createFeatureServices(feature, deps))) {
       if (name in services)
         throw new FeatureError(`The feature ${feature.name} has a service ${name}, which exists already`)
       services[name] = service
     }
   }
   return services as CoreServices
+}
+
+/**
+ * Creates the services, those of the features too, and starts their background work.
+ * @throws {FeatureError} when a feature has a service with the name of another one; {Error} when the file of the signing secret
+ * cannot be read or created.
+ */
+export const createServices = async (config: Config, deps: ServicesDeps): Promise<CoreServices> => {
+  const core = createCoreServices(config, deps)
+  try {
+    return addFeatureServices(core, deps)
+  } catch (error) {
+    await core.close()
+    throw error
+  }
 }

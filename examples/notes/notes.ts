@@ -1,18 +1,28 @@
 /** Notes of users: a feature with a table of its own. docs/extending.md explains it. */
 import { Type } from '@sinclair/typebox'
 import type { Command } from 'commander'
-import type { Actor, AuditEvent } from '../../src/audit-log/event.ts'
-import { defineFeature, type FeatureDeps, type WithServices } from '../../src/feature.ts'
-import { newId } from '../../src/ids.ts'
-import type { MailSite } from '../../src/mail/kinds.ts'
-import type { MaybePromise } from '../../src/maybe-promise.ts'
-import { table } from '../../src/storage/features.ts'
-import { recordStatement } from '../../src/storage/operations/events.ts'
-import { firstRow, type Query, query, type Steps } from '../../src/storage/operations/operation.ts'
-import { refusalOf } from '../../src/storage/operations/refusals.ts'
-import { lockUser } from '../../src/storage/operations/user-locks.ts'
-import { invalidatesNothing, refusedFor, type Write } from '../../src/storage/operations/write.ts'
-import type { User } from '../../src/users/user.ts'
+import {
+  type Actor,
+  type AuditEvent,
+  defineFeature,
+  type FeatureDeps,
+  firstRow,
+  invalidatesNothing,
+  lockUser,
+  type MailSite,
+  type MaybePromise,
+  newId,
+  type Query,
+  query,
+  recordStatement,
+  refusalOf,
+  refusedFor,
+  type Steps,
+  table,
+  type User,
+  type WithServices,
+  type Write,
+} from '../../src/feature.ts'
 
 /** Timestamps are milliseconds since the epoch. */
 export interface Note {

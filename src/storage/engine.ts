@@ -45,46 +45,52 @@ const featureStoreOf = (engine: Engine, feature: StoredFeature): Readonly<Record
   return Object.fromEntries([...Object.keys(operations).map(write), ...Object.entries(reads).map(read)])
 }
 
-export const storageOf = (engine: Engine, features: readonly StoredFeature[]): Storage => ({
-  users: {
-    find: id => engine.read(findUser(id)),
-    findByEmail: email => engine.read(findUserByEmail(email)),
-    update: (id, changes, event, options) => engine.write('updateUser', id, changes, event, options),
-    remove: (event, verifiedHash) => engine.write('removeUser', event, verifiedHash),
-    ...engine.users,
-  },
-  accounts: {
-    rehash: (userId, from, to) => engine.write('rehash', userId, from, to),
-    changePassword: (session, verifiedHash, newHash, event) =>
-      engine.write('changePassword', session, verifiedHash, newHash, event),
-    ...engine.accounts,
-  },
-  sessions: {
-    revoke: (id, event) => engine.write('revokeSession', id, event),
-    revokeAll: (event, options) => engine.write('revokeSessions', event, options),
-    list: (userId, now, idleSince, limit) => engine.read(listSessions(userId, now, idleSince, limit)),
-    ...engine.sessions,
-  },
-  emailTokens: {
-    add: (token, event, verifiedHash) => engine.write('addEmailToken', token, event, verifiedHash),
-    find: (digest, now) => engine.read(findEmailToken(digest, now)),
-    confirmEmail: (token, event) => engine.write('confirmEmail', token, event),
-    resetPassword: (token, session, newHash, event) =>
-      engine.write('resetPassword', token, session, newHash, event),
-  },
-  events: { record: event => engine.write('record', event), ...engine.events },
-  cleanUp: {
-    removeEmailTokens: (before, limit) => engine.write('removeEmailTokens', before, limit),
-    removeEvents: (before, limit) => engine.write('removeEvents', before, limit),
-    removeOldRows: (table, column, before, limit) =>
-      engine.write('removeOldRows', table, column, before, limit),
-    ...engine.cleanUp,
-  },
-  features: Object.fromEntries(features.map(feature => [feature.name, featureStoreOf(engine, feature)])),
-  lastRequests: engine.lastRequests,
-  bulkUsers: engine.bulkUsers,
-  openRateLimit: engine.openRateLimit,
-  subscribe: engine.subscribe,
-  ping: engine.ping,
-  close: engine.close,
-})
+export const storageOf = (engine: Engine, features: readonly StoredFeature[]): Storage => {
+  let closing: Promise<void> | null = null
+  return {
+    users: {
+      find: id => engine.read(findUser(id)),
+      findByEmail: email => engine.read(findUserByEmail(email)),
+      update: (id, changes, event, options) => engine.write('updateUser', id, changes, event, options),
+      remove: (event, verifiedHash) => engine.write('removeUser', event, verifiedHash),
+      ...engine.users,
+    },
+    accounts: {
+      rehash: (userId, from, to) => engine.write('rehash', userId, from, to),
+      changePassword: (session, verifiedHash, newHash, event) =>
+        engine.write('changePassword', session, verifiedHash, newHash, event),
+      ...engine.accounts,
+    },
+    sessions: {
+      revoke: (id, event) => engine.write('revokeSession', id, event),
+      revokeAll: (event, options) => engine.write('revokeSessions', event, options),
+      list: (userId, now, idleSince, limit) => engine.read(listSessions(userId, now, idleSince, limit)),
+      ...engine.sessions,
+    },
+    emailTokens: {
+      add: (token, event, verifiedHash) => engine.write('addEmailToken', token, event, verifiedHash),
+      find: (digest, now) => engine.read(findEmailToken(digest, now)),
+      confirmEmail: (token, event) => engine.write('confirmEmail', token, event),
+      resetPassword: (token, session, newHash, event) =>
+        engine.write('resetPassword', token, session, newHash, event),
+    },
+    events: { record: event => engine.write('record', event), ...engine.events },
+    cleanUp: {
+      removeEmailTokens: (before, limit) => engine.write('removeEmailTokens', before, limit),
+      removeEvents: (before, limit) => engine.write('removeEvents', before, limit),
+      removeOldRows: (table, column, before, limit) =>
+        engine.write('removeOldRows', table, column, before, limit),
+      ...engine.cleanUp,
+    },
+    features: Object.fromEntries(features.map(feature => [feature.name, featureStoreOf(engine, feature)])),
+    lastRequests: engine.lastRequests,
+    bulkUsers: engine.bulkUsers,
+    openRateLimit: engine.openRateLimit,
+    subscribe: engine.subscribe,
+    ping: engine.ping,
+    close: () => {
+      closing ??= engine.close()
+      return closing
+    },
+  }
+}

@@ -49,7 +49,7 @@ const EXAMPLES = [
   ['routes/private/notes/routes.ts', 'examples/notes/routes/private/notes/routes.ts'],
 ] as const
 
-const IMPORT = /^import (.*) from '(.*)'$/gm
+const IMPORT = /^import ([^']*) from '(.*)'$/gm
 
 /** The code of a file without comments at its start, and its imports in any order, by paths in the project. */
 const codeOf = (folder: string, path: string) => {

@@ -74,7 +74,8 @@ const install = async (tarball: string): Promise<string> => {
 
 const HOST = `
 import Fastify from 'fastify'
-import gatehouse, { type GatehouseConfig, ServiceError } from 'gatehouse'
+import gatehouse, { type GatehouseConfig, ServiceError, type ServicesOf } from 'gatehouse'
+import { visits } from './visits.ts'
 
 const app = Fastify()
 const config: GatehouseConfig = { DATABASE_URL: 'sqlite:data/host.db', LOG_LEVEL: 'silent' }
@@ -83,6 +84,7 @@ await app.register(gatehouse, {
   prefix: '/auth',
   config,
   routes: './routes',
+  features: [visits],
   onEvent: ({ type }) => types.push(type),
   mails: { templates: { verification: ({ name, link }) => ({ subject: name, text: link }) } },
 })
@@ -99,9 +101,45 @@ const { accessToken } = (await post('/auth/account/sign-in', account)).json()
 const headers = { authorization: \`Bearer \${accessToken}\` }
 const hello = await app.inject({ url: '/hello', headers })
 const anonymous = await app.inject('/hello')
+const { visits: counter } = app.gatehouse.services as unknown as ServicesOf<[typeof visits]>
+const { id } = (await app.inject({ url: '/auth/account', headers })).json()
+const counts = [await counter.add(id), await counter.add(id)]
 const note = await app.inject({ url: '/auth/notes', headers })
 await app.close()
-console.log(JSON.stringify([hello.body, anonymous.json(), note.json(), types]))
+console.log(JSON.stringify([hello.body, anonymous.json(), note.json(), types, counts]))
+`
+
+const VISITS = `
+import { defineFeature, firstRow, invalidatesNothing, type Steps, table, type Write } from 'gatehouse/feature'
+
+function* addVisit(userId: string): Steps<Write<number>> {
+  const row = yield* firstRow<{ count: number }>({
+    text: \`INSERT INTO visits (id, user_key, count) SELECT $1, key, 1 FROM users WHERE id = $1
+      ON CONFLICT (id) DO UPDATE SET count = visits.count + 1 RETURNING count\`,
+    values: [userId],
+  })
+  return invalidatesNothing(row?.count ?? 0)
+}
+
+export const visits = defineFeature({
+  name: 'visits',
+  module: import.meta.url,
+  migrations: {
+    '0001_visits': {
+      async up(db, { text, keyType }) {
+        await db.schema
+          .createTable('visits')
+          .addColumn('id', text, column => column.primaryKey())
+          .addColumn('user_key', keyType, column => column.notNull())
+          .addColumn('count', 'integer', column => column.notNull())
+          .execute()
+      },
+    },
+  },
+  tables: { visits: table<{ id: string; user_key: number; count: number }>({ owner: 'user_key', key: 'id' }) },
+  operations: { addVisit },
+  services: ({ store }) => ({ visits: { add: (userId: string) => store.addVisit(userId) } }),
+})
 `
 
 const NOTES = `
@@ -118,8 +156,9 @@ const TSCONFIG = {
   compilerOptions: {
     ...{ target: 'es2024', module: 'nodenext', types: ['node'], strict: true, noEmit: true },
     skipLibCheck: false,
+    allowImportingTsExtensions: true,
   },
-  include: ['host.ts', 'routes'],
+  include: ['host.ts', 'visits.ts', 'routes'],
 }
 
 t.test('the packed tarball works in an empty project (NEXT §3)', async t => {
@@ -134,6 +173,7 @@ t.test('the packed tarball works in an empty project (NEXT §3)', async t => {
   )
 
   writeFileSync(join(project, 'host.ts'), HOST)
+  writeFileSync(join(project, 'visits.ts'), VISITS)
   mkdirSync(join(project, 'routes/private/notes'), { recursive: true })
   writeFileSync(join(project, 'routes/private/notes/routes.ts'), NOTES)
   writeFileSync(join(project, 'tsconfig.json'), JSON.stringify(TSCONFIG))
@@ -148,6 +188,7 @@ t.test('the packed tarball works in an empty project (NEXT §3)', async t => {
     { errors: { global: ['Sign in to use this route'] } },
     { by: 'ada@example.com', query: {} },
     ['user.signed-up', 'user.signed-in'],
+    [1, 2],
   ])
 
   const gatehouse = join(project, 'node_modules/.bin/gatehouse')
