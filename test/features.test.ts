@@ -1,2 +1,3 @@
 /** Each file can also be run alone. */
+import './features/copy.test.ts'
 import './features/notes.test.ts'

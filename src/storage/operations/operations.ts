@@ -44,7 +44,8 @@ export type AnyOperation = (
 
 /** Every operation by its name: those of the core, and those of the features. */
 export const operationsOf = (features: readonly StoredFeature[]): ReadonlyMap<string, AnyOperation> => {
-  const own = { ...OPERATIONS, removeUser: removeUserWith(tablesOf(features)) }
+  // A table that refers to another one is declared after it, so its rows are deleted first.
+  const own = { ...OPERATIONS, removeUser: removeUserWith(tablesOf(features).toReversed()) }
   const others = features.flatMap(feature =>
     Object.entries(feature.operations ?? {}).map(([name, operation]) => [
       operationName(feature, name),
