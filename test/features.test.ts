@@ -1,3 +1,4 @@
 /** Each file can also be run alone. */
 import './features/copy.test.ts'
 import './features/notes.test.ts'
+import './features/operations.test.ts'
