@@ -19,20 +19,19 @@ const program = new Command('gatehouse')
   .configureOutput({ outputError: (text, write) => write(withoutArguments(text)) })
   .addHelpText('afterAll', `\n${EXIT_CODES}`)
 
-for (const add of [
-  usersCommands,
-  sessionsCommands,
-  eventsCommand,
-  keysCommands,
-  copyCommand,
-  seedCommand,
-  featureCommands,
-])
-  add(program)
-
 exitOnBrokenPipe()
 
 try {
+  for (const add of [
+    usersCommands,
+    sessionsCommands,
+    eventsCommand,
+    keysCommands,
+    copyCommand,
+    seedCommand,
+    featureCommands,
+  ])
+    add(program)
   loadEnvironment()
   await program.parseAsync()
 } catch (error) {
