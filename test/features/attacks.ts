@@ -3,7 +3,12 @@ import { defineFeature } from '../../src/feature.ts'
 import { table } from '../../src/storage/features.ts'
 import { type Query, query, rows, type Steps, unlessTaken } from '../../src/storage/operations/operation.ts'
 import { lockUser } from '../../src/storage/operations/user-locks.ts'
-import { invalidates, invalidatesNothing, type Write } from '../../src/storage/operations/write.ts'
+import {
+  invalidates,
+  invalidatesNothing,
+  refusedFor,
+  type Write,
+} from '../../src/storage/operations/write.ts'
 
 interface ThingsTable {
   id: string
@@ -20,6 +25,12 @@ const insert = (id: string, userId: string, number: unknown = null, content: unk
 function* add(id: string, userId: string, number?: unknown, content?: unknown): Steps<Write<string>> {
   yield insert(id, userId, number, content)
   return invalidatesNothing('added')
+}
+
+/** As an operation must add a row: it locks the user, so that a removal waits. */
+function* addIfUserExists(id: string, userId: string): Steps<Write<string>> {
+  if ((yield* lockUser(userId)) === undefined) return refusedFor(userId, 'refused')
+  return yield* add(id, userId)
 }
 
 function* throws(id: string, userId: string): Steps<Write<string>> {
@@ -148,6 +159,7 @@ export const attacks = defineFeature({
   tables: { things: table<ThingsTable>({ owner: 'user_key', key: 'id' }) },
   operations: {
     add,
+    addIfUserExists,
     throws,
     endsWhenTaken,
     continuesWhenTaken,
