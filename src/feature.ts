@@ -10,13 +10,7 @@ import { type Actor, type AuditEvent, EVENTS, type EventSchemas } from './audit-
 import { newId } from './ids.ts'
 import type { MailKinds, MailSender } from './mail/kinds.ts'
 import { FeatureError } from './storage/feature-error.ts'
-import {
-  type FeatureOperation,
-  type FeatureRead,
-  type FeatureStore,
-  type StoredFeature,
-  tablesOf,
-} from './storage/features.ts'
+import type { FeatureOperation, FeatureRead, FeatureStore, StoredFeature } from './storage/features.ts'
 import { CORE_TABLES } from './storage/schema.ts'
 import type { Users } from './users/users.ts'
 
@@ -115,53 +109,126 @@ export type ServicesOf<Features extends readonly Feature[]> = Features extends r
 
 const NAME = /^[a-z][a-z0-9-]*$/
 const EVENT = /^[a-z][a-z0-9-]*(\.[a-z][a-z0-9-]*)+$/
-const TABLE = /^[a-z][a-z0-9_]*$/
 const MIGRATION = /^\d{4}_[a-z0-9_]+$/
+/** PostgreSQL cuts longer identifiers. */
+const TABLE = /^[a-z][a-z0-9_]{0,62}$/
+const COLUMN = /^[a-z_][a-z0-9_]{0,62}$/i
+/** Tables of the engines, and of the migrations of the core. */
+const RESERVED_TABLE = /^(pg_|sqlite_|kysely_)/
 
-/** @returns the first name that occurs twice. */
-const repeated = (names: readonly string[]): string | undefined =>
-  names.find((name, index) => names.indexOf(name) !== index)
+type Members = Readonly<Record<string, unknown>>
 
-/** @returns a sentence for each name of the feature that is not valid. */
-const invalidNamesOf = ({ name, migrations = {}, events = {}, ...feature }: Feature): string[] => [
-  ...(NAME.test(name)
-    ? []
-    : [`The feature name ${JSON.stringify(name)} must be lower case, such as "notes"`]),
-  ...Object.keys(migrations)
-    .filter(migration => !MIGRATION.test(migration))
-    .map(migration => `The migration ${migration} of the feature ${name} must be named like 0001_${name}`),
-  ...Object.keys(events)
-    .filter(event => !EVENT.test(event))
-    .map(event => `The event ${event} of the feature ${name} must be named like note.created`),
-  ...tablesOf([{ name, ...feature }]).flatMap(table => [
-    ...(TABLE.test(table.name)
-      ? []
-      : [`The table ${table.name} of the feature ${name} must be named like notes_shared`]),
-    ...(table.owner
-      ? []
-      : [
-          `The table ${table.name} of the feature ${name} has no owner: name the column with the key of the user`,
-        ]),
-    ...(table.key
-      ? []
-      : [`The table ${table.name} of the feature ${name} has no key: name the column of its primary key`]),
-  ]),
-]
+const isObject = (value: unknown): value is Members =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const membersOf = (value: unknown): Members => (isObject(value) ? value : {})
+
+/** Yields what is wrong with one declaration, as the end of a sentence. */
+type Problems = Generator<string>
+
+function* problemsOfTable(name: string, declaration: unknown): Problems {
+  const { owner, key, updatedAt, cleanUp } = membersOf(declaration)
+  if (!TABLE.test(name)) yield 'must be named like notes_shared'
+  if (RESERVED_TABLE.test(name)) yield 'has a name that is reserved for the database'
+  if (!owner) yield 'has no owner: name the column with the key of the user'
+  if (!key) yield 'has no key: name the column of its primary key'
+  const { column, after } = membersOf(cleanUp)
+  if (cleanUp !== undefined && !(column && Number.isFinite(after)))
+    yield 'has an incomplete cleanUp: name a column, and milliseconds after it'
+  for (const value of [owner, key, updatedAt, column])
+    if (value !== undefined && !(typeof value === 'string' && COLUMN.test(value)))
+      yield `has a column that is not valid: ${JSON.stringify(value)}`
+}
+
+function* problemsOfMigration(name: string, migration: unknown): Problems {
+  if (!MIGRATION.test(name)) yield 'must be named like 0001_notes'
+  if (typeof membersOf(migration).up !== 'function') yield 'has no function up'
+}
+
+function* problemsOfFunction(_: string, value: unknown): Problems {
+  if (typeof value !== 'function') yield 'is no function'
+}
+
+function* problemsOfEvent(name: string, schema: unknown): Problems {
+  if (!EVENT.test(name)) yield 'must be named like note.created'
+  if (!isObject(schema)) yield 'has no schema of its details'
+}
+
+function* problemsOfMail(_: string, mail: unknown): Problems {
+  const { subject, body } = membersOf(mail)
+  if (!subject || typeof body !== 'function') yield 'needs a subject and a function body'
+}
+
+interface Part {
+  /** The name of one member. */
+  readonly kind: string
+  readonly problems: (name: string, member: unknown) => Problems
+}
+
+/** The parts of a feature that have members. */
+const PARTS: Readonly<Record<string, Part>> = {
+  migrations: { kind: 'migration', problems: problemsOfMigration },
+  tables: { kind: 'table', problems: problemsOfTable },
+  operations: { kind: 'operation', problems: problemsOfFunction },
+  reads: { kind: 'read', problems: problemsOfFunction },
+  events: { kind: 'event', problems: problemsOfEvent },
+  mails: { kind: 'mail', problems: problemsOfMail },
+}
+
+function* problemsOfMembers({ kind, problems }: Part, members: unknown, owner: string): Problems {
+  if (members === undefined) return
+  if (!isObject(members)) return yield `The ${kind}s ${owner} must be an object`
+  for (const [name, member] of Object.entries(members))
+    for (const problem of problems(name, member)) yield `The ${kind} ${name} ${owner} ${problem}`
+}
+
+/** Yields sentences. The types of TypeScript are checked too, because a feature may be written in JavaScript. */
+function* problemsOf(feature: unknown): Problems {
+  if (!isObject(feature)) return yield 'The list of features has a member that is not a feature'
+  const { name, module, operations, reads } = feature
+  if (typeof name !== 'string' || !NAME.test(name))
+    return yield `The feature name ${JSON.stringify(name)} must be lower case, such as "notes"`
+  const owner = `of the feature ${name}`
+  if (typeof module !== 'string' || !URL.canParse(module))
+    yield `The module ${owner} must be import.meta.url of the file that exports it`
+  for (const [name, part] of Object.entries(PARTS)) yield* problemsOfMembers(part, feature[name], owner)
+  const twice = Object.keys(membersOf(reads)).find(read => Object.hasOwn(membersOf(operations), read))
+  if (twice !== undefined) yield `The feature ${name} has an operation and a read with the name ${twice}`
+  for (const part of ['services', 'commands'])
+    if (!['undefined', 'function'].includes(typeof feature[part]))
+      yield `The ${part} ${owner} must be a function`
+}
+
+/** @param names each with its owner. @throws {FeatureError} for the first name that occurs twice. */
+const assertUnique = (kind: string, names: readonly (readonly [name: string, owner: string])[]): void => {
+  const owners = new Map<string, string>()
+  for (const [name, owner] of names) {
+    const first = owners.get(name)
+    if (first !== undefined)
+      throw new FeatureError(`The ${kind} ${name} is declared twice: by ${first} and by ${owner}`)
+    owners.set(name, owner)
+  }
+}
 
 /** @throws {FeatureError} for the first declaration that is not valid, or that two features, or a feature and the core, share. */
 export const checkFeatures = (features: readonly Feature[]): void => {
-  const [invalid] = features.flatMap(invalidNamesOf)
-  if (invalid !== undefined) throw new FeatureError(invalid)
-  const all = (part: (feature: Feature) => object | undefined): string[] =>
-    features.flatMap(feature => Object.keys(part(feature) ?? {}))
-  const twice: readonly (readonly [string, string | undefined])[] = [
-    ['feature', repeated(features.map(({ name }) => name))],
-    ['table', repeated([...CORE_TABLES, ...all(({ tables }) => tables)])],
-    ['event', repeated([...Object.keys(EVENTS), ...all(({ events }) => events)])],
-    ['mail', repeated([...Object.keys(ACCOUNT_MAILS), ...all(({ mails }) => mails)])],
-  ]
-  for (const [kind, name] of twice)
-    if (name !== undefined) throw new FeatureError(`The ${kind} ${name} is declared twice`)
+  for (const feature of features) for (const problem of problemsOf(feature)) throw new FeatureError(problem)
+  const twice = features.find(({ name }, index) => features.findIndex(other => other.name === name) !== index)
+  if (twice !== undefined) throw new FeatureError(`The feature ${twice.name} is declared twice`)
+  const shared = (
+    kind: string,
+    ofCore: readonly string[],
+    part: (feature: Feature) => object | undefined,
+  ): void =>
+    assertUnique(kind, [
+      ...ofCore.map(name => [name, 'the core'] as const),
+      ...features.flatMap(feature =>
+        Object.keys(part(feature) ?? {}).map(name => [name, `the feature ${feature.name}`] as const),
+      ),
+    ])
+  shared('table', CORE_TABLES, ({ tables }) => tables)
+  shared('event', Object.keys(EVENTS), ({ events }) => events)
+  shared('mail', Object.keys(ACCOUNT_MAILS), ({ mails }) => mails)
 }
 
 export interface FeatureServicesDeps {

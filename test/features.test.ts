@@ -1,2 +1,6 @@
 /** Each file can also be run alone. */
+import './features/copy.test.ts'
+import './features/declarations.test.ts'
 import './features/notes.test.ts'
+import './features/operations.test.ts'
+import './features/races.test.ts'

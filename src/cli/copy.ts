@@ -3,11 +3,20 @@ import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import { secretFileOf } from '../auth/secret-file.ts'
 import { SETTINGS } from '../config/settings.ts'
-import type { CopyReport } from '../storage/copy/copy.ts'
+import { FEATURES } from '../features.ts'
+import type { CopyReport, TableReport } from '../storage/copy/copy.ts'
 import { CopyError } from '../storage/copy/plan.ts'
 import { CommandError, UsageError } from './failure.ts'
 import { readOption } from './options.ts'
 import { count, formatNumber, print, printStatus, progress, STOPPED, stopSignal, table } from './output.ts'
+
+const tableSummary = (name: string, { added, changed, deleted, conflicts }: TableReport): string =>
+  [
+    `${count(added, 'row')} of ${name} copied`,
+    `${formatNumber(changed)} changed since and copied again`,
+    `${formatNumber(deleted)} deleted in the source since and now deleted in the target`,
+    ...(conflicts === 0 ? [] : [`${formatNumber(conflicts)} in conflict`]),
+  ].join(', ')
 
 const summary = (report: CopyReport, file: string): string[] => {
   const {
@@ -22,6 +31,7 @@ const summary = (report: CopyReport, file: string): string[] => {
     sessions,
     emailTokens,
     events,
+    tables,
   } = report
   const rows: [number, string][] = [
     [added, 'copied'],
@@ -38,6 +48,7 @@ const summary = (report: CopyReport, file: string): string[] => {
     `${count(deletedInSource, 'user')} deleted in the source since and now deleted in the target`,
     `${count(sessions, 'session')} copied or updated, ${count(emailTokens, 'e-mail token')} copied`,
     `${count(events, 'event')} of the audit log copied`,
+    ...Object.entries(tables).map(([name, rows]) => tableSummary(name, rows)),
     'Access tokens stay valid if the new service has the same JWT_SECRET or JWT_SECRET_FILE',
     ...(existsSync(secretFile) ? [`The secret that the service generated is in ${secretFile}`] : []),
   ]
@@ -54,7 +65,7 @@ const runCopy = async (file: string, url: string): Promise<CopyReport> => {
   // Loaded here because it loads both engines, which no other command needs.
   const { copy } = await import('../storage/copy/copy.ts')
   try {
-    return await copy(file, url, { signal: stopSignal(), onProgress })
+    return await copy(file, url, { features: FEATURES, signal: stopSignal(), onProgress })
   } catch (error) {
     if (!(error instanceof CopyError)) throw error
     throw new CommandError(
@@ -62,6 +73,9 @@ const runCopy = async (file: string, url: string): Promise<CopyReport> => {
     )
   }
 }
+
+const hasConflicts = ({ conflicts, tables }: CopyReport): boolean =>
+  conflicts > 0 || Object.values(tables).some(table => table.conflicts > 0)
 
 const run = async ({ from, to }: { from: string; to: string }): Promise<void> => {
   const source = readOption('--from', SETTINGS.DATABASE_URL.read, from)
@@ -78,15 +92,22 @@ const run = async ({ from, to }: { from: string; to: string }): Promise<void> =>
   }
   const unlisted = report.conflicts - report.conflictSamples.length
   if (unlisted > 0) printStatus(`${count(unlisted, 'more was', 'more were')} left out for the same reason`)
+  for (const [name, { conflicts }] of Object.entries(report.tables))
+    if (conflicts > 0)
+      printStatus(
+        `${count(conflicts, 'row')} of ${name} left out: another row of the target has the same key, or a value that must be unique`,
+      )
+  for (const name of report.unknownFeatures)
+    printStatus(`The tables of the feature ${name} were left out: this version does not have the feature`)
   if (!report.complete) printStatus(STOPPED)
-  if (!report.complete || report.conflicts > 0) process.exitCode = 1
+  if (!report.complete || hasConflicts(report)) process.exitCode = 1
 }
 
 export const copyCommand = (program: Command): void => {
   program
     .command('copy')
     .description(
-      'Copy users, sessions, e-mail tokens and the audit log from an SQLite file to a PostgreSQL database; a repeated copy adds what is missing or has changed',
+      'Copy users, sessions, e-mail tokens, the audit log and the tables of features from an SQLite file to a PostgreSQL database; a repeated copy adds what is missing or has changed',
     )
     .requiredOption('--from <url>', 'sqlite:<path>; the file is opened read-only')
     .requiredOption(

@@ -6,6 +6,7 @@ import type { SessionStore } from '../auth/session-store.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
 import type { UserStore } from '../users/user-store.ts'
 import { type FeatureRead, operationName, type StoredFeature } from './features.ts'
+import { copyArguments, featureStatement } from './operations/feature-operation.ts'
 import type { Query } from './operations/operation.ts'
 import type { Operations, ResultOf } from './operations/operations.ts'
 import { findEmailToken, findUser, findUserByEmail, listSessions } from './operations/reads.ts'
@@ -36,11 +37,17 @@ const featureStoreOf = (engine: Engine, feature: StoredFeature): Readonly<Record
   const { operations = {}, reads = {} } = feature
   const write = (name: string): [string, StoreFunction] => [
     name,
-    (...args) => engine.writeFeature(operationName(feature, name), args),
+    async (...args) => {
+      const fullName = operationName(feature, name)
+      return engine.writeFeature(fullName, copyArguments(fullName, args))
+    },
   ]
   const read = ([name, start]: [string, FeatureRead]): [string, StoreFunction] => [
     name,
-    (...args) => engine.read(start(...args)),
+    (...args) => {
+      const { statement, result } = start(...args)
+      return engine.read({ statement: featureStatement(operationName(feature, name), statement), result })
+    },
   ]
   return Object.fromEntries([...Object.keys(operations).map(write), ...Object.entries(reads).map(read)])
 }

@@ -13,6 +13,11 @@ export interface FeatureTable {
   readonly owner: string
   /** The primary key: one column of text. */
   readonly key: string
+  /**
+   * A column that increases with each change of a row. With it, a repeated `copy` overwrites rows of the target that are not newer.
+   * Without it, rows count as immutable: they are only added and deleted.
+   */
+  readonly updatedAt?: string
   /** Removes old rows. */
   readonly cleanUp?: {
     /** An indexed column with a timestamp in milliseconds since the epoch. */
@@ -26,6 +31,7 @@ export interface FeatureTable {
 export const table = <Row>(declaration: {
   readonly owner: keyof Row & string
   readonly key: keyof Row & string
+  readonly updatedAt?: keyof Row & string
   readonly cleanUp?: { readonly column: keyof Row & string; readonly after: number }
 }): FeatureTable => declaration
 

@@ -2,6 +2,7 @@
 import Database from 'better-sqlite3'
 import { v7 as uuidv7 } from 'uuid'
 import { type CopyReport, copy } from '../../src/storage/copy/copy.ts'
+import type { StoredFeature } from '../../src/storage/features.ts'
 import { openDatabase } from '../../src/storage/sqlite/database.ts'
 import { migrate } from '../../src/storage/sqlite/migrate.ts'
 import { type CommandLine, runCli } from './cli.ts'
@@ -87,8 +88,12 @@ export const makeSource = async (file: string, count: number): Promise<void> => 
 }
 
 /** Copies in this process. */
-export const copyHere = (file: string, url: string): Promise<CopyReport> =>
-  copy(file, url, { signal: new AbortController().signal, onProgress: () => undefined })
+export const copyHere = (
+  file: string,
+  url: string,
+  features: readonly StoredFeature[] = [],
+): Promise<CopyReport> =>
+  copy(file, url, { features, signal: new AbortController().signal, onProgress: () => undefined })
 
 export const runCopy = (file: string, url: string): CommandLine =>
   runCli(['copy', '--from', `sqlite:${file}`, '--to', url])

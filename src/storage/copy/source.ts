@@ -2,7 +2,9 @@
 import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import type { EventType } from '../../audit-log/event.ts'
+import { type NamedTable, type StoredFeature, tablesOf } from '../features.ts'
 import { migrations } from '../migrations/list.ts'
+import { quoted } from '../operations/owned-rows.ts'
 import {
   EMAIL_TOKEN_COLUMNS,
   type EmailTokenRow,
@@ -33,6 +35,18 @@ export interface DeletedUser {
   readonly at: number
 }
 
+/** A row of a feature's table: the id of its user, and the values of the columns of the table. An integer is a `bigint`. */
+export type SourceRow = readonly [
+  userId: string,
+  ...values: readonly (string | number | bigint | Buffer | null)[],
+]
+
+/** The key of a row, and the id of the user who owns it. */
+export interface OwnedKey {
+  readonly key: string
+  readonly userId: string
+}
+
 /** Events that end sessions of a user, some of them without a change of the user's row. */
 const ENDS_SESSIONS: readonly EventType[] = [
   'session.ended',
@@ -44,6 +58,10 @@ const ENDS_SESSIONS: readonly EventType[] = [
 
 /** Sessions in one batch: a user may have any number of them. */
 const SESSION_BATCH = 5_000
+
+/** A batch of a feature's rows ends at either: rows may be large. Bytes are of text and blobs. */
+const ROW_BATCH = 2_000
+const ROW_BATCH_BYTES = 8 * 2 ** 20
 
 /** Milliseconds to wait for another process that recovers the file after a crash. */
 const LOCK_TIMEOUT = 5_000
@@ -74,17 +92,60 @@ const assertSchema = (db: Database.Database, file: string): void => {
   )
 }
 
+interface RanMigration {
+  readonly feature: string
+  readonly name: string
+}
+
+/** By the name of their feature. A database that no feature has migrated has no table of them. */
+const ranMigrations = (db: Database.Database): ReadonlyMap<string, readonly RanMigration[]> => {
+  const exists = db.prepare(`SELECT 1 FROM sqlite_master WHERE name = 'feature_migrations'`).get()
+  const ran = exists
+    ? db.prepare<[], RanMigration>('SELECT feature, name FROM feature_migrations ORDER BY name').all()
+    : []
+  return Map.groupBy(ran, ({ feature }) => feature)
+}
+
+const assertFeatureMigrations = (
+  file: string,
+  features: readonly StoredFeature[],
+  ran: ReadonlyMap<string, readonly RanMigration[]>,
+): void => {
+  for (const { name: feature, migrations = {} } of features) {
+    const names = (ran.get(feature) ?? []).map(({ name }) => name)
+    if (names.join() === Object.keys(migrations).sort().join()) continue
+    throw new CopyError(
+      `the source: ${file} has not run the same migrations of the feature ${feature} as this version has: start this version with it once, then copy`,
+    )
+  }
+}
+
+const bytesOf = (values: SourceRow): number =>
+  values.reduce<number>((sum, value) => {
+    if (typeof value === 'string') return sum + value.length
+    return sum + (Buffer.isBuffer(value) ? value.length : 0)
+  }, 0)
+
 export class Source {
   readonly #db: Database.Database
   readonly #sessions: Database.Statement<[string], SessionsTable>
+  /** The tables of the features. */
+  readonly tables: readonly NamedTable[]
+  /** The features that have migrated the source, but are not among those of this version. */
+  readonly unknownFeatures: readonly string[]
 
   /** @throws {CopyError} when the file does not exist, or is not a database of this version. It is never created. */
-  constructor(file: string) {
+  constructor(file: string, features: readonly StoredFeature[]) {
     if (!existsSync(file)) throw new CopyError(`the source: there is no file ${file}`)
     try {
       this.#db = new Database(file, { readonly: true, fileMustExist: true, timeout: LOCK_TIMEOUT })
       this.#db.exec('BEGIN')
       assertSchema(this.#db, file)
+      const ran = ranMigrations(this.#db)
+      assertFeatureMigrations(file, features, ran)
+      const known = new Set(features.map(({ name }) => name))
+      this.tables = tablesOf(features)
+      this.unknownFeatures = [...ran.keys()].filter(name => !known.has(name))
       this.#sessions = this.#db.prepare(SELECT_SESSIONS)
     } catch (error) {
       if (error instanceof Database.SqliteError) throw new CopyError(`the source: ${file}: ${error.message}`)
@@ -188,6 +249,55 @@ export class Source {
       yield events
       events = select.all(events.at(-1)?.position ?? 0, size)
     }
+  }
+
+  /** The columns of a feature's table, without those that SQLite computes. */
+  columns({ name }: NamedTable): readonly string[] {
+    return this.#db
+      .prepare<[string], string>('SELECT name FROM pragma_table_xinfo(?) WHERE hidden = 0')
+      .pluck()
+      .all(name)
+  }
+
+  /** The rows of a feature's table in the order of their keys, in batches. Rows without a user, who was removed, are left out. */
+  *rows({
+    name,
+    owner,
+    key,
+    columns,
+  }: NamedTable & { readonly columns: readonly { readonly name: string }[] }): Generator<
+    readonly SourceRow[]
+  > {
+    const select = this.#db
+      .prepare<[], SourceRow>(
+        `SELECT users.id, ${columns.map(column => `own.${quoted(column.name)}`).join(', ')}
+         FROM ${quoted(name)} AS own CROSS JOIN users ON users.key = own.${quoted(owner)} ORDER BY own.${quoted(key)}`,
+      )
+      .raw()
+      .safeIntegers()
+    let rows: SourceRow[] = []
+    let bytes = 0
+    for (const row of select.iterate()) {
+      rows.push(row)
+      bytes += bytesOf(row)
+      if (rows.length < ROW_BATCH && bytes < ROW_BATCH_BYTES) continue
+      yield rows
+      rows = []
+      bytes = 0
+    }
+    if (rows.length > 0) yield rows
+  }
+
+  /** Those of these keys of a feature's table that the source does not have, although it has their users. */
+  missingKeys({ name, key }: NamedTable, given: readonly OwnedKey[]): readonly string[] {
+    const select = this.#db
+      .prepare<[string], string>(
+        `SELECT value ->> 'key' FROM json_each(?)
+         WHERE EXISTS (SELECT 1 FROM users WHERE id = value ->> 'userId')
+           AND NOT EXISTS (SELECT 1 FROM ${quoted(name)} AS own WHERE own.${quoted(key)} = value ->> 'key')`,
+      )
+      .pluck()
+    return select.all(JSON.stringify(given))
   }
 
   close(): void {

@@ -19,7 +19,8 @@ export interface WithId {
 export const idsOf = (rows: readonly WithId[]): string[] => rows.map(({ id }) => id)
 
 /**
- * The ids of all users, sessions and e-mail tokens that were ever copied into this database. A row that is in this table and no
+ * The ids of all users, sessions and e-mail tokens that were ever copied into this database, and the keys of features' rows after
+ * the name of their table (`notes:…`). A row that is in this table and no
  * longer in its own table was deleted or revoked here, so a repeated copy does not add it again. Only copies use the table.
  */
 export const CREATE_COPIED_ROWS: Statement = {
@@ -204,7 +205,8 @@ export const raiseLastRequests = (users: readonly SourceUser[]): Statement => {
   }
 }
 
-const DELETED = `unnest($1::text[], $2::bigint[]) AS given (id, at) JOIN users ON users.id = given.id
+/** Users who were copied, then deleted in the source, and not changed in the target since. */
+export const DELETED = `unnest($1::text[], $2::bigint[]) AS given (id, at) JOIN users ON users.id = given.id
     JOIN copied_rows ON copied_rows.id = given.id WHERE users.updated_at <= given.at`
 
 /** Revokes sessions before their users are deleted, in the order of ids, as instances lock them. */

@@ -1,5 +1,6 @@
 /** The PostgreSQL store that a copy writes: a slice of users, with their sessions and e-mail tokens, is one transaction. */
 import pg from 'pg'
+import { type NamedTable, type StoredFeature, tablesOf } from '../features.ts'
 import { connectionOptions, ignore, reason, type Statement } from '../postgres/database.ts'
 import { migratePrimary } from '../postgres/migrate.ts'
 import type { EventRow, UserColumns } from '../rows.ts'
@@ -11,9 +12,11 @@ import {
   type SourceUser,
   withLaterAccess,
 } from './plan.ts'
-import type { DeletedUser, Source } from './source.ts'
+import type { DeletedUser, OwnedKey, Source, SourceRow } from './source.ts'
 import * as statements from './statements.ts'
 import { idsOf, type WithId } from './statements.ts'
+import type { CopiedTable } from './table-statements.ts'
+import * as tableStatements from './table-statements.ts'
 
 /** Milliseconds that a statement of some thousand rows may take on the server, and that the client waits for its result. */
 const STATEMENT_TIMEOUT = 120_000
@@ -28,26 +31,37 @@ export interface WrittenSlice extends SlicePlan {
   readonly emailTokens: number
 }
 
+/** Rows of a feature's table that a batch has written. */
+export interface WrittenRows {
+  readonly added: number
+  /** Rows that differed and are now as in the source. */
+  readonly changed: number
+  /** Rows left out because another row of the target has their key, or a value that must be unique. */
+  readonly conflicts: number
+}
+
 /** @throws {CopyError} in place of any error. */
-const attempt = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+const attempt = async <Result>(work: () => Promise<Result>, where = 'the target'): Promise<Result> => {
   try {
     return await work()
   } catch (error) {
-    throw new CopyError(`the target: ${reason(error)}`, { cause: error })
+    throw new CopyError(`${where}: ${reason(error)}`, { cause: error })
   }
 }
 
 export class Target {
   readonly #client: pg.Client
+  readonly #tables: readonly NamedTable[]
 
-  private constructor(client: pg.Client) {
+  private constructor(client: pg.Client, tables: readonly NamedTable[]) {
     this.#client = client
+    this.#tables = tables
   }
 
   /** Connects to the database at `url` and migrates it. @throws {CopyError} */
-  static open(url: string): Promise<Target> {
+  static open(url: string, features: readonly StoredFeature[]): Promise<Target> {
     return attempt(async () => {
-      const primary = await migratePrimary(url)
+      const primary = await migratePrimary(url, features)
       const client = new pg.Client({
         ...connectionOptions(primary.url),
         statement_timeout: STATEMENT_TIMEOUT,
@@ -56,7 +70,7 @@ export class Target {
       // The next statement reports a broken connection.
       client.on('error', ignore)
       await client.connect()
-      const target = new Target(client)
+      const target = new Target(client, tablesOf(features))
       await target.#run(statements.CREATE_COPIED_ROWS)
       await target.#run(statements.CREATE_COPIED_EVENTS)
       return target
@@ -103,6 +117,8 @@ export class Target {
   delete(deleted: readonly DeletedUser[]): Promise<number> {
     return this.#transaction(async () => {
       await this.#run(statements.revokeSessionsOfDeleted(deleted))
+      for (const table of this.#tables.toReversed())
+        await this.#run(tableStatements.deleteRowsOfDeleted(table, deleted))
       const ids = idsOf(await this.#run<WithId>(statements.deleteUsers(deleted)))
       if (ids.length > 0) {
         await this.#run(statements.eraseIpAddresses(ids))
@@ -124,6 +140,65 @@ export class Target {
       const added = await this.#run(statements.addEvents(events))
       await this.#run(statements.recordCopiedEvents(source, events.at(-1)?.position ?? 0))
       return added.length
+    })
+  }
+
+  /**
+   * Finds out how to write a feature's table.
+   * @param columns of the source.
+   * @throws {CopyError} when the target has no such column.
+   */
+  async describe(table: NamedTable, columns: readonly string[]): Promise<CopiedTable> {
+    const found = await this.#run<tableStatements.ColumnType>(tableStatements.columnTypes(table))
+    const byName = new Map(found.map(column => [column.name, column]))
+    const types = columns.map(name => {
+      const column = byName.get(name)
+      if (column === undefined)
+        throw new CopyError(
+          `the target: the table ${table.name} has no column ${name}, which it has in the source: the migrations of its feature must create it on both engines`,
+        )
+      return column
+    })
+    return { ...table, columns: types }
+  }
+
+  /**
+   * Deletes the rows of a feature's table that were copied before and that the source does not have any more.
+   * @returns their number. @throws {CopyError} as {@link write}
+   */
+  async deleteMissing(table: CopiedTable, source: Source, size: number): Promise<number> {
+    let deleted = 0
+    let after: string | null = null
+    for (;;) {
+      const copied: readonly OwnedKey[] = await this.#run<OwnedKey>(
+        tableStatements.copiedKeys(table, after, size),
+      )
+      const missing = source.missingKeys(table, copied)
+      if (missing.length > 0)
+        deleted += await this.#transaction(async () => {
+          const where = `the target: the table ${table.name}`
+          const rows = await this.#run(tableStatements.deleteRows(table, missing), where)
+          return rows.length
+        })
+      if (copied.length < size) return deleted
+      after = copied.at(-1)?.key ?? null
+    }
+  }
+
+  /**
+   * Writes a batch of rows of a feature's table, in one transaction. Rows of users who do not exist here are left out.
+   * @throws {CopyError} as {@link write}
+   */
+  writeRows(table: CopiedTable, rows: readonly SourceRow[]): Promise<WrittenRows> {
+    const where = `the target: the table ${table.name}`
+    return this.#transaction(async () => {
+      // First, because a change may free a value that must be unique.
+      const changed =
+        table.updatedAt === undefined ? [] : await this.#run(tableStatements.changeRows(table, rows), where)
+      const added = await this.#run(tableStatements.addRows(table, rows), where)
+      await this.#run(tableStatements.recordCopiedRows(table, rows), where)
+      const [left] = await this.#run<{ count: number }>(tableStatements.countConflicts(table, rows), where)
+      return { added: added.length, changed: changed.length, conflicts: left?.count ?? 0 }
     })
   }
 
@@ -212,8 +287,13 @@ export class Target {
     return added.length
   }
 
-  async #run<Row extends object>({ values, ...statement }: Statement): Promise<readonly Row[]> {
-    const { rows } = await attempt(() => this.#client.query<Row>({ ...statement, values: [...values] }))
+  /** @param where for the message of an error. */
+  async #run<Row extends object>(
+    { values, ...statement }: Statement,
+    where?: string,
+  ): Promise<readonly Row[]> {
+    const work = () => this.#client.query<Row>({ ...statement, values: [...values] })
+    const { rows } = await attempt(work, where)
     return rows
   }
 }

@@ -10,7 +10,7 @@ import type { Write } from './write.ts'
 export interface Statement {
   /** A function for a text with a fragment of the {@link Dialect}. An empty text is not run, and returns no rows. */
   readonly text: string | ((dialect: Dialect) => string)
-  /** Booleans are 0 and 1 on SQLite. Arrays are for `dialect.isOneOf`. */
+  /** Booleans are 0 and 1 on SQLite, and in features on PostgreSQL too. Arrays are for `dialect.isOneOf`. */
   readonly values: readonly unknown[]
   /** For a constant text: PostgreSQL then prepares it once for each connection. */
   readonly name?: string
@@ -53,7 +53,7 @@ const UNIQUE_VIOLATIONS: ReadonlySet<unknown> = new Set([
 
 /**
  * Runs a statement. @returns its rows, or `'taken'` if it violates a unique constraint: the operation must then end without
- * another statement, because PostgreSQL has aborted the transaction.
+ * another statement, because PostgreSQL has aborted the transaction. Both engines roll back what the operation has written.
  */
 export function* unlessTaken<Row>(statement: Statement): Steps<readonly Row[] | 'taken'> {
   try {

@@ -3,6 +3,7 @@ import { operationName, type StoredFeature, tablesOf } from '../features.ts'
 import { removeEmailTokens, removeEvents } from './clean-up.ts'
 import { addEmailToken, confirmEmail, resetPassword } from './email-tokens.ts'
 import { record } from './events.ts'
+import { featureOperation } from './feature-operation.ts'
 import type { Operation, Query, Steps } from './operation.ts'
 import { removeOldRows } from './owned-rows.ts'
 import { changePassword, rehash } from './passwords.ts'
@@ -44,12 +45,13 @@ export type AnyOperation = (
 
 /** Every operation by its name: those of the core, and those of the features. */
 export const operationsOf = (features: readonly StoredFeature[]): ReadonlyMap<string, AnyOperation> => {
-  const own = { ...OPERATIONS, removeUser: removeUserWith(tablesOf(features)) }
+  // A table that refers to another one is declared after it, so its rows are deleted first.
+  const own = { ...OPERATIONS, removeUser: removeUserWith(tablesOf(features).toReversed()) }
   const others = features.flatMap(feature =>
-    Object.entries(feature.operations ?? {}).map(([name, operation]) => [
-      operationName(feature, name),
-      operation,
-    ]),
+    Object.entries(feature.operations ?? {}).map(([name, operation]) => {
+      const fullName = operationName(feature, name)
+      return [fullName, featureOperation(fullName, operation)]
+    }),
   )
   return new Map([...Object.entries(own), ...others] as [string, AnyOperation][])
 }

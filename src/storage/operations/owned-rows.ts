@@ -3,7 +3,8 @@ import type { NamedTable } from '../features.ts'
 import { type Query, query, type Statement } from './operation.ts'
 import { invalidatesNothing, type UncachedWrite } from './write.ts'
 
-const quoted = (name: string): string => `"${name}"`
+/** An identifier of SQL. */
+export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
 /** Deletes the rows of a user, who must be locked. */
 export const deleteOwnedStatement = ({ name, owner }: NamedTable, userId: string): Statement => ({

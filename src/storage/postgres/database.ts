@@ -2,6 +2,7 @@
 import { Socket } from 'node:net'
 import pg from 'pg'
 import { ServiceError } from '../../errors.ts'
+import { OperationError } from '../operations/feature-operation.ts'
 import type { Write } from '../operations/write.ts'
 import { notifyText } from './notifications.ts'
 
@@ -62,7 +63,7 @@ const READ_ONLY_TRANSACTION = '25006'
 const mayBeFailover = (error: unknown): boolean =>
   error instanceof pg.DatabaseError
     ? error.severity !== 'ERROR' || error.code === READ_ONLY_TRANSACTION
-    : !(error instanceof ServiceError)
+    : !(error instanceof ServiceError || error instanceof OperationError)
 
 /** Chooses the server of every connection. */
 export interface ServerSource {
@@ -156,15 +157,19 @@ export class Database {
     let userId: string | null = null
     const transaction = async (run: Run): Promise<Result> => {
       await run({ text: 'BEGIN ISOLATION LEVEL READ COMMITTED', values: [] })
-      const { result, evicts, notifies } = await work(run)
+      const { result, evicts, notifies } = await work(run).catch(async error => {
+        // The connection is usable after a mistake in an operation, which clients may cause often.
+        if (error instanceof OperationError) await run({ text: 'ROLLBACK', values: [] })
+        throw error
+      })
       userId = evicts
       // One message, so that the notification costs no round trip. After an error that `work` has caught, COMMIT rolls back.
       await run({ text: notifies ? `${notifyText(evicts)}; COMMIT` : 'COMMIT', values: [] })
       return result
     }
     try {
-      // A transaction that failed may still be open on its connection.
-      return await this.#run(transaction, () => false)
+      // A transaction that failed otherwise may still be open on its connection.
+      return await this.#run(transaction, error => error instanceof OperationError)
     } finally {
       if (userId !== null) this.#invalidateUser(userId)
     }
@@ -187,7 +192,7 @@ export class Database {
     if (this.#pool.waitingCount >= MAX_WAITING) return Promise.reject(new ServiceError('overloaded'))
     const result = this.#runOnClient(work, isReusable).catch(error => {
       if (mayBeFailover(error)) this.#servers.startSearch()
-      throw error instanceof ServiceError ? error : unavailable(error)
+      throw error instanceof ServiceError || error instanceof OperationError ? error : unavailable(error)
     })
     const settled = result.then(ignore, ignore)
     this.#running.add(settled)

@@ -8,9 +8,20 @@ export interface FeatureModule {
   readonly module: string
 }
 
-const importFeature = async ({ name, module }: FeatureModule): Promise<StoredFeature> => {
-  const exported: unknown[] = Object.values(await import(module))
-  const feature = exported.find(
+const exportsOf = async ({ name, module }: FeatureModule): Promise<readonly unknown[]> => {
+  try {
+    return Object.values(await import(module))
+  } catch (cause) {
+    const message = cause instanceof Error ? cause.message : String(cause)
+    throw new FeatureError(`The module ${module} of the feature ${name} cannot be imported: ${message}`, {
+      cause,
+    })
+  }
+}
+
+const importFeature = async (declared: FeatureModule): Promise<StoredFeature> => {
+  const { name, module } = declared
+  const feature = (await exportsOf(declared)).find(
     value =>
       typeof value === 'object' &&
       value !== null &&
@@ -29,3 +40,20 @@ const importFeature = async ({ name, module }: FeatureModule): Promise<StoredFea
 /** @throws {FeatureError} when a module does not export its feature. */
 export const importFeatures = (modules: readonly FeatureModule[]): Promise<readonly StoredFeature[]> =>
   Promise.all(modules.map(importFeature))
+
+/**
+ * Checks that the writer thread finds the features, with their operations.
+ * @throws {FeatureError} when a module does not export its feature, or exports another one with its name.
+ */
+export const assertImportable = async (features: readonly StoredFeature[]): Promise<void> => {
+  const imported = await importFeatures(features)
+  for (const [index, { name, module, operations = {} }] of features.entries()) {
+    const other = Object.entries(operations).find(
+      ([operation, value]) => imported[index]?.operations?.[operation] !== value,
+    )
+    if (other !== undefined)
+      throw new FeatureError(
+        `The module ${module} exports a feature ${name} with another operation ${other[0]} than the one that is listed`,
+      )
+  }
+}

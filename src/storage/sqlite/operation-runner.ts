@@ -11,6 +11,18 @@ interface Prepared {
   run(bindings: object): unknown
 }
 
+/**
+ * Thrown in place of the result of an operation that has caught the failure of a statement: its savepoint is rolled back, as
+ * PostgreSQL rolls back the transaction.
+ */
+export class RolledBack<Result> {
+  readonly result: Result
+
+  constructor(result: Result) {
+    this.result = result
+  }
+}
+
 export class OperationRunner {
   readonly #db: Connection
   /** By text. The operations have a bounded number of texts. */
@@ -20,20 +32,23 @@ export class OperationRunner {
     this.#db = db
   }
 
-  /** @throws what a statement failed with, if the operation does not catch it. */
+  /** @throws what a statement failed with, if the operation does not catch it; {@link RolledBack} if it does. */
   run<Result>(operation: Steps<Result> | Query<Result>): Result {
     if ('statement' in operation) return operation.result(this.#run(operation.statement) as never[])
+    let hasFailed = false
     let step = operation.next([])
     while (!step.done) {
       let rows: readonly unknown[]
       try {
         rows = this.#run(step.value)
       } catch (error) {
+        hasFailed = true
         step = operation.throw(error)
         continue
       }
       step = operation.next(rows)
     }
+    if (hasFailed) throw new RolledBack(step.value)
     return step.value
   }
 

@@ -9,7 +9,7 @@ import type { Storage } from '../storage.ts'
 import { DatabaseFileHandle, FileWatch } from './database-file.ts'
 import { SQLITE } from './dialect.ts'
 import { followEvents, listEvents, logEnd } from './events.ts'
-import { importFeatures } from './feature-modules.ts'
+import { assertImportable } from './feature-modules.ts'
 import { countUsers, exportUsers, listUsers } from './lists.ts'
 import { migrate } from './migrate.ts'
 import { bindingsOf } from './parameters.ts'
@@ -57,7 +57,7 @@ export const openSqliteStorage = async (
 ): Promise<Storage> => {
   const modules = features.map(({ name, module }) => ({ name, module }))
   // The writer thread imports them too. A feature that it could not find must not start.
-  await importFeatures(modules)
+  await assertImportable(features)
   await migrate(file, features)
   let listener: InvalidationListener | null = null
   const fileHandle = new DatabaseFileHandle(file)

@@ -16,8 +16,9 @@ export interface Call {
 /** An error as data that can cross threads. */
 export interface Failure {
   readonly message: string
-  /** SQLite's code. */
+  /** SQLite's code, or that of an `OperationError`. */
   readonly code: string | undefined
+  readonly stack: string | undefined
 }
 
 export type Outcome = { readonly write: Write<unknown> } | { readonly failure: Failure }

@@ -12,6 +12,7 @@ import type { Write } from '../operations/write.ts'
 import { openDatabase, stamp } from './database.ts'
 import { FileContent, type FileProblem, pathProblem, type WalState } from './database-file.ts'
 import { importFeatures } from './feature-modules.ts'
+import { RolledBack } from './operation-runner.ts'
 import { prepareOperations } from './operations.ts'
 import type { Call, Failure, Outcome, WriterData, WriterMessage, WriterRequest } from './writer-protocol.ts'
 
@@ -49,13 +50,18 @@ const readWalState = (): WalState => {
   walState = selectWalState.get() ?? walState
   return walState
 }
-const DISK_FULL: Failure = { message: 'the disk is full', code: 'SQLITE_FULL' }
+const DISK_FULL: Failure = { message: 'the disk is full', code: 'SQLITE_FULL', stack: undefined }
 
 const content = new FileContent(files, pageSize, readWalState)
+
+/** With that of its cause, which does not cross threads otherwise. */
+const stackOf = ({ stack, cause }: Error): string | undefined =>
+  cause instanceof Error ? `${stack}\ncaused by: ${cause.stack}` : stack
 
 const toFailure = (error: unknown): Failure => ({
   message: error instanceof Error ? error.message : String(error),
   code: error instanceof Error && 'code' in error ? String(error.code) : undefined,
+  stack: error instanceof Error ? stackOf(error) : undefined,
 })
 
 /** Runs in a savepoint: a call that fails rolls back its own changes only. */
@@ -73,6 +79,7 @@ const runBatch = db.transaction((calls: readonly Call[], isStamped: boolean): Ou
     } catch (error) {
       // A full disk or a lost lock rolls back the whole transaction, not only the call.
       if (!db.inTransaction) throw error
+      if (error instanceof RolledBack) return { write: error.result as Write<unknown> }
       return { failure: toFailure(error) }
     }
   })
@@ -133,7 +140,8 @@ const isDiskStillFull = (): boolean => {
 
 const failedWith = (failure: Failure): WriterMessage => ({ type: 'failed', failure })
 
-const failedFor = ({ message }: FileProblem): WriterMessage => failedWith({ message, code: undefined })
+const failedFor = ({ message }: FileProblem): WriterMessage =>
+  failedWith({ message, code: undefined, stack: undefined })
 
 /** Whether a commit is not acknowledged yet, because the file is not checked. */
 let hasUncheckedCommit = false

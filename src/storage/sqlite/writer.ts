@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { ServiceError } from '../../errors.ts'
+import { OperationError } from '../operations/feature-operation.ts'
 import type { Operations, ResultOf } from '../operations/operations.ts'
 import type { FileProblem } from './database-file.ts'
 import type { HandWritten } from './operations.ts'
@@ -26,6 +27,14 @@ interface PendingCall {
 }
 
 const toError = ({ message, code }: Failure): Error => Object.assign(new Error(message), { code })
+
+/** The error of one call. */
+const toCallError = (failure: Failure): Error => {
+  if (failure.code !== 'OPERATION') return storeUnavailable(toError(failure))
+  const error = new OperationError(failure.message)
+  if (failure.stack !== undefined) error.stack = failure.stack
+  return error
+}
 
 /** For failures of the store itself: a full disk, a lock that is held too long, a broken file. */
 const storeUnavailable = (cause: unknown): ServiceError => new ServiceError('storeUnavailable', { cause })
@@ -156,7 +165,11 @@ export class Writer {
     for (const [index, { resolve, reject }] of batch.entries()) {
       const outcome: Outcome = message.type === 'failed' ? message : (message.outcomes[index] as Outcome)
       if ('failure' in outcome) {
-        reject(storeUnavailable(toError(outcome.failure)))
+        reject(
+          message.type === 'failed'
+            ? storeUnavailable(toError(outcome.failure))
+            : toCallError(outcome.failure),
+        )
         continue
       }
       const { result, evicts } = outcome.write

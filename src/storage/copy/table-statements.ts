@@ -1,0 +1,144 @@
+/**
+ * The statements that copy the tables of features, from their declarations. The owner is passed as the id of the user, because the
+ * target has keys of its own.
+ */
+import type { NamedTable } from '../features.ts'
+import { quoted } from '../operations/owned-rows.ts'
+import type { Statement } from '../postgres/database.ts'
+import type { DeletedUser, SourceRow } from './source.ts'
+import { DELETED } from './statements.ts'
+
+/** A column of the target. */
+export interface ColumnType {
+  readonly name: string
+  /** Without a length: a cast to `varchar(10)` would cut values that an insertion refuses. */
+  readonly type: string
+}
+
+export interface CopiedTable extends NamedTable {
+  /** The columns of the source, with the types of the target. */
+  readonly columns: readonly ColumnType[]
+}
+
+export const columnTypes = ({ name }: NamedTable): Statement => ({
+  text: `SELECT attname AS name, format_type(atttypid, -1) AS type FROM pg_attribute
+    WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped`,
+  values: [quoted(name)],
+})
+
+/** The names of the given values, which cannot clash with columns of the table. `u` is the id of the user. */
+const given = (index: number): string => `given.c${index}`
+
+const indexOf = ({ columns }: CopiedTable, column: string): number =>
+  columns.findIndex(({ name }) => name === column)
+
+const givenKey = (table: CopiedTable): string => given(indexOf(table, table.key))
+
+const typeOf = ({ columns }: CopiedTable, column: string): string =>
+  columns.find(({ name }) => name === column)?.type ?? 'text'
+
+/** The given rows with their users. */
+const givenRows = ({ columns }: CopiedTable): string => {
+  const arrays = ['$1::text[]', ...columns.map(({ type }, index) => `$${index + 2}::${type}[]`)]
+  const names = ['u', ...columns.map((_, index) => `c${index}`)]
+  return `unnest(${arrays.join(', ')}) AS given (${names.join(', ')}) JOIN users ON users.id = given.u`
+}
+
+/** An array for each column. */
+const valuesOf = ({ columns }: CopiedTable, rows: readonly SourceRow[]): readonly unknown[][] =>
+  ['u', ...columns].map((_, index) => rows.map(row => row[index]))
+
+/** What a row is in the target: the owner is the key of the user there. */
+const rowValues = ({ columns, owner }: CopiedTable): string[] =>
+  columns.map(({ name }, index) => (name === owner ? 'users.key' : given(index)))
+
+const wasCopied = ({ name }: NamedTable, key: string): string =>
+  `EXISTS (SELECT 1 FROM copied_rows WHERE copied_rows.id = '${name}:' || ${key}::text)`
+
+/** Adds rows that were never copied. One that was copied and does not exist any more was deleted in the target. */
+export const addRows = (table: CopiedTable, rows: readonly SourceRow[]): Statement => ({
+  text: `INSERT INTO ${quoted(table.name)} (${table.columns.map(({ name }) => quoted(name)).join(', ')})
+    SELECT ${rowValues(table).join(', ')} FROM ${givenRows(table)}
+    WHERE NOT EXISTS (SELECT 1 FROM ${quoted(table.name)} AS own WHERE own.${quoted(table.key)} = ${givenKey(table)})
+      AND NOT ${wasCopied(table, givenKey(table))}
+    ORDER BY ${givenKey(table)} ON CONFLICT DO NOTHING RETURNING 1`,
+  values: valuesOf(table, rows),
+})
+
+/**
+ * Overwrites rows that differ, unless the target's is newer; with equal values of `updatedAt` the source wins, as for users. A row
+ * of another user is overwritten only if it was copied: it has changed its owner. Values are compared as text, because some types
+ * (`json`) have no operator for equality. Locks rows in the order of their keys.
+ */
+export const changeRows = (table: CopiedTable, rows: readonly SourceRow[]): Statement => {
+  const { name, key, owner, updatedAt = key, columns } = table
+  const values = rowValues(table)
+  const compared = columns.map((column, index) => ({
+    own: `own.${quoted(column.name)}::text`,
+    value: `${values[index]}::text`,
+  }))
+  const selected = values.map((value, index) => `${value} AS c${index}`)
+  return {
+    text: `WITH differing AS (
+      SELECT ${selected.join(', ')} FROM ${givenRows(table)}
+      JOIN ${quoted(name)} AS own ON own.${quoted(key)} = ${givenKey(table)}
+      WHERE (own.${quoted(owner)} = users.key OR ${wasCopied(table, givenKey(table))})
+        AND (own.${quoted(updatedAt)} > ${given(indexOf(table, updatedAt))}) IS NOT TRUE
+        AND (${compared.map(({ own }) => own).join(', ')}) IS DISTINCT FROM (${compared.map(({ value }) => value).join(', ')})
+      ORDER BY own.${quoted(key)} FOR UPDATE OF own
+    )
+    UPDATE ${quoted(name)} SET ${columns.map((column, index) => `${quoted(column.name)} = differing.c${index}`).join(', ')}
+    FROM differing WHERE ${quoted(name)}.${quoted(key)} = differing.c${indexOf(table, key)} RETURNING 1`,
+    values: valuesOf(table, rows),
+  }
+}
+
+/** Records the rows that are in the target now. Checks for existing records first, so that they are not written. */
+export const recordCopiedRows = (table: CopiedTable, rows: readonly SourceRow[]): Statement => ({
+  text: `INSERT INTO copied_rows SELECT '${table.name}:' || ${givenKey(table)}::text FROM ${givenRows(table)}
+    JOIN ${quoted(table.name)} AS own
+      ON own.${quoted(table.key)} = ${givenKey(table)} AND own.${quoted(table.owner)} = users.key
+    WHERE NOT ${wasCopied(table, givenKey(table))}`,
+  values: valuesOf(table, rows),
+})
+
+/** Counts the rows that are not in the target although they never were: another row has their key or a unique value. */
+export const countConflicts = (table: CopiedTable, rows: readonly SourceRow[]): Statement => ({
+  text: `SELECT count(*) AS count FROM ${givenRows(table)} WHERE NOT ${wasCopied(table, givenKey(table))}`,
+  values: valuesOf(table, rows),
+})
+
+/**
+ * Selects the keys of rows that were copied, with the ids of their users, in the order of keys.
+ * @param after the last key of the previous slice; `null` for the first one.
+ */
+export const copiedKeys = (table: CopiedTable, after: string | null, size: number): Statement => {
+  const key = `own.${quoted(table.key)}`
+  return {
+    text: `SELECT ${key}::text AS key, users.id AS "userId" FROM ${quoted(table.name)} AS own
+      JOIN users ON users.key = own.${quoted(table.owner)}
+      WHERE ($1::text IS NULL OR ${key} > CAST($1 AS ${typeOf(table, table.key)})) AND ${wasCopied(table, key)}
+      ORDER BY ${key} LIMIT $2`,
+    values: [after, size],
+  }
+}
+
+/** Locks rows in the order of their keys. */
+export const deleteRows = (table: CopiedTable, keys: readonly string[]): Statement => ({
+  text: `WITH missing AS (
+      SELECT ${quoted(table.key)} AS key FROM ${quoted(table.name)}
+      WHERE ${quoted(table.key)} = ANY($1::${typeOf(table, table.key)}[]) ORDER BY ${quoted(table.key)} FOR UPDATE
+    )
+    DELETE FROM ${quoted(table.name)} WHERE ${quoted(table.key)} IN (SELECT key FROM missing) RETURNING 1`,
+  values: [keys],
+})
+
+/** Deletes the rows of users before their users: a table need not have `ON DELETE CASCADE`. */
+export const deleteRowsOfDeleted = (
+  { name, owner }: NamedTable,
+  deleted: readonly DeletedUser[],
+): Statement => ({
+  text: `DELETE FROM ${quoted(name)} USING (SELECT users.key FROM ${DELETED}) AS deleted
+    WHERE ${quoted(name)}.${quoted(owner)} = deleted.key`,
+  values: [deleted.map(({ id }) => id), deleted.map(({ at }) => at)],
+})

@@ -1,0 +1,80 @@
+/** Processes of a project whose `src/features.ts` lists features: the service, commands of features, and `copy`. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { notes } from '../../examples/notes/notes.ts'
+import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
+import { add, eventOf, NOW } from '../storage/contract/fixtures.ts'
+import { ADMIN_KEY, JWT_SECRET, temporaryFolder } from '../support/build.ts'
+import { createDatabase } from '../support/postgres.ts'
+import { projectTree } from '../support/project-copy.ts'
+
+/** A project with these features. @returns runs a script of it. */
+const project = (t: Test, features: string) => {
+  const list = `import { notes } from '../examples/notes/notes.ts'\nexport const FEATURES = [${features}] as const\n`
+  const parts = ['src', 'plugins', 'routes', 'examples', 'package.json']
+  const { folder } = projectTree(t, { 'src/features.ts': list }, parts)
+  return async (script: string, args: readonly string[], env: Record<string, string> = {}) => {
+    const child = spawn(process.execPath, ['--import', './src/preload.js', script, ...args], {
+      cwd: folder,
+      env: { ...process.env, _TAPJS_PROCESSINFO_COVERAGE_: '0', NODE_ENV: 'test', ...env },
+    })
+    let [stdout, stderr] = ['', '']
+    child.stdout.on('data', chunk => {
+      stdout += chunk
+    })
+    child.stderr.on('data', chunk => {
+      stderr += chunk
+    })
+    const [code] = await once(child, 'close')
+    return { code, stdout, stderr }
+  }
+}
+
+t.test('a wrong declaration stops the service and the command line with one sentence', async t => {
+  const run = project(t, 'notes, notes')
+  const file = join(temporaryFolder(t), 'test.db')
+  const env = { DATABASE_URL: `sqlite:${file}`, ADMIN_KEY, JWT_SECRET, MAIL_URL: 'off', PORT: '0' }
+  const service = await run('src/server.ts', [], env)
+  t.match(service, { code: 1, stderr: /^Gatehouse cannot start: The feature notes is declared twice\n$/ })
+  t.match(await run('src/cli.ts', ['users', 'list'], env), {
+    code: 1,
+    stdout: '',
+    stderr: /^The feature notes is declared twice\n$/,
+  })
+  t.notOk(existsSync(file))
+})
+
+t.test('a feature has commands, and copy copies its rows', async t => {
+  const run = project(t, 'notes')
+  const file = join(temporaryFolder(t), 'test.db')
+  const source = await openSqliteStorage(file, [notes])
+  const { user } = await add(source)
+  const { addNote } = source.features.notes as unknown as Record<
+    string,
+    (...args: unknown[]) => Promise<unknown>
+  >
+  const event = { ...eventOf(user.id, NOW), type: 'note.created', details: { note: 'a' } }
+  await addNote?.({ id: 'a', text: 'a note', createdAt: NOW, updatedAt: NOW }, event)
+  await source.close()
+  const list = await run('src/cli.ts', ['notes', 'list', user.id, '--database', `sqlite:${file}`])
+  t.strictSame(list, { code: 0, stdout: 'a a note\n', stderr: '' })
+
+  const url = await createDatabase(t)
+  const copy = () => run('src/cli.ts', ['copy', '--from', `sqlite:${file}`, '--to', url])
+  t.match(await copy(), {
+    code: 0,
+    stdout:
+      /\n1 row of notes copied, 0 changed since and copied again, 0 deleted in the source since and now deleted in the target\n/,
+  })
+  t.match(await copy(), { code: 0, stdout: /\n0 rows of notes copied, 0 changed/ })
+  t.strictSame(await run('src/cli.ts', ['notes', 'list', user.id, '--database', url]), list)
+
+  const without = await project(t, '')('src/cli.ts', ['copy', '--from', `sqlite:${file}`, '--to', url])
+  t.match(without, {
+    code: 0,
+    stderr: /\nThe tables of the feature notes were left out: this version does not have the feature\n/,
+  })
+})

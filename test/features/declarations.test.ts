@@ -1,0 +1,357 @@
+/** Features that cannot be used as they are declared: one sentence at the start, and nothing changes (DESIGN §11). */
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { Type } from '@sinclair/typebox'
+import { sql } from 'kysely'
+import t, { type Test } from 'tap'
+import { notes } from '../../examples/notes/notes.ts'
+import { checkFeatures, type Feature } from '../../src/feature.ts'
+import type { FeatureMigration, StoredFeature } from '../../src/storage/features.ts'
+import { openPostgresStorage } from '../../src/storage/postgres/storage.ts'
+import { openDatabase } from '../../src/storage/sqlite/database.ts'
+import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
+import type { Storage } from '../../src/storage/storage.ts'
+import { add } from '../storage/contract/fixtures.ts'
+import { build as buildApp, temporaryFolder } from '../support/build.ts'
+import { onEveryEngine } from '../support/engines.ts'
+import { createDatabase, query } from '../support/postgres.ts'
+import { storedRows } from '../support/stored-rows.ts'
+import { labels } from './labels.ts'
+
+/** As from JavaScript, without checks of types. */
+const changed = (fields: Record<string, unknown>): Feature => ({ ...notes, ...fields }) as unknown as Feature
+
+const withTable = (fields: Record<string, unknown>, name = 'notes'): Feature =>
+  changed({ tables: { [name]: { ...notes.tables?.notes, ...fields } } })
+
+const mail = { subject: 's', isRateLimited: true, body: () => [] }
+
+const INVALID: readonly (readonly [string, readonly unknown[]])[] = [
+  ['The feature notes is declared twice', [notes, notes]],
+  ['The list of features has a member that is not a feature', [undefined]],
+  ['The feature name undefined must be lower case, such as "notes"', [changed({ name: undefined })]],
+  ['The feature name "Notes" must be lower case, such as "notes"', [changed({ name: 'Notes' })]],
+  ['The feature name "no\\"tes" must be lower case, such as "notes"', [changed({ name: 'no"tes' })]],
+  [
+    'The module of the feature notes must be import.meta.url of the file that exports it',
+    [changed({ module: undefined })],
+  ],
+  [
+    'The table notes of the feature notes has no owner: name the column with the key of the user',
+    [withTable({ owner: undefined })],
+  ],
+  [
+    'The table notes of the feature notes has no owner: name the column with the key of the user',
+    [changed({ tables: { notes: undefined } })],
+  ],
+  [
+    'The table notes of the feature notes has no key: name the column of its primary key',
+    [withTable({ key: '' })],
+  ],
+  ['The table notes of the feature notes has a column that is not valid: 7', [withTable({ owner: 7 })]],
+  [
+    'The table notes of the feature notes has a column that is not valid: "a b"',
+    [withTable({ updatedAt: 'a b' })],
+  ],
+  [
+    'The table notes of the feature notes has an incomplete cleanUp: name a column, and milliseconds after it',
+    [withTable({ cleanUp: { column: 'created_at', after: Number.NaN } })],
+  ],
+  ['The table Notes" of the feature notes must be named like notes_shared', [withTable({}, 'Notes"')]],
+  [
+    `The table ${'n'.repeat(64)} of the feature notes must be named like notes_shared`,
+    [withTable({}, 'n'.repeat(64))],
+  ],
+  [
+    'The table pg_class of the feature notes has a name that is reserved for the database',
+    [withTable({}, 'pg_class')],
+  ],
+  ['The table users is declared twice: by the core and by the feature notes', [withTable({}, 'users')]],
+  [
+    'The table notes is declared twice: by the feature notes and by the feature other',
+    [notes, changed({ name: 'other', events: {}, mails: {} })],
+  ],
+  ['The tables of the feature notes must be an object', [changed({ tables: ['notes'] })]],
+  [
+    'The migration notes of the feature notes must be named like 0001_notes',
+    [changed({ migrations: { notes: { up() {} } } })],
+  ],
+  [
+    'The migration 0001_notes of the feature notes has no function up',
+    [changed({ migrations: { '0001_notes': {} } })],
+  ],
+  ['The operation addNote of the feature notes is no function', [changed({ operations: { addNote: null } })]],
+  ['The read findNote of the feature notes is no function', [changed({ reads: { findNote: 'x' } })]],
+  [
+    'The feature notes has an operation and a read with the name addNote',
+    [changed({ reads: { addNote: notes.reads?.findNote } })],
+  ],
+  [
+    'The event created of the feature notes must be named like note.created',
+    [changed({ events: { created: Type.Object({}) } })],
+  ],
+  [
+    'The event note.created of the feature notes has no schema of its details',
+    [changed({ events: { 'note.created': null } })],
+  ],
+  [
+    'The event user.created is declared twice: by the core and by the feature notes',
+    [changed({ events: { 'user.created': Type.Object({}) } })],
+  ],
+  [
+    'The event note.created is declared twice: by the feature notes and by the feature other',
+    [notes, changed({ name: 'other', tables: {}, mails: {} })],
+  ],
+  [
+    'The mail noteAdded of the feature notes needs a subject and a function body',
+    [changed({ mails: { noteAdded: {} } })],
+  ],
+  [
+    'The mail passwordReset is declared twice: by the core and by the feature notes',
+    [changed({ mails: { passwordReset: mail } })],
+  ],
+  [
+    'The mail noteAdded is declared twice: by the feature notes and by the feature other',
+    [notes, changed({ name: 'other', tables: {}, events: {} })],
+  ],
+  ['The services of the feature notes must be a function', [changed({ services: {} })]],
+]
+
+t.test('a declaration that is not valid is refused before the database is opened', async t => {
+  for (const [message, features] of INVALID)
+    t.throws(() => checkFeatures(features as readonly Feature[]), {
+      name: 'FeatureError',
+      code: 'FEATURE',
+      message,
+    })
+  t.doesNotThrow(() => checkFeatures([notes, labels]))
+  const file = join(temporaryFolder(t), 'none.db')
+  await t.rejects(buildApp(t, { env: { DATABASE_URL: `sqlite:${file}` }, features: [notes, notes] }), {
+    message: 'The feature notes is declared twice',
+  })
+  await t.rejects(query(await createDatabase(t), 'SELECT FROM users'), 'a new database is empty')
+})
+
+t.test('on SQLite, the module must export the feature with its operations', async t => {
+  const file = join(temporaryFolder(t), 'test.db')
+  const missing = pathToFileURL(join(temporaryFolder(t), 'missing.ts')).href
+  const cases: [StoredFeature, RegExp][] = [
+    [
+      { ...notes, name: 'other' },
+      /^The module .*notes\.ts does not export the feature other\. Declare it there with/,
+    ],
+    [{ ...notes, module: missing }, /^The module .*missing\.ts of the feature notes cannot be imported: /],
+    [
+      { ...notes, operations: { ...notes.operations, addNote: (() => undefined) as never } },
+      /^The module .*notes\.ts exports a feature notes with another operation addNote than the one that is listed$/,
+    ],
+  ]
+  for (const [feature, message] of cases)
+    await t.rejects(openSqliteStorage(file, [feature]), { name: 'FeatureError', message })
+  t.throws(() => openDatabase(file, 1_000), 'no file is created')
+})
+
+/** A migration of one statement. */
+const migration = (text: string): FeatureMigration => ({
+  async up(db) {
+    await sql.raw(text).execute(db)
+  },
+})
+
+const THINGS = migration('CREATE TABLE things (id text PRIMARY KEY, user_key bigint NOT NULL)')
+const MORE = migration('ALTER TABLE things ADD COLUMN more text')
+
+/** Of the migrations of `labels`. */
+const CHECKSUMS: Readonly<Record<string, readonly string[]>> = {
+  sqlite: [
+    '7aceb2b69d871fdd5cdb99d4e221cd4dc29481a26d99271a3c66b7825a14bb46',
+    'ce527698c11720ada4c44615c666ed2996e9d59f415c3f2cf756b17798da12db',
+  ],
+  postgres: [
+    '35545e7e7fbf17c0c00b7fc344b951d6bc1cab7dc092b8cca162bd63c3644c2b',
+    'ce238c9f226f5a98d404bbe1f52a8f3e521ede76b538da41168841647fc1d7d9',
+  ],
+}
+
+/** A feature without operations, which `labels.ts` stands for on the writer thread. */
+const things = (
+  migrations: Record<string, FeatureMigration>,
+  fields: Partial<StoredFeature> = {},
+): StoredFeature => ({
+  name: 'labels',
+  module: labels.module,
+  migrations,
+  tables: { things: { owner: 'user_key', key: 'id' } },
+  ...fields,
+})
+
+await onEveryEngine(t, async (t, { name: engine, newDatabase, build }) => {
+  const open = (url: string, features: readonly StoredFeature[]): Promise<Storage> =>
+    engine === 'sqlite'
+      ? openSqliteStorage(url.replace('sqlite:', ''), features)
+      : openPostgresStorage(url, 2, features)
+
+  /** Opens the store and closes it again. */
+  const start = async (url: string, ...features: readonly StoredFeature[]): Promise<void> =>
+    (await open(url, features)).close()
+
+  /** The start fails with this sentence, and changes nothing. */
+  const refuses = async (
+    t: Test,
+    url: string,
+    message: RegExp,
+    ...features: readonly StoredFeature[]
+  ): Promise<void> => {
+    const before = await storedRows(url)
+    await t.rejects(start(url, ...features), { code: 'FEATURE', message })
+    t.equal(await storedRows(url), before, 'nothing is changed')
+  }
+
+  const ran = { '0001_things': THINGS, '0002_more': MORE }
+
+  t.test('migrations run once, in the order of their names', async t => {
+    const url = await newDatabase(t)
+    await start(url, things({ '0001_things': THINGS }))
+    await start(url, things({ '0002_more': MORE, '0001_things': THINGS }))
+    await start(url, things({ '0002_more': MORE, '0001_things': THINGS }))
+    await start(url)
+  })
+
+  t.test('a migration that changed, is missing, or comes too late is refused', async t => {
+    const url = await newDatabase(t)
+    await start(url, things(ran))
+    const prefix = '^(the database.*: )?The migration'
+    await refuses(
+      t,
+      url,
+      new RegExp(
+        `${prefix} 0002_more of the feature labels was changed after it ran\\. Undo the change, and add a migration`,
+      ),
+      things({
+        ...ran,
+        '0002_more': migration('ALTER TABLE things ADD COLUMN more bigint'),
+        '0003_new': MORE,
+      }),
+    )
+    await refuses(
+      t,
+      url,
+      new RegExp(
+        `${prefix} 0002_more of the feature labels has run on this database, but this version does not have it$`,
+      ),
+      things({ '0001_things': THINGS }),
+    )
+    await refuses(
+      t,
+      url,
+      new RegExp(
+        `${prefix} 0001_zoo of the feature labels is new, but sorts before 0002_more, which has run\\. Rename it$`,
+      ),
+      things({ ...ran, '0001_zoo': migration('CREATE TABLE zoo (id text)') }),
+    )
+    await start(url, things(ran))
+  })
+
+  t.test('a migration that fails leaves nothing, nor do those before it', async t => {
+    const url = await newDatabase(t)
+    await start(url, notes)
+    const half: FeatureMigration = {
+      async up(db) {
+        await sql`CREATE TABLE half (id text)`.execute(db)
+        throw new Error('half-way')
+      },
+    }
+    const message = /The migration 0003_half of the feature labels failed: half-way$/
+    await refuses(t, url, message, notes, things({ ...ran, '0003_half': half }))
+    const wrong = migration('CREATE TABLE things (id text)')
+    await refuses(
+      t,
+      url,
+      /The migration 0003_wrong of the feature labels failed: .*already exists/,
+      notes,
+      things({ ...ran, '0003_wrong': wrong }),
+    )
+    await start(url, notes, things(ran))
+  })
+
+  t.test('a table or column that the migrations do not create is refused', async t => {
+    const url = await newDatabase(t)
+    await start(url)
+    const table = { owner: 'user_key', key: 'id' }
+    for (const tables of [
+      { others: table },
+      { things: { ...table, owner: 'owner' } },
+      { things: { ...table, updatedAt: 'updated_at' } },
+      { things: { ...table, cleanUp: { column: 'old', after: 1 } } },
+    ])
+      await refuses(
+        t,
+        url,
+        /The feature labels declares the table \w+ with the columns .*, but its migrations do not create them$/,
+        things(ran, { tables }),
+      )
+  })
+
+  t.test('a migration may read rows, and use new ids and timestamps', async t => {
+    const url = await newDatabase(t)
+    const storage = await open(url, [])
+    await add(storage)
+    await storage.close()
+    let runs = 0
+    const feature = things({
+      ...ran,
+      '0003_rows': {
+        async up(db) {
+          const { rows } = await sql<{ key: number }>`SELECT key FROM users`.execute(db)
+          const [first] = rows
+          // The dry run has no rows.
+          if (first === undefined) throw new Error('no user')
+          runs += 1
+          await sql`INSERT INTO things (id, user_key) VALUES (${`${Date.now()} ${Math.random()}`}, ${first.key})`.execute(
+            db,
+          )
+        },
+      },
+    })
+    for (const _ of [1, 2]) await start(url, feature)
+    t.equal(runs, 1)
+  })
+
+  t.test('instances that start at once run the migrations once', async t => {
+    const url = await newDatabase(t)
+    const storages = await Promise.all(Array.from({ length: 4 }, () => open(url, [notes, labels])))
+    for (const storage of storages) await storage.close()
+    t.pass('CREATE TABLE did not fail')
+  })
+
+  t.test('a feature that is removed leaves its tables, and continues when it is added again', async t => {
+    const url = await newDatabase(t)
+    await start(url, notes, things(ran))
+    const before = await storedRows(url)
+    await start(url, notes)
+    t.equal(await storedRows(url), before)
+    await start(
+      url,
+      notes,
+      things({ ...ran, '0003_zoo': migration('ALTER TABLE things ADD COLUMN zoo text') }),
+    )
+  })
+
+  // An upgrade of Kysely that compiles a migration differently would stop the service on every database.
+  t.test('checksums do not change between versions', async t => {
+    const url = await newDatabase(t)
+    await start(url, labels)
+    t.strictSame((await storedRows(url)).match(/\b[0-9a-f]{64}\b/g), CHECKSUMS[engine])
+  })
+
+  t.test('a service with the name of another one is refused', async t => {
+    const url = await newDatabase(t)
+    const services = () => ({ users: {} })
+    const options = { env: { DATABASE_URL: url } }
+    await t.rejects(build(t, { ...options, features: [{ ...notes, services }] }), {
+      code: 'FEATURE',
+      message: 'The feature notes has a service users, which exists already',
+    })
+    await build(t, { ...options, features: [notes] })
+  })
+})
