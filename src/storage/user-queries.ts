@@ -72,19 +72,13 @@ const requestedAfter = (timestamp: number) => (eb: ExpressionBuilder<DatabaseSch
       .where('last_requests.at', '>', timestamp),
   )
 
-/**
- * Whether a user has a role. The columns that repeat those of the user are part of the condition, so that PostgreSQL can read the
- * list in the order of the primary key of `user_roles`.
- */
 const hasRole = (role: string) => (eb: ExpressionBuilder<DatabaseSchema, 'users'>) =>
   eb.exists(
     eb
       .selectFrom('user_roles')
       .select('role')
       .where('user_roles.role', '=', role)
-      .whereRef('user_roles.user_key', '=', 'users.key')
-      .whereRef('user_roles.user_created_at', '=', 'users.created_at')
-      .whereRef('user_roles.user_id', '=', 'users.id'),
+      .whereRef('user_roles.user_key', '=', 'users.key'),
   )
 
 /** Applies a filter except for the creation time and ids: each engine implements the lookup by ids itself. */
@@ -113,6 +107,9 @@ export const filtered = <Row>(users: Users<Row>, filter: UserFilter): Users<Row>
 
 /** The columns by which a list is sorted: the key and the id. */
 export type OrderColumns = readonly [string, string]
+
+/** The order of creation of the users with a role, from the primary key of `user_roles`. */
+export const ROLE_ORDER: OrderColumns = ['user_roles.user_created_at', 'user_roles.user_id']
 
 /**
  * The users of one page, along an index from the position on (keyset pagination).

@@ -53,6 +53,7 @@ export const userRecord = (dialect: SchemaDialect): Migration => ({
     await withTableOptions(userRoles, userRolesOptions).execute()
     await db.schema
       .createIndex('user_roles_by_user_key')
+      .unique()
       .on('user_roles')
       .columns(['user_key', 'role'])
       .execute()

@@ -10,6 +10,7 @@ import {
   filtered,
   filteredBesidesCreation,
   type OrderColumns,
+  ROLE_ORDER,
   SORT_COLUMNS,
   searchColumns,
   searchRange,
@@ -187,9 +188,7 @@ const ONLY_DISABLED = 'disabled = 1'
 
 /** The columns of a range's positions. */
 export const positionColumns = ({ index, column }: IndexRange): OrderColumns =>
-  index === 'user_roles'
-    ? ['user_roles.user_created_at', 'user_roles.user_id']
-    : [`users.${column}`, 'users.id']
+  index === 'user_roles' ? ROLE_ORDER : [`users.${column}`, 'users.id']
 
 /** `CROSS JOIN` reads `user_roles` first, in the order of its primary key. */
 const ROLES_FIRST = sql<UsersTable>`user_roles`.as<'users'>(
