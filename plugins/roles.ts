@@ -28,7 +28,10 @@ const requireRoles = (roles: readonly string[]) =>
 const nameOf = ({ method, url }: RouteOptions): string => `${[method].flat().join(', ')} ${url}`
 
 /** @throws {Error} if the service must not start with the route. */
-const checkRoles = (route: RouteOptions, roles: readonly unknown[]): void => {
+const checkRoles = (route: RouteOptions): void => {
+  const roles: unknown = route.config?.roles
+  if (route.config?.gate !== 'user')
+    throw new Error(`${nameOf(route)} declares roles, but only private routes know the roles of their user`)
   if (!Array.isArray(roles) || roles.length === 0)
     throw new Error(`${nameOf(route)} declares no role: config.roles needs at least one`)
   const invalid = roles.find(role => !isRole(role))
@@ -42,7 +45,6 @@ const roles = async (app: FastifyInstance): Promise<void> => {
   app.addHook('onRoute', route => {
     const declared = route.config?.roles
     if (declared === undefined) return
-    checkRoles(route, declared)
     guarded.push(route)
     const hook = requireRoles(declared)
     // First among the hooks of the route, so that a user without the role does not count towards its rate limit.
@@ -51,11 +53,7 @@ const roles = async (app: FastifyInstance): Promise<void> => {
   })
 
   // The gate of a route is known only after the hooks of its scope.
-  app.addHook('onReady', async () => {
-    const open = guarded.find(({ config }) => config?.gate !== 'user')
-    if (open !== undefined)
-      throw new Error(`${nameOf(open)} declares roles, but only private routes know the roles of their user`)
-  })
+  app.addHook('onReady', async () => guarded.forEach(checkRoles))
 }
 
 export default fp(roles, { name: 'roles', dependencies: ['authentication'] })

@@ -4,6 +4,8 @@ export interface LiveRoute {
   readonly method: string
   readonly url: string
   readonly gate: 'user' | 'adminKey' | undefined
+  /** Any of which the user needs. */
+  readonly roles: readonly string[] | undefined
   /** Routes of the documentation, which are not part of the contract. */
   readonly documentation: boolean
 }
@@ -15,6 +17,7 @@ export const liveRoutes = ({ routeTable }: FastifyInstance): LiveRoute[] =>
       method,
       url,
       gate: options.config?.gate,
+      roles: options.config?.roles,
       documentation: url.startsWith('/docs') || url === '/openapi.json',
     })),
   )
