@@ -79,7 +79,13 @@ t.test('all blocks together', async t => {
       succeeds(t, folder, process.execPath, ['--import', './src/preload.js', 'test/page.test.ts']),
       succeeds(t, folder, 'npm', ['run', 'check']),
     ])
-    for (const title of ['a note belongs', 'the gates of the live routes', 'GET /greeting', 'POST /notes:'])
+    for (const title of [
+      'a note belongs',
+      'moderation of notes',
+      'the gates of the live routes',
+      'GET /greeting',
+      'POST /notes:',
+    ])
       t.match(output, `- ${title}`)
   })
 

@@ -127,8 +127,9 @@ const QUERIES: Record<string, (user: SignedUp) => Promise<Record<string, string>
   'GET /account/verify-email': verification,
 }
 
-const rightRequest = async ({ method, url, gate }: LiveRoute): Promise<RightRequest> => {
+const rightRequest = async ({ method, url, gate, roles }: LiveRoute): Promise<RightRequest> => {
   const user = await signUp(app)
+  if (roles !== undefined) await updateUser(app, user.id, { roles })
   const name = `${method} ${url}`
   const sessions = await app.inject({ url: '/account/sessions', headers: bearer(user.token) })
   const credentials = { user: bearer(user.token), adminKey: asAdmin }
