@@ -9,6 +9,7 @@ import { ADMIN_KEY_HEADER } from '../src/auth/admin-keys.ts'
 import { ERRORS } from '../src/errors.ts'
 import { ACCESS_TOKEN_COOKIE } from '../src/http/access-token.ts'
 import { KEYWORDS } from '../src/validation/keywords.ts'
+import type { MetadataSchema, MetadataSchemas } from '../src/validation/metadata.ts'
 import { NDJSON } from '../src/validation/ndjson.ts'
 import { NO_BODY } from './validation.ts'
 
@@ -23,6 +24,7 @@ const ERRORS_REFERENCE = { $ref: '#/components/schemas/Errors' }
 const commonStatuses = ({ config, method }: RouteOptions): number[] => [
   400,
   ...(config?.gate === undefined ? [] : [401, 503]),
+  ...(config?.roles === undefined ? [] : [403]),
   ...(method === 'GET' || method === 'HEAD' ? [] : [403, 408, 413, 415]),
   ...(config?.rateLimit === undefined ? [] : [429]),
   431,
@@ -88,6 +90,14 @@ const IF_MATCH = {
 const requestHeaders = (response: Readonly<Record<string, unknown>>): object =>
   '412' in response ? { headers: IF_MATCH } : {}
 
+/** The roles that a route requires, as the end of its description. */
+const requiredRoles = ({ description }: FastifySchema, { config }: RouteOptions): object => {
+  if (config?.roles === undefined) return {}
+  const names = config.roles.map(role => `\`${role}\``).join(', ')
+  const sentence = config.roles.length === 1 ? `Needs the role ${names}.` : `Needs one of the roles ${names}.`
+  return { description: description === undefined ? sentence : `${description}\n\n${sentence}` }
+}
+
 /** Parameters with a default are optional: the validator adds them before it checks `required`. */
 const optional = (querystring: unknown): unknown => {
   const {
@@ -132,6 +142,7 @@ const document = ({ body, ...rest }: FastifySchema, route: RouteOptions): Fastif
     ...schema,
     ...(hide !== undefined && { hide }),
     ...requestHeaders(declared),
+    ...requiredRoles(schema, route),
     ...(schema.querystring !== undefined && { querystring: optional(schema.querystring) }),
     tags: Object.keys(SCOPES).filter(name => SCOPES[name]?.gate === gate),
     security: gate === undefined ? [] : SECURITY[gate],
@@ -156,6 +167,31 @@ const hoist = (value: unknown, components: Json): unknown => {
   components[copy.title] = copy
   return { $ref: `#/components/schemas/${copy.title}` }
 }
+
+/** Moves the references within a schema to its place in the document. */
+const relocate = (value: unknown, base: string): unknown => {
+  if (Array.isArray(value)) return value.map(item => relocate(item, base))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [
+      key,
+      key === '$ref' && typeof inner === 'string' && /^#(\/|$)/.test(inner)
+        ? `${base}${inner.slice(1)}`
+        : relocate(inner, base),
+    ]),
+  )
+}
+
+/** The component of a kind of metadata: the operator's schema, or any object. */
+const metadataComponent = (title: string, own: MetadataSchema | null): object => {
+  const { $schema: _dialect, $id: _id, ...schema } = own?.schema ?? { additionalProperties: true }
+  return { title, type: 'object', ...(relocate(schema, `#/components/schemas/${title}`) as object) }
+}
+
+const metadataComponents = ({ user, app }: MetadataSchemas): Json => ({
+  UserMetadata: metadataComponent('UserMetadata', user),
+  AppMetadata: metadataComponent('AppMetadata', app),
+})
 
 interface Operation {
   readonly requestBody?: { required: boolean; readonly content: Readonly<Record<string, unknown>> }
@@ -193,7 +229,10 @@ const openapi = async (app: FastifyInstance): Promise<void> => {
       return {
         ...openapiObject,
         paths,
-        components: { ...openapiObject.components, schemas },
+        components: {
+          ...openapiObject.components,
+          schemas: { ...schemas, ...metadataComponents(app.config.metadataSchemas) },
+        },
       } as typeof openapiObject
     },
   })

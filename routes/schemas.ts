@@ -2,9 +2,20 @@
 import { Type } from '@sinclair/typebox'
 import { ACTOR_TYPES, type Actor, detailProperties, type EventSchemas } from '../src/audit-log/event.ts'
 import { SORTS, type Sort } from '../src/users/listing.ts'
+import type { JsonObject } from '../src/users/metadata.ts'
 import { EXAMPLE_PASSWORD, InputId, Strict } from '../src/validation/schemas.ts'
 
-export { Email, InputId, KnownEmail, Name, NewPassword, Strict } from '../src/validation/schemas.ts'
+export {
+  Email,
+  InputId,
+  KnownEmail,
+  Name,
+  NewPassword,
+  Role,
+  recordProperties,
+  Strict,
+  UserMetadata,
+} from '../src/validation/schemas.ts'
 
 export const Timestamp = Type.String({
   format: 'date-time',
@@ -27,6 +38,10 @@ export const PresentedToken = Type.String({ minLength: 1, maxLength: 256 })
 
 export const IdParams = Strict({ id: InputId })
 
+/** Metadata in a response. It is sent as it is stored, also if it does not match the operator's schema. */
+const StoredMetadata = (title: string) =>
+  Type.Unsafe<JsonObject>({ type: 'object', title, additionalProperties: true })
+
 /** The account as its user sees it. */
 const accountProperties = {
   id: Id,
@@ -34,6 +49,9 @@ const accountProperties = {
   firstName: NullableText,
   lastName: NullableText,
   emailVerified: Type.Boolean(),
+  roles: Type.Unsafe<readonly string[]>(Type.Array(Type.String())),
+  userMetadata: StoredMetadata('UserMetadata'),
+  appMetadata: StoredMetadata('AppMetadata'),
   createdAt: Timestamp,
   updatedAt: Timestamp,
   lastRequestAt: NullableTimestamp,

@@ -45,6 +45,7 @@ export const ERRORS = {
   wrongCredentials: define(401, 'credentials', 'The e-mail or the password is wrong'),
   impersonated: define(403, 'global', 'An impersonated session cannot do this'),
   forbidden: define(403, 'global', 'This is not allowed'),
+  roleRequired: define(403, 'global', 'This needs a role that you do not have'),
   emailNotVerified: define(403, 'global', 'The e-mail is not verified: see the mail that was sent to it'),
   accountDisabled: define(403, 'global', 'This account is disabled'),
   csrf: define(403, 'global', 'A request from another site cannot use the cookie'),

@@ -1,8 +1,11 @@
 /** Users with a session each: the same on every engine, except for ids and timestamps. */
+
 import { newSession } from '../../src/auth/session.ts'
 import { newId } from '../../src/ids.ts'
 import { dummyHash } from '../../src/passwords/formats.ts'
 import type { SeedAccount } from '../../src/storage/seed.ts'
+import { NO_METADATA } from '../../src/users/metadata.ts'
+import { NO_ROLES } from '../../src/users/roles.ts'
 
 /** Milliseconds; the defaults of the configuration. */
 export const LIMITS = { lifetime: 30 * 86_400_000, idle: 10 * 86_400_000 }
@@ -28,6 +31,9 @@ const sample = (index: number, count: number): SeedAccount => {
     lastName: `Last${digits(scattered(index, count))}`,
     emailVerified: true,
     disabled: false,
+    roles: NO_ROLES,
+    userMetadata: NO_METADATA,
+    appMetadata: NO_METADATA,
     createdAt: now,
     updatedAt: now,
   }

@@ -4,6 +4,8 @@ import { ServiceError } from '../errors.ts'
 import { newId } from '../ids.ts'
 import { dummyHash } from '../passwords/formats.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
+import { type JsonObject, NO_METADATA } from '../users/metadata.ts'
+import { NO_ROLES, sortedRoles } from '../users/roles.ts'
 import type { User } from '../users/user.ts'
 import type { UserStore } from '../users/user-store.ts'
 import type { AccountStore } from './account-store.ts'
@@ -15,6 +17,9 @@ export interface UserFields {
   readonly firstName?: string | null
   readonly lastName?: string | null
   readonly emailVerified?: boolean
+  readonly roles?: readonly string[]
+  readonly userMetadata?: JsonObject
+  readonly appMetadata?: JsonObject
   /** This and `id` come with users of another service. */
   readonly disabled?: boolean
   readonly id?: string
@@ -28,6 +33,9 @@ export const newUser = (fields: UserFields, createdAt: number): User => ({
   lastName: fields.lastName ?? null,
   emailVerified: fields.emailVerified ?? false,
   disabled: fields.disabled ?? false,
+  roles: sortedRoles(fields.roles ?? NO_ROLES),
+  userMetadata: fields.userMetadata ?? NO_METADATA,
+  appMetadata: fields.appMetadata ?? NO_METADATA,
   createdAt,
   updatedAt: createdAt,
   lastRequestAt: null,

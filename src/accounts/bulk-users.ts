@@ -3,6 +3,7 @@ import { type Actor, newEvent } from '../audit-log/event.ts'
 import { ERRORS, type ErrorBody, errorBody, ServiceError } from '../errors.ts'
 import { dummyHash } from '../passwords/formats.ts'
 import type { Position } from '../users/listing.ts'
+import type { JsonObject } from '../users/metadata.ts'
 import type { UserWithHash } from '../users/user.ts'
 import { newUser } from './account-creation.ts'
 import type { BulkUserStore, Imported } from './bulk-user-store.ts'
@@ -46,6 +47,9 @@ export interface UserRecord {
   readonly lastName?: string | null
   readonly emailVerified?: boolean
   readonly disabled?: boolean
+  readonly roles?: readonly string[]
+  readonly userMetadata?: JsonObject
+  readonly appMetadata?: JsonObject
   readonly id?: string
   readonly createdAt?: string
   readonly updatedAt?: string

@@ -1,5 +1,6 @@
 /** The cache of tokens, and its capacity, which the heap limit bounds: a small heap must not end the process. */
 import { getHeapStatistics } from 'node:v8'
+import { heapSizeOf } from '../users/metadata.ts'
 import type { CachedUser, Principal } from './principal.ts'
 import type { UserCache } from './user-cache.ts'
 
@@ -14,7 +15,7 @@ const SERVICE_HEAP = 48 * MIB
 /** The share of the rest for cached tokens. Requests, and last requests that are not written yet, need the other half. */
 const CACHE_SHARE = 1 / 2
 
-/** Bytes of a cached token with its session and its user (`npm run bench -- memory`). */
+/** Bytes of a cached token with its session and its user without metadata (`npm run bench -- memory`). */
 const TOKEN_SIZE = 1_300
 
 const MIN_TOKENS = 1_000
@@ -44,6 +45,10 @@ const keyOf = (token: string): number => {
   return key
 }
 
+/** What a token takes up of the capacity: 1, and more with metadata, so that users cannot fill the heap with theirs. */
+const weightOf = ({ cachedUser: { user } }: Principal): number =>
+  1 + Math.ceil((heapSizeOf(user.userMetadata) + heapSizeOf(user.appMetadata)) / TOKEN_SIZE)
+
 /**
  * Principals by token, bounded. Each refers to the one record of its user, so that a change of the user reaches all of them at
  * once. The key is a number made of the signature, which costs no string hash. Every hit compares the whole token. Of two tokens
@@ -53,6 +58,8 @@ export class TokenCache {
   readonly #capacity: number
   readonly #byKey = new Map<number, Principal>()
   readonly #users: UserCache
+  /** The sum of the weights. */
+  #weight = 0
 
   constructor(capacity: number, users: UserCache) {
     this.#capacity = capacity
@@ -69,19 +76,23 @@ export class TokenCache {
     const key = keyOf(principal.token)
     const earlier = this.#byKey.get(key)
     if (earlier !== undefined) this.drop(earlier)
-    else if (this.#byKey.size >= this.#capacity) this.#evictOne()
+    const weight = weightOf(principal)
+    while (this.#byKey.size > 0 && this.#weight + weight > this.#capacity) this.#evictOne()
+    this.#weight += weight
     principal.cachedUser.tokens += 1
     this.#users.add(principal.cachedUser)
     this.#byKey.set(key, principal)
   }
 
-  drop({ token, cachedUser }: Principal): void {
-    this.#byKey.delete(keyOf(token))
-    this.#release(cachedUser)
+  /** The principal must be cached. */
+  drop(principal: Principal): void {
+    this.#byKey.delete(keyOf(principal.token))
+    this.#release(principal)
   }
 
   clear(): void {
     this.#byKey.clear()
+    this.#weight = 0
   }
 
   /**
@@ -95,7 +106,7 @@ export class TokenCache {
       this.#byKey.delete(key)
       candidates -= 1
       if (!principal.used || !principal.cachedUser.current || candidates === 0) {
-        this.#release(principal.cachedUser)
+        this.#release(principal)
         return
       }
       principal.used = false
@@ -103,7 +114,9 @@ export class TokenCache {
     }
   }
 
-  #release(cachedUser: CachedUser): void {
+  #release(principal: Principal): void {
+    const { cachedUser }: { cachedUser: CachedUser } = principal
+    this.#weight -= weightOf(principal)
     cachedUser.tokens -= 1
     if (cachedUser.tokens === 0 && cachedUser.current) this.#users.remove(cachedUser)
   }

@@ -1,4 +1,5 @@
 /** `seed`: realistic users for load tests, and a file with their access tokens. */
+
 import { closeSync, fchmodSync, openSync, writeSync } from 'node:fs'
 import type { Command } from 'commander'
 import { AccessTokens } from '../auth/access-tokens.ts'
@@ -10,6 +11,8 @@ import { hash } from '../passwords/hashing-thread.ts'
 import { canonicalPassword, PASSWORD_MAX_LENGTH } from '../passwords/policy.ts'
 import { openSeedStore } from '../storage/open.ts'
 import type { SeedAccount, SeedSession, SeedStore } from '../storage/seed.ts'
+import { NO_METADATA } from '../users/metadata.ts'
+import { NO_ROLES } from '../users/roles.ts'
 import { CommandError, withFile } from './failure.ts'
 import { nonEmpty, option, type StoreOptions, storeCommand } from './options.ts'
 import { count, formatNumber, print, printStatus, progress, STOPPED, stopSignal } from './output.ts'
@@ -53,6 +56,9 @@ const account = (number: number, { users, passwordHash, limits }: SeedPlan, now:
     lastName: nameOf(LAST_NAMES, number),
     emailVerified: true,
     disabled: false,
+    roles: NO_ROLES,
+    userMetadata: NO_METADATA,
+    appMetadata: NO_METADATA,
     createdAt,
     updatedAt: createdAt,
   }

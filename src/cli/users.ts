@@ -7,15 +7,19 @@ import type { AccountInput } from '../accounts/account-creation.ts'
 import type { Exports, ImportResult, UserLine } from '../accounts/bulk-users.ts'
 import { serializeExportedUser, serializeImportResult } from '../accounts/serializers.ts'
 import { OPERATOR } from '../audit-log/event.ts'
-import { integer, oneOf } from '../config/readers.ts'
+import { integer, oneOf, type Reader, SettingError } from '../config/readers.ts'
+import type { Values } from '../config/settings.ts'
 import { ServiceError } from '../errors.ts'
 import { PASSWORD_MAX_LENGTH } from '../passwords/policy.ts'
 import { SORTS, type Sort } from '../users/listing.ts'
+import type { JsonObject } from '../users/metadata.ts'
+import { INVALID_ROLE, isRole } from '../users/roles.ts'
 import { serializeAdminUser } from '../users/serializers.ts'
 import { canonicalEmail, type User } from '../users/user.ts'
 import type { Users } from '../users/users.ts'
 import { fieldErrors } from '../validation/field-errors.ts'
 import { LineSplitter, readLines, toLines, type Validate } from '../validation/ndjson.ts'
+import { parseStrictJson } from '../validation/strict-json.ts'
 import { explain, sentences, UsageError, withFile } from './failure.ts'
 import { writeAtomically } from './files.ts'
 import {
@@ -39,9 +43,15 @@ import {
 } from './output.ts'
 import { settings, withStore } from './store.ts'
 
+/** Roles, metadata and other values on one line. */
+const cellOf = (value: unknown): string => {
+  if (Array.isArray(value)) return value.join(' ') || '-'
+  return typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value ?? '-')
+}
+
 const printUser = (json: boolean | undefined, user: User): void => {
   const serialized = serializeAdminUser(user)
-  const rows = Object.entries(serialized).map(([name, value]) => [name, String(value ?? '-')])
+  const rows = Object.entries(serialized).map(([name, value]) => [name, cellOf(value)])
   print(json, serialized, table(rows))
 }
 
@@ -55,6 +65,7 @@ interface ListOptions extends StoreOptions {
   readonly search?: string
   readonly email?: string
   readonly disabled?: boolean
+  readonly role?: string
   readonly limit: number
   readonly cursor?: string
   readonly sort: Sort
@@ -69,13 +80,24 @@ const row = (user: User): string[] => {
   return [user.id, createdAt, lastRequestAt ?? '-', user.disabled ? 'disabled' : 'enabled', user.email, name]
 }
 
-const list = ({ search, email, disabled, limit, cursor, sort, count: withTotal, ...options }: ListOptions) =>
+const list = ({
+  search,
+  email,
+  disabled,
+  role,
+  limit,
+  cursor,
+  sort,
+  count: withTotal,
+  ...options
+}: ListOptions) =>
   withStore(options, async ({ users }) => {
     const filter = {
       searchEmail: true,
       ...(search !== undefined && { search }),
       ...(email !== undefined && { email: canonicalEmail(email) }),
       ...(disabled !== undefined && { disabled }),
+      ...(role !== undefined && { role }),
     }
     const { users: found, nextCursor } = await users.list({ filter, limit, cursor, sort })
     const total = withTotal ? await users.count(filter) : undefined
@@ -86,6 +108,11 @@ const list = ({ search, email, disabled, limit, cursor, sort, count: withTotal, 
     if (nextCursor !== null) printStatus(`The next page: --cursor ${nextCursor}`)
   })
 
+const role: Reader<string> = text => {
+  if (!isRole(text)) throw new SettingError(INVALID_ROLE)
+  return text
+}
+
 const addList = (users: Command): void => {
   storeCommand(users, 'list', 'List users, page by page')
     .addOption(
@@ -94,6 +121,7 @@ const addList = (users: Command): void => {
     .addOption(option('--email <e-mail>', 'the user with this e-mail', nonEmpty))
     .option('--disabled', 'only disabled users')
     .option('--no-disabled', 'only enabled users')
+    .addOption(option('--role <role>', 'only users with this role', role))
     .addOption(option('--limit <number>', 'users per page, 1 to 100', integer(1, 100)).default(20))
     .addOption(option('--cursor <cursor>', 'the cursor that the previous page ended with', nonEmpty))
     .addOption(
@@ -107,6 +135,9 @@ interface CreateOptions extends StoreOptions {
   readonly firstName?: string
   readonly lastName?: string
   readonly emailVerified?: boolean
+  readonly role?: readonly string[]
+  readonly userMetadata?: JsonObject
+  readonly appMetadata?: JsonObject
   readonly passwordStdin?: boolean
 }
 
@@ -126,27 +157,55 @@ const readPassword = async (): Promise<string> => {
   return bytes.toString('utf8').replace(/\r$/, '')
 }
 
+const metadataSchemas = ({ USER_METADATA_SCHEMA, APP_METADATA_SCHEMA }: Values) => ({
+  user: USER_METADATA_SCHEMA,
+  app: APP_METADATA_SCHEMA,
+})
+
+type Schemas = typeof import('../validation/schemas.ts')
+
 /** Applies the rules of the HTTP API, which are loaded on demand. @throws {UsageError} with the API's messages. */
-const validated = async (account: AccountInput, passwordMinLength: number): Promise<AccountInput> => {
-  const { NewAccount } = await import('../validation/schemas.ts')
+const validated = async <Input extends object>(
+  input: Input,
+  schemaOf: (schemas: Schemas) => object,
+): Promise<Input> => {
+  const schemas = await import('../validation/schemas.ts')
   const { jsonValidator } = await import('../validation/compile.ts')
-  const validate = jsonValidator(NewAccount(passwordMinLength))
-  const copy = { ...account }
-  if (!validate(copy)) throw new UsageError(sentences(fieldErrors(validate.errors ?? [])).join('\n'))
+  const validate = jsonValidator(schemaOf(schemas))
+  const copy = { ...input }
+  if (!validate(copy as Record<string, unknown>))
+    throw new UsageError(sentences(fieldErrors(validate.errors ?? [])).join('\n'))
   return copy
 }
 
+/** A JSON object; `validated` checks what it contains. */
+const jsonObject: Reader<unknown> = text => {
+  try {
+    return parseStrictJson(text)
+  } catch (error) {
+    throw error instanceof ServiceError ? new SettingError('must be a JSON object') : error
+  }
+}
+
+/** Collects a repeated option. */
+const collect = (role: string, roles: readonly string[] = []): readonly string[] => [...roles, role]
+
 const create = async (email: string, { passwordStdin, ...given }: CreateOptions): Promise<void> => {
-  const { firstName, lastName, emailVerified, ...options } = given
-  const { PASSWORD_MIN_LENGTH } = settings(options)
-  const account = {
+  const { firstName, lastName, emailVerified, role: roles, userMetadata, appMetadata, ...options } = given
+  const values = settings(options)
+  const account: AccountInput = {
     email,
     ...(firstName !== undefined && { firstName }),
     ...(lastName !== undefined && { lastName }),
     ...(emailVerified !== undefined && { emailVerified }),
+    ...(roles !== undefined && { roles }),
+    ...(userMetadata !== undefined && { userMetadata }),
+    ...(appMetadata !== undefined && { appMetadata }),
     ...(passwordStdin && { password: await readPassword() }),
   }
-  const valid = await validated(account, PASSWORD_MIN_LENGTH)
+  const valid = await validated(account, ({ NewAccount }) =>
+    NewAccount(values.PASSWORD_MIN_LENGTH, metadataSchemas(values)),
+  )
   await withStore(options, async ({ newAccounts }) =>
     printUser(options.json, await newAccounts.create(valid, OPERATOR)),
   )
@@ -161,6 +220,11 @@ const addCreate = (users: Command): void => {
     .option('--first-name <name>', 'the first name')
     .option('--last-name <name>', 'the last name')
     .option('--email-verified', 'mark the e-mail as verified')
+    .option('--role <role>', 'a role; repeat it for several', collect)
+    .addOption(option('--user-metadata <json>', 'a JSON object that the user may change', jsonObject))
+    .addOption(
+      option('--app-metadata <json>', 'a JSON object that only administrators may change', jsonObject),
+    )
     .option('--password-stdin', 'read the password from the first line of standard input')
     .action(create)
 }
@@ -181,11 +245,12 @@ async function* chunksOf(file: string | undefined, stop: AbortSignal): AsyncGene
 /** Reads lines by the rules of the HTTP API, which are loaded on demand. */
 const userLines = async (
   file: string | undefined,
+  values: Values,
   stop: AbortSignal,
 ): Promise<AsyncIterable<readonly UserLine[]>> => {
   const { ImportedUser } = await import('../validation/schemas.ts')
   const { jsonValidator } = await import('../validation/compile.ts')
-  const validate = jsonValidator(ImportedUser) as Validate
+  const validate = jsonValidator(ImportedUser(metadataSchemas(values))) as Validate
   return readLines(chunksOf(file, stop), validate) as AsyncIterable<readonly UserLine[]>
 }
 
@@ -223,7 +288,7 @@ const importUsers = (file: string | undefined, { json, ...options }: StoreOption
     const stop = stopSignal()
     const reportProgress = lineProgress()
     const reportFailure = failureReporter()
-    const lines = await userLines(file, stop)
+    const lines = await userLines(file, settings(options), stop)
     let done = 0
     for await (const results of imports.run(lines, OPERATOR)) {
       if (json) await write(toLines(results.map(serializeImportResult)))
@@ -298,6 +363,18 @@ const setDisabled =
       printUser(options.json, await users.update(id, { disabled }, OPERATOR))
     })
 
+const setRoles = async (
+  idOrEmail: string,
+  given: readonly string[],
+  options: StoreOptions,
+): Promise<void> => {
+  const { roles } = await validated({ roles: given }, ({ Roles, Strict }) => Strict({ roles: Roles }))
+  await withStore(options, async ({ users }) => {
+    const { id } = await findUser(users, idOrEmail)
+    printUser(options.json, await users.update(id, { roles }, OPERATOR))
+  })
+}
+
 const remove = (idOrEmail: string, options: StoreOptions): Promise<void> =>
   withStore(options, async ({ users }) => {
     const { id, email } = await findUser(users, idOrEmail)
@@ -314,6 +391,11 @@ export const usersCommands = (program: Command): void => {
     setDisabled(true),
   )
   storeCommand(users, 'enable <user>', 'Enable a user').action(setDisabled(false))
+  storeCommand(
+    users,
+    'set-roles <user> [roles...]',
+    'Replace the roles of a user; without any, the user has none',
+  ).action(setRoles)
   storeCommand(users, 'delete <user>', 'Remove a user and all their data, without confirmation').action(
     remove,
   )

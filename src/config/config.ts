@@ -119,6 +119,8 @@ export const loadConfig = (environment: Environment, basePath = '') => {
     passwordMinLength: v.PASSWORD_MIN_LENGTH,
     /** Then signing in requires a verified e-mail, and sign-up does not reveal which addresses have accounts. */
     requireEmailVerification: v.REQUIRE_EMAIL_VERIFICATION === 'true',
+    /** What metadata must match when it is written. */
+    metadataSchemas: { user: v.USER_METADATA_SCHEMA, app: v.APP_METADATA_SCHEMA },
     mail: {
       /** The SMTP server, with its credentials; `off`: no mails are sent; `null`: mails become files in `folder`. */
       url: v.MAIL_URL,

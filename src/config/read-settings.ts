@@ -1,5 +1,6 @@
 /** Reads the environment by the declarations of the settings. */
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
+import { readFile } from './files.ts'
 import { SettingError } from './readers.ts'
 import { SETTINGS, type Setting, type SettingName, type Values } from './settings.ts'
 
@@ -9,21 +10,6 @@ export type Environment = Readonly<Record<string, string | undefined>>
 export const loadEnvironment = (): Environment => {
   if (existsSync('.env')) process.loadEnvFile('.env')
   return process.env
-}
-
-/**
- * Text that may be quoted because it is a path, and not a secret or a URL in the wrong variable: it begins like a path, or
- * has a folder or an extension in lower case, where a random key has other characters.
- */
-const PATH = /^(?:(?:~|\.{1,2}|[A-Za-z]:)?[/\\].*|[a-z0-9._/-]*(?:\/[a-z0-9._-]+|\.[a-z]{1,5}))$/
-
-const readFile = (file: string): string => {
-  try {
-    return readFileSync(file, 'utf8').trim()
-  } catch (error) {
-    const { code = 'unknown error' } = error as NodeJS.ErrnoException
-    throw new SettingError(`names a file that cannot be read${PATH.test(file) ? `: ${file}` : ''} (${code})`)
-  }
 }
 
 /** An empty variable counts as absent: compose files and shells pass on `ADMIN_KEY=` for an unset one. */

@@ -1,6 +1,7 @@
 /** Every setting, declared once. */
 import { databaseUrl } from './database-reader.ts'
 import { mailbox, mailUrl, productName } from './mail-readers.ts'
+import { metadataSchema } from './metadata-schema-reader.ts'
 import {
   duration,
   integer,
@@ -50,6 +51,8 @@ export const SETTINGS = {
   EVENTS_KEPT: { read: duration('1d'), default: '365d' },
   PASSWORD_MIN_LENGTH: { read: integer(8, 128), default: '8' },
   REQUIRE_EMAIL_VERIFICATION: { read: oneOf('false', 'true'), default: 'false' },
+  USER_METADATA_SCHEMA: { read: metadataSchema, default: null },
+  APP_METADATA_SCHEMA: { read: metadataSchema, default: null },
   MAIL_URL: { read: mailUrl, default: null, canBeFile: true },
   MAIL_FROM: { read: mailbox, default: 'Gatehouse <no-reply@localhost>' },
   PRODUCT_NAME: { read: productName, default: null },

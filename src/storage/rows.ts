@@ -4,6 +4,8 @@ import type { EmailToken } from '../accounts/email-token.ts'
 import type { AuditEvent } from '../audit-log/event.ts'
 import type { Session } from '../auth/session.ts'
 import type { Position } from '../users/listing.ts'
+import { type JsonObject, NO_METADATA } from '../users/metadata.ts'
+import { NO_ROLES, sortedRoles } from '../users/roles.ts'
 import { searchKey, type User, type UserChanges } from '../users/user.ts'
 import type { EmailTokensTable, EventsTable, SessionsTable, UsersTable } from './schema.ts'
 
@@ -23,7 +25,24 @@ export const USER_COLUMNS = [
   'created_at',
   'updated_at',
   'version',
+  'roles',
+  'user_metadata',
+  'app_metadata',
 ] as const satisfies readonly (keyof UserColumns)[]
+
+const rolesColumn = (roles: readonly string[]): string | null =>
+  roles.length === 0 ? null : JSON.stringify(sortedRoles(roles))
+
+const toRoles = (column: string | null): readonly string[] =>
+  column === null ? NO_ROLES : (JSON.parse(column) as string[])
+
+const metadataColumn = (metadata: JsonObject): string | null => {
+  const text = JSON.stringify(metadata)
+  return text === '{}' ? null : text
+}
+
+const toMetadata = (column: string | null): JsonObject =>
+  column === null ? NO_METADATA : (JSON.parse(column) as JsonObject)
 
 export const userColumns = (user: NewUser): UserColumns => ({
   id: user.id,
@@ -38,6 +57,9 @@ export const userColumns = (user: NewUser): UserColumns => ({
   created_at: user.createdAt,
   updated_at: user.updatedAt,
   version: 1,
+  roles: rolesColumn(user.roles),
+  user_metadata: metadataColumn(user.userMetadata),
+  app_metadata: metadataColumn(user.appMetadata),
 })
 
 /** The columns of a user that reads return. */
@@ -51,6 +73,9 @@ export const READ_COLUMNS = [
   'created_at',
   'updated_at',
   'version',
+  'roles',
+  'user_metadata',
+  'app_metadata',
 ] as const satisfies readonly (keyof UserColumns)[]
 
 /**
@@ -77,6 +102,9 @@ export const toUser = (row: UserRow): User => ({
   lastName: row.last_name,
   emailVerified: row.email_verified === 1,
   disabled: row.disabled === 1,
+  roles: toRoles(row.roles),
+  userMetadata: toMetadata(row.user_metadata),
+  appMetadata: toMetadata(row.app_metadata),
   createdAt: row.created_at,
   updatedAt: row.updated_at,
   lastRequestAt: row.last_request_at,
@@ -102,12 +130,18 @@ export const changedColumns = ({
   email,
   emailVerified,
   disabled,
+  roles,
+  userMetadata,
+  appMetadata,
 }: UserChanges): Record<string, unknown> => ({
   ...(firstName !== undefined && { first_name: firstName, first_name_key: searchKey(firstName) }),
   ...(lastName !== undefined && { last_name: lastName, last_name_key: searchKey(lastName) }),
   ...(email !== undefined && { email }),
   ...(emailVerified !== undefined && { email_verified: Number(emailVerified) }),
   ...(disabled !== undefined && { disabled: Number(disabled) }),
+  ...(roles !== undefined && { roles: rolesColumn(roles) }),
+  ...(userMetadata !== undefined && { user_metadata: metadataColumn(userMetadata) }),
+  ...(appMetadata !== undefined && { app_metadata: metadataColumn(appMetadata) }),
 })
 
 /** The position before every user in the order of creation. */

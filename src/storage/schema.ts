@@ -19,6 +19,19 @@ export interface UsersTable {
   created_at: number
   updated_at: number
   version: number
+  /** JSON; `null` for none. `user_roles` follows it by a trigger. */
+  roles: string | null
+  /** JSON; `null` for an empty object. */
+  user_metadata: string | null
+  app_metadata: string | null
+}
+
+/** The roles of all users, in the order of creation for each role. Triggers on `users` write it. */
+export interface UserRolesTable {
+  role: string
+  user_created_at: number
+  user_id: string
+  user_key: number
 }
 
 export interface SessionsTable {
@@ -97,6 +110,7 @@ export const CORE_TABLES = [
 
 export interface DatabaseSchema {
   users: UsersTable
+  user_roles: UserRolesTable
   sessions: SessionsTable
   last_requests: LastRequestsTable
   email_tokens: EmailTokensTable

@@ -1,5 +1,5 @@
 /** Queries over users whose shape depends on the filter, for both engines. */
-import { type ExpressionBuilder, type SelectQueryBuilder, sql } from 'kysely'
+import { type ExpressionBuilder, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely'
 import type { SortField, UserFilter, UserQuery } from '../users/listing.ts'
 import { canonicalEmail, searchKey } from '../users/user.ts'
 import { READ_COLUMNS } from './rows.ts'
@@ -72,12 +72,22 @@ const requestedAfter = (timestamp: number) => (eb: ExpressionBuilder<DatabaseSch
       .where('last_requests.at', '>', timestamp),
   )
 
+const hasRole = (role: string) => (eb: ExpressionBuilder<DatabaseSchema, 'users'>) =>
+  eb.exists(
+    eb
+      .selectFrom('user_roles')
+      .select('role')
+      .where('user_roles.role', '=', role)
+      .whereRef('user_roles.user_key', '=', 'users.key'),
+  )
+
 /** Applies a filter except for the creation time and ids: each engine implements the lookup by ids itself. */
 export const filteredBesidesCreation = <Row>(users: Users<Row>, filter: UserFilter): Users<Row> => {
   const { lastRequestAfter, lastRequestBefore } = filter
   let result = users
   if (filter.email !== undefined) result = result.where('email', '=', canonicalEmail(filter.email))
   if (filter.disabled !== undefined) result = result.where('disabled', '=', Number(filter.disabled))
+  if (filter.role !== undefined) result = result.where(hasRole(filter.role))
   if (filter.search !== undefined) result = result.where(startsWith(filter.search, searchColumns(filter)))
   if (lastRequestAfter !== undefined) result = result.where(requestedAfter(lastRequestAfter))
   // A request at the timestamp is not before it.
@@ -95,23 +105,46 @@ export const filtered = <Row>(users: Users<Row>, filter: UserFilter): Users<Row>
   return result
 }
 
-/** The users of one page, along an index from the position on (keyset pagination). */
-export const onPage = <Row>(users: Users<Row>, { filter, sort, after, limit }: UserQuery): Users<Row> => {
-  const column = SORT_COLUMNS[sort.field]
+/** The columns by which a list is sorted: the key and the id. */
+export type OrderColumns = readonly [string, string]
+
+/** The order of creation of the users with a role, from the primary key of `user_roles`. */
+export const ROLE_ORDER: OrderColumns = ['user_roles.user_created_at', 'user_roles.user_id']
+
+/**
+ * The users of one page, along an index from the position on (keyset pagination).
+ * @param order columns with the same values, for a query that reads the index of another table.
+ */
+export const onPage = <Row>(
+  users: Users<Row>,
+  { filter, sort, after, limit }: UserQuery,
+  order: OrderColumns = [`users.${SORT_COLUMNS[sort.field]}`, 'users.id'],
+): Users<Row> => {
+  const [key, id] = order.map(column => sql.ref(column)) as [RawBuilder<unknown>, RawBuilder<unknown>]
   const direction = sort.descending ? 'desc' : 'asc'
   let page = filtered(users, filter)
   if (after !== null) {
     const operator = sort.descending ? sql`<` : sql`>`
-    page = page.where(
-      sql<boolean>`(${sql.ref(`users.${column}`)}, users.id) ${operator} (${after.key}, ${after.id})`,
-    )
+    page = page.where(sql<boolean>`(${key}, ${id}) ${operator} (${after.key}, ${after.id})`)
   }
-  return page.orderBy(`users.${column}`, direction).orderBy('users.id', direction).limit(limit)
+  return page.orderBy(key, direction).orderBy(id, direction).limit(limit)
 }
 
+const METADATA_COLUMNS = ['user_metadata', 'app_metadata'] as const
+
+const OTHER_COLUMNS = READ_COLUMNS.filter(
+  (column): column is Exclude<typeof column, (typeof METADATA_COLUMNS)[number]> =>
+    !METADATA_COLUMNS.includes(column as never),
+)
+
+const selectRead = (users: Users, { omitMetadata = false }: UserQuery) =>
+  omitMetadata
+    ? users.select(OTHER_COLUMNS).select(METADATA_COLUMNS.map(column => sql<string | null>`null`.as(column)))
+    : users.select(READ_COLUMNS)
+
 /** One page with every column of a user. */
-export const pageQuery = (users: Users, query: UserQuery) =>
-  onPage(users.select(READ_COLUMNS), query).select(eb =>
+export const pageQuery = (users: Users, query: UserQuery, order?: OrderColumns) =>
+  onPage(selectRead(users, query), query, order).select(eb =>
     eb
       .selectFrom('last_requests')
       .select('at')

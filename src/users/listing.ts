@@ -16,6 +16,7 @@ export interface UserFilter {
   readonly searchEmail?: boolean
   readonly email?: string
   readonly disabled?: boolean
+  readonly role?: string
   /** At most {@link MAX_IDS}, as {@link parseIds} returns them. */
   readonly ids?: readonly string[]
   /** Strictly later and strictly earlier, in milliseconds since the epoch. */
@@ -46,6 +47,8 @@ export interface UserQuery {
   readonly sort: { readonly field: SortField; readonly descending: boolean }
   readonly after: Position | null
   readonly limit: number
+  /** Leave out the metadata, as if the users had none: it may take 16 KiB for each of them. */
+  readonly omitMetadata?: boolean
 }
 
 export interface Page {

@@ -1,3 +1,5 @@
+import type { JsonObject } from './metadata.ts'
+
 /** A user. Timestamps are milliseconds since the epoch. */
 export interface User {
   /** UUIDv7: ids sort by the timestamp of sign-up. */
@@ -8,6 +10,12 @@ export interface User {
   readonly lastName: string | null
   readonly emailVerified: boolean
   readonly disabled: boolean
+  /** Sorted, each once. */
+  readonly roles: readonly string[]
+  /** Written by the user. */
+  readonly userMetadata: JsonObject
+  /** Written by administrators; the user sees it. */
+  readonly appMetadata: JsonObject
   readonly createdAt: number
   readonly updatedAt: number
   /** `null` until the first authenticated request. */
@@ -23,6 +31,8 @@ export type UserWithHash = User & { readonly passwordHash: string }
 export interface OwnChanges {
   readonly firstName?: string | null
   readonly lastName?: string | null
+  /** Replaces the whole object. */
+  readonly userMetadata?: JsonObject
 }
 
 /** Changes by administrators. */
@@ -30,6 +40,9 @@ export interface UserChanges extends OwnChanges {
   readonly email?: string
   readonly emailVerified?: boolean
   readonly disabled?: boolean
+  readonly roles?: readonly string[]
+  /** Replaces the whole object. */
+  readonly appMetadata?: JsonObject
 }
 
 /** RFC 5321 §4.5.3.1.3 gives a path 256 octets with its two brackets. */

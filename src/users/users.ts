@@ -10,6 +10,8 @@ export interface PageRequest {
   readonly sort: Sort
   readonly cursor?: string | undefined
   readonly limit: number
+  /** Leave out the metadata, which the client does not see. */
+  readonly omitMetadata?: boolean
 }
 
 export interface UsersDeps {
@@ -89,10 +91,16 @@ export class Users {
   }
 
   /** @throws {ServiceError} `badCursor` */
-  async list({ filter, sort, cursor, limit }: PageRequest): Promise<Page> {
+  async list({ filter, sort, cursor, limit, omitMetadata = false }: PageRequest): Promise<Page> {
     const after = cursor === undefined ? null : decodeCursor(sort, cursor)
     // One more row shows whether there is a next page, without counting.
-    const rows = await this.#store.list({ filter, sort: parseSort(sort), after, limit: limit + 1 })
+    const rows = await this.#store.list({
+      filter,
+      sort: parseSort(sort),
+      after,
+      limit: limit + 1,
+      omitMetadata,
+    })
     const users = rows.slice(0, limit)
     const last = users.at(-1)
     return { users, nextCursor: rows.length > limit && last !== undefined ? encodeCursor(sort, last) : null }

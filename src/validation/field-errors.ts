@@ -1,5 +1,6 @@
 /** Turns violations of schemas into the messages of each field in the error body (§7.1). */
 import { ERRORS } from '../errors.ts'
+import { INVALID_ROLE, ROLE_PATTERN } from '../users/roles.ts'
 import { INVALID_TIMESTAMP } from './formats.ts'
 
 /** The used properties of an error of Ajv. */
@@ -16,13 +17,18 @@ const FORMATS: Readonly<Record<string, string>> = {
   'date-time': INVALID_TIMESTAMP,
 }
 
-const plural = (count: unknown, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
+/** Messages for patterns that the service declares. */
+const PATTERNS: Readonly<Record<string, string>> = { [ROLE_PATTERN]: INVALID_ROLE }
+
+const plural = (count: unknown, noun: string, nouns = `${noun}s`): string =>
+  `${count} ${count === 1 ? noun : nouns}`
 
 const types = (type: unknown): string => [type].flat().join(' or ')
 
 const MESSAGES: Readonly<Record<string, (params: FieldViolation['params']) => string>> = {
   required: () => 'is required',
   additionalProperties: () => 'is not allowed',
+  unevaluatedProperties: () => 'is not allowed',
   type: ({ type }) => `must be ${types(type)}`,
   minLength: ({ limit }) => `must have at least ${plural(limit, 'character')}`,
   maxLength: ({ limit }) => `must have at most ${plural(limit, 'character')}`,
@@ -30,12 +36,16 @@ const MESSAGES: Readonly<Record<string, (params: FieldViolation['params']) => st
   maximum: ({ limit }) => `must be at most ${limit}`,
   minProperties: ({ limit }) => `must have at least ${limit === 1 ? 'one property' : `${limit} properties`}`,
   enum: ({ allowedValues }) => `must be one of ${[allowedValues].flat().join(', ')}`,
+  maxItems: ({ limit }) => `must have at most ${plural(limit, 'entry', 'entries')}`,
+  uniqueItems: () => 'must not have the same entry twice',
+  pattern: ({ pattern }) => PATTERNS[String(pattern)] ?? `must match pattern "${pattern}"`,
   format: ({ format }) => FORMATS[String(format)] ?? `must be a valid ${format}`,
 }
 
 /** The missing or unknown property, which is not part of `instancePath`. */
 const property = ({ keyword, params }: FieldViolation): unknown => {
   if (keyword === 'required') return params.missingProperty
+  if (keyword === 'unevaluatedProperties') return params.unevaluatedProperty
   return keyword === 'additionalProperties' ? params.additionalProperty : undefined
 }
 

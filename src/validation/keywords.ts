@@ -5,6 +5,7 @@ import { passwordViolations } from '../passwords/policy.ts'
 import { canonicalEmail } from '../users/user.ts'
 import type { FieldViolation } from './field-errors.ts'
 import { emailViolations, idListViolations, nameViolations, newEmailViolations } from './formats.ts'
+import { metadataViolations, type ValidateMetadata } from './metadata.ts'
 
 interface Parent {
   readonly parentData: Record<string | number, unknown>
@@ -72,9 +73,26 @@ const text: KeywordValidator = (kind, value) => {
 const idList: KeywordValidator = (limit, text) =>
   report('idList', idList, idListViolations(text, Number(limit)))
 
+/**
+ * `metadata: null` or the validator of an operator's schema: the rules of metadata, then those of that schema. It is not part of
+ * the route's own schema, because its dialect is another one.
+ */
+const compileMetadata = (own: ValidateMetadata | null) => {
+  const validate: ReturnType<NonNullable<FuncKeywordDefinition['compile']>> = (metadata, context) => {
+    const violations = metadataViolations(metadata, own)
+    validate.errors = violations.map(violation => ({
+      ...violation,
+      instancePath: `${context?.instancePath}${violation.instancePath}`,
+    }))
+    return violations.length === 0
+  }
+  return validate
+}
+
 const RULES = { text, emailAddress, personName, chosenPassword, passwordHash, idList }
 
 export const KEYWORDS: readonly (FuncKeywordDefinition & { readonly keyword: string })[] = [
+  { keyword: 'metadata', type: 'object', compile: compileMetadata, errors: true },
   // `before` runs it before the other keywords for strings.
   {
     keyword: 'normalize',

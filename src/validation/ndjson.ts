@@ -2,9 +2,12 @@
 import { isUtf8 } from 'node:buffer'
 import { ServiceError } from '../errors.ts'
 import { type FieldViolation, fieldErrors } from './field-errors.ts'
-import { BODY_LIMIT, parseStrictJson } from './strict-json.ts'
+import { parseStrictJson } from './strict-json.ts'
 
 export const NDJSON = 'application/x-ndjson'
+
+/** Maximum bytes of a line: both kinds of metadata at their limit, and the rest of a user. */
+export const LINE_LIMIT = 24_576
 
 const NEWLINE = 0x0a
 const EMPTY = Buffer.alloc(0)
@@ -16,7 +19,7 @@ export interface RawLine {
   readonly bytes: Buffer | null
 }
 
-/** Splits chunks into lines. Buffers at most one line of at most {@link BODY_LIMIT} bytes. */
+/** Splits chunks into lines. Buffers at most one line of at most {@link LINE_LIMIT} bytes. */
 export class LineSplitter {
   #line = 1
   /** The start of an unfinished line; `null` if it is already too long. */
@@ -43,7 +46,7 @@ export class LineSplitter {
   /** Copies, because a slice would keep the whole chunk in memory. */
   #append(bytes: Buffer): void {
     if (this.#start === null) return
-    const tooLong = this.#start.length + bytes.length > BODY_LIMIT
+    const tooLong = this.#start.length + bytes.length > LINE_LIMIT
     this.#start = tooLong ? null : Buffer.concat([this.#start, bytes])
   }
 

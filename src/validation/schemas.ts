@@ -1,7 +1,10 @@
 /** TypeBox schemas of input that several routes or commands accept. */
 import { type TProperties, Type } from '@sinclair/typebox'
 import { PASSWORD_MAX_LENGTH } from '../passwords/policy.ts'
+import type { JsonObject } from '../users/metadata.ts'
+import { MAX_ROLES, ROLE_PATTERN } from '../users/roles.ts'
 import { EMAIL_MAX_LENGTH } from '../users/user.ts'
+import type { MetadataSchemas } from './metadata.ts'
 
 /** An object schema that rejects undeclared properties. */
 export const Strict = <T extends TProperties>(properties: T, options = {}) =>
@@ -47,8 +50,27 @@ export const NewPassword = (minLength: number) =>
 /** A password hash of another service. */
 export const PasswordHash = Type.String({ passwordHash: true })
 
+export const Role = Type.String({ pattern: ROLE_PATTERN, examples: ['editor'] })
+
+/** The roles of a user, in any order. */
+export const Roles = Type.Array(Role, { maxItems: MAX_ROLES, uniqueItems: true })
+
+/** Metadata in a request. The `title` makes it the component of the OpenAPI document that `plugins/openapi.ts` fills. */
+const Metadata = (title: string, schema: MetadataSchemas['user']) =>
+  Type.Unsafe<JsonObject>({ type: 'object', title, metadata: schema?.validate ?? null })
+
+export const UserMetadata = ({ user }: MetadataSchemas) => Metadata('UserMetadata', user)
+export const AppMetadata = ({ app }: MetadataSchemas) => Metadata('AppMetadata', app)
+
+/** What administrators may write of a user's record. */
+export const recordProperties = (schemas: MetadataSchemas) => ({
+  roles: Type.Optional(Roles),
+  userMetadata: Type.Optional(UserMetadata(schemas)),
+  appMetadata: Type.Optional(AppMetadata(schemas)),
+})
+
 /** An account that an administrator creates. */
-export const NewAccount = (passwordMinLength: number) =>
+export const NewAccount = (passwordMinLength: number, schemas: MetadataSchemas) =>
   Strict({
     email: Email,
     password: Type.Optional(NewPassword(passwordMinLength)),
@@ -56,6 +78,7 @@ export const NewAccount = (passwordMinLength: number) =>
     firstName: Type.Optional(Name),
     lastName: Type.Optional(Name),
     emailVerified: Type.Optional(Type.Boolean()),
+    ...recordProperties(schemas),
   })
 
 /** An id in a request: UUIDs are case-insensitive (RFC 9562 §4). */
@@ -64,22 +87,24 @@ export const InputId = Type.String({ normalize: 'lower', format: 'uuid' })
 const Timestamp = Type.String({ format: 'date-time' })
 
 /** A line of an import. */
-export const ImportedUser = Strict(
-  {
-    email: Email,
-    passwordHash: Type.Optional(
-      Type.String({ passwordHash: true, description: 'argon2 or scrypt in PHC form, or bcrypt' }),
-    ),
-    firstName: Type.Optional(Name),
-    lastName: Type.Optional(Name),
-    emailVerified: Type.Optional(Type.Boolean()),
-    disabled: Type.Optional(Type.Boolean()),
-    id: Type.Optional(InputId),
-    createdAt: Type.Optional(Timestamp),
-    updatedAt: Type.Optional(Timestamp),
-    lastRequestAt: Type.Optional(
-      Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time' }),
-    ),
-  },
-  { title: 'ImportedUser' },
-)
+export const ImportedUser = (schemas: MetadataSchemas) =>
+  Strict(
+    {
+      email: Email,
+      passwordHash: Type.Optional(
+        Type.String({ passwordHash: true, description: 'argon2 or scrypt in PHC form, or bcrypt' }),
+      ),
+      firstName: Type.Optional(Name),
+      lastName: Type.Optional(Name),
+      emailVerified: Type.Optional(Type.Boolean()),
+      disabled: Type.Optional(Type.Boolean()),
+      ...recordProperties(schemas),
+      id: Type.Optional(InputId),
+      createdAt: Type.Optional(Timestamp),
+      updatedAt: Type.Optional(Timestamp),
+      lastRequestAt: Type.Optional(
+        Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time' }),
+      ),
+    },
+    { title: 'ImportedUser' },
+  )

@@ -2,7 +2,7 @@
 import { parse } from 'secure-json-parse'
 import { ServiceError } from '../errors.ts'
 
-/** Maximum bytes of a JSON body, or of a line of NDJSON. */
+/** Maximum bytes of a JSON body. */
 export const BODY_LIMIT = 16_384
 
 /** The number of object members in a JSON text: colons outside of strings. */

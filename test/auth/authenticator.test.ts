@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import type { Principal } from '../../src/auth/principal.ts'
+import { NO_METADATA } from '../../src/users/metadata.ts'
 import { LIMITS, settle, setUp } from '../support/authenticator.ts'
 
 const nameOf = (principal: Principal | null): string | null | undefined =>
@@ -263,6 +264,31 @@ t.test('the cache respects its capacity, and eviction changes no result (DESIGN 
   const [first] = all
   for (let n = 0; n < 50; n += 1) await authenticator.authenticate(first?.token ?? '')
   t.equal(store.lookups, 901, 'a token in use stays cached')
+})
+
+t.test('metadata takes up capacity, so that users cannot fill the heap with theirs (DESIGN §6)', async t => {
+  const { store, authenticator, open, change } = setUp(100)
+  store.later = false
+  const all = Array.from({ length: 10 }, (_, index) => open(`user ${index}`))
+  const round = async (): Promise<number> => {
+    const before = store.lookups
+    for (const { token } of all) await authenticator.authenticate(token)
+    return store.lookups - before
+  }
+  await round()
+  t.equal(await round(), 0, 'ten users fit')
+  const userMetadata = { text: 'x'.repeat(8_000) }
+  for (const { session } of all) change(session.userId, { userMetadata })
+  t.equal(await round(), 10)
+  t.equal(await round(), 10, 'ten with much metadata do not')
+  for (let time = 0; time < 5; time += 1) await authenticator.authenticate(all[0]?.token ?? '')
+  t.ok((await round()) < 10, 'some of them do')
+  for (const { session } of all) change(session.userId, { userMetadata: NO_METADATA })
+  await round()
+  t.equal(await round(), 0, 'what they took is free again')
+  authenticator.invalidateAll()
+  await round()
+  t.equal(await round(), 0, 'also after the cache was emptied')
 })
 
 t.test('a change reaches every token of the user, including evicted ones (DESIGN §5)', async t => {

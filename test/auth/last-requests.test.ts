@@ -1,4 +1,5 @@
 /** LastRequests: timestamps on their way to the store (§5.1.2, DESIGN §6). */
+
 import t from 'tap'
 import {
   type LastRequestStore,
@@ -9,6 +10,8 @@ import {
 import type { CachedUser, Principal } from '../../src/auth/principal.ts'
 import { UserCache } from '../../src/auth/user-cache.ts'
 import { SHUTDOWN } from '../../src/shutdown.ts'
+import { NO_METADATA } from '../../src/users/metadata.ts'
+import { NO_ROLES } from '../../src/users/roles.ts'
 
 const IDLE = 3_600_000
 const START = Date.UTC(2026, 0, 1)
@@ -31,6 +34,9 @@ const cachedUser = (id: string, lastRequestAt = 0): CachedUser => ({
     lastName: null,
     emailVerified: false,
     disabled: false,
+    roles: NO_ROLES,
+    userMetadata: NO_METADATA,
+    appMetadata: NO_METADATA,
     createdAt: 0,
     updatedAt: 0,
     version: 1,

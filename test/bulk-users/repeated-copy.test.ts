@@ -4,9 +4,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { newEmailToken } from '../../src/accounts/email-token.ts'
+import { newEvent, OPERATOR } from '../../src/audit-log/event.ts'
 import { openPostgresStorage } from '../../src/storage/postgres/storage.ts'
 import { openDatabase } from '../../src/storage/sqlite/database.ts'
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
+import type { Storage } from '../../src/storage/storage.ts'
+import type { UserChanges } from '../../src/users/user.ts'
 import { type Added, add, eventOf, NOW, sessionOf } from '../storage/contract/fixtures.ts'
 import { accountStatus, build, signUp, temporaryFolder, updateUser } from '../support/build.ts'
 import {
@@ -300,6 +303,40 @@ t.test('a later change in the source does not undo a disabling or a new password
   )
   await copyHere(file, url)
   t.match(await target.users.find(disabled.user.id), { disabled: false }, 'enabled later in the source')
+})
+
+t.test('roles and metadata are copied, and roles that the target took later do not return', async t => {
+  const { file, url, source, target, added } = await copied(t, 3)
+  const [plain, promoted, demoted] = added
+  if (!(plain && promoted && demoted)) throw new Error('too few')
+  const changed = (id: string, at: number, changes: UserChanges) =>
+    newEvent('user.changed', OPERATOR, id, at, { fields: Object.keys(changes) })
+  const change = (store: Storage, { user: { id } }: Added, at: number, changes: UserChanges) =>
+    store.users.update(id, changes, changed(id, at, changes), KEEP)
+  const record = { roles: ['editor', 'reader'], userMetadata: { ü: ['"', 1] }, appMetadata: { plan: 'pro' } }
+  await change(source, promoted, NOW + 1, record)
+  await change(source, demoted, NOW + 1, { roles: ['chief'] })
+  await add(source, { roles: ['new'], userMetadata: { a: 1 } })
+  t.match(await copyHere(file, url), { added: 1, changed: 2, unchanged: 1 })
+  t.strictSame(await targetContent(url), sourceContent(file))
+  t.match(await copyHere(file, url), { added: 0, changed: 0, unchanged: 4 })
+  t.match(await target.users.find(promoted.user.id), record)
+  t.equal(await target.users.count({ role: 'editor' }), 1)
+
+  await change(target, demoted, NOW + 8, { roles: [] })
+  await change(source, demoted, NOW + 9, { firstName: 'Renamed' })
+  await change(source, promoted, NOW + 9, { roles: [] })
+  await copyHere(file, url)
+  t.match(await target.users.find(demoted.user.id), { firstName: 'Renamed', roles: [] })
+  t.match(await target.users.find(promoted.user.id), { ...record, roles: [] })
+  t.equal(await target.users.count({ role: 'chief' }), 0)
+  await change(source, demoted, NOW + 10, { roles: ['chief'] })
+  await copyHere(file, url)
+  t.match(await target.users.find(demoted.user.id), { roles: ['chief'] }, 'changed later in the source')
+  t.equal(await target.users.count({ role: 'chief' }), 1)
+  await source.users.remove(eventOf(promoted.user.id, NOW + 11, 'user.deleted'), null)
+  await copyHere(file, url)
+  t.strictSame(await target.users.find(promoted.user.id), undefined)
 })
 
 t.test('the audit log is copied once, and erased addresses stay erased', async t => {

@@ -104,6 +104,65 @@ t.test('users create rejects what POST /admin/users rejects, without repeating t
   t.equal((await service.asAdmin('/admin/users?count=true')).total, 0)
 })
 
+t.test('users create and set-roles write roles and metadata, by the rules of the API', t =>
+  onEveryEngine(t, async (t, engine) => {
+    const service = await start(t, await engine.newDatabase(t))
+    const metadata = ['--user-metadata', '{"a":["ü"]}', '--app-metadata', '{"plan":"pro"}']
+    const created = await service.cli(
+      ...[
+        'users',
+        'create',
+        'ann@example.com',
+        '--role',
+        'reader',
+        '--role',
+        'editor',
+        ...metadata,
+        '--json',
+      ],
+    )
+    t.match(created, { code: 0, stderr: '' })
+    const ann = JSON.parse(created.stdout)
+    t.match(ann, { roles: ['editor', 'reader'], userMetadata: { a: ['ü'] }, appMetadata: { plan: 'pro' } })
+    t.strictSame(ann, await service.asAdmin(`/admin/users/${ann.id}`))
+    const shown = await service.cli('users', 'get', 'ann@example.com')
+    t.match(shown.stdout, /^roles +editor reader$/m)
+    t.match(shown.stdout, /^userMetadata +\{"a":\["ü"\]\}$/m)
+
+    const set = await service.cli('users', 'set-roles', 'ANN@example.com', 'z', 'billing:read', '--json')
+    t.match(set, { code: 0, stderr: '' })
+    t.match(JSON.parse(set.stdout), { roles: ['billing:read', 'z'], appMetadata: { plan: 'pro' } })
+    const cleared = await service.cli('users', 'set-roles', ann.id)
+    t.match(cleared, { code: 0, stderr: '', stdout: /^roles +-$/m })
+    t.strictSame((await service.asAdmin(`/admin/users/${ann.id}`)).roles, [])
+    const { results } = await service.asAdmin(`/admin/events?userId=${ann.id}&type=user.changed`)
+    t.match(results, [
+      { actor: { type: 'system' }, details: { fields: ['roles'] } },
+      { actor: { type: 'system' }, details: { fields: ['roles'] } },
+    ])
+
+    const ROLE = 'must be a role: a to z first, then at most 63 of a to z, 0 to 9, :, _ and -'
+    const refused: [args: string[], code: number, stderr: string][] = [
+      [['set-roles', ann.id, 'ok', 'Editor'], 2, `The roles.1 ${ROLE}\n`],
+      [['set-roles', ann.id, 'a', 'a'], 2, 'The roles must not have the same entry twice\n'],
+      [['set-roles', 'nobody@example.com', 'a'], 1, 'There is no such user\n'],
+      [['create', 'bob@example.com', '--role', 'Editor'], 2, `The roles.0 ${ROLE}\n`],
+      [['create', 'bob@example.com', '--app-metadata', '[]'], 2, 'The appMetadata must be object\n'],
+      [['create', 'bob@example.com', '--app-metadata', '{'], 2, '--app-metadata must be a JSON object\n'],
+      [
+        ['create', 'bob@example.com', '--user-metadata', '{"a":1,"a":2}'],
+        2,
+        '--user-metadata must be a JSON object\n',
+      ],
+      [['list', '--role', 'Editor'], 2, `--role ${ROLE}\n`],
+    ]
+    const ended = await Promise.all(refused.map(([args]) => service.cli('users', ...args)))
+    for (const [index, [args, code, stderr]] of refused.entries())
+      t.strictSame(ended[index], { code, stdout: '', stderr }, args.join(' '))
+    t.equal((await service.asAdmin('/admin/users?count=true')).total, 1)
+  }),
+)
+
 t.test('users delete removes the user with all sessions, and frees the e-mail', t =>
   onEveryEngine(t, async (t, engine) => {
     const service = await start(t, await engine.newDatabase(t))

@@ -81,11 +81,17 @@ t.test('users list and get print what the admin routes return', t =>
       )
     await older.close()
     await service.cli('users', 'disable', 'dan@example.com')
+    t.match(await service.cli('users', 'set-roles', 'bob@example.com', 'reader', 'editor'), {
+      code: 0,
+      stderr: '',
+      stdout: /^roles +editor reader$/m,
+    })
 
     const pages: [args: string, query: string][] = [
       ['--limit 2 --sort firstName --count', 'limit=2&sort=firstName&count=true'],
       ['--search EV --disabled', 'search=EV&disabled=true'],
       ['--email Ann@example.com --no-disabled', 'email=ann@example.com&disabled=false'],
+      ['--role editor --count', 'role=editor&count=true'],
     ]
     for (const [args, query] of pages) {
       const { code, stdout, stderr } = await service.cli('users', 'list', '--json', ...args.split(' '))

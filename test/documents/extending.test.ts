@@ -111,6 +111,7 @@ t.test('all blocks together', { skip }, async t => {
     for (const title of [
       'a note belongs',
       'a note is recorded',
+      'moderation of notes',
       'the gates of the live routes',
       'GET /greeting',
       'POST /notes:',

@@ -144,8 +144,9 @@ const featureId = async (route: LiveRoute, headers: Record<string, string>): Pro
 }
 
 const rightRequest = async (route: LiveRoute): Promise<RightRequest> => {
-  const { method, url, gate, ofFeature } = route
+  const { method, url, gate, roles, ofFeature } = route
   const user = await signUp(app)
+  if (roles !== undefined) await updateUser(app, user.id, { roles })
   const name = `${method} ${url}`
   const sessions = await app.inject({ url: '/account/sessions', headers: bearer(user.token) })
   const credentials = { user: bearer(user.token), adminKey: asAdmin }

@@ -20,9 +20,11 @@ import { rateLimits } from './contract/rate-limits.ts'
 import { removal } from './contract/removal.ts'
 import { search } from './contract/search.ts'
 import { sessions } from './contract/sessions.ts'
+import { userRecord } from './contract/user-record.ts'
 
 const PARTS: Record<string, Part> = {
   accounts,
+  userRecord,
   sessions,
   changes,
   emailTokens,

@@ -13,9 +13,10 @@ const openMany = async (t: Test): Promise<void> => {
   await ask(
     t,
     `INSERT INTO users (id, email, password_hash, first_name_key, last_name_key, email_verified, disabled,
-       created_at, updated_at)
+       created_at, updated_at, roles)
      SELECT gen_random_uuid()::text, 'user' || i || '@example.com', '', 'first' || i * 7919 % ${USERS},
-       'last' || i * 104729 % ${USERS}, 0, (i % 100 = 0)::int, ${NOW} + i, ${NOW}
+       'last' || i * 104729 % ${USERS}, 0, (i % 100 = 0)::int, ${NOW} + i, ${NOW},
+       CASE WHEN i % 500 = 7 THEN '["few","many"]' WHEN i % 2 = 0 THEN '["many"]' END
      FROM generate_series(0, ${USERS - 1}) i`,
   )
   await ask(t, `INSERT INTO last_requests SELECT key, ${NOW} + key FROM users WHERE key % 2 = 0`)
@@ -78,6 +79,46 @@ t.test('postgres: lookups and filters use their indexes', async whole => {
       }
     }
   })
+
+  whole.test('users with a role are found by its index, in any order and with any filter', async t => {
+    const others: UserFilter[] = [
+      {},
+      { disabled: false },
+      { search: 'first1', searchEmail: true },
+      { createdAfter: NOW + 100, createdBefore: NOW + USERS - 100 },
+      { lastRequestAfter: NOW + 100 },
+    ]
+    for (const other of others)
+      for (const { title, statement } of statementsOf({ ...other, role: 'few' })) {
+        const plan = await explain(whole, statement, { readsAll: true })
+        t.match(
+          plan,
+          /user_roles_pkey.*\n +(.*\n +)?Index Cond: .*role = 'few'/,
+          `${title} ${JSON.stringify(other)}`,
+        )
+        t.notMatch(plan, /Seq Scan on (users|user_roles)/, `${title} ${JSON.stringify(other)}`)
+      }
+  })
+
+  whole.test(
+    'the order of creation is that of the index of roles, however many users have the role',
+    async t => {
+      for (const role of ['few', 'many'])
+        for (const filter of [{ role }, { role, createdAfter: NOW + 100 }])
+          for (const sort of [parseSort('createdAt'), parseSort('-createdAt')])
+            for (const after of [null, { key: NOW + 5_000, id: 'x' }]) {
+              const plan = await explain(whole, pageStatement({ filter, sort, after, limit: 21 }), {
+                readsAll: true,
+              })
+              t.notMatch(plan, /Sort|Seq Scan/, `${role} ${JSON.stringify(sort)}`)
+              t.match(plan, /user_roles/)
+            }
+      for (const { title, statement } of statementsOf({ role: 'many' }).slice(1)) {
+        const plan = await explain(whole, statement, { readsAll: true })
+        t.notMatch(plan, /Seq Scan on users/, title)
+      }
+    },
+  )
 
   whole.test('few active users are found by their index, many along the list (DESIGN §9)', async t => {
     for (const { title, statement } of statementsOf({ lastRequestAfter: NOW + USERS - 20 })) {

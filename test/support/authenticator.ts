@@ -1,4 +1,5 @@
 /** Authenticator with a store of sessions that the test controls. */
+
 import { AccessTokens } from '../../src/auth/access-tokens.ts'
 import { Authenticator } from '../../src/auth/authenticator.ts'
 import { LastRequests } from '../../src/auth/last-requests.ts'
@@ -6,6 +7,8 @@ import { newSession, type Session } from '../../src/auth/session.ts'
 import type { SessionStore } from '../../src/auth/session-store.ts'
 import { signingKeys } from '../../src/auth/signing-keys.ts'
 import { UserCache } from '../../src/auth/user-cache.ts'
+import { NO_METADATA } from '../../src/users/metadata.ts'
+import { NO_ROLES } from '../../src/users/roles.ts'
 import type { User } from '../../src/users/user.ts'
 import { JWT_SECRET, manualClock } from './build.ts'
 
@@ -56,6 +59,9 @@ const newUser = (id: string): User => ({
   lastName: null,
   emailVerified: false,
   disabled: false,
+  roles: NO_ROLES,
+  userMetadata: NO_METADATA,
+  appMetadata: NO_METADATA,
   createdAt: 0,
   updatedAt: 0,
   version: 1,

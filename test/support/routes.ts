@@ -8,6 +8,8 @@ export interface LiveRoute {
   readonly gate: 'user' | 'adminKey' | undefined
   /** The name of its rate limit. */
   readonly rateLimit: string | undefined
+  /** Any of which the user needs. */
+  readonly roles: readonly string[] | undefined
   /** Routes of the documentation, which are not part of the contract. */
   readonly documentation: boolean
   /** A route below the name of a feature in `src/features.ts`. The documents list the routes of the core. */
@@ -24,6 +26,7 @@ export const liveRoutes = ({ routeTable }: FastifyInstance): LiveRoute[] =>
       url,
       gate: options.config?.gate,
       rateLimit: options.config?.rateLimit,
+      roles: options.config?.roles,
       documentation: url.startsWith('/docs') || url === '/openapi.json',
       ofFeature: FEATURE_FOLDERS.has(url.replace(/^\/(?:admin\/)?([^/]*).*/, '$1')),
     })),

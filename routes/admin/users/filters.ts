@@ -2,7 +2,7 @@
 import { type Static, type TObject, Type } from '@sinclair/typebox'
 import { MAX_IDS, parseIds, type UserFilter } from '../../../src/users/listing.ts'
 import { earlierThan, laterThan } from '../../../src/validation/formats.ts'
-import { KnownEmail, TimeFilter } from '../../schemas.ts'
+import { KnownEmail, Role, TimeFilter } from '../../schemas.ts'
 
 /** Last requests are written in batches: the service knows newer ones than the store. */
 const AS_STORED = 'Compares the stored time, which is up to a second old'
@@ -10,6 +10,7 @@ const AS_STORED = 'Compares the stored time, which is up to a second old'
 export const filterProperties = {
   email: Type.Optional(KnownEmail),
   disabled: Type.Optional(Type.Boolean()),
+  role: Type.Optional(Role),
   ids: Type.Optional(
     Type.String({
       idList: MAX_IDS,

@@ -58,7 +58,7 @@ const users: FastifyPluginAsyncTypebox = async app => {
     {
       schema: {
         summary: 'Create an account; without a password the user has to reset it first',
-        body: NewAccount(app.config.passwordMinLength),
+        body: NewAccount(app.config.passwordMinLength, app.config.metadataSchemas),
         response: { 201: withHeaders(AdminUser, 'ETag', 'Location'), 409: ErrorBody, 503: ErrorBody },
       },
     },

@@ -2,16 +2,19 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { disconnectSignal, refuseImpersonation, userActor } from '../../request-context.ts'
 import { expectedVersions, setETag, withHeaders } from '../../response-headers.ts'
-import { Account, ErrorBody, Name, PresentedPassword, Strict } from '../../schemas.ts'
+import { Account, ErrorBody, Name, PresentedPassword, Strict, UserMetadata } from '../../schemas.ts'
 import { sendAccount, serializeAccount } from '../../serializers.ts'
-
-const Changes = Strict(
-  { firstName: Type.Optional(Name), lastName: Type.Optional(Name) },
-  { minProperties: 1 },
-)
 
 const account: FastifyPluginAsyncTypebox = async app => {
   const { users, accountRemoval } = app.services
+  const Changes = Strict(
+    {
+      firstName: Type.Optional(Name),
+      lastName: Type.Optional(Name),
+      userMetadata: Type.Optional(UserMetadata(app.config.metadataSchemas)),
+    },
+    { minProperties: 1 },
+  )
 
   app.get(
     '',
@@ -31,7 +34,8 @@ const account: FastifyPluginAsyncTypebox = async app => {
     '',
     {
       schema: {
-        summary: 'Change your names; If-Match makes the change conditional',
+        summary:
+          'Change your names and your metadata, which is replaced as a whole; If-Match makes the change conditional',
         body: Changes,
         response: { 200: withHeaders(Account, 'ETag'), 412: ErrorBody, 503: ErrorBody },
       },

@@ -15,7 +15,7 @@ const users: FastifyPluginAsyncTypebox = async app => {
     async (request, reply) => {
       const { search, ...page } = request.validatedData.query
       const filter = { disabled: false, ...(search !== undefined && { search }) }
-      const { users, nextCursor } = await app.services.users.list({ ...page, filter })
+      const { users, nextCursor } = await app.services.users.list({ ...page, filter, omitMetadata: true })
       linkToNext(request, reply.header('cache-control', 'no-store'), nextCursor)
       return { results: users.map(serializeProfile), nextCursor }
     },

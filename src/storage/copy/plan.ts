@@ -40,15 +40,17 @@ export interface AccessChanges {
   /** Disabled or enabled. */
   readonly status: number
   readonly password: number
+  readonly roles: number
 }
 
 /** Selects {@link AccessChanges} from the audit log, on both engines. */
 export const ACCESS_CHANGES = `events.user_id AS id,
   coalesce(max(at) FILTER (WHERE events.type IN ('user.disabled', 'user.enabled')), 0) AS status,
-  coalesce(max(at) FILTER (WHERE events.type IN ('password.changed', 'password.reset')), 0) AS password`
+  coalesce(max(at) FILTER (WHERE events.type IN ('password.changed', 'password.reset')), 0) AS password,
+  coalesce(max(at) FILTER (WHERE events.details LIKE '%"roles"%'), 0) AS roles`
 
 /**
- * Keeps the target's status and password where the target changed them later. Otherwise a later rename in the source would undo
+ * Keeps the target's status, password and roles where the target changed them later. Otherwise a later rename in the source would undo
  * a disabling in the target.
  * @returns `user` itself when nothing of the target is kept.
  */
@@ -60,11 +62,13 @@ export const withLaterAccess = (
 ): SourceUser => {
   const keepsStatus = (targetAccess?.status ?? 0) > (sourceAccess?.status ?? 0)
   const keepsPassword = (targetAccess?.password ?? 0) > (sourceAccess?.password ?? 0)
-  if (!keepsStatus && !keepsPassword) return user
+  const keepsRoles = (targetAccess?.roles ?? 0) > (sourceAccess?.roles ?? 0)
+  if (!keepsStatus && !keepsPassword && !keepsRoles) return user
   return {
     ...user,
     ...(keepsStatus && { disabled: targetUser.disabled }),
     ...(keepsPassword && { password_hash: targetUser.password_hash }),
+    ...(keepsRoles && { roles: targetUser.roles }),
   }
 }
 

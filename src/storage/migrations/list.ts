@@ -4,6 +4,7 @@ import { accounts } from './0001-accounts.ts'
 import { accountLife } from './0002-account-life.ts'
 import { eventPositions } from './0003-event-positions.ts'
 import { emailTokens } from './0004-email-tokens.ts'
+import { userRecord } from './0005-user-record.ts'
 import type { SchemaDialect } from './schema-dialect.ts'
 
 export const migrations = (dialect: SchemaDialect): Record<string, Migration> => ({
@@ -11,4 +12,5 @@ export const migrations = (dialect: SchemaDialect): Record<string, Migration> =>
   '0002_account_life': accountLife(dialect),
   '0003_event_positions': eventPositions(dialect),
   '0004_email_tokens': emailTokens(),
+  '0005_user_record': userRecord(dialect),
 })

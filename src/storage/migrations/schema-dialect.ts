@@ -16,10 +16,13 @@ export interface SchemaDialect extends FeatureDialect {
   /** The options after the columns of `CREATE TABLE`; `null` for none. */
   readonly sessionsOptions: RawBuilder<unknown> | null
   readonly lastRequestsOptions: RawBuilder<unknown> | null
+  readonly userRolesOptions: RawBuilder<unknown> | null
   /** For tables whose rows are inserted in the order of the primary key and are not updated. */
   readonly appendOnlyOptions: RawBuilder<unknown> | null
   /** Whether the indexes of lists also contain the columns that lists are filtered by, so that no table row is read. */
   readonly coveringIndexes: boolean
+  /** The language of triggers, which has no common part. */
+  readonly triggerLanguage: 'sqlite' | 'plpgsql'
   /** Whether only one transaction writes at a time. */
   readonly singleWriter: boolean
   /** Whether instances share the counts of rate limits, in a table. */

@@ -2,7 +2,7 @@
 import type { Position, UserFilter, UserQuery } from '../../users/listing.ts'
 import type { User, UserWithHash } from '../../users/user.ts'
 import { START, selectUser, toUser, toUserWithHash, type UserRow, type UserRowWithHash } from '../rows.ts'
-import { countQuery, pageQuery, type Users } from '../user-queries.ts'
+import { countQuery, creation, pageQuery, ROLE_ORDER, type Users } from '../user-queries.ts'
 import type { Database, Statement } from './database.ts'
 import { queries, statement } from './query-builder.ts'
 
@@ -21,8 +21,24 @@ const withIds = (ids: readonly string[]): Users =>
 const usersOf = ({ ids }: UserFilter): Users =>
   ids === undefined ? queries.selectFrom('users') : withIds(ids)
 
-export const pageStatement = (query: UserQuery): Statement =>
-  statement(pageQuery(usersOf(query.filter), query))
+/** The users with a role, read from `user_roles`: its primary key has the order and the bounds of creation. */
+const withRole = (role: string, filter: UserFilter): Users => {
+  const { after, before } = creation(filter)
+  let users = queries
+    .selectFrom('user_roles')
+    .innerJoin('users', 'users.key', 'user_roles.user_key')
+    .where('user_roles.role', '=', role)
+  if (after !== null) users = users.where('user_roles.user_created_at', '>', after)
+  if (before !== null) users = users.where('user_roles.user_created_at', '<', before)
+  return users as unknown as Users
+}
+
+export const pageStatement = (query: UserQuery): Statement => {
+  const { role, ...filter } = query.filter
+  return role !== undefined && filter.ids === undefined && query.sort.field === 'createdAt'
+    ? statement(pageQuery(withRole(role, filter), { ...query, filter }, ROLE_ORDER))
+    : statement(pageQuery(usersOf(query.filter), query))
+}
 
 export const countStatement = (filter: UserFilter): Statement =>
   statement(countQuery(usersOf(filter), filter))

@@ -22,9 +22,11 @@ export const POSTGRES_DIALECT: SchemaDialect = {
   text: sql`text collate "C"`,
   sessionsOptions: sql`with (fillfactor = ${sql.lit(SESSIONS_FILLFACTOR)})`,
   lastRequestsOptions: sql`with (fillfactor = ${sql.lit(LAST_REQUESTS_FILLFACTOR)})`,
+  userRolesOptions: null,
   appendOnlyOptions: null,
   // An index row is limited to 2,700 bytes, less than two long names in some scripts.
   coveringIndexes: false,
+  triggerLanguage: 'plpgsql',
   singleWriter: false,
   sharedRateLimits: true,
 }

@@ -9,6 +9,8 @@ import {
   creation,
   filtered,
   filteredBesidesCreation,
+  type OrderColumns,
+  ROLE_ORDER,
   SORT_COLUMNS,
   searchColumns,
   searchRange,
@@ -23,7 +25,10 @@ type KeyColumn = 'created_at' | 'first_name_key' | 'last_name_key' | 'email'
 
 /** Consecutive entries of an index by `column` and id. */
 export interface IndexRange {
-  readonly index: `users_by_${KeyColumn}` | 'users_disabled'
+  /** `user_roles`: the primary key of that table, after the role. */
+  readonly index: `users_by_${KeyColumn}` | 'users_disabled' | 'user_roles'
+  /** With `user_roles`. */
+  readonly role?: string
   readonly column: KeyColumn
   readonly descending: boolean
   /** The entry before the first one; `null` for the start of the index. */
@@ -94,9 +99,10 @@ const sortBounds = ({ filter, sort: { field, descending }, after }: SortedQuery)
   }
 }
 
-/** All users in the order of a list, from its cursor on. */
+/** All users in the order of a list, from its cursor on. With a role in the order of creation: all users with the role. */
 export const sortedRange = (query: SortedQuery): IndexRange => {
   const { filter, sort } = query
+  if (filter.role !== undefined && sort.field === 'createdAt') return roleRange(query, filter.role)
   const column = SORT_COLUMNS[sort.field]
   return {
     index: `users_by_${column}`,
@@ -107,9 +113,22 @@ export const sortedRange = (query: SortedQuery): IndexRange => {
   }
 }
 
+/** All users with a role, in the order of creation. */
+const roleRange = ({ filter, sort, after }: SortedQuery, role: string): IndexRange => {
+  const { role: _, ...others } = filter
+  return {
+    index: 'user_roles',
+    role,
+    column: 'created_at',
+    descending: sort.descending,
+    ...sortBounds({ filter: others, sort, after }),
+    firstRows: FEW_ROWS,
+  }
+}
+
 const OLDEST_FIRST = { field: 'createdAt', descending: false } as const
 
-/** The users created within the filter's bounds. */
+/** The users created within the filter's bounds, of those with the filter's role. */
 export const creationRange = (filter: UserFilter): IndexRange =>
   sortedRange({ filter, sort: OLDEST_FIRST, after: null })
 
@@ -145,10 +164,13 @@ const disabledRange = ({ disabled: _, ...others }: UserFilter): IndexRange => {
   }
 }
 
-/** Whether the range by creation is useful: the range of disabled users has the same bounds and is smaller. */
+/**
+ * Whether the range by creation is useful. That of a role always is. Without one, the range of disabled users has the same bounds
+ * and is smaller.
+ */
 const hasCreationRange = (filter: UserFilter): boolean => {
   const { after, before } = creation(filter)
-  return !filter.disabled && (after !== null || before !== null)
+  return filter.role !== undefined || (!filter.disabled && (after !== null || before !== null))
 }
 
 /**
@@ -164,13 +186,28 @@ export const selectivePaths = (filter: UserFilter, sortedBy: SortField | null): 
 // SQLite uses a partial index only if the query contains the index's condition literally.
 const ONLY_DISABLED = 'disabled = 1'
 
-/** The matches in a range. `INDEXED BY`, because SQLite's planner sometimes sorts although the index has the order. */
+/** The columns of a range's positions. */
+export const positionColumns = ({ index, column }: IndexRange): OrderColumns =>
+  index === 'user_roles' ? ROLE_ORDER : [`users.${column}`, 'users.id']
+
+/** `CROSS JOIN` reads `user_roles` first, in the order of its primary key. */
+const ROLES_FIRST = sql<UsersTable>`user_roles`.as<'users'>(
+  sql.raw('user_roles CROSS JOIN users ON users.key = user_roles.user_key'),
+)
+
+/** `INDEXED BY`, because SQLite's planner sometimes sorts although the index has the order. */
+const indexedUsers = (index: string) =>
+  sql<UsersTable>`users`.as<'users'>(sql.raw(`users INDEXED BY ${index}`))
+
+/** The matches in a range. */
 export const usersInRange = (range: IndexRange): Users => {
-  const { index, column, descending, after, upTo } = range
-  const table = sql<UsersTable>`users`.as<'users'>(sql.raw(`users INDEXED BY ${index}`))
-  const isAfter = sql.raw(`(users.${column}, users.id) ${descending ? '<' : '>'} `)
-  const isUpTo = sql.raw(`(users.${column}, users.id) ${descending ? '>=' : '<='} `)
+  const { index, role, descending, after, upTo } = range
+  const position = `(${positionColumns(range).join(', ')})`
+  const isAfter = sql.raw(`${position} ${descending ? '<' : '>'} `)
+  const isUpTo = sql.raw(`${position} ${descending ? '>=' : '<='} `)
+  const table = index === 'user_roles' ? ROLES_FIRST : indexedUsers(index)
   let users = queries.selectFrom(table) as unknown as Users
+  if (role !== undefined) users = users.where(sql<boolean>`user_roles.role = ${role}`)
   if (after !== null) users = users.where(sql<boolean>`${isAfter}(${after.key}, ${after.id})`)
   if (upTo !== null) users = users.where(sql<boolean>`${isUpTo}(${upTo.key}, ${upTo.id})`)
   if (index === 'users_disabled') users = users.where(sql.raw<boolean>(ONLY_DISABLED))
@@ -181,19 +218,22 @@ export const usersInRange = (range: IndexRange): Users => {
  * Selects the last position of a slice of `rows` rows; no row when the range has fewer. It reads only the index, 75 µs for 1,000
  * rows. It is not built by Kysely because it runs for every slice, and building it takes as long as running it.
  */
-export const sliceEndQuery = ({ index, column, descending, after, upTo }: IndexRange, rows: number) => {
+export const sliceEndQuery = (range: IndexRange, rows: number) => {
+  const { index, role, descending, after, upTo } = range
+  const [key, id] = positionColumns(range)
   const direction = descending ? 'DESC' : 'ASC'
   const conditions = [
-    ...(after === null ? [] : [`(${column}, id) ${descending ? '<' : '>'} (?, ?)`]),
-    ...(upTo === null ? [] : [`(${column}, id) ${descending ? '>=' : '<='} (?, ?)`]),
+    ...(role === undefined ? [] : ['role = ?']),
+    ...(after === null ? [] : [`(${key}, ${id}) ${descending ? '<' : '>'} (?, ?)`]),
+    ...(upTo === null ? [] : [`(${key}, ${id}) ${descending ? '>=' : '<='} (?, ?)`]),
     ...(index === 'users_disabled' ? [ONLY_DISABLED] : []),
   ]
   const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
   const bounds = [after, upTo].flatMap(position => (position === null ? [] : [position.key, position.id]))
   return {
-    sql: `SELECT ${column} AS key, id FROM users INDEXED BY ${index} ${where}
-      ORDER BY ${column} ${direction}, id ${direction} LIMIT 1 OFFSET ?`,
-    parameters: [...bounds, rows - 1],
+    sql: `SELECT ${key} AS key, ${id} AS id FROM ${index === 'user_roles' ? index : `users INDEXED BY ${index}`} ${where}
+      ORDER BY ${key} ${direction}, ${id} ${direction} LIMIT 1 OFFSET ?`,
+    parameters: [...(role === undefined ? [] : [role]), ...bounds, rows - 1],
   }
 }
 

@@ -10,6 +10,7 @@ import {
   creationRange,
   eachSlice,
   type IndexRange,
+  positionColumns,
   selectivePaths,
   sortedRange,
   usersInRange,
@@ -50,7 +51,8 @@ function* scanInOrder(reader: Reader, query: UserQuery): SlicedTask<readonly Use
   const page = new Map<string, User>()
   yield* eachSlice(reader, [sortedRange(query)], slice => {
     const rest = { ...query, filter: {}, after: null, limit: query.limit - page.size }
-    for (const row of reader.all(pageQuery(usersInRange(slice), rest))) page.set(row.id, toUser(row))
+    for (const row of reader.all(pageQuery(usersInRange(slice), rest, positionColumns(slice))))
+      page.set(row.id, toUser(row))
     return page.size === query.limit
   })
   return [...page.values()]

@@ -20,6 +20,9 @@ const person = fc.record({
   lastName: fc.option(fc.constantFrom('a', 'b', '\u{1f600}')),
   disabled: fc.integer({ min: 0, max: 9 }).map(number => number === 0),
   createdAt: timestamp,
+  roles: fc
+    .integer({ min: 0, max: 99 })
+    .map(number => [...(number % 2 ? ['common'] : []), ...(number < 3 ? ['rare'] : [])]),
 })
 /** Last requests: none, any, or before the user's creation, as with a clock that is behind. */
 const request = fc.option(fc.integer({ min: NOW - 20, max: NOW + 2 * SPAN }))
@@ -56,6 +59,7 @@ const filterOf = (users: readonly User[]): fc.Arbitrary<UserFilter> => {
       someone.map(user => user.email),
     ),
     disabled: inTen(3, fc.boolean()),
+    role: inTen(4, fc.constantFrom('common', 'rare', 'nobody')),
     createdAfter: inTen(4, creationBound),
     createdBefore: inTen(4, creationBound),
     lastRequestAfter: inTen(3, requestBound),

@@ -1,4 +1,5 @@
 /** Data of the contract's tests. */
+
 import { randomBytes } from 'node:crypto'
 import type { Test } from 'tap'
 import { v7 as uuidv7 } from 'uuid'
@@ -6,6 +7,8 @@ import type { NewUser } from '../../../src/accounts/account-store.ts'
 import { type AuditEvent, type EventType, newEvent } from '../../../src/audit-log/event.ts'
 import type { Session } from '../../../src/auth/session.ts'
 import type { Storage } from '../../../src/storage/storage.ts'
+import { NO_METADATA } from '../../../src/users/metadata.ts'
+import { NO_ROLES } from '../../../src/users/roles.ts'
 import type { User } from '../../../src/users/user.ts'
 import { freshEmail } from '../../support/build.ts'
 
@@ -30,6 +33,9 @@ export const newUser = (fields: Partial<NewUser> = {}): NewUser => ({
   lastName: 'Lovelace',
   emailVerified: false,
   disabled: false,
+  roles: NO_ROLES,
+  userMetadata: NO_METADATA,
+  appMetadata: NO_METADATA,
   createdAt: NOW,
   updatedAt: NOW,
   ...fields,

@@ -35,13 +35,14 @@ const matchesTimestamps = (filter: UserFilter, user: User): boolean => {
 
 /** Whether a user matches a filter. */
 export const matches =
-  ({ search, searchEmail, email, disabled, ids, ...timestamps }: UserFilter) =>
+  ({ search, searchEmail, email, disabled, role, ids, ...timestamps }: UserFilter) =>
   (user: User): boolean => {
     const searched = [user.firstName, user.lastName, ...(searchEmail ? [user.email] : [])]
     return (
       matchesTimestamps(timestamps, user) &&
       (ids === undefined || ids.includes(user.id)) &&
       (disabled === undefined || user.disabled === disabled) &&
+      (role === undefined || user.roles.includes(role)) &&
       (email === undefined || user.email === email.toLowerCase()) &&
       (search === undefined || searched.some(text => searchKey(text).startsWith(searchKey(search))))
     )

@@ -2,22 +2,22 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { adminActor } from '../../../request-context.ts'
 import { expectedVersions, setETag, withHeaders } from '../../../response-headers.ts'
-import { AdminUser, Email, ErrorBody, IdParams, Name, Strict } from '../../../schemas.ts'
+import { AdminUser, Email, ErrorBody, IdParams, Name, recordProperties, Strict } from '../../../schemas.ts'
 import { serializeAdminUser } from '../../../serializers.ts'
-
-const Changes = Strict(
-  {
-    firstName: Type.Optional(Name),
-    lastName: Type.Optional(Name),
-    email: Type.Optional(Email),
-    disabled: Type.Optional(Type.Boolean()),
-    emailVerified: Type.Optional(Type.Boolean()),
-  },
-  { minProperties: 1 },
-)
 
 const user: FastifyPluginAsyncTypebox = async app => {
   const { users } = app.services
+  const Changes = Strict(
+    {
+      firstName: Type.Optional(Name),
+      lastName: Type.Optional(Name),
+      email: Type.Optional(Email),
+      disabled: Type.Optional(Type.Boolean()),
+      emailVerified: Type.Optional(Type.Boolean()),
+      ...recordProperties(app.config.metadataSchemas),
+    },
+    { minProperties: 1 },
+  )
 
   app.get(
     '',

@@ -7,9 +7,6 @@ import { ImportedUser } from '../../../../src/validation/schemas.ts'
 import { adminActor } from '../../../request-context.ts'
 import { ErrorBody, Id } from '../../../schemas.ts'
 
-/** The schema of one line; the handler reads the lines. */
-const Lines = Type.Unsafe<AsyncIterable<readonly UserLine[]>>(ImportedUser)
-
 const ImportedLine = Type.Object(
   {
     line: Type.Optional(
@@ -31,6 +28,8 @@ const ImportedLine = Type.Object(
 const importUsers: FastifyPluginAsyncTypebox = async app => {
   const { imports } = app.services
   app.takeNdjson()
+  /** The schema of one line; the handler reads the lines. */
+  const Lines = Type.Unsafe<AsyncIterable<readonly UserLine[]>>(ImportedUser(app.config.metadataSchemas))
 
   app.post(
     '',

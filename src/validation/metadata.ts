@@ -1,0 +1,76 @@
+/** Rules of metadata: JSON that every store and every client reads alike, of bounded size and depth. */
+import { METADATA_DEPTH, METADATA_LIMIT } from '../users/metadata.ts'
+import type { FieldViolation } from './field-errors.ts'
+
+/** A violation, with its place below the metadata object. */
+export type MetadataViolation = Pick<FieldViolation, 'keyword' | 'params' | 'message' | 'instancePath'>
+
+/** Validates metadata against the operator's schema. Changes nothing. @returns all violations. */
+export type ValidateMetadata = (metadata: unknown) => readonly MetadataViolation[]
+
+/** An operator's JSON Schema of metadata, and what it compiles to. */
+export interface MetadataSchema {
+  /** As in its file. */
+  readonly schema: Readonly<Record<string, unknown>>
+  readonly validate: ValidateMetadata
+}
+
+/** The schemas of both kinds of metadata; `null`: any JSON object. */
+export interface MetadataSchemas {
+  readonly user: MetadataSchema | null
+  readonly app: MetadataSchema | null
+}
+
+/** A segment of a JSON pointer (RFC 6901). */
+const segment = (name: string | number): string =>
+  `/${String(name).replaceAll('~', '~0').replaceAll('/', '~1')}`
+
+/** Without NUL and lone surrogates, which PostgreSQL cannot store (DESIGN §4). @returns the messages. */
+const textViolations = (text: string): string[] => [
+  ...(text.isWellFormed() ? [] : ['must be valid Unicode']),
+  ...(text.includes('\0') ? ['must not contain NUL'] : []),
+]
+
+const INEXACT = 'must be a number that keeps its value: write an integer beyond ±9007199254740991 as text'
+
+/** RFC 7493 §2.2: beyond these integers a double changes the value. `1e999` is parsed as infinity. */
+const isExact = (number: number): boolean =>
+  Number.isFinite(number) && (!Number.isInteger(number) || Number.isSafeInteger(number))
+
+const leafViolations = (value: unknown): string[] => {
+  if (typeof value === 'string') return textViolations(value)
+  return typeof value === 'number' && !isExact(value) ? [INEXACT] : []
+}
+
+const DEPTH = `must have at most ${METADATA_DEPTH} levels`
+
+function* violationsOf(value: unknown, path: string, level: number): Generator<MetadataViolation> {
+  const violation = (message: string) => ({ keyword: 'metadata', params: {}, message, instancePath: path })
+  for (const message of leafViolations(value)) yield violation(message)
+  if (typeof value !== 'object' || value === null) return
+  if (level > METADATA_DEPTH) return yield violation(DEPTH)
+  for (const [name, inner] of Object.entries(value)) {
+    for (const message of textViolations(name))
+      yield { ...violation(message), instancePath: path + segment(name) }
+    yield* violationsOf(inner, path + segment(name), level + 1)
+  }
+}
+
+/** @returns the violations of the service's own rules, and if there are none, those of the operator's schema. */
+export const metadataViolations = (
+  metadata: unknown,
+  validate: ValidateMetadata | null,
+): readonly MetadataViolation[] => {
+  const violations = [...violationsOf(metadata, '', 1)]
+  if (violations.length > 0) return violations
+  if (Buffer.byteLength(JSON.stringify(metadata)) > METADATA_LIMIT)
+    return [
+      {
+        keyword: 'metadata',
+        params: {},
+        message: `must have at most ${METADATA_LIMIT} bytes as JSON`,
+        instancePath: '',
+      },
+    ]
+  return validate?.(metadata) ?? []
+}
