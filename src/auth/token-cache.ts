@@ -1,7 +1,7 @@
 /** The cache of tokens, and its capacity, which the heap limit bounds: a small heap must not end the process. */
 import { getHeapStatistics } from 'node:v8'
 import { heapSizeOf } from '../users/metadata.ts'
-import type { CachedUser, Principal } from './principal.ts'
+import type { Principal } from './principal.ts'
 import type { UserCache } from './user-cache.ts'
 
 const MIB = 2 ** 20
@@ -115,7 +115,7 @@ export class TokenCache {
   }
 
   #release(principal: Principal): void {
-    const { cachedUser }: { cachedUser: CachedUser } = principal
+    const { cachedUser } = principal
     this.#weight -= weightOf(principal)
     cachedUser.tokens -= 1
     if (cachedUser.tokens === 0 && cachedUser.current) this.#users.remove(cachedUser)

@@ -152,6 +152,17 @@ export const pageQuery = (users: Users, query: UserQuery, order?: OrderColumns) 
       .as('last_request_at'),
   )
 
+/**
+ * Bytes of metadata in one page of an export, which has at least one user. Parsing and serialising them blocks the event loop for
+ * milliseconds.
+ */
+export const EXPORTED_METADATA = 262_144
+
+/** The bytes of a user's metadata. Neither engine reads the text for its length. */
+export const METADATA_BYTES = METADATA_COLUMNS.map(column => `coalesce(octet_length(${column}), 0)`).join(
+  ' + ',
+)
+
 export const countQuery = (users: Users, filter: UserFilter) =>
   filtered(
     users.select(eb => eb.fn.countAll<number>().as('total')),

@@ -72,7 +72,7 @@ export class Users {
   }
 
   /**
-   * Changes the user's own names.
+   * Changes the user's own names and metadata.
    * @throws {ServiceError} `versionChanged`; `signInRequired` when the user was disabled or deleted meanwhile
    */
   async updateOwn(id: string, changes: OwnChanges, actor: Actor, versions: Versions): Promise<User> {

@@ -26,6 +26,7 @@ export const compileMetadataSchema = (schema: unknown): MetadataSchema => {
   const [remote] = remoteReferences(schema)
   if (remote !== undefined)
     throw new Error(`it refers to ${remote}: only references within the file (#/…) are allowed`)
+  if ('$async' in schema) throw new Error('it must not have $async')
   const { Ajv2020 } = require('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js')
   const { default: formats } = require('ajv-formats') as typeof import('ajv-formats')
   const ajv = new Ajv2020({
@@ -33,10 +34,14 @@ export const compileMetadataSchema = (schema: unknown): MetadataSchema => {
     strictTypes: false,
     strictTuples: false,
     allowUnionTypes: true,
-    addUsedSchema: false,
     logger: false,
   })
   ;(formats as unknown as (instance: typeof ajv) => void)(ajv)
   const validate = ajv.compile(schema)
+  try {
+    validate({})
+  } catch {
+    throw new Error('it refers to itself without end')
+  }
   return { schema, validate: metadata => (validate(metadata) ? [] : [...(validate.errors ?? [])]) }
 }

@@ -122,6 +122,15 @@ t.test('metadata must match its schema wherever it is written, and violations ar
   t.strictSame(nul, { 'userMetadata.shoe': ['must not contain NUL'] }, 'the rules of all metadata come first')
 })
 
+t.test('a schema may refer to itself, with and without an id', async t => {
+  const schema = { type: 'object', properties: { a: { $ref: '#' } }, additionalProperties: false }
+  for (const content of [schema, { $id: 'https://example.com/schema.json', ...schema }]) {
+    const { metadataSchemas } = loadConfig({ APP_METADATA_SCHEMA: fileWith(t, content) })
+    t.strictSame(metadataSchemas.app?.validate({ a: { a: {} } }), [])
+    t.match(metadataSchemas.app?.validate({ a: { a: { b: 1 } } }), [{ instancePath: '/a/a' }])
+  }
+})
+
 t.test('what was stored before a schema stays readable, and other fields changeable', async t => {
   const DATABASE_URL = `sqlite:${join(temporaryFolder(t), 'test.db')}`
   const before = await build(t, { env: { DATABASE_URL }, hasher: quickHashing })
@@ -200,6 +209,8 @@ t.test('a file that cannot be used stops the start with one sentence', t => {
       /refers to https:\/\/example\.com\/other\.json: only references within the file/,
     ],
     [{ properties: { a: { items: { $ref: 'other.json#/a' } } } }, /refers to other\.json#\/a: only/],
+    [{ $async: true, type: 'object' }, /\(it must not have \$async\)$/],
+    [{ allOf: [{ $ref: '#' }] }, /\(it refers to itself without end\)$/],
     [{ $ref: '#/$defs/missing' }, /can't resolve reference #\/\$defs\/missing/],
     [{ $schema: 'http://json-schema.org/draft-07/schema#' }, /no schema with key or ref/],
   ]

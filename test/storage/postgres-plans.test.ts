@@ -1,6 +1,6 @@
 /** Plans of lookups by ids and timestamp filters on PostgreSQL, with ten thousand users (DESIGN §4). */
 import t, { type Test } from 'tap'
-import { countStatement, pageStatement } from '../../src/storage/postgres/lists.ts'
+import { countStatement, EXPORT_USERS, pageStatement } from '../../src/storage/postgres/lists.ts'
 import { parseSort, SORTS, type UserFilter } from '../../src/users/listing.ts'
 import { NOW } from './contract/fixtures.ts'
 import { ask, explain, open } from './postgres-support.ts'
@@ -119,6 +119,13 @@ t.test('postgres: lookups and filters use their indexes', async whole => {
       }
     },
   )
+
+  whole.test('a page of an export is read from the index of creation', async t => {
+    const values = [NOW + 5_000, '', 500]
+    const plan = await explain(whole, { text: EXPORT_USERS, values }, { readsAll: true })
+    t.match(plan, /Index Scan using users_by_created_at on users/)
+    t.notMatch(plan, /Sort|Seq Scan/)
+  })
 
   whole.test('few active users are found by their index, many along the list (DESIGN §9)', async t => {
     for (const { title, statement } of statementsOf({ lastRequestAfter: NOW + USERS - 20 })) {

@@ -10,6 +10,7 @@ import type { SortField } from '../../src/users/listing.ts'
 import { add, eventOf, forEach, NOW, sessionOf } from './contract/fixtures.ts'
 import { storageContract } from './contract.ts'
 import { ask, explain, open, urlOf } from './postgres-support.ts'
+import { worksBesidePreviousRelease } from './previous-release.ts'
 
 await storageContract(t, 'postgres', open)
 
@@ -32,6 +33,10 @@ t.test('postgres: a repeated migration changes nothing', async t => {
   const before = await content()
   await migrate(await urlOf(t))
   t.strictSame(await content(), before)
+})
+
+t.test('postgres: an instance of the previous release writes to the migrated database', async t => {
+  await worksBesidePreviousRelease(t, await open(t), text => ask(t, text))
 })
 
 t.test('postgres: a database that acknowledges unsynced writes is rejected (DESIGN §7)', async t => {

@@ -10,7 +10,12 @@ import {
   sortedRange,
   usersInRange,
 } from '../../src/storage/sqlite/access-paths.ts'
-import { firstMatchesQuery, uniqueLookup, usersAtQuery } from '../../src/storage/sqlite/lists.ts'
+import {
+  EXPORT_USERS,
+  firstMatchesQuery,
+  uniqueLookup,
+  usersAtQuery,
+} from '../../src/storage/sqlite/lists.ts'
 import { countQuery, pageQuery } from '../../src/storage/user-queries.ts'
 import { parseSort, SORTS, type UserFilter, type UserQuery } from '../../src/users/listing.ts'
 import { add, NOW } from './contract/fixtures.ts'
@@ -107,6 +112,14 @@ t.test('sqlite: every query of a list reads one slice of one index, and sorts no
     }
     t.strictSame(wrong, [], JSON.stringify(filter))
   }
+})
+
+t.test('sqlite: a page of an export is read from the index of creation, and its users by key', async t => {
+  const planOf = await openPlanner(t)
+  const plan = planOf({ sql: EXPORT_USERS, parameters: [NOW, '', 200] }).join('\n')
+  t.match(plan, /SEARCH users USING INDEX users_by_created_at \(\(created_at,id\)>/)
+  t.match(plan, /SEARCH users USING INTEGER PRIMARY KEY \(rowid=\?\)/)
+  t.notMatch(plan, 'SCAN users')
 })
 
 t.test('sqlite: the last request is looked up by the key of its user', async t => {

@@ -9,6 +9,7 @@ import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
 import { temporaryFolder } from '../support/build.ts'
 import { add, eventOf, NOW, sessionOf } from './contract/fixtures.ts'
 import { storageContract } from './contract.ts'
+import { worksBesidePreviousRelease } from './previous-release.ts'
 import { connect, fileOf, open } from './sqlite-support.ts'
 
 await storageContract(t, 'sqlite', open)
@@ -42,6 +43,12 @@ t.test('sqlite: a repeated migration changes nothing', async t => {
   await migrate(fileOf(t))
   await migrate(fileOf(t))
   t.strictSame(content(), before)
+})
+
+t.test('sqlite: an instance of the previous release writes to the migrated file', async t => {
+  const storage = await open(t)
+  const db = connect(t)
+  await worksBesidePreviousRelease(t, storage, text => db.exec(text))
 })
 
 t.test('sqlite: a file that is not a database is rejected and left unchanged', async t => {

@@ -5,6 +5,7 @@ import type { Test } from 'tap'
 export type Assert = Pick<Test, 'equal' | 'match' | 'ok' | 'strictSame'>
 
 export const ACCOUNT = [
+  'appMetadata',
   'createdAt',
   'email',
   'emailVerified',
@@ -12,7 +13,9 @@ export const ACCOUNT = [
   'id',
   'lastName',
   'lastRequestAt',
+  'roles',
   'updatedAt',
+  'userMetadata',
 ]
 export const ADMIN_USER = [...ACCOUNT, 'disabled'].sort()
 export const PROFILE = ['createdAt', 'firstName', 'id', 'lastName']

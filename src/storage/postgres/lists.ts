@@ -2,7 +2,15 @@
 import type { Position, UserFilter, UserQuery } from '../../users/listing.ts'
 import type { User, UserWithHash } from '../../users/user.ts'
 import { START, selectUser, toUser, toUserWithHash, type UserRow, type UserRowWithHash } from '../rows.ts'
-import { countQuery, creation, pageQuery, ROLE_ORDER, type Users } from '../user-queries.ts'
+import {
+  countQuery,
+  creation,
+  EXPORTED_METADATA,
+  METADATA_BYTES,
+  pageQuery,
+  ROLE_ORDER,
+  type Users,
+} from '../user-queries.ts'
 import type { Database, Statement } from './database.ts'
 import { queries, statement } from './query-builder.ts'
 
@@ -49,7 +57,13 @@ export const listUsers = async (database: Database, query: UserQuery): Promise<r
 export const countUsers = async (database: Database, filter: UserFilter): Promise<number> =>
   (await database.read<{ total: number }>(countStatement(filter)))[0]?.total ?? 0
 
-const EXPORT_USERS = `${selectUser('password_hash')} WHERE (created_at, id) > ($1, $2) ORDER BY created_at, id LIMIT $3`
+/** The sum is computed while the index is read, and long metadata only read for users within the page. */
+export const EXPORT_USERS = `SELECT * FROM (
+    ${selectUser(
+      'password_hash',
+      `sum(${METADATA_BYTES}) OVER (ORDER BY created_at, id) - (${METADATA_BYTES}) AS bytes_before`,
+    )} WHERE (created_at, id) > ($1, $2) ORDER BY created_at, id LIMIT $3
+  ) AS following WHERE bytes_before < ${EXPORTED_METADATA} ORDER BY created_at, id`
 
 /** Users of one page of an export. Converting them blocks the event loop for about three milliseconds. */
 const EXPORT_PAGE = 500

@@ -3,7 +3,15 @@ import { sql } from 'kysely'
 import type { Position, UserFilter, UserQuery } from '../../users/listing.ts'
 import type { User, UserWithHash } from '../../users/user.ts'
 import { START, selectUser, toUser, toUserWithHash, type UserRowWithHash } from '../rows.ts'
-import { countQuery, onPage, pageQuery, SORT_COLUMNS, type Users } from '../user-queries.ts'
+import {
+  countQuery,
+  EXPORTED_METADATA,
+  METADATA_BYTES,
+  onPage,
+  pageQuery,
+  SORT_COLUMNS,
+  type Users,
+} from '../user-queries.ts'
 import {
   type AccessPath,
   comparePositions,
@@ -123,7 +131,15 @@ export function* countUsers(reader: Reader, filter: UserFilter): SlicedTask<numb
   return yield* firstCompleted(paths.map(path => countPath(reader, path)))
 }
 
-const EXPORT_USERS = `${selectUser('password_hash')} WHERE (created_at, id) > (?, ?) ORDER BY created_at, id LIMIT ?`
+/** The inner query finds the last user by lengths alone. */
+export const EXPORT_USERS = `${selectUser('password_hash')} WHERE key IN (
+    SELECT key FROM (
+      SELECT key, sum(bytes) OVER (ORDER BY created_at, id) - bytes AS bytes_before FROM (
+        SELECT key, created_at, id, ${METADATA_BYTES} AS bytes FROM users
+        WHERE (created_at, id) > (?, ?) ORDER BY created_at, id LIMIT ?
+      )
+    ) WHERE bytes_before < ${EXPORTED_METADATA}
+  ) ORDER BY created_at, id`
 
 /** Users of one page of an export. A page blocks the event loop for about two milliseconds, serialization included. */
 const EXPORT_PAGE = 200

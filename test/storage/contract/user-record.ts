@@ -129,6 +129,35 @@ export const userRecord: Part = async (t, open) => {
     t.match(await storage.users.find(user.id), { roles: ['imported'], appMetadata: { from: 'sign-up' } })
   })
 
+  t.test('a page of an export has a bounded size, and at least one user', async t => {
+    const storage = await open(t)
+    const added = await forEach(
+      Array.from({ length: 120 }, (_, index) => index),
+      index =>
+        add(storage, {
+          createdAt: NOW + index,
+          ...(index < 100 && {
+            userMetadata: { text: 'x'.repeat(8_000) },
+            appMetadata: { text: 'é'.repeat(4_000) },
+          }),
+        }),
+    )
+    const sizes: number[] = []
+    const exported: User[] = []
+    for (;;) {
+      const last = exported.at(-1)
+      const page = await storage.bulkUsers.exportUsers(last ? { key: last.createdAt, id: last.id } : null)
+      if (page.length === 0) break
+      sizes.push(page.length)
+      exported.push(...page)
+    }
+    t.strictSame(sizes, [17, 17, 17, 17, 17, 35])
+    t.strictSame(
+      exported.map(({ id }) => id),
+      added.map(({ user }) => user.id),
+    )
+  })
+
   t.test('of concurrent changes one is the last, for the user and for the lists', async t => {
     const { user } = await add(storage, { roles: ['start'] })
     const names = Array.from({ length: 20 }, (_, index) => `r${index}`)
