@@ -6,7 +6,7 @@ import type { SessionStore } from '../auth/session-store.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
 import type { UserStore } from '../users/user-store.ts'
 import { type FeatureRead, operationName, type StoredFeature } from './features.ts'
-import { copyArguments, featureStatement } from './operations/feature-operation.ts'
+import { copyArguments, featureStatement, readError } from './operations/feature-operation.ts'
 import type { Query } from './operations/operation.ts'
 import type { Operations, ResultOf } from './operations/operations.ts'
 import { findEmailToken, findUser, findUserByEmail, listSessions } from './operations/reads.ts'
@@ -42,13 +42,24 @@ const featureStoreOf = (engine: Engine, feature: StoredFeature): Readonly<Record
       return engine.writeFeature(fullName, copyArguments(fullName, args))
     },
   ]
-  const read = ([name, start]: [string, FeatureRead]): [string, StoreFunction] => [
-    name,
-    (...args) => {
-      const { statement, result } = start(...args)
-      return engine.read({ statement: featureStatement(operationName(feature, name), statement), result })
-    },
-  ]
+  const read = ([name, start]: [string, FeatureRead]): [string, StoreFunction] => {
+    const fullName = operationName(feature, name)
+    const fail = (error: unknown): never => {
+      throw readError(fullName, error)
+    }
+    return [
+      name,
+      (...args) => {
+        try {
+          const { statement, result } = start(...args)
+          const found = engine.read({ statement: featureStatement(fullName, statement), result })
+          return found instanceof Promise ? found.catch(fail) : found
+        } catch (error) {
+          return fail(error)
+        }
+      },
+    ]
+  }
   return Object.fromEntries([...Object.keys(operations).map(write), ...Object.entries(reads).map(read)])
 }
 

@@ -39,6 +39,14 @@ t.test('a wrong declaration stops the service and the command line with one sent
   const env = { DATABASE_URL: `sqlite:${file}`, ADMIN_KEY, JWT_SECRET, MAIL_URL: 'off', PORT: '0' }
   const service = await run('src/server.ts', [], env)
   t.match(service, { code: 1, stderr: /^Gatehouse cannot start: The feature notes is declared twice\n$/ })
+  const workers = await run('src/server.ts', [], {
+    ...env,
+    // Never connected to.
+    DATABASE_URL: 'postgres://user@localhost:1/none',
+    WORKERS: '2',
+  })
+  t.match(workers, { code: 1, stderr: /^(Gatehouse cannot start: The feature notes is declared twice\n)+/ })
+  t.notMatch(workers.stderr, / at .*\.ts:/, 'no stack')
   t.match(await run('src/cli.ts', ['users', 'list'], env), {
     code: 1,
     stdout: '',

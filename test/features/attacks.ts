@@ -109,6 +109,10 @@ function* returnsRows(count: number): Steps<Write<unknown>> {
   return invalidatesNothing(yield* rows({ text, values: [] }))
 }
 
+function* runs(text: string, ...values: readonly unknown[]): Steps<Write<unknown>> {
+  return invalidatesNothing(yield* rows({ text, values }))
+}
+
 /** Changes a user without the operations of the core. */
 function* disable(userId: string): Steps<Write<string>> {
   yield* lockUser(userId)
@@ -134,6 +138,9 @@ const find = (id: unknown): Query<ThingsTable | undefined> =>
     { name: 'thing', text: 'SELECT id, number, content FROM things WHERE id = $1', values: [id] },
     ([thing]: readonly ThingsTable[]) => thing,
   )
+
+const read = (text: string): Query<readonly object[]> =>
+  query({ text, values: [] }, (found: readonly object[]) => found)
 
 const count = (): Query<number> =>
   query({ text: 'SELECT count(*) AS count FROM things', values: [] }, ([row]: readonly { count: number }[]) =>
@@ -171,6 +178,7 @@ export const attacks = defineFeature({
     returnsFunction,
     returnsArgument,
     returnsRows,
+    runs,
     disable,
     signOut,
     exits,
@@ -181,6 +189,6 @@ export const attacks = defineFeature({
     } as never,
     '"; DROP TABLE things; --': add,
   },
-  reads: { find, count },
+  reads: { find, read, count },
   services: ({ store }) => ({ attacks: store }),
 })

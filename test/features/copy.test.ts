@@ -4,6 +4,7 @@ import Database from 'better-sqlite3'
 import t, { type Test } from 'tap'
 import { notes as notesFeature } from '../../examples/notes/notes.ts'
 import { newId } from '../../src/ids.ts'
+import { copy } from '../../src/storage/copy/copy.ts'
 import type { StoredFeature } from '../../src/storage/features.ts'
 import { openPostgresStorage } from '../../src/storage/postgres/storage.ts'
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
@@ -295,6 +296,17 @@ t.test('more rows than a batch are copied', async t => {
   t.strictSame(await query(url, 'SELECT count(*)::int AS rows FROM labels'), [{ rows: 5_001 }])
   execute('DELETE FROM labels WHERE CAST(name AS integer) % 2 = 0')
   t.match((await run()).tables, { labels: { added: 0, deleted: 2_500 } })
+})
+
+t.test('a copy that is stopped before the tables continues with the next run', async t => {
+  const { file, url, source, users, openTarget, run } = await setUp(t, 1)
+  const [{ id } = { id: '' }] = users
+  await addNote(source, id, 'a note')
+  const stop = new AbortController()
+  const options = { features: FEATURES, signal: stop.signal, onProgress: () => stop.abort() }
+  t.match(await copy(file, url, options), { added: 1, events: 0, tables: {}, complete: false })
+  t.match(await run(), { unchanged: 1, tables: { notes: { added: 1 } }, complete: true })
+  t.strictSame(await texts(await openTarget(), id), ['a note'])
 })
 
 t.test('the source must have run the same migrations', async t => {

@@ -162,6 +162,18 @@ await onEveryEngine(t, async (t, { name: engine, build, newDatabase }) => {
     await t.rejects(call('find', new Date()), { message: /^attacks\.find: \$1 is an object \(Date\)/ })
   })
 
+  t.test('a wrong statement is no failure of the store', async t => {
+    await fails(t, /^attacks\.runs failed: .*nothing_here/, 'runs', 'SELECT * FROM nothing_here')
+    await fails(t, /^attacks\.runs failed: /, 'runs', 'SELECT CAST($1 AS text), CAST($2 AS text)', 'one')
+    await fails(t, /^attacks\.runs failed: /, 'runs', 'INSERT INTO things (id) VALUES ($1)', newId())
+    for (const text of ['COMMIT', ' rollback; SELECT 1', 'Savepoint x'])
+      await fails(t, /^attacks\.runs must not control its transaction$/, 'runs', text)
+    const message = /^attacks\.read failed: .*nothing_here/
+    await t.rejects(call('read', 'SELECT * FROM nothing_here'), { name: 'OperationError', message })
+    for (let text = 0; text < 600; text += 1)
+      t.strictSame(await call('runs', `SELECT ${text} AS text`), [{ text }], 'more texts than are cached')
+  })
+
   t.test('a name is no SQL, and very many rows are returned', async t => {
     t.equal(await call('"; DROP TABLE things; --', newId(), user.id), 'added')
     const found = (await call('returnsRows', 100_000)) as { n: number }[]

@@ -2,6 +2,7 @@
  * Operations of features behave alike on both engines: the same values are accepted, arguments and results are copied, and a
  * mistake has the same error. The core's operations are tested on both engines instead, and save this.
  */
+import { ServiceError } from '../../errors.ts'
 import type { Statement, Steps } from './operation.ts'
 import type { Write } from './write.ts'
 
@@ -32,6 +33,9 @@ const isValue = (value: unknown): boolean =>
   value instanceof Uint8Array ||
   (typeof value === 'bigint' && Number.isSafeInteger(Number(value))) ||
   (Array.isArray(value) && value.every(isScalar))
+
+/** Statements that would end the transaction in which an operation runs, with the writes of others on SQLite. */
+const CONTROLS_TRANSACTION = /^\s*(begin|start|commit|end|rollback|abort|savepoint|release|prepare)\b/i
 
 /** What the message about a value says: the value itself may be personal data. */
 const kindOf = (value: unknown): string => {
@@ -66,6 +70,8 @@ export const featureStatement = (name: string, statement: unknown): Statement =>
       `${name}: $${wrong + 1} is ${kindOf(statement.values[wrong])}. Use strings, finite numbers, safe bigints, booleans, Uint8Arrays, null, or arrays of strings and numbers. Store times as milliseconds, and objects as JSON`,
     )
   const { name: ownName, text } = statement
+  if (typeof text === 'string' && CONTROLS_TRANSACTION.test(text))
+    throw new OperationError(`${name} must not control its transaction`)
   const rest = {
     text,
     values: statement.values.map(value => (typeof value === 'boolean' ? Number(value) : value)),
@@ -106,9 +112,10 @@ const isWrite = (value: unknown): value is Write<unknown> =>
 
 /**
  * Errors of a statement that does not fit its table: of PostgreSQL's classes data exception, integrity constraint, and syntax or
- * access rule. Others, such as a full disk or a lost connection, are of the store.
+ * access rule, or with a wrong number of values (08P01). Others, such as a full disk or a lost connection, are of the store.
  */
-const MISTAKES = /^(22|23|42|SQLITE_CONSTRAINT|SQLITE_ERROR$|SQLITE_MISMATCH$|SQLITE_RANGE$|SQLITE_TOOBIG$)/
+const MISTAKES =
+  /^(22|23|42|08P01$|SQLITE_CONSTRAINT|SQLITE_ERROR$|SQLITE_MISMATCH$|SQLITE_RANGE$|SQLITE_TOOBIG$)/
 
 /** A statement of an operation that failed. */
 interface Failure {
@@ -117,11 +124,17 @@ interface Failure {
 
 /** Whether the operation would fail again. */
 const isMistake = (error: unknown): boolean => {
-  const { code } = error as { code?: unknown }
+  const { code } = (error ?? {}) as { code?: unknown }
   // `better-sqlite3` has errors of its own for statements that it cannot run.
   return typeof code === 'string'
     ? MISTAKES.test(code)
     : error instanceof TypeError || error instanceof RangeError
+}
+
+/** @returns what a read of a feature fails with: a mistake is not a failure of the store. */
+export const readError = (name: string, error: unknown): unknown => {
+  if (!(error instanceof ServiceError && isMistake(error.cause))) return error
+  return new OperationError(`${name} failed: ${messageOf(error.cause)}`, { cause: error.cause })
 }
 
 /** Ends the generator, so that its `finally` blocks run. What they yield is not run. */

@@ -4,6 +4,9 @@ import type { Connection } from './database.ts'
 import { SQLITE } from './dialect.ts'
 import { bindingsOf } from './parameters.ts'
 
+/** The core has about fifty texts. Those of features may be composed of their arguments: a full cache is emptied. */
+const MAX_STATEMENTS = 500
+
 interface Prepared {
   /** Whether it returns rows. */
   readonly reader: boolean
@@ -25,7 +28,7 @@ export class RolledBack<Result> {
 
 export class OperationRunner {
   readonly #db: Connection
-  /** By text. The operations have a bounded number of texts. */
+  /** By text. */
   readonly #prepared = new Map<string, Prepared>()
 
   constructor(db: Connection) {
@@ -58,6 +61,7 @@ export class OperationRunner {
     let prepared = this.#prepared.get(sql)
     if (prepared === undefined) {
       prepared = this.#db.prepare(sql) as Prepared
+      if (this.#prepared.size === MAX_STATEMENTS) this.#prepared.clear()
       this.#prepared.set(sql, prepared)
     }
     const bindings = bindingsOf(values)
