@@ -2,10 +2,9 @@
  * The role gate: a private route that declares `config.roles` needs a user with any of them. Its hooks follow those of the user
  * gate (`routes/private/autohooks.ts`): before the body is read, and again after it. Routes without roles have no hook.
  */
-import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import type { FastifyInstance, RouteOptions } from 'fastify'
 import fp from 'fastify-plugin'
-import { ServiceError } from '../src/errors.ts'
-import { INVALID_ROLE, isRole } from '../src/users/roles.ts'
+import { roleGuard, rolesProblem } from '../src/http/guards.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -14,29 +13,14 @@ declare module 'fastify' {
   }
 }
 
-type Done = (error?: Error) => void
-
-// Created once: capturing the stack, which is not used, costs more than the check.
-const ROLE_REQUIRED = new ServiceError('roleRequired')
-
-const requireRoles = (roles: readonly string[]) =>
-  function requireRole(request: FastifyRequest, _reply: FastifyReply, done: Done): void {
-    const held = request.user.roles
-    done(roles.some(role => held.includes(role)) ? undefined : ROLE_REQUIRED)
-  }
-
 const nameOf = ({ method, url }: RouteOptions): string => `${[method].flat().join(', ')} ${url}`
 
 /** @throws {Error} if the service must not start with the route. */
 const checkRoles = (route: RouteOptions): void => {
-  const roles: unknown = route.config?.roles
   if (route.config?.gate !== 'user')
     throw new Error(`${nameOf(route)} declares roles, but only private routes know the roles of their user`)
-  if (!Array.isArray(roles) || roles.length === 0)
-    throw new Error(`${nameOf(route)} declares no role: config.roles needs at least one`)
-  const invalid = roles.find(role => !isRole(role))
-  if (invalid !== undefined)
-    throw new Error(`${nameOf(route)} declares the role ${JSON.stringify(invalid)}, which ${INVALID_ROLE}`)
+  const problem = rolesProblem(route.config?.roles)
+  if (problem !== null) throw new Error(`${nameOf(route)} ${problem}`)
 }
 
 const roles = async (app: FastifyInstance): Promise<void> => {
@@ -46,7 +30,7 @@ const roles = async (app: FastifyInstance): Promise<void> => {
     const declared = route.config?.roles
     if (declared === undefined) return
     guarded.push(route)
-    const hook = requireRoles(declared)
+    const hook = roleGuard(declared)
     // First among the hooks of the route, so that a user without the role does not count towards its rate limit.
     route.onRequest = [hook, route.onRequest ?? []].flat()
     route.preHandler = [hook, route.preHandler ?? []].flat()

@@ -174,8 +174,8 @@ export const addOuterPart = (
     allowedOrigins: config.allowedOrigins,
     parseCookie: header => scope().parseCookie(header),
   })
-  const { requireUser, requireAdminKey } = authentication
-  app.decorate('gatehouse', { requireUser, requireAdminKey, services })
+  const { requireUser, requireRoles, requireAdminKey } = authentication
+  app.decorate('gatehouse', { requireUser, requireRoles, requireAdminKey, services })
   decorateRequests(app)
   app.addHook('onReady', async () => services.eventFeed?.start())
   app.addHook('onClose', () => services.close())

@@ -201,6 +201,7 @@ export const notes = defineFeature({
     notes: table<NotesTable>({
       owner: 'user_key',
       key: 'id',
+      updatedAt: 'updated_at',
       cleanUp: { column: 'updated_at', after: YEAR },
     }),
   },

@@ -7,6 +7,7 @@ import { ADMIN_KEY_HEADER, type AdminKeys } from '../auth/admin-keys.ts'
 import type { Authenticator } from '../auth/authenticator.ts'
 import type { Principal } from '../auth/principal.ts'
 import { ServiceError } from '../errors.ts'
+import { INVALID_ROLE, isRole } from '../users/roles.ts'
 import type { User } from '../users/user.ts'
 import { ACCESS_TOKEN_COOKIE, extractAccessToken } from './access-token.ts'
 import { csrfError } from './csrf.ts'
@@ -36,9 +37,29 @@ export type Guard = (request: FastifyRequest, reply: FastifyReply, done: (error?
 export interface Guards {
   /** Requires an authenticated user, and sets `request.user` and `request.principal`. */
   readonly requireUser: Guard
+  /** As `requireUser`, for users with any of these roles. @throws {Error} if a role is not valid, or there is none. */
+  requireRoles(...roles: readonly string[]): Guard
   /** Requires a valid `x-admin-key`. */
   readonly requireAdminKey: Guard
 }
+
+// Created once: capturing the stack, which is not used, costs more than the check.
+const ROLE_REQUIRED = new ServiceError('roleRequired')
+
+/** @returns why a route cannot require these roles; `null` if it can. */
+export const rolesProblem = (roles: unknown): string | null => {
+  if (!Array.isArray(roles) || roles.length === 0) return 'declares no role: it needs at least one'
+  const invalid = roles.find(role => !isRole(role))
+  return invalid === undefined ? null : `declares the role ${JSON.stringify(invalid)}, which ${INVALID_ROLE}`
+}
+
+/** For requests that have passed `requireUser`. @param refusal creates the error of a user without any of the roles. */
+export const roleGuard =
+  (roles: readonly string[], refusal: () => ServiceError = () => ROLE_REQUIRED): Guard =>
+  (request, _reply, done) => {
+    const held = request.user.roles
+    done(roles.some(role => held.includes(role)) ? undefined : refusal())
+  }
 
 /** Adds what authentication stores in requests. */
 export const decorateRequests = (app: FastifyInstance): void => {
@@ -123,6 +144,16 @@ export class RequestAuthentication implements Guards {
     this.authenticate(request, () =>
       request.principal === null ? done(this.#errorOf(request, NO_TOKEN, BAD_TOKEN)) : done(),
     )
+  }
+
+  readonly requireRoles = (...roles: readonly string[]): Guard => {
+    const problem = rolesProblem(roles)
+    if (problem !== null) throw new Error(`requireRoles ${problem}`)
+    const requireRole = roleGuard(roles, () => new ServiceError('roleRequired'))
+    return (request, reply, done) =>
+      this.requireUser(request, reply, error =>
+        error === undefined ? requireRole(request, reply, done) : done(error),
+      )
   }
 
   readonly requireAdminKey: Guard = (request, _reply, done) => {

@@ -33,6 +33,25 @@ t.test('guards authenticate requests to routes of the host (NEXT §3)', async t 
   t.equal((await host.inject({ url: '/operator', headers: asAdmin })).body, 'operator')
 })
 
+t.test('requireRoles admits users with any of the roles, from the next request on (NEXT §3, §4)', async t => {
+  const host = await buildHost(t)
+  const { requireRoles } = host.gatehouse
+  host.get('/desk', { onRequest: requireRoles('editor', 'chief') }, request => request.user.roles)
+  const token = await tokenAt(host)
+  const desk = () => host.inject({ url: '/desk', headers: bearer(token) })
+  const { id } = (await host.inject({ url: '/auth/account', headers: bearer(token) })).json()
+  const setRoles = (roles: string[]) =>
+    host.inject({ method: 'PUT', url: `/auth/admin/users/${id}`, headers: asAdmin, payload: { roles } })
+  t.equal((await host.inject('/desk')).statusCode, 401)
+  t.equal((await desk()).statusCode, 403)
+  t.equal((await setRoles(['chief'])).statusCode, 200)
+  t.same((await desk()).json(), ['chief'])
+  await setRoles(['reader'])
+  t.equal((await desk()).statusCode, 403)
+  t.throws(() => requireRoles(), { message: 'requireRoles declares no role: it needs at least one' })
+  t.throws(() => requireRoles('No'), { message: /^requireRoles declares the role "No"/ })
+})
+
 t.test('guards fail through the error handler of the host (NEXT §3)', async t => {
   const host = await buildHost(t)
   addRoutes(host)

@@ -254,7 +254,7 @@ t.test('the service does not start with roles that cannot be checked', async t =
     [
       'routes/private/articles/routes.ts',
       '{ roles: [] as never }',
-      /^GET \/articles declares no role: config\.roles needs/,
+      /^GET \/articles declares no role: it needs at least one/,
     ],
     ['routes/private/articles/routes.ts', "{ roles: 'editor' as never }", /^GET \/articles declares no role/],
     [

@@ -4,16 +4,10 @@ import type { UncachedWrite, Write } from '../operations/write.ts'
 import type { Database, Run, Statement } from './database.ts'
 import { POSTGRES } from './dialect.ts'
 
-/** By text: the core and the features may name different statements alike. */
-const preparedNames = new Map<string, string>()
-
-export const statementOf = ({ text, name, values }: operations.Statement): Statement => {
-  const sql = typeof text === 'string' ? text : text(POSTGRES)
-  if (name === undefined) return { text: sql, values }
-  const preparedName = preparedNames.get(sql) ?? `${name}-${preparedNames.size}`
-  preparedNames.set(sql, preparedName)
-  return { name: preparedName, text: sql, values }
-}
+export const statementOf = ({ text, ...statement }: operations.Statement): Statement => ({
+  ...statement,
+  text: typeof text === 'string' ? text : text(POSTGRES),
+})
 
 const runSteps = async <Result>(run: Run, operation: operations.Steps<Result>): Promise<Result> => {
   let step = operation.next([])
