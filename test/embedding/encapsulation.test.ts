@@ -94,11 +94,12 @@ t.test('the host keeps its handlers, parsers, hooks, decorators, schemas and Ope
 })
 
 t.test('everything below the prefix has the prefix in its URLs (NEXT §3)', async t => {
+  const config = hostConfig(t)
   const host = Fastify()
   t.teardown(() => host.close())
   await host.register(
     async scope => {
-      await scope.register(gatehouse, { prefix: '/auth', config: hostConfig(t) })
+      await scope.register(gatehouse, { prefix: '/auth', config })
     },
     { prefix: '/v1' },
   )
@@ -148,9 +149,10 @@ t.test('the router, the server and the decorators of a host may differ (NEXT §3
   t.equal((await host.inject({ url: '/auth/docs/' })).headers.location, '../docs')
   t.equal((await host.inject({ url: '/auth/docs' })).statusCode, 200)
 
+  const config = hostConfig(t)
   const http2Host = Fastify({ http2: true })
   t.teardown(() => http2Host.close())
-  await http2Host.register(gatehouse as never, { prefix: '/auth', config: hostConfig(t) } as never)
+  await http2Host.register(gatehouse as never, { prefix: '/auth', config } as never)
   const session = connect(await http2Host.listen({ port: 0 }))
   const request = session.request({ ':path': '/auth/account' })
   const [response] = await once(request, 'response')
@@ -180,11 +182,12 @@ t.test('two hosts, and two services in scopes of one host, are independent (NEXT
   await one.close()
   await tokenAt(other, '/users/service')
 
+  const configs = { a: hostConfig(t), b: hostConfig(t) }
   const host = Fastify()
   t.teardown(() => host.close())
-  for (const name of ['a', 'b']) {
+  for (const name of ['a', 'b'] as const) {
     await host.register(async scope => {
-      await scope.register(gatehouse, { prefix: `/${name}`, config: hostConfig(t) })
+      await scope.register(gatehouse, { prefix: `/${name}`, config: configs[name] })
       scope.get(`/who/${name}`, { preHandler: scope.gatehouse.requireUser }, ({ user }) => user.firstName)
     })
   }

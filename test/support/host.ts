@@ -28,10 +28,12 @@ export const buildHost = async (
   t: Context,
   { server = {}, before, config, ...options }: HostOptions = {},
 ): Promise<FastifyInstance> => {
+  // Teardowns run in reverse: the host closes before its folder is removed.
+  const settings = { ...hostConfig(t), ...config }
   const host = Fastify(server)
   t.teardown(() => host.close())
   await before?.(host)
-  await host.register(gatehouse, { prefix: '/auth', config: { ...hostConfig(t), ...config }, ...options })
+  await host.register(gatehouse, { prefix: '/auth', config: settings, ...options })
   return host
 }
 
