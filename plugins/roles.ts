@@ -24,20 +24,28 @@ const checkRoles = (route: RouteOptions): void => {
 }
 
 const roles = async (app: FastifyInstance): Promise<void> => {
-  const guarded: RouteOptions[] = []
+  const routes: { readonly route: RouteOptions; readonly guardedBy: unknown }[] = []
 
   app.addHook('onRoute', route => {
     const declared = route.config?.roles
+    routes.push({ route, guardedBy: declared })
     if (declared === undefined) return
-    guarded.push(route)
     const hook = roleGuard(declared)
     // First among the hooks of the route, so that a user without the role does not count towards its rate limit.
     route.onRequest = [hook, route.onRequest ?? []].flat()
     route.preHandler = [hook, route.preHandler ?? []].flat()
   })
 
-  // The gate of a route is known only after the hooks of its scope.
-  app.addHook('onReady', async () => guarded.forEach(checkRoles))
+  // The gate of a route is known only after the hooks of its scope, which could also declare roles, too late to guard the route.
+  app.addHook('onReady', async () => {
+    for (const { route, guardedBy } of routes) {
+      if (route.config?.roles !== guardedBy)
+        throw new Error(
+          `${nameOf(route)} gets its roles from a hook: declare config.roles in the route itself`,
+        )
+      if (guardedBy !== undefined) checkRoles(route)
+    }
+  })
 }
 
 export default fp(roles, { name: 'roles', dependencies: ['authentication'] })

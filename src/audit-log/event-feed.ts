@@ -1,5 +1,6 @@
 /** Passes the events of the audit log to a handler in this process, in the order in which they become visible. */
 import { setImmediate as nextRound } from 'node:timers/promises'
+import type { AuditEvent } from './event.ts'
 import type { EventStore, LogPosition } from './event-store.ts'
 import { serializeEvent } from './serializers.ts'
 
@@ -99,16 +100,16 @@ export class EventFeed {
     const { events, next } = await this.#deps.store.follow({ filter: {}, after: this.#after, limit: PAGE })
     for (const event of events) {
       if (this.#hasEnded) return false
-      await this.#handle(serializeEvent(event))
+      await this.#handle(event)
     }
     this.#after = next
     return events.length === PAGE
   }
 
-  async #handle(event: LoggedEvent): Promise<void> {
+  async #handle(event: AuditEvent): Promise<void> {
     const { handler, onFailure } = this.#deps
     try {
-      await within(HANDLER_LIMIT, Promise.resolve(handler(event)))
+      await within(HANDLER_LIMIT, Promise.resolve(handler(serializeEvent(event))))
     } catch (error) {
       onFailure(error, `the handler of the event ${event.type} failed`)
     }

@@ -19,12 +19,16 @@ const isAllowedOrigin = (
   return site === undefined
 }
 
+/** Browsers open WebSockets to any origin with a GET. */
+const isSafe = ({ method, headers }: FastifyRequest): boolean =>
+  SAFE_METHODS.has(method) && headers.upgrade?.toLowerCase() !== 'websocket'
+
 /** @returns the error of a request that another site may have caused. Call it after authentication. */
 export const csrfError = (
   request: FastifyRequest,
   allowedOrigins: readonly string[],
 ): ServiceError | undefined => {
   if (request.principal === null || request.accessTokenSource !== 'cookie') return undefined
-  if (SAFE_METHODS.has(request.method) || isAllowedOrigin(request, allowedOrigins)) return undefined
+  if (isSafe(request) || isAllowedOrigin(request, allowedOrigins)) return undefined
   return new ServiceError('csrf')
 }

@@ -26,6 +26,8 @@ declare module 'fastify' {
      * @throws {Error} on other routes: a bug, not a client error.
      */
     requirePrincipal(): Principal
+    /** Whose principal it is: a host may have several services. `null` before authentication. */
+    authenticatedBy: RequestAuthentication | null
     /** The error of a failed token lookup. `requireUser` fails with it; public routes continue anonymously. */
     authenticationFailure: unknown
   }
@@ -66,6 +68,7 @@ export const decorateRequests = (app: FastifyInstance): void => {
   app.decorateRequest('accessToken', null)
   app.decorateRequest('accessTokenSource', undefined)
   app.decorateRequest('principal', null)
+  app.decorateRequest('authenticatedBy', null)
   app.decorateRequest('authenticationFailure', null)
   app.decorateRequest('requirePrincipal', function requirePrincipal() {
     if (this.principal === null) throw new Error('This route is not private: it has no user')
@@ -83,6 +86,7 @@ export const REQUEST_DECORATORS = [
   'accessToken',
   'accessTokenSource',
   'principal',
+  'authenticatedBy',
   'authenticationFailure',
   'requirePrincipal',
   'user',
@@ -122,6 +126,7 @@ export class RequestAuthentication implements Guards {
   /** Authenticates by `request.accessToken`. Never fails: a failed lookup becomes `request.authenticationFailure`. */
   readonly authenticate = (request: FastifyRequest, done: () => void): void => {
     const { accessToken } = request
+    request.authenticatedBy = this
     if (accessToken === null) return done()
     try {
       const found = this.#deps.authenticator.authenticate(accessToken)
@@ -135,8 +140,8 @@ export class RequestAuthentication implements Guards {
   }
 
   readonly requireUser: Guard = (request, _reply, done) => {
-    // A route outside of the service, whose hooks have not run.
-    if (request.accessTokenSource === undefined) return this.#authenticateOutside(request, done)
+    // A route outside of the service, whose hooks have not run, or a route of another service.
+    if (request.authenticatedBy !== this) return this.#authenticateOutside(request, done)
     const { principal } = request
     if (principal === null) return done(this.#errorOf(request, NO_TOKEN, BAD_TOKEN))
     if (this.#deps.authenticator.isCurrent(principal)) return done()
@@ -165,17 +170,28 @@ export class RequestAuthentication implements Guards {
   }
 
   #authenticateOutside(request: FastifyRequest, done: (error?: Error) => void): void {
+    // Otherwise the properties of the request would not be what the checks expect.
+    if (request.accessToken === undefined)
+      return done(
+        new Error(
+          'This route was added where Gatehouse is not registered: its guards work below their scope',
+        ),
+      )
     const { allowedOrigins, parseCookie } = this.#deps
     const { cookie } = request.raw.headers
+    request.principal = null
+    request.authenticationFailure = null
     extractAccessToken(request, cookie === undefined ? undefined : parseCookie(cookie)[ACCESS_TOKEN_COOKIE])
-    this.authenticate(request, () =>
+    this.authenticate(request, () => {
       // Errors of their own, because a host's error handler may change them.
-      done(
-        request.principal === null
-          ? this.#errorOf(request, noToken(), badToken())
-          : csrfError(request, allowedOrigins),
-      ),
-    )
+      if (request.principal === null) return done(this.#errorOf(request, noToken(), badToken()))
+      const refused = csrfError(request, allowedOrigins)
+      if (refused === undefined) return done()
+      // A later guard must not accept what this one has refused.
+      request.principal = null
+      request.authenticationFailure = refused
+      done(refused)
+    })
   }
 
   async #authenticateLater(request: FastifyRequest, lookup: Promise<Principal | null>): Promise<void> {

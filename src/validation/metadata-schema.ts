@@ -43,5 +43,16 @@ export const compileMetadataSchema = (schema: unknown): MetadataSchema => {
   } catch {
     throw new Error('it refers to itself without end')
   }
-  return { schema, validate: metadata => (validate(metadata) ? [] : [...(validate.errors ?? [])]) }
+  return {
+    schema,
+    validate(metadata) {
+      try {
+        return validate(metadata) ? [] : [...(validate.errors ?? [])]
+      } catch (error) {
+        // A schema that refers to itself without end for this value only.
+        if (!(error instanceof RangeError)) throw error
+        return [{ keyword: 'metadata', params: {}, message: 'cannot be checked', instancePath: '' }]
+      }
+    },
+  }
 }

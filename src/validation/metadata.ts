@@ -56,12 +56,35 @@ function* violationsOf(value: unknown, path: string, level: number): Generator<M
   }
 }
 
-/** @returns the violations of the service's own rules, and if there are none, those of the operator's schema. */
+/** Characters of all paths that are reported. Each violation has its path, which can be as long as the metadata. */
+const MAX_PATHS = 65_536
+
+/** Characters of a path that are reported. */
+const MAX_PATH = 200
+
+const shortened = (violation: MetadataViolation): MetadataViolation =>
+  violation.instancePath.length <= MAX_PATH
+    ? violation
+    : { ...violation, instancePath: `${violation.instancePath.slice(0, MAX_PATH)}…` }
+
+/** @returns the first violations: a small request must not get a large response. */
+const bounded = (violations: Iterable<MetadataViolation>): readonly MetadataViolation[] => {
+  const reported: MetadataViolation[] = []
+  let characters = 0
+  for (const violation of violations) {
+    reported.push(shortened(violation))
+    characters += violation.instancePath.length
+    if (characters > MAX_PATHS) break
+  }
+  return reported
+}
+
+/** @returns the first violations of the service's own rules, and if there are none, those of the operator's schema. */
 export const metadataViolations = (
   metadata: unknown,
   validate: ValidateMetadata | null,
 ): readonly MetadataViolation[] => {
-  const violations = [...violationsOf(metadata, '', 1)]
+  const violations = bounded(violationsOf(metadata, '', 1))
   if (violations.length > 0) return violations
   if (Buffer.byteLength(JSON.stringify(metadata)) > METADATA_LIMIT)
     return [
@@ -72,5 +95,5 @@ export const metadataViolations = (
         instancePath: '',
       },
     ]
-  return validate?.(metadata) ?? []
+  return bounded(validate?.(metadata) ?? [])
 }

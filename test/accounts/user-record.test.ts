@@ -246,6 +246,17 @@ await onEveryEngine(t, async (t, { build }) => {
     t.strictSame((await accountOf(app, token)).userMetadata, JSON.parse(values))
   })
 
+  t.test('the response to many violations of metadata stays small', async t => {
+    const { token } = await signUp(app)
+    const name = 'k'.repeat(8_000)
+    const payload = `{"userMetadata":{"${name}":[${Array(1_300).fill('1e999').join()}]}}`
+    const headers = { ...bearer(token), 'content-type': 'application/json' }
+    const response = await app.inject({ method: 'PUT', url: '/account', headers, payload })
+    t.equal(response.statusCode, 400)
+    t.ok(response.body.length < 10_000)
+    t.match(Object.keys(response.json().errors)[0], /^userMetadata\.k+…$/)
+  })
+
   t.test('metadata has at most 8 KiB as JSON, and 16 levels', async t => {
     const { id, token } = await signUp(app)
     const SIZE = { userMetadata: ['must have at most 8192 bytes as JSON'] }

@@ -1,10 +1,11 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { FastifyInstance } from 'fastify'
+import Fastify, { type FastifyInstance } from 'fastify'
 import t from 'tap'
+import gatehouse, { type Guard } from '../../src/gatehouse.ts'
 import { asAdmin, bearer, cookie, temporaryFolder } from '../support/build.ts'
-import { buildHost, tokenAt } from '../support/host.ts'
+import { buildHost, hostConfig, tokenAt } from '../support/host.ts'
 
 const addRoutes = (host: FastifyInstance): void => {
   const { requireUser, requireAdminKey } = host.gatehouse
@@ -50,6 +51,63 @@ t.test('requireRoles admits users with any of the roles, from the next request o
   t.equal((await desk()).statusCode, 403)
   t.throws(() => requireRoles(), { message: 'requireRoles declares no role: it needs at least one' })
   t.throws(() => requireRoles('No'), { message: /^requireRoles declares the role "No"/ })
+})
+
+t.test('a guard never lets a request through where its service is not registered (NEXT §3)', async t => {
+  const config = hostConfig(t)
+  const host = Fastify()
+  t.teardown(() => host.close())
+  // Loaded before the registration, and guarded when its routes are called.
+  host.register(async scope => {
+    scope.get('/early', { preHandler: (...args) => host.gatehouse.requireUser(...args) }, () => 'secret')
+  })
+  let requireUser: Guard | undefined
+  await host.register(async scope => {
+    await scope.register(gatehouse, { prefix: '/auth', config })
+    requireUser = scope.gatehouse.requireUser
+  })
+  host.get('/root', { onRequest: requireUser as Guard }, () => 'secret')
+  await host.ready()
+  for (const url of ['/root', '/early'])
+    for (const headers of [{}, bearer('x'), bearer(await tokenAt(host))])
+      t.equal((await host.inject({ url, headers })).statusCode, 500, url)
+})
+
+t.test('what one guard refuses, the next does not accept (DESIGN §5)', async t => {
+  const host = await buildHost(t)
+  const { requireUser } = host.gatehouse
+  const optional: Guard = (request, reply, done) => requireUser(request, reply, () => done())
+  host.post('/change', { onRequest: optional, preHandler: requireUser }, () => 'changed')
+  host.get('/socket', { preHandler: requireUser }, () => 'open')
+  const token = await tokenAt(host)
+  const foreign = { ...cookie(token), origin: 'https://other.example' }
+  const change = (headers: Record<string, string>) => host.inject({ method: 'POST', url: '/change', headers })
+  t.equal((await change(foreign)).statusCode, 403)
+  t.equal((await change(bearer(token))).statusCode, 200)
+  const socket = { upgrade: 'websocket', connection: 'upgrade' }
+  t.equal((await host.inject({ url: '/socket', headers: { ...foreign, ...socket } })).statusCode, 403)
+  t.equal((await host.inject({ url: '/socket', headers: foreign })).statusCode, 200)
+})
+
+t.test('a guard accepts only users of its own service (NEXT §3)', async t => {
+  const configs = { customers: hostConfig(t), staff: hostConfig(t) }
+  const host = Fastify()
+  t.teardown(() => host.close())
+  let requireStaff: Guard | undefined
+  await host.register(async scope => {
+    await scope.register(gatehouse, { prefix: '/staff', config: configs.staff })
+    requireStaff = scope.gatehouse.requireUser
+  })
+  await host.register(async scope => {
+    await scope.register(gatehouse, { prefix: '/customers', config: configs.customers })
+    const { requireUser } = scope.gatehouse
+    scope.get('/desk', { onRequest: requireUser }, () => 'desk')
+    scope.get('/both', { onRequest: requireUser, preHandler: requireStaff as Guard }, () => 'both')
+  })
+  const [customer, staff] = [await tokenAt(host, '/customers'), await tokenAt(host, '/staff')]
+  t.equal((await host.inject({ url: '/desk', headers: bearer(customer) })).statusCode, 200)
+  for (const token of [customer, staff])
+    t.equal((await host.inject({ url: '/both', headers: bearer(token) })).statusCode, 401)
 })
 
 t.test('guards fail through the error handler of the host (NEXT §3)', async t => {

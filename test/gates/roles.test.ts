@@ -273,6 +273,24 @@ t.test('the service does not start with roles that cannot be checked', async t =
     await t.rejects(projectTree(t, { [file]: article(config) }).build(t), { message }, `${file} ${config}`)
 })
 
+t.test('the service does not start with roles that a hook declares, which come too late', async t => {
+  const hook = `import type { FastifyInstance } from 'fastify'
+
+export default async function roles(app: FastifyInstance) {
+  app.addHook('onRoute', route => {
+    route.config = { ...route.config, roles: ['editor'] }
+  })
+}
+`
+  const tree = projectTree(t, {
+    'routes/private/articles/autohooks.ts': hook,
+    'routes/private/articles/routes.ts': article('{}'),
+  })
+  await t.rejects(tree.build(t), {
+    message: /^GET \/articles gets its roles from a hook: declare config\.roles/,
+  })
+})
+
 t.test('routes without roles have no further hook', async t => {
   const app = await build(t)
   const account = app.routeTable.find(({ url, methods }) => url === '/account' && methods.includes('GET'))
