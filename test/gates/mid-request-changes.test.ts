@@ -1,7 +1,4 @@
 /** Changes during a request, and the cost of concurrent requests. */
-
-import { type AddressInfo, createConnection } from 'node:net'
-import { setImmediate } from 'node:timers/promises'
 import { hashSync } from '@node-rs/argon2'
 import t from 'tap'
 import { PooledPasswordHasher } from '../../src/passwords/hasher.ts'
@@ -9,34 +6,15 @@ import { Users } from '../../src/users/users.ts'
 import { asAdmin, bearer, freshEmail, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { parseResponse } from '../support/process.ts'
+import { sendSlowly } from '../support/slow-request.ts'
 
 await onEveryEngine(t, async (t, { build }) => {
   const app = await build(t)
   await app.listen({ host: '127.0.0.1', port: 0 })
-  const { port } = app.server.address() as AddressInfo
 
   /** Sends a PUT whose body ends only after `meanwhile`. */
-  const putSlowly = async (token: string, meanwhile: () => Promise<unknown>): Promise<string> => {
-    const body = JSON.stringify({ firstName: 'Late' })
-    const socket = createConnection(port, '127.0.0.1')
-    let response = ''
-    socket.on('data', chunk => {
-      response += chunk
-    })
-    const closed = new Promise(resolve => socket.once('close', resolve))
-    const arrived = new Promise(resolve => app.server.once('request', resolve))
-    socket.write(
-      `PUT /account HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer ${token}\r\n` +
-        `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 5)}`,
-    )
-    await arrived
-    // The gate has passed the request: its hooks run before the body arrives.
-    await setImmediate()
-    await meanwhile()
-    socket.write(body.slice(5))
-    await closed
-    return response
-  }
+  const putSlowly = (token: string, meanwhile: () => Promise<unknown>): Promise<string> =>
+    sendSlowly(app, { method: 'PUT', url: '/account', token, body: { firstName: 'Late' } }, meanwhile)
 
   t.test('a body that arrives after its user was disabled changes nothing (§5.1.4, DESIGN §4)', async t => {
     const { id, token } = await signUp(app, { firstName: 'Early' })

@@ -1,5 +1,4 @@
 /** The role gate: routes that declare `config.roles` (DESIGN §4). */
-import { type AddressInfo, createConnection } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
@@ -13,6 +12,7 @@ import { perAddress } from '../support/limits.ts'
 import { parseResponse } from '../support/process.ts'
 import { projectTree } from '../support/project-copy.ts'
 import { liveRoutes } from '../support/routes.ts'
+import { sendSlowly } from '../support/slow-request.ts'
 import { until } from '../support/until.ts'
 
 const REFUSED = 'This needs a role that you do not have'
@@ -102,28 +102,11 @@ await onEveryEngine(t, async (t, { newDatabase }) => {
 
   t.test('a role that is taken while the body arrives refuses the request', async t => {
     if (!app.server.listening) await app.listen({ host: '127.0.0.1', port: 0 })
-    const { port } = app.server.address() as AddressInfo
     const { id, token } = await signUp(app)
-    const postSlowly = async (meanwhile: () => Promise<unknown>) => {
-      const body = JSON.stringify({ text: 'late' })
-      const socket = createConnection(port, '127.0.0.1')
-      let response = ''
-      socket.on('data', chunk => {
-        response += chunk
-      })
-      const closed = new Promise(resolve => socket.once('close', resolve))
-      const arrived = new Promise(resolve => app.server.once('request', resolve))
-      socket.write(
-        `POST /articles HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer ${token}\r\n` +
-          `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 5)}`,
+    const postSlowly = async (meanwhile: () => Promise<unknown>) =>
+      parseResponse(
+        await sendSlowly(app, { method: 'POST', url: '/articles', token, body: { text: 'late' } }, meanwhile),
       )
-      await arrived
-      await setImmediate()
-      await meanwhile()
-      socket.write(body.slice(5))
-      await closed
-      return parseResponse(response)
-    }
     await setRoles(app, id, ['editor'])
     await read(app, token)
     t.equal((await postSlowly(() => setRoles(app, id, ['editor', 'other']))).status, 201)
