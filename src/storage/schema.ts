@@ -95,18 +95,13 @@ export interface CopiedEventsTable {
   position: number
 }
 
-/** The names that features cannot use. */
-export const CORE_TABLES = [
-  'users',
-  'sessions',
-  'last_requests',
-  'email_tokens',
-  'events',
-  'rate_limits',
-  'copied_rows',
-  'copied_events',
-  'feature_migrations',
-] as const
+/** Written by `migrations/feature-migrations.ts`, which creates it. */
+export interface FeatureMigrationsTable {
+  feature: string
+  name: string
+  checksum: string
+  ran_at: number
+}
 
 export interface DatabaseSchema {
   users: UsersTable
@@ -118,4 +113,21 @@ export interface DatabaseSchema {
   rate_limits: RateLimitsTable
   copied_rows: CopiedRowsTable
   copied_events: CopiedEventsTable
+  feature_migrations: FeatureMigrationsTable
 }
+
+/** The names that features cannot use. A record, so that a table that is missing does not compile. */
+const TABLES: Readonly<Record<keyof DatabaseSchema, true>> = {
+  users: true,
+  user_roles: true,
+  sessions: true,
+  last_requests: true,
+  email_tokens: true,
+  events: true,
+  rate_limits: true,
+  copied_rows: true,
+  copied_events: true,
+  feature_migrations: true,
+}
+
+export const CORE_TABLES: readonly string[] = Object.keys(TABLES)
