@@ -35,8 +35,8 @@ import { noLoginThrottle, StoredLoginThrottle } from './rate-limits/login-thrott
 import { ThrottleEvents } from './rate-limits/throttle-events.ts'
 import { SHUTDOWN } from './shutdown.ts'
 import { FeatureError } from './storage/feature-error.ts'
-import { tablesOf } from './storage/features.ts'
 import type { Storage } from './storage/storage.ts'
+import { tablesOf } from './storage/stored-feature.ts'
 import { withLastRequests } from './storage/with-last-requests.ts'
 import { Users } from './users/users.ts'
 

@@ -1,6 +1,7 @@
 /** The commands of features. */
 import type { Command } from 'commander'
-import { checkFeatures, createFeatureServices, type Feature } from '../feature.ts'
+import { checkFeatures } from '../check-features.ts'
+import { createFeatureServices, type Feature } from '../feature.ts'
 import { FEATURES } from '../features.ts'
 import { NO_MAILS } from '../mail/mailer.ts'
 import { printStatus } from './output.ts'

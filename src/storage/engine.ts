@@ -5,12 +5,12 @@ import type { EventStore } from '../audit-log/event-store.ts'
 import type { SessionStore } from '../auth/session-store.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
 import type { UserStore } from '../users/user-store.ts'
-import { type FeatureRead, operationName, type StoredFeature } from './features.ts'
 import { copyArguments, featureStatement, readError } from './operations/feature-operation.ts'
 import type { Query } from './operations/operation.ts'
 import type { Operations, ResultOf } from './operations/operations.ts'
 import { findEmailToken, findUser, findUserByEmail, listSessions } from './operations/reads.ts'
 import type { Storage } from './storage.ts'
+import { type FeatureRead, operationName, type StoredFeature } from './stored-feature.ts'
 
 /** Besides running queries and operations: the functions of the store that are written by hand, because they are hot or sliced. */
 export interface Engine

@@ -1,7 +1,8 @@
 /** Opens a store with the engine of its location. */
-import type { StoredFeature } from './features.ts'
+
 import type { SeedStore } from './seed.ts'
 import type { Storage } from './storage.ts'
+import type { StoredFeature } from './stored-feature.ts'
 
 /** Where data is stored: in a local file, or in a database that instances share. */
 export type StorageLocation =

@@ -19,7 +19,7 @@ const addRoutes = (host: FastifyInstance): void => {
   host.get('/open', request => ({ principal: request.principal }))
 }
 
-t.test('guards authenticate requests to routes of the host (NEXT §3)', async t => {
+t.test('guards authenticate requests to routes of the host (DESIGN §12)', async t => {
   const host = await buildHost(t)
   addRoutes(host)
   const token = await tokenAt(host)
@@ -34,26 +34,29 @@ t.test('guards authenticate requests to routes of the host (NEXT §3)', async t 
   t.equal((await host.inject({ url: '/operator', headers: asAdmin })).body, 'operator')
 })
 
-t.test('requireRoles admits users with any of the roles, from the next request on (NEXT §3, §4)', async t => {
-  const host = await buildHost(t)
-  const { requireRoles } = host.gatehouse
-  host.get('/desk', { onRequest: requireRoles('editor', 'chief') }, request => request.user.roles)
-  const token = await tokenAt(host)
-  const desk = () => host.inject({ url: '/desk', headers: bearer(token) })
-  const { id } = (await host.inject({ url: '/auth/account', headers: bearer(token) })).json()
-  const setRoles = (roles: string[]) =>
-    host.inject({ method: 'PUT', url: `/auth/admin/users/${id}`, headers: asAdmin, payload: { roles } })
-  t.equal((await host.inject('/desk')).statusCode, 401)
-  t.equal((await desk()).statusCode, 403)
-  t.equal((await setRoles(['chief'])).statusCode, 200)
-  t.same((await desk()).json(), ['chief'])
-  await setRoles(['reader'])
-  t.equal((await desk()).statusCode, 403)
-  t.throws(() => requireRoles(), { message: 'requireRoles declares no role: it needs at least one' })
-  t.throws(() => requireRoles('No'), { message: /^requireRoles declares the role "No"/ })
-})
+t.test(
+  'requireRoles admits users with any of the roles, from the next request on (DESIGN §4, §12)',
+  async t => {
+    const host = await buildHost(t)
+    const { requireRoles } = host.gatehouse
+    host.get('/desk', { onRequest: requireRoles('editor', 'chief') }, request => request.user.roles)
+    const token = await tokenAt(host)
+    const desk = () => host.inject({ url: '/desk', headers: bearer(token) })
+    const { id } = (await host.inject({ url: '/auth/account', headers: bearer(token) })).json()
+    const setRoles = (roles: string[]) =>
+      host.inject({ method: 'PUT', url: `/auth/admin/users/${id}`, headers: asAdmin, payload: { roles } })
+    t.equal((await host.inject('/desk')).statusCode, 401)
+    t.equal((await desk()).statusCode, 403)
+    t.equal((await setRoles(['chief'])).statusCode, 200)
+    t.same((await desk()).json(), ['chief'])
+    await setRoles(['reader'])
+    t.equal((await desk()).statusCode, 403)
+    t.throws(() => requireRoles(), { message: 'requireRoles declares no role: it needs at least one' })
+    t.throws(() => requireRoles('No'), { message: /^requireRoles declares the role "No"/ })
+  },
+)
 
-t.test('a guard never lets a request through where its service is not registered (NEXT §3)', async t => {
+t.test('a guard never lets a request through where its service is not registered (DESIGN §12)', async t => {
   const config = hostConfig(t)
   const host = Fastify()
   t.teardown(() => host.close())
@@ -89,7 +92,7 @@ t.test('what one guard refuses, the next does not accept (DESIGN §5)', async t 
   t.equal((await host.inject({ url: '/socket', headers: foreign })).statusCode, 200)
 })
 
-t.test('a guard accepts only users of its own service (NEXT §3)', async t => {
+t.test('a guard accepts only users of its own service (DESIGN §12)', async t => {
   const configs = { customers: hostConfig(t), staff: hostConfig(t) }
   const host = Fastify()
   t.teardown(() => host.close())
@@ -110,7 +113,7 @@ t.test('a guard accepts only users of its own service (NEXT §3)', async t => {
     t.equal((await host.inject({ url: '/both', headers: bearer(token) })).statusCode, 401)
 })
 
-t.test('guards fail through the error handler of the host (NEXT §3)', async t => {
+t.test('guards fail through the error handler of the host (DESIGN §12)', async t => {
   const host = await buildHost(t)
   addRoutes(host)
   const missing = await host.inject('/hello')
@@ -139,7 +142,7 @@ t.test('guards fail through the error handler of the host (NEXT §3)', async t =
   t.equal((await custom.inject({ ...unsafe, headers: cookie(token) })).statusCode, 200)
 })
 
-t.test('a guarded request counts as a request, and revocation applies at once (NEXT §3)', async t => {
+t.test('a guarded request counts as a request, and revocation applies at once (DESIGN §12)', async t => {
   const host = await buildHost(t)
   addRoutes(host)
   const token = await tokenAt(host)
@@ -171,7 +174,7 @@ export default async app => {
 }
 `
 
-t.test('routes of the host’s folder are behind the gates of their scopes (NEXT §3)', async t => {
+t.test('routes of the host’s folder are behind the gates of their scopes (DESIGN §12)', async t => {
   const folder = temporaryFolder(t)
   const write = (file: string, text: string): void => {
     mkdirSync(join(folder, file, '..'), { recursive: true })

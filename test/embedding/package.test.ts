@@ -161,7 +161,7 @@ const TSCONFIG = {
   include: ['host.ts', 'visits.ts', 'routes'],
 }
 
-t.test('the packed tarball works in an empty project (NEXT §3)', async t => {
+t.test('the packed tarball works in an empty project (DESIGN §12)', async t => {
   const copy = await pack()
   const tarball = readdirSync(copy).find(name => name.endsWith('.tgz')) ?? ''
   const project = await install(join(copy, tarball))

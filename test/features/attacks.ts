@@ -1,6 +1,5 @@
 /** A feature for tests whose operations make mistakes. */
 import { defineFeature } from '../../src/feature.ts'
-import { table } from '../../src/storage/features.ts'
 import { type Query, query, rows, type Steps, unlessTaken } from '../../src/storage/operations/operation.ts'
 import { lockUser } from '../../src/storage/operations/user-locks.ts'
 import {
@@ -9,6 +8,7 @@ import {
   refusedFor,
   type Write,
 } from '../../src/storage/operations/write.ts'
+import { table } from '../../src/storage/stored-feature.ts'
 
 interface ThingsTable {
   id: string

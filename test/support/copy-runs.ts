@@ -2,9 +2,9 @@
 import Database from 'better-sqlite3'
 import { v7 as uuidv7 } from 'uuid'
 import { type CopyReport, copy } from '../../src/storage/copy/copy.ts'
-import type { StoredFeature } from '../../src/storage/features.ts'
 import { openDatabase } from '../../src/storage/sqlite/database.ts'
 import { migrate } from '../../src/storage/sqlite/migrate.ts'
+import type { StoredFeature } from '../../src/storage/stored-feature.ts'
 import { type CommandLine, runCli } from './cli.ts'
 import { query } from './postgres.ts'
 

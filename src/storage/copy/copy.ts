@@ -1,5 +1,5 @@
 /** Copies an SQLite store to a PostgreSQL store (DESIGN §7). A repeated run copies what is missing and what has changed. */
-import type { StoredFeature } from '../features.ts'
+import type { StoredFeature } from '../stored-feature.ts'
 import type { Conflict, SourceUser } from './plan.ts'
 import { Source } from './source.ts'
 import type { CopiedTable } from './table-statements.ts'

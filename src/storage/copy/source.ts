@@ -2,7 +2,6 @@
 import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import type { EventType } from '../../audit-log/event.ts'
-import { type NamedTable, type StoredFeature, tablesOf } from '../features.ts'
 import { migrations } from '../migrations/list.ts'
 import { quoted } from '../operations/owned-rows.ts'
 import {
@@ -16,6 +15,7 @@ import {
 } from '../rows.ts'
 import type { SessionsTable } from '../schema.ts'
 import { SQLITE_DIALECT } from '../sqlite/migrate.ts'
+import { type NamedTable, type StoredFeature, tablesOf } from '../stored-feature.ts'
 import { ACCESS_CHANGES, type AccessChanges, CopyError, type SourceUser } from './plan.ts'
 
 /** A session, with the id of its user in place of the source's key. */

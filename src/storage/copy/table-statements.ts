@@ -2,9 +2,10 @@
  * The statements that copy the tables of features, from their declarations. The owner is passed as the id of the user, because the
  * target has keys of its own.
  */
-import type { NamedTable } from '../features.ts'
+
 import { quoted } from '../operations/owned-rows.ts'
 import type { Statement } from '../postgres/database.ts'
+import type { NamedTable } from '../stored-feature.ts'
 import type { DeletedUser, SourceRow } from './source.ts'
 import { DELETED } from './statements.ts'
 

@@ -1,9 +1,9 @@
 /** The PostgreSQL store that a copy writes: a slice of users, with their sessions and e-mail tokens, is one transaction. */
 import pg from 'pg'
-import { type NamedTable, type StoredFeature, tablesOf } from '../features.ts'
 import { connectionOptions, ignore, reason, type Statement } from '../postgres/database.ts'
 import { migratePrimary } from '../postgres/migrate.ts'
 import type { EventRow, UserColumns } from '../rows.ts'
+import { type NamedTable, type StoredFeature, tablesOf } from '../stored-feature.ts'
 import {
   type AccessChanges,
   CopyError,

@@ -15,7 +15,7 @@ import {
   sql,
 } from 'kysely'
 import { FeatureError } from '../feature-error.ts'
-import { type FeatureMigration, type StoredFeature, tablesOf } from '../features.ts'
+import { type FeatureMigration, type StoredFeature, tablesOf } from '../stored-feature.ts'
 import type { FeatureDialect } from './schema-dialect.ts'
 
 interface Recorded {

@@ -1,5 +1,5 @@
 /** Every write that both engines run. The SQLite engine calls them by name, because functions cannot be sent to its writer thread. */
-import { operationName, type StoredFeature, tablesOf } from '../features.ts'
+import { operationName, type StoredFeature, tablesOf } from '../stored-feature.ts'
 import { removeEmailTokens, removeEvents } from './clean-up.ts'
 import { addEmailToken, confirmEmail, resetPassword } from './email-tokens.ts'
 import { record } from './events.ts'

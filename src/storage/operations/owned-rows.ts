@@ -1,5 +1,5 @@
 /** Rows that users own in the tables of features. The names of tables and columns are from their declarations. */
-import type { NamedTable } from '../features.ts'
+import type { NamedTable } from '../stored-feature.ts'
 import { type Query, query, type Statement } from './operation.ts'
 import { invalidatesNothing, type UncachedWrite } from './write.ts'
 

@@ -2,8 +2,8 @@
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { User, UserChanges } from '../../users/user.ts'
 import type { UpdateOptions, UpdateRefusal, UserRefusal } from '../../users/user-store.ts'
-import type { NamedTable } from '../features.ts'
 import { changedColumns, toUser, USER_VALUES, type UserRow } from '../rows.ts'
+import type { NamedTable } from '../stored-feature.ts'
 import type { Dialect } from './dialect.ts'
 import { recordRemoval, recordStatement } from './events.ts'
 import { firstRow, type Statement, type Steps, unlessTaken } from './operation.ts'
@@ -68,7 +68,7 @@ export function* updateUser(
 ): Steps<Write<User | UpdateRefusal>> {
   const update = updateStatement(id, changes, event.at, options)
   let updated = yield* unlessTaken<UserRow>(update)
-  if (updated.length === 0) {
+  if (updated !== 'taken' && updated.length === 0) {
     const refused = yield* updateRefusal(id, options)
     if (refused !== null) return refusedFor(id, refused)
     // A concurrent change in between has made the update possible. The user is locked now.

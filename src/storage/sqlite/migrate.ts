@@ -2,10 +2,10 @@
 import { randomInt } from 'node:crypto'
 import { Kysely, SqliteDialect, sql } from 'kysely'
 import { Migrator } from 'kysely/migration'
-import type { StoredFeature } from '../features.ts'
 import { migrateFeatures } from '../migrations/feature-migrations.ts'
 import { migrations } from '../migrations/list.ts'
 import type { SchemaDialect } from '../migrations/schema-dialect.ts'
+import type { StoredFeature } from '../stored-feature.ts'
 import { createDatabaseFile, openDatabase } from './database.ts'
 import { assertOwnWal } from './database-file.ts'
 

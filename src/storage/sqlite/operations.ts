@@ -2,9 +2,10 @@
  * Every write that the writer thread can run. Each has its own savepoint in the transaction of its batch, so a write that fails
  * leaves nothing behind.
  */
-import type { StoredFeature } from '../features.ts'
+
 import { operationsOf } from '../operations/operations.ts'
 import { invalidatesNothing, type Write } from '../operations/write.ts'
+import type { StoredFeature } from '../stored-feature.ts'
 import { prepareCleanUpOperations } from './clean-up.ts'
 import type { Connection } from './database.ts'
 import { prepareHotOperations } from './hot-operations.ts'

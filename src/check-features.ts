@@ -1,0 +1,130 @@
+/** Checks declarations of features at the start, before the store is opened. */
+import { ACCOUNT_MAILS } from './accounts/mails.ts'
+import { EVENTS } from './audit-log/event.ts'
+import type { Feature } from './feature.ts'
+import { FeatureError } from './storage/feature-error.ts'
+import { CORE_TABLES } from './storage/schema.ts'
+
+const NAME = /^[a-z][a-z0-9-]*$/
+const EVENT = /^[a-z][a-z0-9-]*(\.[a-z][a-z0-9-]*)+$/
+const MIGRATION = /^\d{4}_[a-z0-9_]+$/
+/** PostgreSQL cuts longer identifiers. */
+const TABLE = /^[a-z][a-z0-9_]{0,62}$/
+const COLUMN = /^[a-z_][a-z0-9_]{0,62}$/i
+/** Tables of the engines, and of the migrations of the core. */
+const RESERVED_TABLE = /^(pg_|sqlite_|kysely_)/
+
+type Members = Readonly<Record<string, unknown>>
+
+const isObject = (value: unknown): value is Members =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const membersOf = (value: unknown): Members => (isObject(value) ? value : {})
+
+/** Yields what is wrong with one declaration, as the end of a sentence. */
+type Problems = Generator<string>
+
+function* problemsOfTable(name: string, declaration: unknown): Problems {
+  const { owner, key, updatedAt, cleanUp } = membersOf(declaration)
+  if (!TABLE.test(name)) yield 'must be named like notes_shared'
+  if (RESERVED_TABLE.test(name)) yield 'has a name that is reserved for the database'
+  if (!owner) yield 'has no owner: name the column with the key of the user'
+  if (!key) yield 'has no key: name the column of its primary key'
+  const { column, after } = membersOf(cleanUp)
+  if (cleanUp !== undefined && !(column && Number.isFinite(after)))
+    yield 'has an incomplete cleanUp: name a column, and milliseconds after it'
+  for (const value of [owner, key, updatedAt, column])
+    if (value !== undefined && !(typeof value === 'string' && COLUMN.test(value)))
+      yield `has a column that is not valid: ${JSON.stringify(value)}`
+}
+
+function* problemsOfMigration(name: string, migration: unknown): Problems {
+  if (!MIGRATION.test(name)) yield 'must be named like 0001_notes'
+  if (typeof membersOf(migration).up !== 'function') yield 'has no function up'
+}
+
+function* problemsOfFunction(_: string, value: unknown): Problems {
+  if (typeof value !== 'function') yield 'is no function'
+}
+
+function* problemsOfEvent(name: string, schema: unknown): Problems {
+  if (!EVENT.test(name)) yield 'must be named like note.created'
+  if (!isObject(schema)) yield 'has no schema of its details'
+}
+
+function* problemsOfMail(_: string, mail: unknown): Problems {
+  const { subject, body } = membersOf(mail)
+  if (!subject || typeof body !== 'function') yield 'needs a subject and a function body'
+}
+
+interface Part {
+  /** The name of one member. */
+  readonly kind: string
+  readonly problems: (name: string, member: unknown) => Problems
+}
+
+/** The parts of a feature that have members. */
+const PARTS: Readonly<Record<string, Part>> = {
+  migrations: { kind: 'migration', problems: problemsOfMigration },
+  tables: { kind: 'table', problems: problemsOfTable },
+  operations: { kind: 'operation', problems: problemsOfFunction },
+  reads: { kind: 'read', problems: problemsOfFunction },
+  events: { kind: 'event', problems: problemsOfEvent },
+  mails: { kind: 'mail', problems: problemsOfMail },
+}
+
+function* problemsOfMembers({ kind, problems }: Part, members: unknown, owner: string): Problems {
+  if (members === undefined) return
+  if (!isObject(members)) return yield `The ${kind}s ${owner} must be an object`
+  for (const [name, member] of Object.entries(members))
+    for (const problem of problems(name, member)) yield `The ${kind} ${name} ${owner} ${problem}`
+}
+
+/** Yields sentences. The types of TypeScript are checked too, because a feature may be written in JavaScript. */
+function* problemsOf(feature: unknown): Problems {
+  if (!isObject(feature)) return yield 'The list of features has a member that is not a feature'
+  const { name, module, operations, reads } = feature
+  if (typeof name !== 'string' || !NAME.test(name))
+    return yield `The feature name ${JSON.stringify(name)} must be lower case, such as "notes"`
+  const owner = `of the feature ${name}`
+  if (typeof module !== 'string' || !URL.canParse(module))
+    yield `The module ${owner} must be import.meta.url of the file that exports it`
+  for (const [name, part] of Object.entries(PARTS)) yield* problemsOfMembers(part, feature[name], owner)
+  const twice = Object.keys(membersOf(reads)).find(read => Object.hasOwn(membersOf(operations), read))
+  if (twice !== undefined) yield `The feature ${name} has an operation and a read with the name ${twice}`
+  for (const part of ['services', 'commands'])
+    if (!['undefined', 'function'].includes(typeof feature[part]))
+      yield `The ${part} ${owner} must be a function`
+}
+
+/** @param names each with its owner. @throws {FeatureError} for the first name that occurs twice. */
+const assertUnique = (kind: string, names: readonly (readonly [name: string, owner: string])[]): void => {
+  const owners = new Map<string, string>()
+  for (const [name, owner] of names) {
+    const first = owners.get(name)
+    if (first !== undefined)
+      throw new FeatureError(`The ${kind} ${name} is declared twice: by ${first} and by ${owner}`)
+    owners.set(name, owner)
+  }
+}
+
+/** @throws {FeatureError} for the first declaration that is not valid, or that two features, or a feature and the core, share. */
+export const checkFeatures = (features: readonly Feature[]): void => {
+  for (const feature of features) for (const problem of problemsOf(feature)) throw new FeatureError(problem)
+  const twice = features.find(({ name }, index) => features.findIndex(other => other.name === name) !== index)
+  if (twice !== undefined) throw new FeatureError(`The feature ${twice.name} is declared twice`)
+  const shared = (
+    kind: string,
+    ofCore: readonly string[],
+    part: (feature: Feature) => object | undefined,
+  ): void =>
+    assertUnique(kind, [
+      ...ofCore.map(name => [name, 'the core'] as const),
+      ...features.flatMap(feature =>
+        Object.keys(part(feature) ?? {}).map(name => [name, `the feature ${feature.name}`] as const),
+      ),
+    ])
+  shared('table', CORE_TABLES, ({ tables }) => tables)
+  shared('event', Object.keys(EVENTS), ({ events }) => events)
+  shared('mail', Object.keys(ACCOUNT_MAILS), ({ mails }) => mails)
+}
