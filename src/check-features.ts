@@ -28,12 +28,13 @@ function* problemsOfTable(name: string, declaration: unknown): Problems {
   const { owner, key, updatedAt, cleanUp } = membersOf(declaration)
   if (!TABLE.test(name)) yield 'must be named like notes_shared'
   if (RESERVED_TABLE.test(name)) yield 'has a name that is reserved for the database'
-  if (!owner) yield 'has no owner: name the column with the key of the user'
+  if (!owner && owner !== null)
+    yield 'has no owner: name the column with the key of the user, or declare owner: null if its rows belong to no user'
   if (!key) yield 'has no key: name the column of its primary key'
   const { column, after } = membersOf(cleanUp)
   if (cleanUp !== undefined && !(column && Number.isFinite(after)))
     yield 'has an incomplete cleanUp: name a column, and milliseconds after it'
-  for (const value of [owner, key, updatedAt, column])
+  for (const value of [owner ?? undefined, key, updatedAt, column])
     if (value !== undefined && !(typeof value === 'string' && COLUMN.test(value)))
       yield `has a column that is not valid: ${JSON.stringify(value)}`
 }

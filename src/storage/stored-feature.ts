@@ -9,8 +9,11 @@ export type FeatureOperation = (...args: never[]) => Steps<Write<unknown>>
 export type FeatureRead = (...args: never[]) => Query<unknown>
 
 export interface FeatureTable {
-  /** The column with the `users.key` of the user who owns a row. The rows are deleted with the user. */
-  readonly owner: string
+  /**
+   * The column with the `users.key` of the user who owns a row. The rows are deleted with the user. `null` for rows that belong to no
+   * user.
+   */
+  readonly owner: string | null
   /** The primary key: one column of text. */
   readonly key: string
   /**
@@ -29,7 +32,7 @@ export interface FeatureTable {
 
 /** Declares a table whose columns are the properties of `Row`. */
 export const table = <Row>(declaration: {
-  readonly owner: keyof Row & string
+  readonly owner: (keyof Row & string) | null
   readonly key: keyof Row & string
   readonly updatedAt?: keyof Row & string
   readonly cleanUp?: { readonly column: keyof Row & string; readonly after: number }
@@ -68,6 +71,11 @@ export type FeatureStore<
 
 /** A table with its name. */
 export type NamedTable = FeatureTable & { readonly name: string }
+
+/** A table whose rows belong to users. */
+export type OwnedTable = NamedTable & { readonly owner: string }
+
+export const isOwned = (table: NamedTable): table is OwnedTable => table.owner !== null
 
 export const tablesOf = (features: readonly StoredFeature[]): readonly NamedTable[] =>
   features.flatMap(({ tables = {} }) =>

@@ -38,11 +38,15 @@ const INVALID: readonly (readonly [string, readonly unknown[]])[] = [
     [changed({ module: undefined })],
   ],
   [
-    'The table notes of the feature notes has no owner: name the column with the key of the user',
+    'The table notes of the feature notes has no owner: name the column with the key of the user, or declare owner: null if its rows belong to no user',
     [withTable({ owner: undefined })],
   ],
   [
-    'The table notes of the feature notes has no owner: name the column with the key of the user',
+    'The table notes of the feature notes has no owner: name the column with the key of the user, or declare owner: null if its rows belong to no user',
+    [withTable({ owner: '' })],
+  ],
+  [
+    'The table notes of the feature notes has no owner: name the column with the key of the user, or declare owner: null if its rows belong to no user',
     [changed({ tables: { notes: undefined } })],
   ],
   [

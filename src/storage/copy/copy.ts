@@ -64,7 +64,7 @@ export interface CopyOptions {
 /**
  * Copies the tables of features, after the users. A row of a user who exists in both stores is treated as the user's e-mail tokens
  * are: added if it was never copied, not added again if it was deleted in the target, deleted if it was deleted in the source. It
- * does not matter in which store the user changed later: rows have no effect on access.
+ * does not matter in which store the user changed later: rows have no effect on access. Rows without an owner are treated alike.
  * @param leftOut the ids of users whose rows are not copied.
  */
 const copyTables = async (
@@ -87,7 +87,7 @@ const copyTables = async (
       if (signal.aborted) return { tables, complete: false }
       const written = await target.writeRows(
         table,
-        rows.filter(([userId]) => !leftOut.has(userId)),
+        rows.filter(([userId]) => userId === null || !leftOut.has(userId)),
       )
       for (const name of ['added', 'changed', 'conflicts'] as const) report[name] += written[name]
       tables[table.name] = { ...report }

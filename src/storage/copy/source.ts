@@ -35,16 +35,19 @@ export interface DeletedUser {
   readonly at: number
 }
 
-/** A row of a feature's table: the id of its user, and the values of the columns of the table. An integer is a `bigint`. */
+/**
+ * A row of a feature's table: the id of its owner, `null` in a table without owners, and the values of the columns of the table. An
+ * integer is a `bigint`.
+ */
 export type SourceRow = readonly [
-  userId: string,
+  userId: string | null,
   ...values: readonly (string | number | bigint | Buffer | null)[],
 ]
 
-/** The key of a row, and the id of the user who owns it. */
+/** The key of a row, and the id of the user who owns it; `null` in a table without owners. */
 export interface OwnedKey {
   readonly key: string
-  readonly userId: string
+  readonly userId: string | null
 }
 
 /** Events that end sessions of a user, some of them without a change of the user's row. */
@@ -268,10 +271,12 @@ export class Source {
   }: NamedTable & { readonly columns: readonly { readonly name: string }[] }): Generator<
     readonly SourceRow[]
   > {
+    const [userId, users] =
+      owner === null ? ['NULL', ''] : ['users.id', `CROSS JOIN users ON users.key = own.${quoted(owner)}`]
     const select = this.#db
       .prepare<[], SourceRow>(
-        `SELECT users.id, ${columns.map(column => `own.${quoted(column.name)}`).join(', ')}
-         FROM ${quoted(name)} AS own CROSS JOIN users ON users.key = own.${quoted(owner)} ORDER BY own.${quoted(key)}`,
+        `SELECT ${userId}, ${columns.map(column => `own.${quoted(column.name)}`).join(', ')}
+         FROM ${quoted(name)} AS own ${users} ORDER BY own.${quoted(key)}`,
       )
       .raw()
       .safeIntegers()
@@ -288,12 +293,12 @@ export class Source {
     if (rows.length > 0) yield rows
   }
 
-  /** Those of these keys of a feature's table that the source does not have, although it has their users. */
+  /** Those of these keys of a feature's table that the source does not have, although it has their owners. */
   missingKeys({ name, key }: NamedTable, given: readonly OwnedKey[]): readonly string[] {
     const select = this.#db
       .prepare<[string], string>(
         `SELECT value ->> 'key' FROM json_each(?)
-         WHERE EXISTS (SELECT 1 FROM users WHERE id = value ->> 'userId')
+         WHERE (value ->> 'userId' IS NULL OR EXISTS (SELECT 1 FROM users WHERE id = value ->> 'userId'))
            AND NOT EXISTS (SELECT 1 FROM ${quoted(name)} AS own WHERE own.${quoted(key)} = value ->> 'key')`,
       )
       .pluck()

@@ -1,11 +1,10 @@
 /**
  * The statements that copy the tables of features, from their declarations. The owner is passed as the id of the user, because the
- * target has keys of its own.
+ * target has keys of its own. In a table without owners, the id is `null`.
  */
-
 import { quoted } from '../operations/owned-rows.ts'
 import type { Statement } from '../postgres/database.ts'
-import type { NamedTable } from '../stored-feature.ts'
+import type { NamedTable, OwnedTable } from '../stored-feature.ts'
 import type { DeletedUser, SourceRow } from './source.ts'
 import { DELETED } from './statements.ts'
 
@@ -27,7 +26,7 @@ export const columnTypes = ({ name }: NamedTable): Statement => ({
   values: [quoted(name)],
 })
 
-/** The names of the given values, which cannot clash with columns of the table. `u` is the id of the user. */
+/** The names of the given values, which cannot clash with columns of the table. `u` is the id of the owner. */
 const given = (index: number): string => `given.c${index}`
 
 const indexOf = ({ columns }: CopiedTable, column: string): number =>
@@ -38,12 +37,16 @@ const givenKey = (table: CopiedTable): string => given(indexOf(table, table.key)
 const typeOf = ({ columns }: CopiedTable, column: string): string =>
   columns.find(({ name }) => name === column)?.type ?? 'text'
 
-/** The given rows with their users. */
-const givenRows = ({ columns }: CopiedTable): string => {
+/** The given rows, with the users who own them. */
+const givenRows = ({ columns, owner }: CopiedTable): string => {
   const arrays = ['$1::text[]', ...columns.map(({ type }, index) => `$${index + 2}::${type}[]`)]
   const names = ['u', ...columns.map((_, index) => `c${index}`)]
-  return `unnest(${arrays.join(', ')}) AS given (${names.join(', ')}) JOIN users ON users.id = given.u`
+  return `unnest(${arrays.join(', ')}) AS given (${names.join(', ')})${owner === null ? '' : ' JOIN users ON users.id = given.u'}`
 }
+
+/** Whether the row of the target has the owner of the given row. */
+const hasSameOwner = ({ owner }: CopiedTable): string =>
+  owner === null ? 'TRUE' : `own.${quoted(owner)} = users.key`
 
 /** An array for each column. */
 const valuesOf = ({ columns }: CopiedTable, rows: readonly SourceRow[]): readonly unknown[][] =>
@@ -72,7 +75,7 @@ export const addRows = (table: CopiedTable, rows: readonly SourceRow[]): Stateme
  * (`json`) have no operator for equality. Locks rows in the order of their keys.
  */
 export const changeRows = (table: CopiedTable, rows: readonly SourceRow[]): Statement => {
-  const { name, key, owner, updatedAt = key, columns } = table
+  const { name, key, updatedAt = key, columns } = table
   const values = rowValues(table)
   const compared = columns.map((column, index) => ({
     own: `own.${quoted(column.name)}::text`,
@@ -83,7 +86,7 @@ export const changeRows = (table: CopiedTable, rows: readonly SourceRow[]): Stat
     text: `WITH differing AS (
       SELECT ${selected.join(', ')} FROM ${givenRows(table)}
       JOIN ${quoted(name)} AS own ON own.${quoted(key)} = ${givenKey(table)}
-      WHERE (own.${quoted(owner)} = users.key OR ${wasCopied(table, givenKey(table))})
+      WHERE (${hasSameOwner(table)} OR ${wasCopied(table, givenKey(table))})
         AND (own.${quoted(updatedAt)} > ${given(indexOf(table, updatedAt))}) IS NOT TRUE
         AND (${compared.map(({ own }) => own).join(', ')}) IS DISTINCT FROM (${compared.map(({ value }) => value).join(', ')})
       ORDER BY own.${quoted(key)} FOR UPDATE OF own
@@ -98,7 +101,7 @@ export const changeRows = (table: CopiedTable, rows: readonly SourceRow[]): Stat
 export const recordCopiedRows = (table: CopiedTable, rows: readonly SourceRow[]): Statement => ({
   text: `INSERT INTO copied_rows SELECT '${table.name}:' || ${givenKey(table)}::text FROM ${givenRows(table)}
     JOIN ${quoted(table.name)} AS own
-      ON own.${quoted(table.key)} = ${givenKey(table)} AND own.${quoted(table.owner)} = users.key
+      ON own.${quoted(table.key)} = ${givenKey(table)} AND ${hasSameOwner(table)}
     WHERE NOT ${wasCopied(table, givenKey(table))}`,
   values: valuesOf(table, rows),
 })
@@ -110,14 +113,17 @@ export const countConflicts = (table: CopiedTable, rows: readonly SourceRow[]): 
 })
 
 /**
- * Selects the keys of rows that were copied, with the ids of their users, in the order of keys.
+ * Selects the keys of rows that were copied, with the ids of their owners, in the order of keys.
  * @param after the last key of the previous slice; `null` for the first one.
  */
 export const copiedKeys = (table: CopiedTable, after: string | null, size: number): Statement => {
   const key = `own.${quoted(table.key)}`
+  const [userId, users] =
+    table.owner === null
+      ? ['NULL::text', '']
+      : ['users.id', `JOIN users ON users.key = own.${quoted(table.owner)}`]
   return {
-    text: `SELECT ${key}::text AS key, users.id AS "userId" FROM ${quoted(table.name)} AS own
-      JOIN users ON users.key = own.${quoted(table.owner)}
+    text: `SELECT ${key}::text AS key, ${userId} AS "userId" FROM ${quoted(table.name)} AS own ${users}
       WHERE ($1::text IS NULL OR ${key} > CAST($1 AS ${typeOf(table, table.key)})) AND ${wasCopied(table, key)}
       ORDER BY ${key} LIMIT $2`,
     values: [after, size],
@@ -136,7 +142,7 @@ export const deleteRows = (table: CopiedTable, keys: readonly string[]): Stateme
 
 /** Deletes the rows of users before their users: a table need not have `ON DELETE CASCADE`. */
 export const deleteRowsOfDeleted = (
-  { name, owner }: NamedTable,
+  { name, owner }: OwnedTable,
   deleted: readonly DeletedUser[],
 ): Statement => ({
   text: `DELETE FROM ${quoted(name)} USING (SELECT users.key FROM ${DELETED}) AS deleted

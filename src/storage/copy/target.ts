@@ -3,7 +3,7 @@ import pg from 'pg'
 import { connectionOptions, ignore, reason, type Statement } from '../postgres/database.ts'
 import { migratePrimary } from '../postgres/migrate.ts'
 import type { EventRow, UserColumns } from '../rows.ts'
-import { type NamedTable, type StoredFeature, tablesOf } from '../stored-feature.ts'
+import { isOwned, type NamedTable, type OwnedTable, type StoredFeature, tablesOf } from '../stored-feature.ts'
 import {
   type AccessChanges,
   CopyError,
@@ -51,11 +51,11 @@ const attempt = async <Result>(work: () => Promise<Result>, where = 'the target'
 
 export class Target {
   readonly #client: pg.Client
-  readonly #tables: readonly NamedTable[]
+  readonly #ownedTables: readonly OwnedTable[]
 
-  private constructor(client: pg.Client, tables: readonly NamedTable[]) {
+  private constructor(client: pg.Client, ownedTables: readonly OwnedTable[]) {
     this.#client = client
-    this.#tables = tables
+    this.#ownedTables = ownedTables
   }
 
   /** Connects to the database at `url` and migrates it. @throws {CopyError} */
@@ -70,7 +70,7 @@ export class Target {
       // The next statement reports a broken connection.
       client.on('error', ignore)
       await client.connect()
-      const target = new Target(client, tablesOf(features))
+      const target = new Target(client, tablesOf(features).filter(isOwned))
       await target.#run(statements.CREATE_COPIED_ROWS)
       await target.#run(statements.CREATE_COPIED_EVENTS)
       return target
@@ -117,7 +117,7 @@ export class Target {
   delete(deleted: readonly DeletedUser[]): Promise<number> {
     return this.#transaction(async () => {
       await this.#run(statements.revokeSessionsOfDeleted(deleted))
-      for (const table of this.#tables.toReversed())
+      for (const table of this.#ownedTables.toReversed())
         await this.#run(tableStatements.deleteRowsOfDeleted(table, deleted))
       const ids = idsOf(await this.#run<WithId>(statements.deleteUsers(deleted)))
       if (ids.length > 0) {

@@ -104,7 +104,9 @@ const migrateFeature = async (
 const checkTables = async (db: Kysely<unknown>, features: readonly StoredFeature[]): Promise<void> => {
   for (const feature of features)
     for (const { name, owner, key, updatedAt, cleanUp } of tablesOf([feature])) {
-      const columns = [owner, key, updatedAt, cleanUp?.column].filter(column => column !== undefined)
+      const columns = [owner, key, updatedAt, cleanUp?.column].filter(
+        column => column !== undefined && column !== null,
+      )
       try {
         await sql`SELECT ${sql.join(columns.map(column => sql.ref(`${name}.${column}`)))} FROM ${sql.table(name)} LIMIT 0`.execute(
           db,

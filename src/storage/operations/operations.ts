@@ -1,5 +1,5 @@
 /** Every write that both engines run. The SQLite engine calls them by name, because functions cannot be sent to its writer thread. */
-import { operationName, type StoredFeature, tablesOf } from '../stored-feature.ts'
+import { isOwned, operationName, type StoredFeature, tablesOf } from '../stored-feature.ts'
 import { removeEmailTokens, removeEvents } from './clean-up.ts'
 import { addEmailToken, confirmEmail, resetPassword } from './email-tokens.ts'
 import { record } from './events.ts'
@@ -46,7 +46,7 @@ export type AnyOperation = (
 /** Every operation by its name: those of the core, and those of the features. */
 export const operationsOf = (features: readonly StoredFeature[]): ReadonlyMap<string, AnyOperation> => {
   // A table that refers to another one is declared after it, so its rows are deleted first.
-  const own = { ...OPERATIONS, removeUser: removeUserWith(tablesOf(features).toReversed()) }
+  const own = { ...OPERATIONS, removeUser: removeUserWith(tablesOf(features).filter(isOwned).toReversed()) }
   const others = features.flatMap(feature =>
     Object.entries(feature.operations ?? {}).map(([name, operation]) => {
       const fullName = operationName(feature, name)

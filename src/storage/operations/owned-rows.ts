@@ -1,5 +1,5 @@
-/** Rows that users own in the tables of features. The names of tables and columns are from their declarations. */
-import type { NamedTable } from '../stored-feature.ts'
+/** Rows in the tables of features: deletion with their user, and clean-up. The names of tables and columns are from their declarations. */
+import type { NamedTable, OwnedTable } from '../stored-feature.ts'
 import { type Query, query, type Statement } from './operation.ts'
 import { invalidatesNothing, type UncachedWrite } from './write.ts'
 
@@ -7,7 +7,7 @@ import { invalidatesNothing, type UncachedWrite } from './write.ts'
 export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
 /** Deletes the rows of a user, who must be locked. */
-export const deleteOwnedStatement = ({ name, owner }: NamedTable, userId: string): Statement => ({
+export const deleteOwnedStatement = ({ name, owner }: OwnedTable, userId: string): Statement => ({
   text: `DELETE FROM ${quoted(name)} WHERE ${quoted(owner)} = (SELECT key FROM users WHERE id = $1)`,
   values: [userId],
 })

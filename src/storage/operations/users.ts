@@ -3,7 +3,7 @@ import type { AuditEvent } from '../../audit-log/event.ts'
 import type { User, UserChanges } from '../../users/user.ts'
 import type { UpdateOptions, UpdateRefusal, UserRefusal } from '../../users/user-store.ts'
 import { changedColumns, toUser, USER_VALUES, type UserRow } from '../rows.ts'
-import type { NamedTable } from '../stored-feature.ts'
+import type { OwnedTable } from '../stored-feature.ts'
 import type { Dialect } from './dialect.ts'
 import { recordRemoval, recordStatement } from './events.ts'
 import { firstRow, type Statement, type Steps, unlessTaken } from './operation.ts'
@@ -83,7 +83,7 @@ export function* updateUser(
 }
 
 /** @param tables of features, whose rows are deleted with the user. */
-export const removeUserWith = (tables: readonly NamedTable[]) =>
+export const removeUserWith = (tables: readonly OwnedTable[]) =>
   function* removeUser(
     event: AuditEvent,
     verifiedHash: string | null,
