@@ -101,6 +101,12 @@ module.exports = {
       'src/mail imports only src/rate-limits, src/ids.ts and src/errors.ts: use cases declare the kinds of mail',
     ),
     rule(
+      'built-in-features-join',
+      '^(src/(?!built-in-features\\.ts$)|plugins|routes|bench|scripts)',
+      '^src/features\\.ts$',
+      'src/built-in-features.ts joins the features of src/features.ts with those that every service has',
+    ),
+    rule(
       'no-import-of-commands',
       '^(src/(?!cli/|cli\\.ts$)|plugins|routes|bench|scripts)',
       '^src/cli/',

@@ -8,10 +8,10 @@ import type { DestinationStream } from 'pino'
 import type { CleanUpPace } from './accounts/clean-up.ts'
 import type { AccountMails } from './accounts/mails.ts'
 import type { EventHandler } from './audit-log/event-feed.ts'
+import { allFeatures } from './built-in-features.ts'
 import { checkFeatures } from './check-features.ts'
 import type { Config } from './config/config.ts'
 import type { Feature } from './feature.ts'
-import { FEATURES } from './features.ts'
 import { decorateRequests, RequestAuthentication } from './http/guards.ts'
 import { serverOptions } from './http/server-options.ts'
 import { setUpServer } from './http/server-set-up.ts'
@@ -61,7 +61,7 @@ export interface DeclaredRoute {
 
 /** Replacements for parts that the configuration would create. */
 export interface AppOptions {
-  /** Default: those of `src/features.ts`. */
+  /** Besides the built-in ones. Default: those of `src/features.ts`. */
   readonly features?: readonly Feature[]
   readonly storage?: Storage
   readonly clock?: () => number
@@ -145,7 +145,8 @@ export const openServices = async (
   logger: FastifyBaseLogger,
   options: AppOptions = {},
 ): Promise<Services> => {
-  const { clock = Date.now, features = FEATURES, hasher, rateLimits, cleanUpPace } = options
+  const { clock = Date.now, hasher, rateLimits, cleanUpPace } = options
+  const features = allFeatures(options.features)
   checkFeatures(features)
   const storage = options.storage ?? (await openStorage(config.storage, config.databaseConnections, features))
   try {

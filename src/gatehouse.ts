@@ -52,7 +52,7 @@ export interface GatehouseOptions {
   readonly config?: GatehouseConfig
   /** A folder with `public/`, `private/` and `admin/`: an absolute path, a file URL, or relative to the working directory. */
   readonly routes?: string | URL
-  /** Capabilities with their own data: see docs/extending.md. Their declarations come from `gatehouse/feature`. */
+  /** Further capabilities with their own data: see docs/extending.md. Their declarations come from `gatehouse/feature`. */
   readonly features?: readonly Feature[]
   /**
    * Called for each event of the audit log, in order and after the commit, also for the events of other instances and of the

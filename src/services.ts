@@ -22,10 +22,10 @@ import { withInvalidationLog } from './auth/invalidation-log.ts'
 import { LastRequests } from './auth/last-requests.ts'
 import { Sessions } from './auth/sessions.ts'
 import { UserCache } from './auth/user-cache.ts'
+import type { FeatureServices } from './built-in-features.ts'
 import { DeferredWork } from './concurrency/deferred-work.ts'
 import type { Config } from './config/config.ts'
-import { createFeatureServices, eventSchemasOf, type Feature, type ServicesOf } from './feature.ts'
-import type { FEATURES } from './features.ts'
+import { createFeatureServices, eventSchemasOf, type Feature } from './feature.ts'
 import type { MailKinds, MailSender, MailTemplates } from './mail/kinds.ts'
 import { Mailer, NO_MAILS } from './mail/mailer.ts'
 import { RateLimitedMailer } from './mail/rate-limited-mailer.ts'
@@ -42,6 +42,7 @@ import { Users } from './users/users.ts'
 
 export interface ServicesDeps {
   readonly storage: Storage
+  /** See `allFeatures`. */
   readonly features: readonly Feature[]
   /** Milliseconds since the epoch. */
   readonly clock: () => number
@@ -62,8 +63,8 @@ export interface ServicesDeps {
 /** The services of the core. */
 export type CoreServices = Readonly<ReturnType<typeof createCoreServices>>
 
-/** `app.services`: those of the core and of the features in `src/features.ts`. */
-export type Services = CoreServices & ServicesOf<typeof FEATURES>
+/** `app.services`: those of the core and of its features. */
+export type Services = CoreServices & FeatureServices
 
 /** The mails of accounts and features, with the limit for each recipient; and their shutdown, which sends what waits. */
 const createMails = (

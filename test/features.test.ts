@@ -1,4 +1,5 @@
 /** Each file can also be run alone. */
+import './features/built-in.test.ts'
 import './features/copy.test.ts'
 import './features/declarations.test.ts'
 import './features/notes.test.ts'

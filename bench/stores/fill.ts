@@ -1,9 +1,10 @@
+import { allFeatures } from '../../src/built-in-features.ts'
 import { openSeedStore, type StorageLocation } from '../../src/storage/open.ts'
 import { LIMITS, samples } from './sample-users.ts'
 
 /** Creates a store with so many users, each with a session. */
 export const fill = async (location: StorageLocation, users: number): Promise<void> => {
-  const store = await openSeedStore(location)
+  const store = await openSeedStore(location, allFeatures())
   for (const slice of samples(users)) await store.add(slice, LIMITS.idle)
   await store.finish()
   await store.close()

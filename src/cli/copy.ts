@@ -2,8 +2,8 @@
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import { secretFileOf } from '../auth/secret-file.ts'
+import { allFeatures } from '../built-in-features.ts'
 import { SETTINGS } from '../config/settings.ts'
-import { FEATURES } from '../features.ts'
 import type { CopyReport, TableReport } from '../storage/copy/copy.ts'
 import { CopyError } from '../storage/copy/plan.ts'
 import { CommandError, UsageError } from './failure.ts'
@@ -65,7 +65,7 @@ const runCopy = async (file: string, url: string): Promise<CopyReport> => {
   // Loaded here because it loads both engines, which no other command needs.
   const { copy } = await import('../storage/copy/copy.ts')
   try {
-    return await copy(file, url, { features: FEATURES, signal: stopSignal(), onProgress })
+    return await copy(file, url, { features: allFeatures(), signal: stopSignal(), onProgress })
   } catch (error) {
     if (!(error instanceof CopyError)) throw error
     throw new CommandError(

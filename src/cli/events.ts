@@ -5,9 +5,9 @@ import { type AuditLog, EVENT_SORTS, type EventSort } from '../audit-log/audit-l
 import type { AuditEvent } from '../audit-log/event.ts'
 import type { EventFilter } from '../audit-log/event-store.ts'
 import { serializeEvent } from '../audit-log/serializers.ts'
+import { allFeatures } from '../built-in-features.ts'
 import { integer, oneOf, type Reader, SettingError } from '../config/readers.ts'
 import { eventSchemasOf } from '../feature.ts'
-import { FEATURES } from '../features.ts'
 import type { Users } from '../users/users.ts'
 import { nonEmpty, option, type StoreOptions, storeCommand, timestamp } from './options.ts'
 import { print, printStatus, stopSignal, table, write } from './output.ts'
@@ -25,7 +25,7 @@ interface EventsOptions extends StoreOptions {
   readonly follow?: boolean
 }
 
-const EVENT_TYPES = Object.keys(eventSchemasOf(FEATURES))
+const EVENT_TYPES = Object.keys(eventSchemasOf(allFeatures()))
 
 const eventType: Reader<string> = text => {
   if (!EVENT_TYPES.includes(text)) throw new SettingError(`must be one of ${EVENT_TYPES.join(', ')}`)

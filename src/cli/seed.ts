@@ -4,6 +4,7 @@ import { closeSync, fchmodSync, openSync, writeSync } from 'node:fs'
 import type { Command } from 'commander'
 import { AccessTokens } from '../auth/access-tokens.ts'
 import { newSession, type SessionLimits } from '../auth/session.ts'
+import { allFeatures } from '../built-in-features.ts'
 import { type Config, loadConfig } from '../config/config.ts'
 import { integer, type Reader, SettingError } from '../config/readers.ts'
 import { newId } from '../ids.ts'
@@ -154,7 +155,7 @@ const seed = async ({ users, tokens: file, password, force, ...options }: SeedOp
       'NODE_ENV is production: accounts with a known password do not belong there; --force adds them anyway',
     )
   const config = file === undefined ? null : loadConfig(environment(options))
-  const store = await openSeedStore(DATABASE_URL)
+  const store = await openSeedStore(DATABASE_URL, allFeatures())
   let tokenFile: TokenFile | null = null
   try {
     if (file !== undefined && config !== null) tokenFile = createTokenFile(file, config)

@@ -4,10 +4,10 @@ import { NewAccounts } from '../accounts/account-creation.ts'
 import { Exports, Imports } from '../accounts/bulk-users.ts'
 import { AuditLog } from '../audit-log/audit-log.ts'
 import { Sessions } from '../auth/sessions.ts'
+import { allFeatures } from '../built-in-features.ts'
 import { ConfigError } from '../config/config.ts'
 import { type Environment, readSettings } from '../config/read-settings.ts'
 import type { Values } from '../config/settings.ts'
-import { FEATURES } from '../features.ts'
 import { hash } from '../passwords/hashing-thread.ts'
 import { canonicalPassword } from '../passwords/policy.ts'
 import { openStorage, type StorageLocation } from '../storage/open.ts'
@@ -65,7 +65,7 @@ export const withStore = async (
 ): Promise<void> => {
   const { DATABASE_URL, SESSION_LIFETIME, SESSION_IDLE } = settings(options)
   assertExists(DATABASE_URL)
-  const storage = await openStorage(DATABASE_URL, CONNECTIONS, FEATURES)
+  const storage = await openStorage(DATABASE_URL, CONNECTIONS, allFeatures())
   const { users, accounts: accountStore, sessions, events, bulkUsers } = storage
   const clock = Date.now
   const limits = { lifetime: SESSION_LIFETIME, idle: SESSION_IDLE }

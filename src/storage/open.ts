@@ -31,11 +31,14 @@ export const openStorage = async (
  * Opens a store for seeding, created and migrated like the service's.
  * @throws {Error} if it cannot be opened or migrated.
  */
-export const openSeedStore = async (location: StorageLocation): Promise<SeedStore> => {
+export const openSeedStore = async (
+  location: StorageLocation,
+  features: readonly StoredFeature[],
+): Promise<SeedStore> => {
   if (location.engine === 'sqlite') {
     const { openSqliteSeedStore } = await import('./sqlite/seed.ts')
-    return openSqliteSeedStore(location.file)
+    return openSqliteSeedStore(location.file, features)
   }
   const { openPostgresSeedStore } = await import('./postgres/seed.ts')
-  return openPostgresSeedStore(location.url)
+  return openPostgresSeedStore(location.url, features)
 }

@@ -9,13 +9,18 @@ import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
 import { add, eventOf, NOW } from '../storage/contract/fixtures.ts'
 import { ADMIN_KEY, JWT_SECRET, temporaryFolder } from '../support/build.ts'
 import { createDatabase } from '../support/postgres.ts'
-import { projectTree } from '../support/project-copy.ts'
+import { projectTree, withBuiltIn } from '../support/project-copy.ts'
 
-/** A project with these features. @returns runs a script of it. */
-const project = (t: Test, features: string) => {
-  const list = `import { notes } from '../examples/notes/notes.ts'\nexport const FEATURES = [${features}] as const\n`
+const IMPORT_NOTES = `import { notes } from '../examples/notes/notes.ts'\n`
+
+/** A project with these features, and with `notes` among the built-in ones if `builtIn`. @returns runs a script of it. */
+const project = (t: Test, features: string, { builtIn = false } = {}) => {
+  const files = {
+    'src/features.ts': `${IMPORT_NOTES}export const FEATURES = [${features}] as const\n`,
+    ...(builtIn && { 'src/built-in-features.ts': withBuiltIn('notes', IMPORT_NOTES) }),
+  }
   const parts = ['src', 'plugins', 'routes', 'examples', 'package.json']
-  const { folder } = projectTree(t, { 'src/features.ts': list }, parts)
+  const { folder } = projectTree(t, files, parts)
   return async (script: string, args: readonly string[], env: Record<string, string> = {}) => {
     const child = spawn(process.execPath, ['--import', './src/preload.js', script, ...args], {
       cwd: folder,
@@ -55,8 +60,7 @@ t.test('a wrong declaration stops the service and the command line with one sent
   t.notOk(existsSync(file))
 })
 
-t.test('a feature has commands, and copy copies its rows', async t => {
-  const run = project(t, 'notes')
+const copyNotes = async (t: Test, run: ReturnType<typeof project>): Promise<void> => {
   const file = join(temporaryFolder(t), 'test.db')
   const source = await openSqliteStorage(file, [notes])
   const { user } = await add(source)
@@ -84,5 +88,21 @@ t.test('a feature has commands, and copy copies its rows', async t => {
   t.match(without, {
     code: 0,
     stderr: /\nThe tables of the feature notes were left out: this version does not have the feature\n/,
+  })
+}
+
+t.test('a feature has commands, and copy copies its rows', async t => {
+  await copyNotes(t, project(t, 'notes'))
+})
+
+t.test('so does a built-in feature, which src/features.ts does not list', async t => {
+  await copyNotes(t, project(t, '', { builtIn: true }))
+})
+
+t.test('a feature cannot have the name of a built-in one', async t => {
+  const run = project(t, 'notes', { builtIn: true })
+  t.match(await run('src/cli.ts', ['users', 'list']), {
+    code: 1,
+    stderr: /^The feature notes is declared twice\n$/,
   })
 })

@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { Command } from 'commander'
 import t from 'tap'
 import { ACCOUNT_MAILS } from '../../src/accounts/mails.ts'
-import { EVENTS } from '../../src/audit-log/event.ts'
+import { BUILT_IN_FEATURES } from '../../src/built-in-features.ts'
 import { copyCommand } from '../../src/cli/copy.ts'
 import { eventsCommand } from '../../src/cli/events.ts'
 import { keysCommands } from '../../src/cli/keys.ts'
@@ -16,9 +16,13 @@ import { usersCommands } from '../../src/cli/users.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import { FILE_SETTINGS, SETTINGS } from '../../src/config/settings.ts'
 import { ERRORS } from '../../src/errors.ts'
+import { eventSchemasOf, type Feature } from '../../src/feature.ts'
+import type { MailKinds } from '../../src/mail/kinds.ts'
 import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
 import { build } from '../support/build.ts'
 import { liveRoutes } from '../support/routes.ts'
+
+const BUILT_IN: readonly Feature[] = BUILT_IN_FEATURES
 
 const PROJECT = join(import.meta.dirname, '..', '..')
 const read = (file: string): string => readFileSync(join(PROJECT, file), 'utf8')
@@ -73,7 +77,7 @@ t.test('errors: the table in the code and the one in docs/api.md are one list (D
 t.test('events: the table in docs/api.md has every type, in the order of the code (DESIGN §9)', async t => {
   t.same(
     tableBelow(api, '### Event types').map(([type]) => type),
-    Object.keys(EVENTS),
+    Object.keys(eventSchemasOf(BUILT_IN)),
   )
 })
 
@@ -97,9 +101,10 @@ t.test(
 )
 
 t.test('mails: the table in docs/mail.md has the kinds and subjects of the code (DESIGN §9)', async t => {
+  const kinds: MailKinds = Object.assign({}, ACCOUNT_MAILS, ...BUILT_IN.map(({ mails }) => mails))
   t.same(
     tableBelow(read('docs/mail.md'), '## Kinds').map(([kind, subject]) => [kind, subject]),
-    Object.entries(ACCOUNT_MAILS).map(([kind, { subject }]) => [kind, subject]),
+    Object.entries(kinds).map(([kind, { subject }]) => [kind, subject]),
   )
 })
 
@@ -122,6 +127,7 @@ t.test('commands: the table in docs/operations.md has every command and its opti
   const program = new Command()
   for (const add of [usersCommands, sessionsCommands, eventsCommand, keysCommands, copyCommand, seedCommand])
     add(program)
+  for (const { commands } of BUILT_IN) commands?.(program, async () => undefined)
   const documented = tableBelow(read('docs/operations.md'), '## Command line').map(
     ([command = '', , options = '']) => [command, namesOf(options)],
   )

@@ -1,5 +1,5 @@
 /** A copy of the project's code in a temporary folder, for tests that change the code. */
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import type { BuildOptions, Context } from './build.ts'
@@ -19,6 +19,14 @@ const UNTRACKED = ['.env', '.git', '.tap', 'data', 'node_modules']
 
 /** Everything in the repository. */
 export const WHOLE_PROJECT: readonly string[] = readdirSync(PROJECT).filter(name => !UNTRACKED.includes(name))
+
+/** @returns the text of `src/built-in-features.ts` with another feature. */
+export const withBuiltIn = (feature: string, importStatement: string): string =>
+  importStatement +
+  readFileSync(join(PROJECT, 'src/built-in-features.ts'), 'utf8').replace(
+    'BUILT_IN_FEATURES = [',
+    `$&${feature}, `,
+  )
 
 /**
  * @param files texts by path that are added or replaced; `null` removes the file.

@@ -2,6 +2,7 @@
 import pg from 'pg'
 import { SESSION_COLUMNS, sessionColumns, USER_COLUMNS, userColumns } from '../rows.ts'
 import type { SeedSession, SeedStore } from '../seed.ts'
+import type { StoredFeature } from '../stored-feature.ts'
 import { connectionOptions, ignore } from './database.ts'
 import { openPrimary } from './migrate.ts'
 import { typeOf } from './parameters.ts'
@@ -44,8 +45,11 @@ const connect = async (url: string): Promise<pg.Client> => {
   return client
 }
 
-export const openPostgresSeedStore = async (url: string): Promise<SeedStore> => {
-  const primary = await openPrimary(url)
+export const openPostgresSeedStore = async (
+  url: string,
+  features: readonly StoredFeature[],
+): Promise<SeedStore> => {
+  const primary = await openPrimary(url, features)
   const client = await connect(primary.url)
   return {
     async add(accounts, idle) {

@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Session } from '../../auth/session.ts'
 import { SESSION_COLUMNS, sessionColumns, userColumns } from '../rows.ts'
 import type { SeedAccount, Seeded, SeedSession, SeedStore } from '../seed.ts'
+import type { StoredFeature } from '../stored-feature.ts'
 import { openDatabase, stamp } from './database.ts'
 import { INSERT_USER } from './hot-operations.ts'
 import { migrate } from './migrate.ts'
@@ -21,8 +22,11 @@ const SELECT_SESSION = `SELECT id, created_at AS createdAt, expires_at AS expire
   ORDER BY created_at DESC, id DESC LIMIT 1`
 
 /** Runs on the calling thread and blocks it: only for processes that serve no requests. */
-export const openSqliteSeedStore = async (file: string): Promise<SeedStore> => {
-  await migrate(file)
+export const openSqliteSeedStore = async (
+  file: string,
+  features: readonly StoredFeature[],
+): Promise<SeedStore> => {
+  await migrate(file, features)
   const db = openDatabase(file, LOCK_TIMEOUT)
   const insertUser = db.prepare(`${INSERT_USER} ON CONFLICT (email) DO NOTHING`)
   const insertSession = db.prepare(INSERT_SESSION)

@@ -1,0 +1,19 @@
+/** The features that every service has, and how they are joined with those that a team adds. */
+import type { Feature, ServicesOf } from './feature.ts'
+import { FEATURES } from './features.ts'
+
+/** Their migrations and tables come before those of other features. */
+export const BUILT_IN_FEATURES = [] as const satisfies readonly Feature[]
+
+/**
+ * Every feature of a service: the built-in ones, then those that are added. What follows from features, follows from this list: only
+ * this module imports `src/features.ts`.
+ * @param added by default those of `src/features.ts`.
+ */
+export const allFeatures = (added: readonly Feature[] = FEATURES): readonly Feature[] => [
+  ...BUILT_IN_FEATURES,
+  ...added,
+]
+
+/** What {@link allFeatures} adds to `app.services`. */
+export type FeatureServices = ServicesOf<typeof BUILT_IN_FEATURES> & ServicesOf<typeof FEATURES>
