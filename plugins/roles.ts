@@ -5,6 +5,7 @@
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import fp from 'fastify-plugin'
 import { roleGuard, rolesProblem } from '../src/http/guards.ts'
+import { routeName } from '../src/http/route-name.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -13,14 +14,14 @@ declare module 'fastify' {
   }
 }
 
-const nameOf = ({ method, url }: RouteOptions): string => `${[method].flat().join(', ')} ${url}`
-
 /** @throws {Error} if the service must not start with the route. */
 const checkRoles = (route: RouteOptions): void => {
   if (route.config?.gate !== 'user')
-    throw new Error(`${nameOf(route)} declares roles, but only private routes know the roles of their user`)
+    throw new Error(
+      `${routeName(route)} declares roles, but only private routes know the roles of their user`,
+    )
   const problem = rolesProblem(route.config?.roles)
-  if (problem !== null) throw new Error(`${nameOf(route)} ${problem}`)
+  if (problem !== null) throw new Error(`${routeName(route)} ${problem}`)
 }
 
 const roles = async (app: FastifyInstance): Promise<void> => {
@@ -41,7 +42,7 @@ const roles = async (app: FastifyInstance): Promise<void> => {
     for (const { route, guardedBy } of routes) {
       if (route.config?.roles !== guardedBy)
         throw new Error(
-          `${nameOf(route)} gets its roles from a hook: declare config.roles in the route itself`,
+          `${routeName(route)} gets its roles from a hook: declare config.roles in the route itself`,
         )
       if (guardedBy !== undefined) checkRoles(route)
     }

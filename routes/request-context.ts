@@ -2,16 +2,25 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Actor } from '../src/audit-log/event.ts'
 import { ADMIN_KEY_HEADER, AdminKeys } from '../src/auth/admin-keys.ts'
+import { isApiKeyPrincipal } from '../src/auth/principal.ts'
 import type { SessionClient } from '../src/auth/session.ts'
 import { ServiceError } from '../src/errors.ts'
 
-/** The actor of a private route: the user, or the administrator who impersonates them. */
+/** The actor of a private route: the user, an API key of the user, or the administrator who impersonates them. */
 export const userActor = (request: FastifyRequest): Actor => {
-  const { cachedUser, impersonatedBy } = request.requirePrincipal()
+  const principal = request.requirePrincipal()
   const ip = request.clientAddress
-  return impersonatedBy === null
-    ? { type: 'user', id: cachedUser.user.id, ip }
-    : { type: 'adminKey', id: impersonatedBy, ip }
+  if (isApiKeyPrincipal(principal)) return { type: 'apiKey', id: principal.credentialId, ip }
+  return principal.impersonatedBy === null
+    ? { type: 'user', id: principal.cachedUser.user.id, ip }
+    : { type: 'adminKey', id: principal.impersonatedBy, ip }
+}
+
+/** The id of the session of a request. @throws {Error} on routes that accept API keys (`config.scope`): a bug. */
+export const sessionIdOf = (request: FastifyRequest): string => {
+  const principal = request.requirePrincipal()
+  if (isApiKeyPrincipal(principal)) throw new Error('This route accepts API keys: it has no session')
+  return principal.credentialId
 }
 
 /**

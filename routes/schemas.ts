@@ -1,6 +1,7 @@
 /** TypeBox schemas of requests and responses. A `title` makes a schema a named component of the OpenAPI document. */
 import { Type } from '@sinclair/typebox'
 import { ACTOR_TYPES, type Actor, detailProperties, type EventSchemas } from '../src/audit-log/event.ts'
+import type { ScopeDescriptions } from '../src/auth/scopes.ts'
 import { SORTS, type Sort } from '../src/users/listing.ts'
 import type { JsonObject } from '../src/users/metadata.ts'
 import { EXAMPLE_PASSWORD, InputId, Strict } from '../src/validation/schemas.ts'
@@ -89,6 +90,51 @@ export const Session = Type.Object(
     current: Type.Boolean({ description: 'Whether it is the session of this request' }),
   },
   { title: 'Session' },
+)
+
+/** The name of an API key or admin key, by which its owner recognises it. */
+export const KeyName = Type.String({
+  normalize: 'trim',
+  minLength: 1,
+  maxLength: 128,
+  personName: true,
+  examples: ['nightly import'],
+})
+
+/** When a new key expires; `null`, as without it: never. */
+export const ExpiresAt = Type.Unsafe<string | null>({
+  type: ['string', 'null'],
+  format: 'date-time',
+  description: 'In the future; by default the key does not expire',
+})
+
+/** The scopes of a new key. */
+export const Scopes = (declared: ScopeDescriptions, description: string) =>
+  Type.Array(Type.Unsafe<string>({ type: 'string', enum: Object.keys(declared) }), {
+    minItems: 1,
+    uniqueItems: true,
+    description,
+  })
+
+/** An API key or admin key as lists show it. */
+const keyProperties = {
+  id: Id,
+  name: Type.String(),
+  prefix: Type.String({ description: 'The beginning of the key' }),
+  scopes: Type.Unsafe<readonly string[]>(Type.Array(Type.String())),
+  createdAt: Timestamp,
+  expiresAt: NullableTimestamp,
+  lastUsedAt: Type.Unsafe<string | null>({
+    type: ['string', 'null'],
+    format: 'date-time',
+    description: 'Up to a minute old',
+  }),
+}
+export const ApiKey = Type.Object(keyProperties, { title: 'ApiKey' })
+
+export const CreatedApiKey = Type.Object(
+  { token: Type.String({ description: 'The key; shown only here' }), apiKey: ApiKey },
+  { title: 'CreatedApiKey' },
 )
 
 /** The response to a request whose result is mailed. */

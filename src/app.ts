@@ -169,15 +169,16 @@ export const addOuterPart = (
   services: Services,
   scope: () => FastifyInstance,
 ): RequestAuthentication => {
-  const { authenticator, adminKeys } = services
+  const { authenticator, adminKeys, userScopes } = services
   const authentication = new RequestAuthentication({
     authenticator,
     adminKeys,
+    userScopes,
     allowedOrigins: config.allowedOrigins,
     parseCookie: header => scope().parseCookie(header),
   })
-  const { requireUser, requireRoles, requireAdminKey } = authentication
-  app.decorate('gatehouse', { requireUser, requireRoles, requireAdminKey, services })
+  const { requireUser, requireScope, requireRoles, requireAdminKey } = authentication
+  app.decorate('gatehouse', { requireUser, requireScope, requireRoles, requireAdminKey, services })
   decorateRequests(app)
   app.addHook('onReady', async () => services.eventFeed?.start())
   app.addHook('onClose', () => services.close())

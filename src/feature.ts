@@ -5,7 +5,9 @@
 import type { Static } from '@sinclair/typebox'
 import type { Command } from 'commander'
 import type { BaseLogger } from 'pino'
+import type { Reauthentication } from './accounts/reauthentication.ts'
 import { type Actor, type AuditEvent, EVENTS, type EventSchemas } from './audit-log/event.ts'
+import { ADMIN_SCOPES, type ScopeDescriptions, USER_SCOPES } from './auth/scopes.ts'
 import { newId } from './ids.ts'
 import type { MailKinds, MailSender } from './mail/kinds.ts'
 import type { FeatureOperation, FeatureRead, FeatureStore, StoredFeature } from './storage/stored-feature.ts'
@@ -15,11 +17,21 @@ import type { Users } from './users/users.ts'
 export const eventSchemasOf = (features: readonly Feature[]): EventSchemas =>
   Object.assign({}, EVENTS, ...features.map(({ events }) => events))
 
+/** The scopes of API keys: those of the core and of the features. */
+export const userScopesOf = (features: readonly Feature[]): ScopeDescriptions =>
+  Object.assign({}, USER_SCOPES, ...features.map(({ userScopes }) => userScopes))
+
+/** The scopes of admin keys. */
+export const adminScopesOf = (features: readonly Feature[]): ScopeDescriptions =>
+  Object.assign({}, ADMIN_SCOPES, ...features.map(({ adminScopes }) => adminScopes))
+
 type None = Readonly<Record<never, never>>
 
 /** What the services of every feature get from the core. */
 interface CoreDeps {
   readonly users: Users
+  /** For operations that need the user's password, or a recent sign-in. */
+  readonly reauthentication: Reauthentication
   /** Milliseconds since the epoch. */
   readonly clock: () => number
   readonly logger: Pick<BaseLogger, 'error' | 'warn' | 'info'>
@@ -63,6 +75,10 @@ export type WithServices<Services> = (
 export interface Feature<Services extends object = object> extends StoredFeature {
   readonly events?: EventSchemas
   readonly mails?: MailKinds
+  /** Scopes of API keys for private routes of the feature, with what each allows. */
+  readonly userScopes?: ScopeDescriptions
+  /** Scopes of admin keys for admin routes of the feature. */
+  readonly adminScopes?: ScopeDescriptions
   /** Adds commands to the command line. */
   // biome-ignore lint/suspicious/noExplicitAny: as above
   readonly commands?: (program: Command, withServices: WithServices<any>) => void
@@ -82,6 +98,10 @@ interface FeatureDeclaration<
   /** Types of events, with the schema of their details. */
   readonly events?: Events
   readonly mails?: Mails
+  /** Scopes of API keys for private routes of the feature, with what each allows. */
+  readonly userScopes?: ScopeDescriptions
+  /** Scopes of admin keys for admin routes of the feature. */
+  readonly adminScopes?: ScopeDescriptions
   readonly services?: (deps: FeatureDeps<Operations, Reads, Events, Mails>) => Services
   readonly commands?: (program: Command, withServices: WithServices<Services>) => void
 }

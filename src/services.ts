@@ -13,6 +13,7 @@ import { PasswordResets } from './accounts/password-resets.ts'
 import { Reauthentication } from './accounts/reauthentication.ts'
 import { SignIns } from './accounts/sign-ins.ts'
 import { SignUps } from './accounts/sign-ups.ts'
+import { type ApiKeyStore, apiKeys } from './api-keys/api-keys.ts'
 import { AuditLog } from './audit-log/audit-log.ts'
 import { EventFeed, type EventHandler } from './audit-log/event-feed.ts'
 import { AccessTokens } from './auth/access-tokens.ts'
@@ -25,7 +26,13 @@ import { UserCache } from './auth/user-cache.ts'
 import type { FeatureServices } from './built-in-features.ts'
 import { DeferredWork } from './concurrency/deferred-work.ts'
 import type { Config } from './config/config.ts'
-import { createFeatureServices, eventSchemasOf, type Feature } from './feature.ts'
+import {
+  adminScopesOf,
+  createFeatureServices,
+  eventSchemasOf,
+  type Feature,
+  userScopesOf,
+} from './feature.ts'
 import type { MailKinds, MailSender, MailTemplates } from './mail/kinds.ts'
 import { Mailer, NO_MAILS } from './mail/mailer.ts'
 import { RateLimitedMailer } from './mail/rate-limited-mailer.ts'
@@ -115,14 +122,19 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
   const hasher =
     deps.hasher ??
     new PooledPasswordHasher(logFailure('a hashing thread could not start'), hasherLimits(config.workers))
+  const apiKeyStore = storage.features[apiKeys.name] as ApiKeyStore
   const lastRequests = new LastRequests({
     userCache,
     store: storage.lastRequests,
+    apiKeys: { noteRequests: requests => apiKeyStore.noteApiKeyRequests(requests) },
     idle: config.sessionIdle,
     closing: SHUTDOWN.lastRequests,
     onFailure: logFailure('last requests could not be written, the next batch includes them'),
   })
-  const authenticator = new Authenticator({ tokens, sessions, userCache, lastRequests, limits, clock })
+  const authenticator = new Authenticator({
+    ...{ tokens, sessions, apiKeys: storage.apiKeys },
+    ...{ userCache, lastRequests, limits, clock },
+  })
   storage.subscribe(withInvalidationLog(authenticator, logger, clock))
   lastRequests.start()
 
@@ -146,6 +158,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
   // Accounts
   const { mails, close: closeMails } = createMails(config, deps, rateLimits)
   const deferred = new DeferredWork(logFailure('a requested mail was dropped'))
+  const reauthentication = new Reauthentication({ users, hasher, loginThrottle, clock })
   const accountDeps = {
     users,
     sessions,
@@ -160,7 +173,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     deferred,
     requireEmailVerification: config.requireEmailVerification,
     clock,
-    reauthentication: new Reauthentication({ users, hasher, loginThrottle }),
+    reauthentication,
     existingAccountNotice: new ExistingAccountNotice({ users, emailTokens, events, mails, clock }),
   }
 
@@ -199,6 +212,9 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     auditLog: new AuditLog(events),
     /** Every type of event. */
     eventSchemas: eventSchemasOf(deps.features),
+    userScopes: userScopesOf(deps.features),
+    adminScopes: adminScopesOf(deps.features),
+    reauthentication,
     imports: new Imports({ store: bulkUsers, clock }),
     exports: new Exports({ store: bulkUsers }),
     authenticator,
@@ -227,10 +243,10 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
 
 /** @throws {FeatureError} when a feature has a service with the name of another one. */
 const addFeatureServices = (core: CoreServices, { features, clock, logger }: ServicesDeps): CoreServices => {
-  const { mails, users, storage } = core
+  const { mails, users, reauthentication, storage } = core
   const services: Record<string, unknown> = { ...core }
   for (const feature of features) {
-    const deps = { stores: storage.features, mails, users, clock, logger }
+    const deps = { stores: storage.features, mails, users, reauthentication, clock, logger }
     for (const [name, service] of Object.entries(createFeatureServices(feature, deps))) {
       if (name in services)
         throw new FeatureError(`The feature ${feature.name} has a service ${name}, which exists already`)

@@ -1,4 +1,5 @@
-/** Re-authentication: operations that require the user's password in addition to the session. */
+/** Re-authentication: operations that require the user's password, or a recent sign-in, in addition to the session. */
+import type { Principal } from '../auth/principal.ts'
 import { type ErrorName, ServiceError } from '../errors.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
 import { type LoginThrottle, userSubject } from '../rate-limits/login-throttle.ts'
@@ -8,9 +9,16 @@ import { retryOnChange } from './retry.ts'
 
 export interface ReauthenticationDeps {
   readonly users: UserStore
-  readonly hasher: PasswordHasher
+  readonly hasher: Pick<PasswordHasher, 'verify'>
   readonly loginThrottle: LoginThrottle
+  readonly clock: () => number
 }
+
+/** Milliseconds after a sign-in in which it counts as recent. */
+const RECENT = 600_000
+
+/** RFC 9470 §3. */
+const CHALLENGE = `Bearer error="insufficient_user_authentication", max_age=${RECENT / 1_000}`
 
 /** A password from a request. */
 export interface PresentedPassword {
@@ -54,6 +62,25 @@ export class Reauthentication {
     })
     if (done === undefined) throw new ServiceError('signInRequired')
     return done.outcome
+  }
+
+  /**
+   * Runs an operation if the password is right, or without one if the user has signed in within the last ten minutes (RFC 9470).
+   * @param act receives the verified hash, see {@link confirmed}; `null` without a password.
+   * @throws {ServiceError} `reauthenticationRequired`; `signInRequired`; errors of {@link confirmed}
+   */
+  async recent<Outcome>(
+    { cachedUser: { user }, authenticatedAt }: Pick<Principal, 'cachedUser' | 'authenticatedAt'>,
+    presented: PresentedPassword | null,
+    act: (verifiedHash: string | null) => Promise<Outcome | UserRefusal>,
+  ): Promise<Exclude<Outcome, UserRefusal>> {
+    if (presented !== null) return this.confirmed(user, presented, act)
+    if (this.#deps.clock() - authenticatedAt > RECENT)
+      throw new ServiceError('reauthenticationRequired', { headers: { 'www-authenticate': CHALLENGE } })
+    const outcome = await act(null)
+    if (outcome === 'userNotFound' || outcome === 'accountDisabled' || outcome === 'passwordChanged')
+      throw new ServiceError('signInRequired')
+    return outcome as Exclude<Outcome, UserRefusal>
   }
 
   /** @returns the hash of the user's password; `undefined` when the password is wrong. */

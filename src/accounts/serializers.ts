@@ -8,7 +8,7 @@ import type { ImportResult } from './bulk-users.ts'
 
 /** @param current the principal of the request, if it is the sessions' user; else `null`. */
 export const serializeSession = (session: Session, current: Principal | null) => {
-  const isCurrent = session.id === current?.sessionId
+  const isCurrent = session.id === current?.credentialId
   const lastRequestAt = isCurrent ? current.lastRequestAt : session.lastRequestAt
   return {
     id: session.id,

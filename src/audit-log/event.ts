@@ -2,12 +2,12 @@
 import { type Static, type TObject, type TProperties, Type } from '@sinclair/typebox'
 import { newId } from '../ids.ts'
 
-export const ACTOR_TYPES = ['user', 'adminKey', 'anonymous', 'system'] as const
+export const ACTOR_TYPES = ['user', 'apiKey', 'adminKey', 'anonymous', 'system'] as const
 
-/** Who caused an event: a user, the holder of an admin key, an unidentified client, or the operator. */
+/** Who caused an event: a user, an API key of the user, the holder of an admin key, an unidentified client, or the operator. */
 export interface Actor {
   readonly type: (typeof ACTOR_TYPES)[number]
-  /** The id of the user or of the admin key (see `AdminKeys`). */
+  /** The id of the user, of the API key, or of the admin key (see `AdminKeys`). */
   readonly id: string | null
   /** The client's address. */
   readonly ip: string | null

@@ -1,18 +1,20 @@
 /**
- * Authenticates requests (§5.1.2). A token is verified and its session looked up once. Afterwards a request costs one lookup
- * in memory (under 1 µs; verifying costs 6 and the session 11).
+ * Authenticates requests (§5.1.2). A token is verified and its session looked up once; an API key is looked up by its digest
+ * (DESIGN §13). Afterwards a request costs one lookup in memory (under 1 µs; verifying costs 6 and the session 11).
  *
- * Revocation: every cached token refers to its user's record, and a change of a user or a session marks that record as no longer
- * current. In the process that makes the change this happens before the change is acknowledged, so revocation is immediate there.
+ * Revocation: every cached token refers to its user's record, and a change of a user, a session or an API key marks that record as no
+ * longer current. In the process that makes the change this happens before the change is acknowledged, so revocation is immediate there.
  * Other processes are notified: they follow within a second, typically within milliseconds.
  */
 import type { MaybePromise } from '../maybe-promise.ts'
 import { type AccessTokenClaims, type AccessTokens, isTokenOf } from './access-tokens.ts'
+import type { ApiKeyFinder, FoundApiKey } from './api-key.ts'
 import { CacheValidity } from './cache-validity.ts'
 import { copyString } from './copy-string.ts'
 import { InFlightLookups, Lookup } from './in-flight-lookups.ts'
 import type { InvalidationListener } from './invalidation.ts'
 import type { LastRequests } from './last-requests.ts'
+import { API_KEY_PREFIX, isOpaqueKey, keyDigest } from './opaque-key.ts'
 import type { Principal } from './principal.ts'
 import { RejectedTokens } from './rejected-tokens.ts'
 import type { SessionLimits } from './session.ts'
@@ -23,6 +25,7 @@ import type { UserCache } from './user-cache.ts'
 export interface AuthenticatorDeps {
   readonly tokens: AccessTokens
   readonly sessions: Pick<SessionStore, 'find'>
+  readonly apiKeys: ApiKeyFinder
   readonly userCache: UserCache
   readonly lastRequests: LastRequests
   readonly limits: SessionLimits
@@ -30,6 +33,30 @@ export interface AuthenticatorDeps {
   /** How many tokens to cache; by default as many as fit into the heap. */
   readonly capacity?: number
 }
+
+/** What identifies a user: a session, or an API key. */
+type Credential = Pick<
+  Principal,
+  'credentialId' | 'scopes' | 'impersonatedBy' | 'authenticatedAt' | 'expiresAt' | 'lastRequestAt'
+>
+
+const sessionCredential = (claims: AccessTokenClaims, { session }: FoundSession): Credential => ({
+  credentialId: session.id,
+  scopes: null,
+  impersonatedBy: session.impersonatedBy,
+  authenticatedAt: session.impersonatedBy === null ? session.createdAt : 0,
+  expiresAt: Math.min(session.expiresAt, claims.expiresAt),
+  lastRequestAt: session.lastRequestAt,
+})
+
+const apiKeyCredential = ({ apiKey }: FoundApiKey): Credential => ({
+  credentialId: apiKey.id,
+  scopes: apiKey.scopes,
+  impersonatedBy: null,
+  authenticatedAt: 0,
+  expiresAt: apiKey.expiresAt ?? Number.POSITIVE_INFINITY,
+  lastRequestAt: apiKey.lastUsedAt ?? 0,
+})
 
 export class Authenticator implements InvalidationListener {
   readonly #deps: AuthenticatorDeps
@@ -68,7 +95,7 @@ export class Authenticator implements InvalidationListener {
     return principal
   }
 
-  /** Must be called for every change of a user or of one of their sessions, before the change is acknowledged. */
+  /** Must be called for every change of a user, or of a session or API key of theirs, before the change is acknowledged. */
   invalidateUser(userId: string): void {
     this.#validity.noteInvalidation()
     this.#inFlightLookups.invalidateUser(userId)
@@ -103,6 +130,7 @@ export class Authenticator implements InvalidationListener {
   }
 
   #resolve(token: string): MaybePromise<Principal | null> {
+    if (token.startsWith(API_KEY_PREFIX)) return this.#resolveApiKey(token)
     if (this.#rejectedTokens.has(token)) return null
     const claims = this.#deps.tokens.verify(token)
     if (claims === null) {
@@ -111,37 +139,55 @@ export class Authenticator implements InvalidationListener {
     }
     if (this.#deps.clock() >= claims.expiresAt) return null
     const lookup = new Lookup(onStart => this.#deps.sessions.find(claims.sessionId, onStart))
-    const createPrincipal = (found: FoundSession | undefined) =>
-      this.#createPrincipal(token, claims, found, lookup.queriedAt)
-    const found = lookup.run()
-    return found instanceof Promise
-      ? this.#inFlightLookups.awaitUnchanged(claims.userId, lookup, found, createPrincipal)
-      : createPrincipal(found)
-  }
-
-  #createPrincipal(
-    token: string,
-    claims: AccessTokenClaims,
-    found: FoundSession | undefined,
-    queriedAt: number,
-  ): Principal | null {
-    if (found === undefined || found.user.disabled || !isTokenOf(claims, found.session)) {
+    const principalOf = (found: FoundSession | undefined): Principal | null => {
+      if (found !== undefined && !found.user.disabled && isTokenOf(claims, found.session))
+        return this.#createPrincipal(token, found, sessionCredential(claims, found), lookup.queriedAt)
       // Another instance may have made a change that is not notified yet. An older result of a query in flight must not make
       // the token valid again.
       this.invalidateUser(claims.userId)
       return null
     }
-    const { session, user, userKey } = found
+    const found = lookup.run()
+    return found instanceof Promise
+      ? this.#inFlightLookups.awaitUnchanged(claims.userId, lookup, found, principalOf)
+      : principalOf(found)
+  }
+
+  #resolveApiKey(token: string): MaybePromise<Principal | null> {
+    if (!isOpaqueKey(API_KEY_PREFIX, token)) return null
+    const digest = keyDigest(token)
+    const lookup = new Lookup(onStart => this.#deps.apiKeys.find(digest, onStart))
+    const principalOf = (found: FoundApiKey | undefined): Principal | null => {
+      if (found === undefined) return null
+      if (!found.user.disabled)
+        return this.#createPrincipal(token, found, apiKeyCredential(found), lookup.queriedAt)
+      this.invalidateUser(found.user.id)
+      return null
+    }
+    const found = lookup.run()
+    return found instanceof Promise
+      ? this.#inFlightLookups.awaitUnchangedUser(lookup, found, found => found?.user.id, principalOf)
+      : principalOf(found)
+  }
+
+  #createPrincipal(
+    token: string,
+    { user, userKey }: Pick<FoundSession, 'user' | 'userKey'>,
+    credential: Credential,
+    queriedAt: number,
+  ): Principal | null {
     const { userCache, lastRequests, clock } = this.#deps
     const now = clock()
-    const lastRequestAt = lastRequests.latestOfSession(session)
+    const lastRequestAt = lastRequests.latestOf(credential.credentialId, credential.lastRequestAt)
     const isCacheable = this.#validity.isReliable
     const principal: Principal = {
       token: copyString(token),
       cachedUser: isCacheable ? userCache.recordOf(user, userKey) : userCache.uncachedRecordOf(user, userKey),
-      sessionId: session.id,
-      impersonatedBy: session.impersonatedBy,
-      expiresAt: Math.min(session.expiresAt, claims.expiresAt),
+      credentialId: credential.credentialId,
+      scopes: credential.scopes,
+      impersonatedBy: credential.impersonatedBy,
+      authenticatedAt: credential.authenticatedAt,
+      expiresAt: credential.expiresAt,
       lastRequestAt,
       storedRequestAt: lastRequestAt,
       queriedAt: isCacheable ? Number.NEGATIVE_INFINITY : queriedAt,
@@ -154,7 +200,7 @@ export class Authenticator implements InvalidationListener {
     return principal
   }
 
-  #alive(principal: Principal, now: number): boolean {
-    return now < principal.expiresAt && now - principal.lastRequestAt < this.#deps.limits.idle
+  #alive({ scopes, expiresAt, lastRequestAt }: Principal, now: number): boolean {
+    return now < expiresAt && (scopes !== null || now - lastRequestAt < this.#deps.limits.idle)
   }
 }

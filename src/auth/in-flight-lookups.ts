@@ -1,4 +1,4 @@
-/** Queries of sessions that are in flight, and their repetition after a change. */
+/** Queries of sessions and API keys that are in flight, and their repetition after a change. */
 import type { MaybePromise } from '../maybe-promise.ts'
 
 type Query<Found> = (onStart: () => void) => MaybePromise<Found>
@@ -8,9 +8,12 @@ export class Lookup<Found> {
   isStale = false
   /** When the query started, in milliseconds of `performance.now()`. */
   queriedAt = 0
+  /** The users that have changed since then, for a lookup whose user is not known before its result. */
+  readonly changedUsers = new Set<string>()
   readonly #query: Query<Found>
   readonly #onStart = () => {
     this.isStale = false
+    this.changedUsers.clear()
     this.queriedAt = performance.now()
   }
 
@@ -29,16 +32,19 @@ const markStale = (lookups: Iterable<Lookup<unknown>> = []): void => {
   for (const lookup of lookups) lookup.isStale = true
 }
 
-/** The lookups that wait for a store across a network, by user. A lookup is repeated if its user changes meanwhile. */
+/** The lookups that wait for a store across a network. A lookup is repeated if its user changes meanwhile. */
 export class InFlightLookups {
   readonly #byUser = new Map<string, Set<Lookup<unknown>>>()
+  readonly #ofUnknownUsers = new Set<Lookup<unknown>>()
 
   invalidateUser(userId: string): void {
     markStale(this.#byUser.get(userId))
+    for (const lookup of this.#ofUnknownUsers) lookup.changedUsers.add(userId)
   }
 
   invalidateAll(): void {
     for (const lookups of this.#byUser.values()) markStale(lookups)
+    markStale(this.#ofUnknownUsers)
   }
 
   /**
@@ -64,6 +70,27 @@ export class InFlightLookups {
     } finally {
       ofUser.delete(lookup)
       if (ofUser.size === 0) this.#byUser.delete(userId)
+    }
+  }
+
+  /** As {@link awaitUnchanged}, for a lookup whose result names the user. @param userOf `undefined` if nothing was found. */
+  async awaitUnchangedUser<Found, Result>(
+    lookup: Lookup<Found>,
+    first: Promise<Found>,
+    userOf: (found: Found) => string | undefined,
+    use: (found: Found) => Result,
+  ): Promise<Result> {
+    this.#ofUnknownUsers.add(lookup)
+    const hasChanged = (found: Found): boolean => {
+      const userId = userOf(found)
+      return lookup.isStale || (userId !== undefined && lookup.changedUsers.has(userId))
+    }
+    try {
+      let found = await first
+      while (hasChanged(found)) found = await lookup.run()
+      return use(found)
+    } finally {
+      this.#ofUnknownUsers.delete(lookup)
     }
   }
 }

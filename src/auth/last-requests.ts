@@ -1,10 +1,9 @@
 /**
- * The timestamp of each user's last request (§5.1.2, DESIGN §6): exact in memory, written in one batch a second, in slices, and
+ * The timestamp of the last request of each user (§5.1.2, DESIGN §6), session and API key: exact in memory, written in one batch a second, in slices, and
  * never set back. A stop loses none, a crash at most one second's. A failed write is repeated.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import type { CachedUser, Principal } from './principal.ts'
-import type { Session } from './session.ts'
+import { type CachedUser, isApiKeyPrincipal, type Principal } from './principal.ts'
 import { tokenCapacity } from './token-cache.ts'
 import type { UserCache } from './user-cache.ts'
 
@@ -15,14 +14,23 @@ export interface UserLastRequest {
   readonly at: number
 }
 
-export interface SessionLastRequest {
+/** Of a session, or of an API key. */
+export interface CredentialLastRequest {
   readonly id: string
   readonly at: number
 }
 
 export interface LastRequestStore {
   /** Raises the timestamps of users and sessions to the given ones, never lowers them. Removed ones are ignored. */
-  noteLastRequests(users: readonly UserLastRequest[], sessions: readonly SessionLastRequest[]): Promise<void>
+  noteLastRequests(
+    users: readonly UserLastRequest[],
+    sessions: readonly CredentialLastRequest[],
+  ): Promise<void>
+}
+
+export interface ApiKeyRequestStore {
+  /** As {@link LastRequestStore.noteLastRequests}, for API keys. */
+  noteRequests(apiKeys: readonly CredentialLastRequest[]): Promise<void>
 }
 
 /** Milliseconds between two flushes. */
@@ -33,11 +41,12 @@ const SLICE = 5_000
 
 /** A session's timestamp is written once it is newer by this fraction of the idle time, or by this many milliseconds. */
 const IDLE_FRACTION = 1 / 100
-const SESSION_STEP = 60_000
+const CREDENTIAL_STEP = 60_000
 
 export interface LastRequestsDeps {
   readonly userCache: UserCache
   readonly store: LastRequestStore
+  readonly apiKeys: ApiKeyRequestStore
   /** Milliseconds after which an idle session ends. */
   readonly idle: number
   /** Milliseconds in which `close` repeats a failing flush: a stop loses nothing if the store recovers in time. */
@@ -50,21 +59,22 @@ export interface LastRequestsDeps {
 
 export class LastRequests {
   readonly #deps: LastRequestsDeps
-  readonly #sessionStep: number
+  readonly #credentialStep: number
   readonly #flushAt: number
   /** Whether the last flush failed. The next one then waits for the timer. */
   #isFailing = false
   /** Users whose timestamp is due. An array: a map, filled again each second, cost 3 % of a request with 10,000 active users. */
   #users: CachedUser[] = []
-  #sessions = new Map<string, Principal>()
-  /** Sessions that the current flush has not written yet. */
-  #writingSessions = new Map<string, Principal>()
+  /** Sessions and API keys whose timestamp is due, by their ids. */
+  #credentials = new Map<string, Principal>()
+  /** Those that the current flush has not written yet. */
+  #writingCredentials = new Map<string, Principal>()
   #flushing: Promise<void> | null = null
   #timer: NodeJS.Timeout | null = null
 
   constructor(deps: LastRequestsDeps) {
     this.#deps = deps
-    this.#sessionStep = Math.min(deps.idle * IDLE_FRACTION, SESSION_STEP)
+    this.#credentialStep = Math.min(deps.idle * IDLE_FRACTION, CREDENTIAL_STEP)
     this.#flushAt = deps.flushAt ?? tokenCapacity()
   }
 
@@ -80,16 +90,19 @@ export class LastRequests {
       // The cache does not bound the users that are due: in a small heap, those of one second may be too many.
       if (this.#users.push(cachedUser) >= this.#flushAt && !this.#isFailing) void this.flush()
     }
-    if (now - principal.storedRequestAt >= this.#sessionStep) {
+    if (now - principal.storedRequestAt >= this.#credentialStep) {
       principal.storedRequestAt = now
-      this.#sessions.set(principal.sessionId, principal)
+      this.#credentials.set(principal.credentialId, principal)
     }
   }
 
-  /** The newest last request of a session: as stored, or as known to this instance. */
-  latestOfSession({ id, lastRequestAt }: Session): number {
-    const due = this.#sessions.get(id) ?? this.#writingSessions.get(id)
-    return Math.max(due?.lastRequestAt ?? 0, lastRequestAt)
+  /**
+   * The newest last request of a session or API key.
+   * @param stored its timestamp in the store; this instance may know a later one.
+   */
+  latestOf(credentialId: string, stored: number): number {
+    const due = this.#credentials.get(credentialId) ?? this.#writingCredentials.get(credentialId)
+    return Math.max(due?.lastRequestAt ?? 0, stored)
   }
 
   start(): void {
@@ -116,21 +129,24 @@ export class LastRequests {
   }
 
   async #write(): Promise<void> {
-    const { userCache, store, onFailure } = this.#deps
+    const { userCache, store, apiKeys: apiKeyStore, onFailure } = this.#deps
     const users = this.#users
-    const sessions = this.#sessions
-    this.#writingSessions = sessions
+    const credentials = this.#credentials
+    this.#writingCredentials = credentials
     this.#users = []
-    this.#sessions = new Map()
+    this.#credentials = new Map()
     userCache.flushStarted()
     let from = 0
     try {
-      for (; from < users.length || sessions.size > 0; from += SLICE) {
+      for (; from < users.length || credentials.size > 0; from += SLICE) {
         const userSlice = users.slice(from, from + SLICE)
-        const sessionSlice = [...sessions.values().take(SLICE)]
+        const slice = [...credentials.values().take(SLICE)]
+        const sessions = slice.filter(principal => !isApiKeyPrincipal(principal))
+        const apiKeys = slice.filter(isApiKeyPrincipal)
         for (const cachedUser of userSlice) cachedUser.isWriteDue = false
-        await store.noteLastRequests(userSlice.map(userLastRequest), sessionSlice.map(sessionLastRequest))
-        for (const principal of sessionSlice) sessions.delete(principal.sessionId)
+        await store.noteLastRequests(userSlice.map(userLastRequest), sessions.map(credentialLastRequest))
+        if (apiKeys.length > 0) await apiKeyStore.noteRequests(apiKeys.map(credentialLastRequest))
+        for (const { credentialId } of slice) credentials.delete(credentialId)
       }
       userCache.flushSucceeded()
       this.#isFailing = false
@@ -151,16 +167,16 @@ export class LastRequests {
     }
     for (const cachedUser of latest.values()) cachedUser.isWriteDue = true
     this.#users = [...latest.values()]
-    for (const [id, principal] of this.#writingSessions) {
-      if (!this.#sessions.has(id)) this.#sessions.set(id, principal)
+    for (const [id, principal] of this.#writingCredentials) {
+      if (!this.#credentials.has(id)) this.#credentials.set(id, principal)
     }
-    this.#writingSessions = new Map()
+    this.#writingCredentials = new Map()
   }
 }
 
 const userLastRequest = ({ key, lastRequestAt }: CachedUser): UserLastRequest => ({ key, at: lastRequestAt })
 
-const sessionLastRequest = ({ sessionId, lastRequestAt }: Principal): SessionLastRequest => ({
-  id: sessionId,
+const credentialLastRequest = ({ credentialId, lastRequestAt }: Principal): CredentialLastRequest => ({
+  id: credentialId,
   at: lastRequestAt,
 })

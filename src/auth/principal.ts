@@ -13,7 +13,7 @@ export interface CachedUser {
   lastRequestAt: number
   /** Whether `lastRequestAt` waits for the next flush. */
   isWriteDue: boolean
-  /** False once the user or one of their sessions has changed. The store must then be queried again. */
+  /** False once the user, a session or an API key of theirs has changed. The store must then be queried again. */
   current: boolean
   /** How many cached tokens refer to this record. */
   tokens: number
@@ -21,19 +21,24 @@ export interface CachedUser {
   accountText: string | null
 }
 
-/** The user who makes a request, and the session that authenticates it. */
+/** The user who makes a request, and the session or API key that authenticates it. */
 export interface Principal {
   /** The token, as presented. */
   readonly token: string
   readonly cachedUser: CachedUser
-  readonly sessionId: string
-  /** The id of the admin key that impersonates the user; `null` in a session of the user's own. */
+  /** The id of the session, or of the API key. */
+  readonly credentialId: string
+  /** What the API key may do; `null` for a session, which may do everything. */
+  readonly scopes: readonly string[] | null
+  /** The id of the admin key that impersonates the user; `null` for a session of the user's own, and for an API key. */
   readonly impersonatedBy: string | null
-  /** Milliseconds since the epoch, the session's absolute end. */
+  /** When the user signed in (milliseconds since the epoch); 0 for an API key and an impersonated session. */
+  readonly authenticatedAt: number
+  /** Milliseconds since the epoch: the absolute end of the session or API key, or infinity. */
   readonly expiresAt: number
   /** The session's idle time counts from here. */
   lastRequestAt: number
-  /** The session's last request as stored, or as the next flush will store it. */
+  /** The last request of the session or API key as stored, or as the next flush will store it. */
   storedRequestAt: number
   /**
    * When the store was queried (milliseconds of `performance.now()`), if no change is notified to {@link cachedUser}; else
@@ -43,3 +48,6 @@ export interface Principal {
   /** Whether it was used since the cache last considered it for eviction. */
   used: boolean
 }
+
+/** Whether an API key authenticates the request, not a session. */
+export const isApiKeyPrincipal = ({ scopes }: Principal): boolean => scopes !== null

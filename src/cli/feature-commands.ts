@@ -14,12 +14,13 @@ export const featureCommands = (program: Command): void => {
   checkFeatures(features)
   for (const feature of features)
     feature.commands?.(program, ({ database }, use) =>
-      withStore(database === undefined ? {} : { database }, ({ featureStores, users }) =>
+      withStore(database === undefined ? {} : { database }, ({ featureStores, users, reauthentication }) =>
         use(
           createFeatureServices(feature, {
             stores: featureStores,
             mails: NO_MAILS,
             users,
+            reauthentication,
             clock: Date.now,
             logger,
           }),

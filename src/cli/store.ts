@@ -2,14 +2,16 @@
 import { existsSync } from 'node:fs'
 import { NewAccounts } from '../accounts/account-creation.ts'
 import { Exports, Imports } from '../accounts/bulk-users.ts'
+import { Reauthentication } from '../accounts/reauthentication.ts'
 import { AuditLog } from '../audit-log/audit-log.ts'
 import { Sessions } from '../auth/sessions.ts'
 import { allFeatures } from '../built-in-features.ts'
 import { ConfigError } from '../config/config.ts'
 import { type Environment, readSettings } from '../config/read-settings.ts'
 import type { Values } from '../config/settings.ts'
-import { hash } from '../passwords/hashing-thread.ts'
+import { hash, verify } from '../passwords/hashing-thread.ts'
 import { canonicalPassword } from '../passwords/policy.ts'
+import { noLoginThrottle } from '../rate-limits/login-throttle.ts'
 import { openStorage, type StorageLocation } from '../storage/open.ts'
 import type { Storage } from '../storage/storage.ts'
 import { Users } from '../users/users.ts'
@@ -45,6 +47,7 @@ export interface Store {
   readonly users: Users
   readonly sessions: Sessions
   readonly newAccounts: NewAccounts
+  readonly reauthentication: Reauthentication
   readonly auditLog: AuditLog
   readonly imports: Imports
   readonly exports: Exports
@@ -53,7 +56,11 @@ export interface Store {
 }
 
 /** Hashes on the main thread, which has nothing else to do. */
-const hasher = { hash: async (password: string) => hash(canonicalPassword(password)) }
+const hasher = {
+  hash: async (password: string) => hash(canonicalPassword(password)),
+  verify: async (password: string, encoded: string | null) =>
+    encoded !== null && verify({ passwords: [canonicalPassword(password)], encoded }),
+}
 
 /**
  * Runs `use` on the store. Running services notice the changes like those of other instances.
@@ -74,6 +81,7 @@ export const withStore = async (
       users: new Users({ store: users, clock }),
       sessions: new Sessions({ store: sessions, limits, clock }),
       newAccounts: new NewAccounts({ users, accountStore, hasher, clock }),
+      reauthentication: new Reauthentication({ users, hasher, loginThrottle: noLoginThrottle, clock }),
       auditLog: new AuditLog(events),
       imports: new Imports({ store: bulkUsers, clock }),
       exports: new Exports({ store: bulkUsers }),

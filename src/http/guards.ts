@@ -5,7 +5,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ADMIN_KEY_HEADER, type AdminKeys } from '../auth/admin-keys.ts'
 import type { Authenticator } from '../auth/authenticator.ts'
-import type { Principal } from '../auth/principal.ts'
+import { isApiKeyPrincipal, type Principal } from '../auth/principal.ts'
+import type { ScopeDescriptions } from '../auth/scopes.ts'
 import { ServiceError } from '../errors.ts'
 import { INVALID_ROLE, isRole } from '../users/roles.ts'
 import type { User } from '../users/user.ts'
@@ -30,6 +31,8 @@ declare module 'fastify' {
     authenticatedBy: RequestAuthentication | null
     /** The error of a failed token lookup. `requireUser` fails with it; public routes continue anonymously. */
     authenticationFailure: unknown
+    /** Whether a guard has accepted the scopes of the API key. Other guards reject API keys until then. */
+    isScopeAccepted: boolean
   }
 }
 
@@ -37,9 +40,17 @@ declare module 'fastify' {
 export type Guard = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void
 
 export interface Guards {
-  /** Requires an authenticated user, and sets `request.user` and `request.principal`. */
+  /** Requires an authenticated user with a session, and sets `request.user` and `request.principal`. */
   readonly requireUser: Guard
-  /** As `requireUser`, for users with any of these roles. @throws {Error} if a role is not valid, or there is none. */
+  /**
+   * As `requireUser`, and also accepts API keys with this scope.
+   * @throws {Error} if there is no such scope.
+   */
+  requireScope(scope: string): Guard
+  /**
+   * As `requireUser`, for users with any of these roles. After `requireScope` it also accepts API keys.
+   * @throws {Error} if a role is not valid, or there is none.
+   */
   requireRoles(...roles: readonly string[]): Guard
   /** Requires a valid `x-admin-key`. */
   readonly requireAdminKey: Guard
@@ -48,12 +59,26 @@ export interface Guards {
 // Created once: capturing the stack, which is not used, costs more than the check.
 const ROLE_REQUIRED = new ServiceError('roleRequired')
 
+/** The error for API keys (RFC 6750 §3.1). @param scope that would suffice; `null`: none. */
+const insufficientScope = (scope: string | null): ServiceError => {
+  const challenge = 'Bearer error="insufficient_scope"'
+  return scope === null
+    ? new ServiceError('sessionRequired', { headers: { 'www-authenticate': challenge } })
+    : new ServiceError('scopeRequired', { headers: { 'www-authenticate': `${challenge}, scope="${scope}"` } })
+}
+
 /** @returns why a route cannot require these roles; `null` if it can. */
 export const rolesProblem = (roles: unknown): string | null => {
   if (!Array.isArray(roles) || roles.length === 0) return 'declares no role: it needs at least one'
   const invalid = roles.find(role => !isRole(role))
   return invalid === undefined ? null : `declares the role ${JSON.stringify(invalid)}, which ${INVALID_ROLE}`
 }
+
+/** @returns why a route cannot require this scope; `null` if it can. */
+export const scopeProblem = (declared: ScopeDescriptions, scope: string): string | null =>
+  Object.hasOwn(declared, scope)
+    ? null
+    : `declares the scope ${JSON.stringify(scope)}, which is none of ${Object.keys(declared).join(', ')}`
 
 /** For requests that have passed `requireUser`. @param refusal creates the error of a user without any of the roles. */
 export const roleGuard =
@@ -63,6 +88,17 @@ export const roleGuard =
     done(roles.some(role => held.includes(role)) ? undefined : refusal())
   }
 
+/** @param refusal creates the error of an API key. */
+const scopeGuard =
+  (scope: string | null, refusal: () => ServiceError): Guard =>
+  (request, _reply, done) => {
+    const { scopes } = request.requirePrincipal()
+    if (scopes === null) return done()
+    if (scope === null || !scopes.includes(scope)) return done(refusal())
+    request.isScopeAccepted = true
+    done()
+  }
+
 /** Adds what authentication stores in requests. */
 export const decorateRequests = (app: FastifyInstance): void => {
   app.decorateRequest('accessToken', null)
@@ -70,6 +106,7 @@ export const decorateRequests = (app: FastifyInstance): void => {
   app.decorateRequest('principal', null)
   app.decorateRequest('authenticatedBy', null)
   app.decorateRequest('authenticationFailure', null)
+  app.decorateRequest('isScopeAccepted', false)
   app.decorateRequest('requirePrincipal', function requirePrincipal() {
     if (this.principal === null) throw new Error('This route is not private: it has no user')
     return this.principal
@@ -88,6 +125,7 @@ export const REQUEST_DECORATORS = [
   'principal',
   'authenticatedBy',
   'authenticationFailure',
+  'isScopeAccepted',
   'requirePrincipal',
   'user',
   'validatedData',
@@ -111,6 +149,8 @@ const NO_TOKEN = noToken()
 export interface RequestAuthenticationDeps {
   readonly authenticator: Authenticator
   readonly adminKeys: AdminKeys
+  /** The scopes of API keys. */
+  readonly userScopes: ScopeDescriptions
   readonly allowedOrigins: readonly string[]
   /** Parses the `Cookie` header of routes outside of the service, whose requests have no `cookies`. */
   readonly parseCookie: (header: string) => Readonly<Record<string, string | undefined>>
@@ -139,7 +179,8 @@ export class RequestAuthentication implements Guards {
     done()
   }
 
-  readonly requireUser: Guard = (request, _reply, done) => {
+  /** Requires an authenticated user. The scopes of API keys must be checked next: {@link guardOfScope}. */
+  readonly requirePrincipal: Guard = (request, _reply, done) => {
     // A route outside of the service, whose hooks have not run, or a route of another service.
     if (request.authenticatedBy !== this) return this.#authenticateOutside(request, done)
     const { principal } = request
@@ -149,6 +190,32 @@ export class RequestAuthentication implements Guards {
     this.authenticate(request, () =>
       request.principal === null ? done(this.#errorOf(request, NO_TOKEN, BAD_TOKEN)) : done(),
     )
+  }
+
+  /**
+   * For requests that have passed {@link requirePrincipal}. Sessions may do everything.
+   * @param scope that API keys need; `null`: they are not accepted.
+   */
+  readonly guardOfScope = (scope: string | null): Guard => {
+    const refusal = insufficientScope(scope)
+    return scopeGuard(scope, () => refusal)
+  }
+
+  readonly requireUser: Guard = (request, reply, done) =>
+    this.requirePrincipal(request, reply, error => {
+      if (error !== undefined) return done(error)
+      const isAccepted = !isApiKeyPrincipal(request.requirePrincipal()) || request.isScopeAccepted
+      done(isAccepted ? undefined : insufficientScope(null))
+    })
+
+  readonly requireScope = (scope: string): Guard => {
+    const problem = scopeProblem(this.#deps.userScopes, scope)
+    if (problem !== null) throw new Error(`requireScope ${problem}`)
+    const checkScope = scopeGuard(scope, () => insufficientScope(scope))
+    return (request, reply, done) =>
+      this.requirePrincipal(request, reply, error =>
+        error === undefined ? checkScope(request, reply, done) : done(error),
+      )
   }
 
   readonly requireRoles = (...roles: readonly string[]): Guard => {
@@ -181,6 +248,7 @@ export class RequestAuthentication implements Guards {
     const { cookie } = request.raw.headers
     request.principal = null
     request.authenticationFailure = null
+    request.isScopeAccepted = false
     extractAccessToken(request, cookie === undefined ? undefined : parseCookie(cookie)[ACCESS_TOKEN_COOKIE])
     this.authenticate(request, () => {
       // Errors of their own, because a host's error handler may change them.

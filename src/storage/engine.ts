@@ -14,7 +14,10 @@ import { type FeatureRead, operationName, type StoredFeature } from './stored-fe
 
 /** Besides running queries and operations: the functions of the store that are written by hand, because they are hot or sliced. */
 export interface Engine
-  extends Pick<Storage, 'lastRequests' | 'openRateLimit' | 'bulkUsers' | 'subscribe' | 'ping' | 'close'> {
+  extends Pick<
+    Storage,
+    'apiKeys' | 'lastRequests' | 'openRateLimit' | 'bulkUsers' | 'subscribe' | 'ping' | 'close'
+  > {
   read<Result>(query: Query<Result>): MaybePromise<Result>
   /** Runs an operation in one transaction. Evicts and notifies what its write states, before the promise resolves. */
   write<Name extends keyof Operations>(
@@ -101,6 +104,7 @@ export const storageOf = (engine: Engine, features: readonly StoredFeature[]): S
       ...engine.cleanUp,
     },
     features: Object.fromEntries(features.map(feature => [feature.name, featureStoreOf(engine, feature)])),
+    apiKeys: engine.apiKeys,
     lastRequests: engine.lastRequests,
     bulkUsers: engine.bulkUsers,
     openRateLimit: engine.openRateLimit,

@@ -2,8 +2,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { Principal } from '../../src/auth/principal.ts'
-import type { Session } from '../../src/auth/session.ts'
-import { settle, setUp } from '../support/authenticator.ts'
+import { settle, setUp, type TestCredential } from '../support/authenticator.ts'
 import { createRandom } from '../support/random.ts'
 
 // A million operations: 20 s of one core, several times as long on a busy machine.
@@ -31,7 +30,7 @@ const WAITING = 8
 interface Count {
   /** Another user's principal, an outdated one, or null for a valid token. */
   wrong: number
-  /** A principal for an ended session. */
+  /** A principal for an ended session or a revoked API key. */
   late: number
   rejected: number
   right: number
@@ -45,10 +44,12 @@ for (const { later, operations, tokens, users, capacity } of RUNS) {
   t.test(`${what} agree with the model, store responds ${when}: SEED=${seed} (DESIGN §5, §7)`, async t => {
     const { next } = createRandom(seed)
     const random = (below: number): number => Math.floor(next() * below)
-    const { store, authenticator, lastRequests, open, change, revoke } = setUp(capacity)
+    const { store, authenticator, lastRequests, addCredential, change } = setUp(capacity)
     store.later = later
-    const all = Array.from({ length: tokens }, (_, index) => open(`user ${index % users}`))
-    const some = (): { session: Session; token: string } => {
+    const all = Array.from({ length: tokens }, (_, index) =>
+      addCredential(index % 3 === 0 ? 'apiKey' : 'session', `user ${index % users}`),
+    )
+    const some = (): TestCredential => {
       // A tenth of the tokens makes most requests, so that there are hits and misses.
       const found = all[random(4) === 0 ? random(tokens) : random(tokens / 10)]
       if (found === undefined) throw new Error('no such token')
@@ -57,25 +58,26 @@ for (const { later, operations, tokens, users, capacity } of RUNS) {
     const count: Count = { wrong: 0, late: 0, rejected: 0, right: 0 }
 
     /** Compares with the current state: the result must include every change during the lookup. */
-    const check = (session: Session, principal: Principal | null): void => {
-      const user = store.users.get(session.userId)
-      const alive = store.sessions.has(session.id) && user?.disabled === false
+    const check = (credential: TestCredential, principal: Principal | null): void => {
+      const user = store.users.get(credential.userId)
+      const alive = credential.exists() && user?.disabled === false
       if (principal === null) count[alive ? 'wrong' : 'rejected'] += 1
       else if (!alive) count.late += 1
-      else if (principal.sessionId !== session.id || principal.cachedUser.user !== user) count.wrong += 1
+      else if (principal.credentialId !== credential.id || principal.cachedUser.user !== user)
+        count.wrong += 1
       else count.right += 1
     }
 
-    const responded: { session: Session; principal: Principal | null }[] = []
+    const responded: { credential: TestCredential; principal: Principal | null }[] = []
     const checkAll = (): void => {
-      for (const { session, principal } of responded.splice(0)) check(session, principal)
+      for (const { credential, principal } of responded.splice(0)) check(credential, principal)
     }
     const authenticate = (): void => {
-      const { session, token } = some()
-      const principal = authenticator.authenticate(token)
+      const credential = some()
+      const principal = authenticator.authenticate(credential.token)
       if (principal instanceof Promise)
-        void principal.then(principal => responded.push({ session, principal }))
-      else check(session, principal)
+        void principal.then(principal => responded.push({ credential, principal }))
+      else check(credential, principal)
     }
     const release = async (): Promise<void> => {
       const [pick] = store.waiting.splice(random(store.waiting.length || 1), 1)
@@ -85,19 +87,20 @@ for (const { later, operations, tokens, users, capacity } of RUNS) {
     }
     let versions = 0
     const alter = (): void => {
-      const { session } = some()
+      const credential = some()
+      const { userId } = credential
       versions += 1
       const kind = random(10)
-      if (kind < 2) revoke(session)
-      else if (kind < 3) change(session.userId, { disabled: true })
-      else if (kind < 5) change(session.userId, { disabled: false })
-      else if (kind < 6) change(session.userId, { firstName: `version ${versions}` })
-      else if (kind < 7) authenticator.invalidateUser(session.userId)
+      if (kind < 2) credential.revoke()
+      else if (kind < 3) change(userId, { disabled: true })
+      else if (kind < 5) change(userId, { disabled: false })
+      else if (kind < 6) change(userId, { firstName: `version ${versions}` })
+      else if (kind < 7) authenticator.invalidateUser(userId)
       else if (kind < 8) authenticator.setFeedLate(random(4) === 0)
       else {
-        // Restores the session, which the service never does, so that the run does not end without sessions.
-        store.sessions.set(session.id, session)
-        authenticator.invalidateUser(session.userId)
+        // The service restores nothing, but the run must not end without sessions and keys.
+        credential.restore()
+        authenticator.invalidateUser(userId)
       }
     }
 
@@ -133,24 +136,28 @@ t.test('short histories over few tokens agree with the model, with shrinking (DE
     at: fc.nat(5),
   })
   const property = fc.asyncProperty(fc.array(operation, { maxLength: 40 }), async history => {
-    const { store, authenticator, open, change, revoke } = setUp(2)
-    const all = Array.from({ length: 6 }, (_, index) => open(`user ${index % 3}`))
-    const check = (session: Session, principal: Principal | null): void => {
-      const user = store.sessions.has(session.id) ? store.users.get(session.userId) : undefined
+    const { store, authenticator, addCredential, change } = setUp(2)
+    const all = Array.from({ length: 6 }, (_, index) =>
+      addCredential(index < 4 ? 'session' : 'apiKey', `user ${index % 3}`),
+    )
+    const check = (credential: TestCredential, principal: Principal | null): void => {
+      const user = credential.exists() ? store.users.get(credential.userId) : undefined
       if (principal?.cachedUser.user !== user)
-        throw new Error(`${session.userId}: ${principal?.cachedUser.user.firstName}`)
-      if (principal !== null && principal.sessionId !== session.id) throw new Error('another session')
+        throw new Error(`${credential.userId}: ${principal?.cachedUser.user.firstName}`)
+      if (principal !== null && principal.credentialId !== credential.id)
+        throw new Error('another session or API key')
     }
     const pending: Promise<void>[] = []
     for (const [step, { kind, at }] of history.entries()) {
-      const { session, token } = all[at] ?? open('nobody')
+      const credential = all[at] ?? addCredential('session', 'nobody')
       if (kind === 'identify') {
-        const principal = authenticator.authenticate(token)
-        if (principal instanceof Promise) pending.push(principal.then(principal => check(session, principal)))
-        else check(session, principal)
-      } else if (kind === 'revoke') revoke(session)
-      else if (kind === 'rename') change(session.userId, { firstName: `version ${step}` })
-      else if (kind === 'evict') authenticator.invalidateUser(session.userId)
+        const principal = authenticator.authenticate(credential.token)
+        if (principal instanceof Promise)
+          pending.push(principal.then(principal => check(credential, principal)))
+        else check(credential, principal)
+      } else if (kind === 'revoke') credential.revoke()
+      else if (kind === 'rename') change(credential.userId, { firstName: `version ${step}` })
+      else if (kind === 'evict') authenticator.invalidateUser(credential.userId)
       else if (kind === 'late' || kind === 'in time') authenticator.setFeedLate(kind === 'late')
       else {
         store.waiting.splice(at % (store.waiting.length || 1), 1)[0]?.(kind === 'respond old')

@@ -256,7 +256,7 @@ t.test('the cache respects its capacity, and eviction changes no result (DESIGN 
   for (let round = 0; round < 3; round += 1) {
     for (const { session, token } of all) {
       const principal = await authenticator.authenticate(token)
-      if (principal?.sessionId !== session.id || principal.cachedUser.user.id !== session.userId)
+      if (principal?.credentialId !== session.id || principal.cachedUser.user.id !== session.userId)
         t.fail('wrong')
     }
   }

@@ -2,9 +2,9 @@
 
 import t from 'tap'
 import {
+  type CredentialLastRequest,
   type LastRequestStore,
   LastRequests,
-  type SessionLastRequest,
   type UserLastRequest,
 } from '../../src/auth/last-requests.ts'
 import type { CachedUser, Principal } from '../../src/auth/principal.ts'
@@ -52,9 +52,11 @@ const cachedUser = (id: string, lastRequestAt = 0): CachedUser => ({
 const principal = (cachedUser: CachedUser, sessionId = `session of ${cachedUser.user.id}`): Principal => ({
   token: `token of ${sessionId}`,
   cachedUser,
-  sessionId,
+  credentialId: sessionId,
+  scopes: null,
   expiresAt: START + 10 * IDLE,
   impersonatedBy: null,
+  authenticatedAt: START,
   lastRequestAt: START,
   storedRequestAt: START,
   queriedAt: 0,
@@ -66,7 +68,8 @@ class TestStore implements LastRequestStore {
   /** By key. */
   readonly #users = new Map<number, number>()
   readonly sessions = new Map<string, number>()
-  readonly calls: { users: readonly UserLastRequest[]; sessions: readonly SessionLastRequest[] }[] = []
+  readonly apiKeys = new Map<string, number>()
+  readonly calls: { users: readonly UserLastRequest[]; sessions: readonly CredentialLastRequest[] }[] = []
   failing = false
   gate: Promise<void> = Promise.resolve()
 
@@ -77,13 +80,18 @@ class TestStore implements LastRequestStore {
 
   async noteLastRequests(
     users: readonly UserLastRequest[],
-    sessions: readonly SessionLastRequest[],
+    sessions: readonly CredentialLastRequest[],
   ): Promise<void> {
     this.calls.push({ users, sessions })
     await this.gate
     if (this.failing) throw new Error('the store is away')
     for (const { key, at } of users) this.#users.set(key, at)
     for (const { id, at } of sessions) this.sessions.set(id, at)
+  }
+
+  noteKeys(requests: readonly CredentialLastRequest[]): void {
+    if (this.failing) throw new Error('the store is away')
+    for (const { id, at } of requests) this.apiKeys.set(id, at)
   }
 }
 
@@ -92,7 +100,10 @@ const setUp = (flushAt?: number) => {
   const failures: unknown[] = []
   const userCache = new UserCache()
   const onFailure = (error: unknown) => failures.push(error)
-  const parts = { userCache, store, idle: IDLE, closing: SHUTDOWN.lastRequests, onFailure }
+  const apiKeys = {
+    noteRequests: async (requests: readonly CredentialLastRequest[]) => store.noteKeys(requests),
+  }
+  const parts = { userCache, store, apiKeys, idle: IDLE, closing: SHUTDOWN.lastRequests, onFailure }
   const lastRequests = new LastRequests(flushAt === undefined ? parts : { ...parts, flushAt })
   return { store, failures, userCache, lastRequests }
 }
@@ -192,9 +203,24 @@ t.test(
     t.equal(store.sessions.size, 0, 'a little later: too little to matter for idle time')
     lastRequests.note(session, START + IDLE / 2)
     await lastRequests.flush()
-    t.equal(store.sessions.get(session.sessionId), START + IDLE / 2)
+    t.equal(store.sessions.get(session.credentialId), START + IDLE / 2)
+    t.equal(store.apiKeys.size, 0)
   },
 )
+
+t.test('an API key is written like a session, and apart from it (DESIGN §13)', async t => {
+  const { store, failures, lastRequests } = setUp()
+  const apiKey = { ...principal(cachedUser('ada')), credentialId: 'a key', scopes: ['account:read'] }
+  store.failing = true
+  lastRequests.note(apiKey, START + IDLE / 2)
+  await lastRequests.flush()
+  t.equal(failures.length, 1)
+  t.equal(lastRequests.latestOf('a key', START), START + IDLE / 2, 'known as long as it is not written')
+  store.failing = false
+  await lastRequests.flush()
+  t.equal(store.apiKeys.get('a key'), START + IDLE / 2)
+  t.equal(store.sessions.size, 0)
+})
 
 t.test('a store failure loses nothing and fails no request (DESIGN §6)', async t => {
   const { store, failures, userCache, lastRequests } = setUp()
@@ -224,7 +250,7 @@ t.test('a store failure loses nothing and fails no request (DESIGN §6)', async 
     ],
     'all of it is written later, the newest of each',
   )
-  t.equal(store.sessions.get(session.sessionId), START + IDLE / 2, 'the session too')
+  t.equal(store.sessions.get(session.credentialId), START + IDLE / 2, 'the session too')
   lastRequests.note(session, START + IDLE)
   await lastRequests.flush()
   t.equal(store.users.get('ada'), START + IDLE, 'and it goes on')

@@ -1,12 +1,15 @@
-/** Authenticator with a store of sessions that the test controls. */
+/** Authenticator with a store of sessions and API keys that the test controls. */
 
 import { AccessTokens } from '../../src/auth/access-tokens.ts'
+import type { ApiKey, ApiKeyFinder, FoundApiKey } from '../../src/auth/api-key.ts'
 import { Authenticator } from '../../src/auth/authenticator.ts'
 import { LastRequests } from '../../src/auth/last-requests.ts'
+import { API_KEY_PREFIX, newOpaqueKey } from '../../src/auth/opaque-key.ts'
 import { newSession, type Session } from '../../src/auth/session.ts'
 import type { SessionStore } from '../../src/auth/session-store.ts'
 import { signingKeys } from '../../src/auth/signing-keys.ts'
 import { UserCache } from '../../src/auth/user-cache.ts'
+import { newId } from '../../src/ids.ts'
 import { NO_METADATA } from '../../src/users/metadata.ts'
 import { NO_ROLES } from '../../src/users/roles.ts'
 import type { User } from '../../src/users/user.ts'
@@ -16,12 +19,19 @@ export const LIMITS = { lifetime: 86_400_000, idle: 3_600_000 }
 
 type Found = Awaited<ReturnType<SessionStore['find']>>
 
+/** An API key by its digest. */
+interface StoredApiKey {
+  readonly userId: string
+  readonly apiKey: ApiKey
+}
+
 /** Responds at once or when the test asks for it, with the state at the request or at the response. */
 class TestStore {
   readonly users = new Map<string, User>()
   /** The key of each user. */
   readonly keys = new Map<string, number>()
   readonly sessions = new Map<string, Session>()
+  readonly apiKeys = new Map<string, StoredApiKey>()
   /** Pending lookups. Each is called with whether it returns the state at the request. */
   readonly waiting: ((old: boolean) => void)[] = []
   /**
@@ -33,23 +43,57 @@ class TestStore {
   later = true
 
   find(id: string, onStart?: () => void): Found | Promise<Found> {
+    return this.#respond(() => this.#session(id), onStart)
+  }
+
+  findApiKey(
+    digest: string,
+    onStart?: () => void,
+  ): FoundApiKey | undefined | Promise<FoundApiKey | undefined> {
+    return this.#respond(() => this.#apiKey(digest), onStart)
+  }
+
+  #respond<Result>(read: () => Result, onStart: (() => void) | undefined): Result | Promise<Result> {
     this.lookups += 1
-    if (!this.later) return this.#read(id)
-    let then = this.#read(id)
+    if (!this.later) return read()
+    let then = read()
     this.queued.push(() => {
-      then = this.#read(id)
+      then = read()
       onStart?.()
     })
     return new Promise(resolve => {
-      this.waiting.push(old => resolve(old ? then : this.#read(id)))
+      this.waiting.push(old => resolve(old ? then : read()))
     })
   }
 
-  #read(id: string): Found {
+  #session(id: string): Found {
     const session = this.sessions.get(id)
     const user = session && this.users.get(session.userId)
     return session && user && { session, user, userKey: this.keys.get(user.id) ?? 0 }
   }
+
+  #apiKey(digest: string): FoundApiKey | undefined {
+    const stored = this.apiKeys.get(digest)
+    const user = stored && this.users.get(stored.userId)
+    return stored && user && { apiKey: stored.apiKey, user, userKey: this.keys.get(user.id) ?? 0 }
+  }
+}
+
+export interface AddedApiKey {
+  readonly id: string
+  readonly userId: string
+  readonly digest: string
+  readonly token: string
+}
+
+export interface TestCredential {
+  readonly id: string
+  readonly userId: string
+  readonly token: string
+  exists(): boolean
+  revoke(): void
+  /** Puts it back into the store without a notification. */
+  restore(): void
 }
 
 const newUser = (id: string): User => ({
@@ -76,24 +120,43 @@ export const setUp = (capacity?: number) => {
   const lastRequests = new LastRequests({
     userCache,
     store: { noteLastRequests: async () => undefined },
+    apiKeys: { noteRequests: async () => undefined },
     idle: LIMITS.idle,
     closing: 0,
     onFailure: error => {
       throw error
     },
   })
-  const parts = { tokens, sessions: store, userCache, lastRequests, limits: LIMITS, clock: clock.now }
+  const apiKeys: ApiKeyFinder = { find: (digest, onStart) => store.findApiKey(digest, onStart) }
+  const parts = {
+    ...{ tokens, sessions: store, apiKeys, userCache },
+    ...{ lastRequests, limits: LIMITS, clock: clock.now },
+  }
   const authenticator = new Authenticator(capacity === undefined ? parts : { ...parts, capacity })
   authenticator.setFeedConnected(true)
+  const addUser = (userId: string): void => {
+    if (store.users.has(userId)) return
+    store.users.set(userId, newUser(userId))
+    store.keys.set(userId, store.keys.size + 1)
+  }
   /** Adds a session of a user. @returns it with its token. */
   const open = (userId: string): { session: Session; token: string } => {
-    if (!store.users.has(userId)) {
-      store.users.set(userId, newUser(userId))
-      store.keys.set(userId, store.keys.size + 1)
-    }
+    addUser(userId)
     const session = newSession(userId, clock.now(), LIMITS)
     store.sessions.set(session.id, session)
     return { session, token: tokens.issue(session) }
+  }
+  /** Adds an API key of a user. @returns its id, digest, and the key itself. */
+  const addApiKey = (userId: string, expiresAt: number | null = null): AddedApiKey => {
+    addUser(userId)
+    const { text, digest, shownPrefix } = newOpaqueKey(API_KEY_PREFIX)
+    const id = newId(clock.now())
+    const apiKey = {
+      ...{ id, name: 'a key', prefix: shownPrefix, scopes: ['account:read'] },
+      ...{ createdAt: clock.now(), expiresAt, lastUsedAt: null },
+    }
+    store.apiKeys.set(digest, { userId, apiKey })
+    return { id, userId, digest, token: text }
   }
   /** Changes a user like an engine: first in the store, then with a notification to the cache. */
   const change = (userId: string, changes: Partial<User>): void => {
@@ -105,7 +168,34 @@ export const setUp = (capacity?: number) => {
     store.sessions.delete(session.id)
     authenticator.invalidateUser(session.userId)
   }
-  return { clock, store, authenticator, userCache, lastRequests, open, change, revoke }
+  const revokeApiKey = ({ digest, userId }: AddedApiKey): void => {
+    store.apiKeys.delete(digest)
+    authenticator.invalidateUser(userId)
+  }
+  /** Adds a session or an API key, for tests that treat both alike. */
+  const addCredential = (kind: 'session' | 'apiKey', userId: string): TestCredential => {
+    if (kind === 'session') {
+      const { session, token } = open(userId)
+      return {
+        ...{ id: session.id, userId, token },
+        exists: () => store.sessions.has(session.id),
+        revoke: () => revoke(session),
+        restore: () => void store.sessions.set(session.id, session),
+      }
+    }
+    const added = addApiKey(userId)
+    const stored = store.apiKeys.get(added.digest)
+    return {
+      ...added,
+      exists: () => store.apiKeys.has(added.digest),
+      revoke: () => revokeApiKey(added),
+      restore: () => stored && void store.apiKeys.set(added.digest, stored),
+    }
+  }
+  return {
+    ...{ clock, store, authenticator, userCache, lastRequests },
+    ...{ open, addApiKey, addCredential, change, revoke, revokeApiKey },
+  }
 }
 
 /** Runs everything that is ready to run. */

@@ -33,6 +33,7 @@ const events: FastifyPluginAsyncTypebox = async app => {
   app.get(
     '',
     {
+      config: { scope: 'events:read' },
       schema: {
         summary: 'List the audit log, newest first, or follow it',
         querystring: eventsQuery(Object.keys(eventSchemas)),

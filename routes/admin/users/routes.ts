@@ -36,6 +36,7 @@ const users: FastifyPluginAsyncTypebox = async app => {
   app.get(
     '',
     {
+      config: { scope: 'users:read' },
       schema: {
         summary: 'List users, page by page',
         querystring: ListQuery,
@@ -56,6 +57,7 @@ const users: FastifyPluginAsyncTypebox = async app => {
   app.post(
     '',
     {
+      config: { scope: 'users:write' },
       schema: {
         summary: 'Create an account; without a password the user has to reset it first',
         body: NewAccount(app.config.passwordMinLength, app.config.metadataSchemas),

@@ -19,6 +19,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
   app.get(
     '',
     {
+      config: { scope: 'account:read' },
       schema: {
         summary: 'Get your account',
         response: { 200: withHeaders(Account, 'ETag') },
@@ -33,6 +34,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
   app.put(
     '',
     {
+      config: { scope: 'account:write' },
       schema: {
         summary:
           'Change your names and your metadata, which is replaced as a whole; If-Match makes the change conditional',

@@ -6,6 +6,7 @@ const users: FastifyPluginAsyncTypebox = async app => {
   app.get(
     '',
     {
+      config: { scope: 'users:read' },
       schema: {
         summary: 'List profiles of users, page by page',
         querystring: Strict(listProperties),

@@ -33,4 +33,10 @@ export interface Dialect {
    * @param type of the column.
    */
   isOneOf(column: string, parameter: string, type: 'text' | 'bigint'): string
+  /**
+   * What follows `FROM`: the objects of a JSON array as rows.
+   * @param parameter such as `$1`.
+   * @param columns the types of the objects' members, by name.
+   */
+  recordsOf(parameter: string, columns: Readonly<Record<string, 'text' | 'bigint'>>): string
 }

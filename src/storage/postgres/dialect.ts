@@ -13,4 +13,8 @@ export const POSTGRES: Dialect = {
   inTurn: parameter => turn('pg_advisory_xact_lock', parameter),
   inSharedTurn: parameter => turn('pg_advisory_xact_lock_shared', parameter),
   isOneOf: (column, parameter, type) => `${column} = ANY(CAST(${parameter} AS ${type}[]))`,
+  recordsOf(parameter, columns) {
+    const types = Object.entries(columns).map(([name, type]) => `${name} ${type}`)
+    return `json_to_recordset(CAST(${parameter} AS json)) AS records (${types.join(', ')})`
+  },
 }

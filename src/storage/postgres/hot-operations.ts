@@ -1,9 +1,11 @@
-/** Sign-ups and sign-ins, each one statement without a transaction of its own; and the lookup of a session. */
+/** Sign-ups and sign-ins, each one statement without a transaction of its own; and the lookups of sessions and API keys. */
 import type { AccountExtras, NewUser } from '../../accounts/account-store.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
+import type { FoundApiKey } from '../../auth/api-key.ts'
 import type { Session } from '../../auth/session.ts'
 import type { FoundSession } from '../../auth/session-store.ts'
 import type { UserRefusal } from '../../users/user-store.ts'
+import { type ApiKeyRow, toApiKey } from '../api-key-rows.ts'
 import { eventValues } from '../operations/events.ts'
 import { parameters, valuesOf } from '../operations/parameters.ts'
 import { refusalOf, type UserState } from '../operations/refusals.ts'
@@ -112,6 +114,23 @@ const toFound = (row: FoundRow): FoundSession => ({
   userKey: row.key,
 })
 
+interface FoundApiKeyRow extends UserRow, Omit<ApiKeyRow, 'id' | 'created_at'> {
+  readonly key: number
+  readonly api_key_id: string
+  readonly api_key_created_at: number
+}
+
+const FIND_API_KEY = `${selectUser('key', 'api_key.*')} JOIN (
+    SELECT id AS api_key_id, user_key, created_at AS api_key_created_at, name, prefix, scopes, expires_at, last_used_at
+    FROM api_keys WHERE digest = $1
+  ) AS api_key ON api_key.user_key = users.key`
+
+const toFoundApiKey = (row: FoundApiKeyRow): FoundApiKey => ({
+  apiKey: toApiKey({ ...row, id: row.api_key_id, created_at: row.api_key_created_at }),
+  user: toUser(row),
+  userKey: row.key,
+})
+
 export const hotOperations = (database: Database) => ({
   /** @returns false if the e-mail is taken. */
   async addUser(user: NewUser, event: AuditEvent, extras: AccountExtras): Promise<boolean> {
@@ -134,5 +153,12 @@ export const hotOperations = (database: Database) => ({
     const statement = { name: 'session', text: FIND_SESSION, values: [id] }
     const [row] = await database.read<FoundRow>(statement, onStart)
     return row && toFound(row)
+  },
+
+  /** @param onStart called when the statement has a connection. */
+  async findApiKey(digest: string, onStart?: () => void): Promise<FoundApiKey | undefined> {
+    const statement = { name: 'api-key', text: FIND_API_KEY, values: [digest] }
+    const [row] = await database.read<FoundApiKeyRow>(statement, onStart)
+    return row && toFoundApiKey(row)
   },
 })

@@ -1,6 +1,6 @@
 /** Writes of last requests, one batch a second. */
 import pg from 'pg'
-import type { SessionLastRequest, UserLastRequest } from '../../auth/last-requests.ts'
+import type { CredentialLastRequest, UserLastRequest } from '../../auth/last-requests.ts'
 import { ServiceError } from '../../errors.ts'
 import type { Database } from './database.ts'
 
@@ -27,7 +27,7 @@ const isOfRemovedUser = (error: unknown): boolean =>
 export const lastRequestOperations = (database: Database) => ({
   async noteLastRequests(
     users: readonly UserLastRequest[],
-    sessions: readonly SessionLastRequest[],
+    sessions: readonly CredentialLastRequest[],
   ): Promise<void> {
     if (users.length > 0) {
       const values = [numbers(users.map(({ key }) => key)), numbers(users.map(({ at }) => at))]

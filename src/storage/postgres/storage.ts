@@ -84,6 +84,7 @@ export const openPostgresStorage = async (
         follow: query => lists.run(() => followEvents(database, query)),
         end: () => lists.run(() => logEnd(database)),
       },
+      apiKeys: { find: hot.findApiKey },
       lastRequests: lastRequestOperations(database),
       openRateLimit: openRateLimit(database),
       bulkUsers: { ...importOperations(database), exportUsers: after => exportUsers(database, after) },

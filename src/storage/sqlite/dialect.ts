@@ -11,4 +11,8 @@ export const SQLITE: Dialect = {
   inTurn: () => 'TRUE',
   inSharedTurn: () => 'TRUE',
   isOneOf: (column, parameter) => `${column} IN (SELECT value FROM json_each(${parameter}))`,
+  recordsOf(parameter, columns) {
+    const values = Object.keys(columns).map(name => `value ->> '${name}' AS ${name}`)
+    return `(SELECT ${values.join(', ')} FROM json_each(${parameter})) AS records`
+  },
 }

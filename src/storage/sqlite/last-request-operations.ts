@@ -1,5 +1,5 @@
 /** Writes the timestamps of last requests, in one batch a second. */
-import type { SessionLastRequest } from '../../auth/last-requests.ts'
+import type { CredentialLastRequest } from '../../auth/last-requests.ts'
 import { invalidatesNothing, type Write } from '../operations/write.ts'
 import type { Connection } from './database.ts'
 
@@ -14,7 +14,7 @@ export const prepareLastRequestOperations = (db: Connection) => {
 
   return {
     /** @param users pairs of key and timestamp (milliseconds since the epoch), flattened. */
-    noteLastRequests(users: Float64Array, sessions: readonly SessionLastRequest[]): Write<void> {
+    noteLastRequests(users: Float64Array, sessions: readonly CredentialLastRequest[]): Write<void> {
       for (let index = 0; index < users.length; index += 2) {
         const [key, at] = [users[index], users[index + 1]]
         if (raiseUserTimestamp.run(at, key).changes === 0) insertUserTimestamp.run(at, key)

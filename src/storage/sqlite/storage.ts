@@ -1,6 +1,7 @@
 /** The SQLite engine: reads on the event loop, writes on the writer thread. */
 import type { InvalidationListener } from '../../auth/invalidation.ts'
 import type { UserLastRequest } from '../../auth/last-requests.ts'
+import { API_KEY_COLUMNS, type ApiKeyRow, toApiKey } from '../api-key-rows.ts'
 import { storageOf } from '../engine.ts'
 import { fromLimiter, memoryLimiter } from '../rate-limits.ts'
 import { SESSION_COLUMNS, type SessionRow, selectUser, toSession, toUser, type UserRow } from '../rows.ts'
@@ -17,8 +18,9 @@ import { Reader } from './reader.ts'
 import { TimeSlicer } from './time-slicer.ts'
 import { Writer } from './writer.ts'
 
-// The lookup of a session and its user: two statements take less time than a join, see `USER_VALUES`.
+// The lookup of a session, or API key, and its user: two statements take less time than a join, see `USER_VALUES`.
 const FIND_SESSION = `SELECT user_key, ${SESSION_COLUMNS.join(', ')} FROM sessions WHERE id = ?`
+const FIND_API_KEY = `SELECT user_key, ${API_KEY_COLUMNS.join(', ')} FROM api_keys WHERE digest = ?`
 const FIND_USER_BY_KEY = `${selectUser()} WHERE key = ?`
 
 /** For the operator, when a problem with the database file has ended. */
@@ -105,6 +107,13 @@ export const openSqliteStorage = async (
         positionKind: 'counted',
         follow: query => timeSlicer.run(followEvents(reader, query)),
         end: () => logEnd(reader),
+      },
+      apiKeys: {
+        find(digest) {
+          const row = reader.get<ApiKeyRow & { user_key: number }>(FIND_API_KEY, digest)
+          const user = row && reader.get<UserRow>(FIND_USER_BY_KEY, row.user_key)
+          return user && { apiKey: toApiKey(row), user: toUser(user), userKey: row.user_key }
+        },
       },
       lastRequests: {
         noteLastRequests: (users, sessions) =>

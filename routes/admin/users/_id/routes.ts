@@ -22,6 +22,7 @@ const user: FastifyPluginAsyncTypebox = async app => {
   app.get(
     '',
     {
+      config: { scope: 'users:read' },
       schema: {
         summary: 'Get a user; the ETag does not cover the last request',
         params: IdParams,
@@ -38,6 +39,7 @@ const user: FastifyPluginAsyncTypebox = async app => {
   app.put(
     '',
     {
+      config: { scope: 'users:write' },
       schema: {
         summary: 'Change a user; disabling ends all sessions; If-Match makes the change conditional',
         params: IdParams,
@@ -62,6 +64,7 @@ const user: FastifyPluginAsyncTypebox = async app => {
   app.delete(
     '',
     {
+      config: { scope: 'users:delete' },
       schema: {
         summary: 'Remove a user and all their data',
         params: IdParams,

@@ -25,6 +25,7 @@ const exportUsers: FastifyPluginAsyncTypebox = async app => {
   app.get(
     '',
     {
+      config: { scope: 'users:export' },
       schema: {
         summary: 'Export all users in order of creation, one per line',
         querystring: Query,

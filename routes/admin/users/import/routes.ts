@@ -34,6 +34,7 @@ const importUsers: FastifyPluginAsyncTypebox = async app => {
   app.post(
     '',
     {
+      config: { scope: 'users:import' },
       schema: {
         summary: 'Import users, one per line; the results are streamed while lines arrive',
         consumes: [NDJSON],

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { userActor } from '../../../request-context.ts'
+import { sessionIdOf, userActor } from '../../../request-context.ts'
 import { withHeaders } from '../../../response-headers.ts'
 import { ErrorBody, IdParams, Session, Strict } from '../../../schemas.ts'
 import { serializeSession } from '../../../serializers.ts'
@@ -38,9 +38,8 @@ const sessions: FastifyPluginAsyncTypebox = async app => {
       },
     },
     async (request, reply) => {
-      const { cachedUser, sessionId } = request.requirePrincipal()
       const all = request.validatedData.query.scope === 'all'
-      await sessions.revokeOwn(cachedUser.user.id, userActor(request), all ? null : sessionId)
+      await sessions.revokeOwn(request.user.id, userActor(request), all ? null : sessionIdOf(request))
       if (all) reply.clearAccessToken()
       return reply.code(204).send(null)
     },
@@ -56,10 +55,9 @@ const sessions: FastifyPluginAsyncTypebox = async app => {
       },
     },
     async (request, reply) => {
-      const { cachedUser, sessionId } = request.requirePrincipal()
       const { id } = request.validatedData.params
-      await sessions.revoke(cachedUser.user.id, id, userActor(request))
-      if (id === sessionId) reply.clearAccessToken()
+      await sessions.revoke(request.user.id, id, userActor(request))
+      if (id === sessionIdOf(request)) reply.clearAccessToken()
       return reply.code(204).send(null)
     },
   )

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { userActor } from '../../../request-context.ts'
+import { sessionIdOf, userActor } from '../../../request-context.ts'
 import { withHeaders } from '../../../response-headers.ts'
 import { ErrorBody } from '../../../schemas.ts'
 
@@ -16,8 +16,7 @@ const signOut: FastifyPluginAsyncTypebox = async app => {
       },
     },
     async (request, reply) => {
-      const { cachedUser, sessionId } = request.requirePrincipal()
-      await sessions.signOut(cachedUser.user.id, sessionId, userActor(request))
+      await sessions.signOut(request.user.id, sessionIdOf(request), userActor(request))
       return reply.clearAccessToken().code(204).send(null)
     },
   )

@@ -7,6 +7,7 @@ const impersonate: FastifyPluginAsyncTypebox = async app => {
   app.post(
     '',
     {
+      config: { scope: 'users:impersonate' },
       schema: {
         summary: 'Impersonate a user for an hour; logged as an event, sets no cookie',
         params: IdParams,

@@ -7,6 +7,7 @@ const sessions: FastifyPluginAsyncTypebox = async app => {
   app.delete(
     '',
     {
+      config: { scope: 'users:write' },
       schema: {
         summary: 'End all sessions of a user',
         params: IdParams,

@@ -1,0 +1,45 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+import { adminActor } from '../../../../request-context.ts'
+import { ApiKey, ErrorBody, IdParams, InputId, Strict } from '../../../../schemas.ts'
+import { serializeApiKey } from '../../../../serializers.ts'
+
+const apiKeysOfUser: FastifyPluginAsyncTypebox = async app => {
+  const { apiKeys } = app.services
+
+  app.get(
+    '',
+    {
+      config: { scope: 'users:read' },
+      schema: {
+        summary: 'List the API keys of a user, newest first',
+        params: IdParams,
+        response: { 200: Type.Object({ results: Type.Array(ApiKey) }), 404: ErrorBody, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      const found = await apiKeys.listOf(request.validatedData.params.id)
+      reply.header('cache-control', 'no-store')
+      return { results: found.map(serializeApiKey) }
+    },
+  )
+
+  app.delete(
+    '/:keyId',
+    {
+      config: { scope: 'users:write' },
+      schema: {
+        summary: 'Revoke an API key of a user',
+        params: Strict({ id: InputId, keyId: InputId }),
+        response: { 204: Type.Null(), 404: ErrorBody, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      const { id, keyId } = request.validatedData.params
+      await apiKeys.revoke(id, keyId, adminActor(request))
+      return reply.code(204).send(null)
+    },
+  )
+}
+
+export default apiKeysOfUser

@@ -1,0 +1,93 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+import { sortedScopes } from '../../../../src/auth/scopes.ts'
+import { disconnectSignal, refuseImpersonation, userActor } from '../../../request-context.ts'
+import {
+  ApiKey,
+  CreatedApiKey,
+  ErrorBody,
+  ExpiresAt,
+  IdParams,
+  KeyName,
+  PresentedPassword,
+  Scopes,
+  Strict,
+} from '../../../schemas.ts'
+import { serializeApiKey } from '../../../serializers.ts'
+
+const apiKeysOfAccount: FastifyPluginAsyncTypebox = async app => {
+  const { apiKeys, userScopes } = app.services
+  const Request = Strict({
+    name: KeyName,
+    scopes: Type.Optional(Scopes(userScopes, 'By default all')),
+    expiresAt: Type.Optional(ExpiresAt),
+    password: Type.Optional(
+      Type.Intersect([PresentedPassword], {
+        description: 'Needed unless you signed in within the last ten minutes',
+      }),
+    ),
+  })
+
+  app.post(
+    '',
+    {
+      config: { rateLimit: 'password' },
+      schema: {
+        summary: 'Create an API key: a token for your programs. The response shows it for the only time',
+        body: Request,
+        response: { 201: CreatedApiKey, 409: ErrorBody, 429: ErrorBody, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      refuseImpersonation(request)
+      const { name, scopes = Object.keys(userScopes), expiresAt, password } = request.validatedData.body
+      const actor = userActor(request)
+      const { token, apiKey } = await apiKeys.create(
+        request.requirePrincipal(),
+        {
+          name,
+          scopes: sortedScopes(userScopes, scopes),
+          expiresAt: expiresAt == null ? null : Date.parse(expiresAt),
+        },
+        password === undefined
+          ? null
+          : { password, wrong: 'wrongPassword', ip: actor.ip, signal: disconnectSignal(reply) },
+        actor,
+      )
+      reply.code(201).header('cache-control', 'no-store')
+      return { token, apiKey: serializeApiKey(apiKey) }
+    },
+  )
+
+  app.get(
+    '',
+    {
+      schema: {
+        summary: 'List your API keys, newest first',
+        response: { 200: Type.Object({ results: Type.Array(ApiKey) }), 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      const found = await apiKeys.list(request.user.id)
+      reply.header('cache-control', 'no-store')
+      return { results: found.map(serializeApiKey) }
+    },
+  )
+
+  app.delete(
+    '/:id',
+    {
+      schema: {
+        summary: 'Revoke an API key',
+        params: IdParams,
+        response: { 204: Type.Null(), 404: ErrorBody, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      await apiKeys.revokeOwn(request.user.id, request.validatedData.params.id, userActor(request))
+      return reply.code(204).send(null)
+    },
+  )
+}
+
+export default apiKeysOfAccount

@@ -1,0 +1,36 @@
+/** API keys: tokens that a user creates for their programs, with fewer rights than a session. */
+import type { MaybePromise } from '../maybe-promise.ts'
+import type { User } from '../users/user.ts'
+
+/** Timestamps are milliseconds since the epoch. The key itself is not stored, see `opaque-key.ts`. */
+export interface ApiKey {
+  readonly id: string
+  readonly name: string
+  /** The beginning of the key, by which its owner recognises it. */
+  readonly prefix: string
+  /** What it may do: names of user scopes. */
+  readonly scopes: readonly string[]
+  readonly createdAt: number
+  /** `null`: it does not expire. */
+  readonly expiresAt: number | null
+  /** Up to a minute older than the last request; `null` before the first. */
+  readonly lastUsedAt: number | null
+}
+
+/** An API key and its user, as stored. */
+export interface FoundApiKey {
+  readonly apiKey: ApiKey
+  readonly user: User
+  /** As in `FoundSession`. */
+  readonly userKey: number
+}
+
+/** The lookup of keys, which authentication needs. The feature in `src/api-keys` has the other operations. */
+export interface ApiKeyFinder {
+  /**
+   * Expired keys are found too: the caller checks expiry.
+   * @param digest see `keyDigest`.
+   * @param onStart as in `SessionStore.find`.
+   */
+  find(digest: string, onStart?: () => void): MaybePromise<FoundApiKey | undefined>
+}

@@ -1,0 +1,29 @@
+/** Every scope of the core: what an API key or an admin key may do. Features declare their own. */
+
+/** Of API keys. A private route declares the one that it needs with `config.scope`; without one it accepts sessions only. */
+export const USER_SCOPES = {
+  'account:read': 'Read your account',
+  'account:write': 'Change your names and your metadata',
+  'users:read': 'List other users',
+} as const satisfies ScopeDescriptions
+
+/** Of admin keys. Every admin route declares one. */
+export const ADMIN_SCOPES = {
+  'users:read': 'List and read users',
+  'users:write': 'Create and change users, and end their sessions and API keys',
+  'users:delete': 'Delete users',
+  'users:impersonate': 'Act as a user',
+  'users:import': 'Import users, with hashes and roles',
+  'users:export': 'Export all users; with password hashes if asked',
+  'events:read': 'Read the audit log',
+  'keys:write': 'List, create and revoke admin keys',
+  'tokens:introspect': 'Ask whether an access token is active',
+  'metrics:read': 'Read metrics',
+} as const satisfies ScopeDescriptions
+
+/** By the name of a scope, what it allows. */
+export type ScopeDescriptions = Readonly<Record<string, string>>
+
+/** Each scope once, in the order of the declarations. */
+export const sortedScopes = (declared: ScopeDescriptions, scopes: readonly string[]): readonly string[] =>
+  Object.keys(declared).filter(scope => scopes.includes(scope))
