@@ -1,17 +1,24 @@
-/** Parses JSON, the only media type of bodies unless a scope accepts NDJSON. Ambiguous JSON is rejected. */
+/** Parses JSON, the only media type of bodies unless a scope accepts forms or NDJSON. Ambiguous bodies are rejected. */
 import { isUtf8 } from 'node:buffer'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { ServiceError } from '../src/errors.ts'
 import { checkBodyEncoding } from '../src/http/body-encoding.ts'
 import { isLate } from '../src/http/connection.ts'
+import { parseForm } from '../src/validation/form.ts'
 import { BODY_LIMIT, parseStrictJson } from '../src/validation/strict-json.ts'
 
-const jsonBody = async (app: FastifyInstance): Promise<void> => {
-  // Fastify has a parser for text/plain, whose bodies would bypass the schema.
-  app.removeAllContentTypeParsers()
-  const options = { parseAs: 'buffer', bodyLimit: BODY_LIMIT } as const
-  app.addContentTypeParser('application/json', options, (request, body: Buffer, done) => {
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Accepts forms (`application/x-www-form-urlencoded`) besides JSON, on all routes of this instance. */
+    takeForms(): void
+  }
+}
+
+/** A parser of Fastify for bodies of text. @param parse throws a {@link ServiceError}. */
+const parserOf =
+  (parse: (text: string) => unknown) =>
+  (request: FastifyRequest, body: Buffer, done: (error: Error | null, body?: unknown) => void): void => {
     try {
       // The request timed out before its last bytes arrived, and the connection is about to close.
       if (isLate(request.raw))
@@ -19,10 +26,20 @@ const jsonBody = async (app: FastifyInstance): Promise<void> => {
       checkBodyEncoding(request.headers)
       if (body.length === 0) throw new ServiceError('bodyRequired')
       if (!isUtf8(body)) throw new ServiceError('notUtf8')
-      done(null, parseStrictJson(body.toString('utf8')))
+      done(null, parse(body.toString('utf8')))
     } catch (error) {
       done(error as Error)
     }
+  }
+
+const jsonBody = async (app: FastifyInstance): Promise<void> => {
+  // Fastify has a parser for text/plain, whose bodies would bypass the schema.
+  app.removeAllContentTypeParsers()
+  const options = { parseAs: 'buffer', bodyLimit: BODY_LIMIT } as const
+  app.addContentTypeParser('application/json', options, parserOf(parseStrictJson))
+  app.decorate('takeForms', function takeForms(this: FastifyInstance) {
+    this.addContentTypeParser('application/x-www-form-urlencoded', options, parserOf(parseForm))
+    this.addContentTypeParser('*', (_request, _payload, done) => done(new ServiceError('formOrJsonRequired')))
   })
 }
 

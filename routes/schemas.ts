@@ -137,6 +137,32 @@ export const CreatedApiKey = Type.Object(
   { title: 'CreatedApiKey' },
 )
 
+/** RFC 7662 §2.2. An invalid token has no property but `active`. */
+export const Introspection = Type.Object(
+  {
+    active: Type.Boolean(),
+    token_type: Type.Optional(Type.Literal('Bearer')),
+    sub: Type.Optional(Type.String({ format: 'uuid', description: 'The id of the user' })),
+    scope: Type.Optional(
+      Type.String({ description: 'What the token allows, separated by spaces; a session allows everything' }),
+    ),
+    exp: Type.Optional(
+      Type.Integer({ description: 'Seconds since the epoch; absent if an API key does not expire' }),
+    ),
+    iat: Type.Optional(Type.Integer({ description: 'When the user signed in; absent for API keys' })),
+    sid: Type.Optional(Type.String({ format: 'uuid', description: 'The id of the session' })),
+    jti: Type.Optional(Type.String({ format: 'uuid', description: 'The id of the API key' })),
+    roles: Type.Optional(Type.Unsafe<readonly string[]>(Type.Array(Type.String()))),
+    act: Type.Optional(
+      Type.Object(
+        { sub: Type.String() },
+        { description: 'The id of the admin key that impersonates the user (RFC 8693 §4.1)' },
+      ),
+    ),
+  },
+  { title: 'Introspection' },
+)
+
 /** The response to a request whose result is mailed. */
 export const Accepted = Type.Object({ status: Type.Literal('accepted') })
 export const ACCEPTED = { status: 'accepted' } as const

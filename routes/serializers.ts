@@ -3,16 +3,40 @@ import type { Static } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { AuthResult } from '../src/accounts/auth-result.ts'
 import { copyString } from '../src/auth/copy-string.ts'
-import type { CachedUser } from '../src/auth/principal.ts'
+import type { CachedUser, Principal } from '../src/auth/principal.ts'
 import { serializeAccount, toIso } from '../src/users/serializers.ts'
 import type { User } from '../src/users/user.ts'
 import { etagOf } from './response-headers.ts'
-import type { SignedIn as SignedInSchema } from './schemas.ts'
+import type { Introspection, SignedIn as SignedInSchema } from './schemas.ts'
 
 export { serializeSession } from '../src/accounts/serializers.ts'
 export { serializeApiKey } from '../src/api-keys/serializers.ts'
 export { serializeEvent } from '../src/audit-log/serializers.ts'
 export { serializeAccount, serializeAdminUser, serializeProfile } from '../src/users/serializers.ts'
+
+const INACTIVE = { active: false } as const
+
+const seconds = (timestamp: number): number => Math.floor(timestamp / 1_000)
+
+/** @param allScopes what a session allows. */
+export const serializeIntrospection = (
+  principal: Principal | null,
+  allScopes: readonly string[],
+): Static<typeof Introspection> => {
+  if (principal === null) return INACTIVE
+  const { cachedUser, credentialId, scopes, authenticatedAt, impersonatedBy, expiresAt } = principal
+  return {
+    active: true,
+    token_type: 'Bearer',
+    sub: cachedUser.user.id,
+    scope: (scopes ?? allScopes).join(' '),
+    ...(Number.isFinite(expiresAt) && { exp: seconds(expiresAt) }),
+    ...(authenticatedAt > 0 && { iat: seconds(authenticatedAt) }),
+    ...(scopes === null ? { sid: credentialId } : { jti: credentialId }),
+    roles: cachedUser.user.roles,
+    ...(impersonatedBy !== null && { act: { sub: impersonatedBy } }),
+  }
+}
 
 /** The JSON of an account up to `lastRequestAt`, which is the last property. Copied, because every response would copy a slice. */
 const textBeforeLastRequest = (user: User): string =>

@@ -68,6 +68,11 @@ export const ERRORS = {
   versionChanged: define(412, 'global', 'The user has changed since: read it again'),
   bodyTooLarge: define(413, 'global', 'The body is too large'),
   unsupportedMediaType: define(415, 'global', 'The body must be application/json'),
+  formOrJsonRequired: define(
+    415,
+    'global',
+    'The body must be application/json or application/x-www-form-urlencoded',
+  ),
   ndjsonRequired: define(415, 'global', 'The body must be application/x-ndjson'),
   contentCodingNotSupported: define(415, 'global', 'The body must not have a Content-Encoding'),
   charsetNotSupported: define(415, 'global', 'The body must be UTF-8'),

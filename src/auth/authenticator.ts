@@ -78,20 +78,22 @@ export class Authenticator implements InvalidationListener {
    * @throws {ServiceError} `storeUnavailable`
    */
   authenticate(token: string): MaybePromise<Principal | null> {
-    const principal = this.#validity.isReliable ? this.#cache.get(token) : undefined
-    if (principal === undefined) return this.#resolve(token)
-    if (!principal.cachedUser.current) {
-      this.#cache.drop(principal)
-      return this.#resolve(token)
-    }
     const now = this.#deps.clock()
-    if (!this.#alive(principal, now)) {
-      // Idle on this instance: another one may have had requests.
-      this.#cache.drop(principal)
-      return this.#resolve(token)
-    }
+    const principal = this.#cached(token, now)
+    if (principal === null) return this.#resolve(token, true)
     principal.used = true
     this.#deps.lastRequests.note(principal, now)
+    return principal
+  }
+
+  /**
+   * As {@link authenticate}, for a token that its user does not present here: no last request is noted, so the session's idle time
+   * goes on.
+   */
+  introspect(token: string): MaybePromise<Principal | null> {
+    const principal = this.#cached(token, this.#deps.clock())
+    if (principal === null) return this.#resolve(token, false)
+    principal.used = true
     return principal
   }
 
@@ -129,8 +131,19 @@ export class Authenticator implements InvalidationListener {
     return (cachedUser.current && this.#validity.isReliable) || this.#validity.isRecent(queriedAt)
   }
 
-  #resolve(token: string): MaybePromise<Principal | null> {
-    if (token.startsWith(API_KEY_PREFIX)) return this.#resolveApiKey(token)
+  /** The cached principal of a token, if it is valid now. */
+  #cached(token: string, now: number): Principal | null {
+    const principal = this.#validity.isReliable ? this.#cache.get(token) : undefined
+    if (principal === undefined) return null
+    if (principal.cachedUser.current && this.#alive(principal, now)) return principal
+    // Idle on this instance: another one may have had requests.
+    this.#cache.drop(principal)
+    return null
+  }
+
+  /** @param isRequest whether the user presents the token, so that the last request is noted. */
+  #resolve(token: string, isRequest: boolean): MaybePromise<Principal | null> {
+    if (token.startsWith(API_KEY_PREFIX)) return this.#resolveApiKey(token, isRequest)
     if (this.#rejectedTokens.has(token)) return null
     const claims = this.#deps.tokens.verify(token)
     if (claims === null) {
@@ -141,7 +154,10 @@ export class Authenticator implements InvalidationListener {
     const lookup = new Lookup(onStart => this.#deps.sessions.find(claims.sessionId, onStart))
     const principalOf = (found: FoundSession | undefined): Principal | null => {
       if (found !== undefined && !found.user.disabled && isTokenOf(claims, found.session))
-        return this.#createPrincipal(token, found, sessionCredential(claims, found), lookup.queriedAt)
+        return this.#createPrincipal(token, found, sessionCredential(claims, found), {
+          queriedAt: lookup.queriedAt,
+          isRequest,
+        })
       // Another instance may have made a change that is not notified yet. An older result of a query in flight must not make
       // the token valid again.
       this.invalidateUser(claims.userId)
@@ -153,14 +169,17 @@ export class Authenticator implements InvalidationListener {
       : principalOf(found)
   }
 
-  #resolveApiKey(token: string): MaybePromise<Principal | null> {
+  #resolveApiKey(token: string, isRequest: boolean): MaybePromise<Principal | null> {
     if (!isOpaqueKey(API_KEY_PREFIX, token)) return null
     const digest = keyDigest(token)
     const lookup = new Lookup(onStart => this.#deps.apiKeys.find(digest, onStart))
     const principalOf = (found: FoundApiKey | undefined): Principal | null => {
       if (found === undefined) return null
       if (!found.user.disabled)
-        return this.#createPrincipal(token, found, apiKeyCredential(found), lookup.queriedAt)
+        return this.#createPrincipal(token, found, apiKeyCredential(found), {
+          queriedAt: lookup.queriedAt,
+          isRequest,
+        })
       this.invalidateUser(found.user.id)
       return null
     }
@@ -174,7 +193,7 @@ export class Authenticator implements InvalidationListener {
     token: string,
     { user, userKey }: Pick<FoundSession, 'user' | 'userKey'>,
     credential: Credential,
-    queriedAt: number,
+    { queriedAt, isRequest }: { readonly queriedAt: number; readonly isRequest: boolean },
   ): Principal | null {
     const { userCache, lastRequests, clock } = this.#deps
     const now = clock()
@@ -195,6 +214,7 @@ export class Authenticator implements InvalidationListener {
     }
     if (!this.#alive(principal, now)) return null
     if (isCacheable) this.#cache.add(principal)
+    if (!isRequest) return principal
     lastRequests.note(principal, now)
     if (!isCacheable) userCache.saveTimestamp(principal.cachedUser)
     return principal

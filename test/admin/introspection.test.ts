@@ -1,0 +1,168 @@
+/** POST /admin/introspect (RFC 7662, DESIGN §13). */
+import type { FastifyInstance } from 'fastify'
+import t from 'tap'
+import { call } from '../support/account-routes.ts'
+import { deleteUser, impersonate } from '../support/admin-routes.ts'
+import { asAdmin, bearer, manualClock, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'
+import { onEveryEngine } from '../support/engines.ts'
+import { errorsAt, globalErrorOf } from '../support/error-response.ts'
+import { isPrivateJson } from '../support/response-shapes.ts'
+
+const INACTIVE = { active: false }
+
+const DAY = 86_400_000
+
+const inspect = (app: FastifyInstance, payload: object) =>
+  call(app, 'POST', '/admin/introspect', payload, asAdmin)
+
+const inspectForm = (app: FastifyInstance, payload: string, headers: Record<string, string> = {}) =>
+  app.inject({
+    method: 'POST',
+    url: '/admin/introspect',
+    headers: { 'content-type': 'application/x-www-form-urlencoded', ...asAdmin, ...headers },
+    payload,
+  })
+
+const newApiKey = async (app: FastifyInstance, accessToken: string, fields: object = {}) => {
+  const payload = { name: 'a key', password: PASSWORD, ...fields }
+  const response = await call(app, 'POST', '/account/api-keys', payload, bearer(accessToken))
+  if (response.statusCode !== 201) throw new Error(response.body)
+  return response.json()
+}
+
+await onEveryEngine(t, async (t, { build }) => {
+  const clock = manualClock()
+  const app = await build(t, { clock: clock.now })
+  const stateOf = async (token: string) => (await inspect(app, { token })).json()
+
+  t.test('a session is active with its user, end, session and all scopes, as JSON and as a form', async t => {
+    const { id, token } = await signUp(app)
+    await updateUser(app, id, { roles: ['editor'] })
+    const response = await inspect(app, { token, token_type_hint: 'access_token' })
+    isPrivateJson(t, response, 200)
+    const { sid, ...state } = response.json()
+    t.same(state, {
+      active: true,
+      token_type: 'Bearer',
+      sub: id,
+      scope: 'account:read account:write users:read',
+      iat: Math.floor(clock.now() / 1_000),
+      exp: (clock.now() + 30 * DAY) / 1_000,
+      roles: ['editor'],
+    })
+    const sessions = await call(app, 'GET', '/account/sessions', undefined, bearer(token))
+    t.equal(sessions.json().results[0].id, sid)
+    const form = await inspectForm(app, new URLSearchParams({ token }).toString())
+    t.same(form.json(), response.json())
+    const utf8 = { 'content-type': 'application/x-www-form-urlencoded; charset=UTF-8' }
+    t.equal((await inspectForm(app, `token=${token}`, utf8)).json().active, true)
+  })
+
+  t.test('an API key is active with its scopes and id; one without an end has no exp', async t => {
+    const { id, token } = await signUp(app)
+    const expiresAt = new Date(clock.now() + DAY).toISOString()
+    const scopes = ['users:read', 'account:read']
+    const limited = await newApiKey(app, token, { scopes, expiresAt })
+    t.same(await stateOf(limited.token), {
+      active: true,
+      token_type: 'Bearer',
+      sub: id,
+      scope: 'account:read users:read',
+      jti: limited.apiKey.id,
+      exp: (clock.now() + DAY) / 1_000,
+      roles: [],
+    })
+    t.notOk('exp' in (await stateOf((await newApiKey(app, token)).token)))
+    clock.advance(DAY)
+    t.same(await stateOf(limited.token), INACTIVE, 'expired')
+  })
+
+  t.test('an impersonated session names the admin key', async t => {
+    const { id } = await signUp(app)
+    const { accessToken } = (await impersonate(app, id)).json()
+    const state = await stateOf(accessToken)
+    t.match(state, { active: true, sub: id, act: { sub: /^[0-9a-f]{8}$/ } })
+    t.notOk('iat' in state, 'the user has not signed in')
+  })
+
+  t.test('exactly {"active":false}: unknown, malformed, ended, of a disabled or deleted user', async t => {
+    const unknown = [
+      'x',
+      'a.b.c',
+      ' ',
+      '\u0000',
+      '😀',
+      'gate_pat_',
+      `gate_pat_${'0'.repeat(49)}`,
+      'x'.repeat(10_000),
+    ]
+    for (const token of unknown) t.same(await stateOf(token), INACTIVE, token.slice(0, 20))
+
+    const ends: Record<string, (user: { id: string; token: string }) => Promise<unknown>> = {
+      'signed out': ({ token }) => call(app, 'POST', '/account/sign-out', undefined, bearer(token)),
+      disabled: ({ id }) => updateUser(app, id, { disabled: true }),
+      deleted: ({ id }) => deleteUser(app, id),
+      'past its absolute end': async () => clock.advance(30 * DAY + 1_000),
+    }
+    for (const [title, end] of Object.entries(ends)) {
+      const user = await signUp(app)
+      const { token: apiKey } = await newApiKey(app, user.token)
+      t.equal((await stateOf(user.token)).active, true, 'warm')
+      t.equal((await stateOf(apiKey)).active, true)
+      await end(user)
+      t.same(await stateOf(user.token), INACTIVE, title)
+      const ended = title === 'disabled' || title === 'deleted'
+      t.equal((await stateOf(apiKey)).active, !ended, `${title}: the API key`)
+    }
+
+    const user = await signUp(app)
+    const { token: apiKey, apiKey: stored } = await newApiKey(app, user.token)
+    t.equal((await stateOf(apiKey)).active, true)
+    await call(app, 'DELETE', `/account/api-keys/${stored.id}`, undefined, bearer(user.token))
+    t.same(await stateOf(apiKey), INACTIVE, 'revoked')
+  })
+
+  t.test('it is no request of the user: neither the last request nor the idle time changes', async t => {
+    const { id, email, token } = await signUp(app)
+    const lastRequestAt = async () =>
+      (await call(app, 'GET', `/admin/users/${id}`, undefined, asAdmin)).json().lastRequestAt
+    const before = await lastRequestAt()
+    clock.advance(9 * DAY)
+    t.equal((await stateOf(token)).active, true)
+    t.equal(await lastRequestAt(), before)
+    clock.advance(DAY)
+    t.same(await stateOf(token), INACTIVE, 'idle for ten days')
+    const again = (await signIn(app, email)).json().accessToken
+    t.equal((await stateOf(again)).active, true)
+  })
+
+  t.test('bad input is 400 or 415 in the one format', async t => {
+    const token = 'x'
+    const cases: [string, string][] = [
+      ['', 'global'],
+      ['tok=1&token=', 'tok'],
+      ['token_type_hint=access_token', 'token'],
+      [`token=${token}&token=${token}`, 'global'],
+      [`token=${token}&client_id=a`, 'client_id'],
+      [`token=${token}&__proto__=a`, '__proto__'],
+    ]
+    for (const [payload, field] of cases) errorsAt(t, await inspectForm(app, payload), 400, [field], payload)
+    t.same((await inspectForm(app, 'token=')).json(), INACTIVE)
+    const type = (value: string) => inspectForm(app, `token=${token}`, { 'content-type': value })
+    t.match(globalErrorOf(t, await type('text/plain'), 415), /x-www-form-urlencoded/)
+    globalErrorOf(t, await type('application/x-www-form-urlencoded; charset=latin1'), 415)
+    globalErrorOf(t, await inspectForm(app, `token=${token}`, { 'content-encoding': 'gzip' }), 415)
+    globalErrorOf(t, await inspectForm(app, `token=${'x'.repeat(20_000)}`), 413)
+    errorsAt(t, await inspect(app, { token: 7 }), 400, ['token'])
+    globalErrorOf(
+      t,
+      await app.inject({
+        method: 'POST',
+        url: '/account/sign-in',
+        payload: 'email=a',
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      }),
+      415,
+    )
+  })
+})
