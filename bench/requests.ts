@@ -5,6 +5,8 @@ export interface Requests {
   readonly paths: readonly string[]
   /** Header fields of each request, in rotation; one for all is enough. */
   readonly headers: readonly Readonly<Record<string, string>>[]
+  /** JSON bodies of the requests, in rotation; by default none. */
+  readonly bodies?: readonly string[]
   /** The expected status. Any other is a failure. */
   readonly status: number
   /** How many requests a connection pipelines (wrk only). The remainder of the division is not sent. */
@@ -26,22 +28,26 @@ export const get = (
 ): Requests => ({ method: 'GET', paths: [path], headers, status })
 
 /** The number of different requests. */
-export const lengthOf = ({ paths, headers }: Requests): number => Math.max(paths.length, headers.length)
+export const lengthOf = ({ paths, headers, bodies = [] }: Requests): number =>
+  Math.max(paths.length, headers.length, bodies.length)
 
 export interface OneRequest {
   readonly method: string
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
+  /** JSON; by default none. */
+  readonly body?: string
 }
 
-export const requestAt = ({ method, paths, headers }: Requests, index: number): OneRequest => ({
+export const requestAt = ({ method, paths, headers, bodies }: Requests, index: number): OneRequest => ({
   method,
   path: paths[index % paths.length] ?? '/',
   headers: headers[index % headers.length] ?? {},
+  ...(bodies !== undefined && { body: bodies[index % bodies.length] ?? '' }),
 })
 
 /** The bytes of a request. */
-export const rawRequest = ({ method, path, headers }: OneRequest, body = ''): string => {
+export const rawRequest = ({ method, path, headers, body = '' }: OneRequest): string => {
   const fields = Object.entries({
     host: 'localhost',
     ...headers,

@@ -13,9 +13,11 @@ export const signUpOne = async ({ url }: Server): Promise<void> => {
   if (response.status !== 201) throw new Error(`The sign-up failed with ${response.status}`)
 }
 
-const SIGN_IN = rawRequest(
-  { method: 'POST', path: '/account/sign-in', headers: {} },
-  JSON.stringify(CREDENTIALS),
-)
+const SIGN_IN = rawRequest({
+  method: 'POST',
+  path: '/account/sign-in',
+  headers: {},
+  body: JSON.stringify(CREDENTIALS),
+})
 
 export const signInRequest = (): string => SIGN_IN

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { AccessTokens } from '../src/auth/access-tokens.ts'
 import { signingKeys } from '../src/auth/signing-keys.ts'
 import { shuffled } from './statistics.ts'
+import { addApiKeys } from './stores/api-keys.ts'
 import { createPostgresDatabase } from './stores/postgres.ts'
 import { createSqliteDatabase } from './stores/sqlite.ts'
 
@@ -13,6 +14,8 @@ export interface Store {
   readonly environment: Environment
   /** Access tokens of so many users, evenly spread over all users, in random order. */
   tokens(count: number): Promise<readonly string[]>
+  /** As {@link tokens}, new API keys of the users. */
+  apiKeys(count: number): Promise<readonly string[]>
 }
 
 const ENGINES = { sqlite: createSqliteDatabase, postgres: createPostgresDatabase }
@@ -22,7 +25,8 @@ export type Engine = keyof typeof ENGINES
 export const isEngine = (name: string): name is Engine => Object.hasOwn(ENGINES, name)
 
 export const createStore = async (engine: Engine, users: number): Promise<Store> => {
-  const { url, readSessions } = await ENGINES[engine](users)
+  const { location, readSessions } = await ENGINES[engine](users)
+  const url = location.engine === 'sqlite' ? `sqlite:${location.file}` : location.url
   const secret = randomBytes(48).toString('base64url')
   const issuer = new AccessTokens(signingKeys(secret, null))
   return {
@@ -30,6 +34,10 @@ export const createStore = async (engine: Engine, users: number): Promise<Store>
     async tokens(count) {
       const sessions = await readSessions(Math.floor(users / count))
       return shuffled(sessions.map(session => issuer.issue(session)))
+    },
+    async apiKeys(count) {
+      const sessions = await readSessions(Math.floor(users / count))
+      return shuffled(await addApiKeys(location, sessions))
     },
   }
 }

@@ -3,6 +3,7 @@ import { coresToPin } from '../cores.ts'
 import type { Bench, Scenario } from '../scenario.ts'
 import { account, accountCookie } from './account.ts'
 import { betterAuth } from './better-auth.ts'
+import { apiKey, introspection } from './credentials.ts'
 import { engines } from './engines.ts'
 import { flush } from './flush.ts'
 import { health } from './health.ts'
@@ -15,7 +16,7 @@ import { signIns } from './sign-ins.ts'
 import { signUps } from './sign-ups.ts'
 import { soak } from './soak.ts'
 import { startUp } from './start-up.ts'
-import { forgedToken, withoutToken } from './unauthorized.ts'
+import { forgedToken, inventedApiKey, withoutToken } from './unauthorized.ts'
 import { workers } from './workers.ts'
 
 export const SCENARIOS: readonly Scenario[] = [
@@ -24,6 +25,9 @@ export const SCENARIOS: readonly Scenario[] = [
   accountCookie,
   withoutToken,
   forgedToken,
+  inventedApiKey,
+  apiKey,
+  introspection,
   nodeHttp,
   betterAuth,
   flush,

@@ -14,7 +14,7 @@ const signUp = (): string => {
     password: `pass phrase ${randomBytes(8).toString('hex')}`,
     firstName: name,
   }
-  return rawRequest({ method: 'POST', path: '/account/sign-up', headers: {} }, JSON.stringify(body))
+  return rawRequest({ method: 'POST', path: '/account/sign-up', headers: {}, body: JSON.stringify(body) })
 }
 
 export const signUps: Scenario = {

@@ -27,7 +27,7 @@ const requestKinds = (tokens: readonly string[]): readonly (() => string)[] => {
   const get = (path: string, headers = {}): string =>
     rawRequest({ method: 'GET', path, headers: { ...fields(), ...headers } })
   const post = (path: string, body: object): string =>
-    rawRequest({ method: 'POST', path, headers: fields() }, JSON.stringify(body))
+    rawRequest({ method: 'POST', path, headers: fields(), body: JSON.stringify(body) })
   const cachedUser = (): string => {
     last = (last + 1) % tokens.length
     return get('/account', bearer(tokens[last] ?? ''))

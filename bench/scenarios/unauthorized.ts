@@ -1,9 +1,14 @@
+import { API_KEY_PREFIX, KEY_LENGTH } from '../../src/auth/opaque-key.ts'
 import { versus } from '../compare.ts'
 import { startServer, startService, withServers } from '../processes.ts'
 import { bearer, get } from '../requests.ts'
 import type { Scenario } from '../scenario.ts'
 
 const USERS = 10_000
+
+/** Texts with the prefix and length of an API key, and a wrong checksum. */
+const invented = (token: string): string =>
+  API_KEY_PREFIX + token.replaceAll(/[^A-Za-z0-9]/g, '').slice(-(KEY_LENGTH - API_KEY_PREFIX.length))
 
 /** Changes the first character of the signature. */
 const forge = (token: string): string => {
@@ -37,5 +42,13 @@ export const forgedToken = scenario(
   'GET /account, 10,000 forged tokens in rotation: 401',
   'Bearer error="invalid_token"',
   tokens => tokens.map(forge).map(bearer),
+  0.6,
+)
+
+export const inventedApiKey = scenario(
+  'invented-api-key',
+  'GET /account, 10,000 invented API keys in rotation: 401',
+  'Bearer error="invalid_token"',
+  tokens => tokens.map(invented).map(bearer),
   0.6,
 )

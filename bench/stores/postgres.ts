@@ -55,11 +55,12 @@ const createDatabase = async (): Promise<string> => {
 
 export const createPostgresDatabase = async (users: number): Promise<FilledDatabase> => {
   const url = await createDatabase()
-  await fill({ engine: 'postgres', url }, users)
+  const location = { engine: 'postgres', url } as const
+  await fill(location, users)
   // Now, so that no checkpoint runs during a measurement.
   await connected(url, client => client.query('CHECKPOINT'))
   return {
-    url,
+    location,
     readSessions: every =>
       connected(url, async client => (await client.query<Session>(selectSessions(every))).rows),
   }

@@ -8,9 +8,10 @@ import { selectSessions } from './sample-users.ts'
 
 export const createSqliteDatabase = async (users: number): Promise<FilledDatabase> => {
   const file = join(temporaryFolder(), 'bench.db')
-  await fill({ engine: 'sqlite', file }, users)
+  const location = { engine: 'sqlite', file } as const
+  await fill(location, users)
   return {
-    url: `sqlite:${file}`,
+    location,
     async readSessions(every) {
       const db = new Database(file, { readonly: true })
       const sessions = db.prepare<[], Session>(selectSessions(every)).all()

@@ -1,0 +1,74 @@
+/** Other credentials than the access token of a session, compared with it on the same service. */
+import { compare, findingsOf } from '../compare.ts'
+import { type Server, startService, withServers } from '../processes.ts'
+import { bearer, get, type Requests } from '../requests.ts'
+import type { Bench, Finding, Scenario } from '../scenario.ts'
+
+const USERS = 10_000
+
+const ADMIN_KEY = 'bench-admin-key-0123456789-abcdef'
+
+interface Sides {
+  readonly name: string
+  readonly server: Server
+  readonly requests: Requests
+  readonly sessionRequests: Requests
+  readonly atLeast: number
+}
+
+/** Compares requests with GET /account of sessions. */
+const versusSessions = async (
+  bench: Bench,
+  { name, server, requests, sessionRequests, atLeast }: Sides,
+): Promise<readonly Finding[]> => {
+  const { sides, throughputRatio, cpuRatio } = await compare(
+    bench,
+    { name, server, requests },
+    { name: 'session', server, requests: sessionRequests },
+  )
+  const target = { target: { atLeast } }
+  return [
+    { what: `CPU, session ÷ ${name}`, value: cpuRatio, unit: '', ...target },
+    { what: `requests/s, ${name} ÷ session`, value: throughputRatio, unit: '', ...target },
+    ...findingsOf(name, sides[0]),
+    ...findingsOf('session', sides[1]),
+  ]
+}
+
+export const apiKey: Scenario = {
+  name: 'api-key',
+  title: 'GET /account, API keys beside sessions, 10,000 users in rotation',
+  run: async bench => {
+    const store = await bench.store(USERS)
+    const [tokens, apiKeys] = [await store.tokens(USERS), await store.apiKeys(USERS)]
+    return withServers([() => startService(store)], server =>
+      versusSessions(bench, {
+        ...{ name: 'API key', server, atLeast: 0.97 },
+        requests: get('/account', apiKeys.map(bearer)),
+        sessionRequests: get('/account', tokens.map(bearer)),
+      }),
+    )
+  },
+}
+
+export const introspection: Scenario = {
+  name: 'introspection',
+  title: 'POST /admin/introspect beside GET /account, 10,000 users in rotation',
+  run: async bench => {
+    const store = await bench.store(USERS)
+    const tokens = await store.tokens(USERS)
+    return withServers([() => startService(store, { ADMIN_KEY })], server =>
+      versusSessions(bench, {
+        ...{ name: 'introspection', server, atLeast: 0.8 },
+        requests: {
+          method: 'POST',
+          paths: ['/admin/introspect'],
+          headers: [{ 'x-admin-key': ADMIN_KEY }],
+          bodies: tokens.map(token => JSON.stringify({ token })),
+          status: 200,
+        },
+        sessionRequests: get('/account', tokens.map(bearer)),
+      }),
+    )
+  },
+}
