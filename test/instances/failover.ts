@@ -12,7 +12,7 @@ import { type Loss, Replicated } from './replicated.ts'
 import { milliseconds, Report, spread } from './report.ts'
 import { Journal } from './response-checks.ts'
 import { PairClient } from './retrying-client.ts'
-import { createUsers } from './revocation-users.ts'
+import { createRevocables } from './revocation-users.ts'
 
 /** Failovers per round of the run: 20 for its 8. */
 const FAILOVERS = 2.5
@@ -34,7 +34,7 @@ export const runFailover = async ({ context, random, rounds, env }: Part): Promi
   const servers = await Replicated.start(context)
   const pair = await startPair(context, { ...env, DATABASE_URL: servers.url })
   const client = new PairClient(pair, journal, random)
-  const [probe] = await createUsers(pair[0], 1, 'probe')
+  const [probe] = await createRevocables(pair[0], 1, 'probe')
   if (probe === undefined) throw new Error('there is no user to probe with')
   const load = startFailoverLoad(client, pair, journal, random)
   const failovers = Math.ceil(rounds * FAILOVERS)

@@ -106,6 +106,17 @@ export const calls = {
     body: { password },
   }),
   list: (): Call => ({ method: 'GET', path: '/admin/users?limit=5', headers: { 'x-admin-key': ADMIN_KEY } }),
+  createApiKey: (token: string): Call => ({
+    method: 'POST',
+    path: '/account/api-keys',
+    headers: bearer(token),
+    body: { name: 'a key' },
+  }),
+  revokeApiKey: (token: string, id: string): Call => ({
+    method: 'DELETE',
+    path: `/account/api-keys/${id}`,
+    headers: bearer(token),
+  }),
   disable: (id: string): Call => ({
     method: 'PUT',
     path: `/admin/users/${id}`,

@@ -7,7 +7,7 @@ import { freePort, Instance } from './instance.ts'
 import type { Part } from './part.ts'
 import { milliseconds, Report } from './report.ts'
 import { Journal, sendRecorded } from './response-checks.ts'
-import { createUsers, type Revocable } from './revocation-users.ts'
+import { createRevocables, type Revocable } from './revocation-users.ts'
 import { startTcpProxy } from './stalling-proxy.ts'
 
 const USERS = 160
@@ -39,7 +39,7 @@ export const runRevocationCut = async ({ context, random, databaseUrl, env }: Pa
   const b = new Instance(context, 'B', await freePort(), { ...env, DATABASE_URL: behindProxy.href })
   await a.start()
   await b.start()
-  const users = await createUsers(a, USERS, 'cut')
+  const users = await createRevocables(a, USERS, 'cut')
   const agent = new Agent({ keepAlive: true })
 
   const ask = (instance: Instance, call: Call) => sendRecorded(instance, call, agent, journal)
@@ -55,8 +55,8 @@ export const runRevocationCut = async ({ context, random, databaseUrl, env }: Pa
     let acknowledgedAt = Number.POSITIVE_INFINITY
     const revoke = async (): Promise<void> => {
       revokedAt = performance.now()
-      const response = await ask(a, calls.disable(user.id))
-      if (response?.status !== 200)
+      const response = await ask(a, user.revocation)
+      if (response?.status !== user.status)
         report.failure(`${user.email}: A returned ${response?.status} to the revocation`)
       acknowledgedAt = performance.now()
       if (disruption.isNear(acknowledgedAt)) duringDisruption += 1

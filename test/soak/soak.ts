@@ -15,7 +15,7 @@ import { type Span, startPair } from '../instances/instance.ts'
 import { Replicated } from '../instances/replicated.ts'
 import { milliseconds, Report } from '../instances/report.ts'
 import { Journal } from '../instances/response-checks.ts'
-import { createUsers } from '../instances/revocation-users.ts'
+import { createRevocables } from '../instances/revocation-users.ts'
 import { Balancer } from '../instances/rolling-client.ts'
 import { ADMIN_KEY, JWT_SECRET } from '../support/build.ts'
 import { print, seedOf, startExperiment } from '../support/experiment.ts'
@@ -60,7 +60,7 @@ const soak = async (): Promise<Report> => {
   const measuredEnv = { ...env, ADMIN_KEY, JWT_SECRET, ...SMALL_HEAP }
   const measured = { name: 'C', ...(await startServer('src/server.ts', measuredEnv)) }
   context.teardown(() => measured.stop())
-  const users = await createUsers(pair[0], USERS, 'soak')
+  const users = await createRevocables(pair[0], USERS, 'soak')
   const balancer = new Balancer([...pair, measured], journal)
   const disruptions: Span[] = []
   const load = startSoakLoad(balancer, pair, users, disruptions, journal, createRandom(seed))
