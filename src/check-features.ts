@@ -24,6 +24,15 @@ const membersOf = (value: unknown): Members => (isObject(value) ? value : {})
 /** Yields what is wrong with one declaration, as the end of a sentence. */
 type Problems = Generator<string>
 
+function* problemsOfCleanUp(cleanUp: unknown): Problems {
+  if (cleanUp === undefined) return
+  const { column, after, firstAt } = membersOf(cleanUp)
+  if (!(column && Number.isFinite(after)))
+    yield 'has an incomplete cleanUp: name a column, and milliseconds after it'
+  if (!['undefined', 'function'].includes(typeof firstAt))
+    yield 'has a cleanUp whose firstAt is no function, such as firstIdAt'
+}
+
 function* problemsOfTable(name: string, declaration: unknown): Problems {
   const { owner, key, updatedAt, cleanUp } = membersOf(declaration)
   if (!TABLE.test(name)) yield 'must be named like notes_shared'
@@ -31,10 +40,8 @@ function* problemsOfTable(name: string, declaration: unknown): Problems {
   if (!owner && owner !== null)
     yield 'has no owner: name the column with the key of the user, or declare owner: null if its rows belong to no user'
   if (!key) yield 'has no key: name the column of its primary key'
-  const { column, after } = membersOf(cleanUp)
-  if (cleanUp !== undefined && !(column && Number.isFinite(after)))
-    yield 'has an incomplete cleanUp: name a column, and milliseconds after it'
-  for (const value of [owner ?? undefined, key, updatedAt, column])
+  yield* problemsOfCleanUp(cleanUp)
+  for (const value of [owner ?? undefined, key, updatedAt, membersOf(cleanUp).column])
     if (value !== undefined && !(typeof value === 'string' && COLUMN.test(value)))
       yield `has a column that is not valid: ${JSON.stringify(value)}`
 }

@@ -130,7 +130,7 @@ export const createFeatureServices = (
 
 /** What the declaration of a feature is written with. */
 export { type Actor, type AuditEvent, actingUser } from './audit-log/event.ts'
-export { newId } from './ids.ts'
+export { firstIdAt, newId } from './ids.ts'
 export type { MailSender, MailSite } from './mail/kinds.ts'
 export type { MaybePromise } from './maybe-promise.ts'
 export { recordStatement } from './storage/operations/events.ts'

@@ -34,7 +34,9 @@ import { RATE_LIMITS, type RateLimits } from './rate-limits/limits.ts'
 import { noLoginThrottle, StoredLoginThrottle } from './rate-limits/login-throttle.ts'
 import { ThrottleEvents } from './rate-limits/throttle-events.ts'
 import { SHUTDOWN } from './shutdown.ts'
+import { agingTables } from './storage/aging-tables.ts'
 import { FeatureError } from './storage/feature-error.ts'
+
 import type { Storage } from './storage/storage.ts'
 import { tablesOf } from './storage/stored-feature.ts'
 import { withLastRequests } from './storage/with-last-requests.ts'
@@ -168,8 +170,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     store: storage.cleanUp,
     openRateLimit,
     idle: config.sessionIdle,
-    eventsKept: config.eventsKept,
-    tables: tablesOf(deps.features),
+    tables: [...agingTables(config.eventsKept), ...tablesOf(deps.features)],
     clock,
     onFailure: logFailure('expired rows could not be removed, the next pass continues'),
     pace: deps.cleanUpPace,

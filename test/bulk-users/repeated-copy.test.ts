@@ -10,7 +10,7 @@ import { openDatabase } from '../../src/storage/sqlite/database.ts'
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
 import type { Storage } from '../../src/storage/storage.ts'
 import type { UserChanges } from '../../src/users/user.ts'
-import { type Added, add, eventOf, NOW, sessionOf } from '../storage/contract/fixtures.ts'
+import { type Added, add, eventOf, NOW, removeOld, sessionOf } from '../storage/contract/fixtures.ts'
 import { accountStatus, build, signUp, temporaryFolder, updateUser } from '../support/build.ts'
 import {
   copyHere,
@@ -362,7 +362,7 @@ t.test('the audit log is copied once, and erased addresses stay erased', async t
       'of no user who was deleted on either side',
     )
 
-  await target.cleanUp.removeEvents(NOW + 86_400_000, 100)
+  await removeOld(target, 'events', NOW + 86_400_000, 100)
   t.match(await copyHere(file, url), { events: 0 })
   t.strictSame(await targetEvents(url), [], 'what was too old in the target does not come back')
 })

@@ -62,6 +62,10 @@ const INVALID: readonly (readonly [string, readonly unknown[]])[] = [
     'The table notes of the feature notes has an incomplete cleanUp: name a column, and milliseconds after it',
     [withTable({ cleanUp: { column: 'created_at', after: Number.NaN } })],
   ],
+  [
+    'The table notes of the feature notes has a cleanUp whose firstAt is no function, such as firstIdAt',
+    [withTable({ cleanUp: { column: 'id', after: 1, firstAt: 'id' } })],
+  ],
   ['The table Notes" of the feature notes must be named like notes_shared', [withTable({}, 'Notes"')]],
   [
     `The table ${'n'.repeat(64)} of the feature notes must be named like notes_shared`,
