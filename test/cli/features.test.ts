@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { notes } from '../../examples/notes/notes.ts'
+import { BUILT_IN_FEATURES } from '../../src/built-in-features.ts'
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
 import { add, eventOf, NOW } from '../storage/contract/fixtures.ts'
 import { ADMIN_KEY, JWT_SECRET, temporaryFolder } from '../support/build.ts'
@@ -62,7 +63,7 @@ t.test('a wrong declaration stops the service and the command line with one sent
 
 const copyNotes = async (t: Test, run: ReturnType<typeof project>): Promise<void> => {
   const file = join(temporaryFolder(t), 'test.db')
-  const source = await openSqliteStorage(file, [notes])
+  const source = await openSqliteStorage(file, [...BUILT_IN_FEATURES, notes])
   const { user } = await add(source)
   const { addNote } = source.features.notes as unknown as Record<
     string,
