@@ -2,12 +2,40 @@
 import { ACCOUNT_MAILS } from './accounts/mails.ts'
 import { EVENTS } from './audit-log/event.ts'
 import type { Feature } from './feature.ts'
+import type { CoreServices } from './services.ts'
 import { FeatureError } from './storage/feature-error.ts'
 import { CORE_TABLES } from './storage/schema.ts'
+
+/** Names that features cannot use. A record, so that a service that is missing does not compile. */
+const CORE_SERVICES: Readonly<Record<keyof CoreServices, true>> = {
+  signUps: true,
+  signIns: true,
+  newAccounts: true,
+  accountRemoval: true,
+  emailAddresses: true,
+  passwordChanges: true,
+  passwordResets: true,
+  impersonation: true,
+  sessions: true,
+  users: true,
+  auditLog: true,
+  eventSchemas: true,
+  imports: true,
+  exports: true,
+  authenticator: true,
+  adminKeys: true,
+  mails: true,
+  storage: true,
+  eventFeed: true,
+  rateLimits: true,
+  clock: true,
+  close: true,
+}
 
 const NAME = /^[a-z][a-z0-9-]*$/
 const EVENT = /^[a-z][a-z0-9-]*(\.[a-z][a-z0-9-]*)+$/
 const MIGRATION = /^\d{4}_[a-z0-9_]+$/
+const SERVICE = /^[a-z][a-zA-Z0-9]*$/
 /** PostgreSQL cuts longer identifiers. */
 const TABLE = /^[a-z][a-z0-9_]{0,62}$/
 const COLUMN = /^[a-z_][a-z0-9_]{0,62}$/i
@@ -65,6 +93,11 @@ function* problemsOfMail(_: string, mail: unknown): Problems {
   if (!subject || typeof body !== 'function') yield 'needs a subject and a function body'
 }
 
+function* problemsOfService(name: string, value: unknown): Problems {
+  if (!SERVICE.test(name)) yield 'must be named like notes'
+  yield* problemsOfFunction(name, value)
+}
+
 interface Part {
   /** The name of one member. */
   readonly kind: string
@@ -79,6 +112,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   reads: { kind: 'read', problems: problemsOfFunction },
   events: { kind: 'event', problems: problemsOfEvent },
   mails: { kind: 'mail', problems: problemsOfMail },
+  services: { kind: 'service', problems: problemsOfService },
 }
 
 function* problemsOfMembers({ kind, problems }: Part, members: unknown, owner: string): Problems {
@@ -100,9 +134,8 @@ function* problemsOf(feature: unknown): Problems {
   for (const [name, part] of Object.entries(PARTS)) yield* problemsOfMembers(part, feature[name], owner)
   const twice = Object.keys(membersOf(reads)).find(read => Object.hasOwn(membersOf(operations), read))
   if (twice !== undefined) yield `The feature ${name} has an operation and a read with the name ${twice}`
-  for (const part of ['services', 'commands'])
-    if (!['undefined', 'function'].includes(typeof feature[part]))
-      yield `The ${part} ${owner} must be a function`
+  if (!['undefined', 'function'].includes(typeof feature.commands))
+    yield `The commands ${owner} must be a function`
 }
 
 /** @param names each with its owner. @throws {FeatureError} for the first name that occurs twice. */
@@ -135,4 +168,5 @@ export const checkFeatures = (features: readonly Feature[]): void => {
   shared('table', CORE_TABLES, ({ tables }) => tables)
   shared('event', Object.keys(EVENTS), ({ events }) => events)
   shared('mail', Object.keys(ACCOUNT_MAILS), ({ mails }) => mails)
+  shared('service', Object.keys(CORE_SERVICES), ({ services }) => services)
 }

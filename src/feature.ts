@@ -60,14 +60,19 @@ export type WithServices<Services> = (
   use: (services: Services) => Promise<void>,
 ) => Promise<void>
 
+/** A function for each service. The names are known before anything is created. */
+type ServiceFactories<Services, Deps> = {
+  readonly [Name in keyof Services]: (deps: Deps) => Services[Name]
+}
+
 export interface Feature<Services extends object = object> extends StoredFeature {
   readonly events?: EventSchemas
   readonly mails?: MailKinds
   /** Adds commands to the command line. */
   // biome-ignore lint/suspicious/noExplicitAny: as above
   readonly commands?: (program: Command, withServices: WithServices<any>) => void
-  /** Becomes part of `app.services`. */
-  readonly services?: (deps: AnyFeatureDeps) => Services
+  /** Become part of `app.services`. */
+  readonly services?: ServiceFactories<Services, AnyFeatureDeps>
 }
 
 interface FeatureDeclaration<
@@ -82,7 +87,7 @@ interface FeatureDeclaration<
   /** Types of events, with the schema of their details. */
   readonly events?: Events
   readonly mails?: Mails
-  readonly services?: (deps: FeatureDeps<Operations, Reads, Events, Mails>) => Services
+  readonly services?: ServiceFactories<Services, FeatureDeps<Operations, Reads, Events, Mails>>
   readonly commands?: (program: Command, withServices: WithServices<Services>) => void
 }
 
@@ -116,17 +121,20 @@ export interface FeatureServicesDeps extends CoreDeps {
 
 /** The services of one feature. */
 export const createFeatureServices = (
-  { name, services }: Feature,
-  { stores, ...deps }: FeatureServicesDeps,
-): object =>
-  services?.({
-    ...deps,
+  { name, services = {} }: Feature,
+  { stores, ...coreDeps }: FeatureServicesDeps,
+): object => {
+  const deps: AnyFeatureDeps = {
+    ...coreDeps,
     store: stores[name] as AnyFeatureDeps['store'],
     newEvent(type: string, actor: Actor, userId: string, details: AuditEvent['details']): AuditEvent {
-      const at = deps.clock()
+      const at = coreDeps.clock()
       return { id: newId(at), at, type, actor, userId, details }
     },
-  }) ?? {}
+  }
+  const factories = services as Readonly<Record<string, (deps: AnyFeatureDeps) => unknown>>
+  return Object.fromEntries(Object.entries(factories).map(([service, create]) => [service, create(deps)]))
+}
 
 /** What the declaration of a feature is written with. */
 export { type Actor, type AuditEvent, actingUser } from './audit-log/event.ts'

@@ -35,7 +35,6 @@ import { noLoginThrottle, StoredLoginThrottle } from './rate-limits/login-thrott
 import { ThrottleEvents } from './rate-limits/throttle-events.ts'
 import { SHUTDOWN } from './shutdown.ts'
 import { agingTables } from './storage/aging-tables.ts'
-import { FeatureError } from './storage/feature-error.ts'
 
 import type { Storage } from './storage/storage.ts'
 import { tablesOf } from './storage/stored-feature.ts'
@@ -226,30 +225,17 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
   }
 }
 
-/** @throws {FeatureError} when a feature has a service with the name of another one. */
-const addFeatureServices = (core: CoreServices, { features, clock, logger }: ServicesDeps): CoreServices => {
-  const { mails, users, storage } = core
-  const services: Record<string, unknown> = { ...core }
-  for (const feature of features) {
-    const deps = { stores: storage.features, mails, users, clock, logger }
-    for (const [name, service] of Object.entries(createFeatureServices(feature, deps))) {
-      if (name in services)
-        throw new FeatureError(`The feature ${feature.name} has a service ${name}, which exists already`)
-      services[name] = service
-    }
-  }
-  return services as CoreServices
-}
-
 /**
  * Creates the services, those of the features too, and starts their background work.
- * @throws {FeatureError} when a feature has a service with the name of another one; {Error} when the file of the signing secret
- * cannot be read or created.
+ * @throws {Error} when the file of the signing secret cannot be read or created; errors of the features.
  */
 export const createServices = async (config: Config, deps: ServicesDeps): Promise<CoreServices> => {
   const core = createCoreServices(config, deps)
+  const { mails, users, storage } = core
+  const { features, clock, logger } = deps
+  const featureDeps = { stores: storage.features, mails, users, clock, logger }
   try {
-    return addFeatureServices(core, deps)
+    return Object.assign({}, core, ...features.map(feature => createFeatureServices(feature, featureDeps)))
   } catch (error) {
     await core.close()
     throw error

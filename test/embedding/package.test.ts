@@ -138,7 +138,7 @@ export const visits = defineFeature({
   },
   tables: { visits: table<{ id: string; user_key: number; count: number }>({ owner: 'user_key', key: 'id' }) },
   operations: { addVisit },
-  services: ({ store }) => ({ visits: { add: (userId: string) => store.addVisit(userId) } }),
+  services: { visits: ({ store }) => ({ add: (userId: string) => store.addVisit(userId) }) },
 })
 `
 
