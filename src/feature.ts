@@ -17,8 +17,20 @@ export const eventSchemasOf = (features: readonly Feature[]): EventSchemas =>
 
 type None = Readonly<Record<never, never>>
 
+/** What features know of the configuration. */
+export interface FeatureConfig {
+  /** The base URL of the API: an origin, possibly with a path, without a slash at the end. */
+  readonly publicUrl: string
+  /** The web application of the users. */
+  readonly webUrl: string
+  /** The name of the product in mails. */
+  readonly productName: string
+  readonly isProduction: boolean
+}
+
 /** What the services of every feature get from the core. */
 interface CoreDeps {
+  readonly config: FeatureConfig
   readonly users: Users
   /** Milliseconds since the epoch. */
   readonly clock: () => number

@@ -233,7 +233,11 @@ export const createServices = async (config: Config, deps: ServicesDeps): Promis
   const core = createCoreServices(config, deps)
   const { mails, users, storage } = core
   const { features, clock, logger } = deps
-  const featureDeps = { stores: storage.features, mails, users, clock, logger }
+  const { publicUrl, webUrl, productName, isProduction } = config
+  const featureDeps = {
+    ...{ stores: storage.features, mails, users, clock, logger },
+    config: { publicUrl, webUrl, productName, isProduction },
+  }
   try {
     return Object.assign({}, core, ...features.map(feature => createFeatureServices(feature, featureDeps)))
   } catch (error) {
