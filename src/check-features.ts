@@ -2,12 +2,43 @@
 import { ACCOUNT_MAILS } from './accounts/mails.ts'
 import { EVENTS } from './audit-log/event.ts'
 import type { Feature } from './feature.ts'
+import type { CoreServices } from './services.ts'
 import { FeatureError } from './storage/feature-error.ts'
 import { CORE_TABLES } from './storage/schema.ts'
+
+/** Names that features cannot use. A record, so that a service that is missing does not compile. */
+const CORE_SERVICES: Readonly<Record<keyof CoreServices, true>> = {
+  signUps: true,
+  signIns: true,
+  newAccounts: true,
+  accountRemoval: true,
+  emailAddresses: true,
+  passwordChanges: true,
+  passwordResets: true,
+  impersonation: true,
+  sessions: true,
+  users: true,
+  auditLog: true,
+  eventSchemas: true,
+  userScopes: true,
+  adminScopes: true,
+  reauthentication: true,
+  imports: true,
+  exports: true,
+  authenticator: true,
+  adminKeys: true,
+  mails: true,
+  storage: true,
+  eventFeed: true,
+  rateLimits: true,
+  clock: true,
+  close: true,
+}
 
 const NAME = /^[a-z][a-z0-9-]*$/
 const EVENT = /^[a-z][a-z0-9-]*(\.[a-z][a-z0-9-]*)+$/
 const MIGRATION = /^\d{4}_[a-z0-9_]+$/
+const SERVICE = /^[a-z][a-zA-Z0-9]*$/
 /** PostgreSQL cuts longer identifiers. */
 const TABLE = /^[a-z][a-z0-9_]{0,62}$/
 const COLUMN = /^[a-z_][a-z0-9_]{0,62}$/i
@@ -24,6 +55,15 @@ const membersOf = (value: unknown): Members => (isObject(value) ? value : {})
 /** Yields what is wrong with one declaration, as the end of a sentence. */
 type Problems = Generator<string>
 
+function* problemsOfCleanUp(cleanUp: unknown): Problems {
+  if (cleanUp === undefined) return
+  const { column, after, firstAt } = membersOf(cleanUp)
+  if (!(column && Number.isFinite(after)))
+    yield 'has an incomplete cleanUp: name a column, and milliseconds after it'
+  if (!['undefined', 'function'].includes(typeof firstAt))
+    yield 'has a cleanUp whose firstAt is no function, such as firstIdAt'
+}
+
 function* problemsOfTable(name: string, declaration: unknown): Problems {
   const { owner, key, updatedAt, cleanUp } = membersOf(declaration)
   if (!TABLE.test(name)) yield 'must be named like notes_shared'
@@ -31,10 +71,8 @@ function* problemsOfTable(name: string, declaration: unknown): Problems {
   if (!owner && owner !== null)
     yield 'has no owner: name the column with the key of the user, or declare owner: null if its rows belong to no user'
   if (!key) yield 'has no key: name the column of its primary key'
-  const { column, after } = membersOf(cleanUp)
-  if (cleanUp !== undefined && !(column && Number.isFinite(after)))
-    yield 'has an incomplete cleanUp: name a column, and milliseconds after it'
-  for (const value of [owner ?? undefined, key, updatedAt, column])
+  yield* problemsOfCleanUp(cleanUp)
+  for (const value of [owner ?? undefined, key, updatedAt, membersOf(cleanUp).column])
     if (value !== undefined && !(typeof value === 'string' && COLUMN.test(value)))
       yield `has a column that is not valid: ${JSON.stringify(value)}`
 }
@@ -58,6 +96,11 @@ function* problemsOfMail(_: string, mail: unknown): Problems {
   if (!subject || typeof body !== 'function') yield 'needs a subject and a function body'
 }
 
+function* problemsOfService(name: string, value: unknown): Problems {
+  if (!SERVICE.test(name)) yield 'must be named like notes'
+  yield* problemsOfFunction(name, value)
+}
+
 interface Part {
   /** The name of one member. */
   readonly kind: string
@@ -72,6 +115,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   reads: { kind: 'read', problems: problemsOfFunction },
   events: { kind: 'event', problems: problemsOfEvent },
   mails: { kind: 'mail', problems: problemsOfMail },
+  services: { kind: 'service', problems: problemsOfService },
 }
 
 function* problemsOfMembers({ kind, problems }: Part, members: unknown, owner: string): Problems {
@@ -93,9 +137,8 @@ function* problemsOf(feature: unknown): Problems {
   for (const [name, part] of Object.entries(PARTS)) yield* problemsOfMembers(part, feature[name], owner)
   const twice = Object.keys(membersOf(reads)).find(read => Object.hasOwn(membersOf(operations), read))
   if (twice !== undefined) yield `The feature ${name} has an operation and a read with the name ${twice}`
-  for (const part of ['services', 'commands'])
-    if (!['undefined', 'function'].includes(typeof feature[part]))
-      yield `The ${part} ${owner} must be a function`
+  if (!['undefined', 'function'].includes(typeof feature.commands))
+    yield `The commands ${owner} must be a function`
 }
 
 /** @param names each with its owner. @throws {FeatureError} for the first name that occurs twice. */
@@ -128,4 +171,5 @@ export const checkFeatures = (features: readonly Feature[]): void => {
   shared('table', CORE_TABLES, ({ tables }) => tables)
   shared('event', Object.keys(EVENTS), ({ events }) => events)
   shared('mail', Object.keys(ACCOUNT_MAILS), ({ mails }) => mails)
+  shared('service', Object.keys(CORE_SERVICES), ({ services }) => services)
 }

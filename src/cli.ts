@@ -1,4 +1,5 @@
 /** Entry point of the command line. */
+import { extname } from 'node:path'
 import { Command, CommanderError } from 'commander'
 import { copyCommand } from './cli/copy.ts'
 import { eventsCommand } from './cli/events.ts'
@@ -19,10 +20,17 @@ const program = new Command('gatehouse')
   .configureOutput({ outputError: (text, write) => write(withoutArguments(text)) })
   .addHelpText('afterAll', `\n${EXIT_CODES}`)
 
+/** In the package, `gatehouse start` starts the service: `src/bin.ts` does so before the command line is loaded. */
+const startCommand = (program: Command): void => {
+  if (extname(import.meta.filename) === '.js')
+    program.command('start').description('Start the service; without a command, too')
+}
+
 exitOnBrokenPipe()
 
 try {
   for (const add of [
+    startCommand,
     usersCommands,
     sessionsCommands,
     eventsCommand,

@@ -27,8 +27,20 @@ export const adminScopesOf = (features: readonly Feature[]): ScopeDescriptions =
 
 type None = Readonly<Record<never, never>>
 
+/** What features know of the configuration. */
+export interface FeatureConfig {
+  /** The base URL of the API: an origin, possibly with a path, without a slash at the end. */
+  readonly publicUrl: string
+  /** The web application of the users. */
+  readonly webUrl: string
+  /** The name of the product in mails. */
+  readonly productName: string
+  readonly isProduction: boolean
+}
+
 /** What the services of every feature get from the core. */
 interface CoreDeps {
+  readonly config: FeatureConfig
   readonly users: Users
   /** For operations that need the user's password, or a recent sign-in. */
   readonly reauthentication: Reauthentication
@@ -72,6 +84,11 @@ export type WithServices<Services> = (
   use: (services: Services) => Promise<void>,
 ) => Promise<void>
 
+/** A function for each service. The names are known before anything is created. */
+type ServiceFactories<Services, Deps> = {
+  readonly [Name in keyof Services]: (deps: Deps) => Services[Name]
+}
+
 export interface Feature<Services extends object = object> extends StoredFeature {
   readonly events?: EventSchemas
   readonly mails?: MailKinds
@@ -82,8 +99,8 @@ export interface Feature<Services extends object = object> extends StoredFeature
   /** Adds commands to the command line. */
   // biome-ignore lint/suspicious/noExplicitAny: as above
   readonly commands?: (program: Command, withServices: WithServices<any>) => void
-  /** Becomes part of `app.services`. */
-  readonly services?: (deps: AnyFeatureDeps) => Services
+  /** Become part of `app.services`. */
+  readonly services?: ServiceFactories<Services, AnyFeatureDeps>
 }
 
 interface FeatureDeclaration<
@@ -102,7 +119,7 @@ interface FeatureDeclaration<
   readonly userScopes?: ScopeDescriptions
   /** Scopes of admin keys for admin routes of the feature. */
   readonly adminScopes?: ScopeDescriptions
-  readonly services?: (deps: FeatureDeps<Operations, Reads, Events, Mails>) => Services
+  readonly services?: ServiceFactories<Services, FeatureDeps<Operations, Reads, Events, Mails>>
   readonly commands?: (program: Command, withServices: WithServices<Services>) => void
 }
 
@@ -136,21 +153,24 @@ export interface FeatureServicesDeps extends CoreDeps {
 
 /** The services of one feature. */
 export const createFeatureServices = (
-  { name, services }: Feature,
-  { stores, ...deps }: FeatureServicesDeps,
-): object =>
-  services?.({
-    ...deps,
+  { name, services = {} }: Feature,
+  { stores, ...coreDeps }: FeatureServicesDeps,
+): object => {
+  const deps: AnyFeatureDeps = {
+    ...coreDeps,
     store: stores[name] as AnyFeatureDeps['store'],
     newEvent(type: string, actor: Actor, userId: string, details: AuditEvent['details']): AuditEvent {
-      const at = deps.clock()
+      const at = coreDeps.clock()
       return { id: newId(at), at, type, actor, userId, details }
     },
-  }) ?? {}
+  }
+  const factories = services as Readonly<Record<string, (deps: AnyFeatureDeps) => unknown>>
+  return Object.fromEntries(Object.entries(factories).map(([service, create]) => [service, create(deps)]))
+}
 
 /** What the declaration of a feature is written with. */
 export { type Actor, type AuditEvent, actingUser } from './audit-log/event.ts'
-export { newId } from './ids.ts'
+export { firstIdAt, newId } from './ids.ts'
 export type { MailSender, MailSite } from './mail/kinds.ts'
 export type { MaybePromise } from './maybe-promise.ts'
 export { recordStatement } from './storage/operations/events.ts'

@@ -41,7 +41,8 @@ import { RATE_LIMITS, type RateLimits } from './rate-limits/limits.ts'
 import { noLoginThrottle, StoredLoginThrottle } from './rate-limits/login-throttle.ts'
 import { ThrottleEvents } from './rate-limits/throttle-events.ts'
 import { SHUTDOWN } from './shutdown.ts'
-import { FeatureError } from './storage/feature-error.ts'
+import { agingTables } from './storage/aging-tables.ts'
+
 import type { Storage } from './storage/storage.ts'
 import { tablesOf } from './storage/stored-feature.ts'
 import { withLastRequests } from './storage/with-last-requests.ts'
@@ -181,8 +182,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     store: storage.cleanUp,
     openRateLimit,
     idle: config.sessionIdle,
-    eventsKept: config.eventsKept,
-    tables: tablesOf(deps.features),
+    tables: [...agingTables(config.eventsKept), ...tablesOf(deps.features)],
     clock,
     onFailure: logFailure('expired rows could not be removed, the next pass continues'),
     pace: deps.cleanUpPace,
@@ -241,30 +241,21 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
   }
 }
 
-/** @throws {FeatureError} when a feature has a service with the name of another one. */
-const addFeatureServices = (core: CoreServices, { features, clock, logger }: ServicesDeps): CoreServices => {
-  const { mails, users, reauthentication, storage } = core
-  const services: Record<string, unknown> = { ...core }
-  for (const feature of features) {
-    const deps = { stores: storage.features, mails, users, reauthentication, clock, logger }
-    for (const [name, service] of Object.entries(createFeatureServices(feature, deps))) {
-      if (name in services)
-        throw new FeatureError(`The feature ${feature.name} has a service ${name}, which exists already`)
-      services[name] = service
-    }
-  }
-  return services as CoreServices
-}
-
 /**
  * Creates the services, those of the features too, and starts their background work.
- * @throws {FeatureError} when a feature has a service with the name of another one; {Error} when the file of the signing secret
- * cannot be read or created.
+ * @throws {Error} when the file of the signing secret cannot be read or created; errors of the features.
  */
 export const createServices = async (config: Config, deps: ServicesDeps): Promise<CoreServices> => {
   const core = createCoreServices(config, deps)
+  const { mails, users, reauthentication, storage } = core
+  const { features, clock, logger } = deps
+  const { publicUrl, webUrl, productName, isProduction } = config
+  const featureDeps = {
+    ...{ stores: storage.features, mails, users, reauthentication, clock, logger },
+    config: { publicUrl, webUrl, productName, isProduction },
+  }
   try {
-    return addFeatureServices(core, deps)
+    return Object.assign({}, core, ...features.map(feature => createFeatureServices(feature, featureDeps)))
   } catch (error) {
     await core.close()
     throw error

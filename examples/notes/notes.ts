@@ -209,6 +209,6 @@ export const notes = defineFeature({
   reads: READS,
   events: EVENTS,
   mails: MAILS,
-  services: deps => ({ notes: new Notes(deps) }),
+  services: { notes: deps => new Notes(deps) },
   commands,
 })

@@ -17,15 +17,11 @@ export interface CleanUpStore {
    * @returns the last id of this slice, `''` after the last session.
    */
   removeSessions(expired: ExpiredSessions, after: string, limit: number): Promise<string>
-  /** @param before tokens created at this time or later stay. @returns whether there may be more. */
-  removeEmailTokens(before: number, limit: number): Promise<boolean>
-  /** @param before events of this time or later stay. @returns whether there may be more. */
-  removeEvents(before: number, limit: number): Promise<boolean>
-  /** Removes rows of a feature's table whose timestamp in `column` is before this time. @returns whether there may be more. */
+  /** Removes rows whose value in `column` is before this one. @returns whether there may be more. */
   removeOldRows(
     table: { readonly name: string; readonly key: string },
     column: string,
-    before: number,
+    before: number | string,
     limit: number,
   ): Promise<boolean>
   /** Like {@link removeSessions}, for the counters of rate limits. Does nothing where they are not in a table. */

@@ -7,7 +7,6 @@ import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { OpenRateLimit, RateLimit } from '../rate-limits/rate-limit.ts'
 import type { CleanUpStore } from './clean-up-store.ts'
-import { LONGEST_LIFETIME } from './email-token.ts'
 
 /** Milliseconds. */
 export interface CleanUpPace {
@@ -29,28 +28,31 @@ const SLICE = 100
  * (`last-requests.ts`), the clocks of instances differ, and the store may have refused writes for a while. An instance that
  * cannot reach a shared store for longer serves no requests.
  */
-const MARGIN = 3_600_000
+export const MARGIN = 3_600_000
 
 /** The part of the interval for which an instance holds the lease. It ends before the next pass, so that it does not block itself. */
 const LEASE = 0.9
 
-/** A table of a feature: its rows are removed some milliseconds after the timestamp in `column`. */
+/** A table whose rows are removed some milliseconds after the timestamp in `column`. */
 export interface CleanedTable {
   readonly name: string
   readonly key: string
-  readonly cleanUp?: { readonly column: string; readonly after: number }
+  readonly cleanUp?: {
+    readonly column: string
+    readonly after: number
+    /** For a column of text that begins with a timestamp: the lowest text of a timestamp. */
+    readonly firstAt?: (timestamp: number) => string
+  }
 }
 
 export interface CleanUpDeps {
   readonly store: CleanUpStore
   /** A counter is the lease that one of several instances holds for a pass. */
   readonly openRateLimit: OpenRateLimit
-  /** Tables of features. */
+  /** Rows of those without `cleanUp` stay. */
   readonly tables: readonly CleanedTable[]
   /** Milliseconds after which an idle session ends. */
   readonly idle: number
-  /** Milliseconds. */
-  readonly eventsKept: number
   readonly clock: () => number
   /** Called once for a failed pass. The next pass continues where it ended. */
   readonly onFailure: (error: unknown) => void
@@ -116,7 +118,7 @@ export class CleanUp {
 
   /** For each kind of row, a function that removes a slice and returns whether there may be more. */
   #kinds(): readonly (() => Promise<boolean>)[] {
-    const { store, tables, idle, eventsKept, clock } = this.#deps
+    const { store, tables, idle, clock } = this.#deps
     const now = clock()
     const endedBy = now - MARGIN
     return [
@@ -125,13 +127,12 @@ export class CleanUp {
         this.#afterSession = await store.removeSessions(expired, this.#afterSession, SLICE)
         return this.#afterSession !== ''
       },
-      () => store.removeEmailTokens(endedBy - LONGEST_LIFETIME, SLICE),
-      () => store.removeEvents(now - eventsKept, SLICE),
-      ...tables.flatMap(({ cleanUp, ...table }) =>
-        cleanUp === undefined
-          ? []
-          : [() => store.removeOldRows(table, cleanUp.column, now - cleanUp.after, SLICE)],
-      ),
+      ...tables.flatMap(({ cleanUp, name, key }) => {
+        if (cleanUp === undefined) return []
+        const { column, after, firstAt } = cleanUp
+        const before = now - after
+        return [() => store.removeOldRows({ name, key }, column, firstAt?.(before) ?? before, SLICE)]
+      }),
       async () => {
         this.#afterRateLimit = await store.removeRateLimits(endedBy, this.#afterRateLimit, SLICE)
         return this.#afterRateLimit !== ''

@@ -272,5 +272,5 @@ export const apiKeys = defineFeature({
   reads: READS,
   events: EVENTS,
   mails: MAILS,
-  services: deps => ({ apiKeys: new ApiKeys(deps) }),
+  services: { apiKeys: deps => new ApiKeys(deps) },
 })

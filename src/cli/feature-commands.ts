@@ -2,10 +2,11 @@
 import type { Command } from 'commander'
 import { allFeatures } from '../built-in-features.ts'
 import { checkFeatures } from '../check-features.ts'
+import { siteOf } from '../config/config.ts'
 import { createFeatureServices } from '../feature.ts'
 import { NO_MAILS } from '../mail/mailer.ts'
 import { printStatus } from './output.ts'
-import { withStore } from './store.ts'
+import { settings, withStore } from './store.ts'
 
 const logger = { error: printStatus, warn: printStatus, info: printStatus }
 
@@ -13,18 +14,16 @@ export const featureCommands = (program: Command): void => {
   const features = allFeatures()
   checkFeatures(features)
   for (const feature of features)
-    feature.commands?.(program, ({ database }, use) =>
-      withStore(database === undefined ? {} : { database }, ({ featureStores, users, reauthentication }) =>
+    feature.commands?.(program, async ({ database }, use) => {
+      const options = database === undefined ? {} : { database }
+      const config = siteOf(settings(options))
+      await withStore(options, ({ featureStores: stores, users, reauthentication }) =>
         use(
           createFeatureServices(feature, {
-            stores: featureStores,
-            mails: NO_MAILS,
-            users,
-            reauthentication,
-            clock: Date.now,
-            logger,
+            ...{ config, stores, mails: NO_MAILS, users, reauthentication },
+            ...{ clock: Date.now, logger },
           }),
         ),
-      ),
-    )
+      )
+    })
 }

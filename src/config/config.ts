@@ -74,6 +74,23 @@ const contradictionsOf = ({ values: v, variables }: Settings): string[] => [
 ]
 
 /**
+ * What the service is to its users. Commands need no other part of the configuration.
+ * @param basePath as for {@link loadConfig}.
+ */
+export const siteOf = (v: Values, basePath = '') => {
+  const publicUrl = v.PUBLIC_URL ?? localUrl(v.HOST, v.PORT, basePath)
+  return {
+    isProduction: v.NODE_ENV === 'production',
+    /** The name of the product in mails: by default the host of `publicUrl`. */
+    productName: v.PRODUCT_NAME ?? new URL(publicUrl).host,
+    /** The base URL of the API: an origin, possibly with a path, without a slash at the end. */
+    publicUrl,
+    /** The web application of the users. */
+    webUrl: v.WEB_URL ?? (v.DOCS === 'on' ? `${publicUrl}/docs` : publicUrl),
+  }
+}
+
+/**
  * Reads and checks every setting.
  * @param basePath the path below which a host application serves the routes, such as `/auth`.
  * @throws {ConfigError} with all errors; it never contains secrets.
@@ -87,8 +104,9 @@ export const loadConfig = (environment: Environment, basePath = '') => {
   const jwtSecret = secretOf(v)
   if (errors.length > 0 || jwtSecret === null) throw new ConfigError(errors)
 
-  const publicUrl = v.PUBLIC_URL ?? localUrl(v.HOST, v.PORT, basePath)
+  const site = siteOf(v, basePath)
   return Object.freeze({
+    ...site,
     host: v.HOST,
     port: v.PORT,
     /** Processes that share the port. */
@@ -102,7 +120,6 @@ export const loadConfig = (environment: Environment, basePath = '') => {
     jwtSecret,
     /** Tokens signed with it are still accepted, while keys rotate. */
     jwtSecretPrevious: v.JWT_SECRET_PREVIOUS,
-    isProduction: v.NODE_ENV === 'production',
     logLevel: v.LOG_LEVEL,
     logRequests: v.LOG_REQUESTS === 'on',
     trustedProxies: v.TRUST_PROXY,
@@ -129,15 +146,9 @@ export const loadConfig = (environment: Environment, basePath = '') => {
       /** Created with the first mail. */
       folder: mailFolderOf(v.DATABASE_URL),
     },
-    /** The name of the product in mails; `null`: the host of `publicUrl`. */
-    productName: v.PRODUCT_NAME,
-    /** The base URL of the API: an origin, possibly with a path, without a slash at the end. */
-    publicUrl,
-    /** The web application of the users. */
-    webUrl: v.WEB_URL ?? (v.DOCS === 'on' ? `${publicUrl}/docs` : publicUrl),
     /** Milliseconds between the stop signal and the time from which new connections are refused. */
     drainDelay: v.DRAIN_DELAY,
     /** Sentences for the operator, about settings that are valid. */
-    warnings: [...weak, ...misspelledSettings(environment), ...warningsOf(v, publicUrl, basePath)],
+    warnings: [...weak, ...misspelledSettings(environment), ...warningsOf(v, site.publicUrl, basePath)],
   })
 }

@@ -26,8 +26,7 @@ export interface MailSettings {
 type Templates = Readonly<Record<string, MailTemplate | undefined>>
 
 export interface MailerDeps extends Omit<MailSite, 'host' | 'name'> {
-  /** By default the host of `publicUrl`. */
-  readonly productName?: string | null
+  readonly productName: string
   /** They replace the texts of their kinds. */
   readonly templates?: Templates | undefined
   readonly log: DeliveryLog
@@ -55,7 +54,7 @@ export class Mailer<Kinds extends MailKinds> implements MailSender<Kinds> {
     const { url, from, folder } = deps.mail
     this.#kinds = kinds
     const { host } = new URL(publicUrl)
-    this.#site = { name: productName ?? host, host, publicUrl, webUrl }
+    this.#site = { name: productName, host, publicUrl, webUrl }
     this.#templates = templates
     this.#log = deps.log
     this.#queue = new DeliveryQueue({ ...LIMITS, ...deps.limits, closing }, deps.log)

@@ -97,8 +97,6 @@ export const storageOf = (engine: Engine, features: readonly StoredFeature[]): S
     },
     events: { record: event => engine.write('record', event), ...engine.events },
     cleanUp: {
-      removeEmailTokens: (before, limit) => engine.write('removeEmailTokens', before, limit),
-      removeEvents: (before, limit) => engine.write('removeEvents', before, limit),
       removeOldRows: (table, column, before, limit) =>
         engine.write('removeOldRows', table, column, before, limit),
       ...engine.cleanUp,

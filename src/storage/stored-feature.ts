@@ -8,6 +8,16 @@ import type { Write } from './operations/write.ts'
 export type FeatureOperation = (...args: never[]) => Steps<Write<unknown>>
 export type FeatureRead = (...args: never[]) => Query<unknown>
 
+/** Removes old rows. */
+interface CleanUpRule<Column> {
+  /** An indexed column with a timestamp in milliseconds since the epoch, or with text that begins with one. */
+  readonly column: Column
+  /** Milliseconds after that timestamp. */
+  readonly after: number
+  /** For text: the lowest value of a timestamp, such as `firstIdAt` for ids of `newId`. The primary key then needs no other index. */
+  readonly firstAt?: (timestamp: number) => string
+}
+
 export interface FeatureTable {
   /**
    * The column with the `users.key` of the user who owns a row. The rows are deleted with the user. `null` for rows that belong to no
@@ -21,13 +31,7 @@ export interface FeatureTable {
    * Without it, rows count as immutable: they are only added and deleted.
    */
   readonly updatedAt?: string
-  /** Removes old rows. */
-  readonly cleanUp?: {
-    /** An indexed column with a timestamp in milliseconds since the epoch. */
-    readonly column: string
-    /** Milliseconds after that timestamp. */
-    readonly after: number
-  }
+  readonly cleanUp?: CleanUpRule<string>
 }
 
 /** Declares a table whose columns are the properties of `Row`. */
@@ -35,7 +39,7 @@ export const table = <Row>(declaration: {
   readonly owner: (keyof Row & string) | null
   readonly key: keyof Row & string
   readonly updatedAt?: keyof Row & string
-  readonly cleanUp?: { readonly column: keyof Row & string; readonly after: number }
+  readonly cleanUp?: CleanUpRule<keyof Row & string>
 }): FeatureTable => declaration
 
 export interface FeatureMigration {

@@ -5,12 +5,13 @@ import pg from 'pg'
 import t, { type Test } from 'tap'
 import { newEmailToken } from '../../src/accounts/email-token.ts'
 import { newEvent, OPERATOR } from '../../src/audit-log/event.ts'
+import { BUILT_IN_FEATURES } from '../../src/built-in-features.ts'
 import { openPostgresStorage } from '../../src/storage/postgres/storage.ts'
 import { openDatabase } from '../../src/storage/sqlite/database.ts'
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
 import type { Storage } from '../../src/storage/storage.ts'
 import type { UserChanges } from '../../src/users/user.ts'
-import { type Added, add, eventOf, NOW, sessionOf } from '../storage/contract/fixtures.ts'
+import { type Added, add, eventOf, NOW, removeOld, sessionOf } from '../storage/contract/fixtures.ts'
 import { accountStatus, build, signUp, temporaryFolder, updateUser } from '../support/build.ts'
 import {
   copyHere,
@@ -28,11 +29,11 @@ import { until } from '../support/until.ts'
 const copied = async (t: Test, users: number) => {
   const file = join(temporaryFolder(t), 'test.db')
   const url = await createDatabase(t)
-  const source = await openSqliteStorage(file)
+  const source = await openSqliteStorage(file, BUILT_IN_FEATURES)
   t.teardown(() => source.close())
   const added = await Promise.all(Array.from({ length: users }, () => add(source)))
   await copyHere(file, url)
-  const target = await openPostgresStorage(url, 2)
+  const target = await openPostgresStorage(url, 2, BUILT_IN_FEATURES)
   t.teardown(() => target.close())
   return { file, url, source, target, added }
 }
@@ -143,6 +144,17 @@ t.test('rows that were deleted or revoked in the target never return', async t =
     { user: change },
     'a session that is new in the source is copied',
   )
+})
+
+t.test('a reset link of the source ends with a later password of the target (DESIGN §9)', async t => {
+  const { file, url, source, target, added } = await copied(t, 1)
+  const [{ user, session }] = added as [Added]
+  const { stored } = newEmailToken('passwordReset', user.id, user.email, NOW)
+  await source.emailTokens.add(stored, eventOf(user.id, NOW, 'password.reset-requested'), null)
+  const changed = eventOf(user.id, NOW + 1, 'password.changed')
+  await target.accounts.changePassword(session, user.passwordHash, 'later', changed)
+  t.match(await copyHere(file, url), { newerInTarget: 1, emailTokens: 0 })
+  t.equal(await target.emailTokens.find(stored.digest, NOW), undefined)
 })
 
 t.test('rows that were deleted or revoked in the source end in the target too', async t => {
@@ -362,7 +374,7 @@ t.test('the audit log is copied once, and erased addresses stay erased', async t
       'of no user who was deleted on either side',
     )
 
-  await target.cleanUp.removeEvents(NOW + 86_400_000, 100)
+  await removeOld(target, 'events', NOW + 86_400_000, 100)
   t.match(await copyHere(file, url), { events: 0 })
   t.strictSame(await targetEvents(url), [], 'what was too old in the target does not come back')
 })

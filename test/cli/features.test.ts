@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { notes } from '../../examples/notes/notes.ts'
+import { BUILT_IN_FEATURES } from '../../src/built-in-features.ts'
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
 import { add, eventOf, NOW } from '../storage/contract/fixtures.ts'
 import { ADMIN_KEY, JWT_SECRET, temporaryFolder } from '../support/build.ts'
@@ -14,9 +15,10 @@ import { projectTree, withBuiltIn } from '../support/project-copy.ts'
 const IMPORT_NOTES = `import { notes } from '../examples/notes/notes.ts'\n`
 
 /** A project with these features, and with `notes` among the built-in ones if `builtIn`. @returns runs a script of it. */
-const project = (t: Test, features: string, { builtIn = false } = {}) => {
+const project = (t: Test, features: string, { builtIn = false, imports = IMPORT_NOTES, more = {} } = {}) => {
   const files = {
-    'src/features.ts': `${IMPORT_NOTES}export const FEATURES = [${features}] as const\n`,
+    ...more,
+    'src/features.ts': `${imports}export const FEATURES = [${features}] as const\n`,
     ...(builtIn && { 'src/built-in-features.ts': withBuiltIn('notes', IMPORT_NOTES) }),
   }
   const parts = ['src', 'plugins', 'routes', 'examples', 'package.json']
@@ -62,7 +64,7 @@ t.test('a wrong declaration stops the service and the command line with one sent
 
 const copyNotes = async (t: Test, run: ReturnType<typeof project>): Promise<void> => {
   const file = join(temporaryFolder(t), 'test.db')
-  const source = await openSqliteStorage(file, [notes])
+  const source = await openSqliteStorage(file, [...BUILT_IN_FEATURES, notes])
   const { user } = await add(source)
   const { addNote } = source.features.notes as unknown as Record<
     string,
@@ -105,4 +107,41 @@ t.test('a feature cannot have the name of a built-in one', async t => {
     code: 1,
     stderr: /^The feature notes is declared twice\n$/,
   })
+})
+
+const ABOUT = `
+import { defineFeature } from './feature.ts'
+
+export const about = defineFeature({
+  name: 'about',
+  module: import.meta.url,
+  services: { about: ({ config }) => config },
+  commands: (program, withServices) => {
+    program.command('about').option('--database <url>').action(options =>
+      withServices(options, async ({ about }) => console.log(JSON.stringify(about))))
+  },
+})
+`
+
+t.test('a command knows of the configuration what its services need', async t => {
+  const imports = `import { about } from './about.ts'\n`
+  const run = project(t, 'about', { imports, more: { 'src/about.ts': ABOUT } })
+  const file = join(temporaryFolder(t), 'test.db')
+  const DATABASE_URL = `sqlite:${file}`
+  await (await openSqliteStorage(file, BUILT_IN_FEATURES)).close()
+  const env = {
+    NODE_ENV: 'production',
+    PUBLIC_URL: 'https://example.com/api',
+    WEB_URL: 'https://app.example.com',
+  }
+  const { stdout, code } = await run('src/cli.ts', ['about', '--database', DATABASE_URL], env)
+  t.equal(code, 0)
+  t.strictSame(JSON.parse(stdout), {
+    isProduction: true,
+    productName: 'example.com',
+    publicUrl: 'https://example.com/api',
+    webUrl: 'https://app.example.com/',
+  })
+  const wrong = await run('src/cli.ts', ['about', '--database', DATABASE_URL], { PUBLIC_URL: 'x' })
+  t.match(wrong, { code: 2, stdout: '', stderr: /PUBLIC_URL / })
 })

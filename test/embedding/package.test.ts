@@ -138,7 +138,7 @@ export const visits = defineFeature({
   },
   tables: { visits: table<{ id: string; user_key: number; count: number }>({ owner: 'user_key', key: 'id' }) },
   operations: { addVisit },
-  services: ({ store }) => ({ visits: { add: (userId: string) => store.addVisit(userId) } }),
+  services: { visits: ({ store }) => ({ add: (userId: string) => store.addVisit(userId) }) },
 })
 `
 
@@ -202,6 +202,10 @@ t.test('the packed tarball works in an empty project (DESIGN §12)', async t => 
   const { token } = await remoteSignUp({ url }, 'bob@example.com')
   t.equal(await remoteAccountStatus({ url }, token), 200)
   t.equal((await fetch(`${url}/docs`, { headers: bearer(token) })).status, 200)
+  t.match(await run(project, gatehouse, ['--help']), /^ {2}start +Start the service/m)
+  t.match(await run(project, gatehouse, ['start', '--help']), /^Usage: gatehouse start/)
+  const unknown = run(project, gatehouse, ['start', '--port', '1'])
+  await t.rejects(unknown, { code: 2, stderr: /unknown option '--port'/ })
   const list = await run(project, gatehouse, ['users', 'list', '--json'], settings)
   t.match(JSON.parse(list), { results: [{ email: 'bob@example.com' }] })
   const exited = new Promise(resolve => service.once('exit', resolve))

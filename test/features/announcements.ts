@@ -52,5 +52,5 @@ export const announcements = defineFeature({
   },
   operations: { announce },
   reads: { listAnnouncements },
-  services: ({ store }) => ({ announcements: store }),
+  services: { announcements: ({ store }) => store },
 })

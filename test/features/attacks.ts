@@ -190,5 +190,5 @@ export const attacks = defineFeature({
     '"; DROP TABLE things; --': add,
   },
   reads: { find, read, count },
-  services: ({ store }) => ({ attacks: store }),
+  services: { attacks: ({ store }) => store },
 })

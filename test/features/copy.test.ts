@@ -322,7 +322,7 @@ t.test('the source must have run the same migrations', async t => {
     [{ users: null }],
     'nothing was copied',
   )
-  t.match(await copyHere(file, url), { added: 1, unknownFeatures: ['notes'], tables: {} })
+  t.match(await copyHere(file, url, []), { added: 1, unknownFeatures: ['notes'], tables: {} })
 })
 
 t.test('a column that the target does not have stops the copy before anything is copied', async t => {

@@ -62,6 +62,10 @@ const INVALID: readonly (readonly [string, readonly unknown[]])[] = [
     'The table notes of the feature notes has an incomplete cleanUp: name a column, and milliseconds after it',
     [withTable({ cleanUp: { column: 'created_at', after: Number.NaN } })],
   ],
+  [
+    'The table notes of the feature notes has a cleanUp whose firstAt is no function, such as firstIdAt',
+    [withTable({ cleanUp: { column: 'id', after: 1, firstAt: 'id' } })],
+  ],
   ['The table Notes" of the feature notes must be named like notes_shared', [withTable({}, 'Notes"')]],
   [
     `The table ${'n'.repeat(64)} of the feature notes must be named like notes_shared`,
@@ -119,7 +123,21 @@ const INVALID: readonly (readonly [string, readonly unknown[]])[] = [
     'The mail noteAdded is declared twice: by the feature notes and by the feature other',
     [notes, changed({ name: 'other', tables: {}, events: {} })],
   ],
-  ['The services of the feature notes must be a function', [changed({ services: {} })]],
+  ['The services of the feature notes must be an object', [changed({ services: () => ({}) })]],
+  [
+    'The service Notes of the feature notes must be named like notes',
+    [changed({ services: { Notes() {} } })],
+  ],
+  ['The service notes of the feature notes is no function', [changed({ services: { notes: {} } })]],
+  [
+    'The service users is declared twice: by the core and by the feature notes',
+    [changed({ services: { users: () => ({}) } })],
+  ],
+  [
+    'The service notes is declared twice: by the feature notes and by the feature other',
+    [notes, changed({ name: 'other', tables: {}, events: {}, mails: {} })],
+  ],
+  ['The commands of the feature notes must be a function', [changed({ commands: {} })]],
 ]
 
 t.test('a declaration that is not valid is refused before the database is opened', async t => {
@@ -349,14 +367,26 @@ await onEveryEngine(t, async (t, { name: engine, newDatabase, build }) => {
     t.strictSame((await storedRows(url)).match(/\b[0-9a-f]{64}\b/g), CHECKSUMS[engine])
   })
 
-  t.test('a service with the name of another one is refused', async t => {
+  t.test('a service with the name of another one is refused before a migration runs', async t => {
     const url = await newDatabase(t)
-    const services = () => ({ users: {} })
     const options = { env: { DATABASE_URL: url } }
+    await build(t, options)
+    const before = await storedRows(url)
+    const services = { ...notes.services, users: () => ({}) }
     await t.rejects(build(t, { ...options, features: [{ ...notes, services }] }), {
       code: 'FEATURE',
-      message: 'The feature notes has a service users, which exists already',
+      message: 'The service users is declared twice: by the core and by the feature notes',
     })
+    t.equal(await storedRows(url), before)
     await build(t, { ...options, features: [notes] })
+  })
+
+  t.test('a service that cannot be created closes the store', async t => {
+    const services = {
+      notes: () => {
+        throw new Error('not today')
+      },
+    }
+    await t.rejects(build(t, { features: [{ ...notes, services }] }), { message: 'not today' })
   })
 })

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import type { ServicesOf } from '../../src/feature.ts'
+import { firstIdAt, newId, type ServicesOf } from '../../src/feature.ts'
 import { openPostgresStorage } from '../../src/storage/postgres/storage.ts'
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
 import { add } from '../storage/contract/fixtures.ts'
@@ -35,6 +35,24 @@ await onEveryEngine(t, async (t, { build }) => {
     const store = servicesOf(app).announcements
     await store.announce('a', 'old', clock.now())
     await store.announce('b', 'new', clock.now() + 1)
+    clock.advance(1_001)
+    const texts = await until(
+      async () => store.listAnnouncements(),
+      ({ length }) => length < 2,
+      10_000,
+    )
+    t.strictSame(texts, ['new'])
+  })
+
+  t.test('rows are cleaned up by the time that their ids begin with (DESIGN §9)', async t => {
+    const cleanUp = { column: 'id', after: 1_000, firstAt: firstIdAt }
+    const tables = { announcements: { owner: null, key: 'id', cleanUp } }
+    const clock = manualClock()
+    const cleanUpPace = { startWithin: 1, interval: 20, pause: 1 }
+    const app = await build(t, { features: [{ ...announcements, tables }], clock: clock.now, cleanUpPace })
+    const store = servicesOf(app).announcements
+    await store.announce(newId(clock.now()), 'old', 0)
+    await store.announce(newId(clock.now() + 1), 'new', 0)
     clock.advance(1_001)
     const texts = await until(
       async () => store.listAnnouncements(),

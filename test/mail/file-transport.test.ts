@@ -96,6 +96,7 @@ t.test('a kind of mail needs its declaration alone, which types what is sent (DE
   } satisfies MailKinds
   const mailer = new Mailer(kinds, {
     mail: { url: null, from: 'no-reply@localhost', folder },
+    productName: 'notes.example.com',
     publicUrl: 'https://notes.example.com/api',
     webUrl: 'https://notes.example.com',
     log: mailLog(),

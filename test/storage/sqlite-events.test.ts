@@ -14,7 +14,7 @@ import {
 import { SQLITE_DIALECT } from '../../src/storage/sqlite/migrate.ts'
 import { queries } from '../../src/storage/sqlite/query-builder.ts'
 import { EVENT_FILTERS } from './contract/event-filters.ts'
-import { add, eventOf, NOW } from './contract/fixtures.ts'
+import { add, eventOf, NOW, removeOld } from './contract/fixtures.ts'
 import { connect, fileOf, open } from './sqlite-support.ts'
 
 /** The schema before events had positions, with data. */
@@ -61,7 +61,7 @@ t.test('sqlite: a position is never reused, even when all events are removed', a
   const storage = await open(t)
   await add(storage)
   const after = await storage.events.end()
-  await storage.cleanUp.removeEvents(NOW + 1_000, 100)
+  await removeOld(storage, 'events', NOW + 1_000, 100)
   t.strictSame(await storage.events.list({ filter: {}, beforeId: null, limit: 10 }), [])
   t.strictSame(await storage.events.follow({ filter: {}, after, limit: 10 }), { events: [], next: after })
   const { user } = await add(storage)

@@ -97,6 +97,7 @@ export const createMailer = (t: Context, url: string | null, parts: Partial<Mail
   const log = mailLog()
   const mailer = new Mailer(ACCOUNT_MAILS, {
     mail: { url, from: 'Gatehouse <no-reply@gatehouse.example>', folder: join(temporaryFolder(t), 'outbox') },
+    productName: 'accounts.example.com',
     publicUrl: 'https://accounts.example.com/api',
     webUrl: 'https://app.example.com/welcome?from=mail',
     log,

@@ -1,6 +1,5 @@
 /** Every write that both engines run. The SQLite engine calls them by name, because functions cannot be sent to its writer thread. */
 import { isOwned, operationName, type StoredFeature, tablesOf } from '../stored-feature.ts'
-import { removeEmailTokens, removeEvents } from './clean-up.ts'
 import { addEmailToken, confirmEmail, resetPassword } from './email-tokens.ts'
 import { record } from './events.ts'
 import { featureOperation } from './feature-operation.ts'
@@ -23,8 +22,6 @@ export const OPERATIONS = {
   confirmEmail,
   resetPassword,
   record,
-  removeEmailTokens,
-  removeEvents,
   removeOldRows,
 } satisfies Record<string, Operation | ((...args: never[]) => Query<UncachedWrite<unknown>>)>
 

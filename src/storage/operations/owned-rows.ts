@@ -14,13 +14,13 @@ export const deleteOwnedStatement = ({ name, owner }: OwnedTable, userId: string
 
 /**
  * Removes old rows, oldest first. On PostgreSQL it skips locked rows.
- * @param before rows with this timestamp (milliseconds since the epoch) or a later one stay.
+ * @param before rows with this value of the column or a higher one stay.
  * @returns whether there may be more.
  */
 export const removeOldRows = (
   { name, key }: Pick<NamedTable, 'name' | 'key'>,
   column: string,
-  before: number,
+  before: number | string,
   limit: number,
 ): Query<UncachedWrite<boolean>> =>
   query(

@@ -4,7 +4,7 @@ import type { ExpiredSessions } from '../../../src/accounts/clean-up-store.ts'
 import { newEmailToken } from '../../../src/accounts/email-token.ts'
 import type { Session } from '../../../src/auth/session.ts'
 import type { Storage } from '../../../src/storage/storage.ts'
-import { type Added, add, eventOf, forEach, NOW, type Part, sessionOf } from './fixtures.ts'
+import { type Added, add, eventOf, forEach, NOW, type Part, removeOld, sessionOf } from './fixtures.ts'
 
 const HOUR = 3_600_000
 
@@ -153,9 +153,9 @@ export const cleanUp: Part = async (t, openStore) => {
       const found = await forEach(tokens, digest => storage.emailTokens.find(digest, 0))
       return found.flatMap(token => (token === undefined ? [] : [token.createdAt - NOW]))
     }
-    t.equal(await storage.cleanUp.removeEmailTokens(NOW, 2), true)
+    t.equal(await removeOld(storage, 'email_tokens', NOW, 2), true)
     t.strictSame(await left(), [HOUR, 1, -1, 0], 'the oldest first')
-    t.equal(await storage.cleanUp.removeEmailTokens(NOW, 2), false)
+    t.equal(await removeOld(storage, 'email_tokens', NOW, 2), false)
     t.strictSame(await left(), [HOUR, 1, 0])
   })
 
@@ -169,9 +169,9 @@ export const cleanUp: Part = async (t, openStore) => {
       return events.flatMap(({ at }) => (at < NOW - HOUR ? [NOW - 2 * HOUR - at] : [])).toReversed()
     }
     t.strictSame(await left(), ages)
-    t.equal(await storage.cleanUp.removeEvents(NOW - 2 * HOUR, 3), true)
+    t.equal(await removeOld(storage, 'events', NOW - 2 * HOUR, 3), true)
     t.strictSame(await left(), ages.slice(3))
-    t.equal(await storage.cleanUp.removeEvents(NOW - 2 * HOUR, 3), false)
+    t.equal(await removeOld(storage, 'events', NOW - 2 * HOUR, 3), false)
     t.strictSame(await left(), [0, -1], 'the event of exactly that time stays')
     const byUser = await storage.events.list({ filter: { userId: user.id }, beforeId: null, limit: 100 })
     t.equal(byUser.length, 3, 'with that of the sign-up')

@@ -11,7 +11,17 @@ import {
 import type { Storage } from '../../../src/storage/storage.ts'
 import { freshEmail } from '../../support/build.ts'
 import { until } from '../../support/until.ts'
-import { type Added, add, asStored, eventOf, NOW, newUser, type Part, sessionOf } from './fixtures.ts'
+import {
+  type Added,
+  add,
+  asStored,
+  eventOf,
+  NOW,
+  newUser,
+  type Part,
+  removeOld,
+  sessionOf,
+} from './fixtures.ts'
 
 const ADMIN = { type: 'adminKey', id: 'abcdef01', ip: '2001:db8::1' } as const
 const SYSTEM = { type: 'system', id: null, ip: null } as const
@@ -301,7 +311,7 @@ export const events: Part = async (t, open) => {
     const later = [eventOf(userId, NOW + 10), eventOf(userId, NOW + 20), eventOf(userId, NOW + 30)]
     for (const event of later) await storage.events.record(event)
     await visible(storage, 3, position)
-    await storage.cleanUp.removeEvents(NOW + 20, 100)
+    await removeOld(storage, 'events', NOW + 20, 100)
     const { events } = await storage.events.follow({ filter: {}, after: position, limit: 10 })
     t.strictSame(events, later.slice(1))
   })

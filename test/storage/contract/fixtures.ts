@@ -6,6 +6,7 @@ import { v7 as uuidv7 } from 'uuid'
 import type { NewUser } from '../../../src/accounts/account-store.ts'
 import { type AuditEvent, type EventType, newEvent } from '../../../src/audit-log/event.ts'
 import type { Session } from '../../../src/auth/session.ts'
+import { agingTables } from '../../../src/storage/aging-tables.ts'
 import type { Storage } from '../../../src/storage/storage.ts'
 import { NO_METADATA } from '../../../src/users/metadata.ts'
 import { NO_ROLES } from '../../../src/users/roles.ts'
@@ -119,3 +120,17 @@ export const ALL = {
   after: null,
   limit: 1_000,
 } as const
+
+/** Removes a slice of the rows of before this time, as clean-up does. @returns whether there may be more. */
+export const removeOld = (
+  storage: Storage,
+  name: 'email_tokens' | 'events',
+  before: number,
+  limit: number,
+): Promise<boolean> => {
+  const table = agingTables(0).find(table => table.name === name)
+  if (table === undefined) throw new Error(`${name} does not age`)
+  const { key, cleanUp } = table
+  const { column, firstAt } = cleanUp
+  return storage.cleanUp.removeOldRows({ name, key }, column, firstAt(before), limit)
+}
