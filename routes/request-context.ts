@@ -5,6 +5,7 @@ import { ADMIN_KEY_HEADER, AdminKeys } from '../src/auth/admin-keys.ts'
 import { isApiKeyPrincipal } from '../src/auth/principal.ts'
 import type { SessionClient } from '../src/auth/session.ts'
 import { ServiceError } from '../src/errors.ts'
+import type { User } from '../src/users/user.ts'
 
 /** The actor of a private route: the user, an API key of the user, or the administrator who impersonates them. */
 export const userActor = (request: FastifyRequest): Actor => {
@@ -15,6 +16,10 @@ export const userActor = (request: FastifyRequest): Actor => {
     ? { type: 'user', id: principal.cachedUser.user.id, ip }
     : { type: 'adminKey', id: principal.impersonatedBy, ip }
 }
+
+/** The user of a request with a session, on public routes; `null` for other requests, those with API keys too. */
+export const sessionUserOf = ({ principal }: FastifyRequest): User | null =>
+  principal === null || isApiKeyPrincipal(principal) ? null : principal.cachedUser.user
 
 /** The id of the session of a request. @throws {Error} on routes that accept API keys (`config.scope`): a bug. */
 export const sessionIdOf = (request: FastifyRequest): string => {

@@ -130,6 +130,13 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     await exhaust(() => signInWith(app, otherUser.token, email, WRONG))
     t.equal((await signIn(app, email)).statusCode, 429)
     t.equal((await signInWith(app, `${token}x`, email, PASSWORD)).statusCode, 429, 'a token that is none')
+    const created = await app.inject({
+      method: 'POST',
+      url: '/account/api-keys',
+      headers: bearer(token),
+      payload: { name: 'a key' },
+    })
+    t.equal((await signInWith(app, created.json().token, email, PASSWORD)).statusCode, 429, 'an API key')
     t.equal((await signInWith(app, token, email, PASSWORD)).statusCode, 200)
     t.equal((await changePassword(app, token, PASSWORD)).statusCode, 200)
   })

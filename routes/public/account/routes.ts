@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { clientOf, disconnectSignal } from '../../request-context.ts'
+import { clientOf, disconnectSignal, sessionUserOf } from '../../request-context.ts'
 import { withHeaders } from '../../response-headers.ts'
 import {
   ACCEPTED,
@@ -69,7 +69,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
       const result = await signIns.signIn(
         request.validatedData.body,
         clientOf(request),
-        request.principal?.cachedUser.user ?? null,
+        sessionUserOf(request),
         disconnectSignal(reply),
       )
       return sendSignedIn(result, reply)
