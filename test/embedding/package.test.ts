@@ -130,7 +130,7 @@ export const visits = defineFeature({
         await db.schema
           .createTable('visits')
           .addColumn('id', text, column => column.primaryKey())
-          .addColumn('user_key', keyType, column => column.notNull())
+          .addColumn('user_key', keyType, column => column.notNull().unique())
           .addColumn('count', 'integer', column => column.notNull())
           .execute()
       },

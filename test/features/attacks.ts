@@ -160,6 +160,7 @@ export const attacks = defineFeature({
           .addColumn('number', engine === 'sqlite' ? 'real' : 'double precision')
           .addColumn('content', engine === 'sqlite' ? 'blob' : 'bytea')
           .execute()
+        await db.schema.createIndex('things_by_user_key').on('things').column('user_key').execute()
       },
     },
   },

@@ -181,7 +181,7 @@ const migration = (text: string): FeatureMigration => ({
   },
 })
 
-const THINGS = migration('CREATE TABLE things (id text PRIMARY KEY, user_key bigint NOT NULL)')
+const THINGS = migration('CREATE TABLE things (id text PRIMARY KEY, user_key bigint NOT NULL UNIQUE)')
 const MORE = migration('ALTER TABLE things ADD COLUMN more text')
 
 /** Of the migrations of `labels`. */
@@ -313,6 +313,35 @@ await onEveryEngine(t, async (t, { name: engine, newDatabase, build }) => {
         /The feature labels declares the table \w+ with the columns .*, but its migrations do not create them$/,
         things(ran, { tables }),
       )
+  })
+
+  t.test('owner and cleanUp need an index that begins with the column', async t => {
+    const url = await newDatabase(t)
+    await start(url)
+    const table = { owner: 'user_key', key: 'id' }
+    const cleanUp = { column: 'at', after: 1 }
+    const create = (...indexes: readonly string[]) => ({
+      '0001_things': migration(
+        'CREATE TABLE things (user_key bigint NOT NULL, id text PRIMARY KEY, at bigint)',
+      ),
+      ...Object.fromEntries(indexes.map((text, index) => [`000${index + 2}_index`, migration(text)])),
+    })
+    const noIndex = (column: string, work: string) =>
+      new RegExp(
+        `The column ${column} of the table things of the feature labels has no index, so ${work} would read the whole table: add a migration`,
+      )
+    const deletion = noIndex('user_key', 'the deletion of a user')
+    const byOwner = 'CREATE INDEX one ON things (user_key, at)'
+    for (const [message, indexes, declared] of [
+      [deletion, [], table],
+      [deletion, ['CREATE INDEX one ON things (at, user_key)'], table],
+      [deletion, ['CREATE INDEX one ON things (user_key) WHERE at > 1'], table],
+      [noIndex('at', 'each clean-up'), [byOwner], { ...table, cleanUp }],
+      [noIndex('at', 'each clean-up'), [], { ...table, owner: null, cleanUp }],
+    ] as const)
+      await refuses(t, url, message, things(create(...indexes), { tables: { things: declared } }))
+    const tables = { things: { ...table, cleanUp: { column: 'id', after: 1, firstAt: String } } }
+    await start(url, things(create(byOwner), { tables }))
   })
 
   t.test('a migration may read rows, and use new ids and timestamps', async t => {

@@ -36,12 +36,20 @@ export const query = async (url: string, text: string): Promise<Record<string, u
   }
 }
 
-/** An empty database, removed with the test. @returns its URL. */
-export const createDatabase = async (t: Context): Promise<string> => {
+/**
+ * An empty database, removed with the test. The test fails after a deadlock, which the service would hide by repeating the
+ * transaction.
+ * @returns its URL.
+ */
+export const createDatabase = async (t: Context, { provokesDeadlocks = false } = {}): Promise<string> => {
   const server = await serverUrl()
   const name = `gatehouse_test_${randomBytes(8).toString('hex')}`
   await query(server, `CREATE DATABASE ${name}`)
-  t.teardown(() => query(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`))
+  t.teardown(async () => {
+    const [found] = await query(server, `SELECT deadlocks FROM pg_stat_database WHERE datname = '${name}'`)
+    await query(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
+    if (Number(found?.deadlocks ?? 0) > 0 && !provokesDeadlocks) throw new Error('transactions deadlocked')
+  })
   const url = new URL(server)
   url.pathname = name
   return url.href

@@ -15,7 +15,7 @@ import {
   sql,
 } from 'kysely'
 import { FeatureError } from '../feature-error.ts'
-import { type FeatureMigration, type StoredFeature, tablesOf } from '../stored-feature.ts'
+import { type FeatureMigration, type NamedTable, type StoredFeature, tablesOf } from '../stored-feature.ts'
 import type { FeatureDialect } from './schema-dialect.ts'
 
 interface Recorded {
@@ -100,10 +100,51 @@ const migrateFeature = async (
   }
 }
 
-/** @throws {FeatureError} when a declared table or column does not exist. */
-const checkTables = async (db: Kysely<unknown>, features: readonly StoredFeature[]): Promise<void> => {
+/** The columns with which an index of the table begins, also that of a primary key. Indexes of some rows only do not count. */
+const indexedColumns = async (
+  db: Kysely<unknown>,
+  { engine }: FeatureDialect,
+  table: string,
+): Promise<ReadonlySet<string>> => {
+  const select =
+    engine === 'sqlite'
+      ? sql<{ name: string }>`SELECT part.name FROM pragma_index_list(${table}) AS own
+          JOIN pragma_index_info(own.name) AS part WHERE part.seqno = 0 AND NOT own.partial
+          UNION SELECT name FROM pragma_table_info(${table}) WHERE pk = 1`
+      : sql<{ name: string }>`SELECT attname AS name FROM pg_index JOIN pg_attribute
+          ON attrelid = indrelid AND attnum = indkey[0]
+          WHERE indrelid = to_regclass(${`"${table}"`}) AND indpred IS NULL`
+  const { rows } = await select.execute(db)
+  return new Set(rows.map(({ name }) => name))
+}
+
+/** @throws {FeatureError} when a column by which rows are deleted has no index. */
+const checkIndexes = async (
+  db: Kysely<unknown>,
+  dialect: FeatureDialect,
+  feature: string,
+  { name, owner, cleanUp }: NamedTable,
+): Promise<void> => {
+  const indexed = await indexedColumns(db, dialect, name)
+  for (const [column, work] of [
+    [owner, 'the deletion of a user'],
+    [cleanUp?.column, 'each clean-up'],
+  ])
+    if (typeof column === 'string' && !indexed.has(column))
+      throw new FeatureError(
+        `The column ${column} of the table ${name} of the feature ${feature} has no index, so ${work} would read the whole table: add a migration that creates an index that begins with it`,
+      )
+}
+
+/** @throws {FeatureError} when a declared table or column does not exist, or lacks an index. */
+const checkTables = async (
+  db: Kysely<unknown>,
+  dialect: FeatureDialect,
+  features: readonly StoredFeature[],
+): Promise<void> => {
   for (const feature of features)
-    for (const { name, owner, key, updatedAt, cleanUp } of tablesOf([feature])) {
+    for (const table of tablesOf([feature])) {
+      const { name, owner, key, updatedAt, cleanUp } = table
       const columns = [owner, key, updatedAt, cleanUp?.column].filter(
         column => column !== undefined && column !== null,
       )
@@ -117,6 +158,7 @@ const checkTables = async (db: Kysely<unknown>, features: readonly StoredFeature
           { cause },
         )
       }
+      await checkIndexes(db, dialect, feature.name, table)
     }
 }
 
@@ -141,5 +183,5 @@ export const migrateFeatures = async (
     const own = rows.filter(row => row.feature === feature.name)
     await migrateFeature(db, dialect, feature, new Map(own.map(({ name, checksum }) => [name, checksum])))
   }
-  await checkTables(db, features)
+  await checkTables(db, dialect, features)
 }

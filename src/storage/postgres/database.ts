@@ -59,6 +59,14 @@ export const isStatementError = (error: unknown): boolean =>
 /** `read_only_sql_transaction`: a standby, or a server that takes no writes any more. */
 const READ_ONLY_TRANSACTION = '25006'
 
+/** `serialization_failure`, `deadlock_detected`: the server has rolled the transaction back because of a concurrent one. */
+const CONFLICTS: ReadonlySet<unknown> = new Set(['40001', '40P01'])
+
+/** How often a transaction is run before such an error is final. Each deadlock takes `deadlock_timeout`, by default a second. */
+const MAX_ATTEMPTS = 3
+
+const isConflict = (error: unknown): boolean => error instanceof pg.DatabaseError && CONFLICTS.has(error.code)
+
 /** Whether the cause may be that another server has become the primary. */
 const mayBeFailover = (error: unknown): boolean =>
   error instanceof pg.DatabaseError
@@ -151,11 +159,13 @@ export class Database {
    * Runs several statements as one transaction; each sees what was committed before it. The user that `work` invalidates is
    * notified to the other instances in the transaction, and evicted here before the promise settles. This includes failures, as
    * only the response to COMMIT may be lost.
+   * @param work is called again, on the same connection, after the server has rolled its transaction back because of a concurrent
+   * one: {@link MAX_ATTEMPTS} times at most.
    * @throws {ServiceError} as {@link writeUncached}
    */
   async transaction<Result>(work: (run: Run) => Promise<Write<Result>>): Promise<Result> {
     let userId: string | null = null
-    const transaction = async (run: Run): Promise<Result> => {
+    const attempt = async (run: Run): Promise<Result> => {
       await run({ text: 'BEGIN ISOLATION LEVEL READ COMMITTED', values: [] })
       const { result, evicts, notifies } = await work(run).catch(async error => {
         // The connection is usable after a mistake in an operation, which clients may cause often.
@@ -166,6 +176,16 @@ export class Database {
       // One message, so that the notification costs no round trip. After an error that `work` has caught, COMMIT rolls back.
       await run({ text: notifies ? `${notifyText(evicts)}; COMMIT` : 'COMMIT', values: [] })
       return result
+    }
+    const transaction = async (run: Run): Promise<Result> => {
+      for (let attempts = 1; ; attempts += 1) {
+        try {
+          return await attempt(run)
+        } catch (error) {
+          if (!isConflict(error) || attempts === MAX_ATTEMPTS) throw error
+          await run({ text: 'ROLLBACK', values: [] })
+        }
+      }
     }
     try {
       // A transaction that failed otherwise may still be open on its connection.

@@ -25,12 +25,19 @@ const runSteps = async <Result>(run: Run, operation: operations.Steps<Result>): 
   return step.value
 }
 
-/** @throws {ServiceError} as `Database.transaction` */
+/**
+ * @param start creates the operation.
+ * @throws {ServiceError} as `Database.transaction`
+ */
 export const runOperation = async <Result>(
   database: Database,
-  operation: operations.Steps<Write<Result>> | operations.Query<UncachedWrite<Result>>,
+  start: () => operations.Steps<Write<Result>> | operations.Query<UncachedWrite<Result>>,
 ): Promise<Result> => {
-  if (!('statement' in operation)) return database.transaction(run => runSteps(run, operation))
+  const operation = start()
+  if (!('statement' in operation)) {
+    // A generator runs once: each attempt needs another one.
+    return database.transaction(run => runSteps(run, start() as typeof operation))
+  }
   const rows = await database.writeUncached(statementOf(operation.statement))
   return operation.result(rows as never[]).result
 }

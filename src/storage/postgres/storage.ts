@@ -62,7 +62,7 @@ export const openPostgresStorage = async (
   const write = async (name: string, args: readonly unknown[]): Promise<unknown> => {
     const operation = operations.get(name)
     if (operation === undefined) throw new Error(`Unknown operation: ${name}`)
-    return runOperation(database, operation(...args))
+    return runOperation(database, () => operation(...args))
   }
 
   return storageOf(
