@@ -5,7 +5,7 @@ import { Authenticator } from '../../src/auth/authenticator.ts'
 import { LastRequests } from '../../src/auth/last-requests.ts'
 import { newSession, type Session } from '../../src/auth/session.ts'
 import type { SessionStore } from '../../src/auth/session-store.ts'
-import { signingKeys } from '../../src/auth/signing-keys.ts'
+import { keyOfSecret } from '../../src/auth/signing-keys.ts'
 import { UserCache } from '../../src/auth/user-cache.ts'
 import { NO_METADATA } from '../../src/users/metadata.ts'
 import { NO_ROLES } from '../../src/users/roles.ts'
@@ -71,7 +71,10 @@ const newUser = (id: string): User => ({
 export const setUp = (capacity?: number) => {
   const clock = manualClock()
   const store = new TestStore()
-  const tokens = new AccessTokens(signingKeys(JWT_SECRET, null))
+  const tokens = new AccessTokens(
+    { current: keyOfSecret(JWT_SECRET), others: [] },
+    { issuer: 'gatehouse', audiences: ['gatehouse'] },
+  )
   const userCache = new UserCache()
   const lastRequests = new LastRequests({
     userCache,
