@@ -54,6 +54,9 @@ const weakKeys = ({ values, variables }: Settings): string[] =>
 const warningsOf = (v: Values, publicUrl: string, basePath: string): string[] => [
   ...(v.ADMIN_KEY === null ? ['ADMIN_KEY is not set: every admin route responds with 401'] : []),
   ...(v.MAIL_URL === 'off' ? ['MAIL_URL is off: no mails are sent'] : []),
+  ...(v.JWT_PRIVATE_KEY !== null && v.JWT_ALGORITHM === 'HS256'
+    ? ['JWT_PRIVATE_KEY signs no tokens while JWT_ALGORITHM is HS256: it only verifies']
+    : []),
   ...(v.RATE_LIMIT === 'off' ? ['RATE_LIMIT is off: sign-ups and password attempts are not limited'] : []),
   ...(v.NODE_ENV === 'production' && v.PUBLIC_URL === null
     ? [`PUBLIC_URL is not set: links in mails lead to ${publicUrl}`]

@@ -98,7 +98,10 @@ t.test('the key must belong to the algorithm, the previous one may be of either 
   for (const JWT_PRIVATE_KEY_PREVIOUS of [EdDSA, ES256]) {
     for (const [JWT_ALGORITHM, JWT_PRIVATE_KEY] of Object.entries({ HS256: '', EdDSA, ES256 }))
       t.same(errorsOf({ JWT_ALGORITHM, JWT_PRIVATE_KEY, JWT_PRIVATE_KEY_PREVIOUS }), [])
-    t.same(errorsOf({ JWT_PRIVATE_KEY: JWT_PRIVATE_KEY_PREVIOUS }), [], 'before it signs')
+    const early = { JWT_PRIVATE_KEY: JWT_PRIVATE_KEY_PREVIOUS }
+    t.same(errorsOf(early), [], 'before it signs')
+    const warning = 'JWT_PRIVATE_KEY signs no tokens while JWT_ALGORITHM is HS256: it only verifies'
+    t.ok(loadConfig(early).warnings.includes(warning))
   }
 })
 
