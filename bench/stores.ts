@@ -1,7 +1,7 @@
 /** Stores with users, filled without HTTP and hashing: a million users take about a minute. */
 import { randomBytes } from 'node:crypto'
 import { AccessTokens } from '../src/auth/access-tokens.ts'
-import { signingKeys } from '../src/auth/signing-keys.ts'
+import { loadConfig } from '../src/config/config.ts'
 import { shuffled } from './statistics.ts'
 import { addApiKeys } from './stores/api-keys.ts'
 import { createPostgresDatabase } from './stores/postgres.ts'
@@ -27,10 +27,10 @@ export const isEngine = (name: string): name is Engine => Object.hasOwn(ENGINES,
 export const createStore = async (engine: Engine, users: number): Promise<Store> => {
   const { location, readSessions } = await ENGINES[engine](users)
   const url = location.engine === 'sqlite' ? `sqlite:${location.file}` : location.url
-  const secret = randomBytes(48).toString('base64url')
-  const issuer = new AccessTokens(signingKeys(secret, null))
+  const environment = { DATABASE_URL: url, JWT_SECRET: randomBytes(48).toString('base64url') }
+  const issuer = AccessTokens.from(loadConfig(environment))
   return {
-    environment: { DATABASE_URL: url, JWT_SECRET: secret },
+    environment,
     async tokens(count) {
       const sessions = await readSessions(Math.floor(users / count))
       return shuffled(sessions.map(session => issuer.issue(session)))

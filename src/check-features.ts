@@ -26,6 +26,7 @@ const CORE_SERVICES: Readonly<Record<keyof CoreServices, true>> = {
   imports: true,
   exports: true,
   authenticator: true,
+  publicKeys: true,
   adminKeys: true,
   mails: true,
   storage: true,

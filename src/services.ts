@@ -218,6 +218,8 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     imports: new Imports({ store: bulkUsers, clock }),
     exports: new Exports({ store: bulkUsers }),
     authenticator,
+    /** The public keys of access tokens. */
+    publicKeys: tokens.publicKeys,
     adminKeys: new AdminKeys(config.adminKeys),
     mails,
     storage,

@@ -1,16 +1,22 @@
 /** Access tokens (DESIGN §5): JWTs of one fixed form. Verifying one identifies a session without the store. */
 import { createDecoder, createSigner, createVerifier } from 'fast-jwt'
-import { readSecret, type SecretSource } from './secret-file.ts'
 import type { Session } from './session.ts'
-import { type SigningKey, type SigningKeys, signingKeys } from './signing-keys.ts'
+import {
+  type Algorithm,
+  loadSigningKeys,
+  type PublicJwk,
+  type SigningKey,
+  type SigningKeySources,
+  type SigningKeys,
+} from './signing-keys.ts'
 
-const ALGORITHM = 'HS256'
 const TYPE = 'at+jwt'
-const ISSUER = 'gatehouse'
-const AUDIENCE = 'gatehouse'
 
-/** Longer than any token that the service issues. */
-const MAX_LENGTH = 1_024
+/** `iss` of HS256 tokens. Nobody else can verify them, so it needs not lead to the keys. */
+const HS256_ISSUER = 'gatehouse'
+
+/** Longer than any token that the service issues: configuration bounds the issuer and the audience. */
+export const MAX_LENGTH = 2_048
 
 export interface AccessTokenClaims {
   readonly userId: string
@@ -20,33 +26,69 @@ export interface AccessTokenClaims {
   readonly expiresAt: number
 }
 
+/** Who issues tokens, and for whom (RFC 7519 §4.1). */
+export interface TokenNames {
+  /** `iss` of tokens that others can verify: the URL of the service. */
+  readonly issuer: string
+  /** The first is `aud` of new tokens. Tokens for each are accepted. */
+  readonly audiences: readonly [string, ...string[]]
+}
+
 /** The part of the configuration that {@link AccessTokens.from} reads. */
-export interface AccessTokenSecrets {
-  readonly jwtSecret: SecretSource
-  readonly jwtSecretPrevious: string | null
+export interface AccessTokenSettings {
+  readonly signingKeys: SigningKeySources
+  readonly publicUrl: string
+  readonly jwtAudiences: TokenNames['audiences']
 }
 
 type Verify = (token: string) => unknown
 
-const verifierFor = (key: SigningKey): Verify =>
-  createVerifier({
-    key: key.secret,
-    algorithms: [ALGORITHM],
+interface Verifier {
+  readonly algorithm: Algorithm
+  readonly verify: Verify
+}
+
+/**
+ * `iss` of an asymmetric token is not compared: its key identifies the issuer, and a change of `PUBLIC_URL` must not end sessions.
+ * `aud` is: another service with the same key issues tokens for other audiences.
+ */
+const verifierFor = (key: SigningKey, audiences: readonly string[]): Verifier => ({
+  algorithm: key.algorithm,
+  verify: createVerifier({
+    key: key.verificationKey,
+    algorithms: [key.algorithm],
     checkTyp: TYPE,
-    allowedIss: ISSUER,
-    allowedAud: AUDIENCE,
+    ...(key.algorithm === 'HS256' && { allowedIss: HS256_ISSUER }),
+    allowedAud: [...audiences],
     requiredClaims: ['sub', 'sid', 'iat', 'exp', 'iss', 'aud'],
     // claimsOf and Authenticator check times: the library accepts times that are not finite numbers.
     ignoreExpiration: true,
     cache: false,
-  })
+  }),
+})
 
 const decode = createDecoder({ complete: true })
 
-/** base64url has several spellings of one signature (unused bits of the last character). Only the canonical one is accepted. */
-const hasCanonicalSignature = (token: string): boolean => {
-  const signature = token.slice(token.lastIndexOf('.') + 1)
-  return Buffer.from(signature, 'base64url').toString('base64url') === signature
+const SIGNATURE_BYTES = { HS256: 32, EdDSA: 64, ES256: 64 } as const satisfies Record<Algorithm, number>
+
+/** Half of the order of P-256 (SP 800-186 §3.2.1.3), rounded down. */
+const HALF_ORDER = Buffer.from('7fffffff800000007fffffffffffffffde737d56d38bcf4279dce5617e3192a8', 'hex')
+
+const signatureOf = (token: string): string => token.slice(token.lastIndexOf('.') + 1)
+
+/** With an ECDSA signature (r, s), (r, n − s) is valid too. The service issues and accepts the one with the lower s. */
+const hasLowS = (signature: Buffer): boolean => signature.subarray(32).compare(HALF_ORDER) <= 0
+
+/**
+ * One signature has several spellings: in base64url the unused bits of the last character, with ES256 two values of s. Only one is
+ * accepted. This costs under 1 µs, verifying a signature with a public key up to 100.
+ */
+const hasCanonicalSignature = (token: string, algorithm: Algorithm): boolean => {
+  const text = signatureOf(token)
+  const signature = Buffer.from(text, 'base64url')
+  if (signature.length !== SIGNATURE_BYTES[algorithm] || signature.toString('base64url') !== text)
+    return false
+  return algorithm !== 'ES256' || hasLowS(signature)
 }
 
 const HEADER_MEMBERS = ['alg', 'kid', 'typ']
@@ -58,13 +100,24 @@ const hasExpectedHeader = (header: Record<string, unknown>): boolean =>
 const isWholeSecond = (value: unknown): value is number =>
   Number.isSafeInteger(value) && (value as number) >= 0
 
-const signerFor = (key: SigningKey) =>
-  createSigner({
-    key: key.secret,
-    algorithm: ALGORITHM,
-    kid: key.id,
-    header: { alg: ALGORITHM, typ: TYPE },
+type Sign = (payload: Record<string, unknown>) => string
+
+const signerFor = ({ id, algorithm, signingKey }: SigningKey): Sign => {
+  const sign: Sign = createSigner({
+    key: signingKey,
+    algorithm,
+    kid: id,
+    header: { alg: algorithm, typ: TYPE },
   })
+  if (algorithm !== 'ES256') return sign
+  return payload => {
+    // ECDSA signs with a random number. Every second signature has the lower s.
+    for (;;) {
+      const token = sign(payload)
+      if (hasCanonicalSignature(token, algorithm)) return token
+    }
+  }
+}
 
 const headerOf = (token: string): string => token.slice(0, token.indexOf('.'))
 
@@ -82,23 +135,30 @@ export const isTokenOf = (
 
 /** Issues and verifies tokens. A token belongs to one session and expires no later than the session. */
 export class AccessTokens {
-  readonly #sign: (payload: Record<string, unknown>) => string
-  readonly #verifiers = new Map<unknown, Verify>()
+  readonly #sign: Sign
+  readonly #issuer: string
+  readonly #audiences: TokenNames['audiences']
+  readonly #verifiers = new Map<unknown, Verifier>()
   /** By the encoded header of issued tokens, so that it need not be decoded. */
-  readonly #verifiersByHeader = new Map<string, Verify>()
+  readonly #verifiersByHeader = new Map<string, Verifier>()
+  /** What others need to verify tokens, the signing key first; empty if all keys are secrets. */
+  readonly publicKeys: readonly PublicJwk[]
 
-  /** @throws {Error} when the file of the secret cannot be read or created. */
-  static from({ jwtSecret, jwtSecretPrevious }: AccessTokenSecrets): AccessTokens {
-    return new AccessTokens(signingKeys(readSecret(jwtSecret), jwtSecretPrevious))
+  /** @throws {Error} when the file of a key cannot be read or created. */
+  static from({ signingKeys, publicUrl, jwtAudiences }: AccessTokenSettings): AccessTokens {
+    return new AccessTokens(loadSigningKeys(signingKeys), { issuer: publicUrl, audiences: jwtAudiences })
   }
 
-  constructor(keys: SigningKeys) {
-    this.#sign = signerFor(keys.current)
-    for (const key of [keys.current, keys.previous]) {
-      if (key === null) continue
-      const verify = verifierFor(key)
-      this.#verifiers.set(key.id, verify)
-      this.#verifiersByHeader.set(headerOf(signerFor(key)({})), verify)
+  constructor({ current, others }: SigningKeys, { issuer, audiences }: TokenNames) {
+    const keys = [current, ...others]
+    this.#sign = signerFor(current)
+    this.#issuer = current.algorithm === 'HS256' ? HS256_ISSUER : issuer
+    this.#audiences = audiences
+    this.publicKeys = keys.flatMap(({ publicJwk }) => publicJwk ?? [])
+    for (const key of keys) {
+      const verifier = verifierFor(key, audiences)
+      this.#verifiers.set(key.id, verifier)
+      this.#verifiersByHeader.set(headerOf(signerFor(key)({})), verifier)
     }
   }
 
@@ -108,8 +168,8 @@ export class AccessTokens {
       sid: session.id,
       iat: issuedAtOf(session.createdAt),
       exp: session.expiresAt / 1_000,
-      iss: ISSUER,
-      aud: AUDIENCE,
+      iss: this.#issuer,
+      aud: this.#audiences[0],
     })
   }
 
@@ -123,9 +183,9 @@ export class AccessTokens {
     // The library throws for every forged token. Capturing a stack that is never read took a quarter of such a request.
     Error.stackTraceLimit = 0
     try {
-      const verify = this.#verifiersByHeader.get(headerOf(token)) ?? this.#verifierByDecoding(token)
-      if (verify === undefined || !hasCanonicalSignature(token)) return null
-      return claimsOf(verify(token) as Record<string, unknown>)
+      const verifier = this.#verifiersByHeader.get(headerOf(token)) ?? this.#verifierByDecoding(token)
+      if (verifier === undefined || !hasCanonicalSignature(token, verifier.algorithm)) return null
+      return this.#claimsOf(verifier.verify(token) as Record<string, unknown>)
     } catch {
       // A hostile token can cause any error in the library, not only the documented ones. It is invalid in every case.
       return null
@@ -134,14 +194,15 @@ export class AccessTokens {
     }
   }
 
-  #verifierByDecoding(token: string): Verify | undefined {
+  #verifierByDecoding(token: string): Verifier | undefined {
     const { header } = decode(token) as { header: Record<string, unknown> }
     return hasExpectedHeader(header) ? this.#verifiers.get(header.kid) : undefined
   }
-}
 
-const claimsOf = ({ sub, sid, iat, exp, aud }: Record<string, unknown>): AccessTokenClaims | null => {
-  if (typeof sub !== 'string' || typeof sid !== 'string' || aud !== AUDIENCE) return null
-  if (!isWholeSecond(iat) || !isWholeSecond(exp)) return null
-  return { userId: sub, sessionId: sid, issuedAt: iat * 1_000, expiresAt: exp * 1_000 }
+  #claimsOf({ sub, sid, iat, exp, iss, aud }: Record<string, unknown>): AccessTokenClaims | null {
+    if (typeof sub !== 'string' || typeof sid !== 'string' || typeof iss !== 'string') return null
+    if (typeof aud !== 'string' || !this.#audiences.includes(aud)) return null
+    if (!isWholeSecond(iat) || !isWholeSecond(exp)) return null
+    return { userId: sub, sessionId: sid, issuedAt: iat * 1_000, expiresAt: exp * 1_000 }
+  }
 }

@@ -1,23 +1,30 @@
 /** The cache of tokens with an invalid signature or form. */
+import { MAX_LENGTH } from './access-tokens.ts'
 import { copyString } from './copy-string.ts'
 
-/** Longest token that is cached (UTF-16 units): 20,000 of them take about 10 MB at most. */
-const MAX_LENGTH = 500
-
-/** Rejected tokens per cached token. Together they take a tenth of the token cache's memory. */
+/** Rejected tokens per cached token. */
 const REJECTED_SHARE = 1 / 5
 
 /**
- * Tokens that no key of this process has signed. They stay invalid, and clients keep sending them long after the secret was
- * changed. A cached one saves the verification (6 µs) and the error that the library throws.
+ * Characters (UTF-16 units) of rejected tokens per cached token: 20,000 tokens of 500 characters take about 10 MB. Together they take
+ * a tenth of the token cache's memory.
+ */
+const CHARACTERS = 100
+
+/**
+ * Tokens that no key of this process has signed. They stay invalid, and clients keep sending them long after the key was changed. A
+ * cached one saves the verification (6 µs, with a public key up to 100) and the error that the library throws.
  */
 export class RejectedTokens {
   readonly #capacity: number
+  readonly #characterCapacity: number
   readonly #tokens = new Set<string>()
+  #characters = 0
 
   /** @param tokenCapacity the capacity of the token cache. */
   constructor(tokenCapacity: number) {
     this.#capacity = tokenCapacity * REJECTED_SHARE
+    this.#characterCapacity = tokenCapacity * CHARACTERS
   }
 
   has(token: string): boolean {
@@ -25,8 +32,13 @@ export class RejectedTokens {
   }
 
   add(token: string): void {
+    // Longer ones are rejected without verification.
     if (token.length > MAX_LENGTH) return
-    if (this.#tokens.size >= this.#capacity) this.#tokens.clear()
+    if (this.#tokens.size >= this.#capacity || this.#characters >= this.#characterCapacity) {
+      this.#tokens.clear()
+      this.#characters = 0
+    }
     this.#tokens.add(copyString(token))
+    this.#characters += token.length
   }
 }

@@ -1,24 +1,112 @@
-/** The keys that sign access tokens, made from their secrets. */
-import { createHmac } from 'node:crypto'
+/** The keys of access tokens (DESIGN §5): one signs, every one verifies the tokens that name it. */
+import { createHash, createHmac, createPublicKey, type KeyObject } from 'node:crypto'
+import type { AsymmetricAlgorithm, PrivateKey } from './private-key.ts'
+import {
+  type PrivateKeySource,
+  readExistingPrivateKeys,
+  readExistingSecret,
+  readPrivateKey,
+  readSecret,
+  type SecretSource,
+} from './secret-file.ts'
+
+export type Algorithm = 'HS256' | AsymmetricAlgorithm
+
+/** A public key (RFC 7517). */
+export interface PublicJwk {
+  readonly kty: string
+  readonly crv: string
+  readonly x: string
+  /** Of P-256 only. */
+  readonly y?: string
+  readonly kid: string
+  readonly alg: AsymmetricAlgorithm
+  readonly use: 'sig'
+}
 
 export interface SigningKey {
-  /** Names the key in a token's header, so that secrets can be rotated. Does not reveal the secret. */
+  /** Names the key in a token's header, so that keys can be rotated. Does not reveal a secret. */
   readonly id: string
-  readonly secret: string
+  /** The only algorithm that the key is used with. */
+  readonly algorithm: Algorithm
+  /** The secret, or the private key as PEM. */
+  readonly signingKey: string
+  /** The secret, or the public key as PEM. */
+  readonly verificationKey: string
+  /** `null`: the key is a secret. */
+  readonly publicJwk: PublicJwk | null
 }
 
 export interface SigningKeys {
   readonly current: SigningKey
-  /** Verifies tokens, but no longer signs. */
-  readonly previous: SigningKey | null
+  /** Verify tokens, but do not sign. */
+  readonly others: readonly SigningKey[]
 }
 
-const signingKey = (secret: string): SigningKey => ({
+export const keyOfSecret = (secret: string): SigningKey => ({
   id: createHmac('sha256', secret).update('gatehouse key id').digest('base64url').slice(0, 8),
-  secret,
+  algorithm: 'HS256',
+  signingKey: secret,
+  verificationKey: secret,
+  publicJwk: null,
 })
 
-export const signingKeys = (secret: string, previous: string | null): SigningKeys => ({
-  current: signingKey(secret),
-  previous: previous === null ? null : signingKey(previous),
-})
+/** RFC 7638: a digest of the members that define a key, in alphabetical order. It is not shortened, so that it identifies the key. */
+const thumbprint = ({ crv, kty, x, y }: Pick<PublicJwk, 'crv' | 'kty' | 'x' | 'y'>): string =>
+  createHash('sha256').update(JSON.stringify({ crv, kty, x, y })).digest('base64url')
+
+const publicJwkOf = (publicKey: KeyObject, algorithm: AsymmetricAlgorithm): PublicJwk => {
+  const { kty = '', crv = '', x = '', y } = publicKey.export({ format: 'jwk' })
+  const members = { kty, crv, x, ...(y !== undefined && { y }) }
+  return { ...members, kid: thumbprint(members), alg: algorithm, use: 'sig' }
+}
+
+export const keyOfPrivateKey = ({ algorithm, key }: PrivateKey): SigningKey => {
+  const publicKey = createPublicKey(key)
+  const publicJwk = publicJwkOf(publicKey, algorithm)
+  return {
+    id: publicJwk.kid,
+    algorithm,
+    signingKey: key.export({ type: 'pkcs8', format: 'pem' }).toString(),
+    verificationKey: publicKey.export({ type: 'spki', format: 'pem' }).toString(),
+    publicJwk,
+  }
+}
+
+/** Where the keys come from. */
+export interface SigningKeySources {
+  readonly signer:
+    | { readonly algorithm: 'HS256'; readonly secret: SecretSource }
+    | { readonly algorithm: AsymmetricAlgorithm; readonly privateKey: PrivateKeySource }
+  readonly secret: SecretSource | null
+  readonly secretPrevious: string | null
+  readonly privateKey: PrivateKeySource | null
+  readonly privateKeyPrevious: PrivateKey | null
+}
+
+const isGiven = <Value>(value: Value | null): value is Value => value !== null
+
+/**
+ * All keys that are set or were generated, whatever signs: so a change of the algorithm ends no session, and a key can be accepted
+ * by all instances before one of them signs with it.
+ * @throws {Error} when a file cannot be read or created.
+ */
+export const loadSigningKeys = (sources: SigningKeySources): SigningKeys => {
+  const { signer, secret, secretPrevious, privateKey, privateKeyPrevious } = sources
+  const current =
+    signer.algorithm === 'HS256'
+      ? keyOfSecret(readSecret(signer.secret))
+      : keyOfPrivateKey(readPrivateKey(signer.privateKey, signer.algorithm))
+  const secrets = [secret && readExistingSecret(secret), secretPrevious]
+  const privateKeys = [
+    ...(privateKey === null ? [] : readExistingPrivateKeys(privateKey)),
+    privateKeyPrevious,
+  ]
+  const all = [
+    ...secrets.filter(isGiven).map(keyOfSecret),
+    ...privateKeys.filter(isGiven).map(keyOfPrivateKey),
+  ]
+  const others = new Map(all.map(key => [key.id, key]))
+  others.delete(current.id)
+  return { current, others: [...others.values()] }
+}

@@ -1,7 +1,6 @@
 /** `copy`: from SQLite to PostgreSQL. */
-import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
-import { secretFileOf } from '../auth/secret-file.ts'
+import { generatedKeyFiles } from '../auth/secret-file.ts'
 import { allFeatures } from '../built-in-features.ts'
 import { SETTINGS } from '../config/settings.ts'
 import type { CopyReport, TableReport } from '../storage/copy/copy.ts'
@@ -41,7 +40,6 @@ const summary = (report: CopyReport, file: string): string[] => {
     [deletedInTarget, 'deleted in the target since and not restored'],
     [conflicts, 'in conflict'],
   ]
-  const secretFile = secretFileOf(file)
   return [
     `${count(total, 'user')} in the source:`,
     ...table(rows.map(([number, what]) => [`  ${formatNumber(number)}`, what])),
@@ -49,8 +47,10 @@ const summary = (report: CopyReport, file: string): string[] => {
     `${count(sessions, 'session')} copied or updated, ${count(emailTokens, 'e-mail token')} copied`,
     `${count(events, 'event')} of the audit log copied`,
     ...Object.entries(tables).map(([name, rows]) => tableSummary(name, rows)),
-    'Access tokens stay valid if the new service has the same JWT_SECRET or JWT_SECRET_FILE',
-    ...(existsSync(secretFile) ? [`The secret that the service generated is in ${secretFile}`] : []),
+    'Access tokens stay valid if the new service has the same JWT_SECRET or JWT_SECRET_FILE, and private key',
+    ...generatedKeyFiles(file).map(
+      ({ kind, file }) => `The ${kind} that the service generated is in ${file}`,
+    ),
   ]
 }
 

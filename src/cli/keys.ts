@@ -1,10 +1,18 @@
 /** `keys`: new keys and secrets. */
 import { randomBytes } from 'node:crypto'
 import type { Command } from 'commander'
+import { ASYMMETRIC_ALGORITHMS, type AsymmetricAlgorithm, newPrivateKey } from '../auth/private-key.ts'
+import { oneOf } from '../config/readers.ts'
+import { option } from './options.ts'
 import { print } from './output.ts'
 
 /** As long as the output of HMAC-SHA256 (RFC 7518 §3.2). */
 const BYTES = 32
+
+interface NewKeyOptions {
+  readonly algorithm?: AsymmetricAlgorithm
+  readonly json?: true
+}
 
 export const keysCommands = (program: Command): void => {
   program
@@ -12,9 +20,16 @@ export const keysCommands = (program: Command): void => {
     .description('Keys and secrets')
     .command('new')
     .description('Print a new strong key, for ADMIN_KEY or JWT_SECRET; it is not stored')
+    .addOption(
+      option(
+        '--algorithm <name>',
+        `print a private key for JWT_PRIVATE_KEY instead: ${ASYMMETRIC_ALGORITHMS.join(' or ')}`,
+        oneOf(...ASYMMETRIC_ALGORITHMS),
+      ),
+    )
     .option('--json', 'write it as one line of JSON, {"key":"…"}')
-    .action(({ json }: { json?: boolean }) => {
-      const key = randomBytes(BYTES).toString('base64url')
+    .action(({ algorithm, json }: NewKeyOptions) => {
+      const key = algorithm ? newPrivateKey(algorithm).trim() : randomBytes(BYTES).toString('base64url')
       print(json, { key }, [key])
     })
 }

@@ -1,7 +1,9 @@
 /** The configuration of the service: typed, checked as a whole, frozen. */
 import { isIPv6 } from 'node:net'
 import { dirname, join } from 'node:path'
-import { type SecretSource, secretFileOf } from '../auth/secret-file.ts'
+import { CURVES } from '../auth/private-key.ts'
+import { type PrivateKeySource, type SecretSource, secretFileOf } from '../auth/secret-file.ts'
+import type { SigningKeySources } from '../auth/signing-keys.ts'
 import type { StorageLocation } from '../storage/open.ts'
 import { misspelledSettings } from './misspelled-settings.ts'
 import { type Environment, readSettings, type Settings } from './read-settings.ts'
@@ -25,6 +27,21 @@ const secretOf = ({ JWT_SECRET, DATABASE_URL }: Partial<Values>): SecretSource |
   return { file: secretFileOf(DATABASE_URL?.file ?? '') }
 }
 
+/** As {@link secretOf}, for private keys. */
+const privateKeyOf = ({ JWT_PRIVATE_KEY, DATABASE_URL }: Partial<Values>): PrivateKeySource | null => {
+  if (JWT_PRIVATE_KEY) return { value: JWT_PRIVATE_KEY }
+  return DATABASE_URL?.engine === 'postgres' ? null : { databaseFile: DATABASE_URL?.file ?? '' }
+}
+
+/** `null` if there is no key that could sign. */
+const signingKeySources = (v: Values): SigningKeySources | null => {
+  const [secret, privateKey, algorithm] = [secretOf(v), privateKeyOf(v), v.JWT_ALGORITHM]
+  const [secretPrevious, privateKeyPrevious] = [v.JWT_SECRET_PREVIOUS, v.JWT_PRIVATE_KEY_PREVIOUS]
+  const others = { secret, secretPrevious, privateKey, privateKeyPrevious }
+  if (algorithm === 'HS256') return secret && { signer: { algorithm, secret }, ...others }
+  return privateKey && { signer: { algorithm, privateKey }, ...others }
+}
+
 /** A sentence for each key that can be guessed, without the key. */
 const weakKeys = ({ values, variables }: Settings): string[] =>
   KEYS.flatMap(name => {
@@ -37,9 +54,15 @@ const weakKeys = ({ values, variables }: Settings): string[] =>
 const warningsOf = (v: Values, publicUrl: string, basePath: string): string[] => [
   ...(v.ADMIN_KEY === null ? ['ADMIN_KEY is not set: every admin route responds with 401'] : []),
   ...(v.MAIL_URL === 'off' ? ['MAIL_URL is off: no mails are sent'] : []),
+  ...(v.JWT_PRIVATE_KEY !== null && v.JWT_ALGORITHM === 'HS256'
+    ? ['JWT_PRIVATE_KEY signs no tokens while JWT_ALGORITHM is HS256: it only verifies']
+    : []),
   ...(v.RATE_LIMIT === 'off' ? ['RATE_LIMIT is off: sign-ups and password attempts are not limited'] : []),
   ...(v.NODE_ENV === 'production' && v.PUBLIC_URL === null
     ? [`PUBLIC_URL is not set: links in mails lead to ${publicUrl}`]
+    : []),
+  ...(v.NODE_ENV === 'production' && v.PUBLIC_URL === null && v.JWT_ALGORITHM !== 'HS256'
+    ? [`PUBLIC_URL is not set: the issuer of access tokens is ${publicUrl}`]
     : []),
   ...(new URL(publicUrl).pathname.endsWith(basePath)
     ? []
@@ -55,10 +78,42 @@ const localUrl = (host: string, port: number, basePath: string): string => {
 const mailFolderOf = (storage: StorageLocation): string =>
   join(storage.engine === 'sqlite' ? dirname(storage.file) : 'data', 'outbox')
 
+/** Then every token fits into the length that is verified. */
+const MAX_ISSUER = 512
+
+/** @returns sentences about the keys of access tokens. */
+const keyContradictionsOf = ({ values: v, variables }: Settings, publicUrl: string): string[] => {
+  const { JWT_ALGORITHM: algorithm, JWT_PRIVATE_KEY: privateKey } = v
+  if (algorithm === undefined) return []
+  if (algorithm === 'HS256')
+    return [
+      ...(v.JWT_SECRET_PREVIOUS && !v.JWT_SECRET
+        ? ['JWT_SECRET_PREVIOUS has no effect without JWT_SECRET']
+        : []),
+      ...(secretOf(v) === null
+        ? ['JWT_SECRET is needed with PostgreSQL: every instance has to sign with the same one']
+        : []),
+    ]
+  return [
+    ...(privateKey && privateKey.algorithm !== algorithm
+      ? [
+          `${variables.JWT_PRIVATE_KEY} is for ${CURVES[privateKey.algorithm]}, but JWT_ALGORITHM=${algorithm} needs a key for ${CURVES[algorithm]}`,
+        ]
+      : []),
+    ...(privateKey === null && privateKeyOf(v) === null
+      ? [
+          `JWT_PRIVATE_KEY is needed with PostgreSQL and JWT_ALGORITHM=${algorithm}: make one with npm run cli -- keys new --algorithm ${algorithm}`,
+        ]
+      : []),
+    ...(publicUrl.length > MAX_ISSUER
+      ? [`PUBLIC_URL must have at most ${MAX_ISSUER} characters, because access tokens contain it`]
+      : []),
+  ]
+}
+
 /** @returns sentences about settings that contradict each other. */
 const contradictionsOf = ({ values: v, variables }: Settings): string[] => [
   ...(v.ADMIN_KEY_PREVIOUS && !v.ADMIN_KEY ? ['ADMIN_KEY_PREVIOUS has no effect without ADMIN_KEY'] : []),
-  ...(v.JWT_SECRET_PREVIOUS && !v.JWT_SECRET ? ['JWT_SECRET_PREVIOUS has no effect without JWT_SECRET'] : []),
   ...(v.REQUIRE_EMAIL_VERIFICATION === 'true' && v.MAIL_URL === 'off'
     ? ['MAIL_URL cannot be off with REQUIRE_EMAIL_VERIFICATION: no user could sign in']
     : []),
@@ -67,9 +122,6 @@ const contradictionsOf = ({ values: v, variables }: Settings): string[] => [
     : []),
   ...(variables.SESSION_IDLE && v.SESSION_IDLE > v.SESSION_LIFETIME
     ? ['SESSION_IDLE must not be longer than SESSION_LIFETIME, at which every session ends']
-    : []),
-  ...(secretOf(v) === null
-    ? ['JWT_SECRET is needed with PostgreSQL: every instance has to sign with the same one']
     : []),
 ]
 
@@ -100,11 +152,11 @@ export const loadConfig = (environment: Environment, basePath = '') => {
   const { values: v, errors } = settings
   const weak = weakKeys(settings)
   if (v.NODE_ENV === 'production') errors.push(...weak)
-  errors.push(...contradictionsOf(settings))
-  const jwtSecret = secretOf(v)
-  if (errors.length > 0 || jwtSecret === null) throw new ConfigError(errors)
-
   const site = siteOf(v, basePath)
+  errors.push(...contradictionsOf(settings), ...keyContradictionsOf(settings, site.publicUrl))
+  const signingKeys = signingKeySources(v)
+  if (errors.length > 0 || signingKeys === null) throw new ConfigError(errors)
+
   return Object.freeze({
     ...site,
     host: v.HOST,
@@ -116,10 +168,13 @@ export const loadConfig = (environment: Environment, basePath = '') => {
     databaseConnections: v.DATABASE_CONNECTIONS,
     /** The current key first. Empty: every admin route responds with 401. */
     adminKeys: [v.ADMIN_KEY, v.ADMIN_KEY_PREVIOUS].filter(key => key !== null),
-    /** The secret that signs access tokens, or the file with a generated one. */
-    jwtSecret,
-    /** Tokens signed with it are still accepted, while keys rotate. */
-    jwtSecretPrevious: v.JWT_SECRET_PREVIOUS,
+    /** The keys of access tokens: settings, or the places of generated ones. */
+    signingKeys,
+    /** `aud` of new access tokens first. Those for the others are still accepted. */
+    jwtAudiences: [
+      v.JWT_AUDIENCE,
+      ...(v.JWT_AUDIENCE_PREVIOUS === null ? [] : [v.JWT_AUDIENCE_PREVIOUS]),
+    ] as const,
     logLevel: v.LOG_LEVEL,
     logRequests: v.LOG_REQUESTS === 'on',
     trustedProxies: v.TRUST_PROXY,

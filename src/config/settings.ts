@@ -1,4 +1,5 @@
 /** Every setting, declared once. */
+import { ASYMMETRIC_ALGORITHMS } from '../auth/private-key.ts'
 import { databaseUrl } from './database-reader.ts'
 import { mailbox, mailUrl, productName } from './mail-readers.ts'
 import { metadataSchema } from './metadata-schema-reader.ts'
@@ -15,6 +16,7 @@ import {
   text,
   workers,
 } from './readers.ts'
+import { audience, privateKey } from './token-readers.ts'
 
 export interface Setting {
   readonly read: Reader<unknown>
@@ -37,8 +39,13 @@ export const SETTINGS = {
   DATABASE_CONNECTIONS: { read: integer(1, 1_000), default: '10' },
   ADMIN_KEY: key(16),
   ADMIN_KEY_PREVIOUS: key(16),
+  JWT_ALGORITHM: { read: oneOf('HS256', ...ASYMMETRIC_ALGORITHMS), default: 'HS256' },
   JWT_SECRET: key(32),
   JWT_SECRET_PREVIOUS: key(32),
+  JWT_PRIVATE_KEY: { read: privateKey, default: null, canBeFile: true },
+  JWT_PRIVATE_KEY_PREVIOUS: { read: privateKey, default: null, canBeFile: true },
+  JWT_AUDIENCE: { read: audience, default: 'gatehouse' },
+  JWT_AUDIENCE_PREVIOUS: { read: audience, default: null },
   NODE_ENV: { read: oneOf('development', 'production', 'test'), default: 'development' },
   LOG_LEVEL: { read: oneOf('info', 'fatal', 'error', 'warn', 'debug', 'trace', 'silent'), default: 'info' },
   LOG_REQUESTS: { read: oneOf('off', 'on'), default: 'off' },

@@ -9,7 +9,7 @@ import { AccessTokens, isTokenOf } from '../../src/auth/access-tokens.ts'
 import { AdminKeys } from '../../src/auth/admin-keys.ts'
 import { readOrCreateSecret } from '../../src/auth/secret-file.ts'
 import { newSession } from '../../src/auth/session.ts'
-import { signingKeys } from '../../src/auth/signing-keys.ts'
+import { keyOfSecret } from '../../src/auth/signing-keys.ts'
 import { tokenCapacity } from '../../src/auth/token-cache.ts'
 import { BoundedQueue } from '../../src/concurrency/bounded-queue.ts'
 import { KeyedMutex } from '../../src/concurrency/keyed-mutex.ts'
@@ -90,9 +90,12 @@ t.test('an admin key is accepted only if it equals a configured one (§5.2.2, DE
 t.test('a key id reveals nothing about the secret, and tokens rotate by key id (DESIGN §5)', t => {
   const clock = manualClock()
   const [one, two] = ['1'.repeat(40), '2'.repeat(40)]
-  const before = new AccessTokens(signingKeys(one, null))
-  const during = new AccessTokens(signingKeys(two, one))
-  const after = new AccessTokens(signingKeys(two, null))
+  const tokensOf = (secret: string, ...previous: string[]) =>
+    new AccessTokens(
+      { current: keyOfSecret(secret), others: previous.map(keyOfSecret) },
+      { issuer: 'gatehouse', audiences: ['gatehouse'] },
+    )
+  const [before, during, after] = [tokensOf(one), tokensOf(two, one), tokensOf(two)]
   const session = newSession('ada', clock.now(), { lifetime: 60_000, idle: 60_000 })
   const token = before.issue(session)
   const expected = {
@@ -106,10 +109,10 @@ t.test('a key id reveals nothing about the secret, and tokens rotate by key id (
   t.equal(after.verify(token), null)
   t.strictSame(after.verify(during.issue(session)), expected, 'the new key signs')
   t.equal(before.verify(during.issue(session)), null)
-  const { current, previous } = signingKeys(two, one)
-  t.not(current.id, previous?.id)
-  t.equal(signingKeys(one, null).current.id, previous?.id, 'the same secret, the same name')
-  t.notOk(two.includes(current.id) || Buffer.from(two).toString('base64url').includes(current.id))
+  const { id } = keyOfSecret(two)
+  t.not(id, keyOfSecret(one).id)
+  t.equal(id, keyOfSecret(two).id, 'the same secret, the same name')
+  t.notOk(two.includes(id) || Buffer.from(two).toString('base64url').includes(id))
   const others = [
     { ...session, createdAt: session.createdAt + 1_000 },
     { ...session, createdAt: session.createdAt - 1_000 },

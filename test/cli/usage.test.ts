@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { loadConfig } from '../../src/config/config.ts'
 import { temporaryFolder } from '../support/build.ts'
 import { runCli } from '../support/cli.ts'
 
@@ -38,6 +39,23 @@ t.test('keys new prints a new key that ADMIN_KEY and JWT_SECRET accept', async t
   const { code, stdout } = await runCli(['keys', 'new', '--json']).ended
   t.equal(code, 0)
   t.match(stdout, /^\{"key":"[\w-]{43}"\}\n$/)
+})
+
+t.test('keys new --algorithm prints a private key that JWT_PRIVATE_KEY accepts (DESIGN §5)', async t => {
+  for (const algorithm of ['EdDSA', 'ES256']) {
+    const keys = await Promise.all(
+      [[], [], ['--json']].map(more => runCli(['keys', 'new', '--algorithm', algorithm, ...more]).ended),
+    )
+    for (const key of keys) t.match(key, { code: 0, stderr: '' })
+    const [one = '', two = '', json = ''] = keys.map(({ stdout }) => stdout)
+    t.match(one, /^-----BEGIN PRIVATE KEY-----\n[\w+/=\n]+\n-----END PRIVATE KEY-----\n$/)
+    t.not(one, two)
+    for (const JWT_PRIVATE_KEY of [one, JSON.parse(json).key])
+      t.doesNotThrow(() => loadConfig({ JWT_ALGORITHM: algorithm, JWT_PRIVATE_KEY }))
+  }
+  const { code, stderr } = await runCli(['keys', 'new', '--algorithm', 'RS256']).ended
+  t.equal(code, 2)
+  t.match(stderr, /^--algorithm must be one of EdDSA, ES256$/m)
 })
 
 t.test('errors are one sentence without the values, and nothing is created', async t => {

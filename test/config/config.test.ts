@@ -22,6 +22,11 @@ const WRONG: [name: string, values: string[]][] = [
   ['TRUST_PROXY', ['1', 'true', '*', '10.0.0.0/33', '10.0.0.0/8/8', 'proxy.example', '::1/129']],
   ['ALLOWED_ORIGINS', ['app.example.com', 'https://app.example.com/', 'https://app.example.com/path', '*']],
   ['JWT_SECRET', ['canary'.padEnd(31, 'x'), `${SECRET} canary`, `${SECRET}é`]],
+  ['JWT_ALGORITHM', ['hs256', 'RS256', 'none']],
+  ['JWT_PRIVATE_KEY', ['canary']],
+  ['JWT_PRIVATE_KEY_PREVIOUS', ['canary']],
+  ['JWT_AUDIENCE', ['two words', 'a"b', 'a\\b', 'é']],
+  ['JWT_AUDIENCE_PREVIOUS', ['two words']],
   ['ADMIN_KEY', ['canary'.padEnd(15, 'x')]],
   ['JWT_SECRET_FILE', ['/nowhere/secret']],
   ['DATABASE_URL', ['mysql://canary@127.0.0.1:1/x', 'sqlite:', 'sqlite::memory:', 'data/x.db']],
@@ -218,7 +223,7 @@ t.test('PostgreSQL requires a shared secret (DESIGN §5)', async t => {
   t.match(config, {
     storage: { engine: 'postgres', url: DATABASE_URL },
     databaseConnections: 25,
-    jwtSecret: { value: SECRET },
+    signingKeys: { signer: { algorithm: 'HS256', secret: { value: SECRET } }, privateKey: null },
     workers: 4,
   })
   t.ok(loadConfig({ DATABASE_URL, JWT_SECRET: SECRET, WORKERS: 'auto' }).workers >= 1)
@@ -240,7 +245,7 @@ t.test('values are parsed in their units, and empty ones are absent (DESIGN §8)
     port: 0,
     adminKeys: [],
     storage: { engine: 'sqlite', file: '/var/lib/gatehouse.db' },
-    jwtSecret: { file: '/var/lib/gatehouse.db.jwt-secret' },
+    signingKeys: { signer: { secret: { file: '/var/lib/gatehouse.db.jwt-secret' } } },
     sessionLifetime: 43_200_000,
     sessionIdle: 90_000,
     eventsKept: 172_800_000,

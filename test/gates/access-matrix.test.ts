@@ -50,6 +50,7 @@ await onEveryEngine(t, async (t, { build }) => {
       'DELETE /admin/users/:id adminKey',
       'DELETE /admin/users/:id/sessions adminKey',
       'GET / public',
+      'GET /.well-known/jwks.json public',
       'GET /account user',
       'GET /account/sessions user',
       'GET /account/verify-email public',

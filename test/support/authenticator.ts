@@ -7,7 +7,7 @@ import { LastRequests } from '../../src/auth/last-requests.ts'
 import { API_KEY_PREFIX, newOpaqueKey } from '../../src/auth/opaque-key.ts'
 import { newSession, type Session } from '../../src/auth/session.ts'
 import type { SessionStore } from '../../src/auth/session-store.ts'
-import { signingKeys } from '../../src/auth/signing-keys.ts'
+import { keyOfSecret } from '../../src/auth/signing-keys.ts'
 import { UserCache } from '../../src/auth/user-cache.ts'
 import { newId } from '../../src/ids.ts'
 import { NO_METADATA } from '../../src/users/metadata.ts'
@@ -115,7 +115,10 @@ const newUser = (id: string): User => ({
 export const setUp = (capacity?: number) => {
   const clock = manualClock()
   const store = new TestStore()
-  const tokens = new AccessTokens(signingKeys(JWT_SECRET, null))
+  const tokens = new AccessTokens(
+    { current: keyOfSecret(JWT_SECRET), others: [] },
+    { issuer: 'gatehouse', audiences: ['gatehouse'] },
+  )
   const userCache = new UserCache()
   const lastRequests = new LastRequests({
     userCache,

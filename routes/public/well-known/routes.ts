@@ -1,0 +1,43 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+
+/** In place of the folder's name: tools ignore folders that begin with a dot (RFC 8615 §3). */
+export const autoPrefix = '/.well-known'
+
+/** Verifiers ask again after this many seconds. The rotation of keys waits for it (docs/operations.md). */
+const MAX_AGE = 300
+
+const JsonWebKey = Type.Object(
+  {
+    kty: Type.String(),
+    crv: Type.String(),
+    x: Type.String(),
+    y: Type.Optional(Type.String()),
+    kid: Type.String(),
+    alg: Type.String(),
+    use: Type.Literal('sig'),
+  },
+  { title: 'JsonWebKey' },
+)
+
+const JsonWebKeySet = Type.Object({ keys: Type.Array(JsonWebKey) }, { title: 'JsonWebKeySet' })
+
+const wellKnown: FastifyPluginAsyncTypebox = async app => {
+  const keySet = { keys: [...app.services.publicKeys] }
+
+  app.get(
+    '/jwks.json',
+    {
+      schema: {
+        summary: 'Public keys of access tokens (RFC 7517); no keys if JWT_ALGORITHM is HS256',
+        response: { 200: JsonWebKeySet },
+      },
+    },
+    async (_request, reply) => {
+      reply.header('cache-control', `public, max-age=${MAX_AGE}`)
+      return keySet
+    },
+  )
+}
+
+export default wellKnown
