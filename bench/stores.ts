@@ -12,8 +12,11 @@ export type Environment = Readonly<Record<string, string>>
 export interface Store {
   /** The environment of a service on this store. */
   readonly environment: Environment
-  /** Access tokens of so many users, evenly spread over all users, in random order. */
-  tokens(count: number): Promise<readonly string[]>
+  /**
+   * Access tokens of so many users, evenly spread over all users, in random order.
+   * @param env settings of the service that accepts them, besides the environment.
+   */
+  tokens(count: number, env?: Environment): Promise<readonly string[]>
   /** As {@link tokens}, new API keys of the users. */
   apiKeys(count: number): Promise<readonly string[]>
 }
@@ -28,10 +31,10 @@ export const createStore = async (engine: Engine, users: number): Promise<Store>
   const { location, readSessions } = await ENGINES[engine](users)
   const url = location.engine === 'sqlite' ? `sqlite:${location.file}` : location.url
   const environment = { DATABASE_URL: url, JWT_SECRET: randomBytes(48).toString('base64url') }
-  const issuer = AccessTokens.from(loadConfig(environment))
   return {
     environment,
-    async tokens(count) {
+    async tokens(count, env = {}) {
+      const issuer = AccessTokens.from(loadConfig({ ...environment, ...env }))
       const sessions = await readSessions(Math.floor(users / count))
       return shuffled(sessions.map(session => issuer.issue(session)))
     },

@@ -1,8 +1,10 @@
 /** Other credentials than the access token of a session, compared with it on the same service. */
+import { newPrivateKey } from '../../src/auth/private-key.ts'
 import { compare, findingsOf } from '../compare.ts'
 import { type Server, startService, withServers } from '../processes.ts'
 import { bearer, get, type Requests } from '../requests.ts'
 import type { Bench, Finding, Scenario } from '../scenario.ts'
+import { createStore } from '../stores.ts'
 
 const USERS = 10_000
 
@@ -11,6 +13,8 @@ const ADMIN_KEY = 'bench-admin-key-0123456789-abcdef'
 interface Sides {
   readonly name: string
   readonly server: Server
+  /** Default: the same. */
+  readonly sessionServer?: Server
   readonly requests: Requests
   readonly sessionRequests: Requests
   readonly atLeast: number
@@ -19,12 +23,12 @@ interface Sides {
 /** Compares requests with GET /account of sessions. */
 const versusSessions = async (
   bench: Bench,
-  { name, server, requests, sessionRequests, atLeast }: Sides,
+  { name, server, sessionServer = server, requests, sessionRequests, atLeast }: Sides,
 ): Promise<readonly Finding[]> => {
   const { sides, throughputRatio, cpuRatio } = await compare(
     bench,
     { name, server, requests },
-    { name: 'session', server, requests: sessionRequests },
+    { name: 'session', server: sessionServer, requests: sessionRequests },
   )
   const target = { target: { atLeast } }
   return [
@@ -47,6 +51,27 @@ export const apiKey: Scenario = {
         requests: get('/account', apiKeys.map(bearer)),
         sessionRequests: get('/account', tokens.map(bearer)),
       }),
+    )
+  },
+}
+
+export const eddsa: Scenario = {
+  name: 'eddsa',
+  title: 'GET /account, EdDSA access tokens beside HS256, 10,000 users in rotation',
+  run: async bench => {
+    // A store of its own for each service: on one, each would evict its cache when the other writes last requests.
+    const store = await createStore(bench.engine, USERS)
+    const sessionStore = await createStore(bench.engine, USERS)
+    const env = { JWT_ALGORITHM: 'EdDSA', JWT_PRIVATE_KEY: newPrivateKey('EdDSA') }
+    const requests = get('/account', (await store.tokens(USERS, env)).map(bearer))
+    const sessionRequests = get('/account', (await sessionStore.tokens(USERS)).map(bearer))
+    return withServers(
+      [() => startService(store, env), () => startService(sessionStore)],
+      (server, sessionServer) =>
+        versusSessions(bench, {
+          ...{ name: 'EdDSA', server, sessionServer, atLeast: 0.98 },
+          ...{ requests, sessionRequests },
+        }),
     )
   },
 }

@@ -3,7 +3,7 @@ import { coresToPin } from '../cores.ts'
 import type { Bench, Scenario } from '../scenario.ts'
 import { account, accountCookie } from './account.ts'
 import { betterAuth } from './better-auth.ts'
-import { apiKey, introspection } from './credentials.ts'
+import { apiKey, eddsa, introspection } from './credentials.ts'
 import { engines } from './engines.ts'
 import { flush } from './flush.ts'
 import { health } from './health.ts'
@@ -27,6 +27,7 @@ export const SCENARIOS: readonly Scenario[] = [
   forgedToken,
   inventedApiKey,
   apiKey,
+  eddsa,
   introspection,
   nodeHttp,
   betterAuth,
