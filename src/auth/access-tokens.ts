@@ -12,11 +12,11 @@ import {
 
 const TYPE = 'at+jwt'
 
-/** `iss` of HS256 tokens. Nobody else can verify them, so it needs not lead to the keys. */
+/** `iss` of HS256 tokens. Nobody else can verify them, so it need not lead to the keys. */
 const HS256_ISSUER = 'gatehouse'
 
 /** Longer than any token that the service issues: configuration bounds the issuer and the audience. */
-export const MAX_LENGTH = 2_048
+export const MAX_TOKEN_LENGTH = 2_048
 
 export interface AccessTokenClaims {
   readonly userId: string
@@ -178,7 +178,7 @@ export class AccessTokens {
    * @returns the claims of a token of exactly this service's form, which may have expired; else `null`.
    */
   verify(token: string): AccessTokenClaims | null {
-    if (token.length > MAX_LENGTH) return null
+    if (token.length > MAX_TOKEN_LENGTH) return null
     const { stackTraceLimit } = Error
     // The library throws for every forged token. Capturing a stack that is never read took a quarter of such a request.
     Error.stackTraceLimit = 0

@@ -1,5 +1,5 @@
 /** The cache of tokens with an invalid signature or form. */
-import { MAX_LENGTH } from './access-tokens.ts'
+import { MAX_TOKEN_LENGTH } from './access-tokens.ts'
 import { copyString } from './copy-string.ts'
 
 /** Rejected tokens per cached token. */
@@ -33,7 +33,7 @@ export class RejectedTokens {
 
   add(token: string): void {
     // Longer ones are rejected without verification.
-    if (token.length > MAX_LENGTH) return
+    if (token.length > MAX_TOKEN_LENGTH) return
     if (this.#tokens.size >= this.#capacity || this.#characters >= this.#characterCapacity) {
       this.#tokens.clear()
       this.#characters = 0
