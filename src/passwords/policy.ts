@@ -70,8 +70,12 @@ const PATTERN = 'must not be a sequence or a row of keys, such as abcdefgh or qw
 /** Characters without a glyph, except for white space. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]/gu
 
+/** Of these characters, each is its own visible form. */
+const PRINTABLE_ASCII = /^[ -~]*$/
+
 /** The form in which passwords that look alike are equal. */
-const visible = (text: string): string => text.normalize('NFKC').replaceAll(INVISIBLE, '')
+const visible = (text: string): string =>
+  PRINTABLE_ASCII.test(text) ? text : text.normalize('NFKC').replaceAll(INVISIBLE, '')
 
 /** The same, regardless of letter case: whole passwords are compared like this (NIST SP 800-63B-4 §3.1.1.2). */
 const folded = (text: string): string => visible(text).trim().toLowerCase()
@@ -153,9 +157,10 @@ export const passwordViolations = (password: string, minLength: number, email: u
   const length = [...password].length
   if (length < minLength || length > PASSWORD_MAX_LENGTH) return []
   const [whole, forms] = [visible(password), emailForms(email)]
+  const trimmed = whole.trim()
   const violation =
     visibleViolation(whole, minLength, forms) ??
-    visibleViolation(whole.trim(), minLength, forms) ??
+    (trimmed === whole ? undefined : visibleViolation(trimmed, minLength, forms)) ??
     (repeatsShortPart(password, minLength) ? REPEATED : undefined)
   return violation === undefined ? [] : [violation]
 }

@@ -37,6 +37,7 @@ const toRoles = (column: string | null): readonly string[] =>
   column === null ? NO_ROLES : (JSON.parse(column) as string[])
 
 const metadataColumn = (metadata: JsonObject): string | null => {
+  if (metadata === NO_METADATA) return null
   const text = JSON.stringify(metadata)
   return text === '{}' ? null : text
 }

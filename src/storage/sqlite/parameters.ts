@@ -1,8 +1,7 @@
 /** Parameters of statements. */
 
-/** Named parameters for an `INSERT`, each named after its column. */
-export const parameters = (columns: readonly string[]): string =>
-  columns.map(column => `@${column}`).join(', ')
+/** A parameter for each column, in their order. */
+export const parameters = (columns: readonly string[]): string => columns.map(() => '?').join(', ')
 
 const bindingOf = (value: unknown): unknown => {
   if (typeof value === 'boolean') return Number(value)

@@ -1,19 +1,14 @@
 /** Fills a SQLite file with users. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Session } from '../../auth/session.ts'
-import { SESSION_COLUMNS, sessionColumns, userColumns } from '../rows.ts'
 import type { SeedAccount, Seeded, SeedSession, SeedStore } from '../seed.ts'
 import type { StoredFeature } from '../stored-feature.ts'
 import { openDatabase, stamp } from './database.ts'
-import { INSERT_USER } from './hot-operations.ts'
+import { INSERT_SESSION, INSERT_USER, sessionRow, userRow } from './hot-operations.ts'
 import { migrate } from './migrate.ts'
-import { parameters } from './parameters.ts'
 
 /** Milliseconds to wait for another process's lock. */
 const LOCK_TIMEOUT = 30_000
-
-const INSERT_SESSION = `INSERT INTO sessions (user_key, ${SESSION_COLUMNS.join(', ')})
-  VALUES (@userKey, ${parameters(SESSION_COLUMNS)})`
 
 const SELECT_USER = 'SELECT key, id FROM users WHERE email = ? AND disabled = 0'
 
@@ -28,8 +23,8 @@ export const openSqliteSeedStore = async (
 ): Promise<SeedStore> => {
   await migrate(file, features)
   const db = openDatabase(file, LOCK_TIMEOUT)
-  const insertUser = db.prepare(`${INSERT_USER} ON CONFLICT (email) DO NOTHING`)
-  const insertSession = db.prepare(INSERT_SESSION)
+  const insertUser = db.prepare<unknown[]>(`${INSERT_USER} ON CONFLICT (email) DO NOTHING`)
+  const insertSession = db.prepare<unknown[]>(INSERT_SESSION)
   const selectUser = db.prepare<[string], { key: number; id: string }>(SELECT_USER)
   const selectSession = db.prepare<[number, number, number], Omit<SeedSession, 'userId'>>(SELECT_SESSION)
 
@@ -39,7 +34,7 @@ export const openSqliteSeedStore = async (
     if (user === undefined) return null
     const stored = selectSession.get(user.key, now, now - idle)
     if (stored !== undefined) return { ...stored, userId: user.id }
-    insertSession.run({ ...sessionColumns(session), userKey: user.key })
+    insertSession.run(user.key, ...sessionRow(session))
     return { ...session, userId: user.id }
   }
 
@@ -47,11 +42,11 @@ export const openSqliteSeedStore = async (
     let added = 0
     const sessions: SeedSession[] = []
     for (const { user, session } of accounts) {
-      const { changes, lastInsertRowid: userKey } = insertUser.run(userColumns(user))
+      const { changes, lastInsertRowid: userKey } = insertUser.run(...userRow(user))
       added += changes
       if (session === null) continue
       const isNew = changes === 1
-      if (isNew) insertSession.run({ ...sessionColumns(session), userKey })
+      if (isNew) insertSession.run(userKey, ...sessionRow(session))
       const active = isNew ? session : activeSession(user.email, session, idle)
       if (active !== null) sessions.push(active)
     }

@@ -3,6 +3,7 @@ import type { InvalidationListener } from '../../auth/invalidation.ts'
 import type { UserLastRequest } from '../../auth/last-requests.ts'
 import { API_KEY_COLUMNS, type ApiKeyRow, toApiKey } from '../api-key-rows.ts'
 import { storageOf } from '../engine.ts'
+import { eventValues } from '../operations/events.ts'
 import { fromLimiter, memoryLimiter } from '../rate-limits.ts'
 import { SESSION_COLUMNS, type SessionRow, selectUser, toSession, toUser, type UserRow } from '../rows.ts'
 import type { Storage } from '../storage.ts'
@@ -11,6 +12,7 @@ import { DatabaseFileHandle, FileWatch } from './database-file.ts'
 import { SQLITE } from './dialect.ts'
 import { followEvents, listEvents, logEnd } from './events.ts'
 import { assertImportable } from './feature-modules.ts'
+import { emailTokenRow, sessionRow, userRow } from './hot-operations.ts'
 import { countUsers, exportUsers, listUsers } from './lists.ts'
 import { migrate } from './migrate.ts'
 import { bindingsOf } from './parameters.ts'
@@ -92,10 +94,27 @@ export const openSqliteStorage = async (
         list: query => timeSlicer.run(listUsers(reader, query)),
         count: filter => timeSlicer.run(countUsers(reader, filter)),
       },
-      accounts: { addUser: (user, event, extras) => writer.runHandWritten('addUser', user, event, extras) },
+      accounts: {
+        async addUser(user, event, { session, emailToken }) {
+          if (session && session.userId !== user.id) throw new Error('The session belongs to another user')
+          return writer.runHandWritten(
+            'addUser',
+            userRow(user),
+            eventValues(event),
+            session ? sessionRow(session) : null,
+            emailToken ? emailTokenRow(emailToken) : null,
+          )
+        },
+      },
       sessions: {
         open: (session, verifiedHash, event) =>
-          writer.runHandWritten('openSession', session, verifiedHash, event),
+          writer.runHandWritten(
+            'openSession',
+            session.userId,
+            verifiedHash,
+            sessionRow(session),
+            eventValues(event),
+          ),
         find(id) {
           const row = reader.get<SessionRow & { user_key: number }>(FIND_SESSION, id)
           const user = row && reader.get<UserRow>(FIND_USER_BY_KEY, row.user_key)

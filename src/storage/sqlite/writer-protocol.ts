@@ -21,7 +21,8 @@ export interface Failure {
   readonly stack: string | undefined
 }
 
-export type Outcome = { readonly write: Write<unknown> } | { readonly failure: Failure }
+/** Without `notifies`: other processes detect the commit. */
+export type Outcome = Pick<Write<unknown>, 'result' | 'evicts'> | { readonly failure: Failure }
 
 /** A batch of calls; `null` ends the thread. */
 export type WriterRequest = readonly Call[] | null

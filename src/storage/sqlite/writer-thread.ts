@@ -71,15 +71,17 @@ const runCall = db.transaction(({ operation, args }: Call): Write<unknown> => {
   return run(...args)
 })
 
+const toOutcome = ({ result, evicts }: Write<unknown>): Outcome => ({ result, evicts })
+
 const runBatch = db.transaction((calls: readonly Call[], isStamped: boolean): Outcome[] => {
   if (isStamped) stamp(db)
   return calls.map(call => {
     try {
-      return { write: runCall(call) }
+      return toOutcome(runCall(call))
     } catch (error) {
       // A full disk or a lost lock rolls back the whole transaction, not only the call.
       if (!db.inTransaction) throw error
-      if (error instanceof RolledBack) return { write: error.result as Write<unknown> }
+      if (error instanceof RolledBack) return toOutcome(error.result as Write<unknown>)
       return { failure: toFailure(error) }
     }
   })

@@ -172,7 +172,7 @@ export class Writer {
         )
         continue
       }
-      const { result, evicts } = outcome.write
+      const { result, evicts } = outcome
       if (evicts !== null) this.#events.invalidateUser(evicts)
       resolve(result)
     }
