@@ -10,8 +10,8 @@ const SHARES = {
   'revoked API key': 30,
   'sign-out': 40,
   roles: 50,
-  password: 15,
-  removal: 10,
+  password: 25,
+  removal: 15,
   disabling: 5,
 } as const
 

@@ -107,6 +107,7 @@ const runRound = async (round: number, victim: Running): Promise<Running> => {
   const again = await signUpAgain(
     client,
     [...touched].filter(({ state }) => state.acknowledged.removed),
+    round,
   )
   accounts.push(...again.created)
   lost.push(...again.failed)

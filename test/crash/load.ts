@@ -6,7 +6,7 @@ import { type ChangeKind, isChangeable, pickChange } from './changes.ts'
 import type { Client } from './client.ts'
 
 /** Workers that sign up, and workers that change accounts. One worker at a time changes an account. */
-const SIGN_UPS = 8
+const SIGN_UPS = 5
 const CHANGERS = 8
 
 export interface Outcome {

@@ -147,15 +147,20 @@ export const verifyAccounts = async (
   return lost
 }
 
-/** Signs up with the e-mails of removed accounts, which are free. @returns the new accounts, and what failed. */
+/**
+ * Signs up with the e-mails of removed accounts, which are free.
+ * @param round whose passwords no earlier account with the same e-mail has had.
+ * @returns the new accounts, and what failed.
+ */
 export const signUpAgain = async (
   client: Client,
   removed: readonly Account[],
+  round: number,
 ): Promise<{ created: Account[]; failed: string[] }> => {
   const created: Account[] = []
   const failed: string[] = []
   await forEach(removed, async ({ email }) => {
-    const [password, firstName] = [`a new pass phrase of ${email.split('@')[0]}`, 'again']
+    const [password, firstName] = [`a pass phrase of round ${round} for ${email}`, `${round}-again`]
     const { status, body } = await client.signUp(email, password, firstName)
     if (status === 201) created.push(newAccount(email, password, firstName, body))
     else failed.push(`${email}: sign-up after the removal returned ${status}`)
