@@ -4,18 +4,13 @@ import type { Random } from '../support/random.ts'
 import { type Account, type AccountState, openedSessions } from './account.ts'
 import type { Client, ServiceResponse } from './client.ts'
 
-/** A thousandth of the changes each; the rest renames. Those that verify or hash a password are rare: they need the CPU. */
-const SHARES = {
-  'API key': 60,
-  'revoked API key': 30,
-  'sign-out': 40,
-  roles: 50,
-  password: 25,
-  removal: 15,
-  disabling: 5,
-} as const
+/** In thousandths of the changes that need no hash. The rest renames, and so does a revocation where there is no API key. */
+const SHARES = { 'API key': 60, 'revoked API key': 150, 'sign-out': 50, roles: 50, disabling: 5 } as const
 
-export type ChangeKind = keyof typeof SHARES | 'rename'
+/** One of so many changes that verify the password removes the account. The rest changes the password. */
+const REMOVE_ONE_IN = 4
+
+export type ChangeKind = keyof typeof SHARES | 'rename' | 'password' | 'removal'
 
 export interface Change {
   readonly kind: ChangeKind
@@ -38,7 +33,6 @@ interface Site {
   readonly token: string
   /** Milliseconds since the epoch. */
   readonly openedAt: number
-  /** A name that no other change has. */
   readonly unique: string
 }
 
@@ -128,17 +122,18 @@ const disable = ({ client, id, state }: Site): Change => ({
   send: () => client.disable(id),
 })
 
-const MAKERS: Readonly<Record<keyof typeof SHARES, (site: Site) => Change | null>> = {
+const MAKERS: Readonly<Record<ChangeKind, (site: Site) => Change | null>> = {
   'API key': createApiKey,
   'revoked API key': revokeApiKey,
   'sign-out': signOut,
   roles: setRoles,
+  disabling: disable,
+  rename,
   password: changePassword,
   removal: remove,
-  disabling: disable,
 }
 
-const pickKind = (random: Random): ChangeKind => {
+export const pickKind = (random: Random): ChangeKind => {
   let rest = random.integer(0, 999)
   for (const [kind, share] of Object.entries(SHARES)) {
     if (rest < share) return kind as ChangeKind
@@ -147,16 +142,29 @@ const pickKind = (random: Random): ChangeKind => {
   return 'rename'
 }
 
+/** @returns a kind of change that verifies the password. */
+export const pickHashingKind = (random: Random): ChangeKind =>
+  random.integer(1, REMOVE_ONE_IN) === 1 ? 'removal' : 'password'
+
 /** Whether a client can still change the account: a disabled or removed one has no session. */
 export const isChangeable = ({ id, state }: Account): boolean =>
   id !== null && state.acknowledged.sessions.length > 0
 
-/** @param account is changeable. @returns a change by chance. What cannot be changed, like an API key that is not there, is renamed. */
-export const pickChange = (client: Client, random: Random, account: Account, unique: string): Change => {
+/**
+ * @param account is changeable.
+ * @param unique a name that no other change has.
+ * @returns a rename instead of what the account does not allow, such as the revocation of an API key when it has none.
+ */
+export const makeChange = (
+  kind: ChangeKind,
+  account: Account,
+  client: Client,
+  random: Random,
+  unique: string,
+): Change => {
   const state = account.state.acknowledged
   const [session] = state.sessions
   if (account.id === null || session === undefined) throw new Error(`${account.email} cannot be changed`)
   const site: Site = { client, random, id: account.id, state, ...session, unique }
-  const kind = pickKind(random)
-  return (kind === 'rename' ? null : MAKERS[kind](site)) ?? rename(site)
+  return MAKERS[kind](site) ?? rename(site)
 }

@@ -2,12 +2,17 @@
 
 import type { Random } from '../support/random.ts'
 import { type Account, newAccount, settle } from './account.ts'
-import { type ChangeKind, isChangeable, pickChange } from './changes.ts'
+import { type ChangeKind, isChangeable, makeChange, pickHashingKind, pickKind } from './changes.ts'
 import type { Client } from './client.ts'
 
-/** Workers that sign up, and workers that change accounts. One worker at a time changes an account. */
+/** Workers that sign up. With more, the queue for hashing is so long that hardly a password is changed before the kill. */
 const SIGN_UPS = 5
-const CHANGERS = 8
+
+/**
+ * Workers that change accounts. One worker at a time changes an account. The first one makes the changes that wait for hashing, so
+ * that the others do not wait.
+ */
+const CHANGERS = 9
 
 export interface Outcome {
   /** The changes with a 2xx response. */
@@ -58,17 +63,19 @@ export const startLoad = (
     else outcome.unexpected.push(`sign-up returned ${status}`)
   }
 
-  /** Changes an account of this worker's share, and records the expected state before the call. */
+  /** Changes an account of this worker's share, which is another one each round, and records the expected state before the call. */
   const change = async (worker: number): Promise<void> => {
     const share = [...accounts, ...outcome.created].filter(
-      (account, index) => index % CHANGERS === worker && isChangeable(account),
+      (account, index) => (index + round) % CHANGERS === worker && isChangeable(account),
     )
     const account = random.pick(share)
     if (account === undefined) {
       await new Promise(resolve => setTimeout(resolve, 5))
       return
     }
-    const { kind, status: expected, next, send, receive } = pickChange(client, random, account, uniqueName())
+    const picked = worker === 0 ? pickHashingKind(random) : pickKind(random)
+    const made = makeChange(picked, account, client, random, uniqueName())
+    const { kind, status: expected, next, send, receive } = made
     outcome.changed.add(account)
     if (kind === 'password' || kind === 'removal' || kind === 'disabling') outcome.signInChanged.add(account)
     account.state.pending = next
