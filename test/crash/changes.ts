@@ -8,7 +8,7 @@ import type { Client, ServiceResponse } from './client.ts'
 const SHARES = { 'API key': 60, 'revoked API key': 150, 'sign-out': 50, roles: 50, disabling: 5 } as const
 
 /** One of so many changes that verify the password removes the account. The rest changes the password. */
-const REMOVE_ONE_IN = 4
+const REMOVE_ONE_IN = 3
 
 export type ChangeKind = keyof typeof SHARES | 'rename' | 'password' | 'removal'
 
