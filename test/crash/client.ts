@@ -22,17 +22,31 @@ const json = (method: string, body: unknown, headers: Record<string, string> = {
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
+const asAdministrator = { 'x-admin-key': ADMIN_KEY }
+
 /** @param url of the running server, without a path. Calls reject when the server is gone. */
 export const createClient = (url: string) => ({
   signUp: (email: string, password: string, firstName: string) =>
     call(`${url}/account/sign-up`, json('POST', { email, password, firstName })),
   signIn: (email: string, password: string) =>
     call(`${url}/account/sign-in`, json('POST', { email, password })),
+  signOut: (token: string) => call(`${url}/account/sign-out`, { method: 'POST', headers: bearer(token) }),
   account: (token: string) => call(`${url}/account`, { headers: bearer(token) }),
   rename: (token: string, firstName: string) =>
     call(`${url}/account`, json('PUT', { firstName }, bearer(token))),
-  disable: (id: string) =>
-    call(`${url}/admin/users/${id}`, json('PUT', { disabled: true }, { 'x-admin-key': ADMIN_KEY })),
+  changePassword: (token: string, currentPassword: string, newPassword: string) =>
+    call(`${url}/account/password`, json('PUT', { currentPassword, newPassword }, bearer(token))),
+  remove: (token: string, password: string) =>
+    call(`${url}/account`, json('DELETE', { password }, bearer(token))),
+  /** @param password `undefined`: the session is recent. */
+  createApiKey: (token: string, name: string, password: string | undefined) =>
+    call(`${url}/account/api-keys`, json('POST', { name, password }, bearer(token))),
+  apiKeys: (token: string) => call(`${url}/account/api-keys`, { headers: bearer(token) }),
+  revokeApiKey: (token: string, id: string) =>
+    call(`${url}/account/api-keys/${id}`, { method: 'DELETE', headers: bearer(token) }),
+  setRoles: (id: string, roles: readonly string[]) =>
+    call(`${url}/admin/users/${id}`, json('PUT', { roles }, asAdministrator)),
+  disable: (id: string) => call(`${url}/admin/users/${id}`, json('PUT', { disabled: true }, asAdministrator)),
 })
 
 export type Client = ReturnType<typeof createClient>

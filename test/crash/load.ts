@@ -1,22 +1,29 @@
-/** The load during a kill: sign-ups, which wait for hashing, and changes, which do not. */
+/** The load during a kill: sign-ups, which wait for hashing, and changes, most of which do not. */
 
 import type { Random } from '../support/random.ts'
-import { type Account, settle } from './account.ts'
+import { type Account, newAccount, settle } from './account.ts'
+import { type ChangeKind, isChangeable, makeChange, pickHashingKind, pickKind } from './changes.ts'
 import type { Client } from './client.ts'
 
-/** Workers that sign up, and workers that change accounts. One worker at a time changes an account. */
-const SIGN_UPS = 8
-const CHANGERS = 8
+/** Workers that sign up. With more, the queue for hashing is so long that hardly a password is changed before the kill. */
+const SIGN_UPS = 5
 
-/** One of so many changes disables the account, which then can only be read. */
-const DISABLE_ONE_IN = 200
+/**
+ * Workers that change accounts. One worker at a time changes an account. The first one makes the changes that wait for hashing, so
+ * that the others do not wait.
+ */
+const CHANGERS = 9
 
 export interface Outcome {
-  /** Writes with a 2xx response. */
-  acknowledged: number
+  /** The changes with a 2xx response. */
+  readonly acknowledged: ChangeKind[]
+  /** The changes without a response. */
+  readonly inFlight: ChangeKind[]
   /** Accounts whose sign-up was acknowledged. */
   readonly created: Account[]
   readonly changed: Set<Account>
+  /** Those of {@link changed} whose change concerns how they sign in. */
+  readonly signInChanged: Set<Account>
   /** Responses that a running server should not send, such as 503. */
   readonly unexpected: string[]
 }
@@ -33,55 +40,53 @@ export const startLoad = (
   round: number,
   accounts: readonly Account[],
 ): Load => {
-  const outcome: Outcome = { acknowledged: 0, created: [], changed: new Set(), unexpected: [] }
+  const outcome: Outcome = {
+    acknowledged: [],
+    inFlight: [],
+    created: [],
+    changed: new Set(),
+    signInChanged: new Set(),
+    unexpected: [],
+  }
   let running = true
   let count = 0
-
-  const acknowledge = (status: number, expected: number, what: string): boolean => {
-    if (status === expected) outcome.acknowledged += 1
-    else outcome.unexpected.push(`${what} returned ${status}`)
-    return status === expected
+  const uniqueName = (): string => {
+    count += 1
+    return `${round}-${count}`
   }
 
   const signUp = async (): Promise<void> => {
-    count += 1
-    const name = `${round}-${count}`
+    const name = uniqueName()
     const [email, password] = [`crash-${name}@example.com`, `a pass phrase of ${name}`]
     const { status, body } = await client.signUp(email, password, name)
-    if (!acknowledge(status, 201, 'sign-up')) return
-    const user = body?.user as { id: string } | undefined
-    outcome.created.push({
-      email,
-      password,
-      id: user?.id ?? null,
-      token: user === undefined ? null : (body?.accessToken as string),
-      firstName: { acknowledged: name, pending: undefined },
-      disabled: { acknowledged: false, pending: undefined },
-    })
+    if (status === 201) outcome.created.push(newAccount(email, password, name, body))
+    else outcome.unexpected.push(`sign-up returned ${status}`)
   }
 
-  /** Changes an account of this worker's share, and records the expected result before the call. */
+  /** Changes an account of this worker's share, which is another one each round, and records the expected state before the call. */
   const change = async (worker: number): Promise<void> => {
     const share = [...accounts, ...outcome.created].filter(
-      ({ token, disabled }, index) => index % CHANGERS === worker && token !== null && !disabled.acknowledged,
+      (account, index) => (index + round) % CHANGERS === worker && isChangeable(account),
     )
     const account = random.pick(share)
-    if (account === undefined || account.token === null || account.id === null) {
+    if (account === undefined) {
       await new Promise(resolve => setTimeout(resolve, 5))
       return
     }
+    const picked = worker === 0 ? pickHashingKind(random) : pickKind(random)
+    const made = makeChange(picked, account, client, random, uniqueName())
+    const { kind, status: expected, next, send, receive } = made
     outcome.changed.add(account)
-    if (random.integer(1, DISABLE_ONE_IN) === 1) {
-      account.disabled.pending = true
-      const { status } = await client.disable(account.id)
-      if (acknowledge(status, 200, 'disable')) settle(account.disabled, true)
-    } else {
-      count += 1
-      const name = `${round}-${count}`
-      account.firstName.pending = name
-      const { status } = await client.rename(account.token, name)
-      if (acknowledge(status, 200, 'rename')) settle(account.firstName, name)
-    }
+    if (kind === 'password' || kind === 'removal' || kind === 'disabling') outcome.signInChanged.add(account)
+    account.state.pending = next
+    const { status, body } = await send().catch(error => {
+      outcome.inFlight.push(kind)
+      throw error
+    })
+    if (status === expected) {
+      outcome.acknowledged.push(kind)
+      settle(account, (body && receive?.(body)) ?? next)
+    } else outcome.unexpected.push(`${kind} returned ${status}`)
   }
 
   const work = async (step: () => Promise<void>): Promise<void> => {

@@ -1,6 +1,12 @@
-/** Checks after a crash: by the service's responses, and in the database file. */
-import Database from 'better-sqlite3'
-import { type Account, fits, settle } from './account.ts'
+/** Checks after a crash, by the service's responses. */
+import {
+  type Account,
+  type AccountState,
+  newAccount,
+  openedSessions,
+  possibleStates,
+  settle,
+} from './account.ts'
 import type { Client } from './client.ts'
 
 /** Concurrent calls of the checks. */
@@ -15,77 +21,149 @@ const forEach = async <T>(items: readonly T[], check: (item: T) => Promise<void>
   await Promise.all(Array.from({ length: CONCURRENCY }, worker))
 }
 
-/** Signs in with every account: the correct password is accepted; a disabled account gets 403. */
-export const verifySignIns = async (client: Client, accounts: readonly Account[]): Promise<string[]> => {
-  const lost: string[] = []
-  await forEach(accounts, async account => {
-    const { status, body } = await client.signIn(account.email, account.password)
-    if (!(status === 200 || status === 403) || !fits(account.disabled, status === 403)) {
-      lost.push(`${account.email}: sign-in returned ${status}`)
-      return
-    }
-    settle(account.disabled, status === 403)
-    if (status === 403) return
-    const { firstName } = (body?.user ?? {}) as { firstName?: string }
-    verifyName(account, firstName, lost)
-  })
-  return lost
+/** What the service says about an account, each fact with its name. */
+type Facts = Readonly<Record<string, unknown>>
+
+interface Credentials {
+  readonly tokens: readonly string[]
+  readonly passwords: readonly string[]
 }
 
-/** Uses the tokens that were issued before the crash: their sessions exist, unless the user was disabled. */
-export const verifyTokens = async (client: Client, accounts: readonly Account[]): Promise<string[]> => {
-  const lost: string[] = []
-  await forEach(accounts, async account => {
-    if (account.token === null) return
-    const { status, body } = await client.account(account.token)
-    if (!(status === 200 || status === 401) || !fits(account.disabled, status === 401)) {
-      lost.push(`${account.email}: its token returned ${status}`)
-      return
-    }
-    settle(account.disabled, status === 401)
-    if (status === 200) verifyName(account, body?.firstName as string, lost)
-  })
-  return lost
+const tokenFact = (token: string): string => `the token that ends in ${token.slice(-8)}`
+const passwordFact = (password: string): string => `sign-in with "${password}"`
+
+const signInStatus = ({ password, disabled, removed }: AccountState, presented: string): number => {
+  if (removed || presented !== password) return 401
+  return disabled ? 403 : 200
 }
 
-const verifyName = (account: Account, firstName: string | undefined, lost: string[]): void => {
-  if (firstName !== undefined && fits(account.firstName, firstName)) settle(account.firstName, firstName)
-  else lost.push(`${account.email}: is called ${firstName}, not ${account.firstName.acknowledged}`)
-}
+const acceptedTokens = ({ sessions, apiKeys, disabled }: AccountState): ReadonlySet<string | undefined> =>
+  new Set(
+    disabled ? [] : [...sessions.map(({ token }) => token), ...apiKeys.map(({ created }) => created?.token)],
+  )
 
-/** Queries for rows that only a partial write leaves behind. */
-const HALVES = {
-  'users without a session who are not disabled':
-    'SELECT id FROM users WHERE disabled = 0 AND NOT EXISTS (SELECT 1 FROM sessions WHERE user_key = users.key)',
-  'disabled users with a session':
-    'SELECT id FROM users WHERE disabled = 1 AND EXISTS (SELECT 1 FROM sessions WHERE user_key = users.key)',
-  'users without what sign-up writes':
-    "SELECT id FROM users WHERE password_hash NOT LIKE '$argon2id$%' OR first_name IS NULL OR first_name_key <> first_name",
-  'sessions without a user': 'SELECT id FROM sessions WHERE user_key NOT IN (SELECT key FROM users)',
-  'last requests without a user':
-    'SELECT user_key FROM last_requests WHERE user_key NOT IN (SELECT key FROM users)',
-} as const
-
-export interface FileReport {
-  /** Partially written rows, with what is missing. */
-  readonly halves: readonly string[]
-  /** `ok`, or the errors that SQLite reports. */
-  readonly integrity: string
-}
-
-/** Reads the database file without changing it. */
-export const inspectFile = (file: string): FileReport => {
-  const db = new Database(file, { readonly: true, fileMustExist: true, timeout: 5_000 })
-  try {
-    const halves = Object.entries(HALVES).flatMap(([what, sql]) =>
-      db
-        .prepare(sql)
-        .pluck()
-        .all()
-        .map(id => `${what}: ${id}`),
-    )
-    return { halves, integrity: String(db.pragma('integrity_check', { simple: true })) }
-  } finally {
-    db.close()
+/** @param credentials that are tried. @returns what the service says if it has stored this state. */
+const factsOf = (state: AccountState, { tokens, passwords }: Credentials): Facts => {
+  const accepted = acceptedTokens(state)
+  const signIns = passwords.map(password => signInStatus(state, password))
+  // Only a session reads the account.
+  const isReadable = state.sessions.length > 0 || signIns.includes(200)
+  return {
+    ...Object.fromEntries(tokens.map(token => [tokenFact(token), accepted.has(token) ? 200 : 401])),
+    ...Object.fromEntries(passwords.map((password, index) => [passwordFact(password), signIns[index]])),
+    ...(isReadable && {
+      'first name': state.firstName,
+      roles: state.roles.join(),
+      'API keys': state.apiKeys
+        .map(({ name }) => name)
+        .sort()
+        .join(),
+    }),
   }
+}
+
+const readFacts = async (client: Client, token: string): Promise<Facts> => {
+  const { body: account } = await client.account(token)
+  const { body: apiKeys } = await client.apiKeys(token)
+  return {
+    'first name': account?.firstName,
+    roles: (account?.roles as readonly string[] | undefined)?.join(),
+    'API keys': (apiKeys?.results as readonly { name: string }[] | undefined)
+      ?.map(({ name }) => name)
+      .sort()
+      .join(),
+  }
+}
+
+interface Observation {
+  readonly facts: Facts
+  /** The body of the accepted sign-in, if any. */
+  readonly signedIn: Record<string, unknown> | null
+}
+
+const observe = async (
+  client: Client,
+  account: Account,
+  { tokens, passwords }: Credentials,
+): Promise<Observation> => {
+  const facts: Record<string, unknown> = {}
+  const ofSessions = new Set(
+    possibleStates(account).flatMap(({ sessions }) => sessions.map(({ token }) => token)),
+  )
+  let reader: string | undefined
+  for (const token of tokens) {
+    const { status } = await client.account(token)
+    facts[tokenFact(token)] = status
+    if (status === 200 && ofSessions.has(token)) reader = token
+  }
+  let signedIn: Observation['signedIn'] = null
+  for (const password of passwords) {
+    const { status, body } = await client.signIn(account.email, password)
+    facts[passwordFact(password)] = status
+    if (status === 200) signedIn = body
+  }
+  reader ??= signedIn?.accessToken as string | undefined
+  return {
+    facts: reader === undefined ? facts : { ...facts, ...(await readFacts(client, reader)) },
+    signedIn,
+  }
+}
+
+/** @returns the names of the facts that differ, with both values. */
+const differences = (expected: Facts, actual: Facts): string[] =>
+  Object.keys({ ...expected, ...actual })
+    .filter(name => expected[name] !== actual[name])
+    .map(name => `${name}: ${actual[name]} instead of ${expected[name]}`)
+
+/**
+ * Compares accounts with what the service says: one of the possible states, in every fact. Tries all tokens that were issued before
+ * the crash. Settles the state that it finds.
+ * @param signingIn accounts that sign in too, with every password that they have had.
+ * @returns what was lost.
+ */
+export const verifyAccounts = async (
+  client: Client,
+  accounts: readonly Account[],
+  signingIn: ReadonlySet<Account>,
+): Promise<string[]> => {
+  const lost: string[] = []
+  await forEach(accounts, async account => {
+    const states = possibleStates(account)
+    const passwords = signingIn.has(account)
+      ? [...new Set([...account.passwords, ...states.map(({ password }) => password)])]
+      : []
+    const credentials = { tokens: [...account.tokens], passwords }
+    const { facts, signedIn } = await observe(client, account, credentials)
+    const found = states.find(state => differences(factsOf(state, credentials), facts).length === 0)
+    if (found === undefined) {
+      const differing = differences(factsOf(account.state.acknowledged, credentials), facts)
+      const pending = account.state.pending === undefined ? '' : ' (a change was in flight)'
+      lost.push(`${account.email}${pending}: ${differing.join('; ')}`)
+      return
+    }
+    settle(account, { ...found, sessions: [...found.sessions, ...openedSessions(signedIn)] })
+    account.id ??= (signedIn?.user as { id: string } | undefined)?.id ?? null
+  })
+  return lost
+}
+
+/**
+ * Signs up with the e-mails of removed accounts, which are free.
+ * @param round whose passwords no earlier account with the same e-mail has had.
+ * @returns the new accounts, and what failed.
+ */
+export const signUpAgain = async (
+  client: Client,
+  removed: readonly Account[],
+  round: number,
+): Promise<{ created: Account[]; failed: string[] }> => {
+  const created: Account[] = []
+  const failed: string[] = []
+  await forEach(removed, async ({ email }) => {
+    const [password, firstName] = [`a pass phrase of round ${round} for ${email}`, `${round}-again`]
+    const { status, body } = await client.signUp(email, password, firstName)
+    if (status === 201) created.push(newAccount(email, password, firstName, body))
+    else failed.push(`${email}: sign-up after the removal returned ${status}`)
+  })
+  return { created, failed }
 }
