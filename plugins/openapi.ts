@@ -24,7 +24,8 @@ const ERRORS_REFERENCE = { $ref: '#/components/schemas/Errors' }
 const commonStatuses = ({ config, method }: RouteOptions): number[] => [
   400,
   ...(config?.gate === undefined ? [] : [401, 503]),
-  ...(config?.roles === undefined ? [] : [403]),
+  // For API keys, and users without a role.
+  ...(config?.gate === 'user' ? [403] : []),
   ...(method === 'GET' || method === 'HEAD' ? [] : [403, 408, 413, 415]),
   ...(config?.rateLimit === undefined ? [] : [429]),
   431,
@@ -40,7 +41,8 @@ const RETRY_AFTER: Headers = {
 const CHALLENGE: Headers = {
   'WWW-Authenticate': {
     type: 'string',
-    description: 'The accepted authentication scheme (RFC 9110 §11.6.1)',
+    description:
+      'The accepted authentication scheme (RFC 9110 §11.6.1), and for API keys the missing scope (RFC 6750 §3)',
   },
 }
 
@@ -74,7 +76,7 @@ const responseHeaders = (
 ): Headers => ({
   ...headers,
   ...(STATUSES_TO_RETRY.has(status) && RETRY_AFTER),
-  ...(status === 401 && CHALLENGE),
+  ...((status === 401 || (status === 403 && config?.gate === 'user')) && CHALLENGE),
   ...(config?.rateLimit !== undefined && RATE_LIMIT),
   ...('nextCursor' in properties && LINK),
 })
@@ -90,12 +92,23 @@ const IF_MATCH = {
 const requestHeaders = (response: Readonly<Record<string, unknown>>): object =>
   '412' in response ? { headers: IF_MATCH } : {}
 
-/** The roles that a route requires, as the end of its description. */
-const requiredRoles = ({ description }: FastifySchema, { config }: RouteOptions): object => {
-  if (config?.roles === undefined) return {}
-  const names = config.roles.map(role => `\`${role}\``).join(', ')
-  const sentence = config.roles.length === 1 ? `Needs the role ${names}.` : `Needs one of the roles ${names}.`
-  return { description: description === undefined ? sentence : `${description}\n\n${sentence}` }
+const rolesSentence = (roles: readonly string[]): string => {
+  const names = roles.map(role => `\`${role}\``).join(', ')
+  return roles.length === 1 ? `Needs the role ${names}.` : `Needs one of the roles ${names}.`
+}
+
+/** The roles that a route requires, and the scope that API keys need, as the end of its description. */
+const requirements = ({ description }: FastifySchema, { config }: RouteOptions): object => {
+  const sentences = [
+    ...(config?.roles === undefined ? [] : [rolesSentence(config.roles)]),
+    ...(config?.gate === 'user' && config.scope !== undefined
+      ? [`API keys need the scope \`${config.scope}\`.`]
+      : []),
+  ]
+  if (sentences.length === 0) return {}
+  return {
+    description: [...(description === undefined ? [] : [description]), sentences.join(' ')].join('\n\n'),
+  }
 }
 
 /** Parameters with a default are optional: the validator adds them before it checks `required`. */
@@ -142,7 +155,7 @@ const document = ({ body, ...rest }: FastifySchema, route: RouteOptions): Fastif
     ...schema,
     ...(hide !== undefined && { hide }),
     ...requestHeaders(declared),
-    ...requiredRoles(schema, route),
+    ...requirements(schema, route),
     ...(schema.querystring !== undefined && { querystring: optional(schema.querystring) }),
     tags: Object.keys(SCOPES).filter(name => SCOPES[name]?.gate === gate),
     security: gate === undefined ? [] : SECURITY[gate],
