@@ -7,6 +7,7 @@ import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
 import { toLines } from '../../src/validation/ndjson.ts'
 import { call, forgot } from '../support/account-routes.ts'
 import { impersonate, postUser } from '../support/admin-routes.ts'
+import { createKey } from '../support/api-keys.ts'
 import {
   asAdmin,
   bearer,
@@ -64,7 +65,7 @@ t.test('the document has what client generators need', async t => {
   const { paths, components } = document
   t.same(components.schemas.AuditEvent.properties.actor.properties.type, {
     type: 'string',
-    enum: ['user', 'adminKey', 'anonymous', 'system'],
+    enum: ['user', 'apiKey', 'adminKey', 'anonymous', 'system'],
   })
   const { get } = paths['/admin/users/export']
   t.same(Object.keys(get.responses['200'].content), ['application/x-ndjson'])
@@ -120,6 +121,7 @@ const BODIES: Record<string, (user: SignedUp) => object | string | Promise<objec
   },
   'PUT /account': () => ({ firstName: 'Ann' }),
   'DELETE /account': () => ({ password: PASSWORD }),
+  'POST /account/api-keys': () => ({ name: 'a script' }),
   'PUT /account/email': () => ({ email: freshEmail(), password: PASSWORD }),
   'PUT /account/password': () => ({ currentPassword: PASSWORD, newPassword: `${PASSWORD} 2` }),
   'POST /admin/users': () => ({ email: freshEmail() }),
@@ -144,7 +146,7 @@ const featureId = async (route: LiveRoute, headers: Record<string, string>): Pro
 }
 
 const rightRequest = async (route: LiveRoute): Promise<RightRequest> => {
-  const { method, url, gate, roles, ofFeature } = route
+  const { method, url, gate, roles, scope, ofFeature } = route
   const user = await signUp(app)
   if (roles !== undefined) await updateUser(app, user.id, { roles })
   const name = `${method} ${url}`
@@ -152,8 +154,12 @@ const rightRequest = async (route: LiveRoute): Promise<RightRequest> => {
   const credentials = { user: bearer(user.token), adminKey: asAdmin }
   const payload = ofFeature ? featureBody(route) : await BODIES[name]?.(user)
   const query = await QUERIES[name]?.(user)
+  const { token: apiKey, apiKey: created } = await createKey(app, user.token, {
+    scopes: [scope === 'users:read' ? 'account:read' : 'users:read'],
+  })
   const idFor = async (): Promise<string> => {
     if (url.startsWith('/account/sessions')) return sessions.json().results[0].id
+    if (url.startsWith('/account/api-keys')) return created.id
     return ofFeature && url.includes('/:id') ? featureId(route, gate ? credentials[gate] : {}) : user.id
   }
   return {
@@ -163,7 +169,9 @@ const rightRequest = async (route: LiveRoute): Promise<RightRequest> => {
     },
     token: user.token,
     impersonation: (await impersonate(app, user.id)).json().accessToken,
+    apiKey,
     id: await idFor(),
+    keyId: created.id,
     ...(payload !== undefined && { payload }),
     ...(query !== undefined && { query }),
   }

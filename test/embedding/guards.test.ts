@@ -7,6 +7,23 @@ import gatehouse, { type Guard } from '../../src/gatehouse.ts'
 import { asAdmin, bearer, cookie, temporaryFolder } from '../support/build.ts'
 import { buildHost, hostConfig, tokenAt } from '../support/host.ts'
 
+/** An API key of the user of a session, see {@link tokenAt}. */
+const keyAt = async (
+  host: FastifyInstance,
+  token: string,
+  scopes: readonly string[],
+  prefix = '/auth',
+): Promise<string> => {
+  const created = await host.inject({
+    method: 'POST',
+    url: `${prefix}/account/api-keys`,
+    headers: bearer(token),
+    payload: { name: 'a script', scopes },
+  })
+  if (created.statusCode !== 201) throw new Error(created.body)
+  return created.json().token
+}
+
 const addRoutes = (host: FastifyInstance): void => {
   const { requireUser, requireAdminKey } = host.gatehouse
   host.get('/hello', { preHandler: requireUser }, request => `Hello ${request.user.firstName}`)
@@ -55,6 +72,69 @@ t.test(
     t.throws(() => requireRoles('No'), { message: /^requireRoles declares the role "No"/ })
   },
 )
+
+t.test('guards accept API keys only with requireScope, and with its scope (DESIGN §12, §13)', async t => {
+  const host = await buildHost(t)
+  const { requireUser, requireScope, requireRoles } = host.gatehouse
+  const hooks: Record<string, Guard | Guard[]> = {
+    '/user': requireUser,
+    '/roles': requireRoles('editor'),
+    '/scope': requireScope('users:read'),
+    '/scope-then-user': [requireScope('users:read'), requireUser],
+    '/scope-then-roles': [requireScope('users:read'), requireRoles('editor')],
+    '/user-then-scope': [requireUser, requireScope('users:read')],
+    '/two-scopes': [requireScope('users:read'), requireScope('account:read')],
+  }
+  for (const [url, onRequest] of Object.entries(hooks)) host.get(url, { onRequest }, () => 'open')
+  host.get('/late', { onRequest: requireScope('users:read'), preHandler: requireUser }, () => 'open')
+  const token = await tokenAt(host)
+  const { id } = (await host.inject({ url: '/auth/account', headers: bearer(token) })).json()
+  const payload = { roles: ['editor'] }
+  await host.inject({ method: 'PUT', url: `/auth/admin/users/${id}`, headers: asAdmin, payload })
+  const [right, other] = [
+    await keyAt(host, token, ['users:read']),
+    await keyAt(host, token, ['account:read', 'account:write']),
+  ]
+  const accepts = { '/scope': true, '/scope-then-user': true, '/scope-then-roles': true, '/late': true }
+  for (const url of [...Object.keys(hooks), '/late']) {
+    t.equal((await host.inject({ url, headers: bearer(token) })).statusCode, 200, `${url}: a session`)
+    const response = await host.inject({ url, headers: bearer(right) })
+    t.equal(response.statusCode, url in accepts ? 200 : 403, `${url}: the right key`)
+    const refused = await host.inject({ url, headers: bearer(other) })
+    t.equal(refused.statusCode, 403, `${url}: a key with other scopes`)
+    t.match(refused.headers['www-authenticate'], /^Bearer error="insufficient_scope"/)
+    t.equal((await host.inject(url)).statusCode, 401, `${url}: no token`)
+  }
+  const { headers } = await host.inject({ url: '/scope', headers: bearer(other) })
+  t.equal(headers['www-authenticate'], 'Bearer error="insufficient_scope", scope="users:read"')
+  t.throws(() => requireScope('notes:read'), {
+    message:
+      'requireScope declares the scope "notes:read", which is none of account:read, account:write, users:read',
+  })
+})
+
+t.test('of two services in one host each accepts its own API keys (DESIGN §12, §13)', async t => {
+  const configs = { customers: hostConfig(t), staff: hostConfig(t) }
+  const host = Fastify()
+  t.teardown(() => host.close())
+  for (const name of ['customers', 'staff'] as const)
+    await host.register(async scope => {
+      await scope.register(gatehouse, { prefix: `/${name}`, config: configs[name] })
+      scope.get(`/${name}-desk`, { onRequest: scope.gatehouse.requireScope('account:read') }, () => name)
+    })
+  await host.ready()
+  for (const [name, other] of [
+    ['customers', 'staff'],
+    ['staff', 'customers'],
+  ] as const) {
+    const key = await keyAt(host, await tokenAt(host, `/${name}`), ['account:read'], `/${name}`)
+    const status = async (url: string) => (await host.inject({ url, headers: bearer(key) })).statusCode
+    t.equal(await status(`/${name}-desk`), 200)
+    t.equal(await status(`/${name}/account`), 200)
+    t.equal(await status(`/${other}-desk`), 401)
+    t.equal(await status(`/${other}/account`), 401)
+  }
+})
 
 t.test('a guard never lets a request through where its service is not registered (DESIGN §12)', async t => {
   const config = hostConfig(t)
@@ -168,6 +248,10 @@ export default async app => {
   app.get('/:name', async request => ({ ...request.validatedData.params, of: request.user?.firstName }))
 }
 `
+const ADMIN_NOTES = NOTES.replace("'/:name'", "'/:name', { config: { scope: 'users:read' } }").replace(
+  'request.user?.firstName',
+  "'admin'",
+)
 const OPEN = `
 export default async app => {
   app.post('', { schema: { body: { type: 'object', properties: { a: { type: 'number' } } } } }, async request => request.validatedData.body)
@@ -182,7 +266,7 @@ t.test('routes of the host’s folder are behind the gates of their scopes (DESI
   }
   write('package.json', '{"type":"module"}')
   write('private/notes/deep/routes.js', NOTES)
-  write('admin/reports/routes.mjs', NOTES.replace('request.user?.firstName', "'admin'"))
+  write('admin/reports/routes.mjs', ADMIN_NOTES)
   write('public/echo/routes.js', OPEN)
   write('public/echo/helper.js', 'export default async () => { throw new Error() }')
   const options = { routes: pathToFileURL(folder), config: { NODE_ENV: 'test' } } as const

@@ -11,8 +11,8 @@ import { Type } from '@sinclair/typebox'
 const Note = Type.Object({ text: Type.String({ minLength: 1 }) }, { additionalProperties: false })
 
 const notes: FastifyPluginAsyncTypebox = async app => {
-  app.get('/:name', {}, async request => request.validatedData.params)
-  app.post('', { schema: { body: Note, response: { 201: Note } } }, async (request, reply) => {
+  app.get('/:name', { config: { scope: 'users:read' } }, async request => request.validatedData.params)
+  app.post('', { config: { scope: 'users:read' }, schema: { body: Note, response: { 201: Note } } }, async (request, reply) => {
     reply.code(201)
     return { text: request.validatedData.body.text + ' by ' + request.user.id }
   })

@@ -5,12 +5,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import PostalMime, { type Email } from 'postal-mime'
 import { ACCOUNT_MAILS, type AccountMails } from '../../src/accounts/mails.ts'
+import { apiKeys } from '../../src/api-keys/api-keys.ts'
 
-type Kind = keyof AccountMails
+type Kind = keyof AccountMails | 'apiKeyCreated'
 
 /** The subject of each kind, by which tests tell mails apart. docs/mail.md states them, and a test compares. */
 export const SUBJECT = Object.fromEntries(
-  Object.entries(ACCOUNT_MAILS).map(([kind, { subject }]) => [kind, subject]),
+  Object.entries({ ...ACCOUNT_MAILS, ...apiKeys.mails }).map(([kind, { subject }]) => [kind, subject]),
 ) as Readonly<Record<Kind, string>>
 
 /** The token of a mail, which is the same in the link, in both parts, and by itself. */

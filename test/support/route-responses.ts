@@ -11,8 +11,12 @@ export interface RightRequest {
   /** A token of the user in question, and of an administrator who impersonates the user. */
   readonly token: string
   readonly impersonation: string
+  /** An API key of the user without the scope of the route. */
+  readonly apiKey: string
   /** In place of `:id`. */
   readonly id: string
+  /** In place of `:keyId`. */
+  readonly keyId?: string
   readonly payload?: object | string
   readonly query?: Record<string, string>
 }
@@ -40,17 +44,18 @@ const CHANGES: Readonly<Record<string, (right: RightRequest) => Partial<RightReq
     headers: { ...headers, ...cookie(token), 'sec-fetch-site': 'cross-site' },
   }),
   'an impersonation': ({ headers, impersonation }) => ({ headers: { ...headers, ...bearer(impersonation) } }),
+  'an API key': ({ headers, apiKey }) => ({ headers: { ...headers, ...bearer(apiKey) } }),
   'a browser': ({ headers }) => ({ headers: { ...headers, accept: 'text/html' } }),
 }
 
 const send = (
   app: FastifyInstance,
   { method, url }: LiveRoute,
-  { headers, id, payload, query }: RightRequest,
+  { headers, id, keyId = '', payload, query }: RightRequest,
 ): Promise<LightMyRequestResponse> =>
   app.inject({
     method: method as Method,
-    url: url.replace(':id', id),
+    url: url.replace(':id', id).replace(':keyId', keyId),
     headers,
     ...(payload === undefined ? {} : { payload }),
     ...(query === undefined ? {} : { query }),

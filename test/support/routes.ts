@@ -10,6 +10,8 @@ export interface LiveRoute {
   readonly rateLimit: string | undefined
   /** Any of which the user needs. */
   readonly roles: readonly string[] | undefined
+  /** That a key needs. */
+  readonly scope: string | undefined
   /** Routes of the documentation, which are not part of the contract. */
   readonly documentation: boolean
   /** A route below the name of a feature in `src/features.ts`. The documents list the routes of the core. */
@@ -27,6 +29,7 @@ export const liveRoutes = ({ routeTable }: FastifyInstance): LiveRoute[] =>
       gate: options.config?.gate,
       rateLimit: options.config?.rateLimit,
       roles: options.config?.roles,
+      scope: options.config?.scope,
       documentation: url.startsWith('/docs') || url === '/openapi.json',
       ofFeature: FEATURE_FOLDERS.has(url.replace(/^\/(?:admin\/)?([^/]*).*/, '$1')),
     })),

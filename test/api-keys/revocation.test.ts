@@ -1,0 +1,155 @@
+/** A revoked API key is refused at once here, and within a second elsewhere (DESIGN §5, §7, §13). */
+import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import type { FastifyInstance } from 'fastify'
+import t from 'tap'
+import { adminRevoke, type CreatedKey, createKey, revokeKey } from '../support/api-keys.ts'
+import {
+  accountStatus,
+  bearer,
+  manualClock,
+  PASSWORD,
+  type SignedUp,
+  signUp,
+  temporaryFolder,
+  updateUser,
+} from '../support/build.ts'
+import { onEveryEngine } from '../support/engines.ts'
+import { quickHashing } from '../support/fake-hashing.ts'
+import { startServer } from '../support/process.ts'
+import { rounds } from '../support/races.ts'
+import { remoteAccountStatus, remoteSignUp, send } from '../support/remote-accounts.ts'
+import { until } from '../support/until.ts'
+
+/** Milliseconds within which another instance follows (DESIGN §7). */
+const SECOND = 1_000
+/** Milliseconds until a condition that does not come true counts as failed. */
+const DEADLINE = 10_000
+
+await onEveryEngine(t, async (t, { build, newDatabase }) => {
+  const DATABASE_URL = await newDatabase(t)
+  const options = { env: { DATABASE_URL }, hasher: quickHashing }
+  const app = await build(t, options)
+  const other = await build(t, options)
+
+  const ends: Record<
+    string,
+    (user: SignedUp, key: CreatedKey, on: FastifyInstance) => Promise<{ statusCode: number }>
+  > = {
+    'revocation by the user': ({ token }, { apiKey }, on) => revokeKey(on, token, apiKey.id),
+    'revocation by an administrator': ({ id }, { apiKey }, on) => adminRevoke(on, id, apiKey.id),
+    disabling: ({ id }, _key, on) => updateUser(on, id, { disabled: true }),
+    deletion: ({ token }, _key, on) =>
+      on.inject({
+        method: 'DELETE',
+        url: '/account',
+        headers: bearer(token),
+        payload: { password: PASSWORD },
+      }),
+  }
+
+  for (const [title, end] of Object.entries(ends)) {
+    t.test(`100 × ${title}, with requests in flight: no request that begins later passes`, async t => {
+      const wrong: string[] = []
+      for (const round of rounds) {
+        const user = await signUp(app)
+        const key = await createKey(app, user.token)
+        const bystander = await createKey(app, (await signUp(app)).token)
+        if (round % 2 === 0) await accountStatus(app, key.token)
+        let isAcknowledged = false
+        const early: number[] = []
+        const busy = async (): Promise<void> => {
+          while (!isAcknowledged) {
+            early.push(await accountStatus(app, key.token))
+            await setImmediate()
+          }
+        }
+        const requests = [busy(), busy(), busy()]
+        const { statusCode } = await end(user, key, app)
+        isAcknowledged = true
+        const after = await Promise.all([accountStatus(app, key.token), accountStatus(app, key.token)])
+        await Promise.all(requests)
+        after.push(await accountStatus(app, key.token))
+        if (![200, 204].includes(statusCode)) wrong.push(`${round}: ${title} ${statusCode}`)
+        if (after.some(status => status !== 401)) wrong.push(`${round}: ${after} after it`)
+        if (early.some(status => status !== 200 && status !== 401)) wrong.push(`${round}: ${early}`)
+        if ((await accountStatus(app, bystander.token)) !== 200) wrong.push(`${round}: a bystander`)
+      }
+      t.same(wrong, [])
+    })
+  }
+
+  t.test('another instance refuses a revoked key within a second (DESIGN §7)', async t => {
+    for (const [title, end] of Object.entries(ends)) {
+      for (const [here, there] of [
+        [app, other],
+        [other, app],
+      ] as const) {
+        const user = await signUp(app)
+        const key = await createKey(here, user.token)
+        t.equal(await accountStatus(there, key.token), 200, 'a new key works on the other instance at once')
+        await end(user, key, here)
+        const since = performance.now()
+        const status = await until(
+          () => accountStatus(there, key.token),
+          status => status === 401,
+          DEADLINE,
+        )
+        const took = Math.round(performance.now() - since)
+        t.equal(status, 401, title)
+        t.ok(took < SECOND, `${title}: after ${took} ms`)
+      }
+    }
+  })
+
+  t.test('a session and a key of one user end separately', async t => {
+    const user = await signUp(app)
+    const [one, two] = [await createKey(app, user.token), await createKey(app, user.token)]
+    for (const { token } of [one, two, user]) t.equal(await accountStatus(app, token), 200)
+    await revokeKey(app, user.token, one.apiKey.id)
+    t.equal(await accountStatus(app, one.token), 401)
+    t.equal(await accountStatus(app, two.token), 200)
+    await app.inject({ method: 'POST', url: '/account/sign-out', headers: bearer(user.token) })
+    t.equal(await accountStatus(app, user.token), 401)
+    t.equal(await accountStatus(app, two.token), 200)
+  })
+
+  t.test('a key that has ended stays ended after a restart', async t => {
+    const clock = manualClock()
+    const url = await newDatabase(t)
+    const before = await build(t, { ...options, clock: clock.now, env: { DATABASE_URL: url } })
+    const user = await signUp(before)
+    const [kept, revoked] = [await createKey(before, user.token), await createKey(before, user.token)]
+    await revokeKey(before, user.token, revoked.apiKey.id)
+    await before.close()
+    const after = await build(t, { ...options, clock: clock.now, env: { DATABASE_URL: url } })
+    t.equal(await accountStatus(after, kept.token), 200)
+    t.equal(await accountStatus(after, revoked.token), 401)
+  })
+})
+
+t.test('two processes on one SQLite file: a revoked key is refused by both (DESIGN §7)', async t => {
+  const databaseFile = join(temporaryFolder(t), 'test.db')
+  const first = await startServer(t, { databaseFile })
+  const second = await startServer(t, { databaseFile })
+  const { token } = await remoteSignUp(first, 'user@example.com')
+  const created = await send(first, 'POST', '/account/api-keys', { name: 'a script' }, bearer(token))
+  t.equal(created.status, 201)
+  const key = (await created.json()) as CreatedKey
+  t.equal(await remoteAccountStatus(first, key.token), 200)
+  t.equal(await remoteAccountStatus(second, key.token), 200)
+  const revoked = await fetch(`${second.url}/account/api-keys/${key.apiKey.id}`, {
+    method: 'DELETE',
+    headers: bearer(token),
+  })
+  t.equal(revoked.status, 204)
+  t.equal(await remoteAccountStatus(second, key.token), 401, 'at once in the process that did it')
+  const since = performance.now()
+  const status = await until(
+    () => remoteAccountStatus(first, key.token),
+    status => status === 401,
+    DEADLINE,
+  )
+  t.equal(status, 401)
+  t.ok(performance.now() - since < SECOND, 'within a second in the other')
+})
