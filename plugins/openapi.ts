@@ -1,7 +1,7 @@
 /** Generates the OpenAPI 3.1 document from the schemas of the routes; `plugins/docs.ts` serves it. */
 import { STATUS_CODES } from 'node:http'
 import swagger from '@fastify/swagger'
-import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify'
+import type { FastifyContextConfig, FastifyInstance, FastifySchema, RouteOptions } from 'fastify'
 import fp from 'fastify-plugin'
 import packageJson from '../package.json' with { type: 'json' }
 import { SCOPES } from '../src/app.ts'
@@ -23,9 +23,8 @@ const ERRORS_REFERENCE = { $ref: '#/components/schemas/Errors' }
 /** Statuses that follow from the scope, method and limits of a route, not from its handler. */
 const commonStatuses = ({ config, method }: RouteOptions): number[] => [
   400,
-  ...(config?.gate === undefined ? [] : [401, 503]),
-  // For API keys, and users without a role.
-  ...(config?.gate === 'user' ? [403] : []),
+  // 403: without a role or a scope that the route needs.
+  ...(config?.gate === undefined ? [] : [401, 403, 503]),
   ...(method === 'GET' || method === 'HEAD' ? [] : [403, 408, 413, 415]),
   ...(config?.rateLimit === undefined ? [] : [429]),
   431,
@@ -92,23 +91,23 @@ const IF_MATCH = {
 const requestHeaders = (response: Readonly<Record<string, unknown>>): object =>
   '412' in response ? { headers: IF_MATCH } : {}
 
-const rolesSentence = (roles: readonly string[]): string => {
+const sentenceOfRoles = (roles: readonly string[] | undefined): string[] => {
+  if (roles === undefined) return []
   const names = roles.map(role => `\`${role}\``).join(', ')
-  return roles.length === 1 ? `Needs the role ${names}.` : `Needs one of the roles ${names}.`
+  return [roles.length === 1 ? `Needs the role ${names}.` : `Needs one of the roles ${names}.`]
 }
 
-/** The roles that a route requires, and the scope that API keys need, as the end of its description. */
-const requirements = ({ description }: FastifySchema, { config }: RouteOptions): object => {
-  const sentences = [
-    ...(config?.roles === undefined ? [] : [rolesSentence(config.roles)]),
-    ...(config?.gate === 'user' && config.scope !== undefined
-      ? [`API keys need the scope \`${config.scope}\`.`]
-      : []),
-  ]
-  if (sentences.length === 0) return {}
-  return {
-    description: [...(description === undefined ? [] : [description]), sentences.join(' ')].join('\n\n'),
-  }
+const sentenceOfScope = ({ gate, scope }: FastifyContextConfig): string[] => {
+  if (gate === 'user')
+    return [scope === undefined ? 'API keys are not accepted.' : `API keys need the scope \`${scope}\`.`]
+  return scope === undefined ? [] : [`Needs the scope \`${scope}\`.`]
+}
+
+/** The roles and the scope that a route requires, as the end of its description. */
+const requirements = ({ description }: FastifySchema, { config = {} }: RouteOptions): object => {
+  const sentences = [...sentenceOfRoles(config.roles), ...sentenceOfScope(config)].join(' ')
+  if (sentences === '') return {}
+  return { description: description === undefined ? sentences : `${description}\n\n${sentences}` }
 }
 
 /** Parameters with a default are optional: the validator adds them before it checks `required`. */

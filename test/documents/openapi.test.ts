@@ -124,6 +124,7 @@ const BODIES: Record<string, (user: SignedUp) => object | string | Promise<objec
   'POST /account/api-keys': () => ({ name: 'a script' }),
   'PUT /account/email': () => ({ email: freshEmail(), password: PASSWORD }),
   'PUT /account/password': () => ({ currentPassword: PASSWORD, newPassword: `${PASSWORD} 2` }),
+  'POST /admin/introspect': ({ token }) => ({ token }),
   'POST /admin/users': () => ({ email: freshEmail() }),
   'PUT /admin/users/:id': () => ({ firstName: 'Ann' }),
   'POST /admin/users/import': () => toLines([{ email: freshEmail() }]),

@@ -201,7 +201,10 @@ t.test('OpenAPI documents the roles and their 403', async t => {
   const { paths } = (await app.inject('/openapi.json')).json()
   const { get, post } = paths['/articles']
   for (const operation of [get, post]) {
-    t.equal(operation.description, 'Needs one of the roles `editor`, `chief:editor`.')
+    t.equal(
+      operation.description,
+      'Needs one of the roles `editor`, `chief:editor`. API keys are not accepted.',
+    )
     t.ok(operation.responses['403'])
   }
   t.notOk(paths['/health'].get.responses['403'], 'not on public routes')

@@ -44,7 +44,7 @@ const CHANGES: Readonly<Record<string, (right: RightRequest) => Partial<RightReq
     headers: { ...headers, ...cookie(token), 'sec-fetch-site': 'cross-site' },
   }),
   'an impersonation': ({ headers, impersonation }) => ({ headers: { ...headers, ...bearer(impersonation) } }),
-  'an API key': ({ headers, apiKey }) => ({ headers: { ...headers, ...bearer(apiKey) } }),
+  'an API key without the scope': ({ headers, apiKey }) => ({ headers: { ...headers, ...bearer(apiKey) } }),
   'a browser': ({ headers }) => ({ headers: { ...headers, accept: 'text/html' } }),
 }
 
