@@ -209,6 +209,7 @@ export const notes = defineFeature({
   reads: READS,
   events: EVENTS,
   mails: MAILS,
+  userScopes: { 'notes:read': 'Read your notes', 'notes:write': 'Add, change and remove your notes' },
   services: { notes: deps => new Notes(deps) },
   commands,
 })

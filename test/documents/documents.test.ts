@@ -148,11 +148,16 @@ t.test('the tables of docs/scaling.md are what the model makes of bench/RESULTS.
 t.test('routes: the table in docs/api.md is the live one (§4)', async t => {
   const live = liveRoutes(await build(t))
     .filter(({ documentation, ofFeature, method }) => !documentation && !ofFeature && method !== 'HEAD')
-    .map(({ method, url, gate }) => `${method} ${url} ${gate ?? 'public'}`)
+    .map(({ method, url, gate, scope }) =>
+      [method, url, gate ?? 'public', ...(gate === 'user' && scope !== undefined ? [scope] : [])].join(' '),
+    )
   const gates: Record<string, string> = { public: 'public', user: 'user', 'admin key': 'adminKey' }
   t.same(
     tableBelow(api, '## Routes')
-      .map(([route, gate = '']) => `${route} ${gates[gate]}`)
+      .map(([route, cell = '']) => {
+        const [gate = '', ...scope] = cell.split(', ')
+        return [route, gates[gate], ...scope].join(' ')
+      })
       .sort(),
     live.sort(),
   )

@@ -31,6 +31,8 @@ const steps: Step[] = [...DOCUMENTS.join('\n').matchAll(/```console\n([\s\S]*?)`
 const withoutChance = (text: string): string =>
   text
     .replaceAll(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, '<token>')
+    .replaceAll(/gate_pat_\w{49}/g, '<key>')
+    .replaceAll(/gate_pat_\w{4}/g, '<prefix>')
     .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/g, '<id>')
     .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, '<time>')
     .trim()

@@ -5,6 +5,7 @@ import { notes } from '../../examples/notes/notes.ts'
 import notesRoutes from '../../examples/notes/routes/private/notes/routes.ts'
 import userGate from '../../routes/private/autohooks.ts'
 import type { ServicesOf } from '../../src/feature.ts'
+import { createKey, SCOPES } from '../support/api-keys.ts'
 import { asAdmin, bearer, manualClock, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { globalErrorOf } from '../support/error-response.ts'
@@ -57,6 +58,31 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.equal((await app.inject({ method: 'DELETE', url, headers: bearer(ada.token) })).statusCode, 204)
     globalErrorOf(t, await app.inject({ url, headers: bearer(ada.token) }), 404)
     globalErrorOf(t, await app.inject({ url: '/notes' }), 401)
+  })
+
+  t.test('API keys need the scopes of the feature, which are part of the default (DESIGN §13)', async t => {
+    const { token } = await signUp(app)
+    const keyWith = async (scopes?: string[]) => (await createKey(app, token, scopes && { scopes })).token
+    const [reading, writing, other] = [
+      await keyWith(['notes:read']),
+      await keyWith(['notes:write']),
+      await keyWith(['account:read']),
+    ]
+    const read = (key: string) => app.inject({ url: '/notes', headers: bearer(key) })
+    t.same(
+      await Promise.all([reading, writing, other].map(async key => (await read(key)).statusCode)),
+      [200, 403, 403],
+    )
+    t.same(
+      await Promise.all([reading, writing, other].map(async key => (await add(key, 'one')).statusCode)),
+      [403, 201, 403],
+    )
+    const refused = await read(other)
+    t.equal(refused.headers['www-authenticate'], 'Bearer error="insufficient_scope", scope="notes:read"')
+    const full = await createKey(app, token)
+    t.same(full.apiKey.scopes, [...SCOPES, 'notes:read', 'notes:write'])
+    t.equal((await add(full.token, 'two')).statusCode, 201)
+    t.equal((await read(full.token)).json().results.length, 2)
   })
 
   t.test('an event is recorded with the note, and can be filtered by its type', async t => {

@@ -33,6 +33,7 @@ const routes: FastifyPluginAsyncTypebox = async app => {
   app.get(
     '',
     {
+      config: { scope: 'notes:read' },
       schema: {
         summary: 'List your notes, newest first',
         response: { 200: Type.Object({ results: Type.Array(Note) }), 503: ErrorBody },
@@ -44,7 +45,7 @@ const routes: FastifyPluginAsyncTypebox = async app => {
   app.post(
     '',
     {
-      config: { rateLimit: 'mail' },
+      config: { scope: 'notes:write', rateLimit: 'mail' },
       schema: {
         summary: 'Add a note',
         body: Text,
@@ -66,6 +67,7 @@ const routes: FastifyPluginAsyncTypebox = async app => {
   app.get(
     '/:id',
     {
+      config: { scope: 'notes:read' },
       schema: {
         summary: 'Get a note',
         params: IdParams,
@@ -82,6 +84,7 @@ const routes: FastifyPluginAsyncTypebox = async app => {
   app.put(
     '/:id',
     {
+      config: { scope: 'notes:write' },
       schema: {
         summary: 'Change a note',
         params: IdParams,
@@ -100,6 +103,7 @@ const routes: FastifyPluginAsyncTypebox = async app => {
   app.delete(
     '/:id',
     {
+      config: { scope: 'notes:write' },
       schema: {
         summary: 'Remove a note',
         params: IdParams,
