@@ -1,4 +1,5 @@
 /** API keys (DESIGN §13). */
+import './api-keys/copy.test.ts'
 import './api-keys/hostile-keys.test.ts'
 import './api-keys/keys.test.ts'
 import './api-keys/lifetime.test.ts'

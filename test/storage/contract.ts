@@ -4,6 +4,7 @@
  */
 import type { Test } from 'tap'
 import { accounts } from './contract/accounts.ts'
+import { apiKeys } from './contract/api-keys.ts'
 import { bulkUsers } from './contract/bulk-users.ts'
 import { cachedLastRequests } from './contract/cached-last-requests.ts'
 import { changes } from './contract/changes.ts'
@@ -26,6 +27,7 @@ const PARTS: Record<string, Part> = {
   accounts,
   userRecord,
   sessions,
+  apiKeys,
   changes,
   emailTokens,
   events,

@@ -1,6 +1,7 @@
 /** Opens SQLite stores for tests. */
 import { join } from 'node:path'
 import type { Test } from 'tap'
+import { BUILT_IN_FEATURES } from '../../src/built-in-features.ts'
 import { type Connection, openDatabase } from '../../src/storage/sqlite/database.ts'
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
 import type { Storage } from '../../src/storage/storage.ts'
@@ -16,7 +17,7 @@ export const fileOf = (t: Test): string => {
 }
 
 export const open = async (t: Test): Promise<Storage> => {
-  const storage = await openSqliteStorage(fileOf(t))
+  const storage = await openSqliteStorage(fileOf(t), BUILT_IN_FEATURES)
   t.teardown(() => storage.close())
   return storage
 }
