@@ -2,7 +2,7 @@
 import t from 'tap'
 import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
 import { call } from '../support/account-routes.ts'
-import { impersonate } from '../support/admin-routes.ts'
+import { type AuditLine, getEvents, impersonate } from '../support/admin-routes.ts'
 import { listKeys, postKey, revokeKey } from '../support/api-keys.ts'
 import { asAdmin, bearer, manualClock, PASSWORD, signIn, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
@@ -10,8 +10,11 @@ import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { perAddress } from '../support/limits.ts'
 import { race, rounds } from '../support/races.ts'
+import { until } from '../support/until.ts'
 
 const TEN_MINUTES = 600_000
+/** Milliseconds until events that are not visible count as missing. */
+const DEADLINE = 10_000
 const REFUSED = 'This needs a sign-in within the last ten minutes: send your password too'
 const CHALLENGE = 'Bearer error="insufficient_user_authentication", max_age=600'
 const OTHER_PASSWORD = 'another pass phrase of some length'
@@ -114,6 +117,13 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.same(statuses, [201, 201, 429])
   })
 
+  /** The creation of keys and the end of sessions, in the order of their commits. */
+  const changesOf = async (userId: string): Promise<string[]> =>
+    (await getEvents(app, { userId, sort: 'at', limit: 100 }))
+      .json()
+      .results.map(({ type }: AuditLine) => type)
+      .filter((type: string) => ['api-key.created', 'sessions.ended', 'password.changed'].includes(type))
+
   t.test('100 races with the end of the session: an ended session creates no key', async t => {
     const wrong: string[] = []
     for (const round of rounds) {
@@ -137,6 +147,12 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
       const expected = created.statusCode === 201 ? 1 : 0
       if (keys.length !== expected || ![201, 400, 401].includes(created.statusCode))
         wrong.push(`${round}: ${created.statusCode} ${created.body}, ${keys.length} keys`)
+      const order = await until(
+        () => changesOf(id),
+        types => types.length === expected + (ended.statusCode < 300 ? 1 : 0),
+        DEADLINE,
+      )
+      if (order.lastIndexOf('api-key.created') > 0) wrong.push(`${round}: ${order}`)
       const late = await postKey(app, token, payload)
       if (late.statusCode !== 401) wrong.push(`${round}: ${late.statusCode} after the end`)
     }
