@@ -96,9 +96,9 @@ export class Authenticator implements InvalidationListener {
   }
 
   /** Must be called for every change of a user, or of a session or API key of theirs, before the change is acknowledged. */
-  invalidateUser(userId: string): void {
+  invalidate(userId: string): void {
     this.#validity.noteInvalidation()
-    this.#inFlightLookups.invalidateUser(userId)
+    this.#inFlightLookups.invalidate(userId)
     this.#deps.userCache.evict(userId)
   }
 
@@ -144,7 +144,7 @@ export class Authenticator implements InvalidationListener {
         return this.#createPrincipal(token, found, sessionCredential(claims, found), lookup.queriedAt)
       // Another instance may have made a change that is not notified yet. An older result of a query in flight must not make
       // the token valid again.
-      this.invalidateUser(claims.userId)
+      this.invalidate(claims.userId)
       return null
     }
     const found = lookup.run()
@@ -161,12 +161,12 @@ export class Authenticator implements InvalidationListener {
       if (found === undefined) return null
       if (!found.user.disabled)
         return this.#createPrincipal(token, found, apiKeyCredential(found), lookup.queriedAt)
-      this.invalidateUser(found.user.id)
+      this.invalidate(found.user.id)
       return null
     }
     const found = lookup.run()
     return found instanceof Promise
-      ? this.#inFlightLookups.awaitUnchangedUser(lookup, found, found => found?.user.id, principalOf)
+      ? this.#inFlightLookups.awaitUnchangedOwner(lookup, found, found => found?.user.id, principalOf)
       : principalOf(found)
   }
 
