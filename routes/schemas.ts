@@ -26,6 +26,8 @@ const NullableTimestamp = Type.Unsafe<string | null>({ type: ['string', 'null'],
 export const NullableText = Type.Unsafe<string | null>({ type: ['string', 'null'] })
 /** An id in a response. */
 export const Id = Type.String({ format: 'uuid' })
+const NullableId = (description: string) =>
+  Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'uuid', description })
 
 /** A password to compare. It has no rules: it matches or not. */
 export const PresentedPassword = Type.String({
@@ -190,7 +192,7 @@ export const auditEvent = (schemas: EventSchemas) =>
         type: Type.Unsafe<Actor['type']>({ type: 'string', enum: [...ACTOR_TYPES] }),
         id: NullableText,
       }),
-      userId: Id,
+      userId: NullableId('`null` if the event concerns no user'),
       ip: NullableText,
       details: Type.Unsafe<Readonly<Record<string, unknown>> | null>({
         type: ['object', 'null'],
