@@ -1,12 +1,14 @@
 /** Checks declarations of features at the start, before the store is opened. */
 import { ACCOUNT_MAILS } from './accounts/mails.ts'
 import { EVENTS } from './audit-log/event.ts'
+import { ADMIN_SCOPES, USER_SCOPES } from './auth/scopes.ts'
 import type { Feature } from './feature.ts'
 import { FeatureError } from './storage/feature-error.ts'
 import { CORE_TABLES } from './storage/schema.ts'
 
 const NAME = /^[a-z][a-z0-9-]*$/
 const EVENT = /^[a-z][a-z0-9-]*(\.[a-z][a-z0-9-]*)+$/
+const SCOPE = /^[a-z][a-z0-9-]*:[a-z][a-z0-9-]*$/
 const MIGRATION = /^\d{4}_[a-z0-9_]+$/
 /** PostgreSQL cuts longer identifiers. */
 const TABLE = /^[a-z][a-z0-9_]{0,62}$/
@@ -58,6 +60,12 @@ function* problemsOfMail(_: string, mail: unknown): Problems {
   if (!subject || typeof body !== 'function') yield 'needs a subject and a function body'
 }
 
+function* problemsOfScope(name: string, description: unknown): Problems {
+  if (!SCOPE.test(name)) yield 'must be named like notes:read'
+  if (typeof description !== 'string' || description.trim() === '')
+    yield 'has no description of what it allows'
+}
+
 interface Part {
   /** The name of one member. */
   readonly kind: string
@@ -72,6 +80,8 @@ const PARTS: Readonly<Record<string, Part>> = {
   reads: { kind: 'read', problems: problemsOfFunction },
   events: { kind: 'event', problems: problemsOfEvent },
   mails: { kind: 'mail', problems: problemsOfMail },
+  userScopes: { kind: 'user scope', problems: problemsOfScope },
+  adminScopes: { kind: 'admin scope', problems: problemsOfScope },
 }
 
 function* problemsOfMembers({ kind, problems }: Part, members: unknown, owner: string): Problems {
@@ -128,4 +138,6 @@ export const checkFeatures = (features: readonly Feature[]): void => {
   shared('table', CORE_TABLES, ({ tables }) => tables)
   shared('event', Object.keys(EVENTS), ({ events }) => events)
   shared('mail', Object.keys(ACCOUNT_MAILS), ({ mails }) => mails)
+  shared('user scope', Object.keys(USER_SCOPES), ({ userScopes }) => userScopes)
+  shared('admin scope', Object.keys(ADMIN_SCOPES), ({ adminScopes }) => adminScopes)
 }
