@@ -1,7 +1,7 @@
 /** Generates the OpenAPI 3.1 document from the schemas of the routes; `plugins/docs.ts` serves it. */
 import { STATUS_CODES } from 'node:http'
 import swagger from '@fastify/swagger'
-import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify'
+import type { FastifyContextConfig, FastifyInstance, FastifySchema, RouteOptions } from 'fastify'
 import fp from 'fastify-plugin'
 import packageJson from '../package.json' with { type: 'json' }
 import { SCOPES } from '../src/app.ts'
@@ -23,8 +23,8 @@ const ERRORS_REFERENCE = { $ref: '#/components/schemas/Errors' }
 /** Statuses that follow from the scope, method and limits of a route, not from its handler. */
 const commonStatuses = ({ config, method }: RouteOptions): number[] => [
   400,
-  ...(config?.gate === undefined ? [] : [401, 503]),
-  ...(config?.roles === undefined ? [] : [403]),
+  // 403: without a role or a scope that the route needs.
+  ...(config?.gate === undefined ? [] : [401, 403, 503]),
   ...(method === 'GET' || method === 'HEAD' ? [] : [403, 408, 413, 415]),
   ...(config?.rateLimit === undefined ? [] : [429]),
   431,
@@ -40,7 +40,8 @@ const RETRY_AFTER: Headers = {
 const CHALLENGE: Headers = {
   'WWW-Authenticate': {
     type: 'string',
-    description: 'The accepted authentication scheme (RFC 9110 §11.6.1)',
+    description:
+      'The accepted authentication scheme (RFC 9110 §11.6.1); with 403, the scope that a key lacks',
   },
 }
 
@@ -74,7 +75,7 @@ const responseHeaders = (
 ): Headers => ({
   ...headers,
   ...(STATUSES_TO_RETRY.has(status) && RETRY_AFTER),
-  ...(status === 401 && CHALLENGE),
+  ...((status === 401 || (status === 403 && config?.gate !== undefined)) && CHALLENGE),
   ...(config?.rateLimit !== undefined && RATE_LIMIT),
   ...('nextCursor' in properties && LINK),
 })
@@ -90,12 +91,20 @@ const IF_MATCH = {
 const requestHeaders = (response: Readonly<Record<string, unknown>>): object =>
   '412' in response ? { headers: IF_MATCH } : {}
 
-/** The roles that a route requires, as the end of its description. */
-const requiredRoles = ({ description }: FastifySchema, { config }: RouteOptions): object => {
-  if (config?.roles === undefined) return {}
-  const names = config.roles.map(role => `\`${role}\``).join(', ')
-  const sentence = config.roles.length === 1 ? `Needs the role ${names}.` : `Needs one of the roles ${names}.`
-  return { description: description === undefined ? sentence : `${description}\n\n${sentence}` }
+const sentenceOfRoles = (roles: readonly string[] | undefined): string[] => {
+  if (roles === undefined) return []
+  const names = roles.map(role => `\`${role}\``).join(', ')
+  return [roles.length === 1 ? `Needs the role ${names}.` : `Needs one of the roles ${names}.`]
+}
+
+const sentenceOfScope = ({ gate, scope }: FastifyContextConfig): string[] =>
+  scope === undefined ? [] : [`${gate === 'user' ? 'API keys need' : 'Needs'} the scope \`${scope}\`.`]
+
+/** The roles and the scope that a route requires, as the end of its description. */
+const requirements = ({ description }: FastifySchema, { config = {} }: RouteOptions): object => {
+  const sentences = [...sentenceOfRoles(config.roles), ...sentenceOfScope(config)].join(' ')
+  if (sentences === '') return {}
+  return { description: description === undefined ? sentences : `${description}\n\n${sentences}` }
 }
 
 /** Parameters with a default are optional: the validator adds them before it checks `required`. */
@@ -142,7 +151,7 @@ const document = ({ body, ...rest }: FastifySchema, route: RouteOptions): Fastif
     ...schema,
     ...(hide !== undefined && { hide }),
     ...requestHeaders(declared),
-    ...requiredRoles(schema, route),
+    ...requirements(schema, route),
     ...(schema.querystring !== undefined && { querystring: optional(schema.querystring) }),
     tags: Object.keys(SCOPES).filter(name => SCOPES[name]?.gate === gate),
     security: gate === undefined ? [] : SECURITY[gate],

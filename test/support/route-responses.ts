@@ -11,6 +11,8 @@ export interface RightRequest {
   /** A token of the user in question, and of an administrator who impersonates the user. */
   readonly token: string
   readonly impersonation: string
+  /** The credentials of a key without the scope of the route. */
+  readonly limited: Readonly<Record<string, string>>
   /** In place of `:id`. */
   readonly id: string
   readonly payload?: object | string
@@ -21,6 +23,7 @@ export interface RightRequest {
 const CHANGES: Readonly<Record<string, (right: RightRequest) => Partial<RightRequest>>> = {
   'no credentials': () => ({ headers: {} }),
   'bad credentials': () => ({ headers: { authorization: 'Bearer x', 'x-admin-key': 'x' } }),
+  'a key without the scope': ({ limited }) => ({ headers: limited }),
   'an unknown id': () => ({ id: UNKNOWN_ID }),
   'no id': () => ({ id: 'x' }),
   'an unknown query': () => ({ query: { nonsense: '1' } }),

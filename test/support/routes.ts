@@ -6,6 +6,8 @@ export interface LiveRoute {
   readonly method: string
   readonly url: string
   readonly gate: 'user' | 'adminKey' | undefined
+  /** The scope that a key needs. */
+  readonly scope: string | undefined
   /** The name of its rate limit. */
   readonly rateLimit: string | undefined
   /** Any of which the user needs. */
@@ -25,6 +27,7 @@ export const liveRoutes = ({ routeTable }: FastifyInstance): LiveRoute[] =>
       method,
       url,
       gate: options.config?.gate,
+      scope: options.config?.scope,
       rateLimit: options.config?.rateLimit,
       roles: options.config?.roles,
       documentation: url.startsWith('/docs') || url === '/openapi.json',
