@@ -1,3 +1,4 @@
 /** Admin keys of the store. Each file can also be run alone. */
 import './admin-keys/authentication.test.ts'
+import './admin-keys/copy.test.ts'
 import './admin-keys/routes.test.ts'
