@@ -111,15 +111,15 @@ const scopesIn = (folder: string): string[] => {
 /** @param folder the built-in `routes/`, whose gates are autoloaded, or a host's folder, whose routes get the same gates. */
 const registerScope = (app: FastifyInstance, folder: string, name: string): void => {
   const { gate, prefix = '' } = SCOPES[name] ?? {}
+  const routes: RouteOptions[] = []
+  // Detects a gate file that sets no gate, before the first request, and before plugins check what depends on the gate.
+  app.addHook('onReady', async () => {
+    const open = routes.find(({ config }) => config?.gate !== gate)
+    if (open !== undefined)
+      throw new Error(`${open.url} in routes/${name} is not behind the gate of its scope`)
+  })
   app.register(async function routesOfScope(scoped) {
-    const routes: RouteOptions[] = []
     scoped.addHook('onRoute', route => void routes.push(route))
-    // Detects a gate file that sets no gate, before the first request.
-    scoped.addHook('onReady', async () => {
-      const open = routes.find(({ config }) => config?.gate !== gate)
-      if (open !== undefined)
-        throw new Error(`${open.url} in routes/${name} is not behind the gate of its scope`)
-    })
     if (gate !== undefined && folder !== BUILT_IN) {
       const { default: addGate } = await import(pathToFileURL(gateFile(name)).href)
       await addGate(scoped)
