@@ -41,7 +41,7 @@ const CHALLENGE: Headers = {
   'WWW-Authenticate': {
     type: 'string',
     description:
-      'The accepted authentication scheme (RFC 9110 §11.6.1), and for API keys the missing scope (RFC 6750 §3)',
+      'The accepted authentication scheme (RFC 9110 §11.6.1); with 403, the scope that a key lacks (RFC 6750 §3)',
   },
 }
 
@@ -75,7 +75,7 @@ const responseHeaders = (
 ): Headers => ({
   ...headers,
   ...(STATUSES_TO_RETRY.has(status) && RETRY_AFTER),
-  ...((status === 401 || (status === 403 && config?.gate === 'user')) && CHALLENGE),
+  ...((status === 401 || (status === 403 && config?.gate !== undefined)) && CHALLENGE),
   ...(config?.rateLimit !== undefined && RATE_LIMIT),
   ...('nextCursor' in properties && LINK),
 })

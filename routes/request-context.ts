@@ -1,7 +1,7 @@
 /** What handlers derive from a request: its actor, its client, and its disconnect. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Actor } from '../src/audit-log/event.ts'
-import { ADMIN_KEY_HEADER, AdminKeys } from '../src/auth/admin-keys.ts'
+import type { PresentedAdminKey } from '../src/auth/admin-keys.ts'
 import { isApiKeyPrincipal } from '../src/auth/principal.ts'
 import type { SessionClient } from '../src/auth/session.ts'
 import { ServiceError } from '../src/errors.ts'
@@ -37,11 +37,17 @@ export const refuseImpersonation = (request: FastifyRequest): void => {
   if (request.requirePrincipal().impersonatedBy !== null) throw new ServiceError('impersonated')
 }
 
+/** The admin key of a request. @throws {Error} on routes that are not admin routes: a bug. */
+export const adminKeyOf = ({ adminKey }: FastifyRequest): PresentedAdminKey => {
+  if (adminKey === null) throw new Error('This route is not an admin route: it has no admin key')
+  return adminKey
+}
+
 /** The actor of an admin route. */
-export const adminActor = ({ headers, clientAddress }: FastifyRequest): Actor => ({
+export const adminActor = (request: FastifyRequest): Actor => ({
   type: 'adminKey',
-  id: AdminKeys.idOf(String(headers[ADMIN_KEY_HEADER])),
-  ip: clientAddress,
+  id: adminKeyOf(request).id,
+  ip: request.clientAddress,
 })
 
 /** What identifies the session to its owner. */

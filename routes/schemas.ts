@@ -1,19 +1,22 @@
 /** TypeBox schemas of requests and responses. A `title` makes a schema a named component of the OpenAPI document. */
 import { Type } from '@sinclair/typebox'
 import { ACTOR_TYPES, type Actor, detailProperties, type EventSchemas } from '../src/audit-log/event.ts'
-import type { ScopeDescriptions } from '../src/auth/scopes.ts'
 import { SORTS, type Sort } from '../src/users/listing.ts'
 import type { JsonObject } from '../src/users/metadata.ts'
 import { EXAMPLE_PASSWORD, InputId, Strict } from '../src/validation/schemas.ts'
 
 export {
   Email,
+  ExpiresAt,
   InputId,
+  KeyName,
   KnownEmail,
   Name,
+  NewAdminKey,
   NewPassword,
   Role,
   recordProperties,
+  Scopes,
   Strict,
   UserMetadata,
 } from '../src/validation/schemas.ts'
@@ -26,6 +29,8 @@ const NullableTimestamp = Type.Unsafe<string | null>({ type: ['string', 'null'],
 export const NullableText = Type.Unsafe<string | null>({ type: ['string', 'null'] })
 /** An id in a response. */
 export const Id = Type.String({ format: 'uuid' })
+const NullableId = (description: string) =>
+  Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'uuid', description })
 
 /** A password to compare. It has no rules: it matches or not. */
 export const PresentedPassword = Type.String({
@@ -92,30 +97,6 @@ export const Session = Type.Object(
   { title: 'Session' },
 )
 
-/** The name of an API key or admin key, by which its owner recognises it. */
-export const KeyName = Type.String({
-  normalize: 'trim',
-  minLength: 1,
-  maxLength: 128,
-  personName: true,
-  examples: ['nightly import'],
-})
-
-/** When a new key expires; `null`, as without it: never. */
-export const ExpiresAt = Type.Unsafe<string | null>({
-  type: ['string', 'null'],
-  format: 'date-time',
-  description: 'In the future; by default the key does not expire',
-})
-
-/** The scopes of a new key. */
-export const Scopes = (declared: ScopeDescriptions, description: string) =>
-  Type.Array(Type.Unsafe<string>({ type: 'string', enum: Object.keys(declared) }), {
-    minItems: 1,
-    uniqueItems: true,
-    description,
-  })
-
 /** An API key or admin key as lists show it. */
 const keyProperties = {
   id: Id,
@@ -161,6 +142,22 @@ export const Introspection = Type.Object(
     ),
   },
   { title: 'Introspection' },
+)
+
+export const AdminKey = Type.Object(
+  {
+    ...keyProperties,
+    createdBy: Type.Unsafe<string | null>({
+      type: ['string', 'null'],
+      description: 'The id of the admin key that created it; `null` if the command line did',
+    }),
+  },
+  { title: 'AdminKey' },
+)
+
+export const CreatedAdminKey = Type.Object(
+  { adminKey: Type.String({ description: 'The key; shown only here' }), key: AdminKey },
+  { title: 'CreatedAdminKey' },
 )
 
 /** The response to a request whose result is mailed. */
@@ -216,7 +213,7 @@ export const auditEvent = (schemas: EventSchemas) =>
         type: Type.Unsafe<Actor['type']>({ type: 'string', enum: [...ACTOR_TYPES] }),
         id: NullableText,
       }),
-      userId: Id,
+      userId: NullableId('`null` if the event concerns no user'),
       ip: NullableText,
       details: Type.Unsafe<Readonly<Record<string, unknown>> | null>({
         type: ['object', 'null'],

@@ -169,16 +169,18 @@ export const addOuterPart = (
   services: Services,
   scope: () => FastifyInstance,
 ): RequestAuthentication => {
-  const { authenticator, adminKeys, userScopes } = services
+  const { authenticator, adminAuthenticator, userScopes, adminScopes } = services
   const authentication = new RequestAuthentication({
     authenticator,
-    adminKeys,
+    adminAuthenticator,
     userScopes,
+    adminScopes,
     allowedOrigins: config.allowedOrigins,
     parseCookie: header => scope().parseCookie(header),
   })
-  const { requireUser, requireScope, requireRoles, requireAdminKey } = authentication
-  app.decorate('gatehouse', { requireUser, requireScope, requireRoles, requireAdminKey, services })
+  const { requireUser, requireScope, requireRoles, requireAdminKey, requireAdminScope } = authentication
+  const guards = { requireUser, requireScope, requireRoles, requireAdminKey, requireAdminScope }
+  app.decorate('gatehouse', { ...guards, services })
   decorateRequests(app)
   app.addHook('onReady', async () => services.eventFeed?.start())
   app.addHook('onClose', () => services.close())

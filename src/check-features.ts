@@ -1,6 +1,7 @@
 /** Checks declarations of features at the start, before the store is opened. */
 import { ACCOUNT_MAILS } from './accounts/mails.ts'
 import { EVENTS } from './audit-log/event.ts'
+import { ADMIN_SCOPES, USER_SCOPES } from './auth/scopes.ts'
 import type { Feature } from './feature.ts'
 import type { CoreServices } from './services.ts'
 import { FeatureError } from './storage/feature-error.ts'
@@ -27,7 +28,7 @@ const CORE_SERVICES: Readonly<Record<keyof CoreServices, true>> = {
   exports: true,
   authenticator: true,
   publicKeys: true,
-  adminKeys: true,
+  adminAuthenticator: true,
   mails: true,
   storage: true,
   eventFeed: true,
@@ -38,6 +39,7 @@ const CORE_SERVICES: Readonly<Record<keyof CoreServices, true>> = {
 
 const NAME = /^[a-z][a-z0-9-]*$/
 const EVENT = /^[a-z][a-z0-9-]*(\.[a-z][a-z0-9-]*)+$/
+const SCOPE = /^[a-z][a-z0-9-]*:[a-z][a-z0-9-]*$/
 const MIGRATION = /^\d{4}_[a-z0-9_]+$/
 const SERVICE = /^[a-z][a-zA-Z0-9]*$/
 /** PostgreSQL cuts longer identifiers. */
@@ -102,6 +104,12 @@ function* problemsOfService(name: string, value: unknown): Problems {
   yield* problemsOfFunction(name, value)
 }
 
+function* problemsOfScope(name: string, description: unknown): Problems {
+  if (!SCOPE.test(name)) yield 'must be named like notes:read'
+  if (typeof description !== 'string' || description.trim() === '')
+    yield 'has no description of what it allows'
+}
+
 interface Part {
   /** The name of one member. */
   readonly kind: string
@@ -117,6 +125,8 @@ const PARTS: Readonly<Record<string, Part>> = {
   events: { kind: 'event', problems: problemsOfEvent },
   mails: { kind: 'mail', problems: problemsOfMail },
   services: { kind: 'service', problems: problemsOfService },
+  userScopes: { kind: 'user scope', problems: problemsOfScope },
+  adminScopes: { kind: 'admin scope', problems: problemsOfScope },
 }
 
 function* problemsOfMembers({ kind, problems }: Part, members: unknown, owner: string): Problems {
@@ -173,4 +183,6 @@ export const checkFeatures = (features: readonly Feature[]): void => {
   shared('event', Object.keys(EVENTS), ({ events }) => events)
   shared('mail', Object.keys(ACCOUNT_MAILS), ({ mails }) => mails)
   shared('service', Object.keys(CORE_SERVICES), ({ services }) => services)
+  shared('user scope', Object.keys(USER_SCOPES), ({ userScopes }) => userScopes)
+  shared('admin scope', Object.keys(ADMIN_SCOPES), ({ adminScopes }) => adminScopes)
 }

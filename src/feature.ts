@@ -61,12 +61,13 @@ export interface FeatureDeps<
   /** Sends the mails of the feature. On the command line nothing is sent. */
   readonly mails: MailSender<Mails>
   /** Creates an event of the feature, now. An operation records it with `recordStatement`. */
-  readonly newEvent: <Type extends keyof Events & string>(
+  readonly newEvent: <Type extends keyof Events & string, UserId extends string | null>(
     type: Type,
     actor: Actor,
-    userId: string,
+    /** `null` if it concerns no user. */
+    userId: UserId,
     details: Static<Events[Type]>,
-  ) => AuditEvent
+  ) => AuditEvent<UserId>
 }
 
 /** The features of a list have different dependencies; {@link defineFeature} types those of one. */
@@ -159,7 +160,12 @@ export const createFeatureServices = (
   const deps: AnyFeatureDeps = {
     ...coreDeps,
     store: stores[name] as AnyFeatureDeps['store'],
-    newEvent(type: string, actor: Actor, userId: string, details: AuditEvent['details']): AuditEvent {
+    newEvent<UserId extends string | null>(
+      type: string,
+      actor: Actor,
+      userId: UserId,
+      details: AuditEvent['details'],
+    ): AuditEvent<UserId> {
       const at = coreDeps.clock()
       return { id: newId(at), at, type, actor, userId, details }
     },

@@ -13,12 +13,14 @@ import { PasswordResets } from './accounts/password-resets.ts'
 import { Reauthentication } from './accounts/reauthentication.ts'
 import { SignIns } from './accounts/sign-ins.ts'
 import { SignUps } from './accounts/sign-ups.ts'
+import { type AdminKeyStore, adminKeys } from './admin-keys/admin-keys.ts'
 import { type ApiKeyStore, apiKeys } from './api-keys/api-keys.ts'
 import { AuditLog } from './audit-log/audit-log.ts'
 import { EventFeed, type EventHandler } from './audit-log/event-feed.ts'
 import { AccessTokens } from './auth/access-tokens.ts'
-import { AdminKeys } from './auth/admin-keys.ts'
+import { AdminAuthenticator } from './auth/admin-keys.ts'
 import { Authenticator } from './auth/authenticator.ts'
+import { allListeners } from './auth/invalidation.ts'
 import { withInvalidationLog } from './auth/invalidation-log.ts'
 import { LastRequests } from './auth/last-requests.ts'
 import { Sessions } from './auth/sessions.ts'
@@ -136,8 +138,15 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     ...{ tokens, sessions, apiKeys: storage.apiKeys },
     ...{ userCache, lastRequests, limits, clock },
   })
-  storage.subscribe(withInvalidationLog(authenticator, logger, clock))
+  const adminAuthenticator = new AdminAuthenticator({
+    rootKeys: config.adminKeys,
+    store: storage.features[adminKeys.name] as AdminKeyStore,
+    clock,
+    onFailure: logFailure('last requests of admin keys could not be written, the next batch includes them'),
+  })
+  storage.subscribe(withInvalidationLog(allListeners([authenticator, adminAuthenticator]), logger, clock))
   lastRequests.start()
+  adminAuthenticator.start()
 
   // Rate limits
   const rateLimits = config.isRateLimited ? (deps.rateLimits ?? RATE_LIMITS) : null
@@ -218,9 +227,9 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     imports: new Imports({ store: bulkUsers, clock }),
     exports: new Exports({ store: bulkUsers }),
     authenticator,
+    adminAuthenticator,
     /** The public keys of access tokens. */
     publicKeys: tokens.publicKeys,
-    adminKeys: new AdminKeys(config.adminKeys),
     mails,
     storage,
     /** `null` without a handler of events. */
@@ -237,7 +246,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
         await closeMails()
       } finally {
         await eventFeed?.close()
-        await lastRequests.close().finally(() => storage.close())
+        await Promise.all([lastRequests.close(), adminAuthenticator.close()]).finally(() => storage.close())
       }
     },
   }

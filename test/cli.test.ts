@@ -1,4 +1,5 @@
 /** The command line. Each file can also be run alone. */
+import './cli/admin-keys.test.ts'
 import './cli/commands.test.ts'
 import './cli/features.test.ts'
 import './cli/running-service.test.ts'

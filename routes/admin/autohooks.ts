@@ -1,12 +1,17 @@
-/** The admin gate: every route in this folder and its subfolders needs a valid admin key (§5.2), but no user. */
+/**
+ * The admin gate: every route in this folder and its subfolders needs a valid admin key (§5.2), but no user. The key needs the scope
+ * that the route declares (DESIGN §13); a route without one does not start (`plugins/scopes.ts`).
+ */
 import type { FastifyInstance } from 'fastify'
 
 export default async function keyGate(app: FastifyInstance): Promise<void> {
-  const { requireAdminKey } = app.gatehouse
+  const { authenticateAdmin, guardOfAdminScope } = app.requestAuthentication
   // Before the body is read, so that rejected clients learn nothing about payloads; and again after it.
-  app.addHook('onRequest', requireAdminKey)
-  app.addHook('preHandler', requireAdminKey)
+  app.addHook('onRequest', authenticateAdmin)
+  app.addHook('preHandler', authenticateAdmin)
   app.addHook('onRoute', route => {
+    // First among the hooks of the route. The scopes of a key never change, so they are checked once.
+    route.onRequest = [guardOfAdminScope(route.config?.scope ?? null), route.onRequest ?? []].flat()
     route.config = { ...route.config, gate: 'adminKey' }
   })
 }

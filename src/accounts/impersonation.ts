@@ -25,14 +25,19 @@ export class Impersonation {
     this.#deps = deps
   }
 
-  /** @throws {ServiceError} `userNotFound`, `accountDisabled` */
-  async begin(userId: string, actor: Actor, client: SessionClient): Promise<AuthResult> {
+  /**
+   * @param endsBy when the session ends at the latest: the expiry of the admin key (milliseconds since the epoch).
+   * @throws {ServiceError} `userNotFound`, `accountDisabled`
+   */
+  async begin(userId: string, actor: Actor, client: SessionClient, endsBy: number): Promise<AuthResult> {
     const { users, sessions, tokens, limits, clock } = this.#deps
     const user = await users.find(userId)
     if (user === undefined) throw new ServiceError('userNotFound')
     const now = clock()
+    // A session ends with a whole second: with the last one before.
+    const lifetime = Math.min(LIFETIME, Math.floor(endsBy / 1_000) * 1_000 - now)
     const session = {
-      ...newSession(userId, now, { ...limits, lifetime: LIFETIME }, client),
+      ...newSession(userId, now, { ...limits, lifetime }, client),
       impersonatedBy: actor.id,
     }
     const event = newEvent('user.impersonated', actor, userId, now, { session: session.id })

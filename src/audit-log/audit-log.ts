@@ -9,7 +9,7 @@ export const EVENT_SORTS = ['-at', 'at'] as const
 export type EventSort = (typeof EVENT_SORTS)[number]
 
 export interface EventPage {
-  readonly events: readonly AuditEvent[]
+  readonly events: readonly AuditEvent<string | null>[]
   /** Opaque; `null` on the last page with the newest first. */
   readonly nextCursor: string | null
 }

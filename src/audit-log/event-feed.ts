@@ -106,7 +106,7 @@ export class EventFeed {
     return events.length === PAGE
   }
 
-  async #handle(event: AuditEvent): Promise<void> {
+  async #handle(event: AuditEvent<string | null>): Promise<void> {
     const { handler, onFailure } = this.#deps
     try {
       await within(HANDLER_LIMIT, Promise.resolve(handler(serializeEvent(event))))

@@ -34,7 +34,7 @@ export interface FollowQuery {
 }
 
 export interface FollowPage {
-  readonly events: readonly AuditEvent[]
+  readonly events: readonly AuditEvent<string | null>[]
   /** Where the next page begins. No matching event lies between the last event and this position. */
   readonly next: LogPosition
 }
@@ -45,7 +45,7 @@ export interface EventStore {
   /** Stores an event without another change, unless its user is deleted: no event follows a deletion. */
   record(event: AuditEvent): Promise<void>
   /** Newest first. */
-  list(query: EventQuery): MaybePromise<readonly AuditEvent[]>
+  list(query: EventQuery): MaybePromise<readonly AuditEvent<string | null>[]>
   /** In the order of visibility. */
   follow(query: FollowQuery): MaybePromise<FollowPage>
   /** The position of the last visible event. */

@@ -63,8 +63,11 @@ export type EventSchemas = Readonly<Record<string, TObject>>
 export const detailProperties = (schemas: EventSchemas): TProperties =>
   Object.assign({}, ...Object.values(schemas).map(({ properties }) => properties))
 
-/** It contains no secrets. Its only personal data is the client's address, which is erased with the account. */
-export interface AuditEvent {
+/**
+ * It contains no secrets. Its only personal data is the client's address, which is erased with the account.
+ * @template UserId `null` for an event that concerns no user.
+ */
+export interface AuditEvent<UserId extends string | null = string> {
   /** UUIDv7 of `at`: ids sort by time. */
   readonly id: string
   /** Milliseconds since the epoch. */
@@ -72,7 +75,7 @@ export interface AuditEvent {
   /** An {@link EventType}, or one of a feature. */
   readonly type: string
   readonly actor: Actor
-  readonly userId: string
+  readonly userId: UserId
   /** `null` where the type has none. */
   readonly details: Readonly<Record<string, unknown>> | null
 }

@@ -98,9 +98,9 @@ export class Authenticator implements InvalidationListener {
   }
 
   /** Must be called for every change of a user, or of a session or API key of theirs, before the change is acknowledged. */
-  invalidateUser(userId: string): void {
+  invalidate(userId: string): void {
     this.#validity.noteInvalidation()
-    this.#inFlightLookups.invalidateUser(userId)
+    this.#inFlightLookups.invalidate(userId)
     this.#deps.userCache.evict(userId)
   }
 
@@ -160,7 +160,7 @@ export class Authenticator implements InvalidationListener {
         })
       // Another instance may have made a change that is not notified yet. An older result of a query in flight must not make
       // the token valid again.
-      this.invalidateUser(claims.userId)
+      this.invalidate(claims.userId)
       return null
     }
     const found = lookup.run()
@@ -180,12 +180,12 @@ export class Authenticator implements InvalidationListener {
           queriedAt: lookup.queriedAt,
           isRequest,
         })
-      this.invalidateUser(found.user.id)
+      this.invalidate(found.user.id)
       return null
     }
     const found = lookup.run()
     return found instanceof Promise
-      ? this.#inFlightLookups.awaitUnchangedUser(lookup, found, found => found?.user.id, principalOf)
+      ? this.#inFlightLookups.awaitUnchangedOwner(lookup, found, found => found?.user.id, principalOf)
       : principalOf(found)
   }
 

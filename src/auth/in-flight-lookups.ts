@@ -1,4 +1,4 @@
-/** Queries of sessions and API keys that are in flight, and their repetition after a change. */
+/** Queries of sessions, API keys and admin keys that are in flight, and their repetition after a change. */
 import type { MaybePromise } from '../maybe-promise.ts'
 
 type Query<Found> = (onStart: () => void) => MaybePromise<Found>
@@ -8,12 +8,12 @@ export class Lookup<Found> {
   isStale = false
   /** When the query started, in milliseconds of `performance.now()`. */
   queriedAt = 0
-  /** The users that have changed since then, for a lookup whose user is not known before its result. */
-  readonly changedUsers = new Set<string>()
+  /** The users and admin keys that have changed since then, for a lookup whose owner is not known before its result. */
+  readonly changedOwners = new Set<string>()
   readonly #query: Query<Found>
   readonly #onStart = () => {
     this.isStale = false
-    this.changedUsers.clear()
+    this.changedOwners.clear()
     this.queriedAt = performance.now()
   }
 
@@ -32,23 +32,26 @@ const markStale = (lookups: Iterable<Lookup<unknown>> = []): void => {
   for (const lookup of lookups) lookup.isStale = true
 }
 
-/** The lookups that wait for a store across a network. A lookup is repeated if its user changes meanwhile. */
+/**
+ * The lookups that wait for a store across a network. A lookup is repeated if its owner changes meanwhile: the user of a session or
+ * API key, or the admin key itself.
+ */
 export class InFlightLookups {
-  readonly #byUser = new Map<string, Set<Lookup<unknown>>>()
-  readonly #ofUnknownUsers = new Set<Lookup<unknown>>()
+  readonly #byOwner = new Map<string, Set<Lookup<unknown>>>()
+  readonly #ofUnknownOwners = new Set<Lookup<unknown>>()
 
-  invalidateUser(userId: string): void {
-    markStale(this.#byUser.get(userId))
-    for (const lookup of this.#ofUnknownUsers) lookup.changedUsers.add(userId)
+  invalidate(ownerId: string): void {
+    markStale(this.#byOwner.get(ownerId))
+    for (const lookup of this.#ofUnknownOwners) lookup.changedOwners.add(ownerId)
   }
 
   invalidateAll(): void {
-    for (const lookups of this.#byUser.values()) markStale(lookups)
-    markStale(this.#ofUnknownUsers)
+    for (const lookups of this.#byOwner.values()) markStale(lookups)
+    markStale(this.#ofUnknownOwners)
   }
 
   /**
-   * Waits for a result that includes every notified change of the user. If a change is notified while the query runs, the
+   * Waits for a result that includes every notified change of the owner. If a change is notified while the query runs, the
    * result may not include it, and the query is repeated. If it is notified while the query waits for a connection, the
    * result includes it. Repeating the query in that case too would never end behind a long queue, if changes arrive faster
    * than the queue moves.
@@ -56,41 +59,41 @@ export class InFlightLookups {
    * @param use called with the result before another change can be notified.
    */
   async awaitUnchanged<Found, Result>(
-    userId: string,
+    ownerId: string,
     lookup: Lookup<Found>,
     first: Promise<Found>,
     use: (found: Found) => Result,
   ): Promise<Result> {
-    const ofUser = this.#byUser.get(userId) ?? new Set()
-    this.#byUser.set(userId, ofUser.add(lookup))
+    const ofOwner = this.#byOwner.get(ownerId) ?? new Set()
+    this.#byOwner.set(ownerId, ofOwner.add(lookup))
     try {
       let found = await first
       while (lookup.isStale) found = await lookup.run()
       return use(found)
     } finally {
-      ofUser.delete(lookup)
-      if (ofUser.size === 0) this.#byUser.delete(userId)
+      ofOwner.delete(lookup)
+      if (ofOwner.size === 0) this.#byOwner.delete(ownerId)
     }
   }
 
-  /** As {@link awaitUnchanged}, for a lookup whose result names the user. @param userOf `undefined` if nothing was found. */
-  async awaitUnchangedUser<Found, Result>(
+  /** As {@link awaitUnchanged}, for a lookup whose result names the owner. @param ownerOf `undefined` if nothing was found. */
+  async awaitUnchangedOwner<Found, Result>(
     lookup: Lookup<Found>,
     first: Promise<Found>,
-    userOf: (found: Found) => string | undefined,
+    ownerOf: (found: Found) => string | undefined,
     use: (found: Found) => Result,
   ): Promise<Result> {
-    this.#ofUnknownUsers.add(lookup)
+    this.#ofUnknownOwners.add(lookup)
     const hasChanged = (found: Found): boolean => {
-      const userId = userOf(found)
-      return lookup.isStale || (userId !== undefined && lookup.changedUsers.has(userId))
+      const ownerId = ownerOf(found)
+      return lookup.isStale || (ownerId !== undefined && lookup.changedOwners.has(ownerId))
     }
     try {
       let found = await first
       while (hasChanged(found)) found = await lookup.run()
       return use(found)
     } finally {
-      this.#ofUnknownUsers.delete(lookup)
+      this.#ofUnknownOwners.delete(lookup)
     }
   }
 }

@@ -24,7 +24,7 @@ export const withInvalidationLog = (
   let hasWarned = false
   let lateWarningAt = Number.NEGATIVE_INFINITY
   return {
-    invalidateUser: id => listener.invalidateUser(id),
+    invalidate: id => listener.invalidate(id),
     invalidateAll: () => listener.invalidateAll(),
     setFeedConnected(isConnected, message) {
       listener.setFeedConnected(isConnected)

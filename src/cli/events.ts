@@ -38,10 +38,10 @@ const userIdOf = async (users: Users, idOrEmail: string): Promise<string> =>
 
 const COLUMNS = ['time', 'type', 'user', 'by', 'address', 'details']
 
-const row = (event: AuditEvent): string[] => {
+const row = (event: AuditEvent<string | null>): string[] => {
   const { at, type, userId, actor, ip, details } = serializeEvent(event)
   const by = actor.id === null || actor.id === userId ? actor.type : `${actor.type} ${actor.id}`
-  return [at, type, userId, by, ip ?? '-', details === null ? '' : JSON.stringify(details)]
+  return [at, type, userId ?? '-', by, ip ?? '-', details === null ? '' : JSON.stringify(details)]
 }
 
 const filterOf = async (

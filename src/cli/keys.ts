@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { Command } from 'commander'
 import { ASYMMETRIC_ALGORITHMS, type AsymmetricAlgorithm, newPrivateKey } from '../auth/private-key.ts'
 import { oneOf } from '../config/readers.ts'
+import { adminKeyCommands } from './admin-keys.ts'
 import { option } from './options.ts'
 import { print } from './output.ts'
 
@@ -15,9 +16,8 @@ interface NewKeyOptions {
 }
 
 export const keysCommands = (program: Command): void => {
-  program
-    .command('keys')
-    .description('Keys and secrets')
+  const keys = program.command('keys').description('Keys and secrets')
+  keys
     .command('new')
     .description('Print a new strong key, for ADMIN_KEY or JWT_SECRET; it is not stored')
     .addOption(
@@ -32,4 +32,5 @@ export const keysCommands = (program: Command): void => {
       const key = algorithm ? newPrivateKey(algorithm).trim() : randomBytes(BYTES).toString('base64url')
       print(json, { key }, [key])
     })
+  adminKeyCommands(keys)
 }

@@ -17,7 +17,6 @@ import { INVALID_ROLE, isRole } from '../users/roles.ts'
 import { serializeAdminUser } from '../users/serializers.ts'
 import { canonicalEmail, type User } from '../users/user.ts'
 import type { Users } from '../users/users.ts'
-import { fieldErrors } from '../validation/field-errors.ts'
 import { LineSplitter, readLines, toLines, type Validate } from '../validation/ndjson.ts'
 import { parseStrictJson } from '../validation/strict-json.ts'
 import { explain, sentences, UsageError, withFile } from './failure.ts'
@@ -42,6 +41,7 @@ import {
   write,
 } from './output.ts'
 import { settings, withStore } from './store.ts'
+import { validated } from './validated-input.ts'
 
 /** Roles, metadata and other values on one line. */
 const cellOf = (value: unknown): string => {
@@ -161,22 +161,6 @@ const metadataSchemas = ({ USER_METADATA_SCHEMA, APP_METADATA_SCHEMA }: Values) 
   user: USER_METADATA_SCHEMA,
   app: APP_METADATA_SCHEMA,
 })
-
-type Schemas = typeof import('../validation/schemas.ts')
-
-/** Applies the rules of the HTTP API, which are loaded on demand. @throws {UsageError} with the API's messages. */
-const validated = async <Input extends object>(
-  input: Input,
-  schemaOf: (schemas: Schemas) => object,
-): Promise<Input> => {
-  const schemas = await import('../validation/schemas.ts')
-  const { jsonValidator } = await import('../validation/compile.ts')
-  const validate = jsonValidator(schemaOf(schemas))
-  const copy = { ...input }
-  if (!validate(copy as Record<string, unknown>))
-    throw new UsageError(sentences(fieldErrors(validate.errors ?? [])).join('\n'))
-  return copy
-}
 
 /** A JSON object; `validated` checks what it contains. */
 const jsonObject: Reader<unknown> = text => {

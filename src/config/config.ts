@@ -52,7 +52,9 @@ const weakKeys = ({ values, variables }: Settings): string[] =>
 
 /** A sentence for each value that is valid, but seldom intended. */
 const warningsOf = (v: Values, publicUrl: string, basePath: string): string[] => [
-  ...(v.ADMIN_KEY === null ? ['ADMIN_KEY is not set: every admin route responds with 401'] : []),
+  ...(v.ADMIN_KEY === null
+    ? ['ADMIN_KEY is not set: admin routes accept only keys with scopes (keys create)']
+    : []),
   ...(v.MAIL_URL === 'off' ? ['MAIL_URL is off: no mails are sent'] : []),
   ...(v.JWT_PRIVATE_KEY !== null && v.JWT_ALGORITHM === 'HS256'
     ? ['JWT_PRIVATE_KEY signs no tokens while JWT_ALGORITHM is HS256: it only verifies']

@@ -6,7 +6,7 @@ import { ServiceError } from '../errors.ts'
 /** Whether a token or an admin key authenticates the client. Checks the header itself, because public routes ignore the key. */
 const isIdentified = ({ principal, headers, server }: FastifyRequest): boolean => {
   const key = headers[ADMIN_KEY_HEADER]
-  return principal !== null || (typeof key === 'string' && server.services.adminKeys.accepts(key))
+  return principal !== null || (typeof key === 'string' && server.services.adminAuthenticator.recognizes(key))
 }
 
 /** Whether the request passed a rate limit and its schemas. */

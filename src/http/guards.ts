@@ -3,11 +3,16 @@
  * application.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { ADMIN_KEY_HEADER, type AdminKeys } from '../auth/admin-keys.ts'
+import {
+  ADMIN_KEY_HEADER,
+  type AdminAuthenticator,
+  adminScopeRequired,
+  type PresentedAdminKey,
+} from '../auth/admin-keys.ts'
 import type { Authenticator } from '../auth/authenticator.ts'
 import { isApiKeyPrincipal, type Principal } from '../auth/principal.ts'
 import type { ScopeDescriptions } from '../auth/scopes.ts'
-import { ServiceError } from '../errors.ts'
+import { type ErrorDetails, ServiceError } from '../errors.ts'
 import { INVALID_ROLE, isRole } from '../users/roles.ts'
 import type { User } from '../users/user.ts'
 import { ACCESS_TOKEN_COOKIE, extractAccessToken } from './access-token.ts'
@@ -33,6 +38,8 @@ declare module 'fastify' {
     authenticationFailure: unknown
     /** Whether a guard has accepted the scopes of the API key. Other guards reject API keys until then. */
     isScopeAccepted: boolean
+    /** The admin key, on admin routes and behind the guards of admin keys; else `null`. */
+    adminKey: PresentedAdminKey | null
   }
 }
 
@@ -52,8 +59,13 @@ export interface Guards {
    * @throws {Error} if a role is not valid, or there is none.
    */
   requireRoles(...roles: readonly string[]): Guard
-  /** Requires a valid `x-admin-key`. */
+  /** Requires `ADMIN_KEY` in the header `x-admin-key`. Keys with scopes are not accepted: they may do less than the route does. */
   readonly requireAdminKey: Guard
+  /**
+   * Requires an admin key with this scope, and sets `request.adminKey`. `ADMIN_KEY` has every scope.
+   * @throws {Error} if there is no such scope.
+   */
+  requireAdminScope(scope: string): Guard
 }
 
 // Created once: capturing the stack, which is not used, costs more than the check.
@@ -99,6 +111,22 @@ const scopeGuard =
     done()
   }
 
+const ADMIN_CHALLENGE = { 'www-authenticate': ADMIN_KEY_HEADER }
+
+/** The error for admin keys with scopes, where none suffices. */
+const rootKeyRequired = (): ServiceError => new ServiceError('rootKeyRequired', { headers: ADMIN_CHALLENGE })
+
+/** @param scope that suffices; `null`: none. */
+const adminScopeGuard =
+  (scope: string | null): Guard =>
+  (request, _reply, done) => {
+    const { adminKey } = request
+    if (adminKey?.scopes === null || (scope !== null && adminKey?.scopes.includes(scope))) return done()
+    // What this guard has refused must not look accepted to a later one.
+    request.adminKey = null
+    done(scope === null ? rootKeyRequired() : adminScopeRequired(scope))
+  }
+
 /** Adds what authentication stores in requests. */
 export const decorateRequests = (app: FastifyInstance): void => {
   app.decorateRequest('accessToken', null)
@@ -107,6 +135,7 @@ export const decorateRequests = (app: FastifyInstance): void => {
   app.decorateRequest('authenticatedBy', null)
   app.decorateRequest('authenticationFailure', null)
   app.decorateRequest('isScopeAccepted', false)
+  app.decorateRequest('adminKey', null)
   app.decorateRequest('requirePrincipal', function requirePrincipal() {
     if (this.principal === null) throw new Error('This route is not private: it has no user')
     return this.principal
@@ -126,6 +155,7 @@ export const REQUEST_DECORATORS = [
   'authenticatedBy',
   'authenticationFailure',
   'isScopeAccepted',
+  'adminKey',
   'requirePrincipal',
   'user',
   'validatedData',
@@ -146,11 +176,17 @@ const noToken = (): ServiceError =>
 const BAD_TOKEN = badToken()
 const NO_TOKEN = noToken()
 
+/** @param logged how the error is logged. */
+const noAdminKey = (logged: Pick<ErrorDetails, 'quiet' | 'sampledAs'>): ServiceError =>
+  new ServiceError('adminKeyRequired', { headers: ADMIN_CHALLENGE, ...logged })
+
 export interface RequestAuthenticationDeps {
   readonly authenticator: Authenticator
-  readonly adminKeys: AdminKeys
+  readonly adminAuthenticator: AdminAuthenticator
   /** The scopes of API keys. */
   readonly userScopes: ScopeDescriptions
+  /** The scopes of admin keys. */
+  readonly adminScopes: ScopeDescriptions
   readonly allowedOrigins: readonly string[]
   /** Parses the `Cookie` header of routes outside of the service, whose requests have no `cookies`. */
   readonly parseCookie: (header: string) => Readonly<Record<string, string | undefined>>
@@ -228,12 +264,45 @@ export class RequestAuthentication implements Guards {
       )
   }
 
-  readonly requireAdminKey: Guard = (request, _reply, done) => {
+  /** Requires an admin key, and sets `request.adminKey`. Its scopes must be checked next: {@link guardOfAdminScope}. */
+  readonly authenticateAdmin: Guard = (request, _reply, done) => {
+    request.adminKey = null
     const presented = request.headers[ADMIN_KEY_HEADER]
-    if (typeof presented === 'string' && this.#deps.adminKeys.accepts(presented)) return done()
-    const headers = { 'www-authenticate': ADMIN_KEY_HEADER }
-    const logged = presented === undefined ? { quiet: true } : { sampledAs: 'admin-key' }
-    done(new ServiceError('adminKeyRequired', { headers, ...logged }))
+    if (typeof presented !== 'string') return done(noAdminKey({ quiet: true }))
+    const use = (adminKey: PresentedAdminKey | null): void => {
+      request.adminKey = adminKey
+      done(adminKey === null ? noAdminKey({ sampledAs: 'admin-key' }) : undefined)
+    }
+    try {
+      const found = this.#deps.adminAuthenticator.authenticate(presented)
+      if (found instanceof Promise) return void found.then(use, done)
+      use(found)
+    } catch (error) {
+      done(error as Error)
+    }
+  }
+
+  /**
+   * For requests that have passed {@link authenticateAdmin}. Root keys may do everything.
+   * @param scope that keys of the store need; `null`: they are not accepted.
+   */
+  readonly guardOfAdminScope = adminScopeGuard
+
+  readonly requireAdminKey: Guard = this.#adminGuard(null)
+
+  readonly requireAdminScope = (scope: string): Guard => {
+    const problem = scopeProblem(this.#deps.adminScopes, scope)
+    if (problem !== null) throw new Error(`requireAdminScope ${problem}`)
+    return this.#adminGuard(scope)
+  }
+
+  /** @param scope see {@link guardOfAdminScope}. */
+  #adminGuard(scope: string | null): Guard {
+    const checkScope = adminScopeGuard(scope)
+    return (request, reply, done) =>
+      this.authenticateAdmin(request, reply, error =>
+        error === undefined ? checkScope(request, reply, done) : done(error),
+      )
   }
 
   #authenticateOutside(request: FastifyRequest, done: (error?: Error) => void): void {

@@ -222,7 +222,14 @@ export const EVENT_COLUMNS = [
   'details',
 ] as const satisfies readonly (keyof EventColumns)[]
 
-export const eventColumns = ({ id, at, type, actor, userId, details }: AuditEvent): EventColumns => ({
+export const eventColumns = ({
+  id,
+  at,
+  type,
+  actor,
+  userId,
+  details,
+}: AuditEvent<string | null>): EventColumns => ({
   id,
   at,
   type,
@@ -233,7 +240,7 @@ export const eventColumns = ({ id, at, type, actor, userId, details }: AuditEven
   details: details && JSON.stringify(details),
 })
 
-export const toEvent = (row: EventColumns): AuditEvent => ({
+export const toEvent = (row: EventColumns): AuditEvent<string | null> => ({
   id: row.id,
   at: row.at,
   type: row.type,

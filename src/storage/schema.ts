@@ -62,7 +62,8 @@ export interface EventsTable {
   type: string
   actor_type: Actor['type']
   actor_id: string | null
-  user_id: string
+  /** `null` for an event that concerns no user. */
+  user_id: string | null
   ip: string | null
   /** JSON. */
   details: string | null

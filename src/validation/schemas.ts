@@ -1,5 +1,6 @@
 /** TypeBox schemas of input that several routes or commands accept. */
 import { type TProperties, Type } from '@sinclair/typebox'
+import type { ScopeDescriptions } from '../auth/scopes.ts'
 import { PASSWORD_MAX_LENGTH } from '../passwords/policy.ts'
 import type { JsonObject } from '../users/metadata.ts'
 import { MAX_ROLES, ROLE_PATTERN } from '../users/roles.ts'
@@ -108,3 +109,36 @@ export const ImportedUser = (schemas: MetadataSchemas) =>
     },
     { title: 'ImportedUser' },
   )
+
+/** The name of an API key or admin key, by which its owner recognises it. */
+export const KeyName = Type.String({
+  normalize: 'trim',
+  minLength: 1,
+  maxLength: 128,
+  personName: true,
+  examples: ['nightly import'],
+})
+
+/** When a new key expires; `null`, as without it: never. */
+export const ExpiresAt = Type.Unsafe<string | null>({
+  type: ['string', 'null'],
+  format: 'date-time',
+  description: 'In the future; by default the key does not expire',
+})
+
+/** The scopes of a new key. */
+export const Scopes = (declared: ScopeDescriptions, description: string) =>
+  Type.Array(Type.Unsafe<string>({ type: 'string', enum: Object.keys(declared) }), {
+    minItems: 1,
+    uniqueItems: true,
+    description,
+    examples: [Object.keys(declared).slice(0, 1)],
+  })
+
+/** @param declared the scopes of admin keys. */
+export const NewAdminKey = (declared: ScopeDescriptions) =>
+  Strict({
+    name: KeyName,
+    scopes: Scopes(declared, 'Of those that your key has'),
+    expiresAt: Type.Optional(ExpiresAt),
+  })

@@ -95,12 +95,12 @@ for (const { later, operations, tokens, users, capacity } of RUNS) {
       else if (kind < 3) change(userId, { disabled: true })
       else if (kind < 5) change(userId, { disabled: false })
       else if (kind < 6) change(userId, { firstName: `version ${versions}` })
-      else if (kind < 7) authenticator.invalidateUser(userId)
+      else if (kind < 7) authenticator.invalidate(userId)
       else if (kind < 8) authenticator.setFeedLate(random(4) === 0)
       else {
         // The service restores nothing, but the run must not end without sessions and keys.
         credential.restore()
-        authenticator.invalidateUser(userId)
+        authenticator.invalidate(userId)
       }
     }
 
@@ -157,7 +157,7 @@ t.test('short histories over few tokens agree with the model, with shrinking (DE
         else check(credential, principal)
       } else if (kind === 'revoke') credential.revoke()
       else if (kind === 'rename') change(credential.userId, { firstName: `version ${step}` })
-      else if (kind === 'evict') authenticator.invalidateUser(credential.userId)
+      else if (kind === 'evict') authenticator.invalidate(credential.userId)
       else if (kind === 'late' || kind === 'in time') authenticator.setFeedLate(kind === 'late')
       else {
         store.waiting.splice(at % (store.waiting.length || 1), 1)[0]?.(kind === 'respond old')

@@ -54,7 +54,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     for (const minutes of [0, 30, -90, 20, 80, -200, 90, 140, 20, 179, 100]) {
       clock.advance(start + minutes * MINUTE - clock.now())
       t.equal(await accountStatus(app, token), 200, `at ${minutes} minutes`)
-      app.services.authenticator.invalidateUser(id)
+      app.services.authenticator.invalidate(id)
       t.equal(await accountStatus(app, token), 200, `at ${minutes} minutes, looked up again`)
     }
     clock.advance(start + 180 * MINUTE - clock.now())

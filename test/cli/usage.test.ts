@@ -71,6 +71,23 @@ t.test('errors are one sentence without the values, and nothing is created', asy
     [['users', 'list', '--limit', '101'], 2, /^--limit must be an integer from 1 to 100$/m],
     [['users', 'list', `--pasword=${CANARY}`], 2, /unknown option/],
     [['users', 'get', 'a', CANARY], 2, /too many arguments/],
+    [['keys', 'create', '--scopes', 'users:read'], 2, /required option '--name <name>'/],
+    [['keys', 'create', '--name', 'a key'], 2, /required option '--scopes <scopes>'/],
+    [
+      ['keys', 'create', '--name', 'a\nkey', '--scopes', 'users:read'],
+      2,
+      /^The name must not have line breaks/,
+    ],
+    [
+      ['keys', 'create', '--name', 'a key', '--scopes', CANARY],
+      2,
+      /^The scopes.0 must be one of users:read,/,
+    ],
+    [
+      ['keys', 'create', '--name', 'a key', '--scopes', 'users:read', '--expires', CANARY],
+      2,
+      /^--expires must be a timestamp/,
+    ],
     [['seed', '--users', '0'], 2, /^--users must be an integer from 1 to /],
     [['seed', '--users', '1', '--password', 'x7'], 2, /^--password must have 8 to 128 characters/],
     [['seed', '--users', '1'], 1, /^NODE_ENV is production/, { NODE_ENV: 'production' }],

@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
 import { toLines } from '../../src/validation/ndjson.ts'
 import { call, forgot } from '../support/account-routes.ts'
+import { createKey as createAdminKey } from '../support/admin-keys.ts'
 import { impersonate, postUser } from '../support/admin-routes.ts'
 import { createKey } from '../support/api-keys.ts'
 import {
@@ -126,6 +127,7 @@ const BODIES: Record<string, (user: SignedUp) => object | string | Promise<objec
   'PUT /account/password': () => ({ currentPassword: PASSWORD, newPassword: `${PASSWORD} 2` }),
   'POST /admin/introspect': ({ token }) => ({ token }),
   'POST /admin/users': () => ({ email: freshEmail() }),
+  'POST /admin/keys': () => ({ name: 'nightly import', scopes: ['users:read'] }),
   'PUT /admin/users/:id': () => ({ firstName: 'Ann' }),
   'POST /admin/users/import': () => toLines([{ email: freshEmail() }]),
 }
@@ -146,8 +148,27 @@ const featureId = async (route: LiveRoute, headers: Record<string, string>): Pro
   return added.json().id
 }
 
+/** By route, the credentials of a key with every scope but that of the route. */
+const limitedKeys = new Map<string, Promise<Record<string, string>>>()
+const owner = await signUp(app)
+
+const limitedKey = ({ method, url, gate, scope }: LiveRoute): Promise<Record<string, string>> => {
+  const create = async (): Promise<Record<string, string>> => {
+    const { userScopes, adminScopes } = app.services
+    const others = (declared: object) => Object.keys(declared).filter(name => name !== scope)
+    if (gate === undefined) return {}
+    if (gate === 'adminKey') return { ...(await createAdminKey(app, others(adminScopes))).headers }
+    const request = { name: 'of a test', scopes: others(userScopes) }
+    return bearer((await call(app, 'POST', '/account/api-keys', request, bearer(owner.token))).json().token)
+  }
+  const name = `${method} ${url}`
+  const created = limitedKeys.get(name) ?? create()
+  limitedKeys.set(name, created)
+  return created
+}
+
 const rightRequest = async (route: LiveRoute): Promise<RightRequest> => {
-  const { method, url, gate, roles, scope, ofFeature } = route
+  const { method, url, gate, roles, ofFeature } = route
   const user = await signUp(app)
   if (roles !== undefined) await updateUser(app, user.id, { roles })
   const name = `${method} ${url}`
@@ -155,10 +176,9 @@ const rightRequest = async (route: LiveRoute): Promise<RightRequest> => {
   const credentials = { user: bearer(user.token), adminKey: asAdmin }
   const payload = ofFeature ? featureBody(route) : await BODIES[name]?.(user)
   const query = await QUERIES[name]?.(user)
-  const { token: apiKey, apiKey: created } = await createKey(app, user.token, {
-    scopes: [scope === 'users:read' ? 'account:read' : 'users:read'],
-  })
+  const { apiKey: created } = await createKey(app, user.token)
   const idFor = async (): Promise<string> => {
+    if (url.startsWith('/admin/keys')) return (await createAdminKey(app, ['users:read'])).id
     if (url.startsWith('/account/sessions')) return sessions.json().results[0].id
     if (url.startsWith('/account/api-keys')) return created.id
     return ofFeature && url.includes('/:id') ? featureId(route, gate ? credentials[gate] : {}) : user.id
@@ -170,7 +190,7 @@ const rightRequest = async (route: LiveRoute): Promise<RightRequest> => {
     },
     token: user.token,
     impersonation: (await impersonate(app, user.id)).json().accessToken,
-    apiKey,
+    limited: await limitedKey(route),
     id: await idFor(),
     keyId: created.id,
     ...(payload !== undefined && { payload }),

@@ -136,6 +136,50 @@ t.test('of two services in one host each accepts its own API keys (DESIGN §12, 
   }
 })
 
+t.test(
+  'requireAdminScope admits keys with the scope, requireAdminKey only ADMIN_KEY (DESIGN §12, §13)',
+  async t => {
+    const host = await buildHost(t)
+    const { requireAdminScope, requireAdminKey } = host.gatehouse
+    host.get('/scoped', { onRequest: requireAdminScope('events:read') }, request => request.adminKey)
+    host.get('/operator', { onRequest: requireAdminKey }, request => request.adminKey)
+    host.get(
+      '/both',
+      { onRequest: requireAdminScope('events:read'), preHandler: requireAdminKey },
+      () => 'both',
+    )
+    const ignored: Guard = (request, reply, done) => requireAdminKey(request, reply, () => done())
+    host.get('/ignored', { onRequest: ignored }, request => ({ adminKey: request.adminKey }))
+    const create = async (scopes: string[]) => {
+      const request = { method: 'POST', url: '/auth/admin/keys', headers: asAdmin } as const
+      const { adminKey, key } = (await host.inject({ ...request, payload: { name: 'a key', scopes } })).json()
+      return { id: key.id as string, headers: { 'x-admin-key': adminKey as string } }
+    }
+    const { services } = host.gatehouse
+    const reader = await create(['events:read'])
+    const others = await create(Object.keys(services.adminScopes).filter(scope => scope !== 'events:read'))
+    const all = await create(Object.keys(services.adminScopes))
+    const scoped = (headers: Record<string, string>) => host.inject({ url: '/scoped', headers })
+    t.same((await scoped(reader.headers)).json(), { id: reader.id, scopes: ['events:read'], expiresAt: null })
+    t.match((await scoped(asAdmin)).json(), { id: /^[0-9a-f]{8}$/, scopes: null })
+    const refused = await scoped(others.headers)
+    t.equal(refused.statusCode, 403)
+    const challenge = 'x-admin-key error="insufficient_scope", scope="events:read"'
+    t.equal(refused.headers['www-authenticate'], challenge)
+    t.equal((await scoped({})).statusCode, 401)
+    for (const url of ['/operator', '/both']) {
+      t.equal((await host.inject({ url, headers: asAdmin })).statusCode, 200)
+      for (const { headers } of [reader, all])
+        t.equal((await host.inject({ url, headers })).statusCode, 403, url)
+      t.equal((await host.inject(url)).statusCode, 401)
+    }
+    t.same((await host.inject({ url: '/ignored', headers: all.headers })).json(), { adminKey: null })
+    t.throws(() => requireAdminScope('no:scope'), {
+      message: /^requireAdminScope declares the scope "no:scope"/,
+    })
+  },
+)
+
 t.test('a guard never lets a request through where its service is not registered (DESIGN §12)', async t => {
   const config = hostConfig(t)
   const host = Fastify()
@@ -282,6 +326,11 @@ t.test('routes of the host’s folder are behind the gates of their scopes (DESI
   const { paths } = (await host.inject('/auth/openapi.json')).json()
   t.same(paths['/notes/deep/{name}'].get.security, [{ bearer: [] }, { cookie: [] }])
 
+  write('admin/unscoped/routes.mjs', NOTES)
+  await t.rejects(
+    buildHost(t, options).then(host => host.ready()),
+    /unscoped\/:name declares no scope: admin routes need one of users:read, /,
+  )
   write('secret/routes.js', NOTES)
   await t.rejects(
     buildHost(t, options).then(host => host.ready()),

@@ -138,6 +138,34 @@ const INVALID: readonly (readonly [string, readonly unknown[]])[] = [
     [notes, changed({ name: 'other', tables: {}, events: {}, mails: {} })],
   ],
   ['The commands of the feature notes must be a function', [changed({ commands: {} })]],
+  [
+    'The user scope notes of the feature notes must be named like notes:read',
+    [changed({ userScopes: { notes: 'Read notes' } })],
+  ],
+  [
+    'The admin scope notes:Read of the feature notes must be named like notes:read',
+    [changed({ adminScopes: { 'notes:Read': 'Read notes' } })],
+  ],
+  [
+    'The admin scope notes:read of the feature notes has no description of what it allows',
+    [changed({ adminScopes: { 'notes:read': ' ' } })],
+  ],
+  ['The user scopes of the feature notes must be an object', [changed({ userScopes: ['notes:read'] })]],
+  [
+    'The admin scope users:read is declared twice: by the core and by the feature notes',
+    [changed({ adminScopes: { 'users:read': 'Read users' } })],
+  ],
+  [
+    'The user scope account:read is declared twice: by the core and by the feature notes',
+    [changed({ userScopes: { 'account:read': 'Read the account' } })],
+  ],
+  [
+    'The user scope notes:read is declared twice: by the feature notes and by the feature labels',
+    [
+      changed({ userScopes: { 'notes:read': 'Read notes' } }),
+      { ...labels, userScopes: { 'notes:read': 'Read labels' } },
+    ],
+  ],
 ]
 
 t.test('a declaration that is not valid is refused before the database is opened', async t => {

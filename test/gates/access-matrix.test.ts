@@ -1,6 +1,7 @@
 /** Generated from the live route table, so that a new route is covered at once. */
 import type { InjectOptions } from 'fastify'
 import t from 'tap'
+import { createKey } from '../support/admin-keys.ts'
 import { ADMIN_KEY, accountStatus, bearer, cookie, signUp, updateUser } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { type LiveRoute, liveRoutes } from '../support/routes.ts'
@@ -39,28 +40,38 @@ await onEveryEngine(t, async (t, { build }) => {
   const mayPass = ({ gate }: LiveRoute, identified: boolean, accepted: boolean): boolean =>
     gate === undefined || (gate === 'user' ? identified : accepted)
 
+  /** With parameters that fit no schema. */
+  const urlOf = ({ url }: LiveRoute): string => url.replace(/:\w+|\*/g, 'x')
+
   t.test('the gates of the live routes are those of the table of §4', async t => {
     const table = routes
       .filter(({ documentation, ofFeature, method }) => !documentation && !ofFeature && method !== 'HEAD')
       .map(({ method, url, gate }) => `${method} ${url} ${gate ?? 'public'}`)
     t.same(table.sort(), [
       'DELETE /account user',
+      'DELETE /account/api-keys/:id user',
       'DELETE /account/sessions user',
       'DELETE /account/sessions/:id user',
+      'DELETE /admin/keys/:id adminKey',
       'DELETE /admin/users/:id adminKey',
+      'DELETE /admin/users/:id/api-keys/:keyId adminKey',
       'DELETE /admin/users/:id/sessions adminKey',
       'GET / public',
       'GET /.well-known/jwks.json public',
       'GET /account user',
+      'GET /account/api-keys user',
       'GET /account/sessions user',
       'GET /account/verify-email public',
       'GET /admin/events adminKey',
+      'GET /admin/keys adminKey',
       'GET /admin/users adminKey',
       'GET /admin/users/:id adminKey',
+      'GET /admin/users/:id/api-keys adminKey',
       'GET /admin/users/export adminKey',
       'GET /health public',
       'GET /ready public',
       'GET /users user',
+      'POST /account/api-keys user',
       'POST /account/forgot-password public',
       'POST /account/reset-password public',
       'POST /account/sign-in public',
@@ -68,6 +79,7 @@ await onEveryEngine(t, async (t, { build }) => {
       'POST /account/sign-up public',
       'POST /account/verify-email public',
       'POST /account/verify-email/resend user',
+      'POST /admin/keys adminKey',
       'POST /admin/users adminKey',
       'POST /admin/users/:id/impersonate adminKey',
       'POST /admin/users/import adminKey',
@@ -88,7 +100,7 @@ await onEveryEngine(t, async (t, { build }) => {
             // No body, and a parameter that fits no schema: an authenticated request changes nothing.
             const response = await app.inject({
               method: route.method as InjectOptions['method'] & string,
-              url: route.url.replace(':id', 'x').replace('*', 'x'),
+              url: urlOf(route),
               headers: { ...caller.headers(), ...key.headers },
             })
             const passes = mayPass(route, caller.identified, key.accepted)
@@ -104,4 +116,61 @@ await onEveryEngine(t, async (t, { build }) => {
       },
     )
   }
+
+  /** No body, and a parameter that fits no schema, as above. */
+  const statusOf = async (route: LiveRoute, headers: Record<string, string>): Promise<number> =>
+    (await app.inject({ method: route.method as 'GET', url: urlOf(route), headers })).statusCode
+
+  const { userScopes, adminScopes } = app.services
+  const keysOf = async (declared: object, create: (scopes: string[]) => Promise<Record<string, string>>) => {
+    const names = Object.keys(declared)
+    const keys = new Map<string, { only: Record<string, string>; others: Record<string, string> }>()
+    for (const name of names)
+      keys.set(name, {
+        only: await create([name]),
+        others: await create(names.filter(each => each !== name)),
+      })
+    return { keys, all: await create(names) }
+  }
+
+  t.test('every admin route needs its scope: 403 for keys with all others (DESIGN §13)', async t => {
+    const { keys, all } = await keysOf(adminScopes, async scopes => (await createKey(app, scopes)).headers)
+    for (const route of routes.filter(({ gate }) => gate === 'adminKey')) {
+      const title = `${route.method} ${route.url}`
+      const key = keys.get(route.scope ?? '')
+      if (key === undefined) t.fail(`${title}: no scope`)
+      else {
+        for (const headers of [key.only, all])
+          t.notOk([401, 403].includes(await statusOf(route, headers)), `${title}: with the scope`)
+        t.equal(await statusOf(route, key.others), 403, `${title}: without the scope`)
+        t.equal(await statusOf(route, { ...key.others, ...bearer(good.token) }), 403, `${title}: and a token`)
+      }
+    }
+  })
+
+  t.test(
+    'private routes accept API keys with their scope, and only sessions without one (DESIGN §13)',
+    async t => {
+      const { token } = await signUp(app)
+      const { keys, all } = await keysOf(userScopes, async scopes => {
+        const request = { method: 'POST', url: '/account/api-keys', headers: bearer(token) } as const
+        const response = await app.inject({ ...request, payload: { name: 'a key', scopes } })
+        t.equal(response.statusCode, 201, response.body)
+        return bearer(response.json().token)
+      })
+      for (const route of routes.filter(({ gate }) => gate === 'user')) {
+        const title = `${route.method} ${route.url}`
+        const key = keys.get(route.scope ?? '')
+        if (key === undefined) t.equal(await statusOf(route, all), 403, `${title}: sessions only`)
+        else {
+          for (const headers of [key.only, all]) {
+            const status = await statusOf(route, headers)
+            if (lacksRole(route)) t.equal(status, 403, `${title}: without the role`)
+            else t.notOk([401, 403].includes(status), `${title}: with the scope`)
+          }
+          t.equal(await statusOf(route, key.others), 403, `${title}: without the scope`)
+        }
+      }
+    },
+  )
 })

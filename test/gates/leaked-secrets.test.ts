@@ -1,6 +1,7 @@
 /** Secrets in every place of every route appear in no log line and no response (DESIGN §3). */
 import type { InjectOptions } from 'fastify'
 import t from 'tap'
+import { ADMIN_KEY_PREFIX, API_KEY_PREFIX, newOpaqueKey } from '../../src/auth/opaque-key.ts'
 import { build, freshEmail, logCapture } from '../support/build.ts'
 
 const KEY = 'canary-real-admin-key-5d2e8b71'
@@ -12,6 +13,9 @@ const WRONG = {
   token: 'canary-token-9f3ac1d0.canary-payload-9f3ac1d0.canary-signature-9f3ac1d0',
   cookie: 'canary-cookie-9f3ac1d0',
   key: 'canary-admin-key-9f3ac1d0',
+  // Of the right form.
+  apiKey: newOpaqueKey(API_KEY_PREFIX).text,
+  storedAdminKey: newOpaqueKey(ADMIN_KEY_PREFIX).text,
 }
 
 /** Marks secrets in paths: the request lines of the log contain paths, but nothing else that a client sends. */
@@ -23,7 +27,7 @@ interface Operation {
 
 /** Every place of a request that can carry a value, for one route. */
 const placesOf = (path: string, operation: Operation, secret: string): Record<string, InjectOptions> => {
-  const url = path.replace('{id}', '01890000-0000-7000-8000-000000000000')
+  const url = path.replace(/\{\w+\}/g, '01890000-0000-7000-8000-000000000000')
   const json = { 'content-type': 'application/json' }
   const body = (payload: string | Buffer, headers = json): InjectOptions => ({ url, payload, headers })
   const text = JSON.stringify(secret)
@@ -34,6 +38,7 @@ const placesOf = (path: string, operation: Operation, secret: string): Record<st
     'body: password of a wrong type': body(`{"email":"a@example.com","password":{"value":[${text}]}}`),
     'body: e-mail': body(`{"email":${text},"password":"x"}`),
     'body: unknown property': body(`{"nonsense":${text}}`),
+    'body: a key': body(`{"name":${text},"scopes":[${text}],"expiresAt":${text}}`),
     'body: a boolean': body(`{"disabled":${text},"emailVerified":${text}}`),
     'body: named twice': body(`{"password":${text},"password":${text}}`),
     'body: malformed': body(`{"password":${text}`),
@@ -51,10 +56,12 @@ const placesOf = (path: string, operation: Operation, secret: string): Record<st
     basic: { url, headers: { authorization: `Basic ${secret}` } },
     authorization: { url, headers: { authorization: secret } },
     'x-admin-key': { url, headers: { 'x-admin-key': secret } },
-    'path parameter': { url: path.includes('{') ? path.replace('{id}', inPath) : `${path}/${inPath}` },
+    'path parameter': {
+      url: path.includes('{') ? path.replace(/\{\w+\}/g, inPath) : `${path}/${inPath}`,
+    },
     'bad URL': { url: `${url}/%zz${inPath}` },
     'path and key': {
-      url: path.replace('{id}', inPath),
+      url: path.replace(/\{\w+\}/g, inPath),
       headers: { 'x-admin-key': KEY, ...json },
       payload: '{}',
     },
@@ -116,7 +123,26 @@ for (const NODE_ENV of ['development', 'production'])
       const { accessToken, user } = signIn.json()
       const taken = await send('taken', { method: 'POST', url: '/account/sign-up', payload })
       t.equal(taken.statusCode, 409)
+      // Shown by the response that creates them, and nowhere else.
+      const create = async (url: string, scopes: string[], headers: Record<string, string>) => {
+        const response = await app.inject({
+          method: 'POST',
+          url,
+          headers,
+          payload: { name: 'canary', scopes },
+        })
+        t.equal(response.statusCode, 201, response.body)
+        const { token, adminKey } = response.json()
+        issued.push(token ?? adminKey)
+        return token ?? adminKey
+      }
+      const session = { authorization: `Bearer ${accessToken}` }
+      const apiKey = await create('/account/api-keys', ['account:read', 'account:write'], session)
+      const scopes = ['users:read', 'events:read', 'keys:write']
+      const adminKey = await create('/admin/keys', scopes, { 'x-admin-key': KEY })
       const carriers: Record<string, string>[] = [
+        { authorization: `Bearer ${apiKey}`, 'x-admin-key': adminKey },
+        { authorization: `Bearer ${adminKey}`, 'x-admin-key': apiKey },
         { authorization: `Bearer ${accessToken}` },
         { cookie: `ACCESS_TOKEN=${accessToken}` },
         { 'x-admin-key': KEY },
@@ -124,7 +150,7 @@ for (const NODE_ENV of ['development', 'production'])
       ]
       for (const headers of carriers)
         for (const { path, method } of operations) {
-          const url = path.replace('{id}', user.id)
+          const url = path.replace(/\{\w+\}/g, user.id)
           const input = path.startsWith('/account/sign-') ? payload : { lastName: 'Lovelace' }
           const title = `${method} ${url} with ${Object.keys(headers)}`
           await send(title, { method, url, headers, ...(method === 'GET' ? {} : { payload: input }) })
@@ -141,7 +167,7 @@ for (const NODE_ENV of ['development', 'production'])
     t.test('no log line contains a secret', async t => {
       const lines = log.text().split('\n')
       t.ok(lines.length > operations.length, 'there are log lines')
-      const parts = issued.flatMap(token => token.split('.').slice(1))
+      const parts = issued.flatMap(text => (text.startsWith('gate_') ? text : text.split('.').slice(1)))
       const secrets = { ...WRONG, signature: 'canary-signature', KEY, JWT_SECRET, PASSWORD }
       for (const [name, secret] of Object.entries(secrets)) {
         const spellings = [secret, encodeURIComponent(secret), Buffer.from(secret).toString('base64')]
@@ -151,6 +177,6 @@ for (const NODE_ENV of ['development', 'production'])
         t.strictSame(found.filter(line => line.includes(IN_PATH)).slice(0, 3), [], `${name}, in the path`)
       }
       const found = lines.filter(line => parts.some(part => line.includes(part)))
-      t.strictSame(found.slice(0, 3), [], 'issued tokens')
+      t.strictSame(found.slice(0, 3), [], 'issued tokens and keys')
     })
   })

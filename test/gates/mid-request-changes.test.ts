@@ -14,7 +14,11 @@ await onEveryEngine(t, async (t, { build }) => {
 
   /** Sends a PUT whose body ends only after `meanwhile`. */
   const putSlowly = (token: string, meanwhile: () => Promise<unknown>): Promise<string> =>
-    sendSlowly(app, { method: 'PUT', url: '/account', token, body: { firstName: 'Late' } }, meanwhile)
+    sendSlowly(
+      app,
+      { method: 'PUT', url: '/account', headers: bearer(token), body: { firstName: 'Late' } },
+      meanwhile,
+    )
 
   t.test('a body that arrives after its user was disabled changes nothing (§5.1.4, DESIGN §4)', async t => {
     const { id, token } = await signUp(app, { firstName: 'Early' })

@@ -105,7 +105,11 @@ await onEveryEngine(t, async (t, { newDatabase }) => {
     const { id, token } = await signUp(app)
     const postSlowly = async (meanwhile: () => Promise<unknown>) =>
       parseResponse(
-        await sendSlowly(app, { method: 'POST', url: '/articles', token, body: { text: 'late' } }, meanwhile),
+        await sendSlowly(
+          app,
+          { method: 'POST', url: '/articles', headers: bearer(token), body: { text: 'late' } },
+          meanwhile,
+        ),
       )
     await setRoles(app, id, ['editor'])
     await read(app, token)

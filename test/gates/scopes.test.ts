@@ -29,7 +29,9 @@ t.test('a route file added to a scope is gated, validated and documented (DESIGN
   const tree = projectTree(t, {
     'routes/private/notes/routes.ts': NOTES,
     'routes/private/notes/deep/er/routes.ts': NOTES,
-    'routes/admin/reports/routes.ts': NOTES.replace("' by ' + request.user.id", "''"),
+    'routes/admin/reports/routes.ts': NOTES.replace("' by ' + request.user.id", "''")
+      .replace('{}', "{ config: { scope: 'users:read' } }")
+      .replace('{ schema', "{ config: { scope: 'users:read' }, schema"),
     'routes/private/notes/helper.ts':
       'export default async function helper(): Promise<never> { throw new Error() }\n',
   })

@@ -134,7 +134,7 @@ t.test('repeatedly late invalidations are logged once a minute', async t => {
   const passed: unknown[] = []
   const { setFeedLate, setFeedConnected, closed } = withInvalidationLog(
     {
-      invalidateUser: () => undefined,
+      invalidate: () => undefined,
       invalidateAll: () => undefined,
       setFeedLate: isLate => passed.push(isLate),
       setFeedConnected: isConnected => passed.push({ isConnected }),
@@ -182,7 +182,7 @@ t.test('a slow network makes invalidations late, never lost, and none is missed'
   t.teardown(() => storage.close())
   const notifications: unknown[] = []
   storage.subscribe({
-    invalidateUser: id => notifications.push(id),
+    invalidate: id => notifications.push(id),
     invalidateAll: () => undefined,
     setFeedConnected: isConnected => notifications.push({ isConnected }),
     setFeedLate: isLate => notifications.push({ isLate }),

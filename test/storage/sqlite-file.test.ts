@@ -325,7 +325,7 @@ t.test('sqlite file: a commit whose check fails is not acknowledged, and evicts 
   const writer = new Writer(
     { ...handle.openFiles(), walFd: folderFd, features: [] },
     {
-      invalidateUser: userId => invalidations.push(userId),
+      invalidate: userId => invalidations.push(userId),
       invalidateAll: () => invalidations.push('all'),
       onFileProblem: () => undefined,
     },

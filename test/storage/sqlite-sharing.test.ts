@@ -110,7 +110,7 @@ t.test('sqlite: a lost writer thread fails its calls and is replaced for the nex
   const writer = new Writer(
     { ...files, features: [] },
     {
-      invalidateUser: () => undefined,
+      invalidate: () => undefined,
       invalidateAll: () => undefined,
       onFileProblem: () => undefined,
     },

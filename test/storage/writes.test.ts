@@ -41,8 +41,8 @@ t.test('operations, PostgreSQL transactions and SQLite writes by hand return a W
   t.type(transactions, 'function')
   const byHand: HandWritten extends Record<string, (...args: never[]) => Write<unknown>> ? true : false = true
   t.ok(byHand)
-  t.same(invalidates('id', 1), { result: 1, evicts: 'id', notifies: true })
-  t.same(refusedFor('id', 1), { result: 1, evicts: 'id', notifies: false })
+  t.same(invalidates('id', 1), { result: 1, evicts: ['id'], notifies: true })
+  t.same(refusedFor('id', 1), { result: 1, evicts: ['id'], notifies: false })
   t.same(invalidatesNothing(1), { result: 1, evicts: null, notifies: false })
   t.end()
 })

@@ -165,15 +165,15 @@ export const setUp = (capacity?: number) => {
   const change = (userId: string, changes: Partial<User>): void => {
     const user = store.users.get(userId)
     if (user !== undefined) store.users.set(userId, { ...user, ...changes })
-    authenticator.invalidateUser(userId)
+    authenticator.invalidate(userId)
   }
   const revoke = (session: Session): void => {
     store.sessions.delete(session.id)
-    authenticator.invalidateUser(session.userId)
+    authenticator.invalidate(session.userId)
   }
   const revokeApiKey = ({ digest, userId }: AddedApiKey): void => {
     store.apiKeys.delete(digest)
-    authenticator.invalidateUser(userId)
+    authenticator.invalidate(userId)
   }
   /** Adds a session or an API key, for tests that treat both alike. */
   const addCredential = (kind: 'session' | 'apiKey', userId: string): TestCredential => {

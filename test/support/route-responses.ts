@@ -11,8 +11,8 @@ export interface RightRequest {
   /** A token of the user in question, and of an administrator who impersonates the user. */
   readonly token: string
   readonly impersonation: string
-  /** An API key of the user without the scope of the route. */
-  readonly apiKey: string
+  /** The credentials of a key without the scope of the route. */
+  readonly limited: Readonly<Record<string, string>>
   /** In place of `:id`. */
   readonly id: string
   /** In place of `:keyId`. */
@@ -25,6 +25,7 @@ export interface RightRequest {
 const CHANGES: Readonly<Record<string, (right: RightRequest) => Partial<RightRequest>>> = {
   'no credentials': () => ({ headers: {} }),
   'bad credentials': () => ({ headers: { authorization: 'Bearer x', 'x-admin-key': 'x' } }),
+  'a key without the scope': ({ limited }) => ({ headers: limited }),
   'an unknown id': () => ({ id: UNKNOWN_ID }),
   'no id': () => ({ id: 'x' }),
   'an unknown query': () => ({ query: { nonsense: '1' } }),
@@ -44,7 +45,6 @@ const CHANGES: Readonly<Record<string, (right: RightRequest) => Partial<RightReq
     headers: { ...headers, ...cookie(token), 'sec-fetch-site': 'cross-site' },
   }),
   'an impersonation': ({ headers, impersonation }) => ({ headers: { ...headers, ...bearer(impersonation) } }),
-  'an API key without the scope': ({ headers, apiKey }) => ({ headers: { ...headers, ...bearer(apiKey) } }),
   'a browser': ({ headers }) => ({ headers: { ...headers, accept: 'text/html' } }),
 }
 

@@ -7,14 +7,14 @@ import type { FastifyInstance } from 'fastify'
 export interface SlowRequest {
   readonly method: string
   readonly url: string
-  readonly token: string
+  readonly headers: Readonly<Record<string, string>>
   readonly body: object
 }
 
 /** Sends most of the body after `meanwhile`, which runs when the hooks before the body have run. @returns the raw response. */
 export const sendSlowly = async (
   app: FastifyInstance,
-  { method, url, token, body }: SlowRequest,
+  { method, url, headers, body }: SlowRequest,
   meanwhile: () => Promise<unknown>,
 ): Promise<string> => {
   const { port } = app.server.address() as AddressInfo
@@ -26,8 +26,9 @@ export const sendSlowly = async (
   })
   const closed = once(socket, 'close')
   const arrived = once(app.server, 'request')
+  const fields = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
   socket.write(
-    `${method} ${url} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer ${token}\r\n` +
+    `${method} ${url} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n${fields.join('')}` +
       `Content-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n${text.slice(0, 5)}`,
   )
   await arrived

@@ -5,6 +5,7 @@ import { accountLife } from './0002-account-life.ts'
 import { eventPositions } from './0003-event-positions.ts'
 import { emailTokens } from './0004-email-tokens.ts'
 import { userRecord } from './0005-user-record.ts'
+import { adminKeys } from './0006-admin-keys.ts'
 import type { SchemaDialect } from './schema-dialect.ts'
 
 export const migrations = (dialect: SchemaDialect): Record<string, Migration> => ({
@@ -13,4 +14,5 @@ export const migrations = (dialect: SchemaDialect): Record<string, Migration> =>
   '0003_event_positions': eventPositions(dialect),
   '0004_email_tokens': emailTokens(),
   '0005_user_record': userRecord(dialect),
+  '0006_admin_keys': adminKeys(),
 })

@@ -8,11 +8,11 @@ import { invalidatesNothing, type UncachedWrite } from './write.ts'
 const INSERT_EVENT = `INSERT INTO events (${EVENT_COLUMNS.join(', ')})`
 
 /** In the order of {@link EVENT_COLUMNS}. */
-export const eventValues = (event: AuditEvent): readonly unknown[] =>
+export const eventValues = (event: AuditEvent<string | null>): readonly unknown[] =>
   valuesOf(EVENT_COLUMNS, eventColumns(event))
 
-/** Records an event in a transaction that has locked its user. */
-export const recordStatement = (event: AuditEvent): Statement => ({
+/** Records an event in a transaction that has locked its user, if it concerns one. */
+export const recordStatement = (event: AuditEvent<string | null>): Statement => ({
   name: 'record',
   text: `${INSERT_EVENT} VALUES (${parameters(EVENT_COLUMNS, 1)})`,
   values: eventValues(event),

@@ -103,11 +103,14 @@ const isGenerator = (value: unknown): value is Steps<unknown> =>
   'next' in value &&
   'throw' in value
 
+const isIdList = (value: unknown): boolean =>
+  Array.isArray(value) && value.every(id => typeof id === 'string')
+
 const isWrite = (value: unknown): value is Write<unknown> =>
   typeof value === 'object' &&
   value !== null &&
   'evicts' in value &&
-  (value.evicts === null || typeof value.evicts === 'string') &&
+  (value.evicts === null || isIdList(value.evicts)) &&
   'notifies' in value
 
 /**

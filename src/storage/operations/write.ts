@@ -1,29 +1,32 @@
 /**
- * The result of a write, and the user whose cached state it makes stale. Every operation returns one, else it does not compile.
- * The engines evict the user from the cache of this process before the write is acknowledged. PostgreSQL notifies the other
+ * The result of a write, and the users and admin keys whose cached state it makes stale. Every operation returns one, else it does not compile.
+ * The engines evict them from the caches of this process before the write is acknowledged. PostgreSQL notifies the other
  * instances in the same transaction; on SQLite, other processes detect the commit.
  */
-export type Write<Result> = UserWrite<Result> | UncachedWrite<Result>
+export type Write<Result> = CachedWrite<Result> | UncachedWrite<Result>
 
-interface UserWrite<Result> {
+interface CachedWrite<Result> {
   readonly result: Result
-  /** The id of the user to evict in this process. */
-  readonly evicts: string
-  /** Whether the other instances evict the user too. */
+  /** The ids of the users and admin keys to evict in this process. */
+  readonly evicts: readonly string[]
+  /** Whether the other instances evict them too. */
   readonly notifies: boolean
 }
 
-/** A write that changed a user, or revoked one of the user's sessions. */
-export const invalidates = <Result>(userId: string, result: Result): Write<Result> => ({
+/**
+ * A write that changed a user, revoked one of the user's sessions or API keys, or revoked an admin key.
+ * @param ids of the user or of the admin key, or of several.
+ */
+export const invalidates = <Result>(ids: string | readonly string[], result: Result): Write<Result> => ({
   result,
-  evicts: userId,
+  evicts: typeof ids === 'string' ? [ids] : ids,
   notifies: true,
 })
 
-/** A refused write: another process may have changed the user, and its notification may not have arrived here yet. */
-export const refusedFor = <Result>(userId: string, result: Result): Write<Result> => ({
+/** A refused write: another process may have changed the user or admin key, and its notification may not have arrived here yet. */
+export const refusedFor = <Result>(id: string, result: Result): Write<Result> => ({
   result,
-  evicts: userId,
+  evicts: [id],
   notifies: false,
 })
 

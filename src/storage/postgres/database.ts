@@ -101,17 +101,17 @@ export class Database {
   /** Of every connection, so that those to a former primary, which may be silent, can be closed without its response. */
   readonly #sockets = new Set<Socket>()
   readonly #running = new Set<Promise<unknown>>()
-  readonly #invalidateUser: (userId: string) => void
+  readonly #invalidate: (id: string) => void
   #isClosed = false
 
   /**
    * @param servers chooses the server.
    * @param connections the maximum number of connections.
-   * @param invalidateUser called with the id of a user whose cached state a write made stale, before the write is acknowledged.
+   * @param invalidate called with the id of each user and admin key whose cached state a write made stale, before it is acknowledged.
    */
-  constructor(servers: ServerSource, connections: number, invalidateUser: (userId: string) => void) {
+  constructor(servers: ServerSource, connections: number, invalidate: (id: string) => void) {
     this.#servers = servers
-    this.#invalidateUser = invalidateUser
+    this.#invalidate = invalidate
     const stream = (): Socket => this.#newSocket()
     // The pool constructs each connection with the current URL: so one pool is enough when the server changes.
     class Client extends pg.Client {
@@ -156,7 +156,7 @@ export class Database {
   }
 
   /**
-   * Runs several statements as one transaction; each sees what was committed before it. The user that `work` invalidates is
+   * Runs several statements as one transaction; each sees what was committed before it. What `work` invalidates is
    * notified to the other instances in the transaction, and evicted here before the promise settles. This includes failures, as
    * only the response to COMMIT may be lost.
    * @param work is called again, on the same connection, after the server has rolled its transaction back because of a concurrent
@@ -164,7 +164,7 @@ export class Database {
    * @throws {ServiceError} as {@link writeUncached}
    */
   async transaction<Result>(work: (run: Run) => Promise<Write<Result>>): Promise<Result> {
-    let userId: string | null = null
+    let stale: readonly string[] = []
     const attempt = async (run: Run): Promise<Result> => {
       await run({ text: 'BEGIN ISOLATION LEVEL READ COMMITTED', values: [] })
       const { result, evicts, notifies } = await work(run).catch(async error => {
@@ -172,9 +172,10 @@ export class Database {
         if (error instanceof OperationError) await run({ text: 'ROLLBACK', values: [] })
         throw error
       })
-      userId = evicts
+      stale = evicts ?? []
       // One message, so that the notification costs no round trip. After an error that `work` has caught, COMMIT rolls back.
-      await run({ text: notifies ? `${notifyText(evicts)}; COMMIT` : 'COMMIT', values: [] })
+      const notifications = notifies ? stale.map(id => `${notifyText(id)}; `) : []
+      await run({ text: `${notifications.join('')}COMMIT`, values: [] })
       return result
     }
     const transaction = async (run: Run): Promise<Result> => {
@@ -191,7 +192,7 @@ export class Database {
       // A transaction that failed otherwise may still be open on its connection.
       return await this.#run(transaction, error => error instanceof OperationError)
     } finally {
-      if (userId !== null) this.#invalidateUser(userId)
+      for (const id of stale) this.#invalidate(id)
     }
   }
 

@@ -19,7 +19,10 @@ export const eventsStatement = (query: EventQuery): Statement =>
   statement(eventsQuery(queries.selectFrom('events'), query))
 
 /** One page, newest first. */
-export const listEvents = async (database: Database, query: EventQuery): Promise<readonly AuditEvent[]> =>
+export const listEvents = async (
+  database: Database,
+  query: EventQuery,
+): Promise<readonly AuditEvent<string | null>[]> =>
   (await database.read<EventRow>(eventsStatement(query))).map(toEvent)
 
 interface PositionRange {

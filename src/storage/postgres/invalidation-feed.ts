@@ -117,7 +117,7 @@ export class InvalidationFeed {
     if (connection !== this.#connection) return
     if (channel === CHANNEL) {
       // Own changes too: a transaction whose COMMIT timed out here may still commit, and is notified then.
-      this.#listener?.invalidateUser(payload)
+      this.#listener?.invalidate(payload)
       return
     }
     connection.heartbeats?.receive(payload)

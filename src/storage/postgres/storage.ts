@@ -49,7 +49,7 @@ export const openPostgresStorage = async (
 ): Promise<Storage> => {
   const primary = await openPrimary(url, features)
   let listener: InvalidationListener | null = null
-  const database = new Database(primary, connections, userId => listener?.invalidateUser(userId))
+  const database = new Database(primary, connections, id => listener?.invalidate(id))
   await assertDurable(database).catch(async error => {
     primary.close()
     await database.close()

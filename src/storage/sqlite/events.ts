@@ -20,11 +20,14 @@ import type { SlicedTask } from './time-slicer.ts'
 const SLICE_ROWS = 500
 
 /** One page, newest first. There are indexes by user and by type; for both at once, the user's events are filtered in slices. */
-export function* listEvents(reader: Reader, query: EventQuery): SlicedTask<readonly AuditEvent[]> {
+export function* listEvents(
+  reader: Reader,
+  query: EventQuery,
+): SlicedTask<readonly AuditEvent<string | null>[]> {
   const { type, ...filter } = query.filter
   const read = (page: EventQuery) => reader.all(eventsQuery(queries.selectFrom('events'), page)).map(toEvent)
   if (type === undefined || filter.userId === undefined) return read(query)
-  const page: AuditEvent[] = []
+  const page: AuditEvent<string | null>[] = []
   let beforeId = query.beforeId
   for (;;) {
     const slice = read({ filter, beforeId, limit: SLICE_ROWS })

@@ -75,7 +75,7 @@ export const openSqliteStorage = async (
   const writer = new Writer(
     { ...files, features: modules },
     {
-      invalidateUser: userId => listener?.invalidateUser(userId),
+      invalidate: id => listener?.invalidate(id),
       invalidateAll: () => listener?.invalidateAll(),
       onFileProblem: problem => watch.setWriterProblem(problem),
     },

@@ -40,8 +40,8 @@ const toCallError = (failure: Failure): Error => {
 const storeUnavailable = (cause: unknown): ServiceError => new ServiceError('storeUnavailable', { cause })
 
 export interface WriterEvents {
-  /** Called with the user whose cached state a committed write made stale, before the write is acknowledged. */
-  readonly invalidateUser: (userId: string) => void
+  /** Called with each user and admin key whose cached state a committed write made stale, before the write is acknowledged. */
+  readonly invalidate: (id: string) => void
   /** Called when another process has changed the database, or a thread that has exited may have. */
   readonly invalidateAll: () => void
   /** Called with the file's current problem, as the thread sees it; `null` when there is none. */
@@ -173,7 +173,7 @@ export class Writer {
         continue
       }
       const { result, evicts } = outcome
-      if (evicts !== null) this.#events.invalidateUser(evicts)
+      for (const id of evicts ?? []) this.#events.invalidate(id)
       resolve(result)
     }
     this.#send()

@@ -286,7 +286,7 @@ export const events: Part = async (t, open) => {
                   (after === undefined || event.at > after) &&
                   (before === undefined || event.at < before),
               )
-              const found: AuditEvent[] = []
+              const found: AuditEvent<string | null>[] = []
               let position: LogPosition | null = null
               for (;;) {
                 const { events, next }: FollowPage = await storage.events.follow({

@@ -106,7 +106,7 @@ export const NOTIFICATION_LIMIT = 1_000
 /** Calls `listener` with the id of a changed user, or `null` if unknown. */
 export const onChange = (storage: Storage, listener: (userId: string | null) => void): void =>
   storage.subscribe({
-    invalidateUser: listener,
+    invalidate: listener,
     invalidateAll: () => listener(null),
     setFeedConnected: () => undefined,
     setFeedLate: () => undefined,

@@ -1,9 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { adminActor, clientOf } from '../../../../request-context.ts'
+import { adminActor, adminKeyOf, clientOf } from '../../../../request-context.ts'
 import { ErrorBody, IdParams, SignedIn } from '../../../../schemas.ts'
 import { serializeSignedIn } from '../../../../serializers.ts'
 
 const impersonate: FastifyPluginAsyncTypebox = async app => {
+  const { impersonation, adminKeys } = app.services
+
   app.post(
     '',
     {
@@ -16,7 +18,14 @@ const impersonate: FastifyPluginAsyncTypebox = async app => {
     },
     async (request, reply) => {
       const { id } = request.validatedData.params
-      const result = await app.services.impersonation.begin(id, adminActor(request), clientOf(request))
+      const adminKey = adminKeyOf(request)
+      const result = await impersonation.begin(
+        id,
+        adminActor(request),
+        clientOf(request),
+        adminKey.expiresAt ?? Number.POSITIVE_INFINITY,
+      )
+      await adminKeys.confirmSessions(adminKey)
       reply.code(201).header('cache-control', 'no-store')
       return serializeSignedIn(result)
     },

@@ -1,0 +1,71 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+import { sortedScopes } from '../../../src/auth/scopes.ts'
+import { adminActor, adminKeyOf } from '../../request-context.ts'
+import { AdminKey, CreatedAdminKey, ErrorBody, IdParams, NewAdminKey } from '../../schemas.ts'
+import { serializeAdminKey } from '../../serializers.ts'
+
+const keys: FastifyPluginAsyncTypebox = async app => {
+  const { adminKeys, adminScopes } = app.services
+
+  app.post(
+    '',
+    {
+      config: { scope: 'keys:write' },
+      schema: {
+        summary: 'Create an admin key with scopes. The response shows it for the only time',
+        body: NewAdminKey(adminScopes),
+        response: { 201: CreatedAdminKey, 409: ErrorBody, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      const { name, scopes, expiresAt } = request.validatedData.body
+      const { text, adminKey } = await adminKeys.create(
+        {
+          name,
+          scopes: sortedScopes(adminScopes, scopes),
+          expiresAt: expiresAt == null ? null : Date.parse(expiresAt),
+        },
+        adminKeyOf(request),
+        adminActor(request),
+      )
+      reply.code(201).header('cache-control', 'no-store')
+      return { adminKey: text, key: serializeAdminKey(adminKey) }
+    },
+  )
+
+  app.get(
+    '',
+    {
+      config: { scope: 'keys:write' },
+      schema: {
+        summary: 'List all admin keys, newest first; without those of the configuration',
+        response: { 200: Type.Object({ results: Type.Array(AdminKey) }), 503: ErrorBody },
+      },
+    },
+    async (_request, reply) => {
+      const found = await adminKeys.list()
+      reply.header('cache-control', 'no-store')
+      return { results: found.map(serializeAdminKey) }
+    },
+  )
+
+  app.delete(
+    '/:id',
+    {
+      config: { scope: 'keys:write' },
+      schema: {
+        summary:
+          'Revoke an admin key whose scopes your key has; ends the impersonated sessions that it opened',
+        params: IdParams,
+        response: { 204: Type.Null(), 404: ErrorBody, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      await adminKeys.revoke(request.validatedData.params.id, adminKeyOf(request), adminActor(request))
+      return reply.code(204).send(null)
+    },
+  )
+}
+
+export default keys

@@ -1,0 +1,349 @@
+/**
+ * Admin keys of the store (DESIGN §13): keys for programs of administrators, with scopes and an expiry. The root keys of the
+ * configuration are not among them. `src/auth/admin-keys.ts` verifies both.
+ */
+import { Type } from '@sinclair/typebox'
+import {
+  type AdminKey,
+  adminScopeRequired,
+  MAX_ADMIN_KEYS,
+  missingScopes,
+  type PresentedAdminKey,
+} from '../auth/admin-keys.ts'
+import type { CredentialLastRequest } from '../auth/last-requests.ts'
+import { ADMIN_KEY_PREFIX, newOpaqueKey } from '../auth/opaque-key.ts'
+import { ServiceError } from '../errors.ts'
+import {
+  type Actor,
+  type AuditEvent,
+  defineFeature,
+  type FeatureDeps,
+  type FeatureStore,
+  firstRow,
+  invalidates,
+  invalidatesNothing,
+  newId,
+  type Query,
+  query,
+  recordStatement,
+  refusedFor,
+  rows,
+  type Statement,
+  type Steps,
+  table,
+  type Write,
+} from '../feature.ts'
+
+/** Milliseconds after which an expired key is removed. Until then lists show that it has expired. */
+const EXPIRED_KEPT = 90 * 86_400_000
+
+interface AdminKeysTable {
+  id: string
+  digest: string
+  name: string
+  prefix: string
+  /** JSON. */
+  scopes: string
+  created_at: number
+  expires_at: number | null
+  /** 0 before the first request. */
+  last_used_at: number
+  /** The id of an admin key; `null` for the operator. */
+  created_by: string | null
+}
+
+const COLUMNS = [
+  'id',
+  'name',
+  'prefix',
+  'scopes',
+  'created_at',
+  'expires_at',
+  'last_used_at',
+  'created_by',
+] as const satisfies readonly (keyof AdminKeysTable)[]
+
+type AdminKeyRow = Pick<AdminKeysTable, (typeof COLUMNS)[number]>
+
+const toAdminKey = (row: AdminKeyRow): AdminKey => ({
+  id: row.id,
+  name: row.name,
+  prefix: row.prefix,
+  scopes: JSON.parse(row.scopes) as string[],
+  createdAt: row.created_at,
+  expiresAt: row.expires_at,
+  lastUsedAt: row.last_used_at === 0 ? null : row.last_used_at,
+  createdBy: row.created_by,
+})
+
+interface StoredAdminKey extends AdminKey {
+  readonly digest: string
+}
+
+/** Concerns no user. */
+type KeyEvent = AuditEvent<null>
+
+/**
+ * Creations and revocations run one after the other: the bound of the keys is exact, no key is created by one that is being revoked,
+ * and their events are in order.
+ */
+const LOCK: Statement = {
+  text: ({ inTurn }) => `SELECT 1 AS locked WHERE CAST($1 AS text) IS NOT NULL AND ${inTurn('$1')}`,
+  values: ['admin_keys'],
+}
+
+/** @param creatorId the key of the store that creates it; `null`: a root key, or the operator. */
+function* addAdminKey(
+  { id, name, digest, prefix, scopes, createdAt, expiresAt, createdBy }: StoredAdminKey,
+  creatorId: string | null,
+  event: KeyEvent,
+): Steps<Write<'added' | 'creatorRevoked' | 'tooManyAdminKeys'>> {
+  yield LOCK
+  if (creatorId !== null) {
+    const creator = yield* firstRow({ text: 'SELECT id FROM admin_keys WHERE id = $1', values: [creatorId] })
+    if (creator === undefined) return refusedFor(creatorId, 'creatorRevoked')
+  }
+  const added = yield* firstRow({
+    text: `INSERT INTO admin_keys (id, digest, name, prefix, scopes, created_at, expires_at, last_used_at, created_by)
+      SELECT $1, $2, $3, $4, $5, $6, $7, 0, $8
+      WHERE (SELECT count(*) FROM admin_keys) < ${MAX_ADMIN_KEYS} RETURNING id`,
+    values: [id, digest, name, prefix, JSON.stringify(scopes), createdAt, expiresAt, createdBy],
+  })
+  if (added === undefined) return invalidatesNothing('tooManyAdminKeys')
+  yield recordStatement(event)
+  return invalidatesNothing('added')
+}
+
+/**
+ * Ends the impersonated sessions that a key has opened. Locks them in the order in which instances write them, to prevent deadlocks.
+ * @returns the ids of their users.
+ */
+function* endSessions(keyId: string): Steps<readonly string[]> {
+  const ended = yield* rows<{ user_key: number }>({
+    text: ({ forUpdate }) => `WITH opened AS (
+        SELECT id FROM sessions WHERE impersonated_by = $1 ORDER BY id ${forUpdate}
+      )
+      DELETE FROM sessions WHERE id IN (SELECT id FROM opened) RETURNING user_key`,
+    values: [keyId],
+  })
+  if (ended.length === 0) return []
+  const users = yield* rows<{ id: string }>({
+    text: ({ isOneOf }) => `SELECT id FROM users WHERE ${isOneOf('key', '$1', 'bigint')}`,
+    values: [[...new Set(ended.map(session => session.user_key))]],
+  })
+  return users.map(user => user.id)
+}
+
+/**
+ * Also ends the impersonated sessions that the key has opened.
+ * @param revoker what the key may do that revokes it.
+ * @returns the scopes of the key that the revoker does not have, if there are any.
+ */
+function* revokeAdminKey(
+  id: string,
+  revoker: Pick<PresentedAdminKey, 'scopes'>,
+  event: KeyEvent,
+): Steps<Write<'revoked' | 'adminKeyNotFound' | { readonly missing: readonly string[] }>> {
+  yield LOCK
+  const found = yield* firstRow<{ scopes: string }>({
+    text: 'SELECT scopes FROM admin_keys WHERE id = $1',
+    values: [id],
+  })
+  if (found === undefined) return refusedFor(id, 'adminKeyNotFound')
+  const missing = missingScopes(revoker, JSON.parse(found.scopes) as string[])
+  if (missing.length > 0) return invalidatesNothing({ missing })
+  yield { text: 'DELETE FROM admin_keys WHERE id = $1', values: [id] }
+  const userIds = yield* endSessions(id)
+  yield recordStatement(event)
+  return invalidates([id, ...userIds], 'revoked')
+}
+
+/**
+ * For a key that has just opened an impersonated session: its revocation may not have seen the session.
+ * @returns whether the key exists. If not, the session has ended.
+ */
+function* confirmSessions(id: string): Steps<Write<boolean>> {
+  const found = yield* firstRow({
+    text: ({ forKeyShare }) => `SELECT id FROM admin_keys WHERE id = $1 ${forKeyShare}`,
+    values: [id],
+  })
+  if (found !== undefined) return invalidatesNothing(true)
+  return invalidates(yield* endSessions(id), false)
+}
+
+/** Locks keys in one order, so that two instances cannot deadlock. */
+function* noteAdminKeyRequests(requests: readonly CredentialLastRequest[]): Steps<Write<void>> {
+  yield {
+    text: ({ recordsOf, forNoKeyUpdate }) => `WITH given AS (
+        SELECT id, at FROM ${recordsOf('$1', { id: 'text', at: 'bigint' })}
+      ), locked AS (
+        SELECT id FROM admin_keys WHERE id IN (SELECT id FROM given) ORDER BY id ${forNoKeyUpdate}
+      )
+      UPDATE admin_keys SET last_used_at = given.at FROM given
+      WHERE admin_keys.id = given.id AND admin_keys.id IN (SELECT id FROM locked) AND last_used_at < given.at`,
+    values: [JSON.stringify(requests)],
+  }
+  return invalidatesNothing(undefined)
+}
+
+const findAdminKey = (digest: string): Query<AdminKey | undefined> =>
+  query(
+    {
+      name: 'admin-key',
+      text: `SELECT ${COLUMNS.join(', ')} FROM admin_keys WHERE digest = $1`,
+      values: [digest],
+    },
+    ([row]: readonly AdminKeyRow[]) => row && toAdminKey(row),
+  )
+
+/** Newest first. */
+const listAdminKeys = (): Query<readonly AdminKey[]> =>
+  query(
+    {
+      name: 'admin-keys',
+      text: `SELECT ${COLUMNS.join(', ')} FROM admin_keys ORDER BY id DESC`,
+      values: [],
+    },
+    (found: readonly AdminKeyRow[]) => found.map(toAdminKey),
+  )
+
+const OPERATIONS = { addAdminKey, revokeAdminKey, confirmSessions, noteAdminKeyRequests }
+const READS = { findAdminKey, listAdminKeys }
+
+const adminKey = Type.String({ description: 'The id of the admin key' })
+const EVENTS = {
+  'admin-key.created': Type.Object({
+    adminKey,
+    scopes: Type.Array(Type.String(), { description: 'What the admin key may do' }),
+  }),
+  'admin-key.revoked': Type.Object({ adminKey }),
+}
+
+type AdminKeysDeps = FeatureDeps<typeof OPERATIONS, typeof READS, typeof EVENTS>
+
+export type AdminKeyStore = FeatureStore<typeof OPERATIONS, typeof READS>
+
+export interface AdminKeyRequest {
+  readonly name: string
+  readonly scopes: readonly string[]
+  /** Milliseconds since the epoch; `null`: the key does not expire. */
+  readonly expiresAt: number | null
+}
+
+export interface CreatedAdminKey {
+  /** The key itself, shown once. */
+  readonly text: string
+  readonly adminKey: AdminKey
+}
+
+/** What a key needs to have, to create or revoke another one. `null` stands for everything, and for no expiry. */
+type Rights = Pick<PresentedAdminKey, 'scopes' | 'expiresAt'>
+
+/** The rights of the operator, on the command line. */
+export const ALL_RIGHTS: Rights = { scopes: null, expiresAt: null }
+
+export class AdminKeys {
+  readonly #deps: AdminKeysDeps
+
+  constructor(deps: AdminKeysDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * Creates a key.
+   * @param creator the rights of the actor: the new key has no scope that they lack, and no later expiry.
+   * @throws {ServiceError} `expiresInPast`, `expiresAfterCreator`, `scopeRequired`, `tooManyAdminKeys`, `adminKeyRequired`
+   */
+  async create(
+    { name, scopes, expiresAt }: AdminKeyRequest,
+    creator: Rights,
+    actor: Actor,
+  ): Promise<CreatedAdminKey> {
+    const { store, newEvent, clock } = this.#deps
+    const now = clock()
+    if (expiresAt !== null && expiresAt <= now) throw new ServiceError('expiresInPast')
+    const missing = missingScopes(creator, scopes)
+    if (missing.length > 0) throw adminScopeRequired(...missing)
+    if (creator.expiresAt !== null && (expiresAt === null || expiresAt > creator.expiresAt))
+      throw new ServiceError('expiresAfterCreator')
+    const { text, digest, shownPrefix } = newOpaqueKey(ADMIN_KEY_PREFIX)
+    const id = newId(now)
+    const described = { id, name, prefix: shownPrefix, scopes, createdAt: now, expiresAt }
+    const adminKey = { ...described, lastUsedAt: null, createdBy: actor.id }
+    const event = newEvent('admin-key.created', actor, null, { adminKey: id, scopes: [...scopes] })
+    const creatorId = creator.scopes === null ? null : actor.id
+    const outcome = await store.addAdminKey({ ...adminKey, digest }, creatorId, event)
+    if (outcome === 'creatorRevoked') throw new ServiceError('adminKeyRequired')
+    if (outcome !== 'added') throw new ServiceError(outcome)
+    return { text, adminKey }
+  }
+
+  /** All keys, newest first. */
+  async list(): Promise<readonly AdminKey[]> {
+    return this.#deps.store.listAdminKeys()
+  }
+
+  /**
+   * Revokes a key, and ends the impersonated sessions that it has opened.
+   * @param revoker the rights of the actor, which must include the scopes of the key.
+   * @throws {ServiceError} `adminKeyNotFound`, `scopeRequired`
+   */
+  async revoke(id: string, { scopes }: Pick<Rights, 'scopes'>, actor: Actor): Promise<void> {
+    const { store, newEvent } = this.#deps
+    const event = newEvent('admin-key.revoked', actor, null, { adminKey: id })
+    const outcome = await store.revokeAdminKey(id, { scopes }, event)
+    if (outcome === 'revoked') return
+    throw outcome === 'adminKeyNotFound' ? new ServiceError(outcome) : adminScopeRequired(...outcome.missing)
+  }
+
+  /**
+   * Must be called when a key has opened an impersonated session, before the session is handed out.
+   * @throws {ServiceError} `adminKeyRequired` if the key has been revoked meanwhile. The session has ended then.
+   */
+  async confirmSessions({ id, scopes }: PresentedAdminKey): Promise<void> {
+    const isRootKey = scopes === null
+    if (isRootKey || (await this.#deps.store.confirmSessions(id))) return
+    throw new ServiceError('adminKeyRequired')
+  }
+}
+
+export const adminKeys = defineFeature({
+  name: 'admin-keys',
+  module: import.meta.url,
+  migrations: {
+    '0001_admin_keys': {
+      async up(db, { text }) {
+        await db.schema
+          .createTable('admin_keys')
+          .addColumn('id', text, column => column.primaryKey())
+          .addColumn('digest', text, column => column.notNull().unique())
+          .addColumn('name', 'text', column => column.notNull())
+          .addColumn('prefix', 'text', column => column.notNull())
+          .addColumn('scopes', 'text', column => column.notNull())
+          .addColumn('created_at', 'bigint', column => column.notNull())
+          .addColumn('expires_at', 'bigint')
+          // Never null, so that a copy recognises the newer row.
+          .addColumn('last_used_at', 'bigint', column => column.notNull())
+          .addColumn('created_by', 'text')
+          .execute()
+        await db.schema
+          .createIndex('admin_keys_by_expires_at')
+          .on('admin_keys')
+          .column('expires_at')
+          .execute()
+      },
+    },
+  },
+  tables: {
+    admin_keys: table<AdminKeysTable>({
+      owner: null,
+      key: 'id',
+      updatedAt: 'last_used_at',
+      cleanUp: { column: 'expires_at', after: EXPIRED_KEPT },
+    }),
+  },
+  operations: OPERATIONS,
+  reads: READS,
+  events: EVENTS,
+  services: { adminKeys: deps => new AdminKeys(deps) },
+})

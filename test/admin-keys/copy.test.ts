@@ -1,0 +1,38 @@
+/** A copy to PostgreSQL has the admin keys and their events (DESIGN §7, §13). */
+import { join } from 'node:path'
+import t from 'tap'
+import { allFeatures } from '../../src/built-in-features.ts'
+import { createKey, listKeys, listStatus, revokeKey } from '../support/admin-keys.ts'
+import { asAdmin, build, temporaryFolder } from '../support/build.ts'
+import { copyHere } from '../support/copy-runs.ts'
+import { createDatabase } from '../support/postgres.ts'
+
+t.test('admin keys work after a copy, and revoked ones stay revoked', async t => {
+  const file = join(temporaryFolder(t), 'test.db')
+  const url = await createDatabase(t)
+  const source = await build(t, { env: { DATABASE_URL: `sqlite:${file}` } })
+  const kept = await createKey(source, ['users:read'])
+  const revokedThere = await createKey(source, ['users:read'])
+  const revokedHere = await createKey(source, ['users:read'])
+  const events = async (app: typeof source) =>
+    (await app.inject({ url: '/admin/events?sort=at', headers: asAdmin })).json().results
+  const before = await events(source)
+  t.equal(before.length, 3)
+
+  const first = await copyHere(file, url, allFeatures())
+  t.match(first, { events: 3, tables: { admin_keys: { added: 3, changed: 0, conflicts: 0 } } })
+  const target = await build(t, { env: { DATABASE_URL: url } })
+  for (const { headers } of [kept, revokedThere, revokedHere]) t.equal(await listStatus(target, headers), 200)
+  t.strictSame(await events(target), before, 'without a user')
+
+  t.equal(await revokeKey(target, revokedThere.id), 204)
+  t.equal(await revokeKey(source, revokedHere.id), 204)
+  const second = await copyHere(file, url, allFeatures())
+  t.match(second, { events: 1, tables: { admin_keys: { added: 0, deleted: 1 } } })
+  const keys = await listKeys(target)
+  t.strictSame(
+    keys.map(({ id }: { id: string }) => id),
+    [kept.id],
+  )
+  t.equal(await listStatus(target, revokedThere.headers), 401)
+})
