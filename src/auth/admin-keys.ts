@@ -145,7 +145,7 @@ export class AdminAuthenticator implements InvalidationListener {
     const use = (found: AdminKey | undefined) => this.#useFound(hexDigest, found)
     const found = lookup.run()
     return found instanceof Promise
-      ? this.#inFlightLookups.awaitUnchangedOwner(lookup, found, key => key?.id, use)
+      ? this.#inFlightLookups.awaitUnchanged(hexDigest, lookup, found, use, key => key?.id)
       : use(found)
   }
 
@@ -206,7 +206,13 @@ export class AdminAuthenticator implements InvalidationListener {
   }
 
   #useFound(digest: string, found: AdminKey | undefined): PresentedAdminKey | null {
-    if (found === undefined) return null
+    if (found === undefined) {
+      // As in Authenticator: another instance may have revoked it, and an older result must not make it valid again.
+      this.#inFlightLookups.invalidate(digest)
+      const cached = this.#cache.get(digest)
+      if (cached !== undefined) this.#drop(digest, cached.key.id)
+      return null
+    }
     const { id, scopes, expiresAt, lastUsedAt } = found
     const notedAt = Math.max(lastUsedAt ?? 0, this.#due.get(id) ?? 0, this.#writing.get(id) ?? 0)
     const cached = { key: { id, scopes, expiresAt }, notedAt }

@@ -174,7 +174,13 @@ export class Authenticator implements InvalidationListener {
     const digest = keyDigest(token)
     const lookup = new Lookup(onStart => this.#deps.apiKeys.find(digest, onStart))
     const principalOf = (found: FoundApiKey | undefined): Principal | null => {
-      if (found === undefined) return null
+      if (found === undefined) {
+        // As for sessions.
+        this.#inFlightLookups.invalidate(digest)
+        const cached = this.#cache.get(token)
+        if (cached !== undefined) this.invalidate(cached.cachedUser.user.id)
+        return null
+      }
       if (!found.user.disabled)
         return this.#createPrincipal(token, found, apiKeyCredential(found), {
           queriedAt: lookup.queriedAt,
@@ -185,7 +191,7 @@ export class Authenticator implements InvalidationListener {
     }
     const found = lookup.run()
     return found instanceof Promise
-      ? this.#inFlightLookups.awaitUnchangedOwner(lookup, found, found => found?.user.id, principalOf)
+      ? this.#inFlightLookups.awaitUnchanged(digest, lookup, found, principalOf, found => found?.user.id)
       : principalOf(found)
   }
 

@@ -37,16 +37,17 @@ const markStale = (lookups: Iterable<Lookup<unknown>> = []): void => {
  * API key, or the admin key itself.
  */
 export class InFlightLookups {
-  readonly #byOwner = new Map<string, Set<Lookup<unknown>>>()
+  readonly #bySubject = new Map<string, Set<Lookup<unknown>>>()
   readonly #ofUnknownOwners = new Set<Lookup<unknown>>()
 
-  invalidate(ownerId: string): void {
-    markStale(this.#byOwner.get(ownerId))
-    for (const lookup of this.#ofUnknownOwners) lookup.changedOwners.add(ownerId)
+  /** @param subject the id of an owner, or the digest of a key. */
+  invalidate(subject: string): void {
+    markStale(this.#bySubject.get(subject))
+    for (const lookup of this.#ofUnknownOwners) lookup.changedOwners.add(subject)
   }
 
   invalidateAll(): void {
-    for (const lookups of this.#byOwner.values()) markStale(lookups)
+    for (const lookups of this.#bySubject.values()) markStale(lookups)
     markStale(this.#ofUnknownOwners)
   }
 
@@ -55,38 +56,24 @@ export class InFlightLookups {
    * result may not include it, and the query is repeated. If it is notified while the query waits for a connection, the
    * result includes it. Repeating the query in that case too would never end behind a long queue, if changes arrive faster
    * than the queue moves.
+   * @param subject the id of the owner, or the digest of a key, whose owner only the result names. {@link invalidate} takes both.
    * @param first the promise of the lookup's first run.
    * @param use called with the result before another change can be notified.
+   * @param ownerOf the owner that the result names; `undefined` if nothing was found.
    */
   async awaitUnchanged<Found, Result>(
-    ownerId: string,
+    subject: string,
     lookup: Lookup<Found>,
     first: Promise<Found>,
     use: (found: Found) => Result,
+    ownerOf?: (found: Found) => string | undefined,
   ): Promise<Result> {
-    const ofOwner = this.#byOwner.get(ownerId) ?? new Set()
-    this.#byOwner.set(ownerId, ofOwner.add(lookup))
-    try {
-      let found = await first
-      while (lookup.isStale) found = await lookup.run()
-      return use(found)
-    } finally {
-      ofOwner.delete(lookup)
-      if (ofOwner.size === 0) this.#byOwner.delete(ownerId)
-    }
-  }
-
-  /** As {@link awaitUnchanged}, for a lookup whose result names the owner. @param ownerOf `undefined` if nothing was found. */
-  async awaitUnchangedOwner<Found, Result>(
-    lookup: Lookup<Found>,
-    first: Promise<Found>,
-    ownerOf: (found: Found) => string | undefined,
-    use: (found: Found) => Result,
-  ): Promise<Result> {
-    this.#ofUnknownOwners.add(lookup)
+    const ofSubject = this.#bySubject.get(subject) ?? new Set()
+    this.#bySubject.set(subject, ofSubject.add(lookup))
+    if (ownerOf !== undefined) this.#ofUnknownOwners.add(lookup)
     const hasChanged = (found: Found): boolean => {
-      const ownerId = ownerOf(found)
-      return lookup.isStale || (ownerId !== undefined && lookup.changedOwners.has(ownerId))
+      const owner = ownerOf?.(found)
+      return lookup.isStale || (owner !== undefined && lookup.changedOwners.has(owner))
     }
     try {
       let found = await first
@@ -94,6 +81,8 @@ export class InFlightLookups {
       return use(found)
     } finally {
       this.#ofUnknownOwners.delete(lookup)
+      ofSubject.delete(lookup)
+      if (ofSubject.size === 0) this.#bySubject.delete(subject)
     }
   }
 }

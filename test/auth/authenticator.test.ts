@@ -203,23 +203,46 @@ t.test('a change before the lookup reaches the store causes no second lookup (DE
   t.equal(store.lookups, 3)
 })
 
-t.test('an earlier lookup does not restore what a later one found revoked (DESIGN §5, §7)', async t => {
-  const { store, authenticator, open } = setUp()
-  const { session, token } = open('ada')
-  const earlier = authenticator.authenticate(token)
-  // By another instance, not yet notified.
-  store.sessions.delete(session.id)
-  const later = authenticator.authenticate(token)
-  store.waiting.pop()?.(true)
-  t.equal(await later, null)
-  store.waiting.pop()?.(true)
-  await settle()
-  store.waiting.pop()?.(true)
-  t.equal(await earlier, null)
-  const after = authenticator.authenticate(token)
-  store.waiting.pop()?.(true)
-  t.equal(await after, null, 'nor is it cached')
-})
+for (const kind of ['session', 'apiKey'] as const) {
+  t.test(
+    `${kind}: an earlier lookup does not restore what a later one found revoked (DESIGN §5, §7)`,
+    async t => {
+      const { store, authenticator, addCredential } = setUp()
+      const { token, remove } = addCredential(kind, 'ada')
+      const earlier = authenticator.authenticate(token)
+      // By another instance, not yet notified.
+      remove()
+      const later = authenticator.authenticate(token)
+      store.waiting.pop()?.(true)
+      t.equal(await later, null)
+      store.waiting.pop()?.(true)
+      await settle()
+      store.waiting.pop()?.(true)
+      t.equal(await earlier, null)
+      const after = authenticator.authenticate(token)
+      store.waiting.pop()?.(true)
+      t.equal(await after, null, 'nor is it cached')
+    },
+  )
+
+  t.test(
+    `${kind}: a lookup that finds it revoked evicts what an earlier one has cached (DESIGN §7)`,
+    async t => {
+      const { store, authenticator, addCredential } = setUp()
+      const { token, remove } = addCredential(kind, 'ada')
+      const earlier = authenticator.authenticate(token)
+      remove()
+      const later = authenticator.authenticate(token)
+      store.waiting.shift()?.(true)
+      t.ok(await earlier, 'the change is not known here yet')
+      store.waiting.shift()?.(true)
+      t.equal(await later, null)
+      const after = authenticator.authenticate(token)
+      store.waiting.shift()?.(true)
+      t.equal(await after, null)
+    },
+  )
+}
 
 t.test('two overlapping lookups return the same cached user (DESIGN §6)', async t => {
   const { store, authenticator, open, change } = setUp()

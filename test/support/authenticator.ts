@@ -92,6 +92,8 @@ export interface TestCredential {
   readonly token: string
   exists(): boolean
   revoke(): void
+  /** Removes it from the store without a notification, as another instance does at first. */
+  remove(): void
   /** Puts it back into the store without a notification. */
   restore(): void
 }
@@ -183,6 +185,7 @@ export const setUp = (capacity?: number) => {
         ...{ id: session.id, userId, token },
         exists: () => store.sessions.has(session.id),
         revoke: () => revoke(session),
+        remove: () => void store.sessions.delete(session.id),
         restore: () => void store.sessions.set(session.id, session),
       }
     }
@@ -192,6 +195,7 @@ export const setUp = (capacity?: number) => {
       ...added,
       exists: () => store.apiKeys.has(added.digest),
       revoke: () => revokeApiKey(added),
+      remove: () => void store.apiKeys.delete(added.digest),
       restore: () => stored && void store.apiKeys.set(added.digest, stored),
     }
   }
