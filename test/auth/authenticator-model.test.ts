@@ -46,12 +46,13 @@ for (const { later, operations, tokens, users, capacity } of RUNS) {
     const random = (below: number): number => Math.floor(next() * below)
     const { store, authenticator, lastRequests, addCredential, change } = setUp(capacity)
     store.later = later
-    const all = Array.from({ length: tokens }, (_, index) =>
-      addCredential(index % 3 === 0 ? 'apiKey' : 'session', `user ${index % users}`),
-    )
+    const add = (index: number): TestCredential =>
+      addCredential(index % 3 === 0 ? 'apiKey' : 'session', `user ${index % users}`)
+    const all = Array.from({ length: tokens }, (_, index) => add(index))
+    /** A tenth of the tokens makes most requests, so that there are hits and misses. */
+    const someIndex = (): number => (random(4) === 0 ? random(tokens) : random(tokens / 10))
     const some = (): TestCredential => {
-      // A tenth of the tokens makes most requests, so that there are hits and misses.
-      const found = all[random(4) === 0 ? random(tokens) : random(tokens / 10)]
+      const found = all[someIndex()]
       if (found === undefined) throw new Error('no such token')
       return found
     }
@@ -98,9 +99,9 @@ for (const { later, operations, tokens, users, capacity } of RUNS) {
       else if (kind < 7) authenticator.invalidate(userId)
       else if (kind < 8) authenticator.setFeedLate(random(4) === 0)
       else {
-        // The service restores nothing, but the run must not end without sessions and keys.
-        credential.restore()
-        authenticator.invalidate(userId)
+        // The run must not end without sessions and keys.
+        const index = someIndex()
+        all[index] = add(index)
       }
     }
 

@@ -94,8 +94,6 @@ export interface TestCredential {
   revoke(): void
   /** Removes it from the store without a notification, as another instance does at first. */
   remove(): void
-  /** Puts it back into the store without a notification. */
-  restore(): void
 }
 
 const newUser = (id: string): User => ({
@@ -186,17 +184,14 @@ export const setUp = (capacity?: number) => {
         exists: () => store.sessions.has(session.id),
         revoke: () => revoke(session),
         remove: () => void store.sessions.delete(session.id),
-        restore: () => void store.sessions.set(session.id, session),
       }
     }
     const added = addApiKey(userId)
-    const stored = store.apiKeys.get(added.digest)
     return {
       ...added,
       exists: () => store.apiKeys.has(added.digest),
       revoke: () => revokeApiKey(added),
       remove: () => void store.apiKeys.delete(added.digest),
-      restore: () => stored && void store.apiKeys.set(added.digest, stored),
     }
   }
   return {
