@@ -127,12 +127,15 @@ const contradictionsOf = ({ values: v, variables }: Settings): string[] => [
     : []),
 ]
 
+const publicUrlOf = (v: Values, basePath: string): string =>
+  v.PUBLIC_URL ?? localUrl(v.HOST, v.PORT, basePath)
+
 /**
  * What the service is to its users. Commands need no other part of the configuration.
  * @param basePath as for {@link loadConfig}.
  */
 export const siteOf = (v: Values, basePath = '') => {
-  const publicUrl = v.PUBLIC_URL ?? localUrl(v.HOST, v.PORT, basePath)
+  const publicUrl = publicUrlOf(v, basePath)
   return {
     isProduction: v.NODE_ENV === 'production',
     /** The name of the product in mails: by default the host of `publicUrl`. */
@@ -154,10 +157,10 @@ export const loadConfig = (environment: Environment, basePath = '') => {
   const { values: v, errors } = settings
   const weak = weakKeys(settings)
   if (v.NODE_ENV === 'production') errors.push(...weak)
-  const site = siteOf(v, basePath)
-  errors.push(...contradictionsOf(settings), ...keyContradictionsOf(settings, site.publicUrl))
+  errors.push(...contradictionsOf(settings), ...keyContradictionsOf(settings, publicUrlOf(v, basePath)))
   const signingKeys = signingKeySources(v)
   if (errors.length > 0 || signingKeys === null) throw new ConfigError(errors)
+  const site = siteOf(v, basePath)
 
   return Object.freeze({
     ...site,

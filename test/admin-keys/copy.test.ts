@@ -6,6 +6,7 @@ import { createKey, listKeys, listStatus, revokeKey } from '../support/admin-key
 import { asAdmin, build, temporaryFolder } from '../support/build.ts'
 import { copyHere } from '../support/copy-runs.ts'
 import { createDatabase } from '../support/postgres.ts'
+import { until } from '../support/until.ts'
 
 t.test('admin keys work after a copy, and revoked ones stay revoked', async t => {
   const file = join(temporaryFolder(t), 'test.db')
@@ -35,4 +36,6 @@ t.test('admin keys work after a copy, and revoked ones stay revoked', async t =>
     [kept.id],
   )
   t.equal(await listStatus(target, revokedThere.headers), 401)
+  const statusHere = () => listStatus(target, revokedHere.headers)
+  t.equal(await until(statusHere, status => status === 401, 1_000), 401, 'the running instance is notified')
 })

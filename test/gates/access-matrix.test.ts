@@ -79,6 +79,7 @@ await onEveryEngine(t, async (t, { build }) => {
       'POST /account/sign-up public',
       'POST /account/verify-email public',
       'POST /account/verify-email/resend user',
+      'POST /admin/introspect adminKey',
       'POST /admin/keys adminKey',
       'POST /admin/users adminKey',
       'POST /admin/users/:id/impersonate adminKey',

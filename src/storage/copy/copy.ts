@@ -64,7 +64,7 @@ export interface CopyOptions {
 /**
  * Copies the tables of features, after the users. A row of a user who exists in both stores is treated as the user's e-mail tokens
  * are: added if it was never copied, not added again if it was deleted in the target, deleted if it was deleted in the source. It
- * does not matter in which store the user changed later: rows have no effect on access. Rows without an owner are treated alike.
+ * does not matter in which store the user changed later. Rows without an owner are treated alike.
  * @param leftOut the ids of users whose rows are not copied.
  */
 const copyTables = async (

@@ -136,7 +136,8 @@ export const deleteRows = (table: CopiedTable, keys: readonly string[]): Stateme
       SELECT ${quoted(table.key)} AS key FROM ${quoted(table.name)}
       WHERE ${quoted(table.key)} = ANY($1::${typeOf(table, table.key)}[]) ORDER BY ${quoted(table.key)} FOR UPDATE
     )
-    DELETE FROM ${quoted(table.name)} WHERE ${quoted(table.key)} IN (SELECT key FROM missing) RETURNING 1`,
+    DELETE FROM ${quoted(table.name)} WHERE ${quoted(table.key)} IN (SELECT key FROM missing)
+    RETURNING ${quoted(table.key)}::text AS key`,
   values: [keys],
 })
 

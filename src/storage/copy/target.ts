@@ -163,7 +163,8 @@ export class Target {
   }
 
   /**
-   * Deletes the rows of a feature's table that were copied before and that the source does not have any more.
+   * Deletes the rows of a feature's table that were copied before and that the source does not have any more. Running instances of the
+   * target are notified of their owners, or of rows without one: a row may be an API key or an admin key.
    * @returns their number. @throws {CopyError} as {@link write}
    */
   async deleteMissing(table: CopiedTable, source: Source, size: number): Promise<number> {
@@ -177,7 +178,10 @@ export class Target {
       if (missing.length > 0)
         deleted += await this.#transaction(async () => {
           const where = `the target: the table ${table.name}`
-          const rows = await this.#run(tableStatements.deleteRows(table, missing), where)
+          const rows = await this.#run<{ key: string }>(tableStatements.deleteRows(table, missing), where)
+          const owners = new Map(copied.map(({ key, userId }) => [key, userId]))
+          const stale = new Set(rows.map(({ key }) => owners.get(key) ?? key))
+          if (stale.size > 0) await this.#run(statements.notification([...stale]))
           return rows.length
         })
       if (copied.length < size) return deleted
