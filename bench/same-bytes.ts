@@ -3,8 +3,12 @@ import type { Server } from './processes.ts'
 import { type Requests, requestAt } from './requests.ts'
 
 const shapeOf = async (server: Server, requests: Requests): Promise<string> => {
-  const { method, path, headers } = requestAt(requests, 0)
-  const response = await fetch(server.url + path, { method, headers })
+  const { method, path, headers, body: sent } = requestAt(requests, 0)
+  const response = await fetch(server.url + path, {
+    method,
+    headers: { ...headers, ...(sent !== undefined && { 'content-type': 'application/json' }) },
+    ...(sent !== undefined && { body: sent }),
+  })
   const body = await response.text()
   const fields = [...response.headers].map(([name, value]) =>
     name === 'date' ? 'date' : `${name}: ${value}`,

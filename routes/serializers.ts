@@ -19,24 +19,22 @@ const INACTIVE = { active: false } as const
 
 const seconds = (timestamp: number): number => Math.floor(timestamp / 1_000)
 
-/** @param allScopes what a session allows. */
+/** @param allScopes what a session allows, separated by spaces. */
 export const serializeIntrospection = (
   principal: Principal | null,
-  allScopes: readonly string[],
+  allScopes: string,
 ): Static<typeof Introspection> => {
   if (principal === null) return INACTIVE
   const { cachedUser, credentialId, scopes, authenticatedAt, impersonatedBy, expiresAt } = principal
-  return {
-    active: true,
-    token_type: 'Bearer',
-    sub: cachedUser.user.id,
-    scope: (scopes ?? allScopes).join(' '),
-    ...(Number.isFinite(expiresAt) && { exp: seconds(expiresAt) }),
-    ...(authenticatedAt > 0 && { iat: seconds(authenticatedAt) }),
-    ...(scopes === null ? { sid: credentialId } : { jti: credentialId }),
-    roles: cachedUser.user.roles,
-    ...(impersonatedBy !== null && { act: { sub: impersonatedBy } }),
-  }
+  const { id, roles } = cachedUser.user
+  const scope = scopes === null ? allScopes : scopes.join(' ')
+  const response: Static<typeof Introspection> = { active: true, token_type: 'Bearer', sub: id, scope, roles }
+  if (Number.isFinite(expiresAt)) response.exp = seconds(expiresAt)
+  if (authenticatedAt > 0) response.iat = seconds(authenticatedAt)
+  if (scopes === null) response.sid = credentialId
+  else response.jti = credentialId
+  if (impersonatedBy !== null) response.act = { sub: impersonatedBy }
+  return response
 }
 
 /** The JSON of an account up to `lastRequestAt`, which is the last property. Copied, because every response would copy a slice. */

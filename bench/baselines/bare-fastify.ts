@@ -3,6 +3,8 @@ import Fastify from 'fastify'
 
 export interface Baseline {
   readonly path: string
+  /** The schema of the JSON body, for a route with POST; by default the route has GET and no body. */
+  readonly requestBody?: object
   /** By default 200. */
   readonly status?: number
   /** Header fields in addition to Fastify's own. */
@@ -13,13 +15,25 @@ export interface Baseline {
 }
 
 /** Listens on the loopback interface and the port of the environment, and prints the same line as the service. */
-export const listen = async ({ path, status = 200, headers, schema, body }: Baseline): Promise<void> => {
+export const listen = async ({
+  path,
+  requestBody,
+  status = 200,
+  headers,
+  schema,
+  body,
+}: Baseline): Promise<void> => {
   const app = Fastify({ logger: false })
   const fields = Object.entries({ 'x-content-type-options': 'nosniff', ...headers })
-  app.get(path, { schema: { response: { [status]: schema } } }, (_request, reply) => {
-    for (const [name, value] of fields) reply.header(name, value)
-    if (status !== 200) reply.code(status)
-    reply.send(body)
+  app.route({
+    method: requestBody === undefined ? 'GET' : 'POST',
+    url: path,
+    schema: { response: { [status]: schema }, ...(requestBody !== undefined && { body: requestBody }) },
+    handler(_request, reply) {
+      for (const [name, value] of fields) reply.header(name, value)
+      if (status !== 200) reply.code(status)
+      reply.send(body)
+    },
   })
   const url = await app.listen({ host: '127.0.0.1', port: Number(process.env.PORT) })
   process.stdout.write(`Server listening at ${url}\n`)

@@ -1,7 +1,7 @@
-/** Other credentials than the access token of a session, compared with it on the same service. */
+/** Other credentials than the HS256 access token of a session, compared with it; and introspection. */
 import { newPrivateKey } from '../../src/auth/private-key.ts'
-import { compare, findingsOf } from '../compare.ts'
-import { type Server, startService, withServers } from '../processes.ts'
+import { compare, findingsOf, versus } from '../compare.ts'
+import { type Server, startServer, startService, withServers } from '../processes.ts'
 import { bearer, get, type Requests } from '../requests.ts'
 import type { Bench, Finding, Scenario } from '../scenario.ts'
 import { createStore } from '../stores.ts'
@@ -78,22 +78,20 @@ export const eddsa: Scenario = {
 
 export const introspection: Scenario = {
   name: 'introspection',
-  title: 'POST /admin/introspect beside GET /account, 10,000 users in rotation',
+  title: 'POST /admin/introspect, 10,000 users in rotation',
   run: async bench => {
     const store = await bench.store(USERS)
-    const tokens = await store.tokens(USERS)
-    return withServers([() => startService(store, { ADMIN_KEY })], server =>
-      versusSessions(bench, {
-        ...{ name: 'introspection', server, atLeast: 0.8 },
-        requests: {
-          method: 'POST',
-          paths: ['/admin/introspect'],
-          headers: [{ 'x-admin-key': ADMIN_KEY }],
-          bodies: tokens.map(token => JSON.stringify({ token })),
-          status: 200,
-        },
-        sessionRequests: get('/account', tokens.map(bearer)),
-      }),
+    const requests: Requests = {
+      method: 'POST',
+      paths: ['/admin/introspect'],
+      headers: [{ 'x-admin-key': ADMIN_KEY }],
+      bodies: (await store.tokens(USERS)).map(token => JSON.stringify({ token })),
+      status: 200,
+    }
+    return withServers(
+      [() => startService(store, { ADMIN_KEY }), () => startServer('bench/baselines/introspection.ts')],
+      (service, baseline) =>
+        versus(bench, { service, baseline, baselineName: 'bare Fastify', requests, atLeast: 0.8 }),
     )
   },
 }

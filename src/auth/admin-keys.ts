@@ -149,6 +149,17 @@ export class AdminAuthenticator implements InvalidationListener {
       : use(found)
   }
 
+  /**
+   * Whether a key may be used without another check: this authenticator has returned it, and nothing has changed since. The digest of a
+   * presented key costs 1 µs.
+   */
+  isCurrent(key: PresentedAdminKey): boolean {
+    if (this.#rootKeys.some(rootKey => rootKey.key === key)) return true
+    const digest = this.#validity.isReliable ? this.#digests.get(key.id) : undefined
+    if (digest === undefined || this.#cache.get(digest)?.key !== key) return false
+    return key.expiresAt === null || this.#deps.clock() < key.expiresAt
+  }
+
   /** Whether it is a root key, or a cached key of the store. Without a query, for what may be wrong about other keys: log levels. */
   recognizes(presented: string): boolean {
     const digest = digestOf(presented)

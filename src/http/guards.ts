@@ -266,6 +266,7 @@ export class RequestAuthentication implements Guards {
 
   /** Requires an admin key, and sets `request.adminKey`. Its scopes must be checked next: {@link guardOfAdminScope}. */
   readonly authenticateAdmin: Guard = (request, _reply, done) => {
+    if (request.adminKey !== null && this.#deps.adminAuthenticator.isCurrent(request.adminKey)) return done()
     request.adminKey = null
     const presented = request.headers[ADMIN_KEY_HEADER]
     if (typeof presented !== 'string') return done(noAdminKey({ quiet: true }))

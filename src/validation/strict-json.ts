@@ -5,15 +5,19 @@ import { ServiceError } from '../errors.ts'
 /** Maximum bytes of a JSON body. */
 export const BODY_LIMIT = 16_384
 
+const QUOTE = '"'.charCodeAt(0)
+const COLON = ':'.charCodeAt(0)
+const BACKSLASH = '\\'.charCodeAt(0)
+
 /** The number of object members in a JSON text: colons outside of strings. */
 const countWritten = (text: string): number => {
   let members = 0
   let inString = false
   for (let index = 0; index < text.length; index += 1) {
-    const character = text[index]
-    if (inString && character === '\\') index += 1
-    else if (character === '"') inString = !inString
-    else if (character === ':' && !inString) members += 1
+    const code = text.charCodeAt(index)
+    if (inString && code === BACKSLASH) index += 1
+    else if (code === QUOTE) inString = !inString
+    else if (code === COLON && !inString) members += 1
   }
   return members
 }

@@ -1,0 +1,20 @@
+import { Introspection } from '../../routes/schemas.ts'
+import { listen } from './bare-fastify.ts'
+import { ACCOUNT } from './example-account.ts'
+
+await listen({
+  path: '/admin/introspect',
+  requestBody: { type: 'object', properties: { token: { type: 'string' } }, required: ['token'] },
+  headers: { 'cache-control': 'no-store' },
+  schema: Introspection,
+  body: {
+    active: true,
+    token_type: 'Bearer',
+    sub: ACCOUNT.id,
+    scope: 'account:read account:write users:read',
+    exp: 1_769_817_600,
+    iat: 1_767_225_600,
+    sid: ACCOUNT.id,
+    roles: [],
+  },
+})
