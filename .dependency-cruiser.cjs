@@ -49,8 +49,8 @@ module.exports = {
     rule(
       'auth-imports',
       '^src/auth',
-      '^src/(?!auth/|users/|audit-log/|concurrency/|(ids|errors|files|maybe-promise)\\.ts$)',
-      'src/auth imports only src/users, src/audit-log, src/concurrency and the files ids, errors, files and maybe-promise',
+      '^src/(?!statistics/|auth/|users/|audit-log/|concurrency/|(ids|errors|files|maybe-promise)\\.ts$)',
+      'src/auth imports only src/users, src/audit-log, src/concurrency, src/statistics and the files ids, errors, files and maybe-promise',
     ),
     rule(
       'audit-log-imports',
@@ -61,8 +61,8 @@ module.exports = {
     rule(
       'passwords-imports',
       '^src/passwords',
-      '^src/(?!passwords/|users/|concurrency/|(ids|errors)\\.ts$)',
-      'src/passwords imports only src/users, src/concurrency, src/ids.ts and src/errors.ts',
+      '^src/(?!statistics/|passwords/|users/|concurrency/|(ids|errors)\\.ts$)',
+      'src/passwords imports only src/users, src/concurrency, src/statistics, src/ids.ts and src/errors.ts',
     ),
     rule(
       'rate-limits-imports',
@@ -73,7 +73,7 @@ module.exports = {
     rule(
       'accounts-imports',
       '^src/accounts',
-      '^src/(?!accounts/|auth/|passwords/|rate-limits/|users/|audit-log/|concurrency/|mail/kinds\\.ts$|(ids|errors|maybe-promise)\\.ts$)',
+      '^src/(?!statistics/|accounts/|auth/|passwords/|rate-limits/|users/|audit-log/|concurrency/|mail/kinds\\.ts$|(ids|errors|maybe-promise)\\.ts$)',
       'src/accounts imports the domain and src/mail/kinds.ts: no storage, no HTTP',
     ),
     rule(
@@ -81,6 +81,18 @@ module.exports = {
       '^src/concurrency',
       '^src/(?!concurrency/|errors\\.ts$)',
       'src/concurrency imports only src/errors.ts',
+    ),
+    rule(
+      'statistics-imports',
+      '^src/statistics',
+      '^src/(?!statistics/)',
+      'src/statistics imports nothing: services of every folder count with it',
+    ),
+    rule(
+      'metrics-imports',
+      '^src/(users|audit-log|auth|passwords|rate-limits|accounts|concurrency|storage|mail|validation|config|cli)/',
+      '^src/metrics',
+      'services count in src/statistics and know nothing of metrics: src/metrics reads their numbers',
     ),
     rule(
       'validation-imports',
@@ -91,14 +103,14 @@ module.exports = {
     rule(
       'storage-imports',
       '^src/storage',
-      '^src/(?!storage/|accounts/|auth/|passwords/|rate-limits/|users/|audit-log/|concurrency/|(ids|errors|files|maybe-promise)\\.ts$)',
-      'src/storage imports the domain and src/concurrency: no HTTP, mail, validation or configuration',
+      '^src/(?!statistics/|storage/|accounts/|auth/|passwords/|rate-limits/|users/|audit-log/|concurrency/|(ids|errors|files|maybe-promise)\\.ts$)',
+      'src/storage imports the domain, src/concurrency and src/statistics: no HTTP, mail, validation or configuration',
     ),
     rule(
       'mail-imports',
       '^src/mail/',
-      '^src/(?!mail/|rate-limits/|(ids|errors)\\.ts$)',
-      'src/mail imports only src/rate-limits, src/ids.ts and src/errors.ts: use cases declare the kinds of mail',
+      '^src/(?!statistics/|mail/|rate-limits/|(ids|errors)\\.ts$)',
+      'src/mail imports only src/rate-limits, src/statistics, src/ids.ts and src/errors.ts: use cases declare the kinds of mail',
     ),
     rule(
       'built-in-features-join',

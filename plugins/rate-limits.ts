@@ -15,7 +15,7 @@ declare module 'fastify' {
 }
 
 const rateLimits = async (app: FastifyInstance): Promise<void> => {
-  const { rateLimits, storage } = app.services
+  const { rateLimits, storage, metrics } = app.services
   if (rateLimits === null) return
 
   const limitAs = (name: RateLimitName): onRequestAsyncHookHandler => {
@@ -29,6 +29,7 @@ const rateLimits = async (app: FastifyInstance): Promise<void> => {
       const seconds = Math.min(left, window)
       reply.header('ratelimit-policy', policy).header('ratelimit', `"${name}";r=${remaining};t=${seconds}`)
       if (allowed) return
+      metrics.rateLimited.add(name)
       throw new ServiceError('tooManyRequests', {
         headers: { 'retry-after': String(seconds) },
         sampledAs: name,

@@ -17,6 +17,8 @@ import { serverOptions } from './http/server-options.ts'
 import { setUpServer } from './http/server-set-up.ts'
 import { createLogger } from './logging/logging.ts'
 import type { MailTemplates } from './mail/kinds.ts'
+import { type MetricsServer, openMetricsServer } from './metrics/metrics-server.ts'
+import type { WorkerChannel } from './metrics/worker-metrics.ts'
 import type { PasswordHasher } from './passwords/hasher.ts'
 import type { RateLimits } from './rate-limits/limits.ts'
 import { createServices, type Services } from './services.ts'
@@ -72,6 +74,8 @@ export interface AppOptions {
   readonly onEvent?: EventHandler | undefined
   /** Replace the texts of mails. */
   readonly mailTemplates?: MailTemplates<AccountMails> | undefined
+  /** In a worker, whose primary serves the metrics. */
+  readonly workerChannel?: WorkerChannel | undefined
   /** The destination of log lines, by default standard output. */
   readonly logStream?: DestinationStream
 }
@@ -150,8 +154,8 @@ export const openServices = async (
   checkFeatures(features)
   const storage = options.storage ?? (await openStorage(config.storage, config.databaseConnections, features))
   try {
-    const { onEvent, mailTemplates } = options
-    const parts = { hasher, rateLimits, cleanUpPace, onEvent, mailTemplates }
+    const { onEvent, mailTemplates, workerChannel } = options
+    const parts = { hasher, rateLimits, cleanUpPace, onEvent, mailTemplates, workerChannel }
     return (await createServices(config, { storage, features, clock, logger, ...parts })) as Services
   } catch (error) {
     await storage.close()
@@ -185,6 +189,23 @@ export const addOuterPart = (
   app.addHook('onReady', async () => services.eventFeed?.start())
   app.addHook('onClose', () => services.close())
   return authentication
+}
+
+/**
+ * Serves the metrics at `METRICS_PORT`, if it is set, from the time when the app is ready until it has closed.
+ * @throws {ListenError} when the app becomes ready, if the address cannot be used.
+ */
+export const addMetricsServer = (app: FastifyInstance, { metrics }: Config, services: Services): void => {
+  const { host, port } = metrics
+  if (port === null) return
+  let server: MetricsServer | null = null
+  app.addHook('onReady', async () => {
+    const text = () => services.metrics.text()
+    const onFailure = (err: unknown) => app.log.error({ err }, 'metrics could not be read')
+    server = await openMetricsServer({ host, port, text, onFailure })
+    app.log.info(`Metrics at ${server.url}`)
+  })
+  app.addHook('onClose', async () => server?.close())
 }
 
 export interface InnerOptions {
@@ -230,6 +251,7 @@ export const buildApp = async (config: Config, options: AppOptions = {}): Promis
   app.log = logger
   setUpServer(app.server)
   const authentication = addOuterPart(app, config, services, () => app)
+  if (options.workerChannel === undefined) addMetricsServer(app, config, services)
   addInnerPart(app, { config, services, authentication })
   return app
 }

@@ -30,6 +30,7 @@ const CORE_SERVICES: Readonly<Record<keyof CoreServices, true>> = {
   publicKeys: true,
   adminAuthenticator: true,
   mails: true,
+  metrics: true,
   storage: true,
   eventFeed: true,
   rateLimits: true,

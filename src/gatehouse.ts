@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { ACCOUNT_MAILS, type AccountMails } from './accounts/mails.ts'
-import { addInnerPart, addOuterPart, openServices } from './app.ts'
+import { addInnerPart, addMetricsServer, addOuterPart, openServices } from './app.ts'
 import type { LoggedEvent } from './audit-log/event-feed.ts'
 import { ConfigError, loadConfig } from './config/config.ts'
 import { type GatehouseConfig, toEnvironment } from './config/config-object.ts'
@@ -115,6 +115,7 @@ const plugin = async (host: FastifyInstance, options: GatehouseOptions): Promise
   })
   let inner: FastifyInstance = host
   const authentication = addOuterPart(host, config, services, () => inner)
+  addMetricsServer(host, config, services)
   for (const warning of config.warnings) logger.warn(warning)
   host.register(
     async function service(scope) {

@@ -6,12 +6,11 @@ import type { Logger } from 'pino'
 import { buildApp } from './app.ts'
 import { type Config, ConfigError, loadConfig } from './config/config.ts'
 import { loadEnvironment } from './config/read-settings.ts'
+import { ListenError, toListenError } from './http/listen-error.ts'
 import { createLogger, standardOutput } from './logging/logging.ts'
+import { openWorkerChannel } from './metrics/worker-metrics.ts'
 import { SHUTDOWN } from './shutdown.ts'
 import { joinPrimary, listenOptions, reportFailure, runPrimary, STOP_SIGNALS } from './workers.ts'
-
-/** The service cannot listen at `HOST` and `PORT`. Its message tells the operator what to do. */
-class ListenError extends Error {}
 
 /** @returns the message of an error that the operator can fix, the stack of a bug. */
 const explain = (error: unknown): string => {
@@ -24,34 +23,21 @@ const logWarnings = ({ warnings }: Config, logger: Pick<Logger, 'warn'>): void =
   for (const warning of warnings) logger.warn(warning)
 }
 
-const unknownAddress = ({ host }: Config): string =>
-  `HOST ${host} is not an address of this machine. Set HOST to 127.0.0.1 (this machine only), 0.0.0.0 (every address), or one of its addresses`
-
-/** By the code of the error. */
-const listenAdvice: Readonly<Record<string, (config: Config) => string>> = {
-  EADDRINUSE: ({ host, port }) =>
-    `Port ${port} of ${host} is in use. Set PORT to another one, or end the process that uses it`,
-  EACCES: ({ host, port }) =>
-    `Port ${port} of ${host} is forbidden to this process. Set PORT to another one (1024 or higher), or grant the process the right to use it`,
-  EADDRNOTAVAIL: unknownAddress,
-  ENOTFOUND: unknownAddress,
-}
-
-/** @throws {ListenError} for the codes of {@link listenAdvice}. */
+/** @throws {ListenError} */
 const listen = async (app: FastifyInstance, config: Config): Promise<void> => {
   // Separate, because errors of plugins can have the same codes.
   await app.ready()
   try {
     await app.listen(listenOptions(config))
   } catch (error) {
-    const advice = listenAdvice[(error as NodeJS.ErrnoException).code ?? '']
-    throw advice === undefined ? error : new ListenError(advice(config), { cause: error })
+    throw toListenError(error, config, { host: 'HOST', port: 'PORT' })
   }
 }
 
 const serve = async (config: Config): Promise<void> => {
   const primary = cluster.isWorker ? joinPrimary() : null
-  const app = await buildApp(config)
+  const workerChannel = primary === null ? undefined : openWorkerChannel()
+  const app = await buildApp(config, { workerChannel })
   const options = {
     delay: config.drainDelay + SHUTDOWN.forcedExit,
     logger: false as const,
@@ -85,7 +71,7 @@ try {
   if (config.workers > 1 && cluster.isPrimary) {
     const output = standardOutput()
     logWarnings(config, createLogger(config, output))
-    runPrimary(config, output)
+    await runPrimary(config, output)
   } else await serve(config)
 } catch (error) {
   await reportFailure(explain(error))

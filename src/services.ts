@@ -38,8 +38,10 @@ import {
 import type { MailKinds, MailSender, MailTemplates } from './mail/kinds.ts'
 import { Mailer, NO_MAILS } from './mail/mailer.ts'
 import { RateLimitedMailer } from './mail/rate-limited-mailer.ts'
+import { Metrics } from './metrics/metrics.ts'
+import type { WorkerChannel } from './metrics/worker-metrics.ts'
 import { hasherLimits, type PasswordHasher, PooledPasswordHasher } from './passwords/hasher.ts'
-import { RATE_LIMITS, type RateLimits } from './rate-limits/limits.ts'
+import { RATE_LIMITS, type RateLimitName, type RateLimits } from './rate-limits/limits.ts'
 import { noLoginThrottle, StoredLoginThrottle } from './rate-limits/login-throttle.ts'
 import { ThrottleEvents } from './rate-limits/throttle-events.ts'
 import { SHUTDOWN } from './shutdown.ts'
@@ -68,6 +70,8 @@ export interface ServicesDeps {
   readonly onEvent?: EventHandler | undefined
   /** Replace the texts of mails. */
   readonly mailTemplates?: MailTemplates<AccountMails> | undefined
+  /** In a worker. */
+  readonly workerChannel?: WorkerChannel | undefined
 }
 
 /** The services of the core. */
@@ -108,7 +112,7 @@ const createMails = (
     await limited?.counted()
     await mailer?.close()
   }
-  return { mails, close }
+  return { mails, mailer, close }
 }
 
 const createCoreServices = (config: Config, deps: ServicesDeps) => {
@@ -166,7 +170,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
         )
 
   // Accounts
-  const { mails, close: closeMails } = createMails(config, deps, rateLimits)
+  const { mails, mailer, close: closeMails } = createMails(config, deps, rateLimits)
   const deferred = new DeferredWork(logFailure('a requested mail was dropped'))
   const reauthentication = new Reauthentication({ users, hasher, loginThrottle, clock })
   const accountDeps = {
@@ -207,9 +211,17 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
           onFailure: (err, message) => logger.error({ err }, message),
         })
 
+  const signUps = new SignUps(accountDeps)
+  const signIns = new SignIns(accountDeps)
+  const metrics = new Metrics({
+    ...{ signUps, signIns, throttleEvents, hasher, authenticator, lastRequests, storage, mailer },
+    limits: Object.keys(RATE_LIMITS.perAddress) as RateLimitName[],
+    workerChannel: deps.workerChannel,
+  })
+
   return {
-    signUps: new SignUps(accountDeps),
-    signIns: new SignIns(accountDeps),
+    signUps,
+    signIns,
     newAccounts: new NewAccounts(accountDeps),
     accountRemoval: new AccountRemoval(accountDeps),
     emailAddresses: new EmailAddresses(accountDeps),
@@ -231,6 +243,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     /** The public keys of access tokens. */
     publicKeys: tokens.publicKeys,
     mails,
+    metrics,
     storage,
     /** `null` without a handler of events. */
     eventFeed,
@@ -241,6 +254,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     /** Finishes background work, then closes threads and the store. */
     async close(): Promise<void> {
       // A failure does not keep what follows from closing: last requests are written before the store closes.
+      metrics.close()
       try {
         await Promise.all([hasher.close(), deferred.close(), deferredEvents.close(), cleanUp.close()])
         await closeMails()

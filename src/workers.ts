@@ -5,9 +5,12 @@
 import cluster, { type Worker } from 'node:cluster'
 import type { Readable } from 'node:stream'
 import type { FastifyListenOptions } from 'fastify'
+import type { Logger } from 'pino'
 import type { Config } from './config/config.ts'
 import type { LogOutput } from './logging/log-output.ts'
 import { createLogger } from './logging/logging.ts'
+import { openMetricsServer } from './metrics/metrics-server.ts'
+import { WorkerMetrics } from './metrics/worker-metrics.ts'
 import { SHUTDOWN } from './shutdown.ts'
 
 /** Milliseconds until a lost worker is replaced. */
@@ -94,13 +97,26 @@ const forwardLog = (log: Readable, output: LogOutput): void => {
   })
 }
 
-/** Runs in the primary: starts the workers, replaces those that end, and stops all of them on a signal. */
-export const runPrimary = (config: Config, output: LogOutput): void => {
+/** Serves the metrics of all workers at `METRICS_PORT`, if it is set. The end of the primary closes the listener. */
+const serveMetrics = async ({ metrics: { host, port } }: Config, metrics: WorkerMetrics, logger: Logger) => {
+  if (port === null) return
+  const onFailure = (err: unknown) => logger.error({ err }, 'metrics could not be read')
+  const { url } = await openMetricsServer({ host, port, text: () => metrics.text(), onFailure })
+  logger.info(`Metrics at ${url}`)
+}
+
+/**
+ * Runs in the primary: starts the workers, replaces those that end, and stops all of them on a signal.
+ * @throws {ListenError} if the address of the metrics cannot be used; then no worker has started.
+ */
+export const runPrimary = async (config: Config, output: LogOutput): Promise<void> => {
   const { workers: count, drainDelay } = config
   const logger = createLogger(config, output)
   // Only the primary writes the log, so that lines do not interleave, and a starting worker does not make the output blocking
   // for all (libuv does so with inherited descriptors).
   cluster.setupPrimary({ stdio: ['inherit', 'pipe', 'inherit', 'ipc'] })
+  const metrics = new WorkerMetrics()
+  await serveMetrics(config, metrics, logger)
   const workers = new Set<Worker>()
   /** Reasons why workers could not start. Until a worker has listened, each is printed once. */
   const reasons = new Set<string>()
@@ -145,6 +161,7 @@ export const runPrimary = (config: Config, output: LogOutput): void => {
     if (stopping) return
     const worker = cluster.fork()
     workers.add(worker)
+    metrics.add(worker)
     worker.on('message', message => {
       if (message === LISTENING) listened = true
       else if (isFailure(message)) onFailure(message)
@@ -152,6 +169,7 @@ export const runPrimary = (config: Config, output: LogOutput): void => {
     if (worker.process.stdout !== null) forwardLog(worker.process.stdout, output)
     const onEnd = (reason: object, succeeded: boolean): void => {
       if (!workers.delete(worker)) return
+      metrics.remove(worker)
       if (!(stopping && succeeded)) onUnexpectedEnd({ worker: worker.process.pid, ...reason })
       else if (workers.size === 0) exit(exitCode)
     }

@@ -11,6 +11,7 @@ import type { User } from '../users/user.ts'
 import type { UserStore } from '../users/user-store.ts'
 import type { AccountStore } from './account-store.ts'
 import { type AuthResult, authResult } from './auth-result.ts'
+import { Outcomes } from './outcomes.ts'
 import { retryOnChange } from './retry.ts'
 
 export interface Credentials {
@@ -34,6 +35,14 @@ export interface SignInsDeps {
 
 export class SignIns {
   readonly #deps: SignInsDeps
+  readonly outcomes = new Outcomes(
+    'wrong_credentials',
+    'account_disabled',
+    'email_not_verified',
+    'throttled',
+    'overloaded',
+    'cancelled',
+  )
 
   constructor(deps: SignInsDeps) {
     this.#deps = deps
@@ -45,15 +54,17 @@ export class SignIns {
    * @throws {ServiceError} `wrongCredentials`; `accountDisabled` and `emailNotVerified` only after the correct password;
    * `tooManyRequests`, `overloaded`, `clientClosedRequest`, `draining`, `storeUnavailable`
    */
-  async signIn(
+  signIn(
     credentials: Credentials,
     client: SessionClient,
     signedInAs: User | null,
     signal?: AbortSignal,
   ): Promise<AuthResult> {
-    const result = await retryOnChange(() => this.#trySignIn(credentials, client, signedInAs, signal))
-    if (result === undefined) throw new ServiceError('wrongCredentials')
-    return result
+    return this.outcomes.count(async () => {
+      const result = await retryOnChange(() => this.#trySignIn(credentials, client, signedInAs, signal))
+      if (result === undefined) throw new ServiceError('wrongCredentials')
+      return result
+    })
   }
 
   /** @returns `undefined` when the account changed while the password was verified. */

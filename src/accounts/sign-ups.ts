@@ -13,6 +13,7 @@ import { type AuthResult, authResult } from './auth-result.ts'
 import { newEmailToken } from './email-token.ts'
 import type { ExistingAccountNotice } from './existing-account-notice.ts'
 import type { Mails } from './mails.ts'
+import { Outcomes } from './outcomes.ts'
 import { retryOnChange } from './retry.ts'
 
 export interface SignUp {
@@ -39,6 +40,7 @@ export interface SignUpsDeps {
 export class SignUps {
   readonly #deps: SignUpsDeps
   readonly #openings = new KeyedMutex()
+  readonly outcomes = new Outcomes('email_taken', 'overloaded', 'cancelled')
 
   constructor(deps: SignUpsDeps) {
     this.#deps = deps
@@ -51,10 +53,12 @@ export class SignUps {
    * @throws {ServiceError} `emailTaken` (unless requireEmailVerification), `overloaded`, `clientClosedRequest`, `draining`,
    * `storeUnavailable`
    */
-  async signUp(input: SignUp, client: SessionClient, signal?: AbortSignal): Promise<AuthResult | null> {
-    if (!this.#deps.requireEmailVerification) return this.#open(input, client, signal)
-    await this.#register(input, client.ip, signal)
-    return null
+  signUp(input: SignUp, client: SessionClient, signal?: AbortSignal): Promise<AuthResult | null> {
+    return this.outcomes.count(async () => {
+      if (!this.#deps.requireEmailVerification) return this.#open(input, client, signal)
+      await this.#register(input, client.ip, signal)
+      return null
+    })
   }
 
   /**

@@ -34,6 +34,16 @@ export interface AuthenticatorDeps {
   readonly capacity?: number
 }
 
+/** For metrics: counts since the start. */
+export interface TokenCacheStatistics {
+  readonly entries: number
+  /** Tokens that were found. */
+  readonly hits: number
+  /** Tokens that were verified or looked up in the store, valid or not. */
+  readonly misses: number
+  readonly evictions: number
+}
+
 /** What identifies a user: a session, or an API key. */
 type Credential = Pick<
   Principal,
@@ -64,12 +74,19 @@ export class Authenticator implements InvalidationListener {
   readonly #rejectedTokens: RejectedTokens
   readonly #inFlightLookups = new InFlightLookups()
   readonly #validity = new CacheValidity()
+  #hits = 0
+  #misses = 0
 
   constructor(deps: AuthenticatorDeps) {
     this.#deps = deps
     const capacity = deps.capacity ?? tokenCapacity()
     this.#cache = new TokenCache(capacity, deps.userCache)
     this.#rejectedTokens = new RejectedTokens(capacity)
+  }
+
+  get cacheStatistics(): TokenCacheStatistics {
+    const { size, evictions } = this.#cache
+    return { entries: size, hits: this.#hits, misses: this.#misses, evictions }
   }
 
   /**
@@ -80,7 +97,11 @@ export class Authenticator implements InvalidationListener {
   authenticate(token: string): MaybePromise<Principal | null> {
     const now = this.#deps.clock()
     const principal = this.#cached(token, now)
-    if (principal === null) return this.#resolve(token, true)
+    if (principal === null) {
+      this.#misses += 1
+      return this.#resolve(token, true)
+    }
+    this.#hits += 1
     principal.used = true
     this.#deps.lastRequests.note(principal, now)
     return principal

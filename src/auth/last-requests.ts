@@ -3,6 +3,7 @@
  * never set back. A stop loses none, a crash at most one second's. A failed write is repeated.
  */
 import { setTimeout as delay } from 'node:timers/promises'
+import { DURATIONS, Histogram, type HistogramValue } from '../statistics/histogram.ts'
 import { type CachedUser, isApiKeyPrincipal, type Principal } from './principal.ts'
 import { tokenCapacity } from './token-cache.ts'
 import type { UserCache } from './user-cache.ts'
@@ -57,6 +58,15 @@ export interface LastRequestsDeps {
   readonly flushAt?: number
 }
 
+/** For metrics: since the start. */
+export interface FlushStatistics {
+  /** Written timestamps of users, sessions and API keys. */
+  readonly rows: number
+  readonly failures: number
+  /** Seconds of each flush that had rows to write. */
+  readonly durations: HistogramValue
+}
+
 export class LastRequests {
   readonly #deps: LastRequestsDeps
   readonly #credentialStep: number
@@ -71,11 +81,18 @@ export class LastRequests {
   #writingCredentials = new Map<string, Principal>()
   #flushing: Promise<void> | null = null
   #timer: NodeJS.Timeout | null = null
+  readonly #durations = new Histogram(DURATIONS)
+  #rows = 0
+  #failures = 0
 
   constructor(deps: LastRequestsDeps) {
     this.#deps = deps
     this.#credentialStep = Math.min(deps.idle * IDLE_FRACTION, CREDENTIAL_STEP)
     this.#flushAt = deps.flushAt ?? tokenCapacity()
+  }
+
+  get statistics(): FlushStatistics {
+    return { rows: this.#rows, failures: this.#failures, durations: this.#durations.value }
   }
 
   /** Assigns two numbers if the user is already due, as for nearly every request. */
@@ -136,6 +153,8 @@ export class LastRequests {
     this.#users = []
     this.#credentials = new Map()
     userCache.flushStarted()
+    const hasRows = users.length > 0 || credentials.size > 0
+    const startedAt = performance.now()
     let from = 0
     try {
       for (; from < users.length || credentials.size > 0; from += SLICE) {
@@ -147,14 +166,17 @@ export class LastRequests {
         await store.noteLastRequests(userSlice.map(userLastRequest), sessions.map(credentialLastRequest))
         if (apiKeys.length > 0) await apiKeyStore.noteRequests(apiKeys.map(credentialLastRequest))
         for (const { credentialId } of slice) credentials.delete(credentialId)
+        this.#rows += userSlice.length + slice.length
       }
       userCache.flushSucceeded()
       this.#isFailing = false
     } catch (error) {
       this.#isFailing = true
+      this.#failures += 1
       this.#keep(users.slice(from))
       onFailure(error)
     }
+    if (hasRows) this.#durations.observeSince(startedAt)
   }
 
   /** Makes the writes of a failed flush due again, each user once. */

@@ -60,10 +60,20 @@ export class TokenCache {
   readonly #users: UserCache
   /** The sum of the weights. */
   #weight = 0
+  #evictions = 0
 
   constructor(capacity: number, users: UserCache) {
     this.#capacity = capacity
     this.#users = users
+  }
+
+  get size(): number {
+    return this.#byKey.size
+  }
+
+  /** Tokens that made room for others, since the start. */
+  get evictions(): number {
+    return this.#evictions
   }
 
   /** The cached principal, which may no longer be current. */
@@ -106,6 +116,7 @@ export class TokenCache {
       this.#byKey.delete(key)
       candidates -= 1
       if (!principal.used || !principal.cachedUser.current || candidates === 0) {
+        this.#evictions += 1
         this.#release(principal)
         return
       }

@@ -31,6 +31,16 @@ export class BoundedQueue {
     this.#timeout = timeout
   }
 
+  /** The number of running tasks. */
+  get running(): number {
+    return this.#running
+  }
+
+  /** The number of waiting tasks. */
+  get waiting(): number {
+    return this.#waiting.size
+  }
+
   /**
    * @param signal removes the task from the queue when it is aborted. A task that has started continues.
    * @throws {ServiceError} before the task starts: `overloaded` if the queue is full or the timeout is over; `clientClosedRequest` if

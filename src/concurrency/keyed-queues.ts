@@ -16,6 +16,13 @@ export class KeyedQueues {
     this.#capacity = capacity
   }
 
+  /** The number of waiting tasks of all keys. */
+  get waiting(): number {
+    let sum = 0
+    for (const { queue } of this.#entries.values()) sum += queue.waiting
+    return sum
+  }
+
   /** @throws {ServiceError} as {@link BoundedQueue.run} */
   async run<T>(key: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const entry = this.#entries.get(key) ?? { queue: new BoundedQueue(1, this.#capacity), callers: 0 }

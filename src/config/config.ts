@@ -166,6 +166,8 @@ export const loadConfig = (environment: Environment, basePath = '') => {
     ...site,
     host: v.HOST,
     port: v.PORT,
+    /** Where metrics are served; without a port they are not, except by `GET /admin/metrics`. */
+    metrics: { host: v.METRICS_HOST, port: v.METRICS_PORT },
     /** Processes that share the port. */
     workers: v.WORKERS,
     storage: v.DATABASE_URL,

@@ -34,6 +34,8 @@ const key = (minLength: number) =>
 export const SETTINGS = {
   HOST: { read: text, default: '127.0.0.1' },
   PORT: { read: integer(0, 65_535), default: '3000' },
+  METRICS_HOST: { read: text, default: '127.0.0.1' },
+  METRICS_PORT: { read: integer(0, 65_535), default: null },
   WORKERS: { read: workers, default: '1' },
   DATABASE_URL: { read: databaseUrl, default: 'sqlite:data/gatehouse.db', canBeFile: true },
   DATABASE_CONNECTIONS: { read: integer(1, 1_000), default: '10' },

@@ -4,6 +4,7 @@ import type { Server } from 'node:http'
 import type { FastifyBaseLogger, FastifyHttpOptions } from 'fastify'
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
+import { ticks } from '../metrics/request-durations.ts'
 import { BODY_LIMIT } from '../validation/strict-json.ts'
 import { clientAddress } from './client-address.ts'
 import { IDLE_TIMEOUT } from './connection.ts'
@@ -83,6 +84,7 @@ export const serverOptions = (config: Config, logger: Logger) => {
       const { status, body } = errorResponseFor(error, config)
       const ip = clientAddress(request.ip)
       request.log.debug({ method: request.method, route: null, userId: null, ip, status }, 'request rejected')
+      request.server.services.metrics.requestDurations.observeUnknown(request.method, status, ticks())
       respondRaw(raw, status, body)
     },
   } satisfies FastifyHttpOptions<Server, FastifyBaseLogger>

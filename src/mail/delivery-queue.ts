@@ -23,6 +23,17 @@ export interface DeliveryLog {
   error(context: { readonly err: Error }, message: string): void
 }
 
+/** For metrics: counts since the start. */
+export interface DeliveryStatistics {
+  readonly sent: number
+  /** Refused, dropped or too old. */
+  readonly failed: number
+  /** Attempts that failed and are repeated. */
+  readonly retries: number
+  /** Mails that are not sent yet. */
+  readonly waiting: number
+}
+
 interface Delivery {
   readonly kind: string
   readonly attempt: () => Promise<void>
@@ -44,6 +55,9 @@ export class DeliveryQueue {
   #isClosed = false
   #hasEnded = false
   #unsent = 0
+  #sent = 0
+  #failedMails = 0
+  #retries = 0
   #drained: () => void = () => undefined
 
   constructor(limits: DeliveryLimits, log: DeliveryLog) {
@@ -51,10 +65,15 @@ export class DeliveryQueue {
     this.#log = log
   }
 
+  get statistics(): DeliveryStatistics {
+    return { sent: this.#sent, failed: this.#failedMails, retries: this.#retries, waiting: this.#size }
+  }
+
   /** Returns before `attempt` runs. */
   add(kind: string, attempt: () => Promise<void>): void {
     const { capacity, maxAge, firstDelay } = this.#limits
-    if (this.#isClosed || this.#due.size + this.#delayed.size + this.#running.size >= capacity) {
+    if (this.#isClosed || this.#size >= capacity) {
+      this.#failedMails += 1
       const reason = this.#isClosed ? 'the service is shutting down' : `the queue is full (${capacity} mails)`
       return this.#log.error({ err: new MailFailure(reason) }, `a mail was dropped (${kind})`)
     }
@@ -81,6 +100,10 @@ export class DeliveryQueue {
       this.#log.error({ err: new MailFailure('the service is shutting down') }, `mails not sent: ${unsent}`)
   }
 
+  get #size(): number {
+    return this.#due.size + this.#delayed.size + this.#running.size
+  }
+
   #next(): void {
     for (const delivery of this.#due) {
       if (this.#running.size >= this.#limits.concurrency) return
@@ -94,6 +117,7 @@ export class DeliveryQueue {
   async #try(delivery: Delivery): Promise<void> {
     try {
       await delivery.attempt()
+      this.#sent += 1
       if (this.#isFailing) this.#log.info('mails can be sent again')
       this.#isFailing = false
     } catch (error) {
@@ -107,14 +131,19 @@ export class DeliveryQueue {
   #failed(delivery: Delivery, error: unknown): void {
     const { kind } = delivery
     const reason = describeError(error)
-    if (isPermanent(error))
+    if (isPermanent(error)) {
+      this.#failedMails += 1
       return this.#log.error({ err: new MailFailure(reason) }, `a mail was refused (${kind})`)
+    }
     // Once for all mails.
     if (!this.#isFailing) this.#log.warn(`mails cannot be sent and are retried: ${reason}`)
     this.#isFailing = true
     if (this.#isClosed) this.#unsent += 1
-    else if (!this.#postpone(delivery))
+    else if (this.#postpone(delivery)) this.#retries += 1
+    else {
+      this.#failedMails += 1
       this.#log.error({ err: new MailFailure(reason) }, `a mail was dropped after the last attempt (${kind})`)
+    }
   }
 
   /** @returns whether there is time for another attempt. */

@@ -1,6 +1,11 @@
 /** Sends mails of declared kinds, see {@link MailKind}. */
 import { newId } from '../ids.ts'
-import { type DeliveryLimits, type DeliveryLog, DeliveryQueue } from './delivery-queue.ts'
+import {
+  type DeliveryLimits,
+  type DeliveryLog,
+  DeliveryQueue,
+  type DeliveryStatistics,
+} from './delivery-queue.ts'
 import type { MailKinds, MailSender, MailSite, MailTemplate, MailValues } from './kinds.ts'
 import { compose, composeFrom } from './templates.ts'
 import { type Content, FileTransport, SmtpTransport, type Transport } from './transports.ts'
@@ -62,6 +67,10 @@ export class Mailer<Kinds extends MailKinds> implements MailSender<Kinds> {
       url === null
         ? new FileTransport(folder, from, file => deps.log.info(`a mail was written to ${file}`))
         : new SmtpTransport(url, from)
+  }
+
+  get statistics(): DeliveryStatistics {
+    return this.#queue.statistics
   }
 
   send<Name extends keyof Kinds & string>(name: Name, to: string, ...values: MailValues<Kinds[Name]>): void {

@@ -9,9 +9,20 @@ import { Piscina } from 'piscina'
 import { BoundedQueue } from '../concurrency/bounded-queue.ts'
 import { KeyedQueues } from '../concurrency/keyed-queues.ts'
 import { ServiceError } from '../errors.ts'
+import { DURATIONS, Histogram, type HistogramValue } from '../statistics/histogram.ts'
 import { dummyHash, isWeak, relativeCost } from './formats.ts'
 import type { Comparison } from './hashing-thread.ts'
 import { canonicalPassword, PASSWORD_MAX_LENGTH } from './policy.ts'
+
+/** For metrics. */
+export interface LaneStatistics {
+  readonly running: number
+  readonly waiting: number
+  /** Hashes that were rejected with `overloaded`, since the start. */
+  readonly rejected: number
+  /** Seconds that hashes have waited for a thread. */
+  readonly waits: HistogramValue
+}
 
 export interface PasswordHasher {
   /**
@@ -27,6 +38,8 @@ export interface PasswordHasher {
    */
   verify(password: string, encoded: string | null, signal?: AbortSignal): Promise<boolean>
   close(): Promise<void>
+  /** By lane. Absent without threads. */
+  readonly statistics?: Readonly<Record<string, LaneStatistics>>
 }
 
 /** About a second of work for each thread on idle cores. Further requests get 503 at once. */
@@ -89,6 +102,8 @@ export interface LaneOptions extends LaneLimits {
 export class HashingLane {
   readonly #pool: Piscina
   readonly #queue: BoundedQueue
+  readonly #waits = new Histogram(DURATIONS)
+  #rejected = 0
   /** The number of threads that could not start. */
   #failures = 0
 
@@ -112,9 +127,35 @@ export class HashingLane {
     })
   }
 
-  /** @throws {ServiceError} `overloaded`, `clientClosedRequest`, `draining` */
-  run(name: 'hash' | 'verify', task: unknown, signal: AbortSignal | undefined): Promise<unknown> {
-    return this.#queue.run(() => this.#runInThread(name, task), signal)
+  get statistics(): LaneStatistics {
+    const { running, waiting } = this.#queue
+    return { running, waiting, rejected: this.#rejected, waits: this.#waits.value }
+  }
+
+  /**
+   * @param queuedAt when the wait began, in milliseconds of `performance.now()`.
+   * @throws {ServiceError} `overloaded`, `clientClosedRequest`, `draining`
+   */
+  run(
+    name: 'hash' | 'verify',
+    task: unknown,
+    signal: AbortSignal | undefined,
+    queuedAt = performance.now(),
+  ): Promise<unknown> {
+    return this.#queue.run(() => {
+      this.#waits.observeSince(queuedAt)
+      return this.#runInThread(name, task)
+    }, signal)
+  }
+
+  /** Counts a call that is rejected because of overload. */
+  async counted<Result>(call: Promise<Result>): Promise<Result> {
+    try {
+      return await call
+    } catch (error) {
+      if (error instanceof ServiceError && error.code === 'overloaded') this.#rejected += 1
+      throw error
+    }
   }
 
   async #runInThread(name: 'hash' | 'verify', task: unknown): Promise<unknown> {
@@ -159,7 +200,8 @@ export class PooledPasswordHasher implements PasswordHasher {
   }
 
   async hash(password: string, signal?: AbortSignal): Promise<string> {
-    return this.#ordinary.run('hash', canonicalPassword(password), signal) as Promise<string>
+    const hash = this.#ordinary.run('hash', canonicalPassword(password), signal) as Promise<string>
+    return this.#ordinary.counted(hash)
   }
 
   async verify(password: string, encoded: string | null, signal?: AbortSignal): Promise<boolean> {
@@ -171,15 +213,25 @@ export class PooledPasswordHasher implements PasswordHasher {
     return matches && possible && encoded !== null
   }
 
+  get statistics() {
+    const expensive = this.#expensive.statistics
+    return {
+      ordinary: this.#ordinary.statistics,
+      expensive: { ...expensive, waiting: expensive.waiting + this.#accounts.waiting },
+    }
+  }
+
   async close(): Promise<void> {
     this.#accounts.close()
     await Promise.all([this.#ordinary.close(), this.#expensive.close()])
   }
 
   #verify(task: Comparison, signal: AbortSignal | undefined): Promise<boolean> {
-    const verifyIn = (lane: HashingLane) => lane.run('verify', task, signal) as Promise<boolean>
-    if (relativeCost(task.encoded) <= 1) return verifyIn(this.#ordinary)
+    const queuedAt = performance.now()
+    const verifyIn = (lane: HashingLane) => lane.run('verify', task, signal, queuedAt) as Promise<boolean>
+    if (relativeCost(task.encoded) <= 1) return this.#ordinary.counted(verifyIn(this.#ordinary))
     // The hash is the account's key, because each has its own salt.
-    return this.#accounts.run(task.encoded, () => verifyIn(this.#expensive), signal)
+    const turn = this.#accounts.run(task.encoded, () => verifyIn(this.#expensive), signal)
+    return this.#expensive.counted(turn)
   }
 }

@@ -20,17 +20,31 @@ export interface ThrottleEventsDeps {
   readonly clock: () => number
 }
 
+/** For metrics: counts since the start. */
+export interface ThrottleStatistics {
+  /** Rejected attempts. */
+  readonly attempts: number
+  /** Throttled accounts, each at most once a minute. */
+  readonly accounts: number
+}
+
 export class ThrottleEvents {
   readonly #deps: ThrottleEventsDeps
   /** First, in memory: a flood of attempts costs no access to the store. */
   readonly #samples: Sampler
   /** Then, shared by all instances: one of them records a wait. */
   readonly #waits: RateLimit
+  #attempts = 0
+  #accounts = 0
 
   constructor(deps: ThrottleEventsDeps) {
     this.#deps = deps
     this.#samples = new Sampler(deps.clock)
     this.#waits = deps.openRateLimit({ name: 'throttle-events', points: 1, seconds: INTERVAL })
+  }
+
+  get statistics(): ThrottleStatistics {
+    return { attempts: this.#attempts, accounts: this.#accounts }
   }
 
   /**
@@ -39,7 +53,9 @@ export class ThrottleEvents {
    * @param seconds until the next attempt is allowed.
    */
   note(subject: LoginSubject, seconds: number): void {
+    this.#attempts += 1
     if (this.#samples.take('throttled', subject.key) === null) return
+    this.#accounts += 1
     this.#deps.deferred.run(() => this.#record(subject, seconds))
   }
 

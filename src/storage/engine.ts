@@ -16,7 +16,7 @@ import { type FeatureRead, operationName, type StoredFeature } from './stored-fe
 export interface Engine
   extends Pick<
     Storage,
-    'apiKeys' | 'lastRequests' | 'openRateLimit' | 'bulkUsers' | 'subscribe' | 'ping' | 'close'
+    'apiKeys' | 'lastRequests' | 'openRateLimit' | 'bulkUsers' | 'subscribe' | 'ping' | 'close' | 'statistics'
   > {
   read<Result>(query: Query<Result>): MaybePromise<Result>
   /** Runs an operation in one transaction. Evicts and notifies what its write states, before the promise resolves. */
@@ -108,6 +108,7 @@ export const storageOf = (engine: Engine, features: readonly StoredFeature[]): S
     openRateLimit: engine.openRateLimit,
     subscribe: engine.subscribe,
     ping: engine.ping,
+    statistics: engine.statistics,
     close: () => {
       closing ??= engine.close()
       return closing

@@ -10,6 +10,7 @@ import type { LastRequestStore } from '../auth/last-requests.ts'
 import type { SessionStore } from '../auth/session-store.ts'
 import type { OpenRateLimit } from '../rate-limits/rate-limit.ts'
 import type { UserStore } from '../users/user-store.ts'
+import type { StorageStatistics } from './statistics.ts'
 
 /** What every engine implements (DESIGN §7). One suite of tests, `test/storage`, runs against all of them. */
 export interface Storage {
@@ -31,4 +32,6 @@ export interface Storage {
   /** @throws {Error} if the store cannot be reached. */
   ping(): Promise<void>
   close(): Promise<void>
+  /** For metrics. */
+  readonly statistics: () => StorageStatistics
 }

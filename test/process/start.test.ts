@@ -98,6 +98,15 @@ t.test('a port in use fails the start with a message', async t => {
   )
 })
 
+t.test('a port of the metrics that is in use fails the start with a message (DESIGN §14)', async t => {
+  const { port } = await startServer(t)
+  await failsToListen(
+    t,
+    { METRICS_PORT: String(port) },
+    `Port ${port} of 127.0.0.1 is in use. Set METRICS_PORT to another one, or end the process that uses it`,
+  )
+})
+
 for (const [title, HOST, port] of [
   ['an address of another machine', '192.0.2.1', () => '0'],
   ['an address of another machine, with a port', '192.0.2.1', async () => String(await freePort())],

@@ -4,6 +4,7 @@ import pg from 'pg'
 import { ServiceError } from '../../errors.ts'
 import { OperationError } from '../operations/feature-operation.ts'
 import type { Write } from '../operations/write.ts'
+import type { PoolStatistics } from '../statistics.ts'
 import { notifyText } from './notifications.ts'
 
 /** Milliseconds until waiting for a connection fails, until the server cancels a statement, until its response counts as lost. */
@@ -130,6 +131,11 @@ export class Database {
     servers.onSwitch(() => {
       for (const socket of this.#sockets) socket.destroy()
     })
+  }
+
+  get statistics(): PoolStatistics {
+    const { totalCount, idleCount, waitingCount } = this.#pool
+    return { inUse: totalCount - idleCount, waiting: waitingCount }
   }
 
   /**

@@ -35,10 +35,15 @@ export class Heartbeats {
     void this.#beat()
   }
 
+  /** Milliseconds since the last heartbeat that arrived was sent. */
+  get age(): number {
+    return performance.now() - this.#sentAt
+  }
+
   /** @param text of a heartbeat: the time at which it was sent. */
   receive(text: string): void {
     this.#sentAt = Number(text)
-    if (performance.now() - this.#sentAt < LATE) this.#onStatus('onTime')
+    if (this.age < LATE) this.#onStatus('onTime')
   }
 
   stop(): void {
@@ -50,7 +55,7 @@ export class Heartbeats {
     // One at a time: a heartbeat queued behind another would be late by its waiting time.
     if (this.#isSending) this.#isDue = true
     else void this.#beat()
-    const age = performance.now() - this.#sentAt
+    const { age } = this
     if (age >= LOST) this.#onStatus('lost')
     else if (age >= LATE) this.#onStatus('late')
   }

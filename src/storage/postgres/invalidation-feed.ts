@@ -14,6 +14,7 @@ import { randomBytes } from 'node:crypto'
 import { Socket } from 'node:net'
 import pg from 'pg'
 import type { InvalidationListener } from '../../auth/invalidation.ts'
+import type { FeedStatistics } from '../statistics.ts'
 import { connectionOptions, type ServerSource } from './database.ts'
 import { type HeartbeatStatus, Heartbeats } from './heartbeats.ts'
 import { CHANNEL } from './notifications.ts'
@@ -41,6 +42,7 @@ export class InvalidationFeed {
   #connection: Connection | null = null
   #isConnected = false
   #isLate = false
+  #interruptions = 0
   #retry: NodeJS.Timeout | null = null
 
   constructor(servers: ServerSource) {
@@ -49,6 +51,12 @@ export class InvalidationFeed {
       if (this.#connection !== null) this.#onLost(this.#connection)
     })
     this.#connect()
+  }
+
+  get statistics(): FeedStatistics {
+    const age = this.#connection?.heartbeats?.age
+    const lag = age === undefined || !this.#isConnected ? null : age / 1_000
+    return { isConnected: this.#isConnected, lag, interruptions: this.#interruptions }
   }
 
   /** Notifies `listener`, in place of any previous one. */
@@ -110,6 +118,7 @@ export class InvalidationFeed {
   #setLate(isLate: boolean): void {
     if (!this.#isConnected || this.#isLate === isLate) return
     this.#isLate = isLate
+    if (isLate) this.#interruptions += 1
     this.#listener?.setFeedLate(isLate)
   }
 
@@ -125,6 +134,8 @@ export class InvalidationFeed {
 
   #onLost(connection: Connection): void {
     if (connection !== this.#connection) return
+    // A connection that was late before it is lost is one interruption.
+    if (this.#isConnected && !this.#isLate) this.#interruptions += 1
     this.#disconnect(connection)
     this.#listener?.setFeedConnected(false)
     this.#servers.startSearch()

@@ -100,6 +100,11 @@ export const openPostgresStorage = async (
         primary.startSearch()
         throw new ServiceError('storeUnavailable')
       },
+      statistics: () => ({
+        engine: 'postgres',
+        pool: database.statistics,
+        feed: invalidationFeed.statistics,
+      }),
       async close() {
         primary.close()
         invalidationFeed.close()

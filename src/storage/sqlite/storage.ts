@@ -159,6 +159,7 @@ export const openSqliteStorage = async (
         reader.get('SELECT 1 FROM users LIMIT 1')
         await writer.probe()
       },
+      statistics: () => ({ engine: 'sqlite', writer: writer.statistics }),
       async close() {
         await writer.close()
         watch.stop()

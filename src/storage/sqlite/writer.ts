@@ -2,14 +2,19 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { ServiceError } from '../../errors.ts'
+import { DURATIONS, Histogram } from '../../statistics/histogram.ts'
 import { OperationError } from '../operations/feature-operation.ts'
 import type { Operations, ResultOf } from '../operations/operations.ts'
+import type { WriterStatistics } from '../statistics.ts'
 import type { FileProblem } from './database-file.ts'
 import type { HandWritten } from './operations.ts'
 import type { Call, Failure, Outcome, WriterData, WriterMessage } from './writer-protocol.ts'
 
 /** Calls in one transaction: enough to share an fsync, and few enough to post in well under a millisecond. */
 const MAX_BATCH = 500
+
+/** Upper bounds for the number of calls in a batch. */
+const BATCH_SIZES = [1, 2, 5, 10, 20, 50, 100, 200, MAX_BATCH]
 
 /** Calls that may wait for a slow disk. Further calls fail at once with `overloaded`. */
 const MAX_WAITING = 20_000
@@ -60,11 +65,23 @@ export class Writer {
   #waiting: PendingCall[] = []
   /** The calls that the thread is running. */
   #batch: PendingCall[] = []
+  /** When it was sent, in milliseconds of `performance.now()`. */
+  #sentAt = 0
+  readonly #batchSizes = new Histogram(BATCH_SIZES)
+  readonly #commits = new Histogram(DURATIONS)
 
   constructor(data: WriterData, events: WriterEvents) {
     this.#data = data
     this.#events = events
     this.#thread = this.#start()
+  }
+
+  get statistics(): WriterStatistics {
+    return {
+      waiting: this.#waiting.length,
+      batchSizes: this.#batchSizes.value,
+      commits: this.#commits.value,
+    }
   }
 
   /**
@@ -153,6 +170,8 @@ export class Writer {
     if (this.#thread === null) return
     this.#batch = this.#waiting.splice(0, MAX_BATCH)
     if (this.#batch.length === 0) return
+    this.#batchSizes.observe(this.#batch.length)
+    this.#sentAt = performance.now()
     this.#thread.postMessage(this.#batch.map(({ call }) => call))
   }
 
@@ -160,7 +179,10 @@ export class Writer {
     if (message.type === 'changedElsewhere') return this.#events.invalidateAll()
     if (message.type === 'fileProblem') return this.#events.onFileProblem(message.problem)
     if (message.type === 'failed') this.#recordWrite(storeUnavailable(toError(message.failure)))
-    else if (message.hasWritten) this.#recordWrite(null)
+    else if (message.hasWritten) {
+      this.#commits.observeSince(this.#sentAt)
+      this.#recordWrite(null)
+    }
     const batch = this.#batch
     for (const [index, { resolve, reject }] of batch.entries()) {
       const outcome: Outcome = message.type === 'failed' ? message : (message.outcomes[index] as Outcome)

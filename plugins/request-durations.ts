@@ -1,0 +1,55 @@
+/**
+ * Measures every request by route (DESIGN §14). In `onSend`, because `onResponse` listens for the end of each response, which
+ * costs a tenth of a request.
+ */
+import type { FastifyInstance, FastifyReply, FastifyRequest, onSendHookHandler } from 'fastify'
+import fp from 'fastify-plugin'
+import { type RouteDurations, ticks } from '../src/metrics/request-durations.ts'
+
+/** When the request began. A symbol, so that a host application cannot have the same name. */
+const STARTED_AT = Symbol('startedAt')
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    [STARTED_AT]: number
+  }
+}
+
+const isStream = (payload: unknown): boolean =>
+  typeof payload === 'object' && payload !== null && 'pipe' in payload
+
+const observe = (durations: RouteDurations, request: FastifyRequest, reply: FastifyReply): void =>
+  durations.observe(request.method, reply.statusCode, request[STARTED_AT])
+
+/** The same function for a route's GET and HEAD, and with and without a slash at its end, which share their declaration. */
+const hookOf =
+  (durations: RouteDurations): onSendHookHandler =>
+  (request, reply, payload, done) => {
+    if (isStream(payload)) reply.raw.once('close', () => observe(durations, request, reply))
+    else observe(durations, request, reply)
+    done(null, payload)
+  }
+
+const requestDurations = async (app: FastifyInstance): Promise<void> => {
+  const { requestDurations } = app.services.metrics
+  const hooks = new Map<RouteDurations, onSendHookHandler>()
+
+  app.decorateRequest(STARTED_AT, 0)
+  app.addHook('onRequest', function startMeasurement(request, _reply, done) {
+    request[STARTED_AT] = ticks()
+    done()
+  })
+  app.addHook('onRoute', route => {
+    const durations = requestDurations.of(route.url)
+    const hook = hooks.get(durations) ?? hookOf(durations)
+    hooks.set(durations, hook)
+    const others = [route.onSend ?? []].flat()
+    if (!others.includes(hook)) route.onSend = [...others, hook]
+  })
+  app.addHook('onSend', function measureUnknownRoute(request, reply, payload, done) {
+    if (request.is404) requestDurations.observeUnknown(request.method, reply.statusCode, request[STARTED_AT])
+    done(null, payload)
+  })
+}
+
+export default fp(requestDurations, { name: 'request-durations' })

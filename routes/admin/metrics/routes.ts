@@ -1,0 +1,26 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+import { CONTENT_TYPE } from '../../../src/metrics/text-format.ts'
+import { ErrorBody } from '../../schemas.ts'
+
+const metricsRoutes: FastifyPluginAsyncTypebox = async app => {
+  const { metrics } = app.services
+
+  app.get(
+    '',
+    {
+      config: { scope: 'metrics:read' },
+      schema: {
+        summary: 'Metrics in the text format of Prometheus; with WORKERS, of all workers',
+        produces: ['text/plain'],
+        response: { 200: { content: { 'text/plain': { schema: Type.String() } } }, 503: ErrorBody },
+      },
+    },
+    async (_request, reply) => {
+      reply.header('cache-control', 'no-store').type(CONTENT_TYPE)
+      return metrics.text()
+    },
+  )
+}
+
+export default metricsRoutes

@@ -1,0 +1,76 @@
+/** Every metric, declared once (DESIGN §14). A test compares docs/operations.md and the examples with this list. */
+
+export type MetricType = 'counter' | 'gauge' | 'histogram'
+
+/** How the gauges of several workers become one. Counters and histograms are added up. */
+export type Aggregation = 'sum' | 'min' | 'max'
+
+export interface Metric {
+  readonly type: MetricType
+  readonly help: string
+  readonly labels: readonly string[]
+  /** Of gauges. */
+  readonly workers?: Aggregation
+}
+
+const counter = (help: string, ...labels: readonly string[]) => ({ type: 'counter', help, labels }) as const
+
+const histogram = (help: string, ...labels: readonly string[]) =>
+  ({ type: 'histogram', help, labels }) as const
+
+const gauge = (workers: Aggregation, help: string, ...labels: readonly string[]) =>
+  ({ type: 'gauge', help, labels, workers }) as const
+
+export const METRICS = {
+  http_server_request_duration_seconds: histogram(
+    'Time from the header fields of a request until its response is handed to the socket, of a stream until it ends',
+    'method',
+    'route',
+    'status',
+  ),
+  gatehouse_sign_ins_total: counter('Sign-ins with a password by outcome', 'outcome'),
+  gatehouse_sign_ups_total: counter('Sign-ups by outcome', 'outcome'),
+  gatehouse_rate_limited_requests_total: counter('Requests rejected with 429 by limit per address', 'limit'),
+  gatehouse_throttled_password_attempts_total: counter('Password attempts rejected by the login throttle'),
+  gatehouse_throttled_accounts_total: counter('Throttled accounts, each at most once a minute'),
+  gatehouse_hashing_running: gauge('sum', 'Passwords that are being hashed', 'lane'),
+  gatehouse_hashing_waiting: gauge('sum', 'Passwords that wait for a hashing thread', 'lane'),
+  gatehouse_hashing_wait_seconds: histogram('Time that passwords have waited for a hashing thread', 'lane'),
+  gatehouse_hashing_rejected_total: counter('Passwords rejected with 503 because the queue was full', 'lane'),
+  gatehouse_token_cache_entries: gauge('sum', 'Cached tokens'),
+  gatehouse_token_cache_hits_total: counter('Requests whose token was cached'),
+  gatehouse_token_cache_misses_total: counter('Requests whose token, valid or not, was not cached'),
+  gatehouse_token_cache_evictions_total: counter('Cached tokens that made room for others'),
+  gatehouse_last_request_flush_seconds: histogram('Duration of writing last requests, once a second'),
+  gatehouse_last_request_flush_rows_total: counter(
+    'Last requests of users, sessions and API keys that were written',
+  ),
+  gatehouse_last_request_flush_failures_total: counter('Failed writes of last requests, which are repeated'),
+  gatehouse_store_up: gauge('min', '1 if the database accepts writes, as for GET /ready'),
+  gatehouse_sqlite_writer_waiting: gauge('sum', 'Writes that wait for the next transaction'),
+  gatehouse_sqlite_writer_batch_size: histogram('Writes in one transaction'),
+  gatehouse_sqlite_writer_commit_seconds: histogram('Duration of a transaction with its fsync'),
+  gatehouse_postgres_pool_in_use: gauge('sum', 'Connections to PostgreSQL that are in use'),
+  gatehouse_postgres_pool_waiting: gauge('sum', 'Reads and writes that wait for a connection'),
+  gatehouse_invalidation_feed_connected: gauge('min', '1 while changes by other instances are received'),
+  gatehouse_invalidation_lag_seconds: gauge('max', 'Age of the last heartbeat of the invalidation feed'),
+  gatehouse_invalidation_interruptions_total: counter(
+    'Periods in which the invalidation feed was late or lost, and the cache was bypassed',
+  ),
+  gatehouse_mails_sent_total: counter('Mails that were sent'),
+  gatehouse_mails_failed_total: counter('Mails that were refused, dropped or too old'),
+  gatehouse_mail_retries_total: counter('Attempts to send a mail that failed and are repeated'),
+  gatehouse_mails_waiting: gauge('sum', 'Mails that are not sent yet'),
+  gatehouse_event_loop_delay_seconds: histogram('How late a timer fires, measured every 50 ms'),
+  gatehouse_workers: gauge('sum', 'Running workers (WORKERS)'),
+  gatehouse_worker_timeouts_total: counter('Collections for which a worker did not respond in time'),
+  gatehouse_build_info: gauge('max', 'Always 1', 'version', 'engine', 'node'),
+  process_cpu_seconds_total: counter('CPU time of the service, all threads'),
+  process_resident_memory_bytes: gauge('sum', 'Resident memory'),
+  process_start_time_seconds: gauge('min', 'Start, in seconds since the epoch'),
+  process_open_fds: gauge('sum', 'Open file descriptors'),
+  nodejs_heap_size_used_bytes: gauge('sum', 'Used JavaScript heap'),
+  nodejs_heap_size_limit_bytes: gauge('sum', 'Limit of the JavaScript heap'),
+} as const satisfies Record<string, Metric>
+
+export type MetricName = keyof typeof METRICS

@@ -1,0 +1,161 @@
+/**
+ * The metrics of one service (DESIGN §14). Services count for themselves, in plain numbers; only here they get names and labels,
+ * when they are read.
+ */
+import packageJson from '../../package.json' with { type: 'json' }
+import type { SignIns } from '../accounts/sign-ins.ts'
+import type { SignUps } from '../accounts/sign-ups.ts'
+import type { Authenticator } from '../auth/authenticator.ts'
+import type { LastRequests } from '../auth/last-requests.ts'
+import type { DeliveryStatistics } from '../mail/delivery-queue.ts'
+import type { PasswordHasher } from '../passwords/hasher.ts'
+import type { RateLimitName } from '../rate-limits/limits.ts'
+import type { ThrottleEvents } from '../rate-limits/throttle-events.ts'
+import { Counters } from '../statistics/counters.ts'
+import type { StorageStatistics } from '../storage/statistics.ts'
+import type { Storage } from '../storage/storage.ts'
+import type { MetricName } from './declarations.ts'
+import { EventLoopDelay } from './event-loop-delay.ts'
+import { processMetrics } from './process-metrics.ts'
+import { RequestDurations } from './request-durations.ts'
+import { type Sample, type Snapshot, sample, samplesBy } from './snapshot.ts'
+import { toText } from './text-format.ts'
+import type { WorkerChannel } from './worker-metrics.ts'
+
+/** Milliseconds that a collection waits for the store. */
+const STORE_LIMIT = 1_000
+
+export interface MetricsDeps {
+  readonly signIns: Pick<SignIns, 'outcomes'>
+  readonly signUps: Pick<SignUps, 'outcomes'>
+  readonly limits: readonly RateLimitName[]
+  readonly throttleEvents: Pick<ThrottleEvents, 'statistics'>
+  readonly hasher: Pick<PasswordHasher, 'statistics'>
+  readonly authenticator: Pick<Authenticator, 'cacheStatistics'>
+  readonly lastRequests: Pick<LastRequests, 'statistics'>
+  readonly storage: Pick<Storage, 'statistics' | 'ping'>
+  /** `null` if no mails are sent. */
+  readonly mailer: { readonly statistics: DeliveryStatistics } | null
+  /** In a worker: leads to the process that adds up the metrics of all workers. */
+  readonly workerChannel: WorkerChannel | undefined
+}
+
+/** Every metric but those of the process that starts the workers: a metric without values does not compile. */
+type ServiceSnapshot = {
+  readonly [Name in Exclude<
+    MetricName,
+    'gatehouse_workers' | 'gatehouse_worker_timeouts_total'
+  >]: readonly Sample[]
+}
+
+const storeMetrics = (statistics: StorageStatistics) => {
+  const writer = statistics.engine === 'sqlite' ? statistics.writer : null
+  const { pool, feed } = statistics.engine === 'postgres' ? statistics : { pool: null, feed: null }
+  const lag = feed?.lag ?? null
+  return {
+    gatehouse_sqlite_writer_waiting: writer ? [sample(writer.waiting)] : [],
+    gatehouse_sqlite_writer_batch_size: writer ? [sample(writer.batchSizes)] : [],
+    gatehouse_sqlite_writer_commit_seconds: writer ? [sample(writer.commits)] : [],
+    gatehouse_postgres_pool_in_use: pool ? [sample(pool.inUse)] : [],
+    gatehouse_postgres_pool_waiting: pool ? [sample(pool.waiting)] : [],
+    gatehouse_invalidation_feed_connected: feed ? [sample(Number(feed.isConnected))] : [],
+    gatehouse_invalidation_lag_seconds: lag === null ? [] : [sample(lag)],
+    gatehouse_invalidation_interruptions_total: feed ? [sample(feed.interruptions)] : [],
+  } satisfies Snapshot
+}
+
+const hashingMetrics = (lanes: PasswordHasher['statistics'] = {}) => {
+  const byLane = <Key extends 'running' | 'waiting' | 'waits' | 'rejected'>(key: Key): Sample[] =>
+    Object.entries(lanes).map(([lane, statistics]) => sample(statistics[key], { lane }))
+  return {
+    gatehouse_hashing_running: byLane('running'),
+    gatehouse_hashing_waiting: byLane('waiting'),
+    gatehouse_hashing_wait_seconds: byLane('waits'),
+    gatehouse_hashing_rejected_total: byLane('rejected'),
+  } satisfies Snapshot
+}
+
+const mailMetrics = (mails: DeliveryStatistics | undefined) => ({
+  gatehouse_mails_sent_total: mails ? [sample(mails.sent)] : [],
+  gatehouse_mails_failed_total: mails ? [sample(mails.failed)] : [],
+  gatehouse_mail_retries_total: mails ? [sample(mails.retries)] : [],
+  gatehouse_mails_waiting: mails ? [sample(mails.waiting)] : [],
+})
+
+export class Metrics {
+  readonly requestDurations = new RequestDurations()
+  /** Requests that were rejected by a limit per address. */
+  readonly rateLimited: Counters<RateLimitName>
+  readonly #deps: MetricsDeps
+  readonly #eventLoopDelay = new EventLoopDelay()
+  /** The check of the store that is running. */
+  #ping: Promise<boolean> | null = null
+
+  constructor(deps: MetricsDeps) {
+    this.#deps = deps
+    this.rateLimited = new Counters(deps.limits)
+    deps.workerChannel?.onCollect(() => this.collect())
+  }
+
+  /** The text for Prometheus; in a worker, of all workers. @throws {ServiceError} `overloaded` */
+  async text(): Promise<string> {
+    const { workerChannel } = this.#deps
+    return workerChannel === undefined ? toText(await this.collect()) : workerChannel.text()
+  }
+
+  /** The values of this process. */
+  async collect(): Promise<Snapshot> {
+    const { signIns, signUps, throttleEvents, hasher, authenticator, lastRequests, storage, mailer } =
+      this.#deps
+    const isUp = await this.#isStoreUp()
+    const cache = authenticator.cacheStatistics
+    const { rows, failures, durations } = lastRequests.statistics
+    const throttled = throttleEvents.statistics
+    const store = storage.statistics()
+    const build = { version: packageJson.version, engine: store.engine, node: process.versions.node }
+    return {
+      http_server_request_duration_seconds: this.requestDurations.samples,
+      gatehouse_sign_ins_total: samplesBy('outcome', signIns.outcomes.values),
+      gatehouse_sign_ups_total: samplesBy('outcome', signUps.outcomes.values),
+      gatehouse_rate_limited_requests_total: samplesBy('limit', this.rateLimited.values),
+      gatehouse_throttled_password_attempts_total: [sample(throttled.attempts)],
+      gatehouse_throttled_accounts_total: [sample(throttled.accounts)],
+      ...hashingMetrics(hasher.statistics),
+      gatehouse_token_cache_entries: [sample(cache.entries)],
+      gatehouse_token_cache_hits_total: [sample(cache.hits)],
+      gatehouse_token_cache_misses_total: [sample(cache.misses)],
+      gatehouse_token_cache_evictions_total: [sample(cache.evictions)],
+      gatehouse_last_request_flush_seconds: [sample(durations)],
+      gatehouse_last_request_flush_rows_total: [sample(rows)],
+      gatehouse_last_request_flush_failures_total: [sample(failures)],
+      gatehouse_store_up: [sample(Number(isUp))],
+      ...storeMetrics(store),
+      ...mailMetrics(mailer?.statistics),
+      gatehouse_event_loop_delay_seconds: [sample(this.#eventLoopDelay.value)],
+      gatehouse_build_info: [sample(1, build)],
+      ...processMetrics(),
+    } satisfies ServiceSnapshot
+  }
+
+  close(): void {
+    this.#eventLoopDelay.close()
+  }
+
+  /** One check at a time, however many clients read metrics while the store does not respond. */
+  async #isStoreUp(): Promise<boolean> {
+    this.#ping ??= this.#deps.storage
+      .ping()
+      .then(
+        () => true,
+        () => false,
+      )
+      .finally(() => {
+        this.#ping = null
+      })
+    const { promise: late, resolve } = Promise.withResolvers<boolean>()
+    const timer = setTimeout(() => resolve(false), STORE_LIMIT)
+    const isUp = await Promise.race([this.#ping, late])
+    clearTimeout(timer)
+    return isUp
+  }
+}

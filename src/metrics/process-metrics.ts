@@ -1,0 +1,26 @@
+/** Metrics of the process, with the names that Prometheus clients use. */
+import { readdirSync } from 'node:fs'
+import { getHeapStatistics } from 'node:v8'
+import { type Sample, type Snapshot, sample } from './snapshot.ts'
+
+/** Linux only. */
+const openDescriptors = (): Sample[] => {
+  try {
+    return [sample(readdirSync('/proc/self/fd').length)]
+  } catch {
+    return []
+  }
+}
+
+export const processMetrics = () => {
+  const { user, system } = process.cpuUsage()
+  const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics()
+  return {
+    process_cpu_seconds_total: [sample((user + system) / 1e6)],
+    process_resident_memory_bytes: [sample(process.memoryUsage.rss())],
+    process_start_time_seconds: [sample(performance.timeOrigin / 1_000)],
+    process_open_fds: openDescriptors(),
+    nodejs_heap_size_used_bytes: [sample(used)],
+    nodejs_heap_size_limit_bytes: [sample(limit)],
+  } satisfies Snapshot
+}

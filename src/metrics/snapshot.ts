@@ -1,0 +1,68 @@
+/** The values of all metrics at one time, and the sum of those of several processes. A snapshot is plain data. */
+import type { HistogramValue } from '../statistics/histogram.ts'
+import { type Aggregation, METRICS, type Metric, type MetricName } from './declarations.ts'
+
+export type Value = number | HistogramValue
+
+export interface Sample {
+  /** As in the text format, `method="GET",route="/account"`; empty without labels. */
+  readonly labels: string
+  readonly value: Value
+}
+
+/** Metrics without samples do not apply: those of the other engine, for example. */
+export type Snapshot = { readonly [Name in MetricName]?: readonly Sample[] }
+
+/** The names of a snapshot's metrics, in the order of their declarations. */
+export const NAMES = Object.keys(METRICS) as readonly MetricName[]
+
+const escapeLabel = (value: string): string =>
+  value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
+
+export const sample = (value: Value, labels: Readonly<Record<string, string>> = {}): Sample => ({
+  labels: Object.entries(labels)
+    .map(([name, text]) => `${name}="${escapeLabel(text)}"`)
+    .join(','),
+  value,
+})
+
+/** A sample for each value of one label. */
+export const samplesBy = (label: string, values: Readonly<Record<string, Value>>): Sample[] =>
+  Object.entries(values).map(([name, value]) => sample(value, { [label]: name }))
+
+const addHistograms = (one: HistogramValue, other: HistogramValue): HistogramValue => ({
+  bounds: one.bounds,
+  counts: one.counts.map((count, bucket) => count + (other.counts[bucket] ?? 0)),
+  sum: one.sum + other.sum,
+})
+
+const COMBINE: Readonly<Record<Aggregation, (one: number, other: number) => number>> = {
+  sum: (one, other) => one + other,
+  min: Math.min,
+  max: Math.max,
+}
+
+const combine = ({ workers = 'sum' }: Metric, one: Value, other: Value): Value => {
+  if (typeof one === 'number') return COMBINE[workers](one, other as number)
+  return addHistograms(one, other as HistogramValue)
+}
+
+/** The values of several processes as those of one: by the declaration of each metric, for each combination of labels. */
+export const aggregate = (snapshots: readonly Snapshot[]): Snapshot => {
+  const result: { [Name in MetricName]?: readonly Sample[] } = {}
+  for (const name of NAMES) {
+    const values = new Map<string, Value>()
+    for (const { labels, value } of snapshots.flatMap(snapshot => snapshot[name] ?? [])) {
+      const other = values.get(labels)
+      values.set(labels, other === undefined ? value : combine(METRICS[name], other, value))
+    }
+    if (values.size > 0) result[name] = [...values].map(([labels, value]) => ({ labels, value }))
+  }
+  return result
+}
+
+/** Without gauges: what remains of a process that has ended, so that no sum decreases. */
+export const countsOf = (snapshot: Snapshot): Snapshot =>
+  Object.fromEntries(
+    Object.entries(snapshot).filter(([name]) => METRICS[name as MetricName].type !== 'gauge'),
+  )

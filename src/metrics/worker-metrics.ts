@@ -1,0 +1,152 @@
+/**
+ * Metrics of several processes (`WORKERS`): the primary asks every worker for its values, and adds them up. A worker asks the
+ * primary for the sum.
+ */
+import type { Worker } from 'node:cluster'
+import { ServiceError } from '../errors.ts'
+import { aggregate, countsOf, type Snapshot, sample } from './snapshot.ts'
+import { toText } from './text-format.ts'
+
+/** Milliseconds that the primary waits for workers, which check their store within one second; and a worker for the primary. */
+const WORKER_LIMIT = 2_000
+const PRIMARY_LIMIT = 4_000
+
+type Message =
+  /** To a worker. */
+  | { readonly metrics: 'collect'; readonly id: number }
+  | { readonly metrics: 'text'; readonly id: number; readonly text: string }
+  /** To the primary. */
+  | { readonly metrics: 'collected'; readonly id: number; readonly snapshot: Snapshot }
+  | { readonly metrics: 'aggregate'; readonly id: number }
+
+const isMessage = (message: unknown): message is Message =>
+  typeof message === 'object' && message !== null && 'metrics' in message
+
+/** For `send`: an error without a callback would end the process. A response that is lost is noticed by its requester. */
+const ignore = (): void => undefined
+
+/** Requests over a channel of messages, whose responses are matched by id. */
+class PendingResponses<Response> {
+  readonly #pending = new Map<number, (response: Response | null) => void>()
+  #lastId = 0
+
+  /** @returns the response; `null` if it does not arrive within `limit` milliseconds. */
+  async request(send: (id: number) => void, limit: number): Promise<Response | null> {
+    this.#lastId += 1
+    const id = this.#lastId
+    const { promise, resolve } = Promise.withResolvers<Response | null>()
+    this.#pending.set(id, resolve)
+    const timer = setTimeout(() => resolve(null), limit)
+    send(id)
+    const response = await promise
+    clearTimeout(timer)
+    this.#pending.delete(id)
+    return response
+  }
+
+  receive(id: number, response: Response): void {
+    this.#pending.get(id)?.(response)
+  }
+}
+
+/** Runs in a worker. */
+export interface WorkerChannel {
+  /** @param collect returns the values of this worker. */
+  onCollect(collect: () => Promise<Snapshot>): void
+  /** The text of all workers. @throws {ServiceError} `overloaded` if the primary does not respond in time. */
+  text(): Promise<string>
+}
+
+const sendToPrimary = (message: Message): void => {
+  // Without a primary the worker is about to stop.
+  if (process.connected) process.send?.(message, ignore)
+}
+
+export const openWorkerChannel = (): WorkerChannel => {
+  const responses = new PendingResponses<string>()
+  let collect: (() => Promise<Snapshot>) | null = null
+  const answer = async (id: number): Promise<void> => {
+    const snapshot = collect === null ? {} : await collect()
+    sendToPrimary({ metrics: 'collected', id, snapshot })
+  }
+  process.on('message', message => {
+    if (!isMessage(message)) return
+    if (message.metrics === 'collect') void answer(message.id)
+    else if (message.metrics === 'text') responses.receive(message.id, message.text)
+  })
+  return {
+    onCollect(newCollect) {
+      collect = newCollect
+    },
+    async text() {
+      const text = await responses.request(id => sendToPrimary({ metrics: 'aggregate', id }), PRIMARY_LIMIT)
+      if (text === null) throw new ServiceError('overloaded')
+      return text
+    },
+  }
+}
+
+/** Runs in the primary. */
+export class WorkerMetrics {
+  /** The last values of each worker; `null` before its first response. */
+  readonly #workers = new Map<Worker, Snapshot | null>()
+  readonly #responses = new PendingResponses<true>()
+  /** The counts of workers that have ended. Without them sums would decrease, which Prometheus takes for a restart. */
+  #ended: Snapshot = {}
+  #timeouts = 0
+  #collecting: Promise<string> | null = null
+
+  add(worker: Worker): void {
+    this.#workers.set(worker, null)
+    worker.on('message', message => {
+      if (isMessage(message)) this.#receive(worker, message)
+    })
+  }
+
+  /** The worker has ended. */
+  remove(worker: Worker): void {
+    const last = this.#workers.get(worker)
+    if (last) this.#ended = aggregate([this.#ended, countsOf(last)])
+    this.#workers.delete(worker)
+  }
+
+  /** The text of all workers. One collection at a time, however many clients ask. */
+  text(): Promise<string> {
+    this.#collecting ??= this.#collect().finally(() => {
+      this.#collecting = null
+    })
+    return this.#collecting
+  }
+
+  #receive(worker: Worker, message: Message): void {
+    if (message.metrics === 'collected') {
+      if (this.#workers.has(worker)) this.#workers.set(worker, message.snapshot)
+      this.#responses.receive(message.id, true)
+    } else if (message.metrics === 'aggregate') void this.#answer(worker, message.id)
+  }
+
+  async #answer(worker: Worker, id: number): Promise<void> {
+    const text = await this.text()
+    if (worker.isConnected()) worker.send({ metrics: 'text', id, text } satisfies Message, ignore)
+  }
+
+  /** A worker that does not respond in time counts with its last values, but without its gauges. */
+  async #collect(): Promise<string> {
+    const responded = new Set<Worker>()
+    const ask = async (worker: Worker): Promise<void> => {
+      const request = (id: number): void =>
+        void worker.send({ metrics: 'collect', id } satisfies Message, ignore)
+      if (await this.#responses.request(request, WORKER_LIMIT)) responded.add(worker)
+      else this.#timeouts += 1
+    }
+    await Promise.all([...this.#workers.keys()].filter(worker => worker.isConnected()).map(ask))
+    const snapshots = [...this.#workers].map(([worker, last]) =>
+      responded.has(worker) ? (last ?? {}) : countsOf(last ?? {}),
+    )
+    const own: Snapshot = {
+      gatehouse_workers: [sample(this.#workers.size)],
+      gatehouse_worker_timeouts_total: [sample(this.#timeouts)],
+    }
+    return toText(aggregate([this.#ended, ...snapshots, own]))
+  }
+}

@@ -1,0 +1,30 @@
+/** What each engine reports to the metrics. Counts are since the start. */
+import type { HistogramValue } from '../statistics/histogram.ts'
+
+export interface WriterStatistics {
+  /** Calls that wait for the next batch. */
+  readonly waiting: number
+  /** Calls in each batch. */
+  readonly batchSizes: HistogramValue
+  /** Seconds from sending a batch to the thread until it is committed, checked and acknowledged. */
+  readonly commits: HistogramValue
+}
+
+export interface PoolStatistics {
+  /** Connections that are in use. */
+  readonly inUse: number
+  /** Calls that wait for a connection. */
+  readonly waiting: number
+}
+
+export interface FeedStatistics {
+  readonly isConnected: boolean
+  /** Seconds since the last heartbeat that arrived was sent; `null` without a connection. */
+  readonly lag: number | null
+  /** How often heartbeats began to be late, or the connection was lost. */
+  readonly interruptions: number
+}
+
+export type StorageStatistics =
+  | { readonly engine: 'sqlite'; readonly writer: WriterStatistics }
+  | { readonly engine: 'postgres'; readonly pool: PoolStatistics; readonly feed: FeedStatistics }
