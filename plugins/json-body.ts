@@ -11,7 +11,7 @@ import { BODY_LIMIT, parseStrictJson } from '../src/validation/strict-json.ts'
 declare module 'fastify' {
   interface FastifyInstance {
     /** Accepts forms (`application/x-www-form-urlencoded`) besides JSON, on all routes of this instance. */
-    takeForms(): void
+    acceptForms(): void
   }
 }
 
@@ -37,7 +37,7 @@ const jsonBody = async (app: FastifyInstance): Promise<void> => {
   app.removeAllContentTypeParsers()
   const options = { parseAs: 'buffer', bodyLimit: BODY_LIMIT } as const
   app.addContentTypeParser('application/json', options, parserOf(parseStrictJson))
-  app.decorate('takeForms', function takeForms(this: FastifyInstance) {
+  app.decorate('acceptForms', function acceptForms(this: FastifyInstance) {
     this.addContentTypeParser('application/x-www-form-urlencoded', options, parserOf(parseForm))
     this.addContentTypeParser('*', (_request, _payload, done) => done(new ServiceError('formOrJsonRequired')))
   })

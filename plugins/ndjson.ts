@@ -13,7 +13,7 @@ import { type Line, NDJSON, readLines, toLines, type Validate } from '../src/val
 declare module 'fastify' {
   interface FastifyInstance {
     /** Makes the routes of this scope accept NDJSON only. Their body schema is the schema of one line. */
-    takeNdjson(): void
+    acceptNdjson(): void
   }
   interface FastifyRequest {
     /** Logs an error that a response with status 200 reports in its body. */
@@ -81,7 +81,7 @@ async function* texts(batches: AsyncIterable<readonly object[]>): AsyncGenerator
 const takesNdjson = ({ schema }: RouteOptions): boolean => schema?.consumes?.includes(NDJSON) ?? false
 
 const ndjson = async (app: FastifyInstance): Promise<void> => {
-  app.decorate('takeNdjson', function takeNdjson(this: FastifyInstance) {
+  app.decorate('acceptNdjson', function acceptNdjson(this: FastifyInstance) {
     this.removeAllContentTypeParsers()
     this.addContentTypeParser(NDJSON, (request, payload, done) => {
       checkBodyEncoding(request.headers)

@@ -2,10 +2,10 @@
  * The role gate: a private route that declares `config.roles` needs a user with any of them. Its hooks follow those of the user
  * gate (`routes/private/autohooks.ts`): before the body is read, and again after it. Routes without roles have no hook.
  */
-import type { FastifyInstance, RouteOptions } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import { roleGuard, rolesProblem } from '../src/http/guards.ts'
-import { routeName } from '../src/http/route-name.ts'
+import { roleGuard, rolesProblem } from '../src/http/route-access.ts'
+import { checkDeclarations } from '../src/http/route-declarations.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -14,22 +14,9 @@ declare module 'fastify' {
   }
 }
 
-/** @throws {Error} if the service must not start with the route. */
-const checkRoles = (route: RouteOptions): void => {
-  if (route.config?.gate !== 'user')
-    throw new Error(
-      `${routeName(route)} declares roles, but only private routes know the roles of their user`,
-    )
-  const problem = rolesProblem(route.config?.roles)
-  if (problem !== null) throw new Error(`${routeName(route)} ${problem}`)
-}
-
 const roles = async (app: FastifyInstance): Promise<void> => {
-  const routes: { readonly route: RouteOptions; readonly guardedBy: unknown }[] = []
-
   app.addHook('onRoute', route => {
     const declared = route.config?.roles
-    routes.push({ route, guardedBy: declared })
     if (declared === undefined) return
     const hook = roleGuard(declared)
     // First among the hooks of the route, so that a user without the role does not count towards its rate limit.
@@ -37,15 +24,10 @@ const roles = async (app: FastifyInstance): Promise<void> => {
     route.preHandler = [hook, route.preHandler ?? []].flat()
   })
 
-  // The gate of a route is known only after the hooks of its scope, which could also declare roles, too late to guard the route.
-  app.addHook('onReady', async () => {
-    for (const { route, guardedBy } of routes) {
-      if (route.config?.roles !== guardedBy)
-        throw new Error(
-          `${routeName(route)} gets its roles from a hook: declare config.roles in the route itself`,
-        )
-      if (guardedBy !== undefined) checkRoles(route)
-    }
+  checkDeclarations(app, 'roles', ({ config }) => {
+    if (config?.roles === undefined) return null
+    if (config.gate !== 'user') return 'declares roles, but only private routes know the roles of their user'
+    return rolesProblem(config.roles)
   })
 }
 

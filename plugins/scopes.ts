@@ -1,13 +1,23 @@
 /**
- * Checks at the start that every route declares a scope as its gate requires. The gates (`routes/private/autohooks.ts`,
- * `routes/admin/autohooks.ts`) guard the routes.
+ * The scopes of keys: API keys on private routes, admin keys on admin routes. The gates (`routes/private/autohooks.ts`,
+ * `routes/admin/autohooks.ts`) guard each of their routes, so that a route without a scope is closed to keys.
  */
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import fp from 'fastify-plugin'
-import { scopeProblem } from '../src/http/guards.ts'
-import { routeName } from '../src/http/route-name.ts'
+import {
+  adminScopeGuard,
+  type Guard,
+  insufficientScope,
+  scopeGuard,
+  scopeProblem,
+} from '../src/http/route-access.ts'
+import { checkDeclarations } from '../src/http/route-declarations.ts'
 
 declare module 'fastify' {
+  interface FastifyInstance {
+    /** Adds the check of the declared scope to a route, whose `config.gate` is set. */
+    guardScope(route: RouteOptions): void
+  }
   interface FastifyContextConfig {
     /**
      * The scope that a key needs for the route. On private routes for API keys, which are not accepted without it; admin routes must
@@ -17,12 +27,25 @@ declare module 'fastify' {
   }
 }
 
+/** With one error for all requests: capturing the stack, which is not used, costs more than the check. */
+const apiKeyGuard = (scope: string | null): Guard => {
+  const refusal = insufficientScope(scope)
+  return scopeGuard(scope, () => refusal)
+}
+
+const guardScope = (route: RouteOptions): void => {
+  const scope = route.config?.scope ?? null
+  const guard = route.config?.gate === 'user' ? apiKeyGuard(scope) : adminScopeGuard(scope)
+  // First among the hooks of the route. The scopes of a key never change, so they are checked once.
+  route.onRequest = [guard, route.onRequest ?? []].flat()
+}
+
 const scopes = async (app: FastifyInstance): Promise<void> => {
   const { userScopes, adminScopes } = app.services
-  const routes: { readonly route: RouteOptions; readonly guardedBy: string | undefined }[] = []
 
-  /** @returns why the service must not start with the route; `null` if it may. */
-  const problemOf = ({ config }: RouteOptions): string | null => {
+  app.decorate('guardScope', guardScope)
+
+  checkDeclarations(app, 'scope', ({ config }) => {
     const scope = config?.scope
     if (config?.gate === 'user') return scope === undefined ? null : scopeProblem(userScopes, scope)
     if (config?.gate === undefined)
@@ -30,19 +53,6 @@ const scopes = async (app: FastifyInstance): Promise<void> => {
     return scope === undefined
       ? `declares no scope: admin routes need one of ${Object.keys(adminScopes).join(', ')}`
       : scopeProblem(adminScopes, scope)
-  }
-
-  app.addHook('onRoute', route => void routes.push({ route, guardedBy: route.config?.scope }))
-
-  // The gate of a route is known only after the hooks of its scope, which could also declare scopes, too late to guard the route.
-  app.addHook('onReady', async () => {
-    for (const { route, guardedBy } of routes) {
-      const problem =
-        route.config?.scope === guardedBy
-          ? problemOf(route)
-          : 'gets its scope from a hook: declare config.scope in the route itself'
-      if (problem !== null) throw new Error(`${routeName(route)} ${problem}`)
-    }
   })
 }
 

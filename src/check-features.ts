@@ -27,7 +27,7 @@ const CORE_SERVICES: Readonly<Record<keyof CoreServices, true>> = {
   imports: true,
   exports: true,
   authenticator: true,
-  publicKeys: true,
+  jwks: true,
   adminAuthenticator: true,
   mails: true,
   metrics: true,

@@ -241,7 +241,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     authenticator,
     adminAuthenticator,
     /** The public keys of access tokens. */
-    publicKeys: tokens.publicKeys,
+    jwks: tokens.publicKeys,
     mails,
     metrics,
     storage,

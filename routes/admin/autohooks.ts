@@ -5,13 +5,12 @@
 import type { FastifyInstance } from 'fastify'
 
 export default async function keyGate(app: FastifyInstance): Promise<void> {
-  const { authenticateAdmin, guardOfAdminScope } = app.requestAuthentication
+  const { authenticateAdmin } = app.requestAuthentication
   // Before the body is read, so that rejected clients learn nothing about payloads; and again after it.
   app.addHook('onRequest', authenticateAdmin)
   app.addHook('preHandler', authenticateAdmin)
   app.addHook('onRoute', route => {
-    // First among the hooks of the route. The scopes of a key never change, so they are checked once.
-    route.onRequest = [guardOfAdminScope(route.config?.scope ?? null), route.onRequest ?? []].flat()
     route.config = { ...route.config, gate: 'adminKey' }
+    app.guardScope(route)
   })
 }

@@ -2,21 +2,28 @@
  * Authentication of requests, and the guards that require it: hook functions for the scopes of `routes/` and for routes of a host
  * application.
  */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import {
-  ADMIN_KEY_HEADER,
-  type AdminAuthenticator,
-  adminScopeRequired,
-  type PresentedAdminKey,
-} from '../auth/admin-keys.ts'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { ADMIN_KEY_HEADER, type AdminAuthenticator, type PresentedAdminKey } from '../auth/admin-keys.ts'
 import type { Authenticator } from '../auth/authenticator.ts'
 import { isApiKeyPrincipal, type Principal } from '../auth/principal.ts'
 import type { ScopeDescriptions } from '../auth/scopes.ts'
 import { type ErrorDetails, ServiceError } from '../errors.ts'
-import { INVALID_ROLE, isRole } from '../users/roles.ts'
 import type { User } from '../users/user.ts'
 import { ACCESS_TOKEN_COOKIE, extractAccessToken } from './access-token.ts'
 import { csrfError } from './csrf.ts'
+import {
+  ADMIN_CHALLENGE,
+  adminScopeGuard,
+  type Guard,
+  inSequence,
+  insufficientScope,
+  roleGuard,
+  rolesProblem,
+  scopeGuard,
+  scopeProblem,
+} from './route-access.ts'
+
+export type { Guard } from './route-access.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -36,15 +43,12 @@ declare module 'fastify' {
     authenticatedBy: RequestAuthentication | null
     /** The error of a failed token lookup. `requireUser` fails with it; public routes continue anonymously. */
     authenticationFailure: unknown
-    /** Whether a guard has accepted the scopes of the API key. Other guards reject API keys until then. */
-    isScopeAccepted: boolean
+    /** Whether a guard has accepted the API key by its scopes. Other guards reject API keys until then. */
+    isApiKeyAccepted: boolean
     /** The admin key, on admin routes and behind the guards of admin keys; else `null`. */
     adminKey: PresentedAdminKey | null
   }
 }
-
-/** A hook function for `onRequest` or `preHandler`. It fails with a {@link ServiceError}. */
-export type Guard = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void
 
 export interface Guards {
   /** Requires an authenticated user with a session, and sets `request.user` and `request.principal`. */
@@ -68,65 +72,6 @@ export interface Guards {
   requireAdminScope(scope: string): Guard
 }
 
-// Created once: capturing the stack, which is not used, costs more than the check.
-const ROLE_REQUIRED = new ServiceError('roleRequired')
-
-/** The error for API keys (RFC 6750 §3.1). @param scope that would suffice; `null`: none. */
-const insufficientScope = (scope: string | null): ServiceError => {
-  const challenge = 'Bearer error="insufficient_scope"'
-  return scope === null
-    ? new ServiceError('sessionRequired', { headers: { 'www-authenticate': challenge } })
-    : new ServiceError('scopeRequired', { headers: { 'www-authenticate': `${challenge}, scope="${scope}"` } })
-}
-
-/** @returns why a route cannot require these roles; `null` if it can. */
-export const rolesProblem = (roles: unknown): string | null => {
-  if (!Array.isArray(roles) || roles.length === 0) return 'declares no role: it needs at least one'
-  const invalid = roles.find(role => !isRole(role))
-  return invalid === undefined ? null : `declares the role ${JSON.stringify(invalid)}, which ${INVALID_ROLE}`
-}
-
-/** @returns why a route cannot require this scope; `null` if it can. */
-export const scopeProblem = (declared: ScopeDescriptions, scope: string): string | null =>
-  Object.hasOwn(declared, scope)
-    ? null
-    : `declares the scope ${JSON.stringify(scope)}, which is none of ${Object.keys(declared).join(', ')}`
-
-/** For requests that have passed `requireUser`. @param refusal creates the error of a user without any of the roles. */
-export const roleGuard =
-  (roles: readonly string[], refusal: () => ServiceError = () => ROLE_REQUIRED): Guard =>
-  (request, _reply, done) => {
-    const held = request.user.roles
-    done(roles.some(role => held.includes(role)) ? undefined : refusal())
-  }
-
-/** @param refusal creates the error of an API key. */
-const scopeGuard =
-  (scope: string | null, refusal: () => ServiceError): Guard =>
-  (request, _reply, done) => {
-    const { scopes } = request.requirePrincipal()
-    if (scopes === null) return done()
-    if (scope === null || !scopes.includes(scope)) return done(refusal())
-    request.isScopeAccepted = true
-    done()
-  }
-
-const ADMIN_CHALLENGE = { 'www-authenticate': ADMIN_KEY_HEADER }
-
-/** The error for admin keys with scopes, where none suffices. */
-const rootKeyRequired = (): ServiceError => new ServiceError('rootKeyRequired', { headers: ADMIN_CHALLENGE })
-
-/** @param scope that suffices; `null`: none. */
-const adminScopeGuard =
-  (scope: string | null): Guard =>
-  (request, _reply, done) => {
-    const { adminKey } = request
-    if (adminKey?.scopes === null || (scope !== null && adminKey?.scopes.includes(scope))) return done()
-    // What this guard has refused must not look accepted to a later one.
-    request.adminKey = null
-    done(scope === null ? rootKeyRequired() : adminScopeRequired(scope))
-  }
-
 /** Adds what authentication stores in requests. */
 export const decorateRequests = (app: FastifyInstance): void => {
   app.decorateRequest('accessToken', null)
@@ -134,7 +79,7 @@ export const decorateRequests = (app: FastifyInstance): void => {
   app.decorateRequest('principal', null)
   app.decorateRequest('authenticatedBy', null)
   app.decorateRequest('authenticationFailure', null)
-  app.decorateRequest('isScopeAccepted', false)
+  app.decorateRequest('isApiKeyAccepted', false)
   app.decorateRequest('adminKey', null)
   app.decorateRequest('requirePrincipal', function requirePrincipal() {
     if (this.principal === null) throw new Error('This route is not private: it has no user')
@@ -154,7 +99,7 @@ export const REQUEST_DECORATORS = [
   'principal',
   'authenticatedBy',
   'authenticationFailure',
-  'isScopeAccepted',
+  'isApiKeyAccepted',
   'adminKey',
   'requirePrincipal',
   'user',
@@ -215,8 +160,8 @@ export class RequestAuthentication implements Guards {
     done()
   }
 
-  /** Requires an authenticated user. The scopes of API keys must be checked next: {@link guardOfScope}. */
-  readonly requirePrincipal: Guard = (request, _reply, done) => {
+  /** Requires an authenticated user. The scopes of API keys must be checked next: `scopeGuard`. */
+  readonly authenticateUser: Guard = (request, _reply, done) => {
     // A route outside of the service, whose hooks have not run, or a route of another service.
     if (request.authenticatedBy !== this) return this.#authenticateOutside(request, done)
     const { principal } = request
@@ -228,48 +173,38 @@ export class RequestAuthentication implements Guards {
     )
   }
 
-  /**
-   * For requests that have passed {@link requirePrincipal}. Sessions may do everything.
-   * @param scope that API keys need; `null`: they are not accepted.
-   */
-  readonly guardOfScope = (scope: string | null): Guard => {
-    const refusal = insufficientScope(scope)
-    return scopeGuard(scope, () => refusal)
-  }
-
   readonly requireUser: Guard = (request, reply, done) =>
-    this.requirePrincipal(request, reply, error => {
+    this.authenticateUser(request, reply, error => {
       if (error !== undefined) return done(error)
-      const isAccepted = !isApiKeyPrincipal(request.requirePrincipal()) || request.isScopeAccepted
+      const isAccepted = !isApiKeyPrincipal(request.requirePrincipal()) || request.isApiKeyAccepted
       done(isAccepted ? undefined : insufficientScope(null))
     })
 
   readonly requireScope = (scope: string): Guard => {
     const problem = scopeProblem(this.#deps.userScopes, scope)
     if (problem !== null) throw new Error(`requireScope ${problem}`)
-    const checkScope = scopeGuard(scope, () => insufficientScope(scope))
-    return (request, reply, done) =>
-      this.requirePrincipal(request, reply, error =>
-        error === undefined ? checkScope(request, reply, done) : done(error),
-      )
+    return inSequence(this.authenticateUser, scopeGuard(scope))
   }
 
   readonly requireRoles = (...roles: readonly string[]): Guard => {
     const problem = rolesProblem(roles)
     if (problem !== null) throw new Error(`requireRoles ${problem}`)
-    const requireRole = roleGuard(roles, () => new ServiceError('roleRequired'))
-    return (request, reply, done) =>
-      this.requireUser(request, reply, error =>
-        error === undefined ? requireRole(request, reply, done) : done(error),
-      )
+    return inSequence(
+      this.requireUser,
+      roleGuard(roles, () => new ServiceError('roleRequired')),
+    )
   }
 
-  /** Requires an admin key, and sets `request.adminKey`. Its scopes must be checked next: {@link guardOfAdminScope}. */
+  /** Requires an admin key, and sets `request.adminKey`. Its scopes must be checked next: `adminScopeGuard`. */
   readonly authenticateAdmin: Guard = (request, _reply, done) => {
-    if (request.adminKey !== null && this.#deps.adminAuthenticator.isCurrent(request.adminKey)) return done()
-    request.adminKey = null
+    const { adminKey: confirmed } = request
     const presented = request.headers[ADMIN_KEY_HEADER]
+    request.adminKey = null
     if (typeof presented !== 'string') return done(noAdminKey({ quiet: true }))
+    if (confirmed !== null && this.#deps.adminAuthenticator.isCurrent(confirmed)) {
+      request.adminKey = confirmed
+      return done()
+    }
     const use = (adminKey: PresentedAdminKey | null): void => {
       request.adminKey = adminKey
       done(adminKey === null ? noAdminKey({ sampledAs: 'admin-key' }) : undefined)
@@ -283,27 +218,12 @@ export class RequestAuthentication implements Guards {
     }
   }
 
-  /**
-   * For requests that have passed {@link authenticateAdmin}. Root keys may do everything.
-   * @param scope that keys of the store need; `null`: they are not accepted.
-   */
-  readonly guardOfAdminScope = adminScopeGuard
-
-  readonly requireAdminKey: Guard = this.#adminGuard(null)
+  readonly requireAdminKey: Guard = inSequence(this.authenticateAdmin, adminScopeGuard(null))
 
   readonly requireAdminScope = (scope: string): Guard => {
     const problem = scopeProblem(this.#deps.adminScopes, scope)
     if (problem !== null) throw new Error(`requireAdminScope ${problem}`)
-    return this.#adminGuard(scope)
-  }
-
-  /** @param scope see {@link guardOfAdminScope}. */
-  #adminGuard(scope: string | null): Guard {
-    const checkScope = adminScopeGuard(scope)
-    return (request, reply, done) =>
-      this.authenticateAdmin(request, reply, error =>
-        error === undefined ? checkScope(request, reply, done) : done(error),
-      )
+    return inSequence(this.authenticateAdmin, adminScopeGuard(scope))
   }
 
   #authenticateOutside(request: FastifyRequest, done: (error?: Error) => void): void {
@@ -318,7 +238,7 @@ export class RequestAuthentication implements Guards {
     const { cookie } = request.raw.headers
     request.principal = null
     request.authenticationFailure = null
-    request.isScopeAccepted = false
+    request.isApiKeyAccepted = false
     extractAccessToken(request, cookie === undefined ? undefined : parseCookie(cookie)[ACCESS_TOKEN_COOKIE])
     this.authenticate(request, () => {
       // Errors of their own, because a host's error handler may change them.

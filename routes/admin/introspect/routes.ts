@@ -12,7 +12,7 @@ const Request = Strict({
 const introspect: FastifyPluginAsyncTypebox = async app => {
   const { authenticator, userScopes } = app.services
   const allScopes = Object.keys(userScopes).join(' ')
-  app.takeForms()
+  app.acceptForms()
 
   app.post(
     '',

@@ -23,7 +23,7 @@ const JsonWebKey = Type.Object(
 const JsonWebKeySet = Type.Object({ keys: Type.Array(JsonWebKey) }, { title: 'JsonWebKeySet' })
 
 const wellKnown: FastifyPluginAsyncTypebox = async app => {
-  const keySet = { keys: [...app.services.publicKeys] }
+  const keySet = { keys: [...app.services.jwks] }
 
   app.get(
     '/jwks.json',

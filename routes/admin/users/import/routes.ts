@@ -27,7 +27,7 @@ const ImportedLine = Type.Object(
 
 const importUsers: FastifyPluginAsyncTypebox = async app => {
   const { imports } = app.services
-  app.takeNdjson()
+  app.acceptNdjson()
   /** The schema of one line; the handler reads the lines. */
   const Lines = Type.Unsafe<AsyncIterable<readonly UserLine[]>>(ImportedUser(app.config.metadataSchemas))
 

@@ -1,0 +1,81 @@
+/** What a route requires of an authenticated request: scopes and roles. `guards.ts` authenticates requests. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { ADMIN_KEY_HEADER, adminScopeRequired } from '../auth/admin-keys.ts'
+import type { ScopeDescriptions } from '../auth/scopes.ts'
+import { ServiceError } from '../errors.ts'
+import { INVALID_ROLE, isRole } from '../users/roles.ts'
+
+/** A hook function for `onRequest` or `preHandler`. It fails with a {@link ServiceError}. */
+export type Guard = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void
+
+/** Runs a guard after another one has accepted the request. */
+export const inSequence =
+  (first: Guard, second: Guard): Guard =>
+  (request, reply, done) =>
+    first(request, reply, error => (error === undefined ? second(request, reply, done) : done(error)))
+
+// Created once: capturing the stack, which is not used, costs more than the check.
+const ROLE_REQUIRED = new ServiceError('roleRequired')
+
+/** The error for API keys (RFC 6750 §3.1). @param scope that would suffice; `null`: none. */
+export const insufficientScope = (scope: string | null): ServiceError => {
+  const challenge = 'Bearer error="insufficient_scope"'
+  return scope === null
+    ? new ServiceError('sessionRequired', { headers: { 'www-authenticate': challenge } })
+    : new ServiceError('scopeRequired', { headers: { 'www-authenticate': `${challenge}, scope="${scope}"` } })
+}
+
+/** @returns why a route cannot require these roles; `null` if it can. */
+export const rolesProblem = (roles: unknown): string | null => {
+  if (!Array.isArray(roles) || roles.length === 0) return 'declares no role: it needs at least one'
+  const invalid = roles.find(role => !isRole(role))
+  return invalid === undefined ? null : `declares the role ${JSON.stringify(invalid)}, which ${INVALID_ROLE}`
+}
+
+/** @returns why a route cannot require this scope; `null` if it can. */
+export const scopeProblem = (declared: ScopeDescriptions, scope: string): string | null =>
+  Object.hasOwn(declared, scope)
+    ? null
+    : `declares the scope ${JSON.stringify(scope)}, which is none of ${Object.keys(declared).join(', ')}`
+
+/** For requests that have passed `authenticateUser`. @param refusal creates the error of a user without any of the roles. */
+export const roleGuard =
+  (roles: readonly string[], refusal: () => ServiceError = () => ROLE_REQUIRED): Guard =>
+  (request, _reply, done) => {
+    const held = request.user.roles
+    done(roles.some(role => held.includes(role)) ? undefined : refusal())
+  }
+
+/**
+ * For requests that have passed `authenticateUser`. Sessions may do everything.
+ * @param scope that API keys need; `null`: they are not accepted.
+ * @param refusal creates the error of an API key.
+ */
+export const scopeGuard =
+  (scope: string | null, refusal: () => ServiceError = () => insufficientScope(scope)): Guard =>
+  (request, _reply, done) => {
+    const { scopes } = request.requirePrincipal()
+    if (scopes === null) return done()
+    if (scope === null || !scopes.includes(scope)) return done(refusal())
+    request.isApiKeyAccepted = true
+    done()
+  }
+
+export const ADMIN_CHALLENGE = { 'www-authenticate': ADMIN_KEY_HEADER }
+
+/** The error for admin keys with scopes, where none suffices. */
+const rootKeyRequired = (): ServiceError => new ServiceError('rootKeyRequired', { headers: ADMIN_CHALLENGE })
+
+/**
+ * For requests that have passed `authenticateAdmin`. Root keys may do everything.
+ * @param scope that keys of the store need; `null`: they are not accepted.
+ */
+export const adminScopeGuard =
+  (scope: string | null): Guard =>
+  (request, _reply, done) => {
+    const { adminKey } = request
+    if (adminKey?.scopes === null || (scope !== null && adminKey?.scopes.includes(scope))) return done()
+    // What this guard has refused must not look accepted to a later one.
+    request.adminKey = null
+    done(scope === null ? rootKeyRequired() : adminScopeRequired(scope))
+  }
