@@ -173,7 +173,7 @@ export const loadConfig = (environment: Environment, basePath = '') => {
     storage: v.DATABASE_URL,
     /** Connections to PostgreSQL, besides the one that listens for changes. */
     databaseConnections: v.DATABASE_CONNECTIONS,
-    /** The current key first. Empty: every admin route responds with 401. */
+    /** `ADMIN_KEY` and `ADMIN_KEY_PREVIOUS`, as far as they are set. Empty: only keys of the store open admin routes. */
     adminKeys: [v.ADMIN_KEY, v.ADMIN_KEY_PREVIOUS].filter(key => key !== null),
     /** The keys of access tokens: settings, or the places of generated ones. */
     signingKeys,

@@ -16,7 +16,7 @@ import { usersCommands } from '../../src/cli/users.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import { FILE_SETTINGS, SETTINGS } from '../../src/config/settings.ts'
 import { ERRORS } from '../../src/errors.ts'
-import { eventSchemasOf, type Feature } from '../../src/feature.ts'
+import { adminScopesOf, eventSchemasOf, type Feature, userScopesOf } from '../../src/feature.ts'
 import type { MailKinds } from '../../src/mail/kinds.ts'
 import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
 import { build } from '../support/build.ts'
@@ -145,11 +145,19 @@ t.test('the tables of docs/scaling.md are what the model makes of bench/RESULTS.
   t.equal(tables?.trim(), stdout.trim())
 })
 
+t.test('scopes: the tables in docs/api.md have those of the code, in its order (DESIGN §13)', async t => {
+  t.same(
+    tableBelow(api, '## API keys').map(([scope]) => scope),
+    Object.keys(userScopesOf(BUILT_IN)),
+  )
+  t.same(tableBelow(api, '## Admin keys'), Object.entries(adminScopesOf(BUILT_IN)))
+})
+
 t.test('routes: the table in docs/api.md is the live one (§4)', async t => {
   const live = liveRoutes(await build(t))
     .filter(({ documentation, ofFeature, method }) => !documentation && !ofFeature && method !== 'HEAD')
     .map(({ method, url, gate, scope }) =>
-      [method, url, gate ?? 'public', ...(gate === 'user' && scope !== undefined ? [scope] : [])].join(' '),
+      [method, url, gate ?? 'public', ...(scope === undefined ? [] : [scope])].join(' '),
     )
   const gates: Record<string, string> = { public: 'public', user: 'user', 'admin key': 'adminKey' }
   t.same(
