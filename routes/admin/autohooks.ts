@@ -5,12 +5,13 @@
 import type { FastifyInstance } from 'fastify'
 
 export default async function keyGate(app: FastifyInstance): Promise<void> {
-  const { authenticateAdmin } = app.requestAuthentication
+  const { authenticateAdmin, requireAdminRouteScope } = app.requestAuthentication
   // Before the body is read, so that rejected clients learn nothing about payloads; and again after it.
   app.addHook('onRequest', authenticateAdmin)
   app.addHook('preHandler', authenticateAdmin)
+  // Here, not at each route: hooks of subfolders run later and cannot remove it. The scopes of a key never change.
+  app.addHook('onRequest', requireAdminRouteScope)
   app.addHook('onRoute', route => {
     route.config = { ...route.config, gate: 'adminKey' }
-    app.guardScope(route)
   })
 }

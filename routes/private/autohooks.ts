@@ -5,12 +5,13 @@
 import type { FastifyInstance } from 'fastify'
 
 export default async function userGate(app: FastifyInstance): Promise<void> {
-  const { authenticateUser } = app.requestAuthentication
+  const { authenticateUser, requireRouteScope } = app.requestAuthentication
   // Before the body is read, so that rejected clients learn nothing about payloads; and again after it.
   app.addHook('onRequest', authenticateUser)
   app.addHook('preHandler', authenticateUser)
+  // Here, not at each route: hooks of subfolders run later and cannot remove it. The scopes of a key never change.
+  app.addHook('onRequest', requireRouteScope)
   app.addHook('onRoute', route => {
     route.config = { ...route.config, gate: 'user' }
-    app.guardScope(route)
   })
 }

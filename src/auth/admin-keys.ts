@@ -219,7 +219,7 @@ export class AdminAuthenticator implements InvalidationListener {
   #useFound(digest: string, found: AdminKey | undefined): PresentedAdminKey | null {
     if (found === undefined) {
       // As in Authenticator: another instance may have revoked it, and an older result must not make it valid again.
-      this.#inFlightLookups.invalidate(digest)
+      this.#inFlightLookups.invalidateKey(digest)
       const cached = this.#cache.get(digest)
       if (cached !== undefined) this.#drop(digest, cached.key.id)
       return null

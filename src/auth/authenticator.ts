@@ -197,7 +197,7 @@ export class Authenticator implements InvalidationListener {
     const principalOf = (found: FoundApiKey | undefined): Principal | null => {
       if (found === undefined) {
         // As for sessions.
-        this.#inFlightLookups.invalidate(digest)
+        this.#inFlightLookups.invalidateKey(digest)
         const cached = this.#cache.get(token)
         if (cached !== undefined) this.invalidate(cached.cachedUser.user.id)
         return null

@@ -8,12 +8,9 @@ export class Lookup<Found> {
   isStale = false
   /** When the query started, in milliseconds of `performance.now()`. */
   queriedAt = 0
-  /** The users and admin keys that have changed since then, for a lookup whose owner is not known before its result. */
-  readonly changedOwners = new Set<string>()
   readonly #query: Query<Found>
   readonly #onStart = () => {
     this.isStale = false
-    this.changedOwners.clear()
     this.queriedAt = performance.now()
   }
 
@@ -28,6 +25,9 @@ export class Lookup<Found> {
   }
 }
 
+/** Changes that are remembered. Beyond it, the lookups that need them are repeated. */
+const MAX_CHANGES = 10_000
+
 const markStale = (lookups: Iterable<Lookup<unknown>> = []): void => {
   for (const lookup of lookups) lookup.isStale = true
 }
@@ -37,18 +37,35 @@ const markStale = (lookups: Iterable<Lookup<unknown>> = []): void => {
  * API key, or the admin key itself.
  */
 export class InFlightLookups {
+  /** By the id of the owner, or by the digest of a key. */
   readonly #bySubject = new Map<string, Set<Lookup<unknown>>>()
+  /** The lookups whose owner only the result names. */
   readonly #ofUnknownOwners = new Set<Lookup<unknown>>()
+  /**
+   * When owners changed (milliseconds of `performance.now()`), as long as there are such lookups. One map for all of them: anonymous
+   * clients can make thousands wait.
+   */
+  readonly #changes = new Map<string, number>()
 
-  /** @param subject the id of an owner, or the digest of a key. */
-  invalidate(subject: string): void {
-    markStale(this.#bySubject.get(subject))
-    for (const lookup of this.#ofUnknownOwners) lookup.changedOwners.add(subject)
+  invalidate(ownerId: string): void {
+    markStale(this.#bySubject.get(ownerId))
+    if (this.#ofUnknownOwners.size === 0) return
+    if (this.#changes.size === MAX_CHANGES) this.#forgetChanges()
+    this.#changes.set(ownerId, performance.now())
+  }
+
+  /** For a key that was not found: its earlier lookups must not find it any more. */
+  invalidateKey(digest: string): void {
+    markStale(this.#bySubject.get(digest))
   }
 
   invalidateAll(): void {
     for (const lookups of this.#bySubject.values()) markStale(lookups)
+  }
+
+  #forgetChanges(): void {
     markStale(this.#ofUnknownOwners)
+    this.#changes.clear()
   }
 
   /**
@@ -56,7 +73,7 @@ export class InFlightLookups {
    * result may not include it, and the query is repeated. If it is notified while the query waits for a connection, the
    * result includes it. Repeating the query in that case too would never end behind a long queue, if changes arrive faster
    * than the queue moves.
-   * @param subject the id of the owner, or the digest of a key, whose owner only the result names. {@link invalidate} takes both.
+   * @param subject the id of the owner, or the digest of a key, whose owner only the result names.
    * @param first the promise of the lookup's first run.
    * @param use called with the result before another change can be notified.
    * @param ownerOf the owner that the result names; `undefined` if nothing was found.
@@ -73,7 +90,8 @@ export class InFlightLookups {
     if (ownerOf !== undefined) this.#ofUnknownOwners.add(lookup)
     const hasChanged = (found: Found): boolean => {
       const owner = ownerOf?.(found)
-      return lookup.isStale || (owner !== undefined && lookup.changedOwners.has(owner))
+      const changedAt = owner === undefined ? undefined : this.#changes.get(owner)
+      return lookup.isStale || (changedAt !== undefined && changedAt >= lookup.queriedAt)
     }
     try {
       let found = await first
@@ -81,6 +99,7 @@ export class InFlightLookups {
       return use(found)
     } finally {
       this.#ofUnknownOwners.delete(lookup)
+      if (this.#ofUnknownOwners.size === 0) this.#changes.clear()
       ofSubject.delete(lookup)
       if (ofSubject.size === 0) this.#bySubject.delete(subject)
     }

@@ -173,6 +173,12 @@ export class RequestAuthentication implements Guards {
     )
   }
 
+  /** For requests that have passed {@link authenticateUser}: API keys need the scope that the route declares. */
+  readonly requireRouteScope: Guard = (request, reply, done) => {
+    if (request.requirePrincipal().scopes === null) return done()
+    scopeGuard(request.routeOptions.config.scope ?? null)(request, reply, done)
+  }
+
   readonly requireUser: Guard = (request, reply, done) =>
     this.authenticateUser(request, reply, error => {
       if (error !== undefined) return done(error)
@@ -216,6 +222,12 @@ export class RequestAuthentication implements Guards {
     } catch (error) {
       done(error as Error)
     }
+  }
+
+  /** For requests that have passed {@link authenticateAdmin}: keys of the store need the scope that the route declares. */
+  readonly requireAdminRouteScope: Guard = (request, reply, done) => {
+    if (request.adminKey?.scopes === null) return done()
+    adminScopeGuard(request.routeOptions.config.scope ?? null)(request, reply, done)
   }
 
   readonly requireAdminKey: Guard = inSequence(this.authenticateAdmin, adminScopeGuard(null))

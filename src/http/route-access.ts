@@ -49,16 +49,14 @@ export const roleGuard =
 /**
  * For requests that have passed `authenticateUser`. Sessions may do everything.
  * @param scope that API keys need; `null`: they are not accepted.
- * @param refusal creates the error of an API key.
  */
 export const scopeGuard =
-  (scope: string | null, refusal: () => ServiceError = () => insufficientScope(scope)): Guard =>
+  (scope: string | null): Guard =>
   (request, _reply, done) => {
     const { scopes } = request.requirePrincipal()
     if (scopes === null) return done()
-    if (scope === null || !scopes.includes(scope)) return done(refusal())
-    request.isApiKeyAccepted = true
-    done()
+    request.isApiKeyAccepted = scope !== null && scopes.includes(scope)
+    done(request.isApiKeyAccepted ? undefined : insufficientScope(scope))
   }
 
 export const ADMIN_CHALLENGE = { 'www-authenticate': ADMIN_KEY_HEADER }

@@ -119,6 +119,46 @@ t.test('a route with roles and a scope needs both (DESIGN §4, §13)', async t =
   t.equal((await app.inject({ url: '/articles', headers: asAdmin })).statusCode, 401)
 })
 
+const EARLY_HOOKS = `
+import type { FastifyInstance } from 'fastify'
+
+export default async function earlyHooks(app: FastifyInstance): Promise<void> {
+  app.addHook('onRequest', async (_request, reply) => reply.send('early'))
+  app.addHook('onRoute', route => {
+    route.onRequest = async () => {}
+  })
+}
+`
+
+t.test('hooks of a subfolder run after the check of the scope and cannot remove it (DESIGN §13)', async t => {
+  const route = (config: string) =>
+    `import type { FastifyInstance } from 'fastify'
+    export default async (app: FastifyInstance) => { app.get('', { config: ${config} }, async () => 'open') }`
+  const tree = projectTree(t, {
+    'routes/private/articles/autohooks.ts': EARLY_HOOKS,
+    'routes/private/articles/routes.ts': route("{ scope: 'account:read' }"),
+    'routes/private/drafts/autohooks.ts': EARLY_HOOKS,
+    'routes/private/drafts/routes.ts': route('{}'),
+    'routes/admin/reports/autohooks.ts': EARLY_HOOKS,
+    'routes/admin/reports/routes.ts': route("{ scope: 'events:read' }"),
+  })
+  const app = await tree.build(t, { hasher: quickHashing })
+  const { token } = await signUp(app)
+  const status = async (url: string, headers: Record<string, string>) =>
+    (await app.inject({ url, headers })).statusCode
+  const wrong = bearer((await createKey(app, token, { scopes: ['users:read'] })).token)
+  const right = bearer((await createKey(app, token, { scopes: ['account:read'] })).token)
+  t.equal(await status('/articles', right), 200)
+  t.equal(await status('/articles', wrong), 403)
+  for (const headers of [right, wrong]) t.equal(await status('/drafts', headers), 403)
+  t.equal(await status('/drafts', bearer(token)), 200)
+  const request = { method: 'POST', url: '/admin/keys', headers: asAdmin } as const
+  const payload = { name: 'a key', scopes: ['users:read'] }
+  const { adminKey } = (await app.inject({ ...request, payload })).json()
+  t.equal(await status('/admin/reports', { 'x-admin-key': adminKey }), 403)
+  t.equal(await status('/admin/reports', asAdmin), 200)
+})
+
 t.test('the service does not start with a scope that no feature declares (DESIGN §13)', async t => {
   for (const scope of ['articles:read', 'Account:read', '']) {
     const text = ARTICLES.replace("scope: 'account:read'", `scope: '${scope}'`)

@@ -1,6 +1,7 @@
 /** Authenticator with an asynchronous store: races, capacity, eviction (§5.1.2, DESIGN §5, §6, §7). */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
+import { API_KEY_PREFIX, newOpaqueKey } from '../../src/auth/opaque-key.ts'
 import type { Principal } from '../../src/auth/principal.ts'
 import { NO_METADATA } from '../../src/users/metadata.ts'
 import { LIMITS, settle, setUp } from '../support/authenticator.ts'
@@ -243,6 +244,20 @@ for (const kind of ['session', 'apiKey'] as const) {
     },
   )
 }
+
+t.test(
+  'invented API keys that wait for the store together take no memory of each other (DESIGN §10, §13)',
+  async t => {
+    const { store, authenticator } = setUp()
+    // As many as wait at most for a connection. A set of the others for each would be 200 million entries.
+    const waiting = Array.from({ length: 20_000 }, () =>
+      authenticator.authenticate(newOpaqueKey(API_KEY_PREFIX).text),
+    )
+    for (const respond of store.waiting.splice(0)) respond(true)
+    t.ok((await Promise.all(waiting)).every(principal => principal === null))
+    t.equal(store.lookups, waiting.length, 'none is repeated')
+  },
+)
 
 t.test('two overlapping lookups return the same cached user (DESIGN §6)', async t => {
   const { store, authenticator, open, change } = setUp()
