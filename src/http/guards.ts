@@ -224,6 +224,21 @@ export class RequestAuthentication implements Guards {
     }
   }
 
+  /**
+   * For streams, which may last hours: yields the batches as long as the admin key of the request is valid.
+   * @throws {ServiceError} `adminKeyRequired`, `storeUnavailable`
+   */
+  async *whileAdmin<Batch>(request: FastifyRequest, batches: AsyncIterable<Batch>): AsyncGenerator<Batch> {
+    const { adminAuthenticator } = this.#deps
+    for await (const batch of batches) {
+      if (request.adminKey === null || !adminAuthenticator.isCurrent(request.adminKey)) {
+        request.adminKey = await adminAuthenticator.authenticate(String(request.headers[ADMIN_KEY_HEADER]))
+        if (request.adminKey === null) throw noAdminKey({ sampledAs: 'admin-key' })
+      }
+      yield batch
+    }
+  }
+
   /** For requests that have passed {@link authenticateAdmin}: keys of the store need the scope that the route declares. */
   readonly requireAdminRouteScope: Guard = (request, reply, done) => {
     if (request.adminKey?.scopes === null) return done()

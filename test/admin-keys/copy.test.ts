@@ -2,8 +2,9 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { allFeatures } from '../../src/built-in-features.ts'
-import { createKey, listKeys, listStatus, revokeKey } from '../support/admin-keys.ts'
-import { asAdmin, build, temporaryFolder } from '../support/build.ts'
+import { createKey, listKeys, listStatus, revokeKey, type TestKey } from '../support/admin-keys.ts'
+import { impersonate } from '../support/admin-routes.ts'
+import { accountStatus, asAdmin, build, signUp, temporaryFolder } from '../support/build.ts'
 import { copyHere } from '../support/copy-runs.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { until } from '../support/until.ts'
@@ -26,11 +27,35 @@ t.test('admin keys work after a copy, and revoked ones stay revoked', async t =>
   for (const { headers } of [kept, revokedThere, revokedHere]) t.equal(await listStatus(target, headers), 200)
   t.strictSame(await events(target), before, 'without a user')
 
+  const { id } = await signUp(source)
+  const open = async (app: typeof source, key: TestKey): Promise<string> =>
+    (await impersonate(app, id, key.headers)).json().accessToken
+  await copyHere(file, url, allFeatures())
+  const impersonators = {
+    kept: await createKey(source, ['users:impersonate']),
+    revokedThere: await createKey(source, ['users:impersonate']),
+    revokedHere: await createKey(source, ['users:impersonate']),
+  }
+  await copyHere(file, url, allFeatures())
+  const tokens = {
+    kept: await open(target, impersonators.kept),
+    revokedHere: await open(target, impersonators.revokedHere),
+  }
+  t.equal(await revokeKey(target, impersonators.revokedThere.id), 204)
+  t.equal(await revokeKey(source, impersonators.revokedHere.id), 204)
+  const openedLater = await open(source, impersonators.revokedThere)
+  await copyHere(file, url, allFeatures())
+  t.equal(await accountStatus(target, tokens.kept), 200)
+  const ended = () => accountStatus(target, tokens.revokedHere)
+  t.equal(await until(ended, status => status === 401, 1_000), 401, 'its key was revoked in the source')
+  t.equal(await accountStatus(target, openedLater), 401, 'its key was revoked in the target')
+
   t.equal(await revokeKey(target, revokedThere.id), 204)
   t.equal(await revokeKey(source, revokedHere.id), 204)
   const second = await copyHere(file, url, allFeatures())
   t.match(second, { events: 1, tables: { admin_keys: { added: 0, deleted: 1 } } })
-  const keys = await listKeys(target)
+  const impersonating = Object.values(impersonators).map(key => key.id)
+  const keys = (await listKeys(target)).filter(({ id }: { id: string }) => !impersonating.includes(id))
   t.strictSame(
     keys.map(({ id }: { id: string }) => id),
     [kept.id],

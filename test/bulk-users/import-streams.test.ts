@@ -5,7 +5,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { toLines } from '../../src/validation/ndjson.ts'
-import { ADMIN_KEY, asAdmin, freshEmail, logCapture } from '../support/build.ts'
+import { createKey, revokeKey } from '../support/admin-keys.ts'
+import { ADMIN_KEY, asAdmin, freshEmail, logCapture, manualClock } from '../support/build.ts'
 import { fromLines, IMPORT, openImport } from '../support/bulk-users.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { globalErrorOf } from '../support/error-response.ts'
@@ -23,6 +24,7 @@ const hurry = ({ server }: FastifyInstance): void => {
 const user = () => toLines([{ email: freshEmail() }])
 
 await onEveryEngine(t, async (t, { build }) => {
+  const clock = manualClock()
   t.test('the result of a line is sent while later lines are still to come', async t => {
     const app = await build(t)
     const { request, response, results } = await openImport(t, app)
@@ -38,6 +40,26 @@ await onEveryEngine(t, async (t, { build }) => {
       { status: 'finished', created: 3, exists: 0, failed: 0 },
     ])
   })
+
+  for (const [title, end] of [
+    ['is revoked', async (app: FastifyInstance, id: string) => void (await revokeKey(app, id))],
+    ['has expired', async () => void clock.advance(3_600_000)],
+  ] as const)
+    t.test(`an import ends when its admin key ${title} (DESIGN §13)`, async t => {
+      const app = await build(t, { clock: clock.now })
+      const expiresAt = new Date(clock.now() + 3_600_000).toISOString()
+      const key = await createKey(app, ['users:import'], { expiresAt })
+      const { request, results, ended } = await openImport(t, app, key.headers)
+      request.write(user())
+      t.match(await results(1), [{ status: 'created' }])
+      await end(app, key.id)
+      request.write(user())
+      const errors = { global: ['This route needs a valid admin key'] }
+      t.match((await results(2)).at(-1), { status: 'stopped', created: 1, errors })
+      await ended
+      const { total } = (await app.inject({ url: '/admin/users?count=true', headers: asAdmin })).json()
+      t.equal(total, 1)
+    })
 
   t.test('a slow but steady import has no time limit; other requests do (DESIGN §3)', async t => {
     const app = await build(t)

@@ -59,10 +59,14 @@ export interface OpenImport {
 }
 
 /** An import over a real connection, whose lines the test sends step by step. */
-export const openImport = async (t: Context, app: FastifyInstance): Promise<OpenImport> => {
+export const openImport = async (
+  t: Context,
+  app: FastifyInstance,
+  credentials: Readonly<Record<string, string>> = asAdmin,
+): Promise<OpenImport> => {
   if (app.server.listening === false) await app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = app.server.address() as AddressInfo
-  const sent = request({ port, method: 'POST', path: IMPORT, headers: { ...asAdmin, ...NDJSON } })
+  const sent = request({ port, method: 'POST', path: IMPORT, headers: { ...credentials, ...NDJSON } })
   sent.on('error', () => undefined)
   t.teardown(() => sent.destroy())
   sent.flushHeaders()

@@ -175,7 +175,9 @@ const copyAll = async (source: Source, target: Target, options: CopyOptions): Pr
   if (!complete) return report
   const log = await copyEvents(source, target, copiedEvents, signal)
   if (!log.complete) return { ...report, ...log }
-  return { ...report, ...log, ...(await copyTables(source, target, described, leftOut, signal)) }
+  const tables = await copyTables(source, target, described, leftOut, signal)
+  if (tables.complete) await target.revokeOrphanedImpersonations()
+  return { ...report, ...log, ...tables }
 }
 
 /**

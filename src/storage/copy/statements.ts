@@ -209,6 +209,21 @@ export const raiseLastRequests = (users: readonly SourceUser[]): Statement => {
 export const DELETED = `unnest($1::text[], $2::bigint[]) AS given (id, at) JOIN users ON users.id = given.id
     JOIN copied_rows ON copied_rows.id = given.id WHERE users.updated_at <= given.at`
 
+/**
+ * Revokes impersonated sessions whose admin key is not in the store any more: one store may have revoked the key, and the other one the
+ * session. The ids of root keys, which are in no store, are no UUIDs. Locks in the order of ids.
+ * @returns the ids of the users.
+ */
+export const REVOKE_ORPHANED_IMPERSONATIONS: Statement = {
+  text: `WITH orphaned AS (
+      SELECT sessions.id FROM sessions WHERE impersonated_by LIKE '%-%'
+        AND NOT EXISTS (SELECT 1 FROM admin_keys WHERE admin_keys.id = impersonated_by)
+      ORDER BY sessions.id FOR UPDATE
+    ), revoked AS (DELETE FROM sessions WHERE id IN (SELECT id FROM orphaned) RETURNING user_key)
+    SELECT DISTINCT users.id FROM users JOIN revoked ON revoked.user_key = users.key`,
+  values: [],
+}
+
 /** Revokes sessions before their users are deleted, in the order of ids, as instances lock them. */
 export const revokeSessionsOfDeleted = (deleted: readonly DeletedUser[]): Statement => ({
   name: 'copy-revoke-sessions-of-deleted',

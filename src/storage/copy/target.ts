@@ -206,6 +206,14 @@ export class Target {
     })
   }
 
+  /** Revokes impersonated sessions whose admin key was revoked in either store. @throws {CopyError} as {@link write} */
+  revokeOrphanedImpersonations(): Promise<void> {
+    return this.#transaction(async () => {
+      const users = idsOf(await this.#run<WithId>(statements.REVOKE_ORPHANED_IMPERSONATIONS))
+      if (users.length > 0) await this.#run(statements.notification(users))
+    })
+  }
+
   /** Rolls back an open transaction. */
   async close(): Promise<void> {
     await this.#client.end()

@@ -36,7 +36,7 @@ const exportUsers: FastifyPluginAsyncTypebox = async app => {
     async (request, reply) => {
       const { passwordHashes } = request.validatedData.query
       const serialize = (user: UserWithHash) => serializeExportedUser(user, { withHash: passwordHashes })
-      const pages = exports.pages()
+      const pages = app.requestAuthentication.whileAdmin(request, exports.pages())
       // Read before the response starts, so that an unavailable store is a 503.
       const first = await pages.next()
       async function* lines() {

@@ -50,7 +50,8 @@ const importUsers: FastifyPluginAsyncTypebox = async app => {
       }
       const actor = adminActor(request)
       async function* results() {
-        for await (const batch of imports.run(request.validatedData.body, actor)) yield batch.map(serialize)
+        const lines = app.requestAuthentication.whileAdmin(request, request.validatedData.body)
+        for await (const batch of imports.run(lines, actor)) yield batch.map(serialize)
       }
       return reply.sendNdjson(results())
     },
