@@ -144,6 +144,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
   })
   const adminAuthenticator = new AdminAuthenticator({
     rootKeys: config.adminKeys,
+    adminKeys: storage.adminKeys,
     store: storage.features[adminKeys.name] as AdminKeyStore,
     clock,
     onFailure: logFailure('last requests of admin keys could not be written, the next batch includes them'),

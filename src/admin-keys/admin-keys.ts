@@ -1,6 +1,7 @@
 /**
  * Admin keys of the store (DESIGN §13): keys for programs of administrators, with scopes and an expiry. The root keys of the
- * configuration are not among them. `src/auth/admin-keys.ts` verifies both.
+ * configuration are not among them. `src/auth/admin-keys.ts` verifies both. The lookup is part of authentication and written by hand for
+ * each engine.
  */
 import { Type } from '@sinclair/typebox'
 import {
@@ -33,48 +34,10 @@ import {
   table,
   type Write,
 } from '../feature.ts'
+import { ADMIN_KEY_COLUMNS, type AdminKeyRow, type AdminKeysTable, toAdminKey } from '../storage/key-rows.ts'
 
 /** Milliseconds after which an expired key is removed. Until then lists show that it has expired. */
 const EXPIRED_KEPT = 90 * 86_400_000
-
-interface AdminKeysTable {
-  id: string
-  digest: string
-  name: string
-  prefix: string
-  /** JSON. */
-  scopes: string
-  created_at: number
-  expires_at: number | null
-  /** 0 before the first request. */
-  last_used_at: number
-  /** The id of an admin key; `null` for the operator. */
-  created_by: string | null
-}
-
-const COLUMNS = [
-  'id',
-  'name',
-  'prefix',
-  'scopes',
-  'created_at',
-  'expires_at',
-  'last_used_at',
-  'created_by',
-] as const satisfies readonly (keyof AdminKeysTable)[]
-
-type AdminKeyRow = Pick<AdminKeysTable, (typeof COLUMNS)[number]>
-
-const toAdminKey = (row: AdminKeyRow): AdminKey => ({
-  id: row.id,
-  name: row.name,
-  prefix: row.prefix,
-  scopes: JSON.parse(row.scopes) as string[],
-  createdAt: row.created_at,
-  expiresAt: row.expires_at,
-  lastUsedAt: row.last_used_at === 0 ? null : row.last_used_at,
-  createdBy: row.created_by,
-})
 
 interface StoredAdminKey extends AdminKey {
   readonly digest: string
@@ -186,29 +149,19 @@ function* noteAdminKeyRequests(requests: readonly CredentialLastRequest[]): Step
   return invalidatesNothing(undefined)
 }
 
-const findAdminKey = (digest: string): Query<AdminKey | undefined> =>
-  query(
-    {
-      name: 'admin-key',
-      text: `SELECT ${COLUMNS.join(', ')} FROM admin_keys WHERE digest = $1`,
-      values: [digest],
-    },
-    ([row]: readonly AdminKeyRow[]) => row && toAdminKey(row),
-  )
-
 /** Newest first. */
 const listAdminKeys = (): Query<readonly AdminKey[]> =>
   query(
     {
       name: 'admin-keys',
-      text: `SELECT ${COLUMNS.join(', ')} FROM admin_keys ORDER BY id DESC`,
+      text: `SELECT ${ADMIN_KEY_COLUMNS.join(', ')} FROM admin_keys ORDER BY id DESC`,
       values: [],
     },
     (found: readonly AdminKeyRow[]) => found.map(toAdminKey),
   )
 
 const OPERATIONS = { addAdminKey, revokeAdminKey, confirmSessions, noteAdminKeyRequests }
-const READS = { findAdminKey, listAdminKeys }
+const READS = { listAdminKeys }
 
 const adminKey = Type.String({ description: 'The id of the admin key' })
 const EVENTS = {

@@ -30,7 +30,7 @@ import {
   table,
   type Write,
 } from '../feature.ts'
-import { API_KEY_COLUMNS, type ApiKeyRow, type ApiKeysTable, toApiKey } from '../storage/api-key-rows.ts'
+import { API_KEY_COLUMNS, type ApiKeyRow, type ApiKeysTable, toApiKey } from '../storage/key-rows.ts'
 import type { UserRefusal } from '../users/user-store.ts'
 
 /** Keys of one user, expired ones included. */

@@ -54,9 +54,17 @@ export interface PresentedAdminKey {
   readonly expiresAt: number | null
 }
 
+/** The lookup of keys, which authentication needs. The feature in `src/admin-keys` has the other operations. */
 export interface AdminKeyFinder {
-  /** Expired keys are found too. @param digest see `keyDigest`. */
-  findAdminKey(digest: string): MaybePromise<AdminKey | undefined>
+  /**
+   * Expired keys are found too: the caller checks expiry.
+   * @param digest see `keyDigest`.
+   * @param onStart as in `SessionStore.find`.
+   */
+  find(digest: string, onStart?: () => void): MaybePromise<AdminKey | undefined>
+}
+
+export interface AdminKeyRequestStore {
   /** Raises the timestamps of the last requests, never lowers them. Removed keys are ignored. */
   noteAdminKeyRequests(requests: readonly CredentialLastRequest[]): Promise<void>
 }
@@ -64,7 +72,8 @@ export interface AdminKeyFinder {
 export interface AdminAuthenticatorDeps {
   /** `ADMIN_KEY` and `ADMIN_KEY_PREVIOUS`, as far as they are set. */
   readonly rootKeys: readonly string[]
-  readonly store: AdminKeyFinder
+  readonly adminKeys: AdminKeyFinder
+  readonly store: AdminKeyRequestStore
   readonly clock: () => number
   /** Called when the times of last requests could not be written. The next flush repeats the write. */
   readonly onFailure: (error: unknown) => void
@@ -141,7 +150,7 @@ export class AdminAuthenticator implements InvalidationListener {
     const cached = this.#validity.isReliable ? this.#cache.get(hexDigest) : undefined
     if (cached !== undefined) return this.#use(cached)
     if (!isOpaqueKey(ADMIN_KEY_PREFIX, presented)) return null
-    const lookup = new Lookup(() => this.#deps.store.findAdminKey(hexDigest))
+    const lookup = new Lookup(onStart => this.#deps.adminKeys.find(hexDigest, onStart))
     const use = (found: AdminKey | undefined) => this.#useFound(hexDigest, found)
     const found = lookup.run()
     return found instanceof Promise

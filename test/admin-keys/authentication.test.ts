@@ -129,22 +129,29 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
   })
 })
 
-/** A store that responds at once, or when the test asks for it, with the state at the call. */
+/** A store that responds at once, or when the test asks for it, with the state at the start of the query. */
 const testStore = () => {
   const keys = new Map<string, AdminKey>()
   const waiting: (() => void)[] = []
+  /** For each lookup, a function that starts its query later than the call. */
+  const queued: (() => void)[] = []
   const noted: unknown[] = []
   const state = { isRemote: false, lookups: 0 }
   return {
     keys,
     waiting,
+    queued,
     noted,
     state,
-    findAdminKey(digest: string) {
+    find(digest: string, onStart?: () => void) {
       state.lookups += 1
-      const found = keys.get(digest)
+      let found = keys.get(digest)
       if (!state.isRemote) return found
       const { promise, resolve } = Promise.withResolvers<AdminKey | undefined>()
+      queued.push(() => {
+        found = keys.get(digest)
+        onStart?.()
+      })
       waiting.push(() => resolve(found))
       return promise
     },
@@ -160,6 +167,7 @@ const setUp = () => {
   const failures: unknown[] = []
   const authenticator = new AdminAuthenticator({
     rootKeys: [ADMIN_KEY],
+    adminKeys: store,
     store,
     clock: clock.now,
     onFailure: error => failures.push(error),
@@ -233,6 +241,28 @@ t.test('a change of another key or user repeats no lookup (DESIGN §13)', async 
   store.waiting[0]?.()
   t.match(await found, { id: 'one' })
   t.equal(store.state.lookups, 1)
+})
+
+t.test('a change before the lookup reaches the store causes no second lookup (DESIGN §6, §13)', async t => {
+  const { store, authenticator, add } = setUp()
+  const one = add('one')
+  store.state.isRemote = true
+  const found = authenticator.authenticate(one.text)
+  authenticator.invalidate('one')
+  authenticator.invalidateAll()
+  store.queued[0]?.()
+  store.waiting[0]?.()
+  t.match(await found, { id: 'one' })
+  t.equal(store.state.lookups, 1)
+
+  authenticator.invalidate('one')
+  const revoked = authenticator.authenticate(one.text)
+  one.revoke()
+  authenticator.invalidate('one')
+  store.queued[1]?.()
+  store.waiting[1]?.()
+  t.equal(await revoked, null, 'its result includes the change')
+  t.equal(store.state.lookups, 2)
 })
 
 t.test('while invalidations are late or lost, every request queries the store (DESIGN §7, §13)', async t => {

@@ -68,12 +68,10 @@ t.test('BoundedQueue rejects work that waits too long and continues with the nex
 
 t.test('an admin key is accepted only if it equals a configured one (§5.2.2, DESIGN §5)', t => {
   const accepts = (presented: string, ...rootKeys: string[]): boolean => {
-    const store = {
-      findAdminKey: () => assert.fail('only keys with their form are looked up'),
-      noteAdminKeyRequests: async () => undefined,
-    }
+    const adminKeys = { find: () => assert.fail('only keys with their form are looked up') }
+    const store = { noteAdminKeyRequests: async () => undefined }
     const onFailure = () => undefined
-    const keys = new AdminAuthenticator({ rootKeys, store, clock: Date.now, onFailure })
+    const keys = new AdminAuthenticator({ rootKeys, adminKeys, store, clock: Date.now, onFailure })
     return keys.authenticate(presented) !== null
   }
   const previous = 'previous-admin-key-0123456789'
