@@ -130,10 +130,12 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     deps.hasher ??
     new PooledPasswordHasher(logFailure('a hashing thread could not start'), hasherLimits(config.workers))
   const apiKeyStore = storage.features[apiKeys.name] as ApiKeyStore
+  const adminKeyStore = storage.features[adminKeys.name] as AdminKeyStore
   const lastRequests = new LastRequests({
     userCache,
     store: storage.lastRequests,
     apiKeys: { noteRequests: requests => apiKeyStore.noteApiKeyRequests(requests) },
+    adminKeys: { noteRequests: requests => adminKeyStore.noteAdminKeyRequests(requests) },
     idle: config.sessionIdle,
     closing: SHUTDOWN.lastRequests,
     onFailure: logFailure('last requests could not be written, the next batch includes them'),
@@ -145,13 +147,11 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
   const adminAuthenticator = new AdminAuthenticator({
     rootKeys: config.adminKeys,
     adminKeys: storage.adminKeys,
-    store: storage.features[adminKeys.name] as AdminKeyStore,
+    lastRequests,
     clock,
-    onFailure: logFailure('last requests of admin keys could not be written, the next batch includes them'),
   })
   storage.subscribe(withInvalidationLog(allListeners([authenticator, adminAuthenticator]), logger, clock))
   lastRequests.start()
-  adminAuthenticator.start()
 
   // Rate limits
   const rateLimits = config.isRateLimited ? (deps.rateLimits ?? RATE_LIMITS) : null
@@ -261,7 +261,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
         await closeMails()
       } finally {
         await eventFeed?.close()
-        await Promise.all([lastRequests.close(), adminAuthenticator.close()]).finally(() => storage.close())
+        await lastRequests.close().finally(() => storage.close())
       }
     },
   }

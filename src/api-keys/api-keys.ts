@@ -219,11 +219,6 @@ export class ApiKeys {
     throw new ServiceError(outcome === 'apiKeyNotFound' ? outcome : 'userNotFound')
   }
 
-  /** Raises the timestamps of the last requests, see `LastRequests`. */
-  noteRequests(requests: readonly CredentialLastRequest[]): Promise<void> {
-    return this.#deps.store.noteApiKeyRequests(requests)
-  }
-
   #revoke(userId: string, id: string, actor: Actor, onlyEnabled: boolean) {
     const event = this.#deps.newEvent('api-key.revoked', actor, userId, { apiKey: id })
     return this.#deps.store.revokeApiKey(id, event, onlyEnabled)

@@ -69,9 +69,11 @@ t.test('BoundedQueue rejects work that waits too long and continues with the nex
 t.test('an admin key is accepted only if it equals a configured one (§5.2.2, DESIGN §5)', t => {
   const accepts = (presented: string, ...rootKeys: string[]): boolean => {
     const adminKeys = { find: () => assert.fail('only keys with their form are looked up') }
-    const store = { noteAdminKeyRequests: async () => undefined }
-    const onFailure = () => undefined
-    const keys = new AdminAuthenticator({ rootKeys, adminKeys, store, clock: Date.now, onFailure })
+    const lastRequests = {
+      noteAdminKey: () => assert.fail('root keys have no timestamp'),
+      latestOf: () => assert.fail('only keys of the store are looked up'),
+    }
+    const keys = new AdminAuthenticator({ rootKeys, adminKeys, lastRequests, clock: Date.now })
     return keys.authenticate(presented) !== null
   }
   const previous = 'previous-admin-key-0123456789'
