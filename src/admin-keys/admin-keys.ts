@@ -1,16 +1,10 @@
 /**
  * Admin keys of the store (DESIGN §13): keys for programs of administrators, with scopes and an expiry. The root keys of the
- * configuration are not among them. `src/auth/admin-keys.ts` verifies both. The lookup is part of authentication and written by hand for
+ * configuration are not among them. `src/auth/admin-authenticator.ts` verifies both. The lookup is part of authentication and written by hand for
  * each engine.
  */
 import { Type } from '@sinclair/typebox'
-import {
-  type AdminKey,
-  adminScopeRequired,
-  MAX_ADMIN_KEYS,
-  missingScopes,
-  type PresentedAdminKey,
-} from '../auth/admin-keys.ts'
+import { type AdminKey, MAX_ADMIN_KEYS, missingScopes, type PresentedAdminKey } from '../auth/admin-key.ts'
 import type { CredentialLastRequest } from '../auth/last-requests.ts'
 import { ADMIN_KEY_PREFIX, newOpaqueKey } from '../auth/opaque-key.ts'
 import { ServiceError } from '../errors.ts'
@@ -216,7 +210,7 @@ export class AdminKeys {
     const now = clock()
     if (expiresAt !== null && expiresAt <= now) throw new ServiceError('expiresInPast')
     const missing = missingScopes(creator, scopes)
-    if (missing.length > 0) throw adminScopeRequired(...missing)
+    if (missing.length > 0) throw new ServiceError('scopeRequired', { missingAdminScopes: missing })
     if (creator.expiresAt !== null && (expiresAt === null || expiresAt > creator.expiresAt))
       throw new ServiceError('expiresAfterCreator')
     const { text, digest, shownPrefix } = newOpaqueKey(ADMIN_KEY_PREFIX)
@@ -246,7 +240,8 @@ export class AdminKeys {
     const event = newEvent('admin-key.revoked', actor, null, { adminKey: id })
     const outcome = await store.revokeAdminKey(id, { scopes }, event)
     if (outcome === 'revoked') return
-    throw outcome === 'adminKeyNotFound' ? new ServiceError(outcome) : adminScopeRequired(...outcome.missing)
+    if (outcome === 'adminKeyNotFound') throw new ServiceError(outcome)
+    throw new ServiceError('scopeRequired', { missingAdminScopes: outcome.missing })
   }
 
   /**

@@ -3,12 +3,8 @@
  * application.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import {
-  ADMIN_KEY_HEADER,
-  type AdminAuthenticator,
-  adminScopeRequired,
-  type PresentedAdminKey,
-} from '../auth/admin-keys.ts'
+import type { AdminAuthenticator } from '../auth/admin-authenticator.ts'
+import type { PresentedAdminKey } from '../auth/admin-key.ts'
 import type { Authenticator } from '../auth/authenticator.ts'
 import { isApiKeyPrincipal, type Principal } from '../auth/principal.ts'
 import type { ScopeDescriptions } from '../auth/scopes.ts'
@@ -16,6 +12,7 @@ import { type ErrorDetails, ServiceError } from '../errors.ts'
 import { INVALID_ROLE, isRole } from '../users/roles.ts'
 import type { User } from '../users/user.ts'
 import { ACCESS_TOKEN_COOKIE, extractAccessToken } from './access-token.ts'
+import { ADMIN_CHALLENGE, ADMIN_KEY_HEADER, adminScopeRequired } from './admin-key-header.ts'
 import { csrfError } from './csrf.ts'
 
 declare module 'fastify' {
@@ -110,8 +107,6 @@ const scopeGuard =
     request.isScopeAccepted = true
     done()
   }
-
-const ADMIN_CHALLENGE = { 'www-authenticate': ADMIN_KEY_HEADER }
 
 /** The error for admin keys with scopes, where none suffices. */
 const rootKeyRequired = (): ServiceError => new ServiceError('rootKeyRequired', { headers: ADMIN_CHALLENGE })

@@ -1,5 +1,5 @@
 /** The rows of API keys and admin keys, which both engines and the features in `src/api-keys` and `src/admin-keys` read. */
-import type { AdminKey } from '../auth/admin-keys.ts'
+import type { AdminKey } from '../auth/admin-key.ts'
 import type { ApiKey } from '../auth/api-key.ts'
 
 /** What both tables have. */

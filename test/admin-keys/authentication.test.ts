@@ -1,6 +1,7 @@
 /** Which admin keys are accepted, and what that costs (DESIGN §13). */
 import t from 'tap'
-import { AdminAuthenticator, type AdminKey } from '../../src/auth/admin-keys.ts'
+import { AdminAuthenticator } from '../../src/auth/admin-authenticator.ts'
+import type { AdminKey } from '../../src/auth/admin-key.ts'
 import { LastRequests } from '../../src/auth/last-requests.ts'
 import { ADMIN_KEY_PREFIX, API_KEY_PREFIX, newOpaqueKey } from '../../src/auth/opaque-key.ts'
 import { UserCache } from '../../src/auth/user-cache.ts'

@@ -1,7 +1,7 @@
 /** Sign-ups and sign-ins, each one statement without a transaction of its own; and the lookups of sessions, API keys and admin keys. */
 import type { AccountExtras, NewUser } from '../../accounts/account-store.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
-import type { AdminKey } from '../../auth/admin-keys.ts'
+import type { AdminKey } from '../../auth/admin-key.ts'
 import type { FoundApiKey } from '../../auth/api-key.ts'
 import type { Session } from '../../auth/session.ts'
 import type { FoundSession } from '../../auth/session-store.ts'

@@ -4,59 +4,16 @@
  * in memory (1.5 µs together).
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { ServiceError } from '../errors.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
+import { type AdminKey, type AdminKeyFinder, MAX_ADMIN_KEYS, type PresentedAdminKey } from './admin-key.ts'
 import { CacheValidity } from './cache-validity.ts'
 import { InFlightLookups, Lookup } from './in-flight-lookups.ts'
 import type { InvalidationListener } from './invalidation.ts'
 import type { CachedAdminKeyRequests, LastRequests } from './last-requests.ts'
 import { ADMIN_KEY_PREFIX, isOpaqueKey } from './opaque-key.ts'
 
-/** The request header that carries the key (§5.2.1). */
-export const ADMIN_KEY_HEADER = 'x-admin-key'
-
-/** Keys of the store, expired ones included; and so the cached ones. */
-export const MAX_ADMIN_KEYS = 1_000
-
 /** Hexadecimal digits of the id of a root key. */
 const ROOT_ID_LENGTH = 8
-
-/** A key of the store. Timestamps are milliseconds since the epoch. The key itself is not stored, see `opaque-key.ts`. */
-export interface AdminKey {
-  readonly id: string
-  readonly name: string
-  /** The beginning of the key, by which its owner recognises it. */
-  readonly prefix: string
-  /** What it may do: names of admin scopes. */
-  readonly scopes: readonly string[]
-  readonly createdAt: number
-  /** `null`: it does not expire. */
-  readonly expiresAt: number | null
-  /** Up to a minute older than the last request; `null` before the first. */
-  readonly lastUsedAt: number | null
-  /** The id of the admin key that created it; `null`: the operator, on the command line. */
-  readonly createdBy: string | null
-}
-
-/** The admin key of a request. */
-export interface PresentedAdminKey {
-  /** Of a key of the store, its id; of a root key a prefix of its digest, too short to reveal anything about the key. */
-  readonly id: string
-  /** `null` for a root key, which may do everything. */
-  readonly scopes: readonly string[] | null
-  /** Milliseconds since the epoch; `null`: it does not expire. */
-  readonly expiresAt: number | null
-}
-
-/** The lookup of keys, which authentication needs. The feature in `src/admin-keys` has the other operations. */
-export interface AdminKeyFinder {
-  /**
-   * Expired keys are found too: the caller checks expiry.
-   * @param digest see `keyDigest`.
-   * @param onStart as in `SessionStore.find`.
-   */
-  find(digest: string, onStart?: () => void): MaybePromise<AdminKey | undefined>
-}
 
 export interface AdminAuthenticatorDeps {
   /** `ADMIN_KEY` and `ADMIN_KEY_PREVIOUS`, as far as they are set. */
@@ -84,18 +41,6 @@ const rootKeyOf = (key: string): RootKey => {
     key: { id: digest.toString('hex').slice(0, ROOT_ID_LENGTH), scopes: null, expiresAt: null },
   }
 }
-
-/** The error for keys without these scopes. */
-export const adminScopeRequired = (...scopes: readonly string[]): ServiceError => {
-  const challenge = `${ADMIN_KEY_HEADER} error="insufficient_scope", scope="${scopes.join(' ')}"`
-  return new ServiceError('scopeRequired', { headers: { 'www-authenticate': challenge } })
-}
-
-/** The scopes of `asked` that a key does not have. */
-export const missingScopes = (
-  { scopes }: Pick<PresentedAdminKey, 'scopes'>,
-  asked: readonly string[],
-): readonly string[] => (scopes === null ? [] : asked.filter(scope => !scopes.includes(scope)))
 
 /**
  * Revoked keys are evicted before the revocation is acknowledged, and on other instances as revoked sessions are. The cache is
