@@ -228,7 +228,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     emailAddresses: new EmailAddresses(accountDeps),
     passwordChanges: new PasswordChanges(accountDeps),
     passwordResets: new PasswordResets(accountDeps),
-    impersonation: new Impersonation(accountDeps),
+    impersonation: new Impersonation({ ...accountDeps, adminKeys: adminKeyStore }),
     sessions: new Sessions({ store: sessions, limits, clock }),
     users: new Users({ store: users, clock }),
     auditLog: new AuditLog(events),

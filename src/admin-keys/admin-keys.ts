@@ -117,15 +117,15 @@ function* revokeAdminKey(
 
 /**
  * For a key that has just opened an impersonated session: its revocation may not have seen the session.
- * @returns whether the key exists. If not, the session has ended.
+ * @returns whether the key has been revoked. Its impersonated sessions have ended then.
  */
-function* confirmSessions(id: string): Steps<Write<boolean>> {
+function* endSessionsIfRevoked(id: string): Steps<Write<boolean>> {
   const found = yield* firstRow({
     text: ({ forKeyShare }) => `SELECT id FROM admin_keys WHERE id = $1 ${forKeyShare}`,
     values: [id],
   })
-  if (found !== undefined) return invalidatesNothing(true)
-  return invalidates(yield* endSessions(id), false)
+  if (found !== undefined) return invalidatesNothing(false)
+  return invalidates(yield* endSessions(id), true)
 }
 
 /** Locks keys in one order, so that two instances cannot deadlock. */
@@ -154,7 +154,7 @@ const listAdminKeys = (): Query<readonly AdminKey[]> =>
     (found: readonly AdminKeyRow[]) => found.map(toAdminKey),
   )
 
-const OPERATIONS = { addAdminKey, revokeAdminKey, confirmSessions, noteAdminKeyRequests }
+const OPERATIONS = { addAdminKey, revokeAdminKey, endSessionsIfRevoked, noteAdminKeyRequests }
 const READS = { listAdminKeys }
 
 const adminKey = Type.String({ description: 'The id of the admin key' })
@@ -242,16 +242,6 @@ export class AdminKeys {
     if (outcome === 'revoked') return
     if (outcome === 'adminKeyNotFound') throw new ServiceError(outcome)
     throw new ServiceError('scopeRequired', { missingAdminScopes: outcome.missing })
-  }
-
-  /**
-   * Must be called when a key has opened an impersonated session, before the session is handed out.
-   * @throws {ServiceError} `adminKeyRequired` if the key has been revoked meanwhile. The session has ended then.
-   */
-  async confirmSessions({ id, scopes }: PresentedAdminKey): Promise<void> {
-    const isRootKey = scopes === null
-    if (isRootKey || (await this.#deps.store.confirmSessions(id))) return
-    throw new ServiceError('adminKeyRequired')
   }
 }
 
