@@ -5,9 +5,9 @@ import type { FastifyContextConfig, FastifyInstance, FastifySchema, RouteOptions
 import fp from 'fastify-plugin'
 import packageJson from '../package.json' with { type: 'json' }
 import { SCOPES } from '../src/app.ts'
-import { ADMIN_KEY_HEADER } from '../src/auth/admin-keys.ts'
 import { ERRORS } from '../src/errors.ts'
 import { ACCESS_TOKEN_COOKIE } from '../src/http/access-token.ts'
+import { ADMIN_KEY_HEADER } from '../src/http/admin-key-header.ts'
 import { KEYWORDS } from '../src/validation/keywords.ts'
 import type { MetadataSchema, MetadataSchemas } from '../src/validation/metadata.ts'
 import { NDJSON } from '../src/validation/ndjson.ts'

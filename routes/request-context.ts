@@ -1,7 +1,7 @@
 /** What handlers derive from a request: its actor, its client, and its disconnect. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Actor } from '../src/audit-log/event.ts'
-import type { PresentedAdminKey } from '../src/auth/admin-keys.ts'
+import type { PresentedAdminKey } from '../src/auth/admin-key.ts'
 import { isApiKeyPrincipal } from '../src/auth/principal.ts'
 import type { SessionClient } from '../src/auth/session.ts'
 import { ServiceError } from '../src/errors.ts'

@@ -104,6 +104,8 @@ export type ErrorName = keyof typeof ERRORS
 
 export interface ErrorDetails {
   readonly headers?: Readonly<Record<string, string>>
+  /** The scopes that the admin key does not have, for the challenge of the response. */
+  readonly missingAdminScopes?: readonly string[]
   /** Where browsers are redirected with the message (§7.2). From the configuration, never from the request. */
   readonly redirectTo?: string
   /** For errors that anonymous clients can cause without limit: logged at `debug`, so that they cannot fill a disk. */
@@ -127,6 +129,7 @@ export class ServiceError extends Error {
   readonly status: number
   readonly field: string
   readonly headers: Readonly<Record<string, string>>
+  readonly missingAdminScopes: readonly string[] | undefined
   readonly redirectTo: string | undefined
   readonly quiet: boolean
   readonly sampledAs: string | undefined
@@ -140,6 +143,7 @@ export class ServiceError extends Error {
     this.field = field
     this.headers = retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }
     if (details.headers !== undefined) this.headers = { ...this.headers, ...details.headers }
+    this.missingAdminScopes = details.missingAdminScopes
     this.redirectTo = details.redirectTo
     this.quiet = details.quiet ?? false
     this.sampledAs = details.sampledAs

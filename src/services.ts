@@ -18,7 +18,7 @@ import { type ApiKeyStore, apiKeys } from './api-keys/api-keys.ts'
 import { AuditLog } from './audit-log/audit-log.ts'
 import { EventFeed, type EventHandler } from './audit-log/event-feed.ts'
 import { AccessTokens } from './auth/access-tokens.ts'
-import { AdminAuthenticator } from './auth/admin-keys.ts'
+import { AdminAuthenticator } from './auth/admin-authenticator.ts'
 import { Authenticator } from './auth/authenticator.ts'
 import { allListeners } from './auth/invalidation.ts'
 import { withInvalidationLog } from './auth/invalidation-log.ts'
@@ -130,10 +130,12 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     deps.hasher ??
     new PooledPasswordHasher(logFailure('a hashing thread could not start'), hasherLimits(config.workers))
   const apiKeyStore = storage.features[apiKeys.name] as ApiKeyStore
+  const adminKeyStore = storage.features[adminKeys.name] as AdminKeyStore
   const lastRequests = new LastRequests({
     userCache,
     store: storage.lastRequests,
     apiKeys: { noteRequests: requests => apiKeyStore.noteApiKeyRequests(requests) },
+    adminKeys: { noteRequests: requests => adminKeyStore.noteAdminKeyRequests(requests) },
     idle: config.sessionIdle,
     closing: SHUTDOWN.lastRequests,
     onFailure: logFailure('last requests could not be written, the next batch includes them'),
@@ -144,13 +146,12 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
   })
   const adminAuthenticator = new AdminAuthenticator({
     rootKeys: config.adminKeys,
-    store: storage.features[adminKeys.name] as AdminKeyStore,
+    adminKeys: storage.adminKeys,
+    lastRequests,
     clock,
-    onFailure: logFailure('last requests of admin keys could not be written, the next batch includes them'),
   })
   storage.subscribe(withInvalidationLog(allListeners([authenticator, adminAuthenticator]), logger, clock))
   lastRequests.start()
-  adminAuthenticator.start()
 
   // Rate limits
   const rateLimits = config.isRateLimited ? (deps.rateLimits ?? RATE_LIMITS) : null
@@ -227,7 +228,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     emailAddresses: new EmailAddresses(accountDeps),
     passwordChanges: new PasswordChanges(accountDeps),
     passwordResets: new PasswordResets(accountDeps),
-    impersonation: new Impersonation(accountDeps),
+    impersonation: new Impersonation({ ...accountDeps, adminKeys: adminKeyStore }),
     sessions: new Sessions({ store: sessions, limits, clock }),
     users: new Users({ store: users, clock }),
     auditLog: new AuditLog(events),
@@ -260,7 +261,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
         await closeMails()
       } finally {
         await eventFeed?.close()
-        await Promise.all([lastRequests.close(), adminAuthenticator.close()]).finally(() => storage.close())
+        await lastRequests.close().finally(() => storage.close())
       }
     },
   }

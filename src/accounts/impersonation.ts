@@ -1,6 +1,7 @@
 /** Lets an administrator act as a user, for an hour, with an event in the audit log. */
 import { type Actor, newEvent } from '../audit-log/event.ts'
 import type { AccessTokens } from '../auth/access-tokens.ts'
+import type { PresentedAdminKey } from '../auth/admin-key.ts'
 import { newSession, type SessionClient, type SessionLimits } from '../auth/session.ts'
 import type { SessionStore } from '../auth/session-store.ts'
 import { ServiceError } from '../errors.ts'
@@ -10,9 +11,18 @@ import { type AuthResult, authResult } from './auth-result.ts'
 /** Milliseconds. */
 const LIFETIME = 3_600_000
 
+export interface AdminKeySessions {
+  /**
+   * Ends the impersonated sessions of an admin key of the store, if the key has been revoked.
+   * @returns whether it has.
+   */
+  endSessionsIfRevoked(keyId: string): Promise<boolean>
+}
+
 export interface ImpersonationDeps {
   readonly users: UserStore
   readonly sessions: SessionStore
+  readonly adminKeys: AdminKeySessions
   readonly tokens: AccessTokens
   readonly limits: SessionLimits
   readonly clock: () => number
@@ -26,24 +36,39 @@ export class Impersonation {
   }
 
   /**
-   * @param endsBy when the session ends at the latest: the expiry of the admin key (milliseconds since the epoch).
-   * @throws {ServiceError} `userNotFound`, `accountDisabled`
+   * Opens a session that ends with the admin key, when it expires or is revoked.
+   * @param actor the administrator with the key.
+   * @throws {ServiceError} `userNotFound`, `accountDisabled`; `adminKeyRequired` if the key has been revoked meanwhile.
    */
-  async begin(userId: string, actor: Actor, client: SessionClient, endsBy: number): Promise<AuthResult> {
+  async begin(
+    userId: string,
+    adminKey: PresentedAdminKey,
+    actor: Actor,
+    client: SessionClient,
+  ): Promise<AuthResult> {
     const { users, sessions, tokens, limits, clock } = this.#deps
     const user = await users.find(userId)
     if (user === undefined) throw new ServiceError('userNotFound')
     const now = clock()
     // A session ends with a whole second: with the last one before.
+    const endsBy = adminKey.expiresAt ?? Number.POSITIVE_INFINITY
     const lifetime = Math.min(LIFETIME, Math.floor(endsBy / 1_000) * 1_000 - now)
     const session = {
       ...newSession(userId, now, { ...limits, lifetime }, client),
-      impersonatedBy: actor.id,
+      impersonatedBy: adminKey.id,
     }
     const event = newEvent('user.impersonated', actor, userId, now, { session: session.id })
     const outcome = await sessions.open(session, null, event)
     if (outcome !== 'opened')
       throw new ServiceError(outcome === 'accountDisabled' ? 'accountDisabled' : 'userNotFound')
+    await this.#confirmKey(adminKey)
     return authResult(tokens, user, session)
+  }
+
+  /** Must follow the opening of the session: a revocation that ran at the same time may not have seen it. */
+  async #confirmKey({ id, scopes }: PresentedAdminKey): Promise<void> {
+    const isRootKey = scopes === null
+    if (!isRootKey && (await this.#deps.adminKeys.endSessionsIfRevoked(id)))
+      throw new ServiceError('adminKeyRequired')
   }
 }

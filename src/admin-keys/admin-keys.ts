@@ -1,15 +1,10 @@
 /**
  * Admin keys of the store (DESIGN §13): keys for programs of administrators, with scopes and an expiry. The root keys of the
- * configuration are not among them. `src/auth/admin-keys.ts` verifies both.
+ * configuration are not among them. `src/auth/admin-authenticator.ts` verifies both. The lookup is part of authentication and written by hand for
+ * each engine.
  */
 import { Type } from '@sinclair/typebox'
-import {
-  type AdminKey,
-  adminScopeRequired,
-  MAX_ADMIN_KEYS,
-  missingScopes,
-  type PresentedAdminKey,
-} from '../auth/admin-keys.ts'
+import { type AdminKey, MAX_ADMIN_KEYS, missingScopes, type PresentedAdminKey } from '../auth/admin-key.ts'
 import type { CredentialLastRequest } from '../auth/last-requests.ts'
 import { ADMIN_KEY_PREFIX, newOpaqueKey } from '../auth/opaque-key.ts'
 import { ServiceError } from '../errors.ts'
@@ -33,48 +28,10 @@ import {
   table,
   type Write,
 } from '../feature.ts'
+import { ADMIN_KEY_COLUMNS, type AdminKeyRow, type AdminKeysTable, toAdminKey } from '../storage/key-rows.ts'
 
 /** Milliseconds after which an expired key is removed. Until then lists show that it has expired. */
 const EXPIRED_KEPT = 90 * 86_400_000
-
-interface AdminKeysTable {
-  id: string
-  digest: string
-  name: string
-  prefix: string
-  /** JSON. */
-  scopes: string
-  created_at: number
-  expires_at: number | null
-  /** 0 before the first request. */
-  last_used_at: number
-  /** The id of an admin key; `null` for the operator. */
-  created_by: string | null
-}
-
-const COLUMNS = [
-  'id',
-  'name',
-  'prefix',
-  'scopes',
-  'created_at',
-  'expires_at',
-  'last_used_at',
-  'created_by',
-] as const satisfies readonly (keyof AdminKeysTable)[]
-
-type AdminKeyRow = Pick<AdminKeysTable, (typeof COLUMNS)[number]>
-
-const toAdminKey = (row: AdminKeyRow): AdminKey => ({
-  id: row.id,
-  name: row.name,
-  prefix: row.prefix,
-  scopes: JSON.parse(row.scopes) as string[],
-  createdAt: row.created_at,
-  expiresAt: row.expires_at,
-  lastUsedAt: row.last_used_at === 0 ? null : row.last_used_at,
-  createdBy: row.created_by,
-})
 
 interface StoredAdminKey extends AdminKey {
   readonly digest: string
@@ -160,15 +117,15 @@ function* revokeAdminKey(
 
 /**
  * For a key that has just opened an impersonated session: its revocation may not have seen the session.
- * @returns whether the key exists. If not, the session has ended.
+ * @returns whether the key has been revoked. Its impersonated sessions have ended then.
  */
-function* confirmSessions(id: string): Steps<Write<boolean>> {
+function* endSessionsIfRevoked(id: string): Steps<Write<boolean>> {
   const found = yield* firstRow({
     text: ({ forKeyShare }) => `SELECT id FROM admin_keys WHERE id = $1 ${forKeyShare}`,
     values: [id],
   })
-  if (found !== undefined) return invalidatesNothing(true)
-  return invalidates(yield* endSessions(id), false)
+  if (found !== undefined) return invalidatesNothing(false)
+  return invalidates(yield* endSessions(id), true)
 }
 
 /** Locks keys in one order, so that two instances cannot deadlock. */
@@ -186,29 +143,19 @@ function* noteAdminKeyRequests(requests: readonly CredentialLastRequest[]): Step
   return invalidatesNothing(undefined)
 }
 
-const findAdminKey = (digest: string): Query<AdminKey | undefined> =>
-  query(
-    {
-      name: 'admin-key',
-      text: `SELECT ${COLUMNS.join(', ')} FROM admin_keys WHERE digest = $1`,
-      values: [digest],
-    },
-    ([row]: readonly AdminKeyRow[]) => row && toAdminKey(row),
-  )
-
 /** Newest first. */
 const listAdminKeys = (): Query<readonly AdminKey[]> =>
   query(
     {
       name: 'admin-keys',
-      text: `SELECT ${COLUMNS.join(', ')} FROM admin_keys ORDER BY id DESC`,
+      text: `SELECT ${ADMIN_KEY_COLUMNS.join(', ')} FROM admin_keys ORDER BY id DESC`,
       values: [],
     },
     (found: readonly AdminKeyRow[]) => found.map(toAdminKey),
   )
 
-const OPERATIONS = { addAdminKey, revokeAdminKey, confirmSessions, noteAdminKeyRequests }
-const READS = { findAdminKey, listAdminKeys }
+const OPERATIONS = { addAdminKey, revokeAdminKey, endSessionsIfRevoked, noteAdminKeyRequests }
+const READS = { listAdminKeys }
 
 const adminKey = Type.String({ description: 'The id of the admin key' })
 const EVENTS = {
@@ -263,7 +210,7 @@ export class AdminKeys {
     const now = clock()
     if (expiresAt !== null && expiresAt <= now) throw new ServiceError('expiresInPast')
     const missing = missingScopes(creator, scopes)
-    if (missing.length > 0) throw adminScopeRequired(...missing)
+    if (missing.length > 0) throw new ServiceError('scopeRequired', { missingAdminScopes: missing })
     if (creator.expiresAt !== null && (expiresAt === null || expiresAt > creator.expiresAt))
       throw new ServiceError('expiresAfterCreator')
     const { text, digest, shownPrefix } = newOpaqueKey(ADMIN_KEY_PREFIX)
@@ -293,17 +240,8 @@ export class AdminKeys {
     const event = newEvent('admin-key.revoked', actor, null, { adminKey: id })
     const outcome = await store.revokeAdminKey(id, { scopes }, event)
     if (outcome === 'revoked') return
-    throw outcome === 'adminKeyNotFound' ? new ServiceError(outcome) : adminScopeRequired(...outcome.missing)
-  }
-
-  /**
-   * Must be called when a key has opened an impersonated session, before the session is handed out.
-   * @throws {ServiceError} `adminKeyRequired` if the key has been revoked meanwhile. The session has ended then.
-   */
-  async confirmSessions({ id, scopes }: PresentedAdminKey): Promise<void> {
-    const isRootKey = scopes === null
-    if (isRootKey || (await this.#deps.store.confirmSessions(id))) return
-    throw new ServiceError('adminKeyRequired')
+    if (outcome === 'adminKeyNotFound') throw new ServiceError(outcome)
+    throw new ServiceError('scopeRequired', { missingAdminScopes: outcome.missing })
   }
 }
 

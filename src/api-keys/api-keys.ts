@@ -30,7 +30,7 @@ import {
   table,
   type Write,
 } from '../feature.ts'
-import { API_KEY_COLUMNS, type ApiKeyRow, type ApiKeysTable, toApiKey } from '../storage/api-key-rows.ts'
+import { API_KEY_COLUMNS, type ApiKeyRow, type ApiKeysTable, toApiKey } from '../storage/key-rows.ts'
 import type { UserRefusal } from '../users/user-store.ts'
 
 /** Keys of one user, expired ones included. */
@@ -217,11 +217,6 @@ export class ApiKeys {
     const outcome = await this.#revoke(userId, id, actor, false)
     if (outcome === 'revoked') return
     throw new ServiceError(outcome === 'apiKeyNotFound' ? outcome : 'userNotFound')
-  }
-
-  /** Raises the timestamps of the last requests, see `LastRequests`. */
-  noteRequests(requests: readonly CredentialLastRequest[]): Promise<void> {
-    return this.#deps.store.noteApiKeyRequests(requests)
   }
 
   #revoke(userId: string, id: string, actor: Actor, onlyEnabled: boolean) {

@@ -1,6 +1,6 @@
 /**
- * The timestamp of the last request of each user (§5.1.2, DESIGN §6), session and API key: exact in memory, written in one batch a second, in slices, and
- * never set back. A stop loses none, a crash at most one second's. A failed write is repeated.
+ * The timestamp of the last request of each user (§5.1.2, DESIGN §6), session, API key and admin key: exact in memory, written in one
+ * batch a second, in slices, and never set back. A stop loses none, a crash at most one second's. A failed write is repeated.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { DURATIONS, Histogram, type HistogramValue } from '../statistics/histogram.ts'
@@ -15,7 +15,7 @@ export interface UserLastRequest {
   readonly at: number
 }
 
-/** Of a session, or of an API key. */
+/** Of a session, an API key or an admin key. */
 export interface CredentialLastRequest {
   readonly id: string
   readonly at: number
@@ -29,9 +29,24 @@ export interface LastRequestStore {
   ): Promise<void>
 }
 
-export interface ApiKeyRequestStore {
-  /** As {@link LastRequestStore.noteLastRequests}, for API keys. */
-  noteRequests(apiKeys: readonly CredentialLastRequest[]): Promise<void>
+/** For one kind of keys: API keys, or admin keys. */
+export interface KeyRequestStore {
+  /** As {@link LastRequestStore.noteLastRequests}. */
+  noteRequests(keys: readonly CredentialLastRequest[]): Promise<void>
+}
+
+/** What is cached of a session or key for its timestamp. */
+interface CachedCredential {
+  readonly credentialId: string
+  /** Exact, in milliseconds since the epoch. */
+  readonly lastRequestAt: number
+}
+
+/** An admin key of the store, as its cache has it. */
+export interface CachedAdminKeyRequests extends CachedCredential {
+  lastRequestAt: number
+  /** The last request as stored, or as the next flush will store it. */
+  storedRequestAt: number
 }
 
 /** Milliseconds between two flushes. */
@@ -40,14 +55,62 @@ const INTERVAL = 1_000
 /** Rows of one write: few enough that a slice blocks neither the event loop nor the writer for long. */
 const SLICE = 5_000
 
-/** A session's timestamp is written once it is newer by this fraction of the idle time, or by this many milliseconds. */
+/** A key's timestamp is written once it is newer by this many milliseconds. */
+const KEY_STEP = 60_000
+
+/** A session's too, or once it is newer by this fraction of the idle time. */
 const IDLE_FRACTION = 1 / 100
-const CREDENTIAL_STEP = 60_000
+
+/** Timestamps of one kind of credentials that are due, by the ids of the credentials. */
+class DueCredentials {
+  #due = new Map<string, CachedCredential>()
+  /** Those that the current flush has not written yet. */
+  #writing = new Map<string, CachedCredential>()
+
+  /** Whether a flush has something to write. */
+  get isDue(): boolean {
+    return this.#due.size > 0
+  }
+
+  /** Whether the current flush has not written all. */
+  get isUnwritten(): boolean {
+    return this.#writing.size > 0
+  }
+
+  add(credential: CachedCredential): void {
+    this.#due.set(credential.credentialId, credential)
+  }
+
+  /** 0 if no timestamp of the credential is due. */
+  latestOf(credentialId: string): number {
+    return (this.#due.get(credentialId) ?? this.#writing.get(credentialId))?.lastRequestAt ?? 0
+  }
+
+  flushStarted(): void {
+    this.#writing = this.#due
+    this.#due = new Map()
+  }
+
+  /** Passes the next slice to `write`. @returns how many timestamps were written. */
+  async writeSlice(write: (requests: readonly CredentialLastRequest[]) => Promise<void>): Promise<number> {
+    const slice = [...this.#writing.values().take(SLICE)]
+    await write(slice.map(({ credentialId, lastRequestAt }) => ({ id: credentialId, at: lastRequestAt })))
+    for (const { credentialId } of slice) this.#writing.delete(credentialId)
+    return slice.length
+  }
+
+  /** Makes what was not written due again. */
+  flushFailed(): void {
+    for (const [id, credential] of this.#writing) if (!this.#due.has(id)) this.#due.set(id, credential)
+    this.#writing = new Map()
+  }
+}
 
 export interface LastRequestsDeps {
   readonly userCache: UserCache
   readonly store: LastRequestStore
-  readonly apiKeys: ApiKeyRequestStore
+  readonly apiKeys: KeyRequestStore
+  readonly adminKeys: KeyRequestStore
   /** Milliseconds after which an idle session ends. */
   readonly idle: number
   /** Milliseconds in which `close` repeats a failing flush: a stop loses nothing if the store recovers in time. */
@@ -60,7 +123,7 @@ export interface LastRequestsDeps {
 
 /** For metrics: since the start. */
 export interface FlushStatistics {
-  /** Written timestamps of users, sessions and API keys. */
+  /** Written timestamps of users, sessions, API keys and admin keys. */
   readonly rows: number
   readonly failures: number
   /** Seconds of each flush that had rows to write. */
@@ -69,16 +132,16 @@ export interface FlushStatistics {
 
 export class LastRequests {
   readonly #deps: LastRequestsDeps
-  readonly #credentialStep: number
+  readonly #sessionStep: number
   readonly #flushAt: number
   /** Whether the last flush failed. The next one then waits for the timer. */
   #isFailing = false
   /** Users whose timestamp is due. An array: a map, filled again each second, cost 3 % of a request with 10,000 active users. */
   #users: CachedUser[] = []
-  /** Sessions and API keys whose timestamp is due, by their ids. */
-  #credentials = new Map<string, Principal>()
-  /** Those that the current flush has not written yet. */
-  #writingCredentials = new Map<string, Principal>()
+  readonly #sessions = new DueCredentials()
+  readonly #apiKeys = new DueCredentials()
+  readonly #adminKeys = new DueCredentials()
+  readonly #credentials = [this.#sessions, this.#apiKeys, this.#adminKeys]
   #flushing: Promise<void> | null = null
   #timer: NodeJS.Timeout | null = null
   readonly #durations = new Histogram(DURATIONS)
@@ -87,7 +150,7 @@ export class LastRequests {
 
   constructor(deps: LastRequestsDeps) {
     this.#deps = deps
-    this.#credentialStep = Math.min(deps.idle * IDLE_FRACTION, CREDENTIAL_STEP)
+    this.#sessionStep = Math.min(deps.idle * IDLE_FRACTION, KEY_STEP)
     this.#flushAt = deps.flushAt ?? tokenCapacity()
   }
 
@@ -107,19 +170,25 @@ export class LastRequests {
       // The cache does not bound the users that are due: in a small heap, those of one second may be too many.
       if (this.#users.push(cachedUser) >= this.#flushAt && !this.#isFailing) void this.flush()
     }
-    if (now - principal.storedRequestAt >= this.#credentialStep) {
-      principal.storedRequestAt = now
-      this.#credentials.set(principal.credentialId, principal)
-    }
+    // The step of keys is not shorter, so nearly every request needs one comparison.
+    if (now - principal.storedRequestAt >= this.#sessionStep) this.#noteCredential(principal, now)
+  }
+
+  noteAdminKey(adminKey: CachedAdminKeyRequests, now: number): void {
+    if (now > adminKey.lastRequestAt) adminKey.lastRequestAt = now
+    if (now - adminKey.storedRequestAt < KEY_STEP) return
+    adminKey.storedRequestAt = now
+    this.#adminKeys.add(adminKey)
   }
 
   /**
-   * The newest last request of a session or API key.
+   * The newest last request of a session, an API key or an admin key.
    * @param stored its timestamp in the store; this instance may know a later one.
    */
   latestOf(credentialId: string, stored: number): number {
-    const due = this.#credentials.get(credentialId) ?? this.#writingCredentials.get(credentialId)
-    return Math.max(due?.lastRequestAt ?? 0, stored)
+    let latest = stored
+    for (const kind of this.#credentials) latest = Math.max(latest, kind.latestOf(credentialId))
+    return latest
   }
 
   start(): void {
@@ -139,47 +208,65 @@ export class LastRequests {
     if (this.#timer !== null) clearInterval(this.#timer)
     await this.#flushing
     await this.flush()
-    for (let waited = 0; waited < this.#deps.closing && this.#users.length > 0; waited += INTERVAL) {
+    for (let waited = 0; waited < this.#deps.closing && this.#isDue; waited += INTERVAL) {
       await delay(INTERVAL)
       await this.flush()
     }
   }
 
+  get #isDue(): boolean {
+    return this.#users.length > 0 || this.#credentials.some(({ isDue }) => isDue)
+  }
+
+  #noteCredential(principal: Principal, now: number): void {
+    const isApiKey = isApiKeyPrincipal(principal)
+    if (isApiKey && now - principal.storedRequestAt < KEY_STEP) return
+    principal.storedRequestAt = now
+    const kind = isApiKey ? this.#apiKeys : this.#sessions
+    kind.add(principal)
+  }
+
   async #write(): Promise<void> {
-    const { userCache, store, apiKeys: apiKeyStore, onFailure } = this.#deps
-    const users = this.#users
-    const credentials = this.#credentials
-    this.#writingCredentials = credentials
-    this.#users = []
-    this.#credentials = new Map()
-    userCache.flushStarted()
-    const hasRows = users.length > 0 || credentials.size > 0
+    const { userCache, store, apiKeys, adminKeys, onFailure } = this.#deps
+    const hasRows = this.#isDue
     const startedAt = performance.now()
+    const users = this.#users
+    this.#users = []
+    for (const kind of this.#credentials) kind.flushStarted()
+    userCache.flushStarted()
     let from = 0
     try {
-      for (; from < users.length || credentials.size > 0; from += SLICE) {
-        const userSlice = users.slice(from, from + SLICE)
-        const slice = [...credentials.values().take(SLICE)]
-        const sessions = slice.filter(principal => !isApiKeyPrincipal(principal))
-        const apiKeys = slice.filter(isApiKeyPrincipal)
-        for (const cachedUser of userSlice) cachedUser.isWriteDue = false
-        await store.noteLastRequests(userSlice.map(userLastRequest), sessions.map(credentialLastRequest))
-        if (apiKeys.length > 0) await apiKeyStore.noteRequests(apiKeys.map(credentialLastRequest))
-        for (const { credentialId } of slice) credentials.delete(credentialId)
-        this.#rows += userSlice.length + slice.length
+      for (; from < users.length || this.#sessions.isUnwritten; from += SLICE) {
+        const slice = users.slice(from, from + SLICE)
+        for (const cachedUser of slice) cachedUser.isWriteDue = false
+        const userRequests = slice.map(userLastRequest)
+        const write = (sessions: readonly CredentialLastRequest[]) =>
+          store.noteLastRequests(userRequests, sessions)
+        const written = await this.#sessions.writeSlice(write)
+        this.#rows += slice.length + written
       }
       userCache.flushSucceeded()
+      await this.#writeKeys(this.#apiKeys, apiKeys)
+      await this.#writeKeys(this.#adminKeys, adminKeys)
       this.#isFailing = false
     } catch (error) {
       this.#isFailing = true
       this.#failures += 1
       this.#keep(users.slice(from))
+      for (const kind of this.#credentials) kind.flushFailed()
       onFailure(error)
     }
     if (hasRows) this.#durations.observeSince(startedAt)
   }
 
-  /** Makes the writes of a failed flush due again, each user once. */
+  async #writeKeys(kind: DueCredentials, store: KeyRequestStore): Promise<void> {
+    while (kind.isUnwritten) {
+      const written = await kind.writeSlice(keys => store.noteRequests(keys))
+      this.#rows += written
+    }
+  }
+
+  /** Makes users of a failed flush due again, each once. */
   #keep(users: readonly CachedUser[]): void {
     const latest = new Map<number, CachedUser>()
     for (const cachedUser of [...users, ...this.#users]) {
@@ -189,16 +276,7 @@ export class LastRequests {
     }
     for (const cachedUser of latest.values()) cachedUser.isWriteDue = true
     this.#users = [...latest.values()]
-    for (const [id, principal] of this.#writingCredentials) {
-      if (!this.#credentials.has(id)) this.#credentials.set(id, principal)
-    }
-    this.#writingCredentials = new Map()
   }
 }
 
 const userLastRequest = ({ key, lastRequestAt }: CachedUser): UserLastRequest => ({ key, at: lastRequestAt })
-
-const credentialLastRequest = ({ credentialId, lastRequestAt }: Principal): CredentialLastRequest => ({
-  id: credentialId,
-  at: lastRequestAt,
-})

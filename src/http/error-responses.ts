@@ -1,6 +1,7 @@
 /** Maps every error to a response: the only place that does (§7, DESIGN §3). */
 import { ERRORS, type ErrorBody, type ErrorName, errorBody, ServiceError } from '../errors.ts'
 import { type FieldViolation, fieldErrors } from '../validation/field-errors.ts'
+import { insufficientScopes } from './admin-key-header.ts'
 
 export interface ErrorResponse {
   readonly status: number
@@ -39,10 +40,15 @@ const serviceErrorResponse = ({
   headers,
   field,
   message,
+  missingAdminScopes,
   redirectTo,
 }: ServiceError): ErrorResponse => ({
   status,
-  headers: { ...challenge(status), ...headers },
+  headers: {
+    ...challenge(status),
+    ...(missingAdminScopes && insufficientScopes(missingAdminScopes)),
+    ...headers,
+  },
   body: errorBody(field, message),
   redirectTo,
 })

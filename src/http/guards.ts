@@ -3,16 +3,17 @@
  * application.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { ADMIN_KEY_HEADER, type AdminAuthenticator, type PresentedAdminKey } from '../auth/admin-keys.ts'
+import type { AdminAuthenticator } from '../auth/admin-authenticator.ts'
+import type { PresentedAdminKey } from '../auth/admin-key.ts'
 import type { Authenticator } from '../auth/authenticator.ts'
 import { isApiKeyPrincipal, type Principal } from '../auth/principal.ts'
 import type { ScopeDescriptions } from '../auth/scopes.ts'
 import { type ErrorDetails, ServiceError } from '../errors.ts'
 import type { User } from '../users/user.ts'
 import { ACCESS_TOKEN_COOKIE, extractAccessToken } from './access-token.ts'
+import { ADMIN_CHALLENGE, ADMIN_KEY_HEADER } from './admin-key-header.ts'
 import { csrfError } from './csrf.ts'
 import {
-  ADMIN_CHALLENGE,
   adminScopeGuard,
   type Guard,
   inSequence,

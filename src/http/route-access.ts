@@ -1,9 +1,9 @@
 /** What a route requires of an authenticated request: scopes and roles. `guards.ts` authenticates requests. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { ADMIN_KEY_HEADER, adminScopeRequired } from '../auth/admin-keys.ts'
 import type { ScopeDescriptions } from '../auth/scopes.ts'
 import { ServiceError } from '../errors.ts'
 import { INVALID_ROLE, isRole } from '../users/roles.ts'
+import { ADMIN_CHALLENGE, adminScopeRequired } from './admin-key-header.ts'
 
 /** A hook function for `onRequest` or `preHandler`. It fails with a {@link ServiceError}. */
 export type Guard = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void
@@ -58,8 +58,6 @@ export const scopeGuard =
     request.isApiKeyAccepted = scope !== null && scopes.includes(scope)
     done(request.isApiKeyAccepted ? undefined : insufficientScope(scope))
   }
-
-export const ADMIN_CHALLENGE = { 'www-authenticate': ADMIN_KEY_HEADER }
 
 /** The error for admin keys with scopes, where none suffices. */
 const rootKeyRequired = (): ServiceError => new ServiceError('rootKeyRequired', { headers: ADMIN_CHALLENGE })

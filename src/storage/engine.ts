@@ -16,7 +16,15 @@ import { type FeatureRead, operationName, type StoredFeature } from './stored-fe
 export interface Engine
   extends Pick<
     Storage,
-    'apiKeys' | 'lastRequests' | 'openRateLimit' | 'bulkUsers' | 'subscribe' | 'ping' | 'close' | 'statistics'
+    | 'apiKeys'
+    | 'adminKeys'
+    | 'lastRequests'
+    | 'openRateLimit'
+    | 'bulkUsers'
+    | 'subscribe'
+    | 'ping'
+    | 'close'
+    | 'statistics'
   > {
   read<Result>(query: Query<Result>): MaybePromise<Result>
   /** Runs an operation in one transaction. Evicts and notifies what its write states, before the promise resolves. */
@@ -103,6 +111,7 @@ export const storageOf = (engine: Engine, features: readonly StoredFeature[]): S
     },
     features: Object.fromEntries(features.map(feature => [feature.name, featureStoreOf(engine, feature)])),
     apiKeys: engine.apiKeys,
+    adminKeys: engine.adminKeys,
     lastRequests: engine.lastRequests,
     bulkUsers: engine.bulkUsers,
     openRateLimit: engine.openRateLimit,

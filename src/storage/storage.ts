@@ -4,6 +4,7 @@ import type { BulkUserStore } from '../accounts/bulk-user-store.ts'
 import type { CleanUpStore } from '../accounts/clean-up-store.ts'
 import type { EmailTokenStore } from '../accounts/email-token-store.ts'
 import type { EventStore } from '../audit-log/event-store.ts'
+import type { AdminKeyFinder } from '../auth/admin-key.ts'
 import type { ApiKeyFinder } from '../auth/api-key.ts'
 import type { InvalidationListener } from '../auth/invalidation.ts'
 import type { LastRequestStore } from '../auth/last-requests.ts'
@@ -18,6 +19,7 @@ export interface Storage {
   readonly accounts: AccountStore
   readonly sessions: SessionStore
   readonly apiKeys: ApiKeyFinder
+  readonly adminKeys: AdminKeyFinder
   readonly emailTokens: EmailTokenStore
   readonly lastRequests: LastRequestStore
   readonly events: EventStore

@@ -1,7 +1,10 @@
 /** Which admin keys are accepted, and what that costs (DESIGN §13). */
 import t from 'tap'
-import { AdminAuthenticator, type AdminKey } from '../../src/auth/admin-keys.ts'
+import { AdminAuthenticator } from '../../src/auth/admin-authenticator.ts'
+import type { AdminKey } from '../../src/auth/admin-key.ts'
+import { LastRequests } from '../../src/auth/last-requests.ts'
 import { ADMIN_KEY_PREFIX, API_KEY_PREFIX, newOpaqueKey } from '../../src/auth/opaque-key.ts'
+import { UserCache } from '../../src/auth/user-cache.ts'
 import { createKey, listKeys, listStatus, revokeKey, withKey } from '../support/admin-keys.ts'
 import { ADMIN_KEY, asAdmin, type BuildOptions, manualClock, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
@@ -67,16 +70,30 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     const options: BuildOptions = { env, clock: clock.now }
     const first = await build(t, options)
     const key = await createKey(first, ['users:read'])
-    const lastUsedAt = async (app = first) =>
-      (await listKeys(app)).find(({ id }: { id: string }) => id === key.id).lastUsedAt
+    const lastUsedAt = async (app = first, keyId = key.id) =>
+      (await listKeys(app)).find(({ id }: { id: string }) => id === keyId).lastUsedAt
     t.equal(await lastUsedAt(), null)
     clock.advance(5_000)
     const used = new Date(clock.now()).toISOString()
     await listStatus(first, key.headers)
-    t.equal(await until(lastUsedAt, value => value !== null, 10_000), used)
+    t.equal(
+      await until(
+        () => lastUsedAt(),
+        value => value !== null,
+        10_000,
+      ),
+      used,
+    )
     clock.advance(59_999)
     await listStatus(first, key.headers)
-    await first.services.adminAuthenticator.flush()
+    const other = await createKey(first, ['users:read'])
+    await listStatus(first, other.headers)
+    // The flush that writes it comes after the request of the first key.
+    await until(
+      () => lastUsedAt(first, other.id),
+      value => value !== null,
+      10_000,
+    )
     t.equal(await lastUsedAt(), used, 'once a minute')
     clock.advance(1)
     await listStatus(first, key.headers)
@@ -129,26 +146,33 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
   })
 })
 
-/** A store that responds at once, or when the test asks for it, with the state at the call. */
+/** A store that responds at once, or when the test asks for it, with the state at the start of the query. */
 const testStore = () => {
   const keys = new Map<string, AdminKey>()
   const waiting: (() => void)[] = []
+  /** For each lookup, a function that starts its query later than the call. */
+  const queued: (() => void)[] = []
   const noted: unknown[] = []
   const state = { isRemote: false, lookups: 0 }
   return {
     keys,
     waiting,
+    queued,
     noted,
     state,
-    findAdminKey(digest: string) {
+    find(digest: string, onStart?: () => void) {
       state.lookups += 1
-      const found = keys.get(digest)
+      let found = keys.get(digest)
       if (!state.isRemote) return found
       const { promise, resolve } = Promise.withResolvers<AdminKey | undefined>()
+      queued.push(() => {
+        found = keys.get(digest)
+        onStart?.()
+      })
       waiting.push(() => resolve(found))
       return promise
     },
-    async noteAdminKeyRequests(requests: readonly unknown[]) {
+    async noteRequests(requests: readonly unknown[]) {
       noted.push(...requests)
     },
   }
@@ -158,12 +182,15 @@ const setUp = () => {
   const store = testStore()
   const clock = manualClock()
   const failures: unknown[] = []
-  const authenticator = new AdminAuthenticator({
-    rootKeys: [ADMIN_KEY],
-    store,
-    clock: clock.now,
-    onFailure: error => failures.push(error),
+  const lastRequests = new LastRequests({
+    userCache: new UserCache(),
+    store: { noteLastRequests: async () => undefined },
+    apiKeys: { noteRequests: async () => undefined },
+    adminKeys: { noteRequests: requests => store.noteRequests(requests) },
+    ...{ idle: 3_600_000, closing: 0, onFailure: error => failures.push(error) },
   })
+  const rootKeys = [ADMIN_KEY]
+  const authenticator = new AdminAuthenticator({ rootKeys, adminKeys: store, lastRequests, clock: clock.now })
   authenticator.setFeedConnected(true)
   const add = (id: string) => {
     const { text, digest, shownPrefix } = newOpaqueKey(ADMIN_KEY_PREFIX)
@@ -174,7 +201,7 @@ const setUp = () => {
     store.keys.set(digest, key)
     return { text, revoke: () => store.keys.delete(digest) }
   }
-  return { store, clock, failures, authenticator, add }
+  return { store, clock, failures, lastRequests, authenticator, add }
 }
 
 t.test('a warm key costs no query, and neither does a text that is no key (DESIGN §13)', async t => {
@@ -235,6 +262,28 @@ t.test('a change of another key or user repeats no lookup (DESIGN §13)', async 
   t.equal(store.state.lookups, 1)
 })
 
+t.test('a change before the lookup reaches the store causes no second lookup (DESIGN §6, §13)', async t => {
+  const { store, authenticator, add } = setUp()
+  const one = add('one')
+  store.state.isRemote = true
+  const found = authenticator.authenticate(one.text)
+  authenticator.invalidate('one')
+  authenticator.invalidateAll()
+  store.queued[0]?.()
+  store.waiting[0]?.()
+  t.match(await found, { id: 'one' })
+  t.equal(store.state.lookups, 1)
+
+  authenticator.invalidate('one')
+  const revoked = authenticator.authenticate(one.text)
+  one.revoke()
+  authenticator.invalidate('one')
+  store.queued[1]?.()
+  store.waiting[1]?.()
+  t.equal(await revoked, null, 'its result includes the change')
+  t.equal(store.state.lookups, 2)
+})
+
 t.test('while invalidations are late or lost, every request queries the store (DESIGN §7, §13)', async t => {
   const { store, authenticator, add } = setUp()
   const one = add('one')
@@ -270,24 +319,24 @@ t.test('while invalidations are late or lost, every request queries the store (D
 t.test(
   'the time of the last request is noted once a minute, and again after a failure (DESIGN §13)',
   async t => {
-    const { store, clock, failures, authenticator, add } = setUp()
+    const { store, clock, failures, lastRequests, authenticator, add } = setUp()
     const { text } = add('one')
     const use = async () => {
       authenticator.authenticate(text)
-      await authenticator.flush()
+      await lastRequests.flush()
     }
     await use()
     await use()
     const noted = [{ id: 'one', at: clock.now() }]
     t.strictSame(store.noted, noted)
     clock.advance(60_000)
-    const note = store.noteAdminKeyRequests
-    store.noteAdminKeyRequests = async () => {
+    const note = store.noteRequests
+    store.noteRequests = async () => {
       throw new Error('the store is down')
     }
     await use()
     t.match(failures, [{ message: 'the store is down' }])
-    store.noteAdminKeyRequests = note
+    store.noteRequests = note
     const at = clock.now()
     clock.advance(1)
     // Looked up again, with the older time of the store.

@@ -12,6 +12,7 @@ import { UserCache } from '../../src/auth/user-cache.ts'
 import { SHUTDOWN } from '../../src/shutdown.ts'
 import { NO_METADATA } from '../../src/users/metadata.ts'
 import { NO_ROLES } from '../../src/users/roles.ts'
+import { until } from '../support/until.ts'
 
 const IDLE = 3_600_000
 const START = Date.UTC(2026, 0, 1)
@@ -63,14 +64,20 @@ const principal = (cachedUser: CachedUser, sessionId = `session of ${cachedUser.
   used: false,
 })
 
+type KeyKind = 'apiKeys' | 'adminKeys'
+
+const adminKey = (id: string) => ({ credentialId: id, lastRequestAt: START, storedRequestAt: START })
+
 /** Keeps the latest timestamp of each key, like a store. Fails or waits when the test asks for it. */
 class TestStore implements LastRequestStore {
   /** By key. */
   readonly #users = new Map<number, number>()
   readonly sessions = new Map<string, number>()
   readonly apiKeys = new Map<string, number>()
+  readonly adminKeys = new Map<string, number>()
   readonly calls: { users: readonly UserLastRequest[]; sessions: readonly CredentialLastRequest[] }[] = []
   failing = false
+  keysFailing = false
   gate: Promise<void> = Promise.resolve()
 
   get users(): Map<string, number> {
@@ -89,9 +96,9 @@ class TestStore implements LastRequestStore {
     for (const { id, at } of sessions) this.sessions.set(id, at)
   }
 
-  noteKeys(requests: readonly CredentialLastRequest[]): void {
-    if (this.failing) throw new Error('the store is away')
-    for (const { id, at } of requests) this.apiKeys.set(id, at)
+  async noteKeys(kind: KeyKind, requests: readonly CredentialLastRequest[]): Promise<void> {
+    if (this.failing || this.keysFailing) throw new Error('the store is away')
+    for (const { id, at } of requests) this[kind].set(id, at)
   }
 }
 
@@ -100,10 +107,13 @@ const setUp = (flushAt?: number) => {
   const failures: unknown[] = []
   const userCache = new UserCache()
   const onFailure = (error: unknown) => failures.push(error)
-  const apiKeys = {
-    noteRequests: async (requests: readonly CredentialLastRequest[]) => store.noteKeys(requests),
+  const keyStore = (kind: KeyKind) => ({
+    noteRequests: (requests: readonly CredentialLastRequest[]) => store.noteKeys(kind, requests),
+  })
+  const parts = {
+    ...{ userCache, store, apiKeys: keyStore('apiKeys'), adminKeys: keyStore('adminKeys') },
+    ...{ idle: IDLE, closing: SHUTDOWN.lastRequests, onFailure },
   }
-  const parts = { userCache, store, apiKeys, idle: IDLE, closing: SHUTDOWN.lastRequests, onFailure }
   const lastRequests = new LastRequests(flushAt === undefined ? parts : { ...parts, flushAt })
   return { store, failures, userCache, lastRequests }
 }
@@ -220,6 +230,45 @@ t.test('an API key is written like a session, and apart from it (DESIGN §13)', 
   await lastRequests.flush()
   t.equal(store.apiKeys.get('a key'), START + IDLE / 2)
   t.equal(store.sessions.size, 0)
+})
+
+t.test('keys are written once a minute, whatever the idle time of sessions (DESIGN §13)', async t => {
+  const { store, lastRequests } = setUp()
+  const ada = cachedUser('ada')
+  const session = principal(ada)
+  const apiKey = { ...principal(ada), credentialId: 'an API key', scopes: ['account:read'] }
+  const key = adminKey('an admin key')
+  const noted = async (at: number) => {
+    lastRequests.note(session, at)
+    lastRequests.note(apiKey, at)
+    lastRequests.noteAdminKey(key, at)
+    await lastRequests.flush()
+    return [store.sessions, store.apiKeys, store.adminKeys].map(kind => [...kind.values()])
+  }
+  const [early, minute] = [START + IDLE / 100, START + 60_000]
+  t.strictSame(await noted(early - 1), [[], [], []])
+  t.strictSame(await noted(early), [[early], [], []])
+  t.strictSame(await noted(minute - 1), [[early], [], []])
+  t.strictSame(await noted(minute), [[early], [minute], [minute]])
+  t.equal(key.lastRequestAt, minute)
+  lastRequests.noteAdminKey(key, START)
+  t.equal(key.lastRequestAt, minute, 'not moved back')
+})
+
+t.test('a failed write of keys repeats no write of users (DESIGN §6, §13)', async t => {
+  const { store, failures, lastRequests } = setUp()
+  store.keysFailing = true
+  lastRequests.note(principal(cachedUser('ada')), START + IDLE / 2)
+  lastRequests.noteAdminKey(adminKey('a key'), START + IDLE / 2)
+  await lastRequests.flush()
+  t.equal(store.users.get('ada'), START + IDLE / 2)
+  await lastRequests.flush()
+  t.equal(failures.length, 2)
+  t.equal(store.calls.length, 1)
+  t.equal(lastRequests.statistics.rows, 2, 'a user and a session')
+  store.keysFailing = false
+  await lastRequests.flush()
+  t.equal(store.adminKeys.get('a key'), START + IDLE / 2)
 })
 
 t.test('a store failure loses nothing and fails no request (DESIGN §6)', async t => {
@@ -359,5 +408,25 @@ for (const failing of [false, true]) {
     t.equal(store.users.get('ada'), START + 5)
     t.equal(store.users.get('eve'), START + 1)
     t.equal(store.users.get('bob'), START + 6, 'also what came while it closed')
+  })
+}
+
+for (const kind of ['apiKeys', 'adminKeys'] as const) {
+  t.test(`\`close()\` repeats the write of ${kind} while only theirs fails (DESIGN §6, §13)`, async t => {
+    const { store, failures, lastRequests } = setUp()
+    const at = START + IDLE / 2
+    store.keysFailing = true
+    if (kind === 'adminKeys') lastRequests.noteAdminKey(adminKey('a key'), at)
+    else lastRequests.note({ ...principal(cachedUser('ada'), 'a key'), scopes: [] }, at)
+    const closed = lastRequests.close()
+    await until(
+      () => failures.length,
+      length => length > 0,
+      10_000,
+    )
+    store.keysFailing = false
+    await closed
+    t.equal(store[kind].get('a key'), at)
+    t.equal(failures.length, 1)
   })
 }

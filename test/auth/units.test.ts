@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { AccessTokens, isTokenOf } from '../../src/auth/access-tokens.ts'
-import { AdminAuthenticator } from '../../src/auth/admin-keys.ts'
+import { AdminAuthenticator } from '../../src/auth/admin-authenticator.ts'
 import { readOrCreateSecret } from '../../src/auth/secret-file.ts'
 import { newSession } from '../../src/auth/session.ts'
 import { keyOfSecret } from '../../src/auth/signing-keys.ts'
@@ -68,12 +68,12 @@ t.test('BoundedQueue rejects work that waits too long and continues with the nex
 
 t.test('an admin key is accepted only if it equals a configured one (§5.2.2, DESIGN §5)', t => {
   const accepts = (presented: string, ...rootKeys: string[]): boolean => {
-    const store = {
-      findAdminKey: () => assert.fail('only keys with their form are looked up'),
-      noteAdminKeyRequests: async () => undefined,
+    const adminKeys = { find: () => assert.fail('only keys with their form are looked up') }
+    const lastRequests = {
+      noteAdminKey: () => assert.fail('root keys have no timestamp'),
+      latestOf: () => assert.fail('only keys of the store are looked up'),
     }
-    const onFailure = () => undefined
-    const keys = new AdminAuthenticator({ rootKeys, store, clock: Date.now, onFailure })
+    const keys = new AdminAuthenticator({ rootKeys, adminKeys, lastRequests, clock: Date.now })
     return keys.authenticate(presented) !== null
   }
   const previous = 'previous-admin-key-0123456789'

@@ -2,9 +2,12 @@
 import { setImmediate } from 'node:timers/promises'
 import pg from 'pg'
 import t from 'tap'
+import { BUILT_IN_FEATURES } from '../../src/built-in-features.ts'
+import type { MaybePromise } from '../../src/maybe-promise.ts'
 import { countStatement, pageStatement } from '../../src/storage/postgres/lists.ts'
 import { migrate } from '../../src/storage/postgres/migrate.ts'
 import { openPostgresStorage } from '../../src/storage/postgres/storage.ts'
+import type { Storage } from '../../src/storage/storage.ts'
 import { SORT_COLUMNS } from '../../src/storage/user-queries.ts'
 import type { SortField } from '../../src/users/listing.ts'
 import { add, eventOf, forEach, NOW, sessionOf } from './contract/fixtures.ts'
@@ -116,26 +119,37 @@ t.test('postgres: instances that note the same users in any order do not deadloc
   }
 })
 
+type Lookup = (storage: Storage, id: string, onStart: () => void) => MaybePromise<unknown>
+
+const LOOKUPS: Readonly<Record<string, Lookup>> = {
+  sessions: (storage, id, onStart) => storage.sessions.find(id, onStart),
+  api_keys: (storage, digest, onStart) => storage.apiKeys.find(digest, onStart),
+  admin_keys: (storage, digest, onStart) => storage.adminKeys.find(digest, onStart),
+}
+
 t.test('postgres: a lookup that waits for a connection has not started yet (DESIGN §7)', async t => {
-  const storage = await openPostgresStorage(await urlOf(t), 1)
+  const storage = await openPostgresStorage(await urlOf(t), 1, BUILT_IN_FEATURES)
   t.teardown(() => storage.close())
   const { session } = await add(storage)
-  const client = new pg.Client({ connectionString: await urlOf(t) })
-  await client.connect()
-  await client.query('BEGIN; LOCK TABLE sessions')
-  let lookups = 0
-  const find = () =>
-    storage.sessions.find(session.id, () => {
-      lookups += 1
-    })
-  const finds = [find(), find()]
-  while (lookups === 0) await setImmediate()
-  await client.query('SELECT 1')
-  t.equal(lookups, 1, 'the first one has the only connection')
-  await client.query('COMMIT')
-  await client.end()
-  for (const found of await Promise.all(finds)) t.equal(found?.session.id, session.id)
-  t.equal(lookups, 2)
+  for (const [table, lookup] of Object.entries(LOOKUPS)) {
+    const client = new pg.Client({ connectionString: await urlOf(t) })
+    await client.connect()
+    await client.query(`BEGIN; LOCK TABLE ${table}`)
+    let lookups = 0
+    const find = () =>
+      lookup(storage, session.id, () => {
+        lookups += 1
+      })
+    const finds = [find(), find()]
+    while (lookups === 0) await setImmediate()
+    await client.query('SELECT 1')
+    t.equal(lookups, 1, `${table}: the first one has the only connection`)
+    await client.query('COMMIT')
+    await client.end()
+    const expected = table === 'sessions' ? { session: { id: session.id } } : undefined
+    for (const found of await Promise.all(finds)) t.match(found, expected)
+    t.equal(lookups, 2)
+  }
 })
 
 t.test('postgres: a batch of last requests changes no index (HOT)', async t => {

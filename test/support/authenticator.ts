@@ -124,6 +124,7 @@ export const setUp = (capacity?: number) => {
     userCache,
     store: { noteLastRequests: async () => undefined },
     apiKeys: { noteRequests: async () => undefined },
+    adminKeys: { noteRequests: async () => undefined },
     idle: LIMITS.idle,
     closing: 0,
     onFailure: error => {

@@ -1,11 +1,12 @@
-/** Sign-ups and sign-ins, each one statement without a transaction of its own; and the lookups of sessions and API keys. */
+/** Sign-ups and sign-ins, each one statement without a transaction of its own; and the lookups of sessions, API keys and admin keys. */
 import type { AccountExtras, NewUser } from '../../accounts/account-store.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
+import type { AdminKey } from '../../auth/admin-key.ts'
 import type { FoundApiKey } from '../../auth/api-key.ts'
 import type { Session } from '../../auth/session.ts'
 import type { FoundSession } from '../../auth/session-store.ts'
 import type { UserRefusal } from '../../users/user-store.ts'
-import { type ApiKeyRow, toApiKey } from '../api-key-rows.ts'
+import { ADMIN_KEY_COLUMNS, type AdminKeyRow, type ApiKeyRow, toAdminKey, toApiKey } from '../key-rows.ts'
 import { eventValues } from '../operations/events.ts'
 import { parameters, valuesOf } from '../operations/parameters.ts'
 import { refusalOf, type UserState } from '../operations/refusals.ts'
@@ -131,6 +132,8 @@ const toFoundApiKey = (row: FoundApiKeyRow): FoundApiKey => ({
   userKey: row.key,
 })
 
+const FIND_ADMIN_KEY = `SELECT ${ADMIN_KEY_COLUMNS.join(', ')} FROM admin_keys WHERE digest = $1`
+
 export const hotOperations = (database: Database) => ({
   /** @returns false if the e-mail is taken. */
   async addUser(user: NewUser, event: AuditEvent, extras: AccountExtras): Promise<boolean> {
@@ -160,5 +163,12 @@ export const hotOperations = (database: Database) => ({
     const statement = { name: 'api-key', text: FIND_API_KEY, values: [digest] }
     const [row] = await database.read<FoundApiKeyRow>(statement, onStart)
     return row && toFoundApiKey(row)
+  },
+
+  /** @param onStart called when the statement has a connection. */
+  async findAdminKey(digest: string, onStart?: () => void): Promise<AdminKey | undefined> {
+    const statement = { name: 'admin-key', text: FIND_ADMIN_KEY, values: [digest] }
+    const [row] = await database.read<AdminKeyRow>(statement, onStart)
+    return row && toAdminKey(row)
   },
 })

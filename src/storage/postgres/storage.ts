@@ -85,6 +85,7 @@ export const openPostgresStorage = async (
         end: () => lists.run(() => logEnd(database)),
       },
       apiKeys: { find: hot.findApiKey },
+      adminKeys: { find: hot.findAdminKey },
       lastRequests: lastRequestOperations(database),
       openRateLimit: openRateLimit(database),
       bulkUsers: { ...importOperations(database), exportUsers: after => exportUsers(database, after) },

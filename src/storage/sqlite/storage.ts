@@ -1,8 +1,15 @@
 /** The SQLite engine: reads on the event loop, writes on the writer thread. */
 import type { InvalidationListener } from '../../auth/invalidation.ts'
 import type { UserLastRequest } from '../../auth/last-requests.ts'
-import { API_KEY_COLUMNS, type ApiKeyRow, toApiKey } from '../api-key-rows.ts'
 import { storageOf } from '../engine.ts'
+import {
+  ADMIN_KEY_COLUMNS,
+  type AdminKeyRow,
+  API_KEY_COLUMNS,
+  type ApiKeyRow,
+  toAdminKey,
+  toApiKey,
+} from '../key-rows.ts'
 import { eventValues } from '../operations/events.ts'
 import { fromLimiter, memoryLimiter } from '../rate-limits.ts'
 import { SESSION_COLUMNS, type SessionRow, selectUser, toSession, toUser, type UserRow } from '../rows.ts'
@@ -24,6 +31,8 @@ import { Writer } from './writer.ts'
 const FIND_SESSION = `SELECT user_key, ${SESSION_COLUMNS.join(', ')} FROM sessions WHERE id = ?`
 const FIND_API_KEY = `SELECT user_key, ${API_KEY_COLUMNS.join(', ')} FROM api_keys WHERE digest = ?`
 const FIND_USER_BY_KEY = `${selectUser()} WHERE key = ?`
+
+const FIND_ADMIN_KEY = `SELECT ${ADMIN_KEY_COLUMNS.join(', ')} FROM admin_keys WHERE digest = ?`
 
 /** For the operator, when a problem with the database file has ended. */
 const FILE_RESTORED = 'the database file is in place again: the service continues'
@@ -132,6 +141,12 @@ export const openSqliteStorage = async (
           const row = reader.get<ApiKeyRow & { user_key: number }>(FIND_API_KEY, digest)
           const user = row && reader.get<UserRow>(FIND_USER_BY_KEY, row.user_key)
           return user && { apiKey: toApiKey(row), user: toUser(user), userKey: row.user_key }
+        },
+      },
+      adminKeys: {
+        find(digest) {
+          const row = reader.get<AdminKeyRow>(FIND_ADMIN_KEY, digest)
+          return row && toAdminKey(row)
         },
       },
       lastRequests: {

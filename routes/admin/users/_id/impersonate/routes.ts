@@ -4,7 +4,7 @@ import { ErrorBody, IdParams, SignedIn } from '../../../../schemas.ts'
 import { serializeSignedIn } from '../../../../serializers.ts'
 
 const impersonate: FastifyPluginAsyncTypebox = async app => {
-  const { impersonation, adminKeys } = app.services
+  const { impersonation } = app.services
 
   app.post(
     '',
@@ -18,14 +18,12 @@ const impersonate: FastifyPluginAsyncTypebox = async app => {
     },
     async (request, reply) => {
       const { id } = request.validatedData.params
-      const adminKey = adminKeyOf(request)
       const result = await impersonation.begin(
         id,
+        adminKeyOf(request),
         adminActor(request),
         clientOf(request),
-        adminKey.expiresAt ?? Number.POSITIVE_INFINITY,
       )
-      await adminKeys.confirmSessions(adminKey)
       reply.code(201).header('cache-control', 'no-store')
       return serializeSignedIn(result)
     },

@@ -4,70 +4,23 @@
  * in memory (1.5 µs together).
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { ServiceError } from '../errors.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
+import { type AdminKey, type AdminKeyFinder, MAX_ADMIN_KEYS, type PresentedAdminKey } from './admin-key.ts'
 import { CacheValidity } from './cache-validity.ts'
 import { InFlightLookups, Lookup } from './in-flight-lookups.ts'
 import type { InvalidationListener } from './invalidation.ts'
-import type { CredentialLastRequest } from './last-requests.ts'
+import type { CachedAdminKeyRequests, LastRequests } from './last-requests.ts'
 import { ADMIN_KEY_PREFIX, isOpaqueKey } from './opaque-key.ts'
-
-/** The request header that carries the key (§5.2.1). */
-export const ADMIN_KEY_HEADER = 'x-admin-key'
-
-/** Keys of the store, expired ones included; and so the cached ones. */
-export const MAX_ADMIN_KEYS = 1_000
 
 /** Hexadecimal digits of the id of a root key. */
 const ROOT_ID_LENGTH = 8
 
-/** Milliseconds by which the stored time of the last request may be late. */
-const USE_STEP = 60_000
-
-/** Milliseconds between two flushes. */
-const INTERVAL = 1_000
-
-/** A key of the store. Timestamps are milliseconds since the epoch. The key itself is not stored, see `opaque-key.ts`. */
-export interface AdminKey {
-  readonly id: string
-  readonly name: string
-  /** The beginning of the key, by which its owner recognises it. */
-  readonly prefix: string
-  /** What it may do: names of admin scopes. */
-  readonly scopes: readonly string[]
-  readonly createdAt: number
-  /** `null`: it does not expire. */
-  readonly expiresAt: number | null
-  /** Up to a minute older than the last request; `null` before the first. */
-  readonly lastUsedAt: number | null
-  /** The id of the admin key that created it; `null`: the operator, on the command line. */
-  readonly createdBy: string | null
-}
-
-/** The admin key of a request. */
-export interface PresentedAdminKey {
-  /** Of a key of the store, its id; of a root key a prefix of its digest, too short to reveal anything about the key. */
-  readonly id: string
-  /** `null` for a root key, which may do everything. */
-  readonly scopes: readonly string[] | null
-  /** Milliseconds since the epoch; `null`: it does not expire. */
-  readonly expiresAt: number | null
-}
-
-export interface AdminKeyFinder {
-  /** Expired keys are found too. @param digest see `keyDigest`. */
-  findAdminKey(digest: string): MaybePromise<AdminKey | undefined>
-  /** Raises the timestamps of the last requests, never lowers them. Removed keys are ignored. */
-  noteAdminKeyRequests(requests: readonly CredentialLastRequest[]): Promise<void>
-}
-
 export interface AdminAuthenticatorDeps {
   /** `ADMIN_KEY` and `ADMIN_KEY_PREVIOUS`, as far as they are set. */
   readonly rootKeys: readonly string[]
-  readonly store: AdminKeyFinder
+  readonly adminKeys: AdminKeyFinder
+  readonly lastRequests: Pick<LastRequests, 'noteAdminKey' | 'latestOf'>
   readonly clock: () => number
-  /** Called when the times of last requests could not be written. The next flush repeats the write. */
-  readonly onFailure: (error: unknown) => void
 }
 
 interface RootKey {
@@ -75,10 +28,8 @@ interface RootKey {
   readonly key: PresentedAdminKey
 }
 
-interface CachedAdminKey {
+interface CachedAdminKey extends CachedAdminKeyRequests {
   readonly key: PresentedAdminKey
-  /** The time of the last request as stored, or as the next flush will store it. */
-  notedAt: number
 }
 
 const digestOf = (key: string): Buffer => createHash('sha256').update(key).digest()
@@ -90,18 +41,6 @@ const rootKeyOf = (key: string): RootKey => {
     key: { id: digest.toString('hex').slice(0, ROOT_ID_LENGTH), scopes: null, expiresAt: null },
   }
 }
-
-/** The error for keys without these scopes. */
-export const adminScopeRequired = (...scopes: readonly string[]): ServiceError => {
-  const challenge = `${ADMIN_KEY_HEADER} error="insufficient_scope", scope="${scopes.join(' ')}"`
-  return new ServiceError('scopeRequired', { headers: { 'www-authenticate': challenge } })
-}
-
-/** The scopes of `asked` that a key does not have. */
-export const missingScopes = (
-  { scopes }: Pick<PresentedAdminKey, 'scopes'>,
-  asked: readonly string[],
-): readonly string[] => (scopes === null ? [] : asked.filter(scope => !scopes.includes(scope)))
 
 /**
  * Revoked keys are evicted before the revocation is acknowledged, and on other instances as revoked sessions are. The cache is
@@ -116,12 +55,6 @@ export class AdminAuthenticator implements InvalidationListener {
   readonly #digests = new Map<string, string>()
   readonly #inFlightLookups = new InFlightLookups()
   readonly #validity = new CacheValidity()
-  /** Times of last requests that wait for the next flush, by id of the key. */
-  #due = new Map<string, number>()
-  /** Those that the current flush has not written yet. */
-  #writing: ReadonlyMap<string, number> = new Map()
-  #flushing: Promise<void> | null = null
-  #timer: NodeJS.Timeout | null = null
 
   constructor(deps: AdminAuthenticatorDeps) {
     this.#deps = deps
@@ -141,7 +74,7 @@ export class AdminAuthenticator implements InvalidationListener {
     const cached = this.#validity.isReliable ? this.#cache.get(hexDigest) : undefined
     if (cached !== undefined) return this.#use(cached)
     if (!isOpaqueKey(ADMIN_KEY_PREFIX, presented)) return null
-    const lookup = new Lookup(() => this.#deps.store.findAdminKey(hexDigest))
+    const lookup = new Lookup(onStart => this.#deps.adminKeys.find(hexDigest, onStart))
     const use = (found: AdminKey | undefined) => this.#useFound(hexDigest, found)
     const found = lookup.run()
     return found instanceof Promise
@@ -190,25 +123,6 @@ export class AdminAuthenticator implements InvalidationListener {
     this.setFeedConnected(false)
   }
 
-  start(): void {
-    this.#timer = setInterval(() => void this.flush(), INTERVAL).unref()
-  }
-
-  /** Writes the times that are due, one flush at a time. Never throws: a failure is reported, and what was due stays due. */
-  flush(): Promise<void> {
-    this.#flushing ??= this.#write().finally(() => {
-      this.#flushing = null
-    })
-    return this.#flushing
-  }
-
-  /** Stops the timer and flushes a last time, after the current flush. */
-  async close(): Promise<void> {
-    if (this.#timer !== null) clearInterval(this.#timer)
-    await this.#flushing
-    await this.flush()
-  }
-
   /** Digests have one length and every key is compared, so response times reveal nothing about a key. */
   #rootKey(digest: Buffer): PresentedAdminKey | null {
     let accepted: PresentedAdminKey | null = null
@@ -225,8 +139,9 @@ export class AdminAuthenticator implements InvalidationListener {
       return null
     }
     const { id, scopes, expiresAt, lastUsedAt } = found
-    const notedAt = Math.max(lastUsedAt ?? 0, this.#due.get(id) ?? 0, this.#writing.get(id) ?? 0)
-    const cached = { key: { id, scopes, expiresAt }, notedAt }
+    const lastRequestAt = this.#deps.lastRequests.latestOf(id, lastUsedAt ?? 0)
+    const key = { id, scopes, expiresAt }
+    const cached = { key, credentialId: id, lastRequestAt, storedRequestAt: lastRequestAt }
     if (this.#validity.isReliable) this.#add(digest, cached)
     return this.#use(cached)
   }
@@ -235,10 +150,7 @@ export class AdminAuthenticator implements InvalidationListener {
     const { key } = cached
     const now = this.#deps.clock()
     if (key.expiresAt !== null && now >= key.expiresAt) return null
-    if (now - cached.notedAt >= USE_STEP) {
-      cached.notedAt = now
-      this.#due.set(key.id, now)
-    }
+    this.#deps.lastRequests.noteAdminKey(cached, now)
     return key
   }
 
@@ -253,20 +165,5 @@ export class AdminAuthenticator implements InvalidationListener {
   #drop(digest: string, id: string): void {
     this.#cache.delete(digest)
     this.#digests.delete(id)
-  }
-
-  async #write(): Promise<void> {
-    if (this.#due.size === 0) return
-    const writing = this.#due
-    this.#writing = writing
-    this.#due = new Map()
-    try {
-      await this.#deps.store.noteAdminKeyRequests([...writing].map(([id, at]) => ({ id, at })))
-    } catch (error) {
-      for (const [id, at] of writing) if (!this.#due.has(id)) this.#due.set(id, at)
-      this.#deps.onFailure(error)
-    } finally {
-      this.#writing = new Map()
-    }
   }
 }

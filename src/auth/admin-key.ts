@@ -1,0 +1,48 @@
+/** Admin keys of the store, and the admin key of a request (DESIGN §13). */
+import type { MaybePromise } from '../maybe-promise.ts'
+
+/** Keys of the store, expired ones included. */
+export const MAX_ADMIN_KEYS = 1_000
+
+/** A key of the store. Timestamps are milliseconds since the epoch. The key itself is not stored, see `opaque-key.ts`. */
+export interface AdminKey {
+  readonly id: string
+  readonly name: string
+  /** The beginning of the key, by which its owner recognises it. */
+  readonly prefix: string
+  /** What it may do: names of admin scopes. */
+  readonly scopes: readonly string[]
+  readonly createdAt: number
+  /** `null`: it does not expire. */
+  readonly expiresAt: number | null
+  /** Up to a minute older than the last request; `null` before the first. */
+  readonly lastUsedAt: number | null
+  /** The id of the admin key that created it; `null`: the operator, on the command line. */
+  readonly createdBy: string | null
+}
+
+/** The admin key of a request. */
+export interface PresentedAdminKey {
+  /** Of a key of the store, its id; of a root key a prefix of its digest, too short to reveal anything about the key. */
+  readonly id: string
+  /** `null` for a root key, which may do everything. */
+  readonly scopes: readonly string[] | null
+  /** Milliseconds since the epoch; `null`: it does not expire. */
+  readonly expiresAt: number | null
+}
+
+/** The scopes of `asked` that a key does not have. */
+export const missingScopes = (
+  { scopes }: Pick<PresentedAdminKey, 'scopes'>,
+  asked: readonly string[],
+): readonly string[] => (scopes === null ? [] : asked.filter(scope => !scopes.includes(scope)))
+
+/** The lookup of keys, which authentication needs. The feature in `src/admin-keys` has the other operations. */
+export interface AdminKeyFinder {
+  /**
+   * Expired keys are found too: the caller checks expiry.
+   * @param digest see `keyDigest`.
+   * @param onStart as in `SessionStore.find`.
+   */
+  find(digest: string, onStart?: () => void): MaybePromise<AdminKey | undefined>
+}
