@@ -51,7 +51,7 @@ type KeyEvent = AuditEvent<null>
  * and their events are in order.
  */
 const LOCK: Statement = {
-  text: ({ inTurn }) => `SELECT 1 AS locked WHERE CAST($1 AS text) IS NOT NULL AND ${inTurn('$1')}`,
+  text: ({ lockByName }) => lockByName('$1'),
   values: ['admin_keys'],
 }
 

@@ -72,11 +72,12 @@ export class AdminAuthenticator implements InvalidationListener {
     if (cached !== undefined) return this.#use(cached)
     if (!isOpaqueKey(ADMIN_KEY_PREFIX, presented)) return null
     const lookup = new Lookup(onStart => this.#deps.adminKeys.find(digest, onStart))
-    const use = (found: AdminKey | undefined) => this.#useFound(digest, found)
+    const onResult = (found: AdminKey | undefined) => this.#useFound(digest, found)
+    const ownerOf = (found: AdminKey | undefined) => found?.id
     const found = lookup.run()
     return found instanceof Promise
-      ? this.#inFlightLookups.awaitUnchanged(digest, lookup, found, use, key => key?.id)
-      : use(found)
+      ? this.#inFlightLookups.awaitUnchanged({ subject: digest, lookup, firstRun: found, onResult, ownerOf })
+      : onResult(found)
   }
 
   /**
