@@ -2,7 +2,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Actor } from '../src/audit-log/event.ts'
 import type { PresentedAdminKey } from '../src/auth/admin-key.ts'
+import type { NewKeyOptions } from '../src/auth/api-key.ts'
 import { isApiKeyPrincipal } from '../src/auth/principal.ts'
+import { type ScopeDescriptions, sortedScopes } from '../src/auth/scopes.ts'
 import type { SessionClient } from '../src/auth/session.ts'
 import { ServiceError } from '../src/errors.ts'
 import type { User } from '../src/users/user.ts'
@@ -48,6 +50,22 @@ export const adminActor = (request: FastifyRequest): Actor => ({
   type: 'adminKey',
   id: adminKeyOf(request).id,
   ip: request.clientAddress,
+})
+
+interface NewKeyBody {
+  readonly name: string
+  readonly scopes: readonly string[]
+  readonly expiresAt?: string | null | undefined
+}
+
+/** The options of a new key, from a validated body. @param declared every scope of such keys. */
+export const newKeyOptionsOf = (
+  { name, scopes, expiresAt }: NewKeyBody,
+  declared: ScopeDescriptions,
+): NewKeyOptions => ({
+  name,
+  scopes: sortedScopes(declared, scopes),
+  expiresAt: expiresAt == null ? null : Date.parse(expiresAt),
 })
 
 /** What identifies the session to its owner. */

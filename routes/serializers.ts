@@ -10,7 +10,7 @@ import { etagOf } from './response-headers.ts'
 import type { Introspection, SignedIn as SignedInSchema } from './schemas.ts'
 
 export { serializeSession } from '../src/accounts/serializers.ts'
-export { serializeAdminKey } from '../src/admin-keys/serializers.ts'
+export { serializeAdminKey, serializeCreatedAdminKey } from '../src/admin-keys/serializers.ts'
 export { serializeApiKey } from '../src/api-keys/serializers.ts'
 export { serializeEvent } from '../src/audit-log/serializers.ts'
 export { serializeAccount, serializeAdminUser, serializeProfile } from '../src/users/serializers.ts'

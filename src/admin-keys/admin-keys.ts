@@ -5,6 +5,7 @@
  */
 import { Type } from '@sinclair/typebox'
 import { type AdminKey, MAX_ADMIN_KEYS, missingScopes, type PresentedAdminKey } from '../auth/admin-key.ts'
+import type { NewKeyOptions } from '../auth/api-key.ts'
 import type { CredentialLastRequest } from '../auth/last-requests.ts'
 import { ADMIN_KEY_PREFIX, newOpaqueKey } from '../auth/opaque-key.ts'
 import { ServiceError } from '../errors.ts'
@@ -28,10 +29,15 @@ import {
   table,
   type Write,
 } from '../feature.ts'
-import { ADMIN_KEY_COLUMNS, type AdminKeyRow, type AdminKeysTable, toAdminKey } from '../storage/key-rows.ts'
-
-/** Milliseconds after which an expired key is removed. Until then lists show that it has expired. */
-const EXPIRED_KEPT = 90 * 86_400_000
+import {
+  ADMIN_KEY_COLUMNS,
+  type AdminKeyRow,
+  type AdminKeysTable,
+  addKeyColumns,
+  EXPIRED_KEPT,
+  noteKeyRequests,
+  toAdminKey,
+} from '../storage/key-rows.ts'
 
 interface StoredAdminKey extends AdminKey {
   readonly digest: string
@@ -45,7 +51,7 @@ type KeyEvent = AuditEvent<null>
  * and their events are in order.
  */
 const LOCK: Statement = {
-  text: ({ inTurn }) => `SELECT 1 AS locked WHERE CAST($1 AS text) IS NOT NULL AND ${inTurn('$1')}`,
+  text: ({ lockByName }) => lockByName('$1'),
   values: ['admin_keys'],
 }
 
@@ -128,18 +134,8 @@ function* endSessionsIfRevoked(id: string): Steps<Write<boolean>> {
   return invalidates(yield* endSessions(id), true)
 }
 
-/** Locks keys in one order, so that two instances cannot deadlock. */
 function* noteAdminKeyRequests(requests: readonly CredentialLastRequest[]): Steps<Write<void>> {
-  yield {
-    text: ({ recordsOf, forNoKeyUpdate }) => `WITH given AS (
-        SELECT id, at FROM ${recordsOf('$1', { id: 'text', at: 'bigint' })}
-      ), locked AS (
-        SELECT id FROM admin_keys WHERE id IN (SELECT id FROM given) ORDER BY id ${forNoKeyUpdate}
-      )
-      UPDATE admin_keys SET last_used_at = given.at FROM given
-      WHERE admin_keys.id = given.id AND admin_keys.id IN (SELECT id FROM locked) AND last_used_at < given.at`,
-    values: [JSON.stringify(requests)],
-  }
+  yield noteKeyRequests('admin_keys', requests)
   return invalidatesNothing(undefined)
 }
 
@@ -170,16 +166,9 @@ type AdminKeysDeps = FeatureDeps<typeof OPERATIONS, typeof READS, typeof EVENTS>
 
 export type AdminKeyStore = FeatureStore<typeof OPERATIONS, typeof READS>
 
-export interface AdminKeyRequest {
-  readonly name: string
-  readonly scopes: readonly string[]
-  /** Milliseconds since the epoch; `null`: the key does not expire. */
-  readonly expiresAt: number | null
-}
-
 export interface CreatedAdminKey {
   /** The key itself, shown once. */
-  readonly text: string
+  readonly token: string
   readonly adminKey: AdminKey
 }
 
@@ -202,7 +191,7 @@ export class AdminKeys {
    * @throws {ServiceError} `expiresInPast`, `expiresAfterCreator`, `scopeRequired`, `tooManyAdminKeys`, `adminKeyRequired`
    */
   async create(
-    { name, scopes, expiresAt }: AdminKeyRequest,
+    { name, scopes, expiresAt }: NewKeyOptions,
     creator: Rights,
     actor: Actor,
   ): Promise<CreatedAdminKey> {
@@ -222,7 +211,7 @@ export class AdminKeys {
     const outcome = await store.addAdminKey({ ...adminKey, digest }, creatorId, event)
     if (outcome === 'creatorRevoked') throw new ServiceError('adminKeyRequired')
     if (outcome !== 'added') throw new ServiceError(outcome)
-    return { text, adminKey }
+    return { token: text, adminKey }
   }
 
   /** All keys, newest first. */
@@ -254,14 +243,7 @@ export const adminKeys = defineFeature({
         await db.schema
           .createTable('admin_keys')
           .addColumn('id', text, column => column.primaryKey())
-          .addColumn('digest', text, column => column.notNull().unique())
-          .addColumn('name', 'text', column => column.notNull())
-          .addColumn('prefix', 'text', column => column.notNull())
-          .addColumn('scopes', 'text', column => column.notNull())
-          .addColumn('created_at', 'bigint', column => column.notNull())
-          .addColumn('expires_at', 'bigint')
-          // Never null, so that a copy recognises the newer row.
-          .addColumn('last_used_at', 'bigint', column => column.notNull())
+          .$call(builder => addKeyColumns(builder, { text }))
           .addColumn('created_by', 'text')
           .execute()
         await db.schema

@@ -4,7 +4,7 @@
  */
 import { Type } from '@sinclair/typebox'
 import type { PresentedPassword } from '../accounts/reauthentication.ts'
-import type { ApiKey } from '../auth/api-key.ts'
+import type { ApiKey, NewKeyOptions } from '../auth/api-key.ts'
 import type { CredentialLastRequest } from '../auth/last-requests.ts'
 import { API_KEY_PREFIX, newOpaqueKey } from '../auth/opaque-key.ts'
 import type { Principal } from '../auth/principal.ts'
@@ -30,14 +30,19 @@ import {
   table,
   type Write,
 } from '../feature.ts'
-import { API_KEY_COLUMNS, type ApiKeyRow, type ApiKeysTable, toApiKey } from '../storage/key-rows.ts'
+import {
+  API_KEY_COLUMNS,
+  type ApiKeyRow,
+  type ApiKeysTable,
+  addKeyColumns,
+  EXPIRED_KEPT,
+  noteKeyRequests,
+  toApiKey,
+} from '../storage/key-rows.ts'
 import type { UserRefusal } from '../users/user-store.ts'
 
 /** Keys of one user, expired ones included. */
 const MAX_KEYS = 50
-
-/** Milliseconds after which an expired key is removed. Until then its owner sees that it has expired. */
-const EXPIRED_KEPT = 90 * 86_400_000
 
 interface StoredApiKey extends ApiKey {
   readonly digest: string
@@ -90,18 +95,8 @@ function* revokeApiKey(
   return invalidates(userId, 'revoked')
 }
 
-/** Locks keys in one order, so that two instances cannot deadlock. */
 function* noteApiKeyRequests(requests: readonly CredentialLastRequest[]): Steps<Write<void>> {
-  yield {
-    text: ({ recordsOf, forNoKeyUpdate }) => `WITH given AS (
-        SELECT id, at FROM ${recordsOf('$1', { id: 'text', at: 'bigint' })}
-      ), locked AS (
-        SELECT id FROM api_keys WHERE id IN (SELECT id FROM given) ORDER BY id ${forNoKeyUpdate}
-      )
-      UPDATE api_keys SET last_used_at = given.at FROM given
-      WHERE api_keys.id = given.id AND api_keys.id IN (SELECT id FROM locked) AND last_used_at < given.at`,
-    values: [JSON.stringify(requests)],
-  }
+  yield noteKeyRequests('api_keys', requests)
   return invalidatesNothing(undefined)
 }
 
@@ -142,13 +137,6 @@ type ApiKeysDeps = FeatureDeps<typeof OPERATIONS, typeof READS, typeof EVENTS, t
 
 export type ApiKeyStore = FeatureStore<typeof OPERATIONS, typeof READS>
 
-export interface ApiKeyRequest {
-  readonly name: string
-  readonly scopes: readonly string[]
-  /** Milliseconds since the epoch; `null`: the key does not expire. */
-  readonly expiresAt: number | null
-}
-
 export interface CreatedApiKey {
   /** The key itself, shown once. */
   readonly token: string
@@ -171,7 +159,7 @@ export class ApiKeys {
    */
   async create(
     principal: Principal,
-    { name, scopes, expiresAt }: ApiKeyRequest,
+    { name, scopes, expiresAt }: NewKeyOptions,
     password: PresentedPassword | null,
     actor: Actor,
   ): Promise<CreatedApiKey> {
@@ -237,14 +225,7 @@ export const apiKeys = defineFeature({
           .addColumn('user_key', keyType, column =>
             column.notNull().references('users.key').onDelete('cascade'),
           )
-          .addColumn('digest', text, column => column.notNull().unique())
-          .addColumn('name', 'text', column => column.notNull())
-          .addColumn('prefix', 'text', column => column.notNull())
-          .addColumn('scopes', 'text', column => column.notNull())
-          .addColumn('created_at', 'bigint', column => column.notNull())
-          .addColumn('expires_at', 'bigint')
-          // Never null, so that a copy recognises the newer row.
-          .addColumn('last_used_at', 'bigint', column => column.notNull())
+          .$call(builder => addKeyColumns(builder, { text }))
           .execute()
         await db.schema
           .createIndex('api_keys_by_user_key')

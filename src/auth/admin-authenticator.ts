@@ -3,14 +3,14 @@
  * that they were created with (DESIGN §13). A key of the store is looked up once. Afterwards a request costs its digest and one lookup
  * in memory (1.5 µs together).
  */
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { timingSafeEqual } from 'node:crypto'
 import type { MaybePromise } from '../maybe-promise.ts'
 import { type AdminKey, type AdminKeyFinder, MAX_ADMIN_KEYS, type PresentedAdminKey } from './admin-key.ts'
 import { CacheValidity } from './cache-validity.ts'
 import { InFlightLookups, Lookup } from './in-flight-lookups.ts'
 import type { InvalidationListener } from './invalidation.ts'
 import type { CachedAdminKeyRequests, LastRequests } from './last-requests.ts'
-import { ADMIN_KEY_PREFIX, isOpaqueKey } from './opaque-key.ts'
+import { ADMIN_KEY_PREFIX, isOpaqueKey, keyDigest } from './opaque-key.ts'
 
 /** Hexadecimal digits of the id of a root key. */
 const ROOT_ID_LENGTH = 8
@@ -32,13 +32,11 @@ interface CachedAdminKey extends CachedAdminKeyRequests {
   readonly key: PresentedAdminKey
 }
 
-const digestOf = (key: string): Buffer => createHash('sha256').update(key).digest()
-
 const rootKeyOf = (key: string): RootKey => {
-  const digest = digestOf(key)
+  const digest = keyDigest(key)
   return {
-    digest,
-    key: { id: digest.toString('hex').slice(0, ROOT_ID_LENGTH), scopes: null, expiresAt: null },
+    digest: Buffer.from(digest),
+    key: { id: digest.slice(0, ROOT_ID_LENGTH), scopes: null, expiresAt: null },
   }
 }
 
@@ -67,19 +65,19 @@ export class AdminAuthenticator implements InvalidationListener {
    * @throws {ServiceError} `storeUnavailable`
    */
   authenticate(presented: string): MaybePromise<PresentedAdminKey | null> {
-    const digest = digestOf(presented)
+    const digest = keyDigest(presented)
     const rootKey = this.#rootKey(digest)
     if (rootKey !== null) return rootKey
-    const hexDigest = digest.toString('hex')
-    const cached = this.#validity.isReliable ? this.#cache.get(hexDigest) : undefined
+    const cached = this.#validity.isReliable ? this.#cache.get(digest) : undefined
     if (cached !== undefined) return this.#use(cached)
     if (!isOpaqueKey(ADMIN_KEY_PREFIX, presented)) return null
-    const lookup = new Lookup(onStart => this.#deps.adminKeys.find(hexDigest, onStart))
-    const use = (found: AdminKey | undefined) => this.#useFound(hexDigest, found)
+    const lookup = new Lookup(onStart => this.#deps.adminKeys.find(digest, onStart))
+    const onResult = (found: AdminKey | undefined) => this.#useFound(digest, found)
+    const ownerOf = (found: AdminKey | undefined) => found?.id
     const found = lookup.run()
     return found instanceof Promise
-      ? this.#inFlightLookups.awaitUnchanged(hexDigest, lookup, found, use, key => key?.id)
-      : use(found)
+      ? this.#inFlightLookups.awaitUnchanged({ subject: digest, lookup, firstRun: found, onResult, ownerOf })
+      : onResult(found)
   }
 
   /**
@@ -95,8 +93,8 @@ export class AdminAuthenticator implements InvalidationListener {
 
   /** Whether it is a root key, or a cached key of the store. Without a query, for what may be wrong about other keys: log levels. */
   recognizes(presented: string): boolean {
-    const digest = digestOf(presented)
-    return this.#rootKey(digest) !== null || this.#cache.has(digest.toString('hex'))
+    const digest = keyDigest(presented)
+    return this.#rootKey(digest) !== null || this.#cache.has(digest)
   }
 
   invalidate(id: string): void {
@@ -124,9 +122,11 @@ export class AdminAuthenticator implements InvalidationListener {
   }
 
   /** Digests have one length and every key is compared, so response times reveal nothing about a key. */
-  #rootKey(digest: Buffer): PresentedAdminKey | null {
+  #rootKey(digest: string): PresentedAdminKey | null {
+    const presented = Buffer.from(digest)
     let accepted: PresentedAdminKey | null = null
-    for (const rootKey of this.#rootKeys) if (timingSafeEqual(digest, rootKey.digest)) accepted = rootKey.key
+    for (const rootKey of this.#rootKeys)
+      if (timingSafeEqual(presented, rootKey.digest)) accepted = rootKey.key
     return accepted
   }
 

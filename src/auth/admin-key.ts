@@ -1,22 +1,14 @@
 /** Admin keys of the store, and the admin key of a request (DESIGN §13). */
 import type { MaybePromise } from '../maybe-promise.ts'
+import type { ApiKey } from './api-key.ts'
 
 /** Keys of the store, expired ones included. */
 export const MAX_ADMIN_KEYS = 1_000
 
-/** A key of the store. Timestamps are milliseconds since the epoch. The key itself is not stored, see `opaque-key.ts`. */
-export interface AdminKey {
-  readonly id: string
-  readonly name: string
-  /** The beginning of the key, by which its owner recognises it. */
-  readonly prefix: string
+/** A key of the store. */
+export interface AdminKey extends ApiKey {
   /** What it may do: names of admin scopes. */
   readonly scopes: readonly string[]
-  readonly createdAt: number
-  /** `null`: it does not expire. */
-  readonly expiresAt: number | null
-  /** Up to a minute older than the last request; `null` before the first. */
-  readonly lastUsedAt: number | null
   /** The id of the admin key that created it; `null`: the operator, on the command line. */
   readonly createdBy: string | null
 }

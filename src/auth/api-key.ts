@@ -17,6 +17,14 @@ export interface ApiKey {
   readonly lastUsedAt: number | null
 }
 
+/** What a new key is created with, an admin key too. */
+export interface NewKeyOptions {
+  readonly name: string
+  readonly scopes: readonly string[]
+  /** Milliseconds since the epoch; `null`: the key does not expire. */
+  readonly expiresAt: number | null
+}
+
 /** An API key and its user, as stored. */
 export interface FoundApiKey {
   readonly apiKey: ApiKey

@@ -173,7 +173,7 @@ export class Authenticator implements InvalidationListener {
     }
     if (this.#deps.clock() >= claims.expiresAt) return null
     const lookup = new Lookup(onStart => this.#deps.sessions.find(claims.sessionId, onStart))
-    const principalOf = (found: FoundSession | undefined): Principal | null => {
+    const onResult = (found: FoundSession | undefined): Principal | null => {
       if (found !== undefined && !found.user.disabled && isTokenOf(claims, found.session))
         return this.#createPrincipal(token, found, sessionCredential(claims, found), {
           queriedAt: lookup.queriedAt,
@@ -186,15 +186,15 @@ export class Authenticator implements InvalidationListener {
     }
     const found = lookup.run()
     return found instanceof Promise
-      ? this.#inFlightLookups.awaitUnchanged(claims.userId, lookup, found, principalOf)
-      : principalOf(found)
+      ? this.#inFlightLookups.awaitUnchanged({ subject: claims.userId, lookup, firstRun: found, onResult })
+      : onResult(found)
   }
 
   #resolveApiKey(token: string, isRequest: boolean): MaybePromise<Principal | null> {
     if (!isOpaqueKey(API_KEY_PREFIX, token)) return null
     const digest = keyDigest(token)
     const lookup = new Lookup(onStart => this.#deps.apiKeys.find(digest, onStart))
-    const principalOf = (found: FoundApiKey | undefined): Principal | null => {
+    const onResult = (found: FoundApiKey | undefined): Principal | null => {
       if (found === undefined) {
         // As for sessions.
         this.#inFlightLookups.invalidateKey(digest)
@@ -210,10 +210,11 @@ export class Authenticator implements InvalidationListener {
       this.invalidate(found.user.id)
       return null
     }
+    const ownerOf = (found: FoundApiKey | undefined) => found?.user.id
     const found = lookup.run()
     return found instanceof Promise
-      ? this.#inFlightLookups.awaitUnchanged(digest, lookup, found, principalOf, found => found?.user.id)
-      : principalOf(found)
+      ? this.#inFlightLookups.awaitUnchanged({ subject: digest, lookup, firstRun: found, onResult, ownerOf })
+      : onResult(found)
   }
 
   #createPrincipal(

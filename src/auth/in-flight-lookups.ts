@@ -32,6 +32,18 @@ const markStale = (lookups: Iterable<Lookup<unknown>> = []): void => {
   for (const lookup of lookups) lookup.isStale = true
 }
 
+interface WaitingLookup<Found, Result> {
+  /** The id of the owner, or the digest of a key, whose owner only the result names. {@link InFlightLookups.invalidate} takes both. */
+  readonly subject: string
+  readonly lookup: Lookup<Found>
+  /** The promise of the lookup's first run. */
+  readonly firstRun: Promise<Found>
+  /** Called with the result before another change can be notified. */
+  readonly onResult: (found: Found) => Result
+  /** The owner that the result names; `undefined` if nothing was found. Needed if the subject is a digest. */
+  readonly ownerOf?: (found: Found) => string | undefined
+}
+
 /**
  * The lookups that wait for a store across a network. A lookup is repeated if its owner changes meanwhile: the user of a session or
  * API key, or the admin key itself.
@@ -73,18 +85,14 @@ export class InFlightLookups {
    * result may not include it, and the query is repeated. If it is notified while the query waits for a connection, the
    * result includes it. Repeating the query in that case too would never end behind a long queue, if changes arrive faster
    * than the queue moves.
-   * @param subject the id of the owner, or the digest of a key, whose owner only the result names.
-   * @param first the promise of the lookup's first run.
-   * @param use called with the result before another change can be notified.
-   * @param ownerOf the owner that the result names; `undefined` if nothing was found.
    */
-  async awaitUnchanged<Found, Result>(
-    subject: string,
-    lookup: Lookup<Found>,
-    first: Promise<Found>,
-    use: (found: Found) => Result,
-    ownerOf?: (found: Found) => string | undefined,
-  ): Promise<Result> {
+  async awaitUnchanged<Found, Result>({
+    subject,
+    lookup,
+    firstRun,
+    onResult,
+    ownerOf,
+  }: WaitingLookup<Found, Result>): Promise<Result> {
     const ofSubject = this.#bySubject.get(subject) ?? new Set()
     this.#bySubject.set(subject, ofSubject.add(lookup))
     if (ownerOf !== undefined) this.#ofUnknownOwners.add(lookup)
@@ -94,9 +102,9 @@ export class InFlightLookups {
       return lookup.isStale || (changedAt !== undefined && changedAt >= lookup.queriedAt)
     }
     try {
-      let found = await first
+      let found = await firstRun
       while (hasChanged(found)) found = await lookup.run()
-      return use(found)
+      return onResult(found)
     } finally {
       this.#ofUnknownOwners.delete(lookup)
       if (this.#ofUnknownOwners.size === 0) this.#changes.clear()

@@ -1,7 +1,7 @@
 /** `keys create|list|revoke`: admin keys of the store. */
 import type { Command } from 'commander'
 import { type AdminKeys, ALL_RIGHTS, adminKeys as feature } from '../admin-keys/admin-keys.ts'
-import { serializeAdminKey } from '../admin-keys/serializers.ts'
+import { serializeAdminKey, serializeCreatedAdminKey } from '../admin-keys/serializers.ts'
 import { OPERATOR } from '../audit-log/event.ts'
 import type { AdminKey } from '../auth/admin-key.ts'
 import { sortedScopes } from '../auth/scopes.ts'
@@ -40,9 +40,9 @@ const create = async ({ name, scopes, expires, ...options }: CreateOptions): Pro
   const valid = await validated({ name, scopes, expiresAt }, ({ NewAdminKey }) => NewAdminKey(SCOPES))
   const request = { name: valid.name, scopes: sortedScopes(SCOPES, valid.scopes), expiresAt: expires ?? null }
   await withAdminKeys(options, async adminKeys => {
-    const { text, adminKey } = await adminKeys.create(request, ALL_RIGHTS, OPERATOR)
-    print(options.json, { adminKey: text, key: serializeAdminKey(adminKey) }, [text])
-    if (!options.json) printStatus(`The key ${adminKey.id} is shown only now`)
+    const created = await adminKeys.create(request, ALL_RIGHTS, OPERATOR)
+    print(options.json, serializeCreatedAdminKey(created), [created.token])
+    if (!options.json) printStatus(`The key ${created.adminKey.id} is shown only now`)
   })
 }
 

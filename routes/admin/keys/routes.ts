@@ -1,9 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { sortedScopes } from '../../../src/auth/scopes.ts'
-import { adminActor, adminKeyOf } from '../../request-context.ts'
+import { adminActor, adminKeyOf, newKeyOptionsOf } from '../../request-context.ts'
 import { AdminKey, CreatedAdminKey, ErrorBody, IdParams, NewAdminKey } from '../../schemas.ts'
-import { serializeAdminKey } from '../../serializers.ts'
+import { serializeAdminKey, serializeCreatedAdminKey } from '../../serializers.ts'
 
 const keys: FastifyPluginAsyncTypebox = async app => {
   const { adminKeys, adminScopes } = app.services
@@ -19,18 +18,13 @@ const keys: FastifyPluginAsyncTypebox = async app => {
       },
     },
     async (request, reply) => {
-      const { name, scopes, expiresAt } = request.validatedData.body
-      const { text, adminKey } = await adminKeys.create(
-        {
-          name,
-          scopes: sortedScopes(adminScopes, scopes),
-          expiresAt: expiresAt == null ? null : Date.parse(expiresAt),
-        },
+      const created = await adminKeys.create(
+        newKeyOptionsOf(request.validatedData.body, adminScopes),
         adminKeyOf(request),
         adminActor(request),
       )
       reply.code(201).header('cache-control', 'no-store')
-      return { adminKey: text, key: serializeAdminKey(adminKey) }
+      return serializeCreatedAdminKey(created)
     },
   )
 

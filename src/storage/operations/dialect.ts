@@ -28,6 +28,12 @@ export interface Dialect {
   /** As `inTurn`, for operations that need not be in order among themselves. */
   inSharedTurn(parameter: string): string
   /**
+   * A statement that takes the lock with a name until the transaction ends, in the order of arrival. Empty on SQLite, where one
+   * transaction writes at a time. Names share their space with the ids of users (`inTurn`).
+   * @param parameter with the name, such as `$1`.
+   */
+  lockByName(parameter: string): string
+  /**
    * Whether a column is one of the values of an array.
    * @param parameter such as `$1`.
    * @param type of the column.

@@ -1,7 +1,9 @@
 import type { Dialect } from '../operations/dialect.ts'
 
-const turn = (lock: string, parameter: string): string =>
-  `(SELECT ${lock}(hashtextextended(CAST(${parameter} AS text), 0))) IS NOT NULL`
+const advisoryLock = (lock: string, parameter: string): string =>
+  `SELECT ${lock}(hashtextextended(CAST(${parameter} AS text), 0))`
+
+const turn = (lock: string, parameter: string): string => `(${advisoryLock(lock, parameter)}) IS NOT NULL`
 
 export const POSTGRES: Dialect = {
   forShare: 'FOR SHARE',
@@ -12,6 +14,7 @@ export const POSTGRES: Dialect = {
   lockUsersTable: 'LOCK TABLE users IN ROW EXCLUSIVE MODE',
   inTurn: parameter => turn('pg_advisory_xact_lock', parameter),
   inSharedTurn: parameter => turn('pg_advisory_xact_lock_shared', parameter),
+  lockByName: parameter => advisoryLock('pg_advisory_xact_lock', parameter),
   isOneOf: (column, parameter, type) => `${column} = ANY(CAST(${parameter} AS ${type}[]))`,
   recordsOf(parameter, columns) {
     const types = Object.entries(columns).map(([name, type]) => `${name} ${type}`)

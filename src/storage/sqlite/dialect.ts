@@ -10,6 +10,7 @@ export const SQLITE: Dialect = {
   lockUsersTable: '',
   inTurn: () => 'TRUE',
   inSharedTurn: () => 'TRUE',
+  lockByName: () => '',
   isOneOf: (column, parameter) => `${column} IN (SELECT value FROM json_each(${parameter}))`,
   recordsOf(parameter, columns) {
     const values = Object.keys(columns).map(name => `value ->> '${name}' AS ${name}`)

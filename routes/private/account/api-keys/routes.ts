@@ -1,7 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import { sortedScopes } from '../../../../src/auth/scopes.ts'
-import { disconnectSignal, refuseImpersonation, userActor } from '../../../request-context.ts'
+import {
+  disconnectSignal,
+  newKeyOptionsOf,
+  refuseImpersonation,
+  userActor,
+} from '../../../request-context.ts'
 import {
   ApiKey,
   CreatedApiKey,
@@ -44,11 +48,7 @@ const apiKeysOfAccount: FastifyPluginAsyncTypebox = async app => {
       const actor = userActor(request)
       const { token, apiKey } = await apiKeys.create(
         request.requirePrincipal(),
-        {
-          name,
-          scopes: sortedScopes(userScopes, scopes),
-          expiresAt: expiresAt == null ? null : Date.parse(expiresAt),
-        },
+        newKeyOptionsOf({ name, scopes, expiresAt }, userScopes),
         password === undefined
           ? null
           : { password, wrong: 'wrongPassword', ip: actor.ip, signal: disconnectSignal(reply) },
