@@ -21,7 +21,6 @@ const isStream = (payload: unknown): boolean =>
 const observe = (durations: RouteDurations, request: FastifyRequest, reply: FastifyReply): void =>
   durations.observe(request.method, reply.statusCode, request[STARTED_AT])
 
-/** The same function for a route's GET and HEAD, and with and without a slash at its end, which share their declaration. */
 const hookOf =
   (durations: RouteDurations): onSendHookHandler =>
   (request, reply, payload, done) => {
@@ -32,7 +31,6 @@ const hookOf =
 
 const requestDurations = async (app: FastifyInstance): Promise<void> => {
   const { requestDurations } = app.services.metrics
-  const hooks = new Map<RouteDurations, onSendHookHandler>()
 
   app.decorateRequest(STARTED_AT, 0)
   app.addHook('onRequest', function startMeasurement(request, _reply, done) {
@@ -40,11 +38,7 @@ const requestDurations = async (app: FastifyInstance): Promise<void> => {
     done()
   })
   app.addHook('onRoute', route => {
-    const durations = requestDurations.of(route.url)
-    const hook = hooks.get(durations) ?? hookOf(durations)
-    hooks.set(durations, hook)
-    const others = [route.onSend ?? []].flat()
-    if (!others.includes(hook)) route.onSend = [...others, hook]
+    route.onSend = [route.onSend ?? [], hookOf(requestDurations.of(route.url))].flat()
   })
   app.addHook('onSend', function measureUnknownRoute(request, reply, payload, done) {
     if (request.is404) requestDurations.observeUnknown(request.method, reply.statusCode, request[STARTED_AT])

@@ -192,7 +192,7 @@ export const addOuterPart = (
 }
 
 /**
- * Serves the metrics at `METRICS_PORT`, if it is set, from the time when the app is ready until it has closed.
+ * Serves the metrics at `METRICS_PORT`, if it is set, from the time when the app is ready until its last request has ended.
  * @throws {ListenError} when the app becomes ready, if the address cannot be used.
  */
 export const addMetricsServer = (app: FastifyInstance, { metrics }: Config, services: Services): void => {

@@ -302,6 +302,11 @@ t.test('the cache respects its capacity, and eviction changes no result (DESIGN 
   const [first] = all
   for (let n = 0; n < 50; n += 1) await authenticator.authenticate(first?.token ?? '')
   t.equal(store.lookups, 901, 'a token in use stays cached')
+  t.same(
+    authenticator.cacheStatistics,
+    { entries: 10, hits: 49, misses: 901, evictions: 891 },
+    'the metrics say so (DESIGN §14)',
+  )
 })
 
 t.test('metadata takes up capacity, so that users cannot fill the heap with theirs (DESIGN §6)', async t => {

@@ -87,6 +87,15 @@ await onEveryEngine(t, async (t, { name: engine, build, newDatabase }) => {
     t.equal(growth(after, await readMetrics(app))(REQUESTS), 1)
   })
 
+  t.test('a path with and without a slash at its end is one route, counted once', async t => {
+    const app = await build(t, {
+      extend: app =>
+        void app.register(async scope => void scope.get('/', async () => 'x'), { prefix: '/twice' }),
+    })
+    for (const url of ['/twice', '/twice/']) t.equal((await app.inject(url)).statusCode, 200)
+    t.equal((await readMetrics(app)).sum(REQUESTS, { route: '/twice' }), 2)
+  })
+
   t.test('sign-ups and sign-ins are counted by outcome', async t => {
     const app = await build(t, { hasher: quickHashing })
     const before = await readMetrics(app)
