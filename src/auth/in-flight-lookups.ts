@@ -33,7 +33,7 @@ const markStale = (lookups: Iterable<Lookup<unknown>> = []): void => {
 }
 
 interface WaitingLookup<Found, Result> {
-  /** The id of the owner, or the digest of a key, whose owner only the result names. {@link InFlightLookups.invalidate} takes both. */
+  /** The id of the owner, or the digest of a key, whose owner only the result names. */
   readonly subject: string
   readonly lookup: Lookup<Found>
   /** The promise of the lookup's first run. */
