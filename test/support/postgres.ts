@@ -62,7 +62,9 @@ export const holdAt = async (url: string, email: string) => {
   await client.query(`CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS
     $$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END $$;
     CREATE TRIGGER hold BEFORE INSERT ON users FOR EACH ROW WHEN (NEW.email = '${email}') EXECUTE FUNCTION hold()`)
-  const waiting = `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`
+  // Only in this database: the view also has the locks of others on the server, of tests that run at the same time.
+  const waiting = `SELECT 1 FROM pg_locks JOIN pg_database ON pg_database.oid = database
+    WHERE datname = current_database() AND locktype = 'advisory' AND NOT granted`
   return {
     close: () => client.query('SELECT pg_advisory_lock(1)'),
     async arrival(): Promise<void> {
