@@ -21,11 +21,11 @@ export class AccountRemoval {
 
   /**
    * Deletes the user and everything that belongs to them. Sessions end; the e-mail can be used again.
-   * @throws {ServiceError} `wrongPassword`, and as {@link Reauthentication.confirmed}
+   * @throws {ServiceError} `wrongPassword`, and as {@link Reauthentication.withPassword}
    */
   async remove(user: User, password: string, actor: Actor, signal?: AbortSignal): Promise<void> {
     const { users, reauthentication, mails, clock } = this.#deps
-    await reauthentication.confirmed(
+    await reauthentication.withPassword(
       user,
       { password, wrong: 'wrongPassword', ip: actor.ip, signal },
       verifiedHash => users.remove(newEvent('user.deleted', actor, user.id, clock()), verifiedHash),

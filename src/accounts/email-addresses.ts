@@ -41,7 +41,7 @@ export class EmailAddresses {
   /**
    * Mails a link to the new address, and a notice to the current one.
    * @throws {ServiceError} `wrongPassword`, `emailIsCurrent`, `emailTaken` (unless requireEmailVerification),
-   * `tooManyRequests`, and as {@link Reauthentication.confirmed}
+   * `tooManyRequests`, and as {@link Reauthentication.withPassword}
    */
   async requestChange(user: User, change: EmailChange, actor: Actor, signal?: AbortSignal): Promise<void> {
     const {
@@ -65,7 +65,7 @@ export class EmailAddresses {
       const outcome = await emailTokens.add(stored, event, verifiedHash)
       return outcome === 'added' ? { token, isTaken: holder !== undefined } : outcome
     }
-    const added = await reauthentication.confirmed(
+    const added = await reauthentication.withPassword(
       user,
       { password, wrong: 'wrongPassword', ip: actor.ip, signal },
       add,

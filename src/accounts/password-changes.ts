@@ -35,7 +35,7 @@ export class PasswordChanges {
 
   /**
    * Changes the password, ends all sessions of the user and opens a new one.
-   * @throws {ServiceError} `wrongCurrentPassword`, `newPasswordIsEmail`, `newPasswordIsCurrent`, and as {@link Reauthentication.confirmed}
+   * @throws {ServiceError} `wrongCurrentPassword`, `newPasswordIsEmail`, `newPasswordIsCurrent`, and as {@link Reauthentication.withPassword}
    */
   async change(
     user: User,
@@ -58,7 +58,7 @@ export class PasswordChanges {
       const changed = await accountStore.changePassword(session, verifiedHash, newHash, event)
       return typeof changed === 'string' ? changed : { changed, session }
     }
-    const { changed, session } = await reauthentication.confirmed(
+    const { changed, session } = await reauthentication.withPassword(
       user,
       { password: currentPassword, wrong: 'wrongCurrentPassword', ip: actor.ip, signal },
       change,

@@ -44,7 +44,7 @@ export class Reauthentication {
    * @throws {ServiceError} `wrong`; `signInRequired` when the user was disabled or deleted, or changed the password
    * meanwhile; `tooManyRequests`, `overloaded`, `clientClosedRequest`, `draining`, `storeUnavailable`; errors of `act`
    */
-  async confirmed<Outcome>(
+  async withPassword<Outcome>(
     user: User,
     presented: PresentedPassword,
     act: (verifiedHash: string) => Promise<Outcome | UserRefusal>,
@@ -66,15 +66,15 @@ export class Reauthentication {
 
   /**
    * Runs an operation if the password is right, or without one if the user has signed in within the last ten minutes (RFC 9470).
-   * @param act receives the verified hash, see {@link confirmed}; `null` without a password.
-   * @throws {ServiceError} `reauthenticationRequired`; `signInRequired`; errors of {@link confirmed}
+   * @param act receives the verified hash, see {@link withPassword}; `null` without a password.
+   * @throws {ServiceError} `reauthenticationRequired`; `signInRequired`; errors of {@link withPassword}
    */
-  async recent<Outcome>(
+  async withRecentSignIn<Outcome>(
     { cachedUser: { user }, authenticatedAt }: Pick<Principal, 'cachedUser' | 'authenticatedAt'>,
     presented: PresentedPassword | null,
     act: (verifiedHash: string | null) => Promise<Outcome | UserRefusal>,
   ): Promise<Exclude<Outcome, UserRefusal>> {
-    if (presented !== null) return this.confirmed(user, presented, act)
+    if (presented !== null) return this.withPassword(user, presented, act)
     if (this.#deps.clock() - authenticatedAt > RECENT)
       throw new ServiceError('reauthenticationRequired', { headers: { 'www-authenticate': CHALLENGE } })
     const outcome = await act(null)

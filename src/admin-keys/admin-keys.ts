@@ -1,7 +1,7 @@
 /**
  * Admin keys of the store (DESIGN §13): keys for programs of administrators, with scopes and an expiry. The root keys of the
- * configuration are not among them. `src/auth/admin-authenticator.ts` verifies both. The lookup is part of authentication and written by hand for
- * each engine.
+ * configuration are not among them. `src/auth/admin-authenticator.ts` verifies both. The lookup is part of authentication and
+ * written by hand for each engine.
  */
 import { Type } from '@sinclair/typebox'
 import { type AdminKey, MAX_ADMIN_KEYS, missingScopes, type PresentedAdminKey } from '../auth/admin-key.ts'

@@ -155,7 +155,7 @@ export class ApiKeys {
    * @param principal of a session that is not impersonated.
    * @param password `null`: the sign-in must be recent.
    * @throws {ServiceError} `expiresInPast`, `tooManyApiKeys`, `signInRequired`, `reauthenticationRequired`, and those of
-   * `Reauthentication.confirmed`
+   * `Reauthentication.withPassword`
    */
   async create(
     principal: Principal,
@@ -171,7 +171,7 @@ export class ApiKeys {
     const id = newId(now)
     const apiKey = { id, name, prefix: shownPrefix, scopes, createdAt: now, expiresAt, lastUsedAt: null }
     const event = newEvent('api-key.created', actor, user.id, { apiKey: id })
-    const outcome = await reauthentication.recent(principal, password, verifiedHash =>
+    const outcome = await reauthentication.withRecentSignIn(principal, password, verifiedHash =>
       store.addApiKey({ ...apiKey, digest }, principal.credentialId, verifiedHash, event),
     )
     if (outcome === 'sessionNotFound') throw new ServiceError('signInRequired')
@@ -180,15 +180,15 @@ export class ApiKeys {
     return { token: text, apiKey }
   }
 
-  /** The keys of a user, newest first. */
-  async list(userId: string): Promise<readonly ApiKey[]> {
+  /** The keys of the user's own, newest first. */
+  async listOwn(userId: string): Promise<readonly ApiKey[]> {
     return this.#deps.store.listApiKeys(userId)
   }
 
   /** The keys of any user. @throws {ServiceError} `userNotFound` */
-  async listOf(userId: string): Promise<readonly ApiKey[]> {
+  async list(userId: string): Promise<readonly ApiKey[]> {
     // First the keys: a user who exists afterwards existed then.
-    const apiKeys = await this.list(userId)
+    const apiKeys = await this.listOwn(userId)
     await this.#deps.users.get(userId)
     return apiKeys
   }

@@ -82,8 +82,8 @@ export const noteKeyRequests = (
   table: 'api_keys' | 'admin_keys',
   requests: readonly CredentialLastRequest[],
 ): Statement => ({
-  text: ({ recordsOf, forNoKeyUpdate }) => `WITH given AS (
-      SELECT id, at FROM ${recordsOf('$1', { id: 'text', at: 'bigint' })}
+  text: ({ jsonRows, forNoKeyUpdate }) => `WITH given AS (
+      SELECT id, at FROM ${jsonRows('$1', { id: 'text', at: 'bigint' })}
     ), locked AS (
       SELECT id FROM ${table} WHERE id IN (SELECT id FROM given) ORDER BY id ${forNoKeyUpdate}
     )

@@ -44,5 +44,5 @@ export interface Dialect {
    * @param parameter such as `$1`.
    * @param columns the types of the objects' members, by name.
    */
-  recordsOf(parameter: string, columns: Readonly<Record<string, 'text' | 'bigint'>>): string
+  jsonRows(parameter: string, columns: Readonly<Record<string, 'text' | 'bigint'>>): string
 }

@@ -16,7 +16,7 @@ export const POSTGRES: Dialect = {
   inSharedTurn: parameter => turn('pg_advisory_xact_lock_shared', parameter),
   lockByName: parameter => advisoryLock('pg_advisory_xact_lock', parameter),
   isOneOf: (column, parameter, type) => `${column} = ANY(CAST(${parameter} AS ${type}[]))`,
-  recordsOf(parameter, columns) {
+  jsonRows(parameter, columns) {
     const types = Object.entries(columns).map(([name, type]) => `${name} ${type}`)
     return `json_to_recordset(CAST(${parameter} AS json)) AS records (${types.join(', ')})`
   },

@@ -12,7 +12,7 @@ export const SQLITE: Dialect = {
   inSharedTurn: () => 'TRUE',
   lockByName: () => '',
   isOneOf: (column, parameter) => `${column} IN (SELECT value FROM json_each(${parameter}))`,
-  recordsOf(parameter, columns) {
+  jsonRows(parameter, columns) {
     const values = Object.keys(columns).map(name => `value ->> '${name}' AS ${name}`)
     return `(SELECT ${values.join(', ')} FROM json_each(${parameter})) AS records`
   },

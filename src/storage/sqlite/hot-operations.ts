@@ -1,6 +1,6 @@
 /**
  * The writes of sign-ups and sign-ins, with prepared statements. The event loop turns entities into rows: arrays cross the threads with
- * 28,000 instructions, objects with 74,000. SQLite binds their values by position, without a look-up of each name.
+ * 28,000 instructions, objects with 74,000. SQLite binds their values by position, without a lookup of each name.
  */
 import type { NewUser } from '../../accounts/account-store.ts'
 import type { EmailToken } from '../../accounts/email-token.ts'

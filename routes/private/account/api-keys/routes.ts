@@ -68,7 +68,7 @@ const apiKeysOfAccount: FastifyPluginAsyncTypebox = async app => {
       },
     },
     async (request, reply) => {
-      const found = await apiKeys.list(request.user.id)
+      const found = await apiKeys.listOwn(request.user.id)
       reply.header('cache-control', 'no-store')
       return { results: found.map(serializeApiKey) }
     },

@@ -18,7 +18,7 @@ const apiKeysOfUser: FastifyPluginAsyncTypebox = async app => {
       },
     },
     async (request, reply) => {
-      const found = await apiKeys.listOf(request.validatedData.params.id)
+      const found = await apiKeys.list(request.validatedData.params.id)
       reply.header('cache-control', 'no-store')
       return { results: found.map(serializeApiKey) }
     },
