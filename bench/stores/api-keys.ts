@@ -1,5 +1,5 @@
 import type { ApiKeyStore } from '../../src/api-keys/api-keys.ts'
-import { newEvent } from '../../src/audit-log/event.ts'
+import { actingUser } from '../../src/audit-log/event.ts'
 import { API_KEY_PREFIX, newOpaqueKey } from '../../src/auth/opaque-key.ts'
 import { USER_SCOPES } from '../../src/auth/scopes.ts'
 import type { Session } from '../../src/auth/session.ts'
@@ -29,9 +29,8 @@ export const addApiKeys = async (
       ...{ createdAt: now, expiresAt: null, lastUsedAt: null },
     }
     const event = {
-      ...newEvent('user.changed', { type: 'user', id: userId, ip: null }, userId, now, { fields: [] }),
-      type: 'api-key.created',
-      details: { apiKey: id },
+      ...{ id: newId(now), at: now, type: 'api-key.created', details: { apiKey: id } },
+      ...{ actor: actingUser(userId, null), userId },
     }
     const outcome = await addApiKey(apiKey, sessionId, null, event)
     if (outcome !== 'added') throw new Error(`An API key could not be added: ${outcome}`)

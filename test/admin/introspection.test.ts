@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { call } from '../support/account-routes.ts'
 import { deleteUser, impersonate } from '../support/admin-routes.ts'
+import { createKey } from '../support/api-keys.ts'
 import { asAdmin, bearer, manualClock, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
@@ -23,12 +24,9 @@ const inspectForm = (app: FastifyInstance, payload: string, headers: Record<stri
     payload,
   })
 
-const newApiKey = async (app: FastifyInstance, accessToken: string, fields: object = {}) => {
-  const payload = { name: 'a key', password: PASSWORD, ...fields }
-  const response = await call(app, 'POST', '/account/api-keys', payload, bearer(accessToken))
-  if (response.statusCode !== 201) throw new Error(response.body)
-  return response.json()
-}
+/** With the password, because the clock may have moved since the sign-in. */
+const newApiKey = (app: FastifyInstance, accessToken: string, fields: object = {}) =>
+  createKey(app, accessToken, { password: PASSWORD, ...fields })
 
 await onEveryEngine(t, async (t, { build }) => {
   const clock = manualClock()
