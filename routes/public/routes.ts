@@ -28,7 +28,9 @@ const root: FastifyPluginAsyncTypebox = async app => {
     '/',
     {
       schema: {
+        operationId: 'getService',
         summary: 'Name, version and documentation of the service; redirects browsers to the documentation',
+        tags: ['service'],
         response: { 200: Service, 303: withHeaders(Type.Null(), 'Location') },
       },
     },

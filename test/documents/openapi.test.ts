@@ -335,7 +335,7 @@ t.test('/docs shows the routes in a browser, without other origins', { skip }, a
     shown.some(path => path.replaceAll('\u200b', '').includes('/account/sign-up')),
     shown.join(' '),
   )
-  await page.locator('#operations-public-post_account_sign_up').click()
+  await page.locator('#operations-account-signUp').click()
   await page.locator('.try-out__btn').click()
   const body = JSON.parse(await page.locator('textarea.body-param__text').inputValue())
   t.match(body, { email: 'ann@example.com', password: 'four hens crossed the moat', firstName: 'Ann' })
