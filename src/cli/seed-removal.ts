@@ -6,7 +6,7 @@ import { SEED_EMAILS, type SeedStore, seedNumber } from '../storage/seed.ts'
 import type { Users } from '../users/users.ts'
 import { countProgress, stopSignal } from './output.ts'
 
-/** Users that are removed at once. They take at most some ten milliseconds of a SQLite file's lock. */
+/** Users that are removed at once, at least; at most twice as many. They hold a SQLite file's lock for some ten milliseconds. */
 const SLICE = 200
 
 /** Milliseconds between two slices, in which other processes get the lock. */
@@ -23,6 +23,24 @@ const remove = async (users: Pick<Users, 'remove'>, id: string): Promise<boolean
   }
 }
 
+/** The ids of the accounts up to a number, in slices. The order of the e-mails is not that of the numbers. */
+async function* slicesOf(store: Pick<SeedStore, 'list'>, last: number): AsyncGenerator<readonly string[]> {
+  let ids: string[] = []
+  let page = await store.list(SEED_EMAILS.after, SLICE)
+  for (let end = page.at(-1); end !== undefined; end = page.at(-1)) {
+    for (const { id, email } of page) {
+      const number = seedNumber(email)
+      if (number !== null && number <= last) ids.push(id)
+    }
+    if (ids.length >= SLICE) {
+      yield ids
+      ids = []
+    }
+    page = await store.list(end.email, SLICE)
+  }
+  yield ids
+}
+
 export interface RemovalReport {
   readonly removed: number
   readonly complete: boolean
@@ -37,19 +55,12 @@ export const removeSeeded = async (
   const signal = stopSignal()
   const reportProgress = countProgress('user')
   let removed = 0
-  let after = SEED_EMAILS.after
-  for (;;) {
+  for await (const ids of slicesOf(seedStore, last)) {
     if (signal.aborted) return { removed, complete: false }
-    const found = await seedStore.list(after, SLICE)
-    const ids = found.flatMap(({ id, email }) =>
-      (seedNumber(email) ?? Number.POSITIVE_INFINITY) <= last ? id : [],
-    )
     const outcomes = await Promise.all(ids.map(id => remove(users, id)))
     removed += outcomes.filter(Boolean).length
     reportProgress(removed)
-    const end = found.at(-1)
-    if (end === undefined) return { removed, complete: true }
-    after = end.email
-    if (ids.length > 0) await delay(PAUSE)
+    await delay(PAUSE)
   }
+  return { removed, complete: true }
 }
