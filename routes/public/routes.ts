@@ -37,7 +37,7 @@ const root: FastifyPluginAsyncTypebox = async app => {
     async (request, reply) => {
       // The router treats `*` as `/`, but only OPTIONS has this target (RFC 9112 §3.2.4).
       if (request.raw.url === '*') throw new ServiceError('routeNotFound')
-      reply.header('vary', 'accept')
+      reply.vary('accept')
       if (hasDocs && request.accepts().type(['json', 'html']) === 'html')
         return reply.redirect(`${base}/docs`, 303)
       return service
