@@ -98,7 +98,7 @@ t.test('the service accepts the examples of request bodies', async t => {
     })
     const title = `${method} ${path}: ${response.body}`
     t.ok(response.statusCode < 500, title)
-    if (lines) t.equal(JSON.parse(response.body.split('\n', 1)[0] ?? '').status, 'created', title)
+    if (lines) t.match(response.body, /^{"line":1,"status":"(created|exists)"/, title)
     // No token of the document is valid.
     else if (response.statusCode === 400) t.same(Object.keys(response.json().errors), ['token'], title)
     t.notOk([413, 415].includes(response.statusCode), title)

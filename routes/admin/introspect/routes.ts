@@ -27,7 +27,6 @@ const introspect: FastifyPluginAsyncTypebox = async app => {
       schema: {
         operationId: 'introspectToken',
         summary: 'Ask whether an access token or API key is valid now (RFC 7662); as a form or as JSON',
-        consumes: ['application/json', 'application/x-www-form-urlencoded'],
         body: Request,
         response: { 200: Introspection, 503: ErrorBody },
       },
