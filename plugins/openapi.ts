@@ -33,6 +33,10 @@ const commonStatuses = ({ config, method }: RouteOptions): number[] => [
 
 type Headers = Readonly<Record<string, { type: string; description: string }>>
 
+const REQUEST_ID: Headers = {
+  'X-Request-Id': { type: 'string', description: 'The id of the request, which its log lines have' },
+}
+
 const RETRY_AFTER: Headers = {
   'Retry-After': { type: 'integer', description: 'Seconds to wait before retrying' },
 }
@@ -73,6 +77,7 @@ const responseHeaders = (
   status: number,
   { headers, properties = {} }: { headers?: Headers; properties?: object },
 ): Headers => ({
+  ...REQUEST_ID,
   ...headers,
   ...(STATUSES_TO_RETRY.has(status) && RETRY_AFTER),
   ...((status === 401 || (status === 403 && config?.gate !== undefined)) && CHALLENGE),
@@ -132,9 +137,8 @@ const described = (responses: Record<string, object>, route: RouteOptions): Reco
   Object.fromEntries(
     Object.entries(responses).map(([status, schema]) => {
       const headers = responseHeaders(route, Number(status), schema)
-      const hasHeaders = Object.keys(headers).length > 0
       const described = { description: STATUS_CODES[status], ...asJson(Number(status), schema) }
-      return [status, { ...described, ...(hasHeaders && { headers }) }]
+      return [status, { ...described, headers }]
     }),
   )
 
