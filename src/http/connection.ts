@@ -20,8 +20,6 @@ interface KeepAliveResponse extends ServerResponse {
 export class Connection {
   /** The response to the latest request. Once it is finished, all responses before it have been sent. */
   last: ServerResponse | undefined = undefined
-  /** The id of the latest request. */
-  lastId = ''
   /** The request that is exempt from the request timeout. */
   untimed: IncomingMessage | undefined = undefined
   /** The request whose body was incomplete when an error occurred: too late, or malformed. */
@@ -49,25 +47,22 @@ export const connectionOf = (socket: TrackedSocket | undefined): Connection | un
   socket?.[CONNECTION]
 
 /**
- * Stores the response, and the id of its request, as the latest of its connection.
+ * Stores the response as the latest of its connection.
  * @returns false if the connection already has its last response: the request must not be processed.
  */
-export const noteResponse = (request: IncomingMessage, response: KeepAliveResponse, id: string): boolean => {
+export const noteResponse = (request: IncomingMessage, response: KeepAliveResponse): boolean => {
   const connection = connectionOf(request.socket)
   if (connection === undefined) return true
   if (connection.isClosing) return false
   connection.last = response
-  connection.lastId = id
   response._keepAliveTimeout = IDLE_TIMEOUT
   return true
 }
 
-/** The request, with its id, whose body a connection has not completely received; `null` between requests. */
-export const incompleteRequest = (socket: Duplex): { request: IncomingMessage; id: string } | null => {
-  const { last, lastId } = connectionOf(socket) ?? {}
-  return last === undefined || lastId === undefined || last.req.complete
-    ? null
-    : { request: last.req, id: lastId }
+/** The response to the request whose body a connection has not completely received; `null` between requests. */
+export const pendingResponse = (socket: Duplex): ServerResponse | null => {
+  const { last } = connectionOf(socket) ?? {}
+  return last === undefined || last.req.complete ? null : last
 }
 
 /** Makes a response the last one of its connection. Call it before the header fields are sent. */

@@ -6,9 +6,10 @@ import type { Config } from '../config/config.ts'
 import { ticks } from '../metrics/request-durations.ts'
 import { BODY_LIMIT } from '../validation/strict-json.ts'
 import { clientAddress } from './client-address.ts'
-import { IDLE_TIMEOUT, incompleteRequest } from './connection.ts'
+import { IDLE_TIMEOUT, pendingResponse } from './connection.ts'
 import { ServiceLogController } from './error-log.ts'
 import { errorResponseFor } from './error-responses.ts'
+import { IdentifiedResponse, idOf } from './identified-response.ts'
 import { parseQuery } from './query-string.ts'
 import type { RequestIds } from './request-ids.ts'
 import { lazyRequestLogs, requestLog, withTrace } from './request-log.ts'
@@ -68,13 +69,15 @@ export const serverOptions = (config: Config, logger: Logger, requestIds: Reques
       ...limits.http,
       // Node's own response to a missing Host has no body; plugins/http-compliance.ts checks it instead.
       requireHostHeader: false,
+      ServerResponse: IdentifiedResponse,
       optimizeEmptyRequests: true,
     },
     clientErrorHandler: (error, socket) => {
-      const { request, id = requestIds.next() } = incompleteRequest(socket) ?? {}
-      const context = { reqId: id, code: (error as NodeJS.ErrnoException).code }
-      logger.debug(request ? withTrace(context, request) : context, 'malformed HTTP or timeout')
-      respondToClientError(error, socket, id)
+      const pending = pendingResponse(socket)
+      const reqId = (pending && idOf(pending)) ?? requestIds.next()
+      const context = { reqId, code: (error as NodeJS.ErrnoException).code }
+      logger.debug(pending ? withTrace(context, pending.req) : context, 'malformed HTTP or timeout')
+      respondToClientError(error, socket, reqId)
     },
     frameworkErrors: (error, request, { raw }) => {
       const { status, body } = errorResponseFor(error, config)
