@@ -184,6 +184,8 @@ export const loadConfig = (environment: Environment, basePath = '') => {
     ] as const,
     logLevel: v.LOG_LEVEL,
     logRequests: v.LOG_REQUESTS === 'on',
+    /** Whether responses have `Server-Timing`. */
+    hasServerTiming: v.SERVER_TIMING === 'on',
     trustedProxies: v.TRUST_PROXY,
     allowedOrigins: v.ALLOWED_ORIGINS,
     isRateLimited: v.RATE_LIMIT === 'on',

@@ -29,8 +29,8 @@ interface WithRequestIds {
 }
 
 /**
- * The host's own ids, unless one is not valid: a host may take them from a header of any client, and an invalid one could not be
- * sent back.
+ * The host's own ids. One that its function takes from what a client sent may not be valid in a response: it is replaced. Fastify's
+ * `requestIdHeader` has precedence over both.
  */
 const requestIdsOf = (host: FastifyInstance): ((request: IncomingMessage) => string) => {
   const { genReqId } = host as unknown as WithRequestIds
