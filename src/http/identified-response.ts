@@ -10,7 +10,7 @@ const { _storeHeader: storeHeader } = ServerResponse.prototype as unknown as {
 
 /**
  * The response class of the standalone service. It puts the id behind the status line: as a header of Fastify, which Node checks
- * with regular expressions, it would cost 3 % of a request instead of 0.5 %. If a future Node renames the method, only that header
+ * with regular expressions, it would cost 3 % of a request instead of less than 0.5 %. If a future Node renames the method, only that header
  * is missing.
  */
 export class IdentifiedResponse<

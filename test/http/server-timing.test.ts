@@ -1,7 +1,24 @@
 /** `Server-Timing` shows no time from which a client could learn more than from the response (DESIGN §14). */
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { ADMIN_KEY, asAdmin, bearer, build, freshEmail, PASSWORD, signIn, signUp } from '../support/build.ts'
+import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
+import {
+  ADMIN_KEY,
+  asAdmin,
+  bearer,
+  build,
+  freshEmail,
+  PASSWORD,
+  signIn,
+  signUp,
+  temporaryFolder,
+  updateUser,
+} from '../support/build.ts'
 import { liveRoutes } from '../support/routes.ts'
+
+/** Milliseconds. */
+const DELAY = 50
 
 const ON = { env: { SERVER_TIMING: 'on', MAIL_URL: 'off' } }
 
@@ -75,4 +92,19 @@ t.test('it is off by default', async t => {
   const response = await app.inject({ url: '/account', headers: bearer(token) })
   t.equal(response.statusCode, 200)
   t.notOk('server-timing' in response.headers)
+})
+
+t.test('the time of authentication is in auth', async t => {
+  const store = await openSqliteStorage(join(temporaryFolder(t), 'slow.db'))
+  const find = async (id: string) => {
+    await delay(DELAY)
+    return store.sessions.find(id)
+  }
+  const app = await build(t, { ...ON, storage: { ...store, sessions: { ...store.sessions, find } } })
+  const { token, id } = await signUp(app)
+  await updateUser(app, id, { firstName: 'Uncached' })
+  const response = await app.inject({ url: '/account', headers: bearer(token) })
+  const { auth = 0, total = 0 } = durations(response.headers['server-timing'])
+  // A timer may fire a millisecond early.
+  t.ok(auth > DELAY - 2 && total >= auth, `auth ${auth} of ${total}`)
 })
