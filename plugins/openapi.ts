@@ -74,6 +74,10 @@ const commonStatuses = ({ config, method }: RouteOptions): number[] => [
 
 type Headers = Readonly<Record<string, { type: string; description: string }>>
 
+const REQUEST_ID: Headers = {
+  'X-Request-Id': { type: 'string', description: 'The id of the request, which its log lines have' },
+}
+
 const RETRY_AFTER: Headers = {
   'Retry-After': { type: 'integer', description: 'Seconds to wait before retrying' },
 }
@@ -114,6 +118,7 @@ const responseHeaders = (
   status: number,
   { headers, properties = {} }: { headers?: Headers; properties?: object },
 ): Headers => ({
+  ...REQUEST_ID,
   ...headers,
   ...(STATUSES_TO_RETRY.has(status) && RETRY_AFTER),
   ...((status === 401 || (status === 403 && config?.gate !== undefined)) && CHALLENGE),
@@ -178,11 +183,7 @@ const described = (responses: Responses, route: RouteOptions): Record<string, ob
   Object.fromEntries(
     Object.entries(responses).map(([status, response]) => {
       const headers = responseHeaders(route, Number(status), response)
-      const hasHeaders = Object.keys(headers).length > 0
-      return [
-        status,
-        { description: STATUS_CODES[status], ...contentOf(response), ...(hasHeaders && { headers }) },
-      ]
+      return [status, { description: STATUS_CODES[status], ...contentOf(response), headers }]
     }),
   )
 

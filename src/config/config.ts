@@ -185,6 +185,8 @@ export const loadConfig = (environment: Environment, basePath = '') => {
     ] as const,
     logLevel: v.LOG_LEVEL,
     logRequests: v.LOG_REQUESTS === 'on',
+    /** Whether responses have `Server-Timing`. */
+    hasServerTiming: v.SERVER_TIMING === 'on',
     trustedProxies: v.TRUST_PROXY,
     /** Further origins whose pages may use the cookie for requests that change something. */
     allowedOrigins: v.ALLOWED_ORIGINS,

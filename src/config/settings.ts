@@ -51,6 +51,7 @@ export const SETTINGS = {
   NODE_ENV: { read: oneOf('development', 'production', 'test'), default: 'development' },
   LOG_LEVEL: { read: oneOf('info', 'fatal', 'error', 'warn', 'debug', 'trace', 'silent'), default: 'info' },
   LOG_REQUESTS: { read: oneOf('off', 'on'), default: 'off' },
+  SERVER_TIMING: { read: oneOf('off', 'on'), default: 'off' },
   TRUST_PROXY: { read: networks, default: 'none' },
   ALLOWED_ORIGINS: { read: origins, default: '' },
   CORS_ORIGINS: { read: origins, default: '' },
