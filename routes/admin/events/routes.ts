@@ -33,7 +33,7 @@ const events: FastifyPluginAsyncTypebox = async app => {
   app.get(
     '',
     {
-      config: { scope: 'events:read' },
+      config: { scope: 'events:read', compress: true },
       schema: {
         summary: 'List the audit log, newest first, or follow it',
         querystring: eventsQuery(Object.keys(eventSchemas)),

@@ -15,6 +15,7 @@ const sessions: FastifyPluginAsyncTypebox = async app => {
   app.get(
     '',
     {
+      config: { compress: true },
       schema: {
         summary: 'List your sessions, newest first, at most 1,000',
         response: { 200: Type.Object({ results: Type.Array(Session) }), 503: ErrorBody },
