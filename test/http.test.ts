@@ -2,6 +2,7 @@
 import './http/client-address.test.ts'
 import './http/client-network.test.ts'
 import './http/compliance.test.ts'
+import './http/compression.test.ts'
 import './http/connection-expiry.test.ts'
 import './http/empty-bodies.test.ts'
 import './http/hot-path.test.ts'

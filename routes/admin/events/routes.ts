@@ -34,7 +34,7 @@ const events: FastifyPluginAsyncTypebox = async app => {
   app.get(
     '',
     {
-      config: { scope: 'events:read' },
+      config: { scope: 'events:read', compress: true },
       schema: {
         operationId: 'listEvents',
         summary: 'List the audit log, newest first, or follow it',

@@ -15,6 +15,7 @@ const sessions: FastifyPluginAsyncTypebox = async app => {
   app.get(
     '',
     {
+      config: { compress: true },
       schema: {
         operationId: 'listSessions',
         summary: 'List your sessions, newest first, at most 1,000',
