@@ -187,7 +187,10 @@ export const addOuterPart = (
   const guards = { requireUser, requireScope, requireRoles, requireAdminKey, requireAdminScope }
   app.decorate('gatehouse', { ...guards, services })
   decorateRequests(app)
-  app.addHook('onReady', async () => services.eventFeed?.start())
+  app.addHook('onReady', async () => {
+    services.eventFeed?.start()
+    if (config.warmsUp) services.warmUp.start()
+  })
   app.addHook('onClose', () => services.close())
   return authentication
 }

@@ -69,6 +69,7 @@ export const SETTINGS = {
   PRODUCT_NAME: { read: productName, default: null },
   PUBLIC_URL: { read: serviceUrl, default: null },
   WEB_URL: { read: pageUrl, default: null },
+  WARM_UP: { read: oneOf('off', 'on'), default: 'off' },
   DRAIN_DELAY: { read: duration('0s'), default: '1s' },
 } as const satisfies Record<string, Setting>
 

@@ -18,6 +18,7 @@ const ready: FastifyPluginAsyncTypebox = async app => {
     },
     async () => {
       if (app.isDraining()) throw new ServiceError('draining')
+      if (app.services.warmUp.isStarting) throw new ServiceError('warmingUp')
       await app.services.storage.ping()
       return { status: 'ready' as const }
     },
