@@ -164,6 +164,7 @@ export const loadConfig = (environment: Environment, basePath = '') => {
 
   return Object.freeze({
     ...site,
+    environment: v.NODE_ENV,
     host: v.HOST,
     port: v.PORT,
     /** Where metrics are served; without a port they are not, except by `GET /admin/metrics`. */
