@@ -6,7 +6,7 @@ const {
   BASE_URL = 'http://localhost:3000',
   TOKENS = 'data/tokens.txt',
   CONNECTIONS = '64',
-  DURATION = '10',
+  SECONDS = '10',
 } = process.env
 
 const tokens = readFileSync(TOKENS, 'utf8').trim().split('\n')
@@ -22,10 +22,14 @@ const setupRequest = request => {
 const run = autocannon({
   url: BASE_URL,
   connections: Number(CONNECTIONS),
-  duration: Number(DURATION),
+  duration: Number(SECONDS),
   requests: [{ method: 'GET', path: '/account', setupRequest }],
 })
 autocannon.track(run)
 
-const { non2xx, errors, timeouts } = await run
-if (non2xx + errors + timeouts > 0) process.exitCode = 1
+const result = await run
+const failed = result.non2xx + result.errors + result.timeouts
+process.stderr.write(
+  `${result['2xx'] + result.non2xx} responses: ${JSON.stringify(result.statusCodeStats)}, ${result.errors} errors\n`,
+)
+if (failed > 0) process.exitCode = 1

@@ -60,7 +60,8 @@ const PROFILES = {
   },
 }
 
-if (PROFILES[PROFILE] === undefined) throw new Error(`PROFILE must be one of ${Object.keys(PROFILES).join(', ')}`)
+if (PROFILES[PROFILE] === undefined)
+  throw new Error(`PROFILE must be one of ${Object.keys(PROFILES).join(', ')}`)
 
 export const options = {
   scenarios: PROFILES[PROFILE],
