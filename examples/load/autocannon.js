@@ -9,7 +9,8 @@ const {
   SECONDS = '10',
 } = process.env
 
-const tokens = readFileSync(TOKENS, 'utf8').trim().split('\n')
+/** The lines of disabled accounts are empty. */
+const tokens = readFileSync(TOKENS, 'utf8').split('\n').filter(Boolean)
 let last = 0
 
 /** Called for each request. */

@@ -41,7 +41,14 @@ const readTokens = () => {
   }
 }
 
-const tokens = new SharedArray('tokens', () => readTokens().trim().split('\n'))
+/** Line N is the token of account N, and empty if that is disabled. */
+const users = new SharedArray('users', () =>
+  readTokens()
+    .trimEnd()
+    .split('\n')
+    .map((token, index) => ({ token, email: `user${index + 1}@seed.example` }))
+    .filter(({ token }) => token !== ''),
+)
 
 const constantVus = run => ({ executor: 'constant-vus', exec: run, vus: Number(VUS), duration: DURATION })
 
@@ -96,8 +103,8 @@ const abortFor = reason => {
 
 export function setup() {
   const status = getAsAdmin('/admin/status')
-  abortFor(refusalOf(BASE_URL, status, tokens.length))
-  abortFor(tokenRefusalOf(getAsText('/account', bearer(tokens[0])).status))
+  abortFor(refusalOf(BASE_URL, status, users.length))
+  abortFor(tokenRefusalOf(getAsText('/account', bearer(users[0])).status))
   console.log(descriptionOf(status.json()))
   return readCounts()
 }
@@ -109,21 +116,19 @@ const request = (method, path, body, headers) => {
   check(response, { 'status is 200': ({ status }) => status === 200 })
 }
 
-const bearer = token => ({ authorization: `Bearer ${token}` })
+const bearer = ({ token }) => ({ authorization: `Bearer ${token}` })
 
 const JSON_BODY = { 'content-type': 'application/json' }
 
-const randomUser = () => Math.floor(Math.random() * tokens.length)
+const randomUser = () => users[Math.floor(Math.random() * users.length)]
 
-const asRandomUser = () => bearer(tokens[randomUser()])
+export const readAccount = () => request('GET', '/account', null, bearer(randomUser()))
 
-export const readAccount = () => request('GET', '/account', null, asRandomUser())
-
-const listUsers = () => request('GET', '/users?limit=20', null, asRandomUser())
+const listUsers = () => request('GET', '/users?limit=20', null, bearer(randomUser()))
 
 const changeName = () => {
   const body = JSON.stringify({ firstName: `Ann ${Math.floor(Math.random() * 1_000)}` })
-  request('PUT', '/account', body, { ...asRandomUser(), ...JSON_BODY })
+  request('PUT', '/account', body, { ...bearer(randomUser()), ...JSON_BODY })
 }
 
 export default function () {
@@ -134,7 +139,7 @@ export default function () {
 }
 
 export function signIn() {
-  const body = JSON.stringify({ email: `user${randomUser() + 1}@seed.example`, password: PASSWORD })
+  const body = JSON.stringify({ email: randomUser().email, password: PASSWORD })
   request('POST', '/account/sign-in', body, JSON_BODY)
 }
 

@@ -40,6 +40,8 @@ const readTokens = async () => {
   const tokens = { first: '', count: 0 }
   const lines = createInterface({ input: createReadStream(TOKENS) })
   for await (const line of lines) {
+    // Of disabled accounts.
+    if (line === '') continue
     if (tokens.count === 0) tokens.first = line
     tokens.count += 1
   }

@@ -9,7 +9,10 @@ function setup(thread)
 end
 
 function init()
-  for token in io.lines(os.getenv('TOKENS') or 'data/tokens.txt') do tokens[#tokens + 1] = token end
+  for token in io.lines(os.getenv('TOKENS') or 'data/tokens.txt') do
+    -- The lines of disabled accounts are empty.
+    if token ~= '' then tokens[#tokens + 1] = token end
+  end
   last = number * 7919
 end
 

@@ -1,8 +1,15 @@
 /** Each command of docs/load-testing.md, on a service of its own: the service counts what the load generator has sent. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { Ajv } from 'ajv'
 import t from 'tap'
-import { isInstalled, runInShell, type SeededService, startSeeded } from '../support/load-kit.ts'
+import {
+  isInstalled,
+  runInShell,
+  SEEDED_USERS,
+  type SeededService,
+  startSeeded,
+} from '../support/load-kit.ts'
 
 const DOCUMENT = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'load-testing.md'), 'utf8')
 
@@ -74,7 +81,7 @@ for (const [tool, { program, received, unread, seed, isMixed = false }] of Objec
       const { code, stdout, stderr } = await runInShell(t, commandFor(tool, service), env)
       const output = stdout + stderr
       // 99: a slow machine exceeds the thresholds for durations of k6.
-      t.ok(code === 0 || (tool === 'k6' && code === 99), output)
+      t.ok(code === 0 || (tool === 'k6' && code === 99), `exit code ${code}`, { output })
       const [, sent] = received.exec(output) ?? []
       const [, counted] = /\btotal +([\d,]+)/.exec(output) ?? []
       const difference = numberIn(counted) - numberIn(sent)
@@ -84,3 +91,33 @@ for (const [tool, { program, received, unread, seed, isMixed = false }] of Objec
       t.notMatch(output, /(?:GET|PUT|POST) \/\S+ (?:[345]\d\d) +\d/, 'no errors')
     },
   )
+
+/** A line of `-format=json`, as vegeta documents it. */
+const isVegetaTarget = new Ajv().compile({
+  type: 'object',
+  required: ['method', 'url'],
+  additionalProperties: false,
+  properties: {
+    method: { type: 'string' },
+    url: { type: 'string' },
+    body: { type: 'string' },
+    header: { type: 'object', additionalProperties: { type: 'array', items: { type: 'string' } } },
+  },
+})
+
+t.test('vegeta: its targets have its format, and the service responds to each with 200', async t => {
+  const service = await startSeeded(t)
+  await service.seed('targets.json', '--format', 'vegeta', '--url', service.url)
+  const lines = readFileSync(join(service.folder, 'targets.json'), 'utf8').trimEnd().split('\n')
+  t.equal(lines.length, SEEDED_USERS)
+  for (const line of lines) {
+    const target = JSON.parse(line)
+    t.ok(isVegetaTarget(target), line)
+    const headers = Object.entries<string[]>(target.header).map(([name, [value = '']]) => [name, value])
+    const response = await fetch(target.url, {
+      method: target.method,
+      headers: headers as [string, string][],
+    })
+    t.equal(response.status, 200)
+  }
+})
