@@ -148,7 +148,7 @@ t.test(
     const other = (async () => {
       while (!ended) await (await fetch(`${service.url}/account`)).arrayBuffer()
     })()
-    const { code, stdout, stderr } = await k6
+    const { code, stdout } = await k6
     ended = true
     await other
     t.equal(code, 99)

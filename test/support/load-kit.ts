@@ -11,8 +11,10 @@ const PROJECT = join(import.meta.dirname, '..', '..')
 /** Milliseconds until a load generator counts as stuck. */
 const LIMIT = 60_000
 
-export const isInstalled = (program: string): boolean =>
-  spawnSync('sh', ['-c', 'command -v "$0"', program]).status === 0
+/** Whether this command of a shell succeeds. */
+export const succeeds = (command: string): boolean => spawnSync('sh', ['-c', command]).status === 0
+
+export const isInstalled = (program: string): boolean => succeeds(`command -v ${program}`)
 
 export interface SeededService extends Running {
   readonly folder: string
