@@ -244,6 +244,9 @@ const optionsArgument = ({ parameters = [] }: Operation): Argument => {
   return { name: 'options', type: isConditional ? 'ConditionalCallOptions' : 'CallOptions', isOptional: true }
 }
 
+const requiredFirst = (all: readonly Argument[]): Argument[] =>
+  all.toSorted((a, b) => Number(a.isOptional) - Number(b.isOptional))
+
 /** The schemas of a content type in the responses of 2xx. */
 const resultSchemas = (contents: readonly Content[], type: string): Schema[] =>
   contents.flatMap(content => content[type]?.schema ?? [])
@@ -295,7 +298,7 @@ class Writer {
     const request = `{ ${[...query, ...body, options].map(({ name }) => name).join(', ')} }`
     const { form, result } = this.#result(route, contents)
     return {
-      arguments: [...idArguments(path), ...body, ...query, options],
+      arguments: [...idArguments(path), ...requiredFirst([...body, ...query, options])],
       result,
       expression:
         form === 'pages'
@@ -408,7 +411,9 @@ export const generateClient = (document: OpenApiDocument, runtime: string): stri
       description: 'What an admin key may do, depending on its scopes.',
       methods: methods.filter(({ route }) => isAdmin(route.operation)),
     },
-  ].map(clientOf)
+  ]
+    .filter(({ methods }) => methods.length > 0)
+    .map(clientOf)
   const code = `${writer.declarations}\n${clients.join('\n')}`
   const imports = [
     ...usedIn(code, RUNTIME_VALUES),

@@ -173,6 +173,9 @@ const DEFAULTS = { timeout: 30_000, retries: 2, maxRetryDelay: 10_000 }
 /** An import without full-duplex `fetch` sends at most so many lines, and about so many characters, in one request. */
 const BATCH = { lines: 500, length: 262_144 }
 
+/** Bytes of a streamed import until other events of the process have their turn. */
+const TURN = 65_536
+
 const NDJSON = 'application/x-ndjson'
 
 /** Statuses of the service, or of a proxy before it, that do not last. */
@@ -255,8 +258,62 @@ async function* linesOf<T>(attempt: Attempt, failed: (error: unknown) => unknown
   }
 }
 
+/** The promise, or the reason of the signal. */
+const orAborted = async <T>(promise: T | Promise<T>, signal: AbortSignal | undefined): Promise<T> => {
+  let stop = (): void => undefined
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => reject(signal?.reason)
+    if (signal?.aborted) stop()
+    else signal?.addEventListener('abort', stop)
+  })
+  return Promise.race([promise, aborted]).finally(() => signal?.removeEventListener('abort', stop))
+}
+
 const iteratorOf = <T>(values: Iterable<T> | AsyncIterable<T>): AsyncIterator<T> | Iterator<T> =>
   Symbol.asyncIterator in values ? values[Symbol.asyncIterator]() : values[Symbol.iterator]()
+
+/** The body of a streamed import. */
+class LineStream {
+  readonly stream: ReadableStream<Uint8Array>
+  /** The error of the source. */
+  failure: { readonly error: unknown } | undefined
+  readonly #iterator: AsyncIterator<unknown> | Iterator<unknown>
+  #isClosed = false
+
+  constructor(lines: LineSource) {
+    this.#iterator = iteratorOf(lines)
+    const encoder = new TextEncoder()
+    let length = 0
+    this.stream = new ReadableStream({
+      pull: async controller => {
+        try {
+          const { done, value } = await this.#iterator.next()
+          if (done) this.#isClosed = true
+          if (this.#isClosed) return controller.close()
+          const chunk = encoder.encode(`${JSON.stringify(value)}\n`)
+          controller.enqueue(chunk)
+          length += chunk.length
+          if (length < TURN) return
+          // Nothing else happens in the process while a source is always ready, such as an array: not even the response arrives.
+          length = 0
+          await wait(0, undefined)
+        } catch (error) {
+          this.failure = { error }
+          this.#isClosed = true
+          controller.error(error)
+        }
+      },
+      cancel: () => this.close(),
+    })
+  }
+
+  /** Ends the source: nobody reads it any more. Not every `fetch` cancels the body of a request that has failed. */
+  close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    Promise.resolve(this.#iterator.return?.()).catch(() => undefined)
+  }
+}
 
 /** The last line of an import. */
 interface ImportSummary {
@@ -464,46 +521,44 @@ const createTransport = (own: TransportOptions, credentials: Credentials): Trans
   const EMPTY: ImportSummary = { status: 'finished' }
 
   async function* streamed(method: string, path: string, lines: LineSource, options: CallOptions) {
-    const iterator = iteratorOf(lines)
-    const encoder = new TextEncoder()
-    let failure: { readonly error: unknown } | undefined
-    const content = new ReadableStream<Uint8Array>({
-      async pull(controller) {
-        try {
-          const { done, value } = await iterator.next()
-          if (done) controller.close()
-          else controller.enqueue(encoder.encode(`${JSON.stringify(value)}\n`))
-        } catch (error) {
-          failure = { error }
-          controller.error(error)
-        }
-      },
-      cancel() {
-        void iterator.return?.()
-      },
-    })
+    const source = new LineStream(lines)
     try {
-      const results = exchange<object>(method, path, { type: NDJSON, content }, options)
+      const results = exchange<object>(method, path, { type: NDJSON, content: source.stream }, options)
       yield yield* resultsOf(results, 0, EMPTY)
     } catch (error) {
-      throw failure === undefined ? error : failure.error
+      throw source.failure === undefined ? error : source.failure.error
+    } finally {
+      source.close()
     }
   }
 
   async function* batched(method: string, path: string, lines: LineSource, options: CallOptions) {
-    const send = (content: string, offset: number, before: ImportSummary) =>
-      resultsOf(exchange<object>(method, path, { type: NDJSON, content }, options), offset, before)
-    let [content, count, sent] = ['', 0, 0]
-    let summary = EMPTY
-    for await (const line of lines) {
-      content += `${JSON.stringify(line)}\n`
-      count += 1
-      if (count < BATCH.lines && content.length < BATCH.length) continue
-      summary = yield* send(content, sent, summary)
-      sent += count
-      ;[content, count] = ['', 0]
+    const iterator = iteratorOf(lines)
+    const batch = async (): Promise<{ content: string; count: number; isLast: boolean }> => {
+      let [content, count] = ['', 0]
+      while (count < BATCH.lines && content.length < BATCH.length) {
+        const { done, value } = await orAborted(iterator.next(), options.signal)
+        if (done) return { content, count, isLast: true }
+        content += `${JSON.stringify(value)}\n`
+        count += 1
+      }
+      return { content, count, isLast: false }
     }
-    yield count > 0 || sent === 0 ? yield* send(content, sent, summary) : summary
+    let [summary, sent, isComplete] = [EMPTY, 0, false]
+    try {
+      while (!isComplete) {
+        const { content, count, isLast } = await batch()
+        isComplete = isLast
+        const body = { type: NDJSON, content }
+        // A service without anything to do still checks the key.
+        if (count > 0 || sent === 0)
+          summary = yield* resultsOf(exchange(method, path, body, options), sent, summary)
+        sent += count
+      }
+    } finally {
+      if (!isComplete) Promise.resolve(iterator.return?.()).catch(() => undefined)
+    }
+    yield summary
   }
 
   return {

@@ -94,6 +94,17 @@ for (const streamsRequests of [true, false])
         t.ok(isClosed)
       })
 
+      t.test('an import is aborted while its source is silent', async t => {
+        const controller = new AbortController()
+        const reason = new Error('enough')
+        const source = async function* () {
+          yield* users(1)
+          controller.abort(reason)
+          await new Promise(() => undefined)
+        }
+        t.equal(await rejection(collect(admin.importUsers(source(), { signal: controller.signal }))), reason)
+      })
+
       t.test('a reader that stops ends the import and its source', async t => {
         let isClosed = false
         const source = function* () {
