@@ -30,6 +30,13 @@ export interface Service {
   openapi?: string
 }
 
+export interface SignUpRequest {
+  email: string
+  password: string
+  firstName?: string | null
+  lastName?: string | null
+}
+
 export type UserMetadata = {
   [name: string]: unknown
 }
@@ -61,10 +68,40 @@ export interface SignedIn {
   user: Account
 }
 
+export interface Accepted {
+  status: 'accepted'
+}
+
 export interface Errors {
   errors: {
     [name: string]: string[]
   }
+}
+
+export interface SignInRequest {
+  email: string
+  password: string
+}
+
+export interface ForgotPasswordRequest {
+  email: string
+}
+
+export interface ResetPasswordRequest {
+  token: string
+  password: string
+}
+
+export interface VerifyEmailRequest {
+  token: string
+}
+
+export interface Health {
+  status: 'ok'
+}
+
+export interface Readiness {
+  status: 'ready'
 }
 
 export interface JsonWebKey {
@@ -79,6 +116,26 @@ export interface JsonWebKey {
 
 export interface JsonWebKeySet {
   keys: JsonWebKey[]
+}
+
+export interface UpdateAccountRequest {
+  firstName?: string | null
+  lastName?: string | null
+  userMetadata?: UserMetadata
+}
+
+export interface DeleteAccountRequest {
+  password: string
+}
+
+export interface CreateApiKeyRequest {
+  name: string
+  /** By default all */
+  scopes?: Array<'account:read' | 'account:write' | 'users:read'>
+  /** In the future; by default the key does not expire */
+  expiresAt?: string | null
+  /** Needed unless you signed in within the last ten minutes */
+  password?: string
 }
 
 export interface ApiKey {
@@ -100,6 +157,20 @@ export interface CreatedApiKey {
   apiKey: ApiKey
 }
 
+export interface ApiKeyList {
+  results: ApiKey[]
+}
+
+export interface ChangeEmailRequest {
+  password: string
+  email: string
+}
+
+export interface ChangePasswordRequest {
+  currentPassword: string
+  newPassword: string
+}
+
 export interface Session {
   id: string
   /** ISO 8601 in UTC, with milliseconds */
@@ -116,12 +187,22 @@ export interface Session {
   current: boolean
 }
 
+export interface SessionList {
+  results: Session[]
+}
+
 export interface Profile {
   id: string
   firstName: string | null
   lastName: string | null
   /** ISO 8601 in UTC, with milliseconds */
   createdAt: string
+}
+
+export interface ProfilePage {
+  results: Profile[]
+  /** `null` on the last page */
+  nextCursor: string | null
 }
 
 export interface AuditEvent {
@@ -178,6 +259,19 @@ export interface AuditEvent {
     | null
 }
 
+export interface AuditEventPage {
+  results: AuditEvent[]
+  /** `null` on the last page; with `sort=at` always a cursor: repeat the request later with it */
+  nextCursor: string | null
+}
+
+export interface IntrospectTokenRequest {
+  /** An access token or an API key */
+  token: string
+  /** Ignored (RFC 7662 §2.1) */
+  token_type_hint?: string
+}
+
 export interface Introspection {
   active: boolean
   token_type?: 'Bearer'
@@ -198,6 +292,25 @@ export interface Introspection {
   act?: {
     sub: string
   }
+}
+
+export interface CreateAdminKeyRequest {
+  name: string
+  /** Of those that your key has */
+  scopes: 
+    | Array<
+    | 'users:read'
+    | 'users:write'
+    | 'users:delete'
+    | 'users:impersonate'
+    | 'users:import'
+    | 'users:export'
+    | 'events:read'
+    | 'keys:write'
+    | 'tokens:introspect'
+    | 'metrics:read'>
+  /** In the future; by default the key does not expire */
+  expiresAt?: string | null
 }
 
 export interface AdminKey {
@@ -221,6 +334,10 @@ export interface CreatedAdminKey {
   key: AdminKey
 }
 
+export interface AdminKeyList {
+  results: AdminKey[]
+}
+
 export interface AdminUser {
   id: string
   email: string
@@ -236,6 +353,38 @@ export interface AdminUser {
   updatedAt: string
   lastRequestAt: string | null
   disabled: boolean
+}
+
+export interface AdminUserPage {
+  results: AdminUser[]
+  /** `null` on the last page */
+  nextCursor: string | null
+  /** The number of all matches; only with `count=true` */
+  total?: number
+}
+
+export interface CreateUserRequest {
+  email: string
+  password?: string
+  /** argon2 or scrypt in PHC form, or bcrypt */
+  passwordHash?: string
+  firstName?: string | null
+  lastName?: string | null
+  emailVerified?: boolean
+  roles?: string[]
+  userMetadata?: UserMetadata
+  appMetadata?: AppMetadata
+}
+
+export interface UpdateUserRequest {
+  firstName?: string | null
+  lastName?: string | null
+  email?: string
+  disabled?: boolean
+  emailVerified?: boolean
+  roles?: string[]
+  userMetadata?: UserMetadata
+  appMetadata?: AppMetadata
 }
 
 export interface ExportedUser {
@@ -286,95 +435,8 @@ export interface ImportedLine {
   failed?: number
 }
 
-export interface SignUpBody {
-  email: string
-  password: string
-  firstName?: string | null
-  lastName?: string | null
-}
-
-export interface SignUpResult2 {
-  status: 'accepted'
-}
-
-export interface SignInBody {
-  email: string
-  password: string
-}
-
-export interface ForgotPasswordBody {
-  email: string
-}
-
-export interface ForgotPasswordResult {
-  status: 'accepted'
-}
-
-export interface ResetPasswordBody {
-  token: string
-  password: string
-}
-
-export interface VerifyEmailBody {
-  token: string
-}
-
-export interface GetHealthResult {
-  status: 'ok'
-}
-
-export interface GetReadinessResult {
-  status: 'ready'
-}
-
-export interface UpdateAccountBody {
-  firstName?: string | null
-  lastName?: string | null
-  userMetadata?: UserMetadata
-}
-
-export interface DeleteAccountBody {
-  password: string
-}
-
-export interface ListApiKeysResult {
-  results: ApiKey[]
-}
-
-export interface CreateApiKeyBody {
-  name: string
-  /** By default all */
-  scopes?: Array<'account:read' | 'account:write' | 'users:read'>
-  /** In the future; by default the key does not expire */
-  expiresAt?: string | null
-  /** Needed unless you signed in within the last ten minutes */
-  password?: string
-}
-
-export interface ChangeEmailBody {
-  password: string
-  email: string
-}
-
-export interface ChangeEmailResult {
-  status: 'accepted'
-}
-
-export interface ChangePasswordBody {
-  currentPassword: string
-  newPassword: string
-}
-
-export interface ListSessionsResult {
-  results: Session[]
-}
-
 export interface DeleteSessionsQuery {
   scope?: 'others' | 'all'
-}
-
-export interface ResendVerificationResult {
-  status: 'accepted'
 }
 
 export interface ListProfilesQuery {
@@ -384,12 +446,6 @@ export interface ListProfilesQuery {
   sort?: 'createdAt' | '-createdAt' | 'firstName' | '-firstName' | 'lastName' | '-lastName'
   /** The start of a name */
   search?: string
-}
-
-export interface ListProfilesResult {
-  results: Profile[]
-  /** `null` on the last page */
-  nextCursor: string | null
 }
 
 export interface ListEventsQuery {
@@ -429,42 +485,6 @@ export interface ListEventsQuery {
   before?: string
 }
 
-export interface ListEventsResult {
-  results: AuditEvent[]
-  /** `null` on the last page; with `sort=at` always a cursor: repeat the request later with it */
-  nextCursor: string | null
-}
-
-export interface IntrospectTokenBody {
-  /** An access token or an API key */
-  token: string
-  /** Ignored (RFC 7662 §2.1) */
-  token_type_hint?: string
-}
-
-export interface ListAdminKeysResult {
-  results: AdminKey[]
-}
-
-export interface CreateAdminKeyBody {
-  name: string
-  /** Of those that your key has */
-  scopes: 
-    | Array<
-    | 'users:read'
-    | 'users:write'
-    | 'users:delete'
-    | 'users:impersonate'
-    | 'users:import'
-    | 'users:export'
-    | 'events:read'
-    | 'keys:write'
-    | 'tokens:introspect'
-    | 'metrics:read'>
-  /** In the future; by default the key does not expire */
-  expiresAt?: string | null
-}
-
 export interface ListUsersQuery {
   /** 20 by default; 100 with `ids`, so that one page holds all of them */
   limit?: number
@@ -490,41 +510,6 @@ export interface ListUsersQuery {
   count?: boolean
 }
 
-export interface ListUsersResult {
-  results: AdminUser[]
-  /** `null` on the last page */
-  nextCursor: string | null
-  /** The number of all matches; only with `count=true` */
-  total?: number
-}
-
-export interface CreateUserBody {
-  email: string
-  password?: string
-  passwordHash?: string
-  firstName?: string | null
-  lastName?: string | null
-  emailVerified?: boolean
-  roles?: string[]
-  userMetadata?: UserMetadata
-  appMetadata?: AppMetadata
-}
-
-export interface UpdateUserBody {
-  firstName?: string | null
-  lastName?: string | null
-  email?: string
-  disabled?: boolean
-  emailVerified?: boolean
-  roles?: string[]
-  userMetadata?: UserMetadata
-  appMetadata?: AppMetadata
-}
-
-export interface ListUserApiKeysResult {
-  results: ApiKey[]
-}
-
 export interface ExportUsersQuery {
   /** Includes `passwordHash`, to import the users elsewhere */
   passwordHashes?: boolean
@@ -535,6 +520,8 @@ export interface Client {
   /**
    * Name, version and documentation of the service; redirects browsers to the documentation
    *
+   * Needs no credentials.
+   *
    * `GET /`
    */
   getService(options?: CallOptions): Call<Service>
@@ -542,54 +529,70 @@ export interface Client {
   /**
    * Sign up
    *
+   * Needs no credentials.
+   *
    * `POST /account/sign-up`
    */
-  signUp(body: SignUpBody, options?: CallOptions): Call<SignedIn | SignUpResult2>
+  signUp(body: SignUpRequest, options?: CallOptions): Call<SignedIn | Accepted>
 
   /**
    * Sign in
    *
+   * Needs no credentials.
+   *
    * `POST /account/sign-in`
    */
-  signIn(body: SignInBody, options?: CallOptions): Call<SignedIn>
+  signIn(body: SignInRequest, options?: CallOptions): Call<SignedIn>
 
   /**
    * Mail a link to reset the password, if the account exists
    *
+   * Needs no credentials.
+   *
    * `POST /account/forgot-password`
    */
-  forgotPassword(body: ForgotPasswordBody, options?: CallOptions): Call<ForgotPasswordResult>
+  forgotPassword(body: ForgotPasswordRequest, options?: CallOptions): Call<Accepted>
 
   /**
    * Reset the password with a mailed token; ends all earlier sessions
    *
+   * Needs no credentials.
+   *
    * `POST /account/reset-password`
    */
-  resetPassword(body: ResetPasswordBody, options?: CallOptions): Call<SignedIn>
+  resetPassword(body: ResetPasswordRequest, options?: CallOptions): Call<SignedIn>
 
   /**
    * Verify an e-mail address with a mailed token
    *
+   * Needs no credentials.
+   *
    * `POST /account/verify-email`
    */
-  verifyEmail(body: VerifyEmailBody, options?: CallOptions): Call<Account>
+  verifyEmail(body: VerifyEmailRequest, options?: CallOptions): Call<Account>
 
   /**
    * Whether the process responds; does not use the database
    *
+   * Needs no credentials.
+   *
    * `GET /health`
    */
-  getHealth(options?: CallOptions): Call<GetHealthResult>
+  getHealth(options?: CallOptions): Call<Health>
 
   /**
    * Whether this instance accepts requests
    *
+   * Needs no credentials.
+   *
    * `GET /ready`
    */
-  getReadiness(options?: CallOptions): Call<GetReadinessResult>
+  getReadiness(options?: CallOptions): Call<Readiness>
 
   /**
    * Public keys of access tokens (RFC 7517); no keys if JWT_ALGORITHM is HS256
+   *
+   * Needs no credentials.
    *
    * `GET /.well-known/jwks.json`
    */
@@ -611,7 +614,7 @@ export interface Client {
    *
    * `PUT /account`
    */
-  updateAccount(body: UpdateAccountBody, options?: ConditionalCallOptions): Call<Account>
+  updateAccount(body: UpdateAccountRequest, options?: ConditionalCallOptions): Call<Account>
 
   /**
    * Remove your account and all personal data
@@ -620,7 +623,7 @@ export interface Client {
    *
    * `DELETE /account`
    */
-  deleteAccount(body: DeleteAccountBody, options?: CallOptions): Call<void>
+  deleteAccount(body: DeleteAccountRequest, options?: CallOptions): Call<void>
 
   /**
    * List your API keys, newest first
@@ -629,7 +632,7 @@ export interface Client {
    *
    * `GET /account/api-keys`
    */
-  listApiKeys(options?: CallOptions): Call<ListApiKeysResult>
+  listApiKeys(options?: CallOptions): Call<ApiKeyList>
 
   /**
    * Create an API key: a token for your programs. The response shows it for the only time
@@ -638,7 +641,7 @@ export interface Client {
    *
    * `POST /account/api-keys`
    */
-  createApiKey(body: CreateApiKeyBody, options?: CallOptions): Call<CreatedApiKey>
+  createApiKey(body: CreateApiKeyRequest, options?: CallOptions): Call<CreatedApiKey>
 
   /**
    * Revoke an API key
@@ -656,7 +659,7 @@ export interface Client {
    *
    * `PUT /account/email`
    */
-  changeEmail(body: ChangeEmailBody, options?: CallOptions): Call<ChangeEmailResult>
+  changeEmail(body: ChangeEmailRequest, options?: CallOptions): Call<Accepted>
 
   /**
    * Change your password; ends all earlier sessions
@@ -665,7 +668,7 @@ export interface Client {
    *
    * `PUT /account/password`
    */
-  changePassword(body: ChangePasswordBody, options?: CallOptions): Call<SignedIn>
+  changePassword(body: ChangePasswordRequest, options?: CallOptions): Call<SignedIn>
 
   /**
    * List your sessions, newest first, at most 1,000
@@ -674,7 +677,7 @@ export interface Client {
    *
    * `GET /account/sessions`
    */
-  listSessions(options?: CallOptions): Call<ListSessionsResult>
+  listSessions(options?: CallOptions): Call<SessionList>
 
   /**
    * End your other sessions, or all of them
@@ -710,7 +713,7 @@ export interface Client {
    *
    * `POST /account/verify-email/resend`
    */
-  resendVerification(options?: CallOptions): Call<ResendVerificationResult>
+  resendVerification(options?: CallOptions): Call<Accepted>
 
   /**
    * List profiles of users, page by page
@@ -719,7 +722,7 @@ export interface Client {
    *
    * `GET /users`
    */
-  listProfiles(query?: ListProfilesQuery, options?: CallOptions): Pages<ListProfilesResult>
+  listProfiles(query?: ListProfilesQuery, options?: CallOptions): Pages<ProfilePage>
 }
 
 export const createClient = (options: ClientOptions): Client => {
@@ -760,7 +763,7 @@ export interface AdminClient {
    *
    * `GET /admin/events`
    */
-  listEvents(query?: ListEventsQuery, options?: CallOptions): Pages<ListEventsResult>
+  listEvents(query?: ListEventsQuery, options?: CallOptions): Pages<AuditEventPage>
 
   /**
    * Ask whether an access token or API key is valid now (RFC 7662); as a form or as JSON
@@ -769,7 +772,7 @@ export interface AdminClient {
    *
    * `POST /admin/introspect`
    */
-  introspectToken(body: IntrospectTokenBody, options?: CallOptions): Call<Introspection>
+  introspectToken(body: IntrospectTokenRequest, options?: CallOptions): Call<Introspection>
 
   /**
    * List all admin keys, newest first; without those of the configuration
@@ -778,7 +781,7 @@ export interface AdminClient {
    *
    * `GET /admin/keys`
    */
-  listAdminKeys(options?: CallOptions): Call<ListAdminKeysResult>
+  listAdminKeys(options?: CallOptions): Call<AdminKeyList>
 
   /**
    * Create an admin key with scopes. The response shows it for the only time
@@ -787,7 +790,7 @@ export interface AdminClient {
    *
    * `POST /admin/keys`
    */
-  createAdminKey(body: CreateAdminKeyBody, options?: CallOptions): Call<CreatedAdminKey>
+  createAdminKey(body: CreateAdminKeyRequest, options?: CallOptions): Call<CreatedAdminKey>
 
   /**
    * Revoke an admin key whose scopes your key has; ends the impersonated sessions that it opened
@@ -814,7 +817,7 @@ export interface AdminClient {
    *
    * `GET /admin/users`
    */
-  listUsers(query?: ListUsersQuery, options?: CallOptions): Pages<ListUsersResult>
+  listUsers(query?: ListUsersQuery, options?: CallOptions): Pages<AdminUserPage>
 
   /**
    * Create an account; without a password the user has to reset it first
@@ -823,7 +826,7 @@ export interface AdminClient {
    *
    * `POST /admin/users`
    */
-  createUser(body: CreateUserBody, options?: CallOptions): Call<AdminUser>
+  createUser(body: CreateUserRequest, options?: CallOptions): Call<AdminUser>
 
   /**
    * Get a user; the ETag does not cover the last request
@@ -841,7 +844,7 @@ export interface AdminClient {
    *
    * `PUT /admin/users/{id}`
    */
-  updateUser(id: string, body: UpdateUserBody, options?: ConditionalCallOptions): Call<AdminUser>
+  updateUser(id: string, body: UpdateUserRequest, options?: ConditionalCallOptions): Call<AdminUser>
 
   /**
    * Remove a user and all their data
@@ -859,7 +862,7 @@ export interface AdminClient {
    *
    * `GET /admin/users/{id}/api-keys`
    */
-  listUserApiKeys(id: string, options?: CallOptions): Call<ListUserApiKeysResult>
+  listUserApiKeys(id: string, options?: CallOptions): Call<ApiKeyList>
 
   /**
    * Revoke an API key of a user
