@@ -147,13 +147,10 @@ const typeOf = (schema: Schema, indent = ''): string => {
   )
 }
 
-/** The document describes responses by these, which says nothing of a schema. */
-const REASON_PHRASES = new Set(['OK', 'Created', 'Accepted'])
-
 const declaration = (name: string, schema: Schema): string => {
-  const { type, properties, description = '' } = schema
+  const { type, properties } = schema
   const isObject = type === 'object' && properties !== undefined && Object.keys(properties).length > 0
-  const docs = REASON_PHRASES.has(description) ? '' : comment(description, '')
+  const docs = comment(schema.description, '')
   return isObject
     ? `${docs}export interface ${name} ${objectType(schema, '')}\n`
     : `${docs}export type ${name} = ${typeOf(schema)}\n`

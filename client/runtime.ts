@@ -200,7 +200,8 @@ const queryOf = (query: object = {}): string => {
   const parameters = new URLSearchParams()
   for (const [name, value] of Object.entries(query))
     if (value !== undefined && value !== null) parameters.append(name, String(value))
-  return parameters.size === 0 ? '' : `?${parameters}`
+  const text = parameters.toString()
+  return text === '' ? '' : `?${text}`
 }
 
 const wait = (milliseconds: number, signal: AbortSignal | undefined): Promise<void> =>

@@ -1,6 +1,6 @@
 /** The generator: the committed client is that of the live document, and other documents become clients too (DESIGN §14). */
 import { execFile } from 'node:child_process'
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
@@ -132,25 +132,16 @@ client.patchPart('1', '2', { mode: 'c' })
 client.createFile()
 `
 
-/** The errors of a strict compiler for browsers, in a folder with a copy of the runtime. */
+/** The errors of a strict compiler for browsers, in a folder with a copy of the client. */
 const compile = async (t: Test, files: Record<string, string>): Promise<string> => {
-  const folder = mkdtempSync(join(temporaryFolder(t), 'client-'))
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-  cpSync(join(PROJECT, 'client/runtime.ts'), join(folder, 'runtime.ts'))
+  const folder = temporaryFolder(t)
+  for (const name of ['runtime.ts', 'client.ts']) cpSync(join(PROJECT, 'client', name), join(folder, name))
   const compilerOptions = {
     ...{ target: 'es2022', lib: ['es2022', 'dom'], module: 'esnext', moduleResolution: 'bundler', types: [] },
-    ...{
-      strict: true,
-      noUncheckedIndexedAccess: true,
-      exactOptionalPropertyTypes: true,
-      noUnusedLocals: true,
-    },
-    ...{
-      verbatimModuleSyntax: true,
-      erasableSyntaxOnly: true,
-      allowImportingTsExtensions: true,
-      noEmit: true,
-    },
+    ...{ strict: true, noUncheckedIndexedAccess: true, exactOptionalPropertyTypes: true },
+    ...{ noUnusedLocals: true, verbatimModuleSyntax: true, erasableSyntaxOnly: true },
+    ...{ allowImportingTsExtensions: true, noEmit: true },
+    paths: { 'gatehouse/client': ['./client.ts'] },
   }
   files['tsconfig.json'] = JSON.stringify({ compilerOptions, include: ['*.ts'] })
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
@@ -158,10 +149,19 @@ const compile = async (t: Test, files: Record<string, string>): Promise<string> 
   return stdout
 }
 
-t.test('documents of teams become clients that compile for browsers', async t => {
+const DOCUMENTS = ['README.md', 'client/README.md'].map(name => readFileSync(join(PROJECT, name), 'utf8'))
+
+/** The code blocks of the documents that import the client. */
+const EXAMPLES = [
+  ...DOCUMENTS.join('\n').matchAll(/```ts\n(import .* 'gatehouse\/client'\n[\s\S]*?)```/g),
+].map(([, text = ''], index) => [`example-${index}.ts`, text])
+
+t.test('clients of other documents, and the examples of README.md, compile for browsers', async t => {
   const other = generateClient(OTHER, './runtime.ts')
   t.match(other, '// Without POST /files.')
-  t.equal(await compile(t, { 'other.ts': other, 'use.ts': USE }), '')
+  t.ok(EXAMPLES.length >= 7)
+  const errors = await compile(t, { ...Object.fromEntries(EXAMPLES), 'other.ts': other, 'use.ts': USE })
+  t.equal(errors, '')
 })
 
 t.test('names that are not free are errors', async t => {
