@@ -191,6 +191,8 @@ export const loadConfig = (environment: Environment, basePath = '') => {
     ] as const,
     logLevel: v.LOG_LEVEL,
     logRequests: v.LOG_REQUESTS === 'on',
+    /** Whether responses have `Server-Timing`. */
+    hasServerTiming: v.SERVER_TIMING === 'on',
     /** Where spans are sent, by OTLP over HTTP; `null`: there are no traces. */
     tracesUrl: tracesUrlOf(v),
     trustedProxies: v.TRUST_PROXY,

@@ -138,4 +138,30 @@ await onEveryEngine(t, async (t, { name: engine, newDatabase }) => {
     for (const forbidden of [/canary/i, 'Grace', PASSWORD, token, id, ADMIN_KEY, '127.0.0.1'])
       t.notMatch(text, forbidden)
   })
+
+  t.test('the log lines of a request name its span', async t => {
+    const { collector, server } = await start(t)
+    const body = JSON.stringify({ email: 'nobody@example.com', password: PASSWORD })
+    const headers = { 'content-type': 'application/json' }
+    const signIn = { method: 'POST', body }
+    t.equal(await send(server, '/account/sign-in', { ...signIn, headers }), 401)
+    t.equal(
+      await send(server, '/account/sign-in', {
+        ...signIn,
+        headers: { ...headers, traceparent: TRACEPARENT },
+      }),
+      401,
+    )
+    await server.stop('SIGTERM')
+    const requests = collector.spans().filter(({ name }) => name === 'POST /account/sign-in')
+    t.equal(requests.length, 2)
+    t.strictSame(
+      [...server.output().matchAll(/"route":"\/account\/sign-in"/g)].length,
+      2,
+      'each has one line',
+    )
+    for (const { traceId, spanId } of requests)
+      t.match(server.output(), `"traceparent":"00-${traceId}-${spanId}-01"`)
+    t.equal(requests.filter(({ traceId }) => traceId === TRACE_ID).length, 1)
+  })
 })

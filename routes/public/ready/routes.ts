@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { ServiceError } from '../../../src/errors.ts'
 import { ErrorBody } from '../../schemas.ts'
 
-const Ready = Type.Object({ status: Type.Literal('ready') })
+const Ready = Type.Object({ status: Type.Literal('ready') }, { title: 'Readiness' })
 
 const ready: FastifyPluginAsyncTypebox = async app => {
   app.get(

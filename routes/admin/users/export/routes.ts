@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { serializeExportedUser } from '../../../../src/accounts/serializers.ts'
 import type { UserWithHash } from '../../../../src/users/user.ts'
 import { NDJSON } from '../../../../src/validation/ndjson.ts'
-import { AdminUser, ErrorBody, Strict } from '../../../schemas.ts'
+import { AdminUser, ErrorBody, PasswordHash, Strict } from '../../../schemas.ts'
 
 const Query = Strict({
   passwordHashes: Type.Boolean({
@@ -13,7 +13,12 @@ const Query = Strict({
 })
 
 const ExportedUser = Type.Composite(
-  [AdminUser, Type.Object({ passwordHash: Type.Optional(Type.String()) })],
+  [
+    AdminUser,
+    Type.Object({
+      passwordHash: Type.Optional(Type.String({ examples: PasswordHash.examples as string[] })),
+    }),
+  ],
   {
     title: 'ExportedUser',
   },
