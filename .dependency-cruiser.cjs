@@ -107,6 +107,19 @@ module.exports = {
       'src/storage imports the domain, src/concurrency and src/statistics: no HTTP, mail, validation or configuration',
     ),
     rule(
+      'opentelemetry-only-in-tracing',
+      '^(src/(?!tracing/)|plugins|routes)',
+      'node_modules/@opentelemetry/',
+      'only src/tracing imports OpenTelemetry',
+    ),
+    {
+      name: 'tracing-on-demand',
+      severity: 'error',
+      comment: 'src/tracing loads OpenTelemetry: import it with import(), where traces are configured',
+      from: { path: '^(src/(?!tracing/)|plugins|routes)' },
+      to: { path: '^src/tracing', dependencyTypesNot: ['type-only', 'dynamic-import'] },
+    },
+    rule(
       'mail-imports',
       '^src/mail/',
       '^src/(?!statistics/|mail/|rate-limits/|(ids|errors)\\.ts$)',

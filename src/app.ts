@@ -25,6 +25,8 @@ import type { RateLimits } from './rate-limits/limits.ts'
 import { createServices, type Services } from './services.ts'
 import { openStorage } from './storage/open.ts'
 import type { Storage } from './storage/storage.ts'
+import { withRecorder } from './storage/with-recorder.ts'
+import type { Tracing } from './tracing/tracing.ts'
 
 export type Gate = 'user' | 'adminKey'
 
@@ -77,6 +79,8 @@ export interface AppOptions {
   readonly mailTemplates?: MailTemplates<AccountMails> | undefined
   /** In a worker, whose primary serves the metrics. */
   readonly workerChannel?: WorkerChannel | undefined
+  /** Records operations of the store, and requests, unless a host application does that itself. */
+  readonly tracing?: (Pick<Tracing, 'recorderOf'> & Partial<Pick<Tracing, 'addRequestSpans'>>) | null
   /** The destination of log lines, by default standard output. */
   readonly logStream?: DestinationStream
 }
@@ -153,7 +157,9 @@ export const openServices = async (
   const { clock = Date.now, hasher, rateLimits, cleanUpPace } = options
   const features = allFeatures(options.features)
   checkFeatures(features)
-  const storage = options.storage ?? (await openStorage(config.storage, config.databaseConnections, features))
+  const opened = options.storage ?? (await openStorage(config.storage, config.databaseConnections, features))
+  const recorder = options.tracing?.recorderOf(config.storage.engine)
+  const storage = recorder === undefined ? opened : withRecorder(opened, recorder)
   try {
     const { onEvent, mailTemplates, workerChannel } = options
     const parts = { hasher, rateLimits, cleanUpPace, onEvent, mailTemplates, workerChannel }
@@ -255,6 +261,7 @@ export const buildApp = async (config: Config, options: AppOptions = {}): Promis
   const app = Fastify(serverOptions(config, logger, requestIds))
   app.log = logger
   setUpServer(app.server, logger, requestIds)
+  options.tracing?.addRequestSpans?.(app)
   const authentication = addOuterPart(app, config, services, () => app)
   if (options.workerChannel === undefined) addMetricsServer(app, config, services)
   addInnerPart(app, { config, services, authentication })

@@ -10,6 +10,7 @@ import { ListenError, toListenError } from './http/listen-error.ts'
 import { createLogger, standardOutput } from './logging/logging.ts'
 import { openWorkerChannel } from './metrics/worker-metrics.ts'
 import { SHUTDOWN } from './shutdown.ts'
+import type { Tracing } from './tracing/tracing.ts'
 import { joinPrimary, listenOptions, reportFailure, runPrimary, STOP_SIGNALS } from './workers.ts'
 
 /** @returns the message of an error that the operator can fix, the stack of a bug. */
@@ -34,10 +35,18 @@ const listen = async (app: FastifyInstance, config: Config): Promise<void> => {
   }
 }
 
+/** Loads OpenTelemetry only where traces are configured. */
+const openTracing = async (config: Config): Promise<Tracing | null> => {
+  if (config.tracesUrl === null) return null
+  const { startTracing } = await import('./tracing/tracing.ts')
+  return startTracing(config.tracesUrl, createLogger(config))
+}
+
 const serve = async (config: Config): Promise<void> => {
   const primary = cluster.isWorker ? joinPrimary() : null
   const workerChannel = primary === null ? undefined : openWorkerChannel()
-  const app = await buildApp(config, { workerChannel })
+  const tracing = await openTracing(config)
+  const app = await buildApp(config, { workerChannel, tracing })
   const options = {
     delay: config.drainDelay + SHUTDOWN.forcedExit,
     logger: false as const,
@@ -52,6 +61,7 @@ const serve = async (config: Config): Promise<void> => {
       const cut = setTimeout(() => app.server.closeAllConnections(), SHUTDOWN.inFlight)
       await app.close()
       clearTimeout(cut)
+      await tracing?.close()
       app.log.info('stopped')
     } finally {
       await standardOutput().drain()

@@ -83,6 +83,12 @@ const localUrl = (host: string, port: number, basePath: string): string => {
 const mailFolderOf = (storage: StorageLocation): string =>
   join(storage.engine === 'sqlite' ? dirname(storage.file) : 'data', 'outbox')
 
+/** The URL for traces is used as it is; the general one has a path for each signal. */
+const tracesUrlOf = ({
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: tracesEndpoint,
+  OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
+}: Values): string | null => tracesEndpoint ?? (endpoint === null ? null : `${endpoint}/v1/traces`)
+
 /** Then every token fits into the length that is verified. */
 const MAX_ISSUER = 512
 
@@ -190,6 +196,8 @@ export const loadConfig = (environment: Environment, basePath = '') => {
     logRequests: v.LOG_REQUESTS === 'on',
     /** Whether responses have `Server-Timing`. */
     hasServerTiming: v.SERVER_TIMING === 'on',
+    /** Where spans are sent, by OTLP over HTTP; `null`: there are no traces. */
+    tracesUrl: tracesUrlOf(v),
     trustedProxies: v.TRUST_PROXY,
     /** Further origins whose pages may use the cookie for requests that change something. */
     allowedOrigins: v.ALLOWED_ORIGINS,

@@ -52,6 +52,8 @@ export const SETTINGS = {
   LOG_LEVEL: { read: oneOf('info', 'fatal', 'error', 'warn', 'debug', 'trace', 'silent'), default: 'info' },
   LOG_REQUESTS: { read: oneOf('off', 'on'), default: 'off' },
   SERVER_TIMING: { read: oneOf('off', 'on'), default: 'off' },
+  OTEL_EXPORTER_OTLP_ENDPOINT: { read: serviceUrl, default: null },
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: { read: pageUrl, default: null },
   TRUST_PROXY: { read: networks, default: 'none' },
   ALLOWED_ORIGINS: { read: origins, default: '' },
   CORS_ORIGINS: { read: origins, default: '' },

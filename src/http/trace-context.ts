@@ -12,6 +12,27 @@ const TRACEPARENT =
 export const parseTraceparent = (field: unknown): string | null =>
   typeof field === 'string' ? (TRACEPARENT.exec(field)?.[0] ?? null) : null
 
+/** What OpenTelemetry's `SpanContext` has, which only src/tracing/ may import. */
+interface SpanIds {
+  readonly traceId: string
+  readonly spanId: string
+  readonly traceFlags: number
+}
+
+const SPAN = Symbol('gatehouse.span')
+
+interface TracedRequest extends IncomingMessage {
+  [SPAN]?: SpanIds
+}
+
+/** From now on the lines of the request name its own span instead of the client's. */
+export const noteSpan = (request: TracedRequest, span: SpanIds): void => {
+  request[SPAN] = span
+}
+
 /** The traceparent of a request's log lines; `null` if it belongs to no trace. */
-export const traceparentOf = (request: IncomingMessage): string | null =>
-  parseTraceparent(request.headers.traceparent)
+export const traceparentOf = (request: TracedRequest): string | null => {
+  const span = request[SPAN]
+  if (span === undefined) return parseTraceparent(request.headers.traceparent)
+  return `00-${span.traceId}-${span.spanId}-${span.traceFlags.toString(16).padStart(2, '0')}`
+}
