@@ -3,13 +3,18 @@ import { Type } from '@sinclair/typebox'
 import { ServiceError } from '../../../src/errors.ts'
 import { ErrorBody } from '../../schemas.ts'
 
-const Ready = Type.Object({ status: Type.Literal('ready') })
+const Ready = Type.Object({ status: Type.Literal('ready') }, { title: 'Readiness' })
 
 const ready: FastifyPluginAsyncTypebox = async app => {
   app.get(
     '',
     {
-      schema: { summary: 'Whether this instance accepts requests', response: { 200: Ready, 503: ErrorBody } },
+      schema: {
+        operationId: 'getReadiness',
+        summary: 'Whether this instance accepts requests',
+        tags: ['service'],
+        response: { 200: Ready, 503: ErrorBody },
+      },
     },
     async () => {
       if (app.isDraining()) throw new ServiceError('draining')
