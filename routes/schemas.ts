@@ -208,7 +208,7 @@ const literals = <Values extends readonly string[]>(...values: Values) =>
 export const Status = Type.Object(
   {
     service: Type.Literal('gatehouse'),
-    version: Type.String(),
+    version: Type.String({ examples: ['1.2.3'] }),
     engine: literals('sqlite', 'postgres'),
     workers: Type.Integer({ description: 'Processes that share the port (`WORKERS`)' }),
     environment: literals('development', 'production', 'test'),
