@@ -12,6 +12,9 @@ const LEFT = 62
 const RIGHT = 402
 const PANEL_HEIGHT = 170
 
+/** Room for as many lines of notes, so that plots beside each other have one height. */
+const NOTES = 7
+
 /** The mean width of a character, generously, as a part of the size of the font. */
 const CHARACTER = 0.56
 
@@ -226,7 +229,7 @@ export const chart = (plot: Plot, conditions: string, theme: Theme): string => {
     `Measured on ${conditions}.`,
   ].flatMap(note => wrapped(note, SIZE.note, WIDTH - 28))
   const notesTop = 542
-  const height = notesTop + notes.length * 15
+  const height = notesTop + Math.max(NOTES, notes.length) * 15
   return `${element(
     'svg',
     {
