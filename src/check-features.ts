@@ -31,6 +31,8 @@ const CORE_SERVICES: Readonly<Record<keyof CoreServices, true>> = {
   adminAuthenticator: true,
   mails: true,
   metrics: true,
+  status: true,
+  warmUp: true,
   storage: true,
   eventFeed: true,
   rateLimits: true,

@@ -25,6 +25,7 @@ import { withInvalidationLog } from './auth/invalidation-log.ts'
 import { LastRequests } from './auth/last-requests.ts'
 import { Sessions } from './auth/sessions.ts'
 import { UserCache } from './auth/user-cache.ts'
+import { WarmUp } from './auth/warm-up.ts'
 import type { FeatureServices } from './built-in-features.ts'
 import { DeferredWork } from './concurrency/deferred-work.ts'
 import type { Config } from './config/config.ts'
@@ -39,6 +40,7 @@ import type { MailKinds, MailSender, MailTemplates } from './mail/kinds.ts'
 import { Mailer, NO_MAILS } from './mail/mailer.ts'
 import { RateLimitedMailer } from './mail/rate-limited-mailer.ts'
 import { Metrics } from './metrics/metrics.ts'
+import { StatusReport } from './metrics/status.ts'
 import type { WorkerChannel } from './metrics/worker-metrics.ts'
 import { hasherLimits, type PasswordHasher, PooledPasswordHasher } from './passwords/hasher.ts'
 import { RATE_LIMITS, type RateLimitName, type RateLimits } from './rate-limits/limits.ts'
@@ -220,6 +222,9 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     workerChannel: deps.workerChannel,
   })
 
+  const status = new StatusReport({ config, authenticator, users })
+  const warmUp = new WarmUp({ sessions, authenticator, tokens, ping: storage.ping, log: logger })
+
   return {
     signUps,
     signIns,
@@ -245,6 +250,8 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     jwks: tokens.publicKeys,
     mails,
     metrics,
+    status,
+    warmUp,
     storage,
     /** `null` without a handler of events. */
     eventFeed,
@@ -257,7 +264,8 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
       // A failure does not keep what follows from closing: last requests are written before the store closes.
       metrics.close()
       try {
-        await Promise.all([hasher.close(), deferred.close(), deferredEvents.close(), cleanUp.close()])
+        const work = [hasher, deferred, deferredEvents, cleanUp, warmUp]
+        await Promise.all(work.map(each => each.close()))
         await closeMails()
       } finally {
         await eventFeed?.close()

@@ -19,6 +19,8 @@ export const ADMIN_SCOPES = {
   'keys:write': 'List, create and revoke admin keys',
   'tokens:introspect': 'Ask whether an access token is active',
   'metrics:read': 'Read metrics',
+  'status:read': 'Read the status of the service',
+  'cache:write': 'Fill the token cache',
 } as const satisfies ScopeDescriptions
 
 /** By the name of a scope, what it allows. */

@@ -1,7 +1,5 @@
-import { existsSync } from 'node:fs'
 import { dereference, validate } from '@readme/openapi-parser'
 import type { LightMyRequestResponse } from 'fastify'
-import { chromium } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
 import { toLines } from '../../src/validation/ndjson.ts'
@@ -9,6 +7,7 @@ import { call, forgot } from '../support/account-routes.ts'
 import { createKey as createAdminKey } from '../support/admin-keys.ts'
 import { impersonate, postUser } from '../support/admin-routes.ts'
 import { createKey } from '../support/api-keys.ts'
+import { launchBrowser, withoutBrowser } from '../support/browser.ts'
 import {
   asAdmin,
   bearer,
@@ -26,8 +25,6 @@ import { perAddress } from '../support/limits.ts'
 import { mailbox } from '../support/mailbox.ts'
 import { type RightRequest, responsesOf } from '../support/route-responses.ts'
 import { type LiveRoute, liveRoutes } from '../support/routes.ts'
-
-const CHROMIUM = '/usr/bin/chromium'
 
 const app = await build(t, {
   hasher: quickHashing,
@@ -91,18 +88,8 @@ t.test('the document has what client generators need', async t => {
   t.equal(empty.statusCode, 200, empty.body)
 })
 
-/** An example value that the pages at /docs generate from a schema. */
-const exampleOf = (schema: { properties: object; required?: string[] }): Record<string, unknown> =>
-  Object.fromEntries(
-    Object.entries<{ examples?: unknown[] }>(schema.properties as never).map(([name, { examples }]) => [
-      name,
-      examples?.[0],
-    ]),
-  )
-
 t.test('the service accepts the examples of the document', async t => {
-  const bodyOf = (path: string) =>
-    exampleOf(document.paths[path].post.requestBody.content['application/json'].schema)
+  const bodyOf = (path: string) => document.paths[path].post.requestBody.content['application/json'].example
   const signedUp = await call(app, 'POST', '/account/sign-up', bodyOf('/account/sign-up'))
   t.equal(signedUp.statusCode, 201, signedUp.body)
   t.equal((await call(app, 'POST', '/account/sign-in', bodyOf('/account/sign-in'))).statusCode, 200)
@@ -138,7 +125,7 @@ const QUERIES: Record<string, (user: SignedUp) => Promise<Record<string, string>
 /** The example body of a route of a feature, if it has a body. */
 const featureBody = ({ method, url }: Pick<LiveRoute, 'method' | 'url'>) => {
   const { requestBody } = operationAt(method, url)
-  return requestBody && exampleOf(requestBody.content['application/json'].schema)
+  return requestBody?.content['application/json'].example
 }
 
 /** Adds what a route `/notes/:id` of a feature acts on, with `POST /notes`. @returns its id. */
@@ -304,22 +291,9 @@ t.test('responses with Retry-After have the documented headers', async t => {
   }
 })
 
-const skip = existsSync(CHROMIUM) ? false : "needs Debian's chromium"
-
-t.test('/docs shows the routes in a browser, without other origins', { skip }, async t => {
+t.test('/docs shows the routes in a browser, without other origins', { skip: withoutBrowser }, async t => {
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
-  const browser = await chromium.launch({
-    executablePath: CHROMIUM,
-    args: [
-      '--no-sandbox',
-      '--disable-gpu',
-      '--disable-background-networking',
-      '--disable-sync',
-      '--no-first-run',
-    ],
-  })
-  t.teardown(() => browser.close())
-  const page = await browser.newPage()
+  const page = await (await launchBrowser(t)).newPage()
   const elsewhere: string[] = []
   const problems: string[] = []
   page.on('request', request => {
@@ -335,7 +309,7 @@ t.test('/docs shows the routes in a browser, without other origins', { skip }, a
     shown.some(path => path.replaceAll('\u200b', '').includes('/account/sign-up')),
     shown.join(' '),
   )
-  await page.locator('#operations-public-post_account_sign_up').click()
+  await page.locator('#operations-account-signUp').click()
   await page.locator('.try-out__btn').click()
   const body = JSON.parse(await page.locator('textarea.body-param__text').inputValue())
   t.match(body, { email: 'ann@example.com', password: 'four hens crossed the moat', firstName: 'Ann' })

@@ -6,8 +6,9 @@ const users: FastifyPluginAsyncTypebox = async app => {
   app.get(
     '',
     {
-      config: { scope: 'users:read' },
+      config: { scope: 'users:read', compress: true },
       schema: {
+        operationId: 'listProfiles',
         summary: 'List profiles of users, page by page',
         querystring: Strict(listProperties),
         response: { 200: ProfilePage, 503: ErrorBody },

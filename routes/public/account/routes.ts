@@ -8,6 +8,7 @@ import {
   Email,
   ErrorBody,
   KnownEmail,
+  LastName,
   Name,
   NewPassword,
   PresentedPassword,
@@ -22,7 +23,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
     email: Email,
     password: NewPassword(app.config.passwordMinLength),
     firstName: Type.Optional(Name),
-    lastName: Type.Optional(Name),
+    lastName: Type.Optional(LastName),
   })
   const SignIn = Strict({ email: KnownEmail, password: PresentedPassword })
 
@@ -31,6 +32,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
     {
       config: { rateLimit: 'sign-up' },
       schema: {
+        operationId: 'signUp',
         summary: 'Sign up',
         body: SignUp,
         response: {
@@ -55,6 +57,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
     {
       config: { rateLimit: 'sign-in' },
       schema: {
+        operationId: 'signIn',
         summary: 'Sign in',
         body: SignIn,
         response: {

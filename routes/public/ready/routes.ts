@@ -3,16 +3,22 @@ import { Type } from '@sinclair/typebox'
 import { ServiceError } from '../../../src/errors.ts'
 import { ErrorBody } from '../../schemas.ts'
 
-const Ready = Type.Object({ status: Type.Literal('ready') })
+const Ready = Type.Object({ status: Type.Literal('ready') }, { title: 'Readiness' })
 
 const ready: FastifyPluginAsyncTypebox = async app => {
   app.get(
     '',
     {
-      schema: { summary: 'Whether this instance accepts requests', response: { 200: Ready, 503: ErrorBody } },
+      schema: {
+        operationId: 'getReadiness',
+        summary: 'Whether this instance accepts requests',
+        tags: ['service'],
+        response: { 200: Ready, 503: ErrorBody },
+      },
     },
     async () => {
       if (app.isDraining()) throw new ServiceError('draining')
+      if (app.services.warmUp.isStarting) throw new ServiceError('warmingUp')
       await app.services.storage.ping()
       return { status: 'ready' as const }
     },

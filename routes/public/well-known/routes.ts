@@ -17,7 +17,19 @@ const JsonWebKey = Type.Object(
     alg: Type.String(),
     use: Type.Literal('sig'),
   },
-  { title: 'JsonWebKey' },
+  {
+    title: 'JsonWebKey',
+    examples: [
+      {
+        kty: 'OKP',
+        crv: 'Ed25519',
+        x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo',
+        kid: 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k',
+        alg: 'EdDSA',
+        use: 'sig',
+      },
+    ],
+  },
 )
 
 const JsonWebKeySet = Type.Object({ keys: Type.Array(JsonWebKey) }, { title: 'JsonWebKeySet' })
@@ -29,7 +41,9 @@ const wellKnown: FastifyPluginAsyncTypebox = async app => {
     '/jwks.json',
     {
       schema: {
+        operationId: 'getJsonWebKeySet',
         summary: 'Public keys of access tokens (RFC 7517); no keys if JWT_ALGORITHM is HS256',
+        tags: ['service'],
         response: { 200: JsonWebKeySet },
       },
     },

@@ -2,7 +2,16 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { adminActor } from '../../../request-context.ts'
 import { expectedVersions, setETag, withHeaders } from '../../../response-headers.ts'
-import { AdminUser, Email, ErrorBody, IdParams, Name, recordProperties, Strict } from '../../../schemas.ts'
+import {
+  AdminUser,
+  Email,
+  ErrorBody,
+  IdParams,
+  LastName,
+  Name,
+  recordProperties,
+  Strict,
+} from '../../../schemas.ts'
 import { serializeAdminUser } from '../../../serializers.ts'
 
 const user: FastifyPluginAsyncTypebox = async app => {
@@ -10,10 +19,10 @@ const user: FastifyPluginAsyncTypebox = async app => {
   const Changes = Strict(
     {
       firstName: Type.Optional(Name),
-      lastName: Type.Optional(Name),
+      lastName: Type.Optional(LastName),
       email: Type.Optional(Email),
       disabled: Type.Optional(Type.Boolean()),
-      emailVerified: Type.Optional(Type.Boolean()),
+      emailVerified: Type.Optional(Type.Boolean({ examples: [true] })),
       ...recordProperties(app.config.metadataSchemas),
     },
     { minProperties: 1 },
@@ -24,6 +33,7 @@ const user: FastifyPluginAsyncTypebox = async app => {
     {
       config: { scope: 'users:read' },
       schema: {
+        operationId: 'getUser',
         summary: 'Get a user; the ETag does not cover the last request',
         params: IdParams,
         response: { 200: withHeaders(AdminUser, 'ETag'), 404: ErrorBody, 503: ErrorBody },
@@ -41,6 +51,7 @@ const user: FastifyPluginAsyncTypebox = async app => {
     {
       config: { scope: 'users:write' },
       schema: {
+        operationId: 'updateUser',
         summary: 'Change a user; disabling ends all sessions; If-Match makes the change conditional',
         params: IdParams,
         body: Changes,
@@ -66,6 +77,7 @@ const user: FastifyPluginAsyncTypebox = async app => {
     {
       config: { scope: 'users:delete' },
       schema: {
+        operationId: 'deleteUser',
         summary: 'Remove a user and all their data',
         params: IdParams,
         response: { 204: Type.Null(), 404: ErrorBody, 503: ErrorBody },

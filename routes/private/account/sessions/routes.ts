@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { sessionIdOf, userActor } from '../../../request-context.ts'
 import { withHeaders } from '../../../response-headers.ts'
-import { ErrorBody, IdParams, Session, Strict } from '../../../schemas.ts'
+import { ErrorBody, IdParams, SessionList, Strict } from '../../../schemas.ts'
 import { serializeSession } from '../../../serializers.ts'
 
 const Scope = Strict({
@@ -15,9 +15,11 @@ const sessions: FastifyPluginAsyncTypebox = async app => {
   app.get(
     '',
     {
+      config: { compress: true },
       schema: {
+        operationId: 'listSessions',
         summary: 'List your sessions, newest first, at most 1,000',
-        response: { 200: Type.Object({ results: Type.Array(Session) }), 503: ErrorBody },
+        response: { 200: SessionList, 503: ErrorBody },
       },
     },
     async (request, reply) => {
@@ -32,6 +34,7 @@ const sessions: FastifyPluginAsyncTypebox = async app => {
     '',
     {
       schema: {
+        operationId: 'deleteSessions',
         summary: 'End your other sessions, or all of them',
         querystring: Scope,
         response: { 204: withHeaders(Type.Null(), 'Set-Cookie'), 503: ErrorBody },
@@ -49,6 +52,7 @@ const sessions: FastifyPluginAsyncTypebox = async app => {
     '/:id',
     {
       schema: {
+        operationId: 'deleteSession',
         summary: 'End one of your sessions',
         params: IdParams,
         response: { 204: withHeaders(Type.Null(), 'Set-Cookie'), 404: ErrorBody, 503: ErrorBody },

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { adminActor } from '../../../../request-context.ts'
-import { ApiKey, ErrorBody, IdParams, InputId, Strict } from '../../../../schemas.ts'
+import { ApiKeyList, ErrorBody, IdParams, InputId, Strict } from '../../../../schemas.ts'
 import { serializeApiKey } from '../../../../serializers.ts'
 
 const apiKeysOfUser: FastifyPluginAsyncTypebox = async app => {
@@ -12,9 +12,10 @@ const apiKeysOfUser: FastifyPluginAsyncTypebox = async app => {
     {
       config: { scope: 'users:read' },
       schema: {
+        operationId: 'listUserApiKeys',
         summary: 'List the API keys of a user, newest first',
         params: IdParams,
-        response: { 200: Type.Object({ results: Type.Array(ApiKey) }), 404: ErrorBody, 503: ErrorBody },
+        response: { 200: ApiKeyList, 404: ErrorBody, 503: ErrorBody },
       },
     },
     async (request, reply) => {
@@ -29,6 +30,7 @@ const apiKeysOfUser: FastifyPluginAsyncTypebox = async app => {
     {
       config: { scope: 'users:write' },
       schema: {
+        operationId: 'deleteUserApiKey',
         summary: 'Revoke an API key of a user',
         params: Strict({ id: InputId, keyId: InputId }),
         response: { 204: Type.Null(), 404: ErrorBody, 503: ErrorBody },
