@@ -13,6 +13,7 @@ import { checkFeatures } from './check-features.ts'
 import type { Config } from './config/config.ts'
 import type { Feature } from './feature.ts'
 import { decorateRequests, RequestAuthentication } from './http/guards.ts'
+import { createRequestIds } from './http/request-ids.ts'
 import { serverOptions } from './http/server-options.ts'
 import { setUpServer } from './http/server-set-up.ts'
 import { createLogger } from './logging/logging.ts'
@@ -186,7 +187,10 @@ export const addOuterPart = (
   const guards = { requireUser, requireScope, requireRoles, requireAdminKey, requireAdminScope }
   app.decorate('gatehouse', { ...guards, services })
   decorateRequests(app)
-  app.addHook('onReady', async () => services.eventFeed?.start())
+  app.addHook('onReady', async () => {
+    services.eventFeed?.start()
+    if (config.warmsUp) services.warmUp.start()
+  })
   app.addHook('onClose', () => services.close())
   return authentication
 }
@@ -247,9 +251,10 @@ export const buildApp = async (config: Config, options: AppOptions = {}): Promis
   requireGateFiles()
   const logger = createLogger(config, options.logStream)
   const services = await openServices(config, logger, options)
-  const app = Fastify(serverOptions(config, logger))
+  const requestIds = createRequestIds(config.trustedProxies)
+  const app = Fastify(serverOptions(config, logger, requestIds))
   app.log = logger
-  setUpServer(app.server)
+  setUpServer(app.server, logger, requestIds)
   const authentication = addOuterPart(app, config, services, () => app)
   if (options.workerChannel === undefined) addMetricsServer(app, config, services)
   addInnerPart(app, { config, services, authentication })

@@ -1,6 +1,7 @@
 /** Documents, OpenAPI and the repository agree with the code. Each file can also be run alone. */
 import './documents/docs-pages.test.ts'
 import './documents/documents.test.ts'
+import './documents/examples.test.ts'
 import './documents/extending.test.ts'
 import './documents/openapi.test.ts'
 import './documents/operations.test.ts'

@@ -59,6 +59,9 @@ const warningsOf = (v: Values, publicUrl: string, basePath: string): string[] =>
   ...(v.JWT_PRIVATE_KEY !== null && v.JWT_ALGORITHM === 'HS256'
     ? ['JWT_PRIVATE_KEY signs no tokens while JWT_ALGORITHM is HS256: it only verifies']
     : []),
+  ...(v.WARM_UP === 'on' && v.JWT_ALGORITHM === 'ES256'
+    ? ['WARM_UP has no effect with JWT_ALGORITHM=ES256, whose signatures cannot be repeated']
+    : []),
   ...(v.RATE_LIMIT === 'off' ? ['RATE_LIMIT is off: sign-ups and password attempts are not limited'] : []),
   ...(v.NODE_ENV === 'production' && v.PUBLIC_URL === null
     ? [`PUBLIC_URL is not set: links in mails lead to ${publicUrl}`]
@@ -185,6 +188,8 @@ export const loadConfig = (environment: Environment, basePath = '') => {
     ] as const,
     logLevel: v.LOG_LEVEL,
     logRequests: v.LOG_REQUESTS === 'on',
+    /** Whether responses have `Server-Timing`. */
+    hasServerTiming: v.SERVER_TIMING === 'on',
     trustedProxies: v.TRUST_PROXY,
     /** Further origins whose pages may use the cookie for requests that change something. */
     allowedOrigins: v.ALLOWED_ORIGINS,
@@ -212,6 +217,8 @@ export const loadConfig = (environment: Environment, basePath = '') => {
       /** Created with the first mail. */
       folder: mailFolderOf(v.DATABASE_URL),
     },
+    /** Whether the token cache is filled before the instance is ready. */
+    warmsUp: v.WARM_UP === 'on',
     /** Milliseconds between the stop signal and the time from which new connections are refused. */
     drainDelay: v.DRAIN_DELAY,
     /** Sentences for the operator, about settings that are valid. */
