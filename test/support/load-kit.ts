@@ -1,6 +1,7 @@
 /** A service with seeded users, and the commands of examples/load. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ADMIN_KEY, type Context, JWT_SECRET, temporaryFolder } from './build.ts'
 import { runCli } from './cli.ts'
@@ -11,8 +12,9 @@ const PROJECT = join(import.meta.dirname, '..', '..')
 /** Milliseconds until a load generator counts as stuck. */
 const LIMIT = 60_000
 
-/** Whether this command of a shell succeeds. */
-export const succeeds = (command: string): boolean => spawnSync('sh', ['-c', command]).status === 0
+/** Whether this command of a shell succeeds. Not in the folder of the repository: JMeter writes a log. */
+export const succeeds = (command: string): boolean =>
+  spawnSync('sh', ['-c', command], { cwd: tmpdir() }).status === 0
 
 export const isInstalled = (program: string): boolean => succeeds(`command -v ${program}`)
 
