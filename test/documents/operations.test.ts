@@ -66,6 +66,8 @@ const OPERATION_IDS = {
   'POST /admin/introspect': 'introspectToken',
   'GET /admin/metrics': 'getMetrics',
   'GET /admin/events': 'listEvents',
+  'GET /admin/status': 'getStatus',
+  'POST /admin/warm-up': 'warmUpCache',
 }
 
 t.test('operationIds are camelCase, unique and stable', async t => {
