@@ -233,8 +233,7 @@ export interface AuditEvent {
     | 'api-key.revoked'
     | 'admin-key.created'
     | 'admin-key.revoked'
-  actor: 
-    | {
+  actor: {
     type: 'user' | 'apiKey' | 'adminKey' | 'anonymous' | 'system'
     id: string | null
   }
@@ -297,8 +296,7 @@ export interface Introspection {
 export interface CreateAdminKeyRequest {
   name: string
   /** Of those that your key has */
-  scopes: 
-    | Array<
+  scopes: Array<
     | 'users:read'
     | 'users:write'
     | 'users:delete'
@@ -308,7 +306,9 @@ export interface CreateAdminKeyRequest {
     | 'events:read'
     | 'keys:write'
     | 'tokens:introspect'
-    | 'metrics:read'>
+    | 'metrics:read'
+    | 'status:read'
+    | 'cache:write'>
   /** In the future; by default the key does not expire */
   expiresAt?: string | null
 }
@@ -336,6 +336,37 @@ export interface CreatedAdminKey {
 
 export interface AdminKeyList {
   results: AdminKey[]
+}
+
+export interface Status {
+  service: 'gatehouse'
+  version: string
+  engine: 'sqlite' | 'postgres'
+  /** Processes that share the port (`WORKERS`) */
+  workers: number
+  environment: 'development' | 'production' | 'test'
+  /** When the responding process started */
+  startedAt: string
+  /** How new passwords are hashed */
+  passwordHash: {
+    algorithm: 'argon2id'
+    memoryKiB: number
+    iterations: number
+    parallelism: number
+  }
+  /** Whether rate limits are on */
+  rateLimits: boolean
+  /** Whether each request is logged */
+  requestLog: boolean
+  mail: 'smtp' | 'files' | 'off'
+  /** The exact number of users */
+  users: number
+  /** The cached tokens of the responding process */
+  cache: {
+    entries: number
+    /** How many tokens fit, if their users have no metadata */
+    capacity: number
+  }
 }
 
 export interface AdminUser {
@@ -435,6 +466,17 @@ export interface ImportedLine {
   failed?: number
 }
 
+export interface WarmUp {
+  /** Tokens that are cached now, of the sessions that were opened last */
+  loaded: number
+  /** Those of them that were not cached before */
+  added: number
+  /** How many tokens fit, if their users have no metadata */
+  capacity: number
+  /** How long it took */
+  seconds: number
+}
+
 export interface DeleteSessionsQuery {
   scope?: 'others' | 'all'
 }
@@ -514,6 +556,11 @@ export interface ExportUsersQuery {
   /** Includes `passwordHash`, to import the users elsewhere */
   passwordHashes?: boolean
 }
+
+export type WarmUpCacheBody = {
+  /** The number of tokens; by default as many as fit */
+  limit?: number
+} | null
 
 /** What users and everybody may do. */
 export interface Client {
@@ -811,6 +858,15 @@ export interface AdminClient {
   getMetrics(options?: CallOptions): Call<string>
 
   /**
+   * The version, the settings that matter for measurements, and the number of users
+   *
+   * Needs the scope `status:read`.
+   *
+   * `GET /admin/status`
+   */
+  getStatus(options?: CallOptions): Call<Status>
+
+  /**
    * List users, page by page
    *
    * Needs the scope `users:read`.
@@ -908,6 +964,15 @@ export interface AdminClient {
    * `POST /admin/users/import`
    */
   importUsers(lines: Iterable<ImportedUser> | AsyncIterable<ImportedUser>, options?: CallOptions): AsyncGenerator<ImportedLine, void, undefined>
+
+  /**
+   * Cache the tokens of the sessions that were opened last, in the responding process
+   *
+   * Needs the scope `cache:write`.
+   *
+   * `POST /admin/warm-up`
+   */
+  warmUpCache(body?: WarmUpCacheBody, options?: CallOptions): Call<WarmUp>
 }
 
 export const createAdminClient = (options: AdminClientOptions): AdminClient => {
@@ -919,6 +984,7 @@ export const createAdminClient = (options: AdminClientOptions): AdminClient => {
     createAdminKey: (body, options) => transport.json('POST', '/admin/keys', { body, options }),
     deleteAdminKey: (id, options) => transport.json('DELETE', `/admin/keys/${segment(id)}`, { options }),
     getMetrics: (options) => transport.text('GET', '/admin/metrics', { options }),
+    getStatus: (options) => transport.json('GET', '/admin/status', { options }),
     listUsers: (query, options) => transport.pages('/admin/users', query, options),
     createUser: (body, options) => transport.json('POST', '/admin/users', { body, options }),
     getUser: (id, options) => transport.json('GET', `/admin/users/${segment(id)}`, { options }),
@@ -930,5 +996,6 @@ export const createAdminClient = (options: AdminClientOptions): AdminClient => {
     deleteUserSessions: (id, options) => transport.json('DELETE', `/admin/users/${segment(id)}/sessions`, { options }),
     exportUsers: (query, options) => transport.lines('GET', '/admin/users/export', { query, options }),
     importUsers: (lines, options) => transport.importLines('POST', '/admin/users/import', lines, options),
+    warmUpCache: (body, options) => transport.json('POST', '/admin/warm-up', { body, options }),
   }
 }

@@ -93,7 +93,9 @@ const comment = (text: string | undefined, indent: string): string => {
 const union = (types: readonly string[], indent: string): string => {
   const distinct = [...new Set(types)]
   const line = distinct.join(' | ')
-  return line.length < 90 ? line : distinct.map(type => `\n${indent}  | ${type}`).join('')
+  return line.length < 90 || distinct.length === 1
+    ? line
+    : distinct.map(type => `\n${indent}  | ${type}`).join('')
 }
 
 const propertiesOf = ({ properties = {}, required = [], additionalProperties }: Schema, indent: string) => {
@@ -232,8 +234,9 @@ const queryArgument = (route: Route, declarations: Declarations): Argument[] => 
 const bodyArgument = ({ name, operation }: Route, declarations: Declarations): Argument[] => {
   const { requestBody } = operation
   if (requestBody === undefined) return []
-  const type = declarations.typeOf(requestBody.content[JSON_TYPE]?.schema ?? {}, `${capitalized(name)}Body`)
-  return [{ name: 'body', type, isOptional: requestBody.required !== true }]
+  const schema = requestBody.content[JSON_TYPE]?.schema ?? {}
+  const isOptional = requestBody.required !== true || [schema.type].flat().includes('null')
+  return [{ name: 'body', type: declarations.typeOf(schema, `${capitalized(name)}Body`), isOptional }]
 }
 
 const optionsArgument = ({ parameters = [] }: Operation): Argument => {

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { join } from 'node:path'
 import t from 'tap'
+import { launchBrowser, withoutBrowser } from '../support/browser.ts'
 import { ADMIN_KEY, build, freshEmail, PASSWORD } from '../support/build.ts'
-import { launchChromium, withoutChromium } from '../support/chromium.ts'
 import { listen } from '../support/clients.ts'
 
 const CLIENT = join(import.meta.dirname, '..', '..', 'client')
@@ -12,7 +12,7 @@ const CLIENT = join(import.meta.dirname, '..', '..', 'client')
 /** The functions that run in the page name the module by the URL from which the page loads it. */
 type ClientModule = typeof import('../../client/client.ts')
 
-t.test('the client works in a browser', { skip: withoutChromium }, async t => {
+t.test('the client works in a browser', { skip: withoutBrowser }, async t => {
   const app = await build(t, {
     extend: app =>
       app.get<{ Params: { file: string } }>('/client/:file', ({ params }, reply) =>
@@ -22,7 +22,7 @@ t.test('the client works in a browser', { skip: withoutChromium }, async t => {
       ),
   })
   const baseUrl = await listen(app)
-  const context = await (await launchChromium(t)).newContext()
+  const context = await (await launchBrowser(t)).newContext()
   const page = await context.newPage()
   await page.goto(`${baseUrl}/health`)
 

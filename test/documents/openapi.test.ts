@@ -53,7 +53,8 @@ t.test('the document is valid OpenAPI 3.1 and lists exactly the live routes (DES
   )
   t.same(documented.sort(), live.sort())
   t.notMatch(
-    JSON.stringify(document),
+    // Examples are values, which may have properties of these names.
+    JSON.stringify(document, (key, value) => (/^examples?$/.test(key) ? undefined : value)),
     /"(normalize|emailAddress|personName|chosenPassword|idList)":|"text":"/,
     'no keyword that only this service knows',
   )

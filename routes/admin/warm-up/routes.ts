@@ -9,7 +9,7 @@ const warmUpRoutes: FastifyPluginAsyncTypebox = async app => {
     {
       config: { scope: 'cache:write' },
       schema: {
-        operationId: 'warmUp',
+        operationId: 'warmUpCache',
         summary: 'Cache the tokens of the sessions that were opened last, in the responding process',
         body: WarmUpRequest,
         response: { 200: WarmUp, 503: ErrorBody },
