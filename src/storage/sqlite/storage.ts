@@ -65,6 +65,9 @@ const openReader = (file: string, fileHandle: DatabaseFileHandle) => {
   }
 }
 
+/** Milliseconds between deliveries of invalidations to an event loop that has no requests. */
+const DELIVERY_INTERVAL = 250
+
 /** What an event loop needs of the database that its process has open. */
 interface SharedDatabase {
   readonly files: OpenFiles
@@ -87,6 +90,7 @@ const storageOfEventLoop = (
     invalidateAll: () => listener?.invalidateAll(),
   })
   const deliverInvalidations = () => receiver.deliver()
+  const deliveries = setInterval(deliverInvalidations, DELIVERY_INTERVAL).unref()
   const watch = new FileWatch(files, problem => {
     reader.setUnavailable(problem !== null)
     writer.setUnavailable(problem !== null)
@@ -187,6 +191,7 @@ const storageOfEventLoop = (
       async close() {
         await writer.close()
         watch.stop()
+        clearInterval(deliveries)
         listener?.closed()
         // The last connection to close makes a checkpoint, which must not happen in a file that was overwritten. The end of the
         // process closes the connection without one.
