@@ -1,16 +1,20 @@
 /** Entry point of the service: reads the configuration, starts one process or several, and stops on signals. */
-import cluster from 'node:cluster'
+import type { AddressInfo } from 'node:net'
 import closeWithGrace from 'close-with-grace'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
-import { buildApp } from './app.ts'
+import { type AppOptions, buildApp } from './app.ts'
+import { allFeatures } from './built-in-features.ts'
 import { type Config, ConfigError, loadConfig } from './config/config.ts'
 import { loadEnvironment } from './config/read-settings.ts'
 import { ListenError, toListenError } from './http/listen-error.ts'
 import { createLogger, standardOutput } from './logging/logging.ts'
 import { openWorkerChannel } from './metrics/worker-metrics.ts'
 import { SHUTDOWN } from './shutdown.ts'
-import { joinPrimary, listenOptions, reportFailure, runPrimary, STOP_SIGNALS } from './workers.ts'
+import { type Channel, channelToPrimary, type ThreadData, threadData } from './workers/channel.ts'
+import { runPrimary } from './workers/primary.ts'
+import { STOP_SIGNALS } from './workers/signals.ts'
+import { joinPrimary, listenOptions, logThroughPrimary, reportFailure } from './workers/worker.ts'
 
 /** @returns the message of an error that the operator can fix, the stack of a bug. */
 const explain = (error: unknown): string => {
@@ -23,21 +27,33 @@ const logWarnings = ({ warnings }: Config, logger: Pick<Logger, 'warn'>): void =
   for (const warning of warnings) logger.warn(warning)
 }
 
-/** @throws {ListenError} */
-const listen = async (app: FastifyInstance, config: Config): Promise<void> => {
+/** @returns the port. @throws {ListenError} */
+const listen = async (app: FastifyInstance, config: Config, thread: ThreadData | null): Promise<number> => {
   // Separate, because errors of plugins can have the same codes.
   await app.ready()
   try {
-    await app.listen(listenOptions(config))
+    await app.listen(listenOptions(config, thread))
+    return (app.server.address() as AddressInfo).port
   } catch (error) {
     throw toListenError(error, config, { host: 'HOST', port: 'PORT' })
   }
 }
 
+/** What differs in a worker: the primary has its metrics, and has the database of a thread open and writes its log. */
+const optionsOfWorker = async (channel: Channel | null, thread: ThreadData | null): Promise<AppOptions> => {
+  if (channel === null) return {}
+  const workerChannel = openWorkerChannel(channel)
+  if (thread === null) return { workerChannel }
+  const { joinSharedStore } = await import('./storage/sqlite/storage.ts')
+  const storage = await joinSharedStore(thread.store, allFeatures())
+  return { workerChannel, storage, logStream: logThroughPrimary(channel) }
+}
+
 const serve = async (config: Config): Promise<void> => {
-  const primary = cluster.isWorker ? joinPrimary() : null
-  const workerChannel = primary === null ? undefined : openWorkerChannel()
-  const app = await buildApp(config, { workerChannel })
+  const channel = channelToPrimary()
+  const thread = threadData()
+  const primary = channel && joinPrimary(channel)
+  const app = await buildApp(config, await optionsOfWorker(channel, thread))
   const options = {
     delay: config.drainDelay + SHUTDOWN.forcedExit,
     logger: false as const,
@@ -60,15 +76,15 @@ const serve = async (config: Config): Promise<void> => {
   primary?.onStop(close)
   // With several processes the primary logs them once.
   if (primary === null) logWarnings(config, app.log)
-  await listen(app, config)
-  primary?.listening()
+  const port = await listen(app, config, thread)
+  primary?.listening(port)
 }
 
 // Without a listener, a write to a full or closed standard error would end the process.
 process.stderr.on('error', () => undefined)
 try {
   const config = loadConfig(loadEnvironment())
-  if (config.workers > 1 && cluster.isPrimary) {
+  if (config.workers > 1 && channelToPrimary() === null) {
     const output = standardOutput()
     logWarnings(config, createLogger(config, output))
     await runPrimary(config, output)

@@ -7,6 +7,7 @@ import type { SigningKeySources } from '../auth/signing-keys.ts'
 import type { StorageLocation } from '../storage/open.ts'
 import { misspelledSettings } from './misspelled-settings.ts'
 import { type Environment, readSettings, type Settings } from './read-settings.ts'
+import { HAS_REUSE_PORT } from './reuse-port.ts'
 import { weakness } from './secret-strength.ts'
 import { KEYS, type Values } from './settings.ts'
 
@@ -119,8 +120,8 @@ const contradictionsOf = ({ values: v, variables }: Settings): string[] => [
   ...(v.REQUIRE_EMAIL_VERIFICATION === 'true' && v.MAIL_URL === 'off'
     ? ['MAIL_URL cannot be off with REQUIRE_EMAIL_VERIFICATION: no user could sign in']
     : []),
-  ...(v.DATABASE_URL?.engine === 'sqlite' && v.WORKERS > 1
-    ? ['WORKERS can only be 1 with SQLite: processes that share its file empty each other’s caches']
+  ...(v.DATABASE_URL?.engine === 'sqlite' && v.WORKERS > 1 && !HAS_REUSE_PORT
+    ? [`WORKERS can only be 1 with SQLite on ${process.platform}: its threads cannot share a port`]
     : []),
   ...(variables.SESSION_IDLE && v.SESSION_IDLE > v.SESSION_LIFETIME
     ? ['SESSION_IDLE must not be longer than SESSION_LIFETIME, at which every session ends']

@@ -2,6 +2,7 @@
  * The metrics of one service (DESIGN §14). Services count for themselves, in plain numbers; only here they get names and labels,
  * when they are read.
  */
+import { isMainThread } from 'node:worker_threads'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { SignIns } from '../accounts/sign-ins.ts'
 import type { SignUps } from '../accounts/sign-ups.ts'
@@ -16,7 +17,7 @@ import type { StorageStatistics } from '../storage/statistics.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { MetricName } from './declarations.ts'
 import { EventLoopDelay } from './event-loop-delay.ts'
-import { processMetrics } from './process-metrics.ts'
+import { heapMetrics, NO_PROCESS_METRICS, processMetrics } from './process-metrics.ts'
 import { RequestDurations } from './request-durations.ts'
 import { type Sample, type Snapshot, sample, samplesBy } from './snapshot.ts'
 import { toText } from './text-format.ts'
@@ -133,7 +134,8 @@ export class Metrics {
       ...mailMetrics(mailer?.statistics),
       gatehouse_event_loop_delay_seconds: [sample(this.#eventLoopDelay.value)],
       gatehouse_build_info: [sample(1, build)],
-      ...processMetrics(),
+      ...(isMainThread ? processMetrics() : NO_PROCESS_METRICS),
+      ...heapMetrics(),
     } satisfies ServiceSnapshot
   }
 
