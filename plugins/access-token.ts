@@ -46,4 +46,4 @@ const accessToken = async (app: FastifyInstance): Promise<void> => {
   app.addHook('onRequest', takeAccessToken)
 }
 
-export default fp(accessToken, { name: 'access-token', dependencies: ['http-compliance'] })
+export default fp(accessToken, { name: 'access-token', dependencies: ['cors'] })

@@ -27,7 +27,7 @@ const sendRedirect = (
   request: FastifyRequest,
   reply: FastifyReply,
 ): boolean => {
-  reply.header('vary', 'accept')
+  reply.vary('accept')
   if (request.accepts().type(['json', 'html']) !== 'html') {
     reply.header('location', target)
     return false

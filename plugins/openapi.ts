@@ -4,10 +4,10 @@ import swagger from '@fastify/swagger'
 import type { FastifyContextConfig, FastifyInstance, FastifySchema, RouteOptions } from 'fastify'
 import fp from 'fastify-plugin'
 import packageJson from '../package.json' with { type: 'json' }
-import { SCOPES } from '../src/app.ts'
 import { ERRORS } from '../src/errors.ts'
 import { ACCESS_TOKEN_COOKIE } from '../src/http/access-token.ts'
 import { ADMIN_KEY_HEADER } from '../src/http/admin-key-header.ts'
+import { operationIdOf, tagOf } from '../src/http/operation-names.ts'
 import { KEYWORDS } from '../src/validation/keywords.ts'
 import type { MetadataSchema, MetadataSchemas } from '../src/validation/metadata.ts'
 import { NDJSON } from '../src/validation/ndjson.ts'
@@ -138,7 +138,20 @@ const described = (responses: Record<string, object>, route: RouteOptions): Reco
     }),
   )
 
-const document = ({ body, ...rest }: FastifySchema, route: RouteOptions): FastifySchema => {
+const isList = (response: Readonly<Record<string, { type?: string; properties?: object }>>): boolean => {
+  const { type, properties = {} } = response['200'] ?? {}
+  return type === 'array' || 'results' in properties
+}
+
+/** @param url without the prefix of the service. */
+const operationIdOfRoute = (
+  { operationId, response }: FastifySchema,
+  { method }: RouteOptions,
+  url: string,
+): string =>
+  operationId ?? operationIdOf({ method: [method].flat()[0] ?? '', url, isList: isList(response as never) })
+
+const document = ({ body, ...rest }: FastifySchema, route: RouteOptions, url: string): FastifySchema => {
   // Routes without a body have the schema NO_BODY, which is not documented.
   const schema = body === undefined || body === NO_BODY ? rest : { ...rest, body }
   // In a host, every route is hidden from the host's own document.
@@ -156,9 +169,25 @@ const document = ({ body, ...rest }: FastifySchema, route: RouteOptions): Fastif
     ...requestHeaders(declared),
     ...requirements(schema, route),
     ...(schema.querystring !== undefined && { querystring: optional(schema.querystring) }),
-    tags: Object.keys(SCOPES).filter(name => SCOPES[name]?.gate === gate),
+    operationId: operationIdOfRoute(schema, route, url),
+    tags: schema.tags ?? [tagOf(url)],
     security: gate === undefined ? [] : SECURITY[gate],
     response: described({ ...Object.fromEntries(common), ...declared }, route),
+  }
+}
+
+/** @throws {Error} if two routes have one operationId, from which client generators would make one method. */
+const requireUniqueOperationIds = ({ routeTable, prefix }: FastifyInstance): void => {
+  const routes = new Map<string, string>()
+  for (const { methods, url, options } of routeTable) {
+    const schema = options.schema ?? {}
+    if (schema.hide || methods.includes('HEAD')) continue
+    const id = operationIdOfRoute(schema, options, url.slice(prefix.length))
+    const route = `${methods} ${url}`
+    const other = routes.get(id)
+    if (other !== undefined)
+      throw new Error(`${other} and ${route} have the operationId ${id}: declare another one in a schema`)
+    routes.set(id, route)
   }
 }
 
@@ -218,6 +247,7 @@ const withOptionalLines = (paths: Readonly<Record<string, Readonly<Record<string
 
 const openapi = async (app: FastifyInstance): Promise<void> => {
   if (!app.config.hasDocs) return
+  app.addHook('onReady', async () => requireUniqueOperationIds(app))
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -231,7 +261,10 @@ const openapi = async (app: FastifyInstance): Promise<void> => {
         },
       },
     },
-    transform: ({ schema, url, route }) => ({ schema: document(schema ?? {}, route), url }),
+    transform: ({ schema, url, route }) => ({
+      schema: document(schema ?? {}, route, url.slice(app.prefix.length)),
+      url,
+    }),
     transformObject: documentObject => {
       if (!('openapiObject' in documentObject)) throw new Error('The document is OpenAPI, not Swagger 2')
       const { openapiObject } = documentObject

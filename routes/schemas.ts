@@ -160,6 +160,41 @@ export const CreatedAdminKey = Type.Object(
   { title: 'CreatedAdminKey' },
 )
 
+const literals = <Values extends readonly string[]>(...values: Values) =>
+  Type.Unsafe<Values[number]>({ type: 'string', enum: values })
+
+export const Status = Type.Object(
+  {
+    service: Type.Literal('gatehouse'),
+    version: Type.String(),
+    engine: literals('sqlite', 'postgres'),
+    workers: Type.Integer({ description: 'Processes that share the port (`WORKERS`)' }),
+    environment: literals('development', 'production', 'test'),
+    startedAt: Type.String({ format: 'date-time', description: 'When the responding process started' }),
+    passwordHash: Type.Object(
+      {
+        algorithm: Type.Literal('argon2id'),
+        memoryKiB: Type.Integer(),
+        iterations: Type.Integer(),
+        parallelism: Type.Integer(),
+      },
+      { description: 'How new passwords are hashed' },
+    ),
+    rateLimits: Type.Boolean({ description: 'Whether rate limits are on' }),
+    requestLog: Type.Boolean({ description: 'Whether each request is logged' }),
+    mail: literals('smtp', 'files', 'off'),
+    users: Type.Integer({ description: 'The exact number of users' }),
+    cache: Type.Object(
+      {
+        entries: Type.Integer(),
+        capacity: Type.Integer({ description: 'How many tokens fit, if their users have no metadata' }),
+      },
+      { description: 'The cached tokens of the responding process' },
+    ),
+  },
+  { title: 'Status' },
+)
+
 /** The response to a request whose result is mailed. */
 export const Accepted = Type.Object({ status: Type.Literal('accepted') })
 export const ACCEPTED = { status: 'accepted' } as const

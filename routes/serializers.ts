@@ -4,10 +4,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { AuthResult } from '../src/accounts/auth-result.ts'
 import { copyString } from '../src/auth/copy-string.ts'
 import type { CachedUser, Principal } from '../src/auth/principal.ts'
+import type { Status as ServiceStatus } from '../src/metrics/status.ts'
 import { serializeAccount, toIso } from '../src/users/serializers.ts'
 import type { User } from '../src/users/user.ts'
 import { etagOf } from './response-headers.ts'
-import type { Introspection, SignedIn as SignedInSchema } from './schemas.ts'
+import type { Introspection, SignedIn as SignedInSchema, Status } from './schemas.ts'
 
 export { serializeSession } from '../src/accounts/serializers.ts'
 export { serializeAdminKey, serializeCreatedAdminKey } from '../src/admin-keys/serializers.ts'
@@ -20,6 +21,11 @@ const INACTIVE = { active: false } as const
 const seconds = (timestamp: number): number => Math.floor(timestamp / 1_000)
 
 /** @param allScopes what a session allows, separated by spaces. */
+export const serializeStatus = ({ startedAt, ...status }: ServiceStatus): Static<typeof Status> => ({
+  ...status,
+  startedAt: toIso(Math.floor(startedAt)),
+})
+
 export const serializeIntrospection = (
   principal: Principal | null,
   allScopes: string,

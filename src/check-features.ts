@@ -31,6 +31,7 @@ const CORE_SERVICES: Readonly<Record<keyof CoreServices, true>> = {
   adminAuthenticator: true,
   mails: true,
   metrics: true,
+  status: true,
   storage: true,
   eventFeed: true,
   rateLimits: true,

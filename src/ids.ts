@@ -33,8 +33,17 @@ export const firstIdAt = (timestamp: number): string => {
   return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-000000000000`
 }
 
+/**
+ * @param timestamp milliseconds since the epoch.
+ * @param order 32 bits, which order the ids of one millisecond.
+ * @param random 16 bytes.
+ * @returns the same id for the same arguments.
+ */
+export const idOf = (timestamp: number, order: number, random: Uint8Array): string =>
+  v7({ msecs: timestamp, seq: order, random })
+
 /** @param timestamp milliseconds since the epoch. */
 export const newId = (timestamp = Date.now()): string => {
   sequence = (sequence + 1) | 0
-  return v7({ msecs: timestamp, seq: sequence, random: randomPart() })
+  return idOf(timestamp, sequence, randomPart())
 }

@@ -39,6 +39,7 @@ import type { MailKinds, MailSender, MailTemplates } from './mail/kinds.ts'
 import { Mailer, NO_MAILS } from './mail/mailer.ts'
 import { RateLimitedMailer } from './mail/rate-limited-mailer.ts'
 import { Metrics } from './metrics/metrics.ts'
+import { StatusReport } from './metrics/status.ts'
 import type { WorkerChannel } from './metrics/worker-metrics.ts'
 import { hasherLimits, type PasswordHasher, PooledPasswordHasher } from './passwords/hasher.ts'
 import { RATE_LIMITS, type RateLimitName, type RateLimits } from './rate-limits/limits.ts'
@@ -221,6 +222,8 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     workerChannel: deps.workerChannel,
   })
 
+  const status = new StatusReport({ config, authenticator, users })
+
   return {
     signUps,
     signIns,
@@ -246,6 +249,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     jwks: tokens.publicKeys,
     mails,
     metrics,
+    status,
     storage,
     /** `null` without a handler of events. */
     eventFeed,

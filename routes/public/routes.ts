@@ -28,14 +28,16 @@ const root: FastifyPluginAsyncTypebox = async app => {
     '/',
     {
       schema: {
+        operationId: 'getService',
         summary: 'Name, version and documentation of the service; redirects browsers to the documentation',
+        tags: ['service'],
         response: { 200: Service, 303: withHeaders(Type.Null(), 'Location') },
       },
     },
     async (request, reply) => {
       // The router treats `*` as `/`, but only OPTIONS has this target (RFC 9112 §3.2.4).
       if (request.raw.url === '*') throw new ServiceError('routeNotFound')
-      reply.header('vary', 'accept')
+      reply.vary('accept')
       if (hasDocs && request.accepts().type(['json', 'html']) === 'html')
         return reply.redirect(`${base}/docs`, 303)
       return service

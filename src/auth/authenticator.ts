@@ -39,6 +39,8 @@ export interface AuthenticatorDeps {
 /** For metrics: counts since the start. */
 export interface TokenCacheStatistics {
   readonly entries: number
+  /** How many fit, if their users have no metadata. */
+  readonly capacity: number
   /** Tokens that were found. */
   readonly hits: number
   /** Tokens that were verified or looked up in the store, valid or not. */
@@ -87,8 +89,8 @@ export class Authenticator implements InvalidationListener {
   }
 
   get cacheStatistics(): TokenCacheStatistics {
-    const { size, evictions } = this.#cache
-    return { entries: size, hits: this.#hits, misses: this.#misses, evictions }
+    const { size, capacity, evictions } = this.#cache
+    return { entries: size, capacity, hits: this.#hits, misses: this.#misses, evictions }
   }
 
   /**

@@ -19,6 +19,7 @@ export const ADMIN_SCOPES = {
   'keys:write': 'List, create and revoke admin keys',
   'tokens:introspect': 'Ask whether an access token is active',
   'metrics:read': 'Read metrics',
+  'status:read': 'Read the status of the service',
 } as const satisfies ScopeDescriptions
 
 /** By the name of a scope, what it allows. */

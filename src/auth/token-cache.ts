@@ -55,7 +55,8 @@ const weightOf = ({ cachedUser: { user } }: Principal): number =>
  * with the same key, the later replaces the earlier.
  */
 export class TokenCache {
-  readonly #capacity: number
+  /** In tokens of users without metadata. */
+  readonly capacity: number
   readonly #byKey = new Map<number, Principal>()
   readonly #users: UserCache
   /** The sum of the weights. */
@@ -63,7 +64,7 @@ export class TokenCache {
   #evictions = 0
 
   constructor(capacity: number, users: UserCache) {
-    this.#capacity = capacity
+    this.capacity = capacity
     this.#users = users
   }
 
@@ -87,7 +88,7 @@ export class TokenCache {
     const earlier = this.#byKey.get(key)
     if (earlier !== undefined) this.drop(earlier)
     const weight = weightOf(principal)
-    while (this.#byKey.size > 0 && this.#weight + weight > this.#capacity) this.#evictOne()
+    while (this.#byKey.size > 0 && this.#weight + weight > this.capacity) this.#evictOne()
     this.#weight += weight
     principal.cachedUser.tokens += 1
     this.#users.add(principal.cachedUser)

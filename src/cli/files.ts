@@ -1,4 +1,4 @@
-/** Writes a file atomically, readable by its owner only. */
+/** Writes files atomically, readable by their owner only. */
 import { randomUUID } from 'node:crypto'
 import { lstatSync } from 'node:fs'
 import { type FileHandle, open, rename, rm } from 'node:fs/promises'
@@ -10,26 +10,54 @@ const assertRegular = (file: string): void => {
     throw new CommandError('The path exists and is not a regular file')
 }
 
-const fill = async (handle: FileHandle, texts: AsyncIterable<string>, signal: AbortSignal): Promise<void> => {
-  try {
-    await handle.writeFile(texts, { signal })
-    signal.throwIfAborted()
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-}
+/** A file that replaces the one at its path when it is complete. Every function fails with an error that names the file. */
+export class AtomicFile {
+  readonly #file: string
+  readonly #partial: string
+  readonly #handle: FileHandle
 
-const write = async (file: string, texts: AsyncIterable<string>, signal: AbortSignal): Promise<void> => {
-  assertRegular(file)
-  const partial = `${file}.${randomUUID()}.partial`
-  const handle = await open(partial, 'wx', 0o600)
-  try {
-    await fill(handle, texts, signal)
-    await rename(partial, file)
-  } catch (error) {
-    await rm(partial, { force: true })
-    throw signal.aborted ? new CommandError('Stopped before the end: nothing is written') : error
+  private constructor(file: string, partial: string, handle: FileHandle) {
+    this.#file = file
+    this.#partial = partial
+    this.#handle = handle
+  }
+
+  /** @throws {CommandError} if the file cannot be written. */
+  static async open(file: string): Promise<AtomicFile> {
+    const partial = `${file}.${randomUUID()}.partial`
+    try {
+      assertRegular(file)
+      return new AtomicFile(file, partial, await open(partial, 'wx', 0o600))
+    } catch (error) {
+      throw withFile(file, error)
+    }
+  }
+
+  async write(text: string): Promise<void> {
+    await this.#attempt(() => this.#handle.appendFile(text))
+  }
+
+  /** Writes the file to the disk, and replaces the one at its path. */
+  async commit(): Promise<void> {
+    await this.#attempt(async () => {
+      await this.#handle.sync()
+      await this.#handle.close()
+      await rename(this.#partial, this.#file)
+    })
+  }
+
+  /** Leaves the file at the path as it is. Does nothing after {@link commit}. */
+  async discard(): Promise<void> {
+    await this.#handle.close()
+    await rm(this.#partial, { force: true })
+  }
+
+  async #attempt(action: () => Promise<void>): Promise<void> {
+    try {
+      await action()
+    } catch (error) {
+      throw withFile(this.#file, error)
+    }
   }
 }
 
@@ -39,9 +67,15 @@ export const writeAtomically = async (
   texts: AsyncIterable<string>,
   signal: AbortSignal,
 ): Promise<void> => {
+  const output = await AtomicFile.open(file)
   try {
-    await write(file, texts, signal)
-  } catch (error) {
-    throw withFile(file, error)
+    for await (const text of texts) {
+      if (signal.aborted) break
+      await output.write(text)
+    }
+    if (signal.aborted) throw new CommandError('Stopped before the end: nothing is written')
+    await output.commit()
+  } finally {
+    await output.discard()
   }
 }

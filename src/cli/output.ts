@@ -68,10 +68,10 @@ export const progress = () => {
     report(`${formatNumber(done)} of ${formatNumber(total)} users`, done >= total)
 }
 
-/** Reports the progress of an unknown number of lines. */
-export const lineProgress = () => {
+/** Reports the progress of an unknown number of lines, or of something else. */
+export const countProgress = (noun = 'line') => {
   const report = throttled()
-  return (done: number): void => report(count(done, 'line'), false)
+  return (done: number): void => report(count(done, noun), false)
 }
 
 /** Aborted by SIGINT or SIGTERM. A repeated signal does nothing more, because npm passes on a terminal's Ctrl-C a second time. */

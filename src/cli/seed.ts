@@ -1,88 +1,39 @@
-/** `seed`: realistic users for load tests, and a file with their access tokens. */
-
-import { closeSync, fchmodSync, openSync, writeSync } from 'node:fs'
-import type { Command } from 'commander'
+/** `seed`: realistic users for load tests, and files with their access tokens. */
+import { type Command, Option } from 'commander'
 import { AccessTokens } from '../auth/access-tokens.ts'
-import { newSession, type SessionLimits } from '../auth/session.ts'
 import { allFeatures } from '../built-in-features.ts'
 import { type Config, loadConfig } from '../config/config.ts'
-import { integer, type Reader, SettingError } from '../config/readers.ts'
-import { newId } from '../ids.ts'
-import { hash } from '../passwords/hashing-thread.ts'
+import { integer, oneOf, type Reader, SettingError, serviceUrl } from '../config/readers.ts'
+import { hash, verify } from '../passwords/hashing-thread.ts'
 import { canonicalPassword, PASSWORD_MAX_LENGTH } from '../passwords/policy.ts'
 import { openSeedStore } from '../storage/open.ts'
-import type { SeedAccount, SeedSession, SeedStore } from '../storage/seed.ts'
-import { NO_METADATA } from '../users/metadata.ts'
-import { NO_ROLES } from '../users/roles.ts'
-import { CommandError, withFile } from './failure.ts'
+import type { SeedAccount, SeededUser, SeedStore } from '../storage/seed.ts'
+import { CommandError, UsageError } from './failure.ts'
 import { nonEmpty, option, type StoreOptions, storeCommand } from './options.ts'
 import { count, formatNumber, print, printStatus, progress, STOPPED, stopSignal } from './output.ts'
-import { environment, settings } from './store.ts'
-
-/** Users per transaction. It takes at most some hundred milliseconds, for which other writers may wait. */
-const SLICE = 5_000
-
-/** Milliseconds. Sign-ups are spread over a year. */
-const YEAR = 365 * 86_400_000
-
-const FIRST_NAMES =
-  'Ada Amir Ann Björn Carlos Chloé Dana Elif Emma Grace Hana Ivan Jamal Kenji Łucja Maria Noah Olga Priya Rosa Søren Wei Zoë'.split(
-    ' ',
-  )
-
-const LAST_NAMES =
-  'Abe Ahmed Brown Costa Dubois Eriksson Fischer García Haddad Ito Jones Kaya Keeper Kowalska Lee Martin Novák Okafor'
-    .concat(' Olsen Patel Rossi Silva Smith Suzuki Tanaka Tran Wang Weiß Yılmaz')
-    .split(' ')
-
-/** The numbers of first and last names are different primes, so that every pair occurs. */
-const nameOf = (names: readonly string[], number: number): string | null =>
-  names[number % names.length] ?? null
-
-export interface SeedPlan {
-  readonly users: number
-  readonly passwordHash: string
-  /** The lifetime of the sessions to open; `null` opens none. */
-  readonly limits: SessionLimits | null
-}
-
-/** Ids increase with the number, like the times of sign-up, so that rows are appended at the end of each index. */
-const account = (number: number, { users, passwordHash, limits }: SeedPlan, now: number): SeedAccount => {
-  const createdAt = now - Math.floor((YEAR * (users - number)) / users)
-  const user = {
-    id: newId(createdAt),
-    email: `user${number}@seed.example`,
-    passwordHash,
-    firstName: nameOf(FIRST_NAMES, number),
-    lastName: nameOf(LAST_NAMES, number),
-    emailVerified: true,
-    disabled: false,
-    roles: NO_ROLES,
-    userMetadata: NO_METADATA,
-    appMetadata: NO_METADATA,
-    createdAt,
-    updatedAt: createdAt,
-  }
-  return { user, session: limits && newSession(user.id, now, limits) }
-}
-
-/** Yields `user1@seed.example` and so on, in slices of one transaction. */
-export const seedAccounts = function* (plan: SeedPlan): Generator<readonly SeedAccount[]> {
-  for (let first = 1; first <= plan.users; first += SLICE) {
-    const length = Math.min(SLICE, plan.users - first + 1)
-    const now = Date.now()
-    yield Array.from({ length }, (_, index) => account(first + index, plan, now))
-  }
-}
+import { type SeedPlan, seedAccounts } from './seed-accounts.ts'
+import { removeSeeded } from './seed-removal.ts'
+import { environment, settings, withStore } from './store.ts'
+import { FORMAT_NAMES, type FormatName, type SeededToken, TokenFiles } from './token-files.ts'
 
 const MAX_USERS = 100_000_000
+const MAX_SHARDS = 256
+const MAX_RANDOM_SEED = 2 ** 32 - 1
 const PASSWORD = 'seed password 1'
 const PASSWORD_MIN_LENGTH = 8
 
+/** Connections to PostgreSQL with which accounts are removed. */
+const REMOVAL_CONNECTIONS = 4
+
 interface SeedOptions extends StoreOptions {
-  readonly users: number
+  readonly users?: number
   readonly tokens?: string
-  readonly password: string
+  readonly format?: FormatName
+  readonly url?: string
+  readonly shards?: number
+  readonly password?: string
+  readonly randomSeed?: number
+  readonly remove?: boolean
   readonly force?: boolean
 }
 
@@ -93,86 +44,154 @@ const password: Reader<string> = text => {
   return text
 }
 
-/** Access tokens, one per line, readable by the file's owner only: a token grants access to its user's account. */
-interface TokenFile {
-  write(sessions: readonly SeedSession[]): void
-  close(): void
+/** @throws {UsageError} */
+const assertUsable = ({ tokens, format, url, shards, users = 0 }: SeedOptions): void => {
+  const useless = Object.entries({ '--format': format, '--url': url, '--shards': shards })
+  for (const [name, value] of useless)
+    if (value !== undefined && tokens === undefined) throw new UsageError(`${name} needs --tokens <file>`)
+  if (url !== undefined && format !== 'vegeta') throw new UsageError('--url needs --format vegeta')
+  if (shards !== undefined && shards > users) throw new UsageError('--shards must not be higher than --users')
 }
 
-const openTokens = (file: string): number => {
-  try {
-    return openSync(file, 'w', 0o600)
-  } catch (error) {
-    throw withFile(file, error)
-  }
-}
-
-/** @throws {Error} if the file cannot be written, or the service's secret cannot be read. */
-const createTokenFile = (file: string, config: Config): TokenFile => {
+/** Makes what the files contain of a user. */
+const tokenMaker = (config: Config, plain: string, plan: SeedPlan) => {
   const tokens = AccessTokens.from(config)
-  const handle = openTokens(file)
-  // An existing file keeps its mode.
-  fchmodSync(handle, 0o600)
-  return {
-    write: sessions => void writeSync(handle, sessions.map(session => `${tokens.issue(session)}\n`).join('')),
-    close: () => closeSync(handle),
+  /** By hash, whether the given password matches. Accounts of one run share a hash. */
+  const matches = new Map([[plan.passwordHash, true]])
+  const isPassword = (encoded: string): boolean => {
+    const known = matches.get(encoded)
+    if (known !== undefined) return known
+    const isMatch = verify({ passwords: [canonicalPassword(plain)], encoded })
+    matches.set(encoded, isMatch)
+    return isMatch
+  }
+  return (
+    { user: { email } }: SeedAccount,
+    seeded: SeededUser | null,
+    needsPassword: boolean,
+  ): SeededToken => {
+    if (seeded === null) return { id: null, email, password: null, token: null }
+    const { id, passwordHash, session } = seeded
+    return {
+      id,
+      email,
+      password: needsPassword && isPassword(passwordHash) ? plain : null,
+      token: session === null ? null : tokens.issue(session),
+    }
   }
 }
 
 interface SeedReport {
   readonly users: number
   readonly added: number
+  /** Tokens in the files. */
   readonly tokens: number
   readonly complete: boolean
 }
 
+type WriteTokens = (
+  accounts: readonly SeedAccount[],
+  users: readonly (SeededUser | null)[],
+) => Promise<number>
+
+/** @param writeTokens returns how many tokens it has written. */
 const fill = async (
   store: SeedStore,
-  tokenFile: TokenFile | null,
   plan: SeedPlan,
   idle: number,
+  writeTokens: WriteTokens | null,
 ): Promise<SeedReport> => {
   const signal = stopSignal()
   const reportProgress = progress()
   const report = { users: 0, added: 0, tokens: 0 }
   for (const accounts of seedAccounts(plan)) {
-    if (signal.aborted) return { ...report, complete: false }
-    const { added, sessions } = await store.add(accounts, idle)
-    tokenFile?.write(sessions)
+    if (signal.aborted) return { ...report, tokens: 0, complete: false }
+    const { added, users } = await store.add(accounts, idle)
+    if (writeTokens !== null) report.tokens += await writeTokens(accounts, users)
     report.users += accounts.length
     report.added += added
-    report.tokens += sessions.length
     reportProgress(report.users, plan.users)
   }
   await store.finish()
   return { ...report, complete: true }
 }
 
-const seed = async ({ users, tokens: file, password, force, ...options }: SeedOptions): Promise<void> => {
-  const { NODE_ENV, DATABASE_URL, SESSION_LIFETIME, SESSION_IDLE } = settings(options)
-  if (NODE_ENV === 'production' && !force)
-    throw new CommandError(
-      'NODE_ENV is production: accounts with a known password do not belong there; --force adds them anyway',
-    )
+const tokenLines = ({ users, tokens }: SeedReport, files: TokenFiles): string[] => {
+  const { paths } = files
+  const place = paths.length === 1 ? paths[0] : `${paths.length} files, ${paths[0]} to ${paths.at(-1)}`
+  if (tokens < users)
+    printStatus(`${count(users - tokens, 'user')} without a token, because they are disabled or were removed`)
+  return [`${count(tokens, 'access token')} in ${place}`]
+}
+
+const add = async (options: SeedOptions): Promise<void> => {
+  const { users, tokens: file, format = 'tokens', shards = null, randomSeed = null } = options
+  if (users === undefined) throw new UsageError('--users <number> is needed')
+  assertUsable(options)
+  const { DATABASE_URL, SESSION_LIFETIME, SESSION_IDLE } = settings(options)
   const config = file === undefined ? null : loadConfig(environment(options))
   const store = await openSeedStore(DATABASE_URL, allFeatures())
-  let tokenFile: TokenFile | null = null
+  let files: TokenFiles | null = null
   try {
-    if (file !== undefined && config !== null) tokenFile = createTokenFile(file, config)
-    const limits = tokenFile && { lifetime: SESSION_LIFETIME, idle: SESSION_IDLE }
-    const plan = { users, passwordHash: hash(canonicalPassword(password)), limits }
-    const report = await fill(store, tokenFile, plan, SESSION_IDLE)
+    const limits = config && { lifetime: SESSION_LIFETIME, idle: SESSION_IDLE }
+    const { password: plain = PASSWORD } = options
+    const plan = { users, passwordHash: hash(canonicalPassword(plain)), limits, randomSeed }
+    let writeTokens: WriteTokens | null = null
+    if (file !== undefined && config !== null) {
+      const opened = await TokenFiles.open({ file, format, shards, url: options.url ?? config.publicUrl })
+      files = opened
+      const make = tokenMaker(config, plain, plan)
+      const needsPassword = format === 'jsonl' || format === 'csv'
+      writeTokens = async (accounts, seeded) => {
+        const made = accounts.map((account, index) => make(account, seeded[index] ?? null, needsPassword))
+        await opened.write(made)
+        return made.filter(({ token }) => token !== null).length
+      }
+    }
+    const report = await fill(store, plan, SESSION_IDLE, writeTokens)
+    if (report.complete) await files?.commit()
     print(options.json, report, [
       `${count(report.added, 'user')} added, ${formatNumber(report.users - report.added)} already existed`,
-      ...(tokenFile ? [`${count(report.tokens, 'access token')} in ${file}`] : []),
+      ...(files !== null && report.complete ? tokenLines(report, files) : []),
     ])
-    if (report.complete) return
-    printStatus(STOPPED)
-    process.exitCode = 1
+    stopUnless(report)
   } finally {
-    tokenFile?.close()
+    await files?.discard()
     await store.close()
   }
+}
+
+const stopUnless = ({ complete }: { readonly complete: boolean }): void => {
+  if (complete) return
+  printStatus(STOPPED)
+  process.exitCode = 1
+}
+
+const remove = async ({ users: last = MAX_USERS, json, ...options }: SeedOptions): Promise<void> =>
+  withStore(
+    options,
+    async ({ users }) => {
+      const seedStore = await openSeedStore(settings(options).DATABASE_URL, allFeatures())
+      try {
+        const report = await removeSeeded(seedStore, users, last)
+        await seedStore.finish()
+        print(json, report, [`${count(report.removed, 'user')} removed`])
+        stopUnless(report)
+      } finally {
+        await seedStore.close()
+      }
+    },
+    REMOVAL_CONNECTIONS,
+  )
+
+const seed = async (options: SeedOptions): Promise<void> => {
+  if (settings(options).NODE_ENV === 'production' && !options.force)
+    throw new CommandError(
+      options.remove
+        ? 'NODE_ENV is production: --force removes the accounts of load tests anyway'
+        : 'NODE_ENV is production: accounts with a known password do not belong there; --force adds them anyway',
+    )
+  return options.remove ? remove(options) : add(options)
 }
 
 export const seedCommand = (program: Command): void => {
@@ -181,15 +200,39 @@ export const seedCommand = (program: Command): void => {
     'seed',
     'Add users for load tests: user1@seed.example and so on, all with one password; a repeated run adds missing users',
   )
-    .addOption(option('--users <number>', 'the number of users', integer(1, MAX_USERS)).makeOptionMandatory())
+    .addOption(option('--users <number>', 'the number of users', integer(1, MAX_USERS)))
     .addOption(
       option(
         '--tokens <file>',
-        'open a session for each, and write their access tokens to this file, one per line',
+        'open a session for each, and write their access tokens to this file, in the order of the users',
         nonEmpty,
       ),
     )
-    .addOption(option('--password <password>', 'the password of added users', password).default(PASSWORD))
+    .addOption(option('--format <format>', `of the file: ${FORMAT_NAMES.join(', ')}`, oneOf(...FORMAT_NAMES)))
+    .addOption(option('--url <url>', 'the service of vegeta’s targets, in place of PUBLIC_URL', serviceUrl))
+    .addOption(
+      option(
+        '--shards <number>',
+        'write so many files, each with its share of the users',
+        integer(1, MAX_SHARDS),
+      ),
+    )
+    .addOption(
+      option('--password <password>', `the password of added users, by default ${PASSWORD}`, password),
+    )
+    .addOption(
+      option(
+        '--random-seed <number>',
+        'what ids and dates follow from: equal in every run on an empty database',
+        integer(0, MAX_RANDOM_SEED),
+      ),
+    )
+    .addOption(
+      new Option(
+        '--remove',
+        'remove the users instead, with all their data; without --users all of them',
+      ).conflicts(['tokens', 'format', 'url', 'shards', 'password', 'randomSeed']),
+    )
     .option('--force', 'also if NODE_ENV is production')
     .action(seed)
 }

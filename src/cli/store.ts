@@ -18,7 +18,7 @@ import { Users } from '../users/users.ts'
 import { CommandError } from './failure.ts'
 import type { DatabaseOptions } from './options.ts'
 
-/** Commands run one query at a time. */
+/** Nearly all commands run one query at a time. */
 const CONNECTIONS = 1
 
 /** The environment of the process, with `--database` in place of `DATABASE_URL`. */
@@ -69,10 +69,11 @@ const hasher = {
 export const withStore = async (
   options: DatabaseOptions,
   use: (store: Store) => Promise<void>,
+  connections = CONNECTIONS,
 ): Promise<void> => {
   const { DATABASE_URL, SESSION_LIFETIME, SESSION_IDLE } = settings(options)
   assertExists(DATABASE_URL)
-  const storage = await openStorage(DATABASE_URL, CONNECTIONS, allFeatures())
+  const storage = await openStorage(DATABASE_URL, connections, allFeatures())
   const { users, accounts: accountStore, sessions, events, bulkUsers } = storage
   const clock = Date.now
   const limits = { lifetime: SESSION_LIFETIME, idle: SESSION_IDLE }

@@ -31,8 +31,8 @@ import {
 } from './options.ts'
 import {
   count,
+  countProgress,
   formatNumber,
-  lineProgress,
   print,
   printStatus,
   STOPPED,
@@ -270,7 +270,7 @@ const finishImport = (end: Ended, json: boolean | undefined, isStopped: boolean)
 const importUsers = (file: string | undefined, { json, ...options }: StoreOptions): Promise<void> =>
   withStore(options, async ({ imports }) => {
     const stop = stopSignal()
-    const reportProgress = lineProgress()
+    const reportProgress = countProgress()
     const reportFailure = failureReporter()
     const lines = await userLines(file, settings(options), stop)
     let done = 0

@@ -165,6 +165,7 @@ export const loadConfig = (environment: Environment, basePath = '') => {
 
   return Object.freeze({
     ...site,
+    environment: v.NODE_ENV,
     host: v.HOST,
     port: v.PORT,
     /** Where metrics are served; without a port they are not, except by `GET /admin/metrics`. */
@@ -186,7 +187,10 @@ export const loadConfig = (environment: Environment, basePath = '') => {
     logLevel: v.LOG_LEVEL,
     logRequests: v.LOG_REQUESTS === 'on',
     trustedProxies: v.TRUST_PROXY,
+    /** Further origins whose pages may use the cookie for requests that change something. */
     allowedOrigins: v.ALLOWED_ORIGINS,
+    /** Origins whose pages may read responses; with the cookie only those that are allowed origins too. */
+    corsOrigins: v.CORS_ORIGINS,
     isRateLimited: v.RATE_LIMIT === 'on',
     /** Whether there are /docs and /openapi.json. */
     hasDocs: v.DOCS === 'on',

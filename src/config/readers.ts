@@ -99,7 +99,9 @@ export const networks: Reader<readonly string[]> = value => {
 /** A URL that may be quoted: one without a user, which may come with a password. */
 const withoutUser = (url: string): string | undefined => (url.includes('@') ? undefined : url)
 
-const isOrigin = (entry: string): boolean => URL.canParse(entry) && new URL(entry).origin === entry
+/** URL itself would accept `https://*.example.com`, which no browser sends. */
+const isOrigin = (entry: string): boolean =>
+  URL.canParse(entry) && new URL(entry).origin === entry && !entry.includes('*')
 
 /** Origins such as `https://app.example.com`, without a path. */
 export const origins: Reader<readonly string[]> = value => {

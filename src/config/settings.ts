@@ -53,6 +53,7 @@ export const SETTINGS = {
   LOG_REQUESTS: { read: oneOf('off', 'on'), default: 'off' },
   TRUST_PROXY: { read: networks, default: 'none' },
   ALLOWED_ORIGINS: { read: origins, default: '' },
+  CORS_ORIGINS: { read: origins, default: '' },
   RATE_LIMIT: { read: oneOf('on', 'off'), default: 'on' },
   DOCS: { read: oneOf('on', 'off'), default: 'on' },
   SESSION_LIFETIME: { read: duration('1s'), default: '30d' },

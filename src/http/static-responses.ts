@@ -59,7 +59,7 @@ export const sendStatic = async (
     gzipped !== null && request.accepts().encoding(['gzip', 'identity']) === 'gzip' ? gzipped : null
   const etag = compressed ? `"${digest}-gzip"` : `"${digest}"`
   reply.headers({ etag, 'cache-control': 'public, no-cache' })
-  if (gzipped !== null) reply.header('vary', 'accept-encoding')
+  if (gzipped !== null) reply.vary('accept-encoding')
   if (isFresh(request.headers['if-none-match'] ?? '', etag)) return reply.code(304).send()
   if (compressed) reply.header('content-encoding', 'gzip')
   return reply.type(type).send(compressed ?? plain)

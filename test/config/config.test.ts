@@ -21,6 +21,7 @@ const WRONG: [name: string, values: string[]][] = [
   ['PORT', ['70000', '80.5', '-1', '0x50', 'http']],
   ['TRUST_PROXY', ['1', 'true', '*', '10.0.0.0/33', '10.0.0.0/8/8', 'proxy.example', '::1/129']],
   ['ALLOWED_ORIGINS', ['app.example.com', 'https://app.example.com/', 'https://app.example.com/path', '*']],
+  ['CORS_ORIGINS', ['*', 'null', 'true', 'https://*.example.com', 'https://app.example.com/', 'file:///x']],
   ['JWT_SECRET', ['canary'.padEnd(31, 'x'), `${SECRET} canary`, `${SECRET}é`]],
   ['JWT_ALGORITHM', ['hs256', 'RS256', 'none']],
   ['JWT_PRIVATE_KEY', ['canary']],
@@ -240,6 +241,7 @@ t.test('values are parsed in their units, and empty ones are absent (DESIGN §8)
     DRAIN_DELAY: '500ms',
     TRUST_PROXY: '10.0.0.0/8, ::1, loopback',
     ALLOWED_ORIGINS: 'https://app.example.com, http://localhost:5173',
+    CORS_ORIGINS: 'https://app.example.com:8443',
   })
   t.match(config, {
     port: 0,
@@ -252,6 +254,7 @@ t.test('values are parsed in their units, and empty ones are absent (DESIGN §8)
     drainDelay: 500,
     trustedProxies: ['10.0.0.0/8', '::1', 'loopback'],
     allowedOrigins: ['https://app.example.com', 'http://localhost:5173'],
+    corsOrigins: ['https://app.example.com:8443'],
   })
   t.ok(Object.isFrozen(config))
 })

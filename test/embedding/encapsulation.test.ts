@@ -140,7 +140,9 @@ t.test('everything below the prefix has the prefix in its URLs (DESIGN §12)', a
   }
   const { servers, paths } = (await host.inject('/v1/auth/openapi.json')).json()
   t.same(servers, [{ url: '/v1/auth' }])
-  t.ok(paths['/account'])
+  t.equal(paths['/health'].get.operationId, 'getHealth', 'names do not depend on the prefix')
+  t.same(paths['/health'].get.tags, ['service'])
+  t.same(paths['/account'].get.tags, ['account'])
 })
 
 t.test('the router, the server and the decorators of a host may differ (DESIGN §12)', async t => {

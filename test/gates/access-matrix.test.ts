@@ -65,6 +65,7 @@ await onEveryEngine(t, async (t, { build }) => {
       'GET /admin/events adminKey',
       'GET /admin/keys adminKey',
       'GET /admin/metrics adminKey',
+      'GET /admin/status adminKey',
       'GET /admin/users adminKey',
       'GET /admin/users/:id adminKey',
       'GET /admin/users/:id/api-keys adminKey',

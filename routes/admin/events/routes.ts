@@ -35,6 +35,7 @@ const events: FastifyPluginAsyncTypebox = async app => {
     {
       config: { scope: 'events:read' },
       schema: {
+        operationId: 'listEvents',
         summary: 'List the audit log, newest first, or follow it',
         querystring: eventsQuery(Object.keys(eventSchemas)),
         response: {

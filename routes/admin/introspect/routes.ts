@@ -19,6 +19,7 @@ const introspect: FastifyPluginAsyncTypebox = async app => {
     {
       config: { scope: 'tokens:introspect' },
       schema: {
+        operationId: 'introspectToken',
         summary: 'Ask whether an access token or API key is valid now (RFC 7662); as a form or as JSON',
         body: Request,
         response: { 200: Introspection, 503: ErrorBody },

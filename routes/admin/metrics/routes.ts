@@ -11,6 +11,7 @@ const metricsRoutes: FastifyPluginAsyncTypebox = async app => {
     {
       config: { scope: 'metrics:read' },
       schema: {
+        operationId: 'getMetrics',
         summary: 'Metrics in the text format of Prometheus; with WORKERS, of all workers',
         produces: ['text/plain'],
         response: { 200: { content: { 'text/plain': { schema: Type.String() } } }, 503: ErrorBody },

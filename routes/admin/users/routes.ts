@@ -38,6 +38,7 @@ const users: FastifyPluginAsyncTypebox = async app => {
     {
       config: { scope: 'users:read' },
       schema: {
+        operationId: 'listUsers',
         summary: 'List users, page by page',
         querystring: ListQuery,
         response: { 200: AdminUserPage, 503: ErrorBody },
@@ -59,6 +60,7 @@ const users: FastifyPluginAsyncTypebox = async app => {
     {
       config: { scope: 'users:write' },
       schema: {
+        operationId: 'createUser',
         summary: 'Create an account; without a password the user has to reset it first',
         body: NewAccount(app.config.passwordMinLength, app.config.metadataSchemas),
         response: { 201: withHeaders(AdminUser, 'ETag', 'Location'), 409: ErrorBody, 503: ErrorBody },

@@ -8,6 +8,7 @@ const users: FastifyPluginAsyncTypebox = async app => {
     {
       config: { scope: 'users:read' },
       schema: {
+        operationId: 'listProfiles',
         summary: 'List profiles of users, page by page',
         querystring: Strict(listProperties),
         response: { 200: ProfilePage, 503: ErrorBody },

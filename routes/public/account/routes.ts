@@ -31,6 +31,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
     {
       config: { rateLimit: 'sign-up' },
       schema: {
+        operationId: 'signUp',
         summary: 'Sign up',
         body: SignUp,
         response: {
@@ -55,6 +56,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
     {
       config: { rateLimit: 'sign-in' },
       schema: {
+        operationId: 'signIn',
         summary: 'Sign in',
         body: SignIn,
         response: {

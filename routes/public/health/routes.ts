@@ -9,6 +9,7 @@ const health: FastifyPluginAsyncTypebox = async app => {
     {
       schema: {
         summary: 'Whether the process responds; does not use the database',
+        tags: ['service'],
         response: { 200: Health },
       },
     },

@@ -9,7 +9,12 @@ const ready: FastifyPluginAsyncTypebox = async app => {
   app.get(
     '',
     {
-      schema: { summary: 'Whether this instance accepts requests', response: { 200: Ready, 503: ErrorBody } },
+      schema: {
+        operationId: 'getReadiness',
+        summary: 'Whether this instance accepts requests',
+        tags: ['service'],
+        response: { 200: Ready, 503: ErrorBody },
+      },
     },
     async () => {
       if (app.isDraining()) throw new ServiceError('draining')

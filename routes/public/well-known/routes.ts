@@ -29,7 +29,9 @@ const wellKnown: FastifyPluginAsyncTypebox = async app => {
     '/jwks.json',
     {
       schema: {
+        operationId: 'getJsonWebKeySet',
         summary: 'Public keys of access tokens (RFC 7517); no keys if JWT_ALGORITHM is HS256',
+        tags: ['service'],
         response: { 200: JsonWebKeySet },
       },
     },

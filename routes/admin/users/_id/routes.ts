@@ -24,6 +24,7 @@ const user: FastifyPluginAsyncTypebox = async app => {
     {
       config: { scope: 'users:read' },
       schema: {
+        operationId: 'getUser',
         summary: 'Get a user; the ETag does not cover the last request',
         params: IdParams,
         response: { 200: withHeaders(AdminUser, 'ETag'), 404: ErrorBody, 503: ErrorBody },
@@ -41,6 +42,7 @@ const user: FastifyPluginAsyncTypebox = async app => {
     {
       config: { scope: 'users:write' },
       schema: {
+        operationId: 'updateUser',
         summary: 'Change a user; disabling ends all sessions; If-Match makes the change conditional',
         params: IdParams,
         body: Changes,
@@ -66,6 +68,7 @@ const user: FastifyPluginAsyncTypebox = async app => {
     {
       config: { scope: 'users:delete' },
       schema: {
+        operationId: 'deleteUser',
         summary: 'Remove a user and all their data',
         params: IdParams,
         response: { 204: Type.Null(), 404: ErrorBody, 503: ErrorBody },

@@ -27,6 +27,7 @@ const exportUsers: FastifyPluginAsyncTypebox = async app => {
     {
       config: { scope: 'users:export' },
       schema: {
+        operationId: 'exportUsers',
         summary: 'Export all users in order of creation, one per line',
         querystring: Query,
         produces: [NDJSON],

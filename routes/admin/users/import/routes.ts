@@ -36,6 +36,7 @@ const importUsers: FastifyPluginAsyncTypebox = async app => {
     {
       config: { scope: 'users:import' },
       schema: {
+        operationId: 'importUsers',
         summary: 'Import users, one per line; the results are streamed while lines arrive',
         consumes: [NDJSON],
         body: Lines,

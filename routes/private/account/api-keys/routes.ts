@@ -37,6 +37,7 @@ const apiKeysOfAccount: FastifyPluginAsyncTypebox = async app => {
     {
       config: { rateLimit: 'password' },
       schema: {
+        operationId: 'createApiKey',
         summary: 'Create an API key: a token for your programs. The response shows it for the only time',
         body: Request,
         response: { 201: CreatedApiKey, 409: ErrorBody, 429: ErrorBody, 503: ErrorBody },
@@ -63,6 +64,7 @@ const apiKeysOfAccount: FastifyPluginAsyncTypebox = async app => {
     '',
     {
       schema: {
+        operationId: 'listApiKeys',
         summary: 'List your API keys, newest first',
         response: { 200: Type.Object({ results: Type.Array(ApiKey) }), 503: ErrorBody },
       },
@@ -78,6 +80,7 @@ const apiKeysOfAccount: FastifyPluginAsyncTypebox = async app => {
     '/:id',
     {
       schema: {
+        operationId: 'deleteApiKey',
         summary: 'Revoke an API key',
         params: IdParams,
         response: { 204: Type.Null(), 404: ErrorBody, 503: ErrorBody },

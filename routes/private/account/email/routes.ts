@@ -12,6 +12,7 @@ const email: FastifyPluginAsyncTypebox = async app => {
     {
       config: { rateLimit: 'mail' },
       schema: {
+        operationId: 'changeEmail',
         summary: 'Change your e-mail; takes effect when the link mailed to the new address is used',
         body: EmailChange,
         response: { 202: Accepted, 409: ErrorBody, 429: ErrorBody, 503: ErrorBody },

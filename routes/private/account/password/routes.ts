@@ -16,6 +16,7 @@ const password: FastifyPluginAsyncTypebox = async app => {
     {
       config: { rateLimit: 'password' },
       schema: {
+        operationId: 'changePassword',
         summary: 'Change your password; ends all earlier sessions',
         body: PasswordChange,
         response: { 200: withHeaders(SignedIn, 'Set-Cookie'), 429: ErrorBody, 503: ErrorBody },

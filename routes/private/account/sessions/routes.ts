@@ -16,6 +16,7 @@ const sessions: FastifyPluginAsyncTypebox = async app => {
     '',
     {
       schema: {
+        operationId: 'listSessions',
         summary: 'List your sessions, newest first, at most 1,000',
         response: { 200: Type.Object({ results: Type.Array(Session) }), 503: ErrorBody },
       },
@@ -32,6 +33,7 @@ const sessions: FastifyPluginAsyncTypebox = async app => {
     '',
     {
       schema: {
+        operationId: 'deleteSessions',
         summary: 'End your other sessions, or all of them',
         querystring: Scope,
         response: { 204: withHeaders(Type.Null(), 'Set-Cookie'), 503: ErrorBody },
@@ -49,6 +51,7 @@ const sessions: FastifyPluginAsyncTypebox = async app => {
     '/:id',
     {
       schema: {
+        operationId: 'deleteSession',
         summary: 'End one of your sessions',
         params: IdParams,
         response: { 204: withHeaders(Type.Null(), 'Set-Cookie'), 404: ErrorBody, 503: ErrorBody },

@@ -11,6 +11,7 @@ const signOut: FastifyPluginAsyncTypebox = async app => {
     '',
     {
       schema: {
+        operationId: 'signOut',
         summary: 'Sign out: end this session',
         response: { 204: withHeaders(Type.Null(), 'Set-Cookie'), 503: ErrorBody },
       },

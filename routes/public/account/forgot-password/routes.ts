@@ -9,6 +9,7 @@ const forgotPassword: FastifyPluginAsyncTypebox = async app => {
     {
       config: { rateLimit: 'mail' },
       schema: {
+        operationId: 'forgotPassword',
         summary: 'Mail a link to reset the password, if the account exists',
         body: Strict({ email: KnownEmail }),
         response: { 202: Accepted },

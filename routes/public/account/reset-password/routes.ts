@@ -12,6 +12,7 @@ const resetPassword: FastifyPluginAsyncTypebox = async app => {
     '',
     {
       schema: {
+        operationId: 'resetPassword',
         summary: 'Reset the password with a mailed token; ends all earlier sessions',
         body: Reset,
         response: { 200: withHeaders(SignedIn, 'Set-Cookie'), 503: ErrorBody },

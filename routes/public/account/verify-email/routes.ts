@@ -18,6 +18,7 @@ const verifyEmail: FastifyPluginAsyncTypebox = async app => {
     '',
     {
       schema: {
+        operationId: 'verifyEmail',
         summary: 'Verify an e-mail address with a mailed token',
         body: Token,
         response: { 200: Account, 409: ErrorBody, 503: ErrorBody },
@@ -34,6 +35,7 @@ const verifyEmail: FastifyPluginAsyncTypebox = async app => {
     '',
     {
       schema: {
+        operationId: 'followVerificationLink',
         summary:
           'The link in a mail: verifies and redirects to the web application, with `?error=` if it fails',
         // Validated by the handler, so that an invalid token redirects too.

@@ -12,6 +12,7 @@ const apiKeysOfUser: FastifyPluginAsyncTypebox = async app => {
     {
       config: { scope: 'users:read' },
       schema: {
+        operationId: 'listUserApiKeys',
         summary: 'List the API keys of a user, newest first',
         params: IdParams,
         response: { 200: Type.Object({ results: Type.Array(ApiKey) }), 404: ErrorBody, 503: ErrorBody },
@@ -29,6 +30,7 @@ const apiKeysOfUser: FastifyPluginAsyncTypebox = async app => {
     {
       config: { scope: 'users:write' },
       schema: {
+        operationId: 'deleteUserApiKey',
         summary: 'Revoke an API key of a user',
         params: Strict({ id: InputId, keyId: InputId }),
         response: { 204: Type.Null(), 404: ErrorBody, 503: ErrorBody },

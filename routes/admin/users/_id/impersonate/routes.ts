@@ -11,6 +11,7 @@ const impersonate: FastifyPluginAsyncTypebox = async app => {
     {
       config: { scope: 'users:impersonate' },
       schema: {
+        operationId: 'impersonateUser',
         summary: 'Impersonate a user for an hour; logged as an event, sets no cookie',
         params: IdParams,
         response: { 201: SignedIn, 403: ErrorBody, 404: ErrorBody, 503: ErrorBody },

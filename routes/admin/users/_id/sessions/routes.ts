@@ -9,6 +9,7 @@ const sessions: FastifyPluginAsyncTypebox = async app => {
     {
       config: { scope: 'users:write' },
       schema: {
+        operationId: 'deleteUserSessions',
         summary: 'End all sessions of a user',
         params: IdParams,
         response: { 204: Type.Null(), 404: ErrorBody, 503: ErrorBody },

@@ -10,6 +10,7 @@ const resend: FastifyPluginAsyncTypebox = async app => {
     {
       config: { rateLimit: 'mail' },
       schema: {
+        operationId: 'resendVerification',
         summary: 'Mail the verification link again, unless the e-mail is verified',
         response: { 202: Accepted, 429: ErrorBody, 503: ErrorBody },
       },

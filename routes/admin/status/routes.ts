@@ -1,0 +1,25 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { ErrorBody, Status } from '../../schemas.ts'
+import { serializeStatus } from '../../serializers.ts'
+
+const statusRoutes: FastifyPluginAsyncTypebox = async app => {
+  const { status } = app.services
+
+  app.get(
+    '',
+    {
+      config: { scope: 'status:read' },
+      schema: {
+        summary: 'The version, the settings that matter for measurements, and the number of users',
+        response: { 200: Status, 503: ErrorBody },
+      },
+    },
+    async (_request, reply) => {
+      const report = await status.read()
+      reply.header('cache-control', 'no-store')
+      return serializeStatus(report)
+    },
+  )
+}
+
+export default statusRoutes

@@ -1,0 +1,68 @@
+/** What a load tool checks before it starts: which service this is, and what its settings do to measurements. */
+import packageJson from '../../package.json' with { type: 'json' }
+import type { Authenticator } from '../auth/authenticator.ts'
+import type { Config } from '../config/config.ts'
+import { HASH_PARAMETERS } from '../passwords/formats.ts'
+import type { UserStore } from '../users/user-store.ts'
+
+export interface StatusReportDeps {
+  readonly config: Pick<
+    Config,
+    'environment' | 'storage' | 'workers' | 'isRateLimited' | 'logRequests' | 'mail'
+  >
+  readonly authenticator: Pick<Authenticator, 'cacheStatistics'>
+  readonly users: Pick<UserStore, 'count'>
+}
+
+export type Status = Awaited<ReturnType<StatusReport['read']>>
+
+const transportOf = ({ url }: Config['mail']): 'smtp' | 'files' | 'off' => {
+  if (url === null) return 'files'
+  return url === 'off' ? 'off' : 'smtp'
+}
+
+export class StatusReport {
+  readonly #deps: StatusReportDeps
+  /** The count that is running. */
+  #count: Promise<number> | null = null
+
+  constructor(deps: StatusReportDeps) {
+    this.#deps = deps
+  }
+
+  /** @throws {ServiceError} `storeUnavailable`, `overloaded` */
+  async read() {
+    const { config, authenticator } = this.#deps
+    const { memoryCost, timeCost, parallelism } = HASH_PARAMETERS
+    const users = await this.#users()
+    const { entries, capacity } = authenticator.cacheStatistics
+    return {
+      service: 'gatehouse' as const,
+      version: packageJson.version,
+      engine: config.storage.engine,
+      workers: config.workers,
+      environment: config.environment,
+      /** Milliseconds since the epoch. */
+      startedAt: performance.timeOrigin,
+      passwordHash: {
+        algorithm: 'argon2id' as const,
+        memoryKiB: memoryCost,
+        iterations: timeCost,
+        parallelism,
+      },
+      rateLimits: config.isRateLimited,
+      requestLog: config.logRequests,
+      mail: transportOf(config.mail),
+      users,
+      cache: { entries, capacity },
+    }
+  }
+
+  /** One count at a time, however many clients ask: it takes time in proportion to the users. */
+  #users(): Promise<number> {
+    this.#count ??= Promise.resolve(this.#deps.users.count({})).finally(() => {
+      this.#count = null
+    })
+    return this.#count
+  }
+}

@@ -1,0 +1,61 @@
+/** `GET /admin/status`: what a load tool checks before it starts (DESIGN §14). */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { FastifyInstance } from 'fastify'
+import t from 'tap'
+import { createKey, type Headers } from '../support/admin-keys.ts'
+import { ADMIN_KEY, accountStatus, asAdmin, JWT_SECRET, signUp } from '../support/build.ts'
+import { importAll } from '../support/bulk-users.ts'
+import { onEveryEngine } from '../support/engines.ts'
+
+const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '..', '..', 'package.json'), 'utf8'))
+
+const getStatus = (app: FastifyInstance, headers: Headers = asAdmin) =>
+  app.inject({ url: '/admin/status', headers })
+
+await onEveryEngine(t, async (t, { name, build }) => {
+  t.test('the status of a service', async t => {
+    const app = await build(t, { env: { MAIL_URL: 'off', RATE_LIMIT: 'off', LOG_REQUESTS: 'on' } })
+    const before = await getStatus(app)
+    t.equal(before.headers['cache-control'], 'no-store')
+    const { startedAt, cache, ...rest } = before.json()
+    t.strictSame(rest, {
+      service: 'gatehouse',
+      version,
+      engine: name,
+      workers: 1,
+      environment: 'test',
+      passwordHash: { algorithm: 'argon2id', memoryKiB: 19_456, iterations: 2, parallelism: 1 },
+      rateLimits: false,
+      requestLog: true,
+      mail: 'off',
+      users: 0,
+    })
+    const age = Date.now() - Date.parse(startedAt)
+    t.ok(age >= 0 && age <= process.uptime() * 1_000 + 1_000, 'the start of the process')
+    t.equal(cache.entries, 0)
+    t.ok(cache.capacity >= 1_000)
+
+    const { token } = await signUp(app)
+    // On PostgreSQL nothing is cached before the invalidation feed is connected.
+    do t.equal(await accountStatus(app, token), 200)
+    while ((await getStatus(app)).json().cache.entries === 0)
+    const after = await getStatus(app)
+    t.strictSame(after.json().cache, { entries: 1, capacity: cache.capacity })
+    t.equal(after.json().users, 1)
+    for (const secret of [ADMIN_KEY, JWT_SECRET, token]) t.notOk(after.body.includes(secret))
+  })
+
+  t.test('other settings, and a count of many users that parallel requests share', async t => {
+    const app = await build(t, { env: { RATE_LIMIT: 'on', MAIL_URL: 'smtp://localhost:1' } })
+    await importAll(
+      app,
+      Array.from({ length: 2_500 }, (_, index) => ({ email: `user${index}@example.com` })),
+    )
+    const responses = await Promise.all(Array.from({ length: 5 }, () => getStatus(app)))
+    for (const response of responses)
+      t.match(response.json(), { users: 2_500, rateLimits: true, requestLog: false, mail: 'smtp' })
+    const { headers } = await createKey(app, ['status:read'])
+    t.equal((await getStatus(app, headers)).json().users, 2_500, 'with a key that has the scope')
+  })
+})

@@ -1,0 +1,133 @@
+/** Names of the operations in the OpenAPI document, from which client generators make methods (DESIGN §14). */
+import { Type } from '@sinclair/typebox'
+import type { FastifyInstance } from 'fastify'
+import t from 'tap'
+import { build } from '../support/build.ts'
+import { quickHashing } from '../support/fake-hashing.ts'
+
+interface Operation {
+  readonly operationId: string
+  readonly summary?: string
+  readonly description?: string
+  readonly tags: readonly string[]
+}
+
+const documentOf = async (app: FastifyInstance) => (await app.inject('/openapi.json')).json()
+
+/** By method and path. */
+const operationsOf = ({ paths }: { paths: object }): Record<string, Operation> =>
+  Object.fromEntries(
+    Object.entries<Record<string, Operation>>(paths as never).flatMap(([path, operations]) =>
+      Object.entries(operations).map(([method, operation]) => [`${method.toUpperCase()} ${path}`, operation]),
+    ),
+  )
+
+/** Released names of methods: a change breaks generated clients. Names of new routes are added. */
+const OPERATION_IDS = {
+  'GET /': 'getService',
+  'GET /health': 'getHealth',
+  'GET /ready': 'getReadiness',
+  'GET /.well-known/jwks.json': 'getJsonWebKeySet',
+  'POST /account/sign-up': 'signUp',
+  'POST /account/sign-in': 'signIn',
+  'POST /account/sign-out': 'signOut',
+  'POST /account/forgot-password': 'forgotPassword',
+  'POST /account/reset-password': 'resetPassword',
+  'POST /account/verify-email': 'verifyEmail',
+  'GET /account/verify-email': 'followVerificationLink',
+  'POST /account/verify-email/resend': 'resendVerification',
+  'GET /account': 'getAccount',
+  'PUT /account': 'updateAccount',
+  'DELETE /account': 'deleteAccount',
+  'PUT /account/email': 'changeEmail',
+  'PUT /account/password': 'changePassword',
+  'GET /account/sessions': 'listSessions',
+  'DELETE /account/sessions': 'deleteSessions',
+  'DELETE /account/sessions/{id}': 'deleteSession',
+  'GET /account/api-keys': 'listApiKeys',
+  'POST /account/api-keys': 'createApiKey',
+  'DELETE /account/api-keys/{id}': 'deleteApiKey',
+  'GET /users': 'listProfiles',
+  'GET /admin/users': 'listUsers',
+  'POST /admin/users': 'createUser',
+  'GET /admin/users/{id}': 'getUser',
+  'PUT /admin/users/{id}': 'updateUser',
+  'DELETE /admin/users/{id}': 'deleteUser',
+  'GET /admin/users/export': 'exportUsers',
+  'POST /admin/users/import': 'importUsers',
+  'POST /admin/users/{id}/impersonate': 'impersonateUser',
+  'DELETE /admin/users/{id}/sessions': 'deleteUserSessions',
+  'GET /admin/users/{id}/api-keys': 'listUserApiKeys',
+  'DELETE /admin/users/{id}/api-keys/{keyId}': 'deleteUserApiKey',
+  'GET /admin/keys': 'listAdminKeys',
+  'POST /admin/keys': 'createAdminKey',
+  'DELETE /admin/keys/{id}': 'deleteAdminKey',
+  'POST /admin/introspect': 'introspectToken',
+  'GET /admin/metrics': 'getMetrics',
+  'GET /admin/events': 'listEvents',
+}
+
+t.test('operationIds are camelCase, unique and stable', async t => {
+  const operations = operationsOf(await documentOf(await build(t, { hasher: quickHashing })))
+  const ids = Object.values(operations).map(({ operationId }) => operationId)
+  for (const id of ids) t.match(id, /^[a-z][a-zA-Z\d]*$/)
+  t.equal(new Set(ids).size, ids.length)
+  for (const [route, id] of Object.entries(OPERATION_IDS)) t.equal(operations[route]?.operationId, id, route)
+})
+
+const response = { 200: Type.Object({}) }
+const list = { 200: Type.Object({ results: Type.Array(Type.String()) }) }
+
+t.test('a route that declares no names gets them from its method and URL', async t => {
+  const app = await build(t, {
+    hasher: quickHashing,
+    extend: app => {
+      app.get('/stories', { schema: { response: list } }, () => ({ results: [] }))
+      app.get('/boxes', { schema: { response: { 200: Type.Array(Type.String()) } } }, () => [])
+      app.post('/stories', { schema: { response } }, () => ({}))
+      app.post('/stories/import', { schema: { response } }, () => ({}))
+      app.get('/stories/:id', { schema: { response } }, () => ({}))
+      app.put('/stories/:id', { schema: { response } }, () => ({}))
+      app.delete('/stories/:id', { schema: { response } }, () => ({}))
+      app.post('/stories/:id/publish', { schema: { response } }, () => ({}))
+      app.get('/stories/:id/page-marks/:mark', { schema: { response } }, () => ({}))
+      app.get('/address', { schema: { response } }, () => ({}))
+      app.get('/admin/stories', { schema: { response: list } }, () => ({ results: [] }))
+      const own = { operationId: 'readAloud', tags: ['voices'], response }
+      app.get('/stories/voice', { schema: own }, () => ({}))
+    },
+  })
+  const operations = operationsOf(await documentOf(app))
+  const names = Object.entries(operations)
+    .filter(([route]) => /stor|box|address/.test(route))
+    .map(([route, { operationId, tags }]) => [route, operationId, tags?.join()])
+  t.same(names, [
+    ['GET /stories', 'listStories', 'stories'],
+    ['POST /stories', 'createStory', 'stories'],
+    ['GET /boxes', 'listBoxes', 'boxes'],
+    ['POST /stories/import', 'importStories', 'stories'],
+    ['GET /stories/{id}', 'getStory', 'stories'],
+    ['PUT /stories/{id}', 'updateStory', 'stories'],
+    ['DELETE /stories/{id}', 'deleteStory', 'stories'],
+    ['POST /stories/{id}/publish', 'publishStory', 'stories'],
+    ['GET /stories/{id}/page-marks/{mark}', 'getStoryPageMark', 'stories'],
+    ['GET /address', 'getAddress', 'address'],
+    ['GET /admin/stories', 'listAdminStories', 'admin stories'],
+    ['GET /stories/voice', 'readAloud', 'voices'],
+  ])
+})
+
+t.test('the service does not start with one operationId for two routes', async t => {
+  const twice = (schema: object) =>
+    build(t, {
+      hasher: quickHashing,
+      extend: app => {
+        app.get('/a-b', { schema: { response } }, () => ({}))
+        app.get('/a/b', { schema: { response, ...schema } }, () => ({}))
+      },
+    })
+  await t.rejects(twice({}), {
+    message: 'GET /a-b and GET /a/b have the operationId getAB: declare another one in a schema',
+  })
+  await twice({ operationId: 'getB' })
+})

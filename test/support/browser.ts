@@ -1,0 +1,25 @@
+/** A real Chromium, for what only browsers do. */
+import { existsSync } from 'node:fs'
+import { type Browser, chromium } from 'playwright-core'
+import type { Context } from './build.ts'
+
+const CHROMIUM = '/usr/bin/chromium'
+
+/** Why a test that needs the browser is skipped; `false` where there is one. */
+export const withoutBrowser = existsSync(CHROMIUM) ? false : "needs Debian's chromium"
+
+/** A browser that is closed with the test. */
+export const launchBrowser = async (t: Context): Promise<Browser> => {
+  const browser = await chromium.launch({
+    executablePath: CHROMIUM,
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-background-networking',
+      '--disable-sync',
+      '--no-first-run',
+    ],
+  })
+  t.teardown(() => browser.close())
+  return browser
+}
