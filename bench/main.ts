@@ -1,14 +1,16 @@
 /**
  * Compares the cost of the service with bare Fastify and others, in one run. Missed targets do not fail it.
  *
- * `npm run bench -- [scenario …] [--store sqlite|postgres] [--rounds N] [--seconds N] [--json]`; without names it runs all
- * scenarios, and writes RESULTS.md or RESULTS-postgres.md.
+ * `npm run bench -- [scenario …] [--store sqlite|postgres] [--rounds N] [--seconds N] [--json] [--plots]`; without names it runs
+ * all scenarios, and writes RESULTS.md or RESULTS-postgres.md, and the plots of `load-curve`. Results go to standard output,
+ * progress to standard error.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { chooseGenerator } from './load/generator.ts'
 import { CONNECTIONS } from './load/load.ts'
+import { progress } from './progress.ts'
 import { heading, type ScenarioResult, toJson, toMarkdown, toText } from './report.ts'
 import type { Bench } from './scenario.ts'
 import { SCENARIOS, skipReason } from './scenarios/index.ts'
@@ -24,6 +26,8 @@ const { values, positionals } = parseArgs({
     /** Seconds of load on each side of each round. */
     seconds: { type: 'string', default: '5' },
     json: { type: 'boolean', default: false },
+    /** Write the plots also if scenarios are named. */
+    plots: { type: 'boolean', default: false },
   },
 })
 
@@ -64,14 +68,17 @@ const bench: Bench = {
     return store
   },
   emptyStore: () => createStore(engine, 0),
+  plots: values.plots || chosen.length === 0,
 }
 const { rounds, seconds } = bench
 const conditions = { engine, generator: bench.generator.name, rounds, seconds, connections: CONNECTIONS }
 const results: ScenarioResult[] = []
 
 if (!values.json) print(heading(conditions))
-for (const scenario of chosen.length > 0 ? chosen : SCENARIOS.filter(each => !each.onDemand)) {
+const scenarios = chosen.length > 0 ? chosen : SCENARIOS.filter(each => !each.onDemand)
+for (const [index, scenario] of scenarios.entries()) {
   const { name, title } = scenario
+  progress(`${index + 1} of ${scenarios.length}: ${name}`)
   const skipped = skipReason(scenario, bench)
   const result =
     skipped === undefined ? { name, title, findings: await scenario.run(bench) } : { name, title, skipped }

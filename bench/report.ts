@@ -21,7 +21,7 @@ export type ScenarioResult = { readonly name: string; readonly title: string } &
 
 const STORE: Record<Engine, string> = { sqlite: 'SQLite', postgres: 'PostgreSQL' }
 
-const machine = () => ({
+export const machine = () => ({
   node: process.version,
   platform: `${process.platform} ${process.arch}`,
   cpu: cpus()[0]?.model ?? 'unknown',

@@ -15,6 +15,8 @@ export interface Bench {
   store(users: number, engine?: Engine): Promise<Store>
   /** A new store without users, not shared with other scenarios. */
   emptyStore(): Promise<Store>
+  /** Whether plots are written. */
+  readonly plots: boolean
 }
 
 /** One figure. */

@@ -1,7 +1,6 @@
 /**
- * CORS (DESIGN §5): pages of `CORS_ORIGINS` may read responses. Before authentication, so that they can read errors too, and because
- * browsers send preflights without credentials. Not @fastify/cors: a host that registers it too could not start, and its route
- * `OPTIONS *` would respond in place of 404 and 405.
+ * CORS: pages of `CORS_ORIGINS` may read responses. Before authentication, so that they can read errors too, and because browsers send
+ * preflights without credentials. DESIGN §5 says why this is not @fastify/cors.
  */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply } from 'fastify'

@@ -11,8 +11,13 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** Limits log lines that anonymous clients can cause. */
     readonly logSampler: Sampler
+    /** Limits log lines that every request causes during an outage. */
+    readonly outageSampler: Sampler
   }
 }
+
+/** Milliseconds. */
+const OUTAGE_INTERVAL = 1_000
 
 const PLACEHOLDER = 'http://placeholder.invalid'
 
@@ -69,6 +74,7 @@ const closeIfIncomplete = ({ raw }: FastifyRequest, reply: FastifyReply): void =
 
 const errorHandler = async (app: FastifyInstance): Promise<void> => {
   app.decorate('logSampler', new Sampler(app.services.clock))
+  app.decorate('outageSampler', new Sampler(app.services.clock, OUTAGE_INTERVAL))
 
   app.addHook('onRoute', route => {
     route.schema = {

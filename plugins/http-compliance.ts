@@ -5,6 +5,7 @@ import fp from 'fastify-plugin'
 import { ServiceError } from '../src/errors.ts'
 import { closeAfter, noteResponse } from '../src/http/connection.ts'
 import { CheckedFields, fieldError, framingError } from '../src/http/header-fields.ts'
+import { identify } from '../src/http/identified-response.ts'
 
 /** Maximum number of header fields. Node would drop further ones silently, so its limit is off and the request is rejected. */
 const MAX_HEADER_FIELDS = 1_000
@@ -21,17 +22,17 @@ const removeTypeOfEmptyBody = ({ headers }: IncomingMessage): void => {
 const httpCompliance = async (app: FastifyInstance): Promise<void> => {
   // A host with HTTP/2: its requests have no Host and no framing.
   if (app.initialConfig.http2 === true) {
-    app.addHook(
-      'onRequest',
-      async (_request, reply) => void reply.header('x-content-type-options', 'nosniff'),
-    )
+    app.addHook('onRequest', async ({ id }, reply) => {
+      identify(reply.header('x-content-type-options', 'nosniff'), id)
+    })
     return
   }
 
   // Runs before every asynchronous hook, so that each request is tracked before the next one of its connection is read.
-  app.addHook('onRequest', function checkHeaders({ raw }, reply, done) {
+  app.addHook('onRequest', function checkHeaders({ raw, id }, reply, done) {
     if (!noteResponse(raw, reply.raw)) return void reply.hijack()
     reply.header('x-content-type-options', 'nosniff')
+    identify(reply, id)
     if (raw.rawHeaders.length > MAX_HEADER_FIELDS * 2) return done(new ServiceError('headersTooLarge'))
     if (raw.headers['content-type'] !== undefined) removeTypeOfEmptyBody(raw)
     const fields = new CheckedFields(raw.rawHeaders)

@@ -115,7 +115,8 @@ const ndjson = async (app: FastifyInstance): Promise<void> => {
   })
 
   app.decorateReply('sendNdjson', function sendNdjson(this: FastifyReply, batches) {
-    this.type(NDJSON).header('cache-control', 'no-store')
+    this.type(NDJSON)
+    if (!this.hasHeader('cache-control')) this.header('cache-control', 'no-store')
     // A HEAD request produces no batches.
     if (this.request.method === 'HEAD') return this.send(Readable.from([]))
     this.raw.once('finish', () => discardRest(this.request.raw))

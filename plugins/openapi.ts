@@ -1,22 +1,63 @@
 /** Generates the OpenAPI 3.1 document from the schemas of the routes; `plugins/docs.ts` serves it. */
 import { STATUS_CODES } from 'node:http'
+import { isDeepStrictEqual } from 'node:util'
 import swagger from '@fastify/swagger'
 import type { FastifyContextConfig, FastifyInstance, FastifySchema, RouteOptions } from 'fastify'
 import fp from 'fastify-plugin'
 import packageJson from '../package.json' with { type: 'json' }
+import type { ScopeDescriptions } from '../src/auth/scopes.ts'
 import { ERRORS } from '../src/errors.ts'
 import { ACCESS_TOKEN_COOKIE } from '../src/http/access-token.ts'
 import { ADMIN_KEY_HEADER } from '../src/http/admin-key-header.ts'
 import { operationIdOf, tagOf } from '../src/http/operation-names.ts'
+import { exampleOf } from '../src/http/schema-examples.ts'
+import type { Services } from '../src/services.ts'
 import { KEYWORDS } from '../src/validation/keywords.ts'
 import type { MetadataSchema, MetadataSchemas } from '../src/validation/metadata.ts'
 import { NDJSON } from '../src/validation/ndjson.ts'
 import { NO_BODY } from './validation.ts'
 
-const SECURITY = {
-  user: [{ bearer: [] }, { cookie: [] }],
-  adminKey: [{ adminKey: [] }],
+const SESSION = [{ bearer: [] }, { cookie: [] }]
+
+/** The credentials that a route accepts. Its description names the scope: Spectral accepts scopes of OAuth alone here. */
+const securityOf = ({ gate, scope }: FastifyContextConfig): Record<string, string[]>[] => {
+  if (gate === undefined) return []
+  if (gate === 'adminKey') return [{ adminKey: [] }]
+  return scope === undefined ? SESSION : [...SESSION, { apiKey: [] }]
 }
+
+const listOf = (scopes: ScopeDescriptions): string =>
+  Object.entries(scopes)
+    .map(([name, description]) => `- \`${name}\`: ${description}`)
+    .join('\n')
+
+const securitySchemes = ({ userScopes, adminScopes }: Services) =>
+  ({
+    bearer: {
+      type: 'http',
+      scheme: 'bearer',
+      bearerFormat: 'JWT',
+      description: 'The access token of a session, from sign-up or sign-in',
+    },
+    cookie: {
+      type: 'apiKey',
+      in: 'cookie',
+      name: ACCESS_TOKEN_COOKIE,
+      description: 'The access token of a session, in the cookie that sign-up and sign-in set',
+    },
+    apiKey: {
+      type: 'http',
+      scheme: 'bearer',
+      bearerFormat: 'API key',
+      description: `An API key of a user. It has some of these scopes:\n\n${listOf(userScopes)}`,
+    },
+    adminKey: {
+      type: 'apiKey',
+      in: 'header',
+      name: ADMIN_KEY_HEADER,
+      description: `\`ADMIN_KEY\`, which has every scope, or an admin key with some of them:\n\n${listOf(adminScopes)}`,
+    },
+  }) as const
 
 const ERRORS_REFERENCE = { $ref: '#/components/schemas/Errors' }
 
@@ -32,6 +73,10 @@ const commonStatuses = ({ config, method }: RouteOptions): number[] => [
 ]
 
 type Headers = Readonly<Record<string, { type: string; description: string }>>
+
+const REQUEST_ID: Headers = {
+  'X-Request-Id': { type: 'string', description: 'The id of the request, which its log lines have' },
+}
 
 const RETRY_AFTER: Headers = {
   'Retry-After': { type: 'integer', description: 'Seconds to wait before retrying' },
@@ -73,6 +118,7 @@ const responseHeaders = (
   status: number,
   { headers, properties = {} }: { headers?: Headers; properties?: object },
 ): Headers => ({
+  ...REQUEST_ID,
   ...headers,
   ...(STATUSES_TO_RETRY.has(status) && RETRY_AFTER),
   ...((status === 401 || (status === 403 && config?.gate !== undefined)) && CHALLENGE),
@@ -98,6 +144,7 @@ const sentenceOfRoles = (roles: readonly string[] | undefined): string[] => {
 }
 
 const sentenceOfScope = ({ gate, scope }: FastifyContextConfig): string[] => {
+  if (gate === undefined) return ['Needs no credentials.']
   if (gate === 'user')
     return [scope === undefined ? 'API keys are not accepted.' : `API keys need the scope \`${scope}\`.`]
   return scope === undefined ? [] : [`Needs the scope \`${scope}\`.`]
@@ -123,24 +170,26 @@ const optional = (querystring: unknown): unknown => {
   return { ...others, properties, required: required.filter(name => properties[name]?.default === undefined) }
 }
 
-/** Errors are JSON, even if the other responses of the route are not. */
-const asJson = (status: number, schema: object): object =>
-  status < 400 || 'content' in schema ? schema : { content: { 'application/json': { schema } } }
+type Responses = Readonly<Record<string, Readonly<Record<string, unknown>>>>
+
+/** The content of a response. Errors are JSON, even if the other responses of the route are not. */
+const contentOf = ({ headers: _, content, ...schema }: Responses[string]): object => {
+  if (content !== undefined) return { content }
+  return schema.type === 'null' ? { type: 'null' } : { content: { 'application/json': { schema } } }
+}
 
 /** Adds the name of its status and its headers to each response. */
-const described = (responses: Record<string, object>, route: RouteOptions): Record<string, object> =>
+const described = (responses: Responses, route: RouteOptions): Record<string, object> =>
   Object.fromEntries(
-    Object.entries(responses).map(([status, schema]) => {
-      const headers = responseHeaders(route, Number(status), schema)
-      const hasHeaders = Object.keys(headers).length > 0
-      const described = { description: STATUS_CODES[status], ...asJson(Number(status), schema) }
-      return [status, { ...described, ...(hasHeaders && { headers }) }]
+    Object.entries(responses).map(([status, response]) => {
+      const headers = responseHeaders(route, Number(status), response)
+      return [status, { description: STATUS_CODES[status], ...contentOf(response), headers }]
     }),
   )
 
-const isList = (response: Readonly<Record<string, { type?: string; properties?: object }>>): boolean => {
-  const { type, properties = {} } = response['200'] ?? {}
-  return type === 'array' || 'results' in properties
+const isList = (response: unknown): boolean => {
+  const { type, properties = {} } = (response as Responses)['200'] ?? {}
+  return type === 'array' || 'results' in (properties as object)
 }
 
 /** @param url without the prefix of the service. */
@@ -148,21 +197,16 @@ const operationIdOfRoute = (
   { operationId, response }: FastifySchema,
   { method }: RouteOptions,
   url: string,
-): string =>
-  operationId ?? operationIdOf({ method: [method].flat()[0] ?? '', url, isList: isList(response as never) })
+): string => operationId ?? operationIdOf({ method: [method].flat()[0] ?? '', url, isList: isList(response) })
 
 const document = ({ body, ...rest }: FastifySchema, route: RouteOptions, url: string): FastifySchema => {
   // Routes without a body have the schema NO_BODY, which is not documented.
   const schema = body === undefined || body === NO_BODY ? rest : { ...rest, body }
   // In a host, every route is hidden from the host's own document.
   const hide = route.config?.isDocumented === undefined ? rest.hide : !route.config.isDocumented
-  const gate = route.config?.gate
   // The last resort of plugins/error-handler.ts is not documented.
   const { '5xx': _lastResort, ...declared } = schema.response as Record<string, object>
-  const common = commonStatuses(route).map(status => [
-    status,
-    { description: 'Errors', content: { 'application/json': { schema: ERRORS_REFERENCE } } },
-  ])
+  const common = commonStatuses(route).map(status => [status, ERRORS_REFERENCE])
   return {
     ...schema,
     ...(hide !== undefined && { hide }),
@@ -171,7 +215,7 @@ const document = ({ body, ...rest }: FastifySchema, route: RouteOptions, url: st
     ...(schema.querystring !== undefined && { querystring: optional(schema.querystring) }),
     operationId: operationIdOfRoute(schema, route, url),
     tags: schema.tags ?? [tagOf(url)],
-    security: gate === undefined ? [] : SECURITY[gate],
+    security: securityOf(route.config ?? {}),
     response: described({ ...Object.fromEntries(common), ...declared }, route),
   }
 }
@@ -195,18 +239,30 @@ type Json = Record<string, unknown>
 
 const OWN_KEYWORDS = new Set(KEYWORDS.map(({ keyword }) => keyword))
 
-/** Moves schemas with a title to the components, and replaces them by references. */
+/** Components of their own: see {@link metadataComponents}. */
+const METADATA = new Set(['UserMetadata', 'AppMetadata'])
+
+/** Examples are values: a `title` or a keyword in them means nothing. A property of this name has a schema instead. */
+const isExample = (key: string, owner: object, value: unknown): boolean =>
+  (key === 'examples' && Array.isArray(value)) || (key === 'example' && 'schema' in owner)
+
+/**
+ * Moves schemas with a title to the components, and replaces them by references. A second schema of the same title, which differs,
+ * stays in its place.
+ */
 const hoist = (value: unknown, components: Json): unknown => {
   if (Array.isArray(value)) return value.map(item => hoist(item, components))
   if (typeof value !== 'object' || value === null) return value
   const copy: Json = {}
   for (const [key, inner] of Object.entries(value)) {
     // A property of this name has a schema, which is an object; the value of a custom keyword is not.
-    if (typeof inner === 'object' || !OWN_KEYWORDS.has(key)) copy[key] = hoist(inner, components)
+    if ((typeof inner !== 'object' || inner === null) && OWN_KEYWORDS.has(key)) continue
+    copy[key] = isExample(key, value, inner) ? inner : hoist(inner, components)
   }
   if (typeof copy.title !== 'string' || copy.type !== 'object') return copy
-  components[copy.title] = copy
-  return { $ref: `#/components/schemas/${copy.title}` }
+  components[copy.title] ??= copy
+  const isComponent = METADATA.has(copy.title) || isDeepStrictEqual(components[copy.title], copy)
+  return isComponent ? { $ref: `#/components/schemas/${copy.title}` } : copy
 }
 
 /** Moves the references within a schema to its place in the document. */
@@ -234,32 +290,95 @@ const metadataComponents = ({ user, app }: MetadataSchemas): Json => ({
   AppMetadata: metadataComponent('AppMetadata', app),
 })
 
-interface Operation {
-  readonly requestBody?: { required: boolean; readonly content: Readonly<Record<string, unknown>> }
+/** @returns the first of the operator's `examples`; without any, `undefined`, because any other value may be invalid. */
+const metadataExample = (own: MetadataSchema | null, example: object): unknown =>
+  own === null ? example : (own.schema.examples as readonly unknown[] | undefined)?.[0]
+
+interface Media {
+  readonly schema: { readonly title?: string; readonly type?: unknown }
+  readonly example?: unknown
 }
 
-/** An NDJSON body may have no lines, and so be absent. */
-const withOptionalLines = (paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>): void => {
-  for (const operation of Object.values(paths).flatMap(path => Object.values(path)))
-    if (operation.requestBody !== undefined && NDJSON in operation.requestBody.content)
-      operation.requestBody.required = false
+type Content = Record<string, Media>
+
+interface Operation {
+  readonly operationId: string
+  readonly tags: readonly string[]
+  readonly requestBody?: { required: boolean; content: Content }
+  readonly responses: Record<string, { content?: Content }>
+}
+
+type Paths = Readonly<Record<string, Readonly<Record<string, Operation>>>>
+
+const operationsOf = (paths: Paths): Operation[] => Object.values(paths).flatMap(path => Object.values(path))
+
+const pascalCase = (operationId: string): string =>
+  operationId.slice(0, 1).toUpperCase() + operationId.slice(1)
+
+/** Bodies have a name and an example. `MetadataSchemas` decide what is an example of metadata. */
+const namedContent = (content: Content, title: string, { user, app }: MetadataSchemas): Content => {
+  const examples = {
+    UserMetadata: metadataExample(user, { theme: 'dark' }),
+    AppMetadata: metadataExample(app, { plan: 'team' }),
+  }
+  return Object.fromEntries(
+    Object.entries(content).map(([type, media]) => [
+      type,
+      {
+        ...media,
+        schema: media.schema.type === 'object' ? { title, ...media.schema } : media.schema,
+        example: media.example ?? exampleOf(media.schema as object, examples),
+      },
+    ]),
+  )
+}
+
+/** Completes the bodies of requests and of successful responses. */
+const completeBodies = (paths: Paths, metadataSchemas: MetadataSchemas): void => {
+  for (const { operationId, requestBody, responses } of operationsOf(paths)) {
+    const name = pascalCase(operationId)
+    if (requestBody !== undefined) {
+      requestBody.content = namedContent(requestBody.content, `${name}Request`, metadataSchemas)
+      // An NDJSON body may have no lines, and so be absent.
+      if (NDJSON in requestBody.content) requestBody.required = false
+    }
+    for (const [status, response] of Object.entries(responses))
+      if (Number(status) < 400 && response.content !== undefined)
+        response.content = namedContent(response.content, `${name}Response`, metadataSchemas)
+  }
+}
+
+/** The tags of all operations, with the folders of their routes. */
+const tagsOf = (paths: Paths): { name: string; description: string }[] => {
+  const folders = new Map<string, Set<string>>()
+  for (const [path, operations] of Object.entries(paths))
+    for (const tag of Object.values(operations).flatMap(({ tags }) => tags)) {
+      const [folder = ''] = /^(\/admin)?\/[^/]*/.exec(path) ?? []
+      folders.set(tag, (folders.get(tag) ?? new Set()).add(`\`${folder}\``))
+    }
+  return Array.from(folders, ([name, found]) => ({
+    name,
+    description: `Routes at ${[...found].join(', ')}`,
+  }))
 }
 
 const openapi = async (app: FastifyInstance): Promise<void> => {
-  if (!app.config.hasDocs) return
+  const { hasDocs, metadataSchemas, productName, publicUrl } = app.config
+  if (!hasDocs) return
   app.addHook('onReady', async () => requireUniqueOperationIds(app))
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
-      info: { title: 'Gatehouse', version: packageJson.version, description: packageJson.description },
-      ...(app.prefix !== '' && { servers: [{ url: app.prefix }] }),
-      components: {
-        securitySchemes: {
-          bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
-          cookie: { type: 'apiKey', in: 'cookie', name: ACCESS_TOKEN_COOKIE },
-          adminKey: { type: 'apiKey', in: 'header', name: ADMIN_KEY_HEADER },
-        },
+      info: {
+        title: 'Gatehouse',
+        version: packageJson.version,
+        description: packageJson.description,
+        license: { name: 'MIT', identifier: packageJson.license },
+        contact: { name: `The operator of ${productName}`, url: publicUrl },
       },
+      // Relative, so that pages and clients call the host that they have the document from.
+      servers: [{ url: app.prefix || '/', description: 'This instance' }],
+      components: { securitySchemes: securitySchemes(app.services) },
     },
     transform: ({ schema, url, route }) => ({
       schema: document(schema ?? {}, route, url.slice(app.prefix.length)),
@@ -268,15 +387,16 @@ const openapi = async (app: FastifyInstance): Promise<void> => {
     transformObject: documentObject => {
       if (!('openapiObject' in documentObject)) throw new Error('The document is OpenAPI, not Swagger 2')
       const { openapiObject } = documentObject
+      const paths = openapiObject.paths as unknown as Paths
+      completeBodies(paths, metadataSchemas)
       const schemas: Json = {}
-      const paths = hoist(openapiObject.paths, schemas)
-      withOptionalLines(paths as Parameters<typeof withOptionalLines>[0])
       return {
         ...openapiObject,
-        paths,
+        tags: tagsOf(paths),
+        paths: hoist(paths, schemas),
         components: {
           ...openapiObject.components,
-          schemas: { ...schemas, ...metadataComponents(app.config.metadataSchemas) },
+          schemas: { ...schemas, ...metadataComponents(metadataSchemas) },
         },
       } as typeof openapiObject
     },

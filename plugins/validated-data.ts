@@ -26,4 +26,7 @@ const validatedData = async (app: FastifyInstance): Promise<void> => {
   app.addHook('preHandler', fillValidatedData)
 }
 
-export default fp(validatedData, { name: 'validated-data', dependencies: ['sensible', 'request-durations'] })
+export default fp(validatedData, {
+  name: 'validated-data',
+  dependencies: ['sensible', 'request-durations', 'server-timing'],
+})

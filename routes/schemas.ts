@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { ACTOR_TYPES, type Actor, detailProperties, type EventSchemas } from '../src/audit-log/event.ts'
 import { SORTS, type Sort } from '../src/users/listing.ts'
 import type { JsonObject } from '../src/users/metadata.ts'
-import { EXAMPLE_PASSWORD, InputId, Strict } from '../src/validation/schemas.ts'
+import { EXAMPLE_PASSWORD, InputId, Strict, withExample } from '../src/validation/schemas.ts'
 
 export {
   Email,
@@ -11,14 +11,17 @@ export {
   InputId,
   KeyName,
   KnownEmail,
+  LastName,
   Name,
   NewAdminKey,
   NewPassword,
+  PasswordHash,
   Role,
   recordProperties,
   Scopes,
   Strict,
   UserMetadata,
+  withExample,
 } from '../src/validation/schemas.ts'
 
 export const Timestamp = Type.String({
@@ -32,6 +35,13 @@ export const Id = Type.String({ format: 'uuid' })
 const NullableId = (description: string) =>
   Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'uuid', description })
 
+const FirstName = withExample(NullableText, 'Ann')
+const LastNameOrNull = withExample(NullableText, 'Lee')
+const ClientAddress = withExample(NullableText, '192.0.2.7')
+const Later = withExample(Timestamp, '2027-02-01T09:30:00.000Z')
+const Texts = (example: string) =>
+  Type.Unsafe<readonly string[]>(Type.Array(Type.String(), { examples: [[example]] }))
+
 /** A password to compare. It has no rules: it matches or not. */
 export const PresentedPassword = Type.String({
   text: 'any',
@@ -40,7 +50,11 @@ export const PresentedPassword = Type.String({
 })
 
 /** A token from a mail. */
-export const PresentedToken = Type.String({ minLength: 1, maxLength: 256 })
+export const PresentedToken = Type.String({
+  minLength: 1,
+  maxLength: 256,
+  examples: ['0193a1c84f10mN2xQ7tVb9KdRw3yLs5hJf8gTz1aXe4uNi6oBv0'],
+})
 
 export const IdParams = Strict({ id: InputId })
 
@@ -51,11 +65,11 @@ const StoredMetadata = (title: string) =>
 /** The account as its user sees it. */
 const accountProperties = {
   id: Id,
-  email: Type.String(),
-  firstName: NullableText,
-  lastName: NullableText,
-  emailVerified: Type.Boolean(),
-  roles: Type.Unsafe<readonly string[]>(Type.Array(Type.String())),
+  email: Type.String({ examples: ['ann@example.com'] }),
+  firstName: FirstName,
+  lastName: LastNameOrNull,
+  emailVerified: Type.Boolean({ examples: [true] }),
+  roles: Texts('editor'),
   userMetadata: StoredMetadata('UserMetadata'),
   appMetadata: StoredMetadata('AppMetadata'),
   createdAt: Timestamp,
@@ -71,12 +85,16 @@ export const AdminUser = Type.Object(
 
 /** The account as other users see it: without the e-mail. */
 export const Profile = Type.Object(
-  { id: Id, firstName: NullableText, lastName: NullableText, createdAt: Timestamp },
+  { id: Id, firstName: FirstName, lastName: LastNameOrNull, createdAt: Timestamp },
   { title: 'Profile' },
 )
 
+const AccessToken = Type.String({
+  examples: ['eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIwMTkzNmI3ZSJ9.kWl3sYp7Zb0mXq2tVr5uNe8oJd1fHg4aLc6iTy9wRxE'],
+})
+
 export const SignedIn = Type.Object(
-  { accessToken: Type.String(), expiresAt: Timestamp, user: Account },
+  { accessToken: AccessToken, expiresAt: Later, user: Account },
   { title: 'SignedIn' },
 )
 
@@ -88,11 +106,11 @@ export const Session = Type.Object(
       format: 'date-time',
       description: 'Of this session; up to a minute old, except for the current session',
     }),
-    expiresAt: Timestamp,
-    ip: NullableText,
-    userAgent: NullableText,
+    expiresAt: Later,
+    ip: ClientAddress,
+    userAgent: withExample(NullableText, 'curl/8.14.1'),
     impersonated: Type.Boolean({ description: 'Whether an administrator impersonates the user in it' }),
-    current: Type.Boolean({ description: 'Whether it is the session of this request' }),
+    current: Type.Boolean({ description: 'Whether it is the session of this request', examples: [true] }),
   },
   { title: 'Session' },
 )
@@ -100,21 +118,29 @@ export const Session = Type.Object(
 /** An API key or admin key as lists show it. */
 const keyProperties = {
   id: Id,
-  name: Type.String(),
-  prefix: Type.String({ description: 'The beginning of the key' }),
-  scopes: Type.Unsafe<readonly string[]>(Type.Array(Type.String())),
+  name: Type.String({ examples: ['nightly import'] }),
+  prefix: Type.String({ description: 'The beginning of the key', examples: ['gate_pat_mN2x'] }),
+  scopes: Texts('users:read'),
   createdAt: Timestamp,
-  expiresAt: NullableTimestamp,
+  expiresAt: withExample(NullableTimestamp, null),
   lastUsedAt: Type.Unsafe<string | null>({
     type: ['string', 'null'],
     format: 'date-time',
     description: 'Up to a minute old',
   }),
 }
+
+/** The checksum of the example is wrong, so that scanners for secrets ignore it. */
+const ShownKey = (prefix: string) =>
+  Type.String({
+    description: 'The key; shown only here',
+    examples: [`${prefix}mN2xQ7tVb9KdRw3yLs5hJf8gTz1aXe4uNi6oBv0pCk4000000`],
+  })
+
 export const ApiKey = Type.Object(keyProperties, { title: 'ApiKey' })
 
 export const CreatedApiKey = Type.Object(
-  { token: Type.String({ description: 'The key; shown only here' }), apiKey: ApiKey },
+  { token: ShownKey('gate_pat_'), apiKey: ApiKey },
   { title: 'CreatedApiKey' },
 )
 
@@ -141,14 +167,30 @@ export const Introspection = Type.Object(
       ),
     ),
   },
-  { title: 'Introspection' },
+  {
+    title: 'Introspection',
+    examples: [
+      {
+        active: true,
+        token_type: 'Bearer',
+        sub: '01936b7e-4a5c-7d3e-9f10-2b3c4d5e6f70',
+        scope: 'account:read account:write users:read',
+        exp: 1_801_474_200,
+        iat: 1_793_611_800,
+        sid: '01936b7e-9c41-7b22-8a6d-7f8091a2b3c4',
+        roles: ['editor'],
+      },
+    ],
+  },
 )
 
 export const AdminKey = Type.Object(
   {
     ...keyProperties,
+    prefix: withExample(keyProperties.prefix, 'gate_adm_mN2x'),
     createdBy: Type.Unsafe<string | null>({
       type: ['string', 'null'],
+      examples: ['env'],
       description: 'The id of the admin key that created it; `null` if the command line did',
     }),
   },
@@ -156,7 +198,7 @@ export const AdminKey = Type.Object(
 )
 
 export const CreatedAdminKey = Type.Object(
-  { adminKey: Type.String({ description: 'The key; shown only here' }), key: AdminKey },
+  { adminKey: ShownKey('gate_adm_'), key: AdminKey },
   { title: 'CreatedAdminKey' },
 )
 
@@ -166,7 +208,7 @@ const literals = <Values extends readonly string[]>(...values: Values) =>
 export const Status = Type.Object(
   {
     service: Type.Literal('gatehouse'),
-    version: Type.String(),
+    version: Type.String({ examples: ['1.2.3'] }),
     engine: literals('sqlite', 'postgres'),
     workers: Type.Integer({ description: 'Processes that share the port (`WORKERS`)' }),
     environment: literals('development', 'production', 'test'),
@@ -195,28 +237,61 @@ export const Status = Type.Object(
   { title: 'Status' },
 )
 
+/** The body is optional. */
+export const WarmUpRequest = Type.Unsafe<{ limit?: number } | null>({
+  type: ['object', 'null'],
+  properties: {
+    limit: { type: 'integer', minimum: 1, description: 'The number of tokens; by default as many as fit' },
+  },
+  additionalProperties: false,
+  examples: [{ limit: 10_000 }],
+})
+
+export const WarmUp = Type.Object(
+  {
+    loaded: Type.Integer({
+      description: 'Tokens that are cached now, of the sessions that were opened last',
+    }),
+    added: Type.Integer({ description: 'Those of them that were not cached before' }),
+    capacity: Type.Integer({ description: 'How many tokens fit, if their users have no metadata' }),
+    seconds: Type.Number({ description: 'How long it took' }),
+  },
+  { title: 'WarmUp' },
+)
+
 /** The response to a request whose result is mailed. */
-export const Accepted = Type.Object({ status: Type.Literal('accepted') })
+export const Accepted = Type.Object({ status: Type.Literal('accepted') }, { title: 'Accepted' })
 export const ACCEPTED = { status: 'accepted' } as const
 
 /** The body of every error (§7.1). */
 export const ErrorBody = Type.Object(
   { errors: Type.Record(Type.String(), Type.Array(Type.String())) },
-  { title: 'Errors' },
+  { title: 'Errors', examples: [{ errors: { email: ['is already taken'] } }] },
 )
 
 export const NextCursor = Type.Unsafe<string | null>({
   type: ['string', 'null'],
   description: '`null` on the last page',
+  examples: [null],
 })
 
-export const ProfilePage = Type.Object({ results: Type.Array(Profile), nextCursor: NextCursor })
+export const ProfilePage = Type.Object(
+  { results: Type.Array(Profile), nextCursor: NextCursor },
+  { title: 'ProfilePage' },
+)
 
-export const AdminUserPage = Type.Object({
-  results: Type.Array(AdminUser),
-  nextCursor: NextCursor,
-  total: Type.Optional(Type.Integer({ description: 'The number of all matches; only with `count=true`' })),
-})
+export const AdminUserPage = Type.Object(
+  {
+    results: Type.Array(AdminUser),
+    nextCursor: NextCursor,
+    total: Type.Optional(Type.Integer({ description: 'The number of all matches; only with `count=true`' })),
+  },
+  { title: 'AdminUserPage' },
+)
+
+export const SessionList = Type.Object({ results: Type.Array(Session) }, { title: 'SessionList' })
+export const ApiKeyList = Type.Object({ results: Type.Array(ApiKey) }, { title: 'ApiKeyList' })
+export const AdminKeyList = Type.Object({ results: Type.Array(AdminKey) }, { title: 'AdminKeyList' })
 
 /** Items per page. */
 export const DEFAULT_LIMIT = 20
@@ -243,16 +318,21 @@ export const auditEvent = (schemas: EventSchemas) =>
     {
       id: Id,
       at: Timestamp,
-      type: Type.Unsafe<string>({ type: 'string', enum: Object.keys(schemas) }),
+      type: Type.Unsafe<string>({
+        type: 'string',
+        enum: Object.keys(schemas),
+        examples: ['user.signed-in'],
+      }),
       actor: Type.Object({
         type: Type.Unsafe<Actor['type']>({ type: 'string', enum: [...ACTOR_TYPES] }),
-        id: NullableText,
+        id: withExample(NullableText, '01936b7e-4a5c-7d3e-9f10-2b3c4d5e6f70'),
       }),
       userId: NullableId('`null` if the event concerns no user'),
-      ip: NullableText,
+      ip: ClientAddress,
       details: Type.Unsafe<Readonly<Record<string, unknown>> | null>({
         type: ['object', 'null'],
         properties: detailProperties(schemas),
+        examples: [{ session: '01936b7e-9c41-7b22-8a6d-7f8091a2b3c4' }],
       }),
     },
     { title: 'AuditEvent' },

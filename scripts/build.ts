@@ -23,4 +23,4 @@ for (const name of globSync('**/*.js', { cwd: DIST })) {
   const built = source.replace(MODULE_URL, "new URL('$1.js', import.meta.url)")
   if (built !== source) writeFileSync(file, built)
 }
-chmodSync(join(DIST, 'src/bin.js'), 0o755)
+for (const name of ['src/bin.js', 'client/bin.js']) chmodSync(join(DIST, name), 0o755)

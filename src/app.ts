@@ -13,6 +13,7 @@ import { checkFeatures } from './check-features.ts'
 import type { Config } from './config/config.ts'
 import type { Feature } from './feature.ts'
 import { decorateRequests, RequestAuthentication } from './http/guards.ts'
+import { createRequestIds } from './http/request-ids.ts'
 import { serverOptions } from './http/server-options.ts'
 import { setUpServer } from './http/server-set-up.ts'
 import { createLogger } from './logging/logging.ts'
@@ -24,6 +25,8 @@ import type { RateLimits } from './rate-limits/limits.ts'
 import { createServices, type Services } from './services.ts'
 import { openStorage } from './storage/open.ts'
 import type { Storage } from './storage/storage.ts'
+import { withRecorder } from './storage/with-recorder.ts'
+import type { Tracing } from './tracing/tracing.ts'
 
 export type Gate = 'user' | 'adminKey'
 
@@ -76,6 +79,8 @@ export interface AppOptions {
   readonly mailTemplates?: MailTemplates<AccountMails> | undefined
   /** In a worker, whose primary serves the metrics. */
   readonly workerChannel?: WorkerChannel | undefined
+  /** Records operations of the store, and requests, unless a host application does that itself. */
+  readonly tracing?: (Pick<Tracing, 'recorderOf'> & Partial<Pick<Tracing, 'addRequestSpans'>>) | null
   /** The destination of log lines, by default standard output. */
   readonly logStream?: DestinationStream
 }
@@ -152,7 +157,9 @@ export const openServices = async (
   const { clock = Date.now, hasher, rateLimits, cleanUpPace } = options
   const features = allFeatures(options.features)
   checkFeatures(features)
-  const storage = options.storage ?? (await openStorage(config.storage, config.databaseConnections, features))
+  const opened = options.storage ?? (await openStorage(config.storage, config.databaseConnections, features))
+  const recorder = options.tracing?.recorderOf(config.storage.engine)
+  const storage = recorder === undefined ? opened : withRecorder(opened, recorder)
   try {
     const { onEvent, mailTemplates, workerChannel } = options
     const parts = { hasher, rateLimits, cleanUpPace, onEvent, mailTemplates, workerChannel }
@@ -186,7 +193,10 @@ export const addOuterPart = (
   const guards = { requireUser, requireScope, requireRoles, requireAdminKey, requireAdminScope }
   app.decorate('gatehouse', { ...guards, services })
   decorateRequests(app)
-  app.addHook('onReady', async () => services.eventFeed?.start())
+  app.addHook('onReady', async () => {
+    services.eventFeed?.start()
+    if (config.warmsUp) services.warmUp.start()
+  })
   app.addHook('onClose', () => services.close())
   return authentication
 }
@@ -247,9 +257,11 @@ export const buildApp = async (config: Config, options: AppOptions = {}): Promis
   requireGateFiles()
   const logger = createLogger(config, options.logStream)
   const services = await openServices(config, logger, options)
-  const app = Fastify(serverOptions(config, logger))
+  const requestIds = createRequestIds(config.trustedProxies)
+  const app = Fastify(serverOptions(config, logger, requestIds))
   app.log = logger
-  setUpServer(app.server)
+  setUpServer(app.server, logger, requestIds)
+  options.tracing?.addRequestSpans?.(app)
   const authentication = addOuterPart(app, config, services, () => app)
   if (options.workerChannel === undefined) addMetricsServer(app, config, services)
   addInnerPart(app, { config, services, authentication })

@@ -32,6 +32,7 @@ const CORE_SERVICES: Readonly<Record<keyof CoreServices, true>> = {
   mails: true,
   metrics: true,
   status: true,
+  warmUp: true,
   storage: true,
   eventFeed: true,
   rateLimits: true,

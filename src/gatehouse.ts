@@ -7,9 +7,9 @@ import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { ACCOUNT_MAILS, type AccountMails } from './accounts/mails.ts'
-import { addInnerPart, addMetricsServer, addOuterPart, openServices } from './app.ts'
+import { type AppOptions, addInnerPart, addMetricsServer, addOuterPart, openServices } from './app.ts'
 import type { LoggedEvent } from './audit-log/event-feed.ts'
-import { ConfigError, loadConfig } from './config/config.ts'
+import { type Config, ConfigError, loadConfig } from './config/config.ts'
 import { type GatehouseConfig, toEnvironment } from './config/config-object.ts'
 import type { Environment } from './config/read-settings.ts'
 import { ServiceError } from './errors.ts'
@@ -101,6 +101,13 @@ const mailSettings = ({ productName, from }: MailOptions): Environment => ({
   ...(from !== undefined && { MAIL_FROM: from }),
 })
 
+/** Spans of operations, in the traces of the host: the host starts the SDK and records requests. */
+const hostTracing = async ({ tracesUrl }: Config): Promise<NonNullable<AppOptions['tracing']> | null> => {
+  if (tracesUrl === null) return null
+  const { operationSpans } = await import('./tracing/operation-spans.ts')
+  return { recorderOf: operationSpans }
+}
+
 const plugin = async (host: FastifyInstance, options: GatehouseOptions): Promise<void> => {
   const path = checkPrefix(host, options.prefix)
   checkOptions(options)
@@ -108,7 +115,9 @@ const plugin = async (host: FastifyInstance, options: GatehouseOptions): Promise
   const { features, onEvent, mails = {} } = options
   const config = loadConfig({ ...toEnvironment(options.config), ...mailSettings(mails) }, path)
   const logger = host.log
+  const tracing = await hostTracing(config)
   const services = await openServices(config, logger, {
+    tracing,
     ...(features !== undefined && { features }),
     onEvent,
     mailTemplates: mails.templates,

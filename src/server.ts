@@ -2,7 +2,7 @@
 import type { AddressInfo } from 'node:net'
 import closeWithGrace from 'close-with-grace'
 import type { FastifyInstance } from 'fastify'
-import type { Logger } from 'pino'
+import type { DestinationStream, Logger } from 'pino'
 import { type AppOptions, buildApp } from './app.ts'
 import { allFeatures } from './built-in-features.ts'
 import { type Config, ConfigError, loadConfig } from './config/config.ts'
@@ -11,6 +11,7 @@ import { ListenError, toListenError } from './http/listen-error.ts'
 import { createLogger, standardOutput } from './logging/logging.ts'
 import { openWorkerChannel } from './metrics/worker-metrics.ts'
 import { SHUTDOWN } from './shutdown.ts'
+import type { Tracing } from './tracing/tracing.ts'
 import { type Channel, channelToPrimary, type ThreadData, threadData } from './workers/channel.ts'
 import { runPrimary } from './workers/primary.ts'
 import { STOP_SIGNALS } from './workers/signals.ts'
@@ -39,6 +40,13 @@ const listen = async (app: FastifyInstance, config: Config, thread: ThreadData |
   }
 }
 
+/** Loads OpenTelemetry only where traces are configured. */
+const openTracing = async (config: Config, logStream?: DestinationStream): Promise<Tracing | null> => {
+  if (config.tracesUrl === null) return null
+  const { startTracing } = await import('./tracing/tracing.ts')
+  return startTracing(config.tracesUrl, createLogger(config, logStream))
+}
+
 /** What differs in a worker: the primary has its metrics, and has the database of a thread open and writes its log. */
 const optionsOfWorker = async (channel: Channel | null, thread: ThreadData | null): Promise<AppOptions> => {
   if (channel === null) return {}
@@ -53,7 +61,9 @@ const serve = async (config: Config): Promise<void> => {
   const channel = channelToPrimary()
   const thread = threadData()
   const primary = channel && joinPrimary(channel)
-  const app = await buildApp(config, await optionsOfWorker(channel, thread))
+  const optionsAsWorker = await optionsOfWorker(channel, thread)
+  const tracing = await openTracing(config, optionsAsWorker.logStream)
+  const app = await buildApp(config, { ...optionsAsWorker, tracing })
   const options = {
     delay: config.drainDelay + SHUTDOWN.forcedExit,
     logger: false as const,
@@ -68,6 +78,7 @@ const serve = async (config: Config): Promise<void> => {
       const cut = setTimeout(() => app.server.closeAllConnections(), SHUTDOWN.inFlight)
       await app.close()
       clearTimeout(cut)
+      await tracing?.close()
       app.log.info('stopped')
     } finally {
       await standardOutput().drain()

@@ -25,6 +25,7 @@ import { withInvalidationLog } from './auth/invalidation-log.ts'
 import { LastRequests } from './auth/last-requests.ts'
 import { Sessions } from './auth/sessions.ts'
 import { UserCache } from './auth/user-cache.ts'
+import { WarmUp } from './auth/warm-up.ts'
 import type { FeatureServices } from './built-in-features.ts'
 import { DeferredWork } from './concurrency/deferred-work.ts'
 import type { Config } from './config/config.ts'
@@ -223,6 +224,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
   })
 
   const status = new StatusReport({ config, authenticator, users })
+  const warmUp = new WarmUp({ sessions, authenticator, tokens, ping: storage.ping, log: logger })
 
   return {
     signUps,
@@ -250,6 +252,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     mails,
     metrics,
     status,
+    warmUp,
     storage,
     /** `null` without a handler of events. */
     eventFeed,
@@ -262,7 +265,8 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
       // A failure does not keep what follows from closing: last requests are written before the store closes.
       metrics.close()
       try {
-        await Promise.all([hasher.close(), deferred.close(), deferredEvents.close(), cleanUp.close()])
+        const work = [hasher, deferred, deferredEvents, cleanUp, warmUp]
+        await Promise.all(work.map(each => each.close()))
         await closeMails()
       } finally {
         await eventFeed?.close()

@@ -5,7 +5,7 @@
  * 1. `DRAIN_DELAY`: the instance keeps serving. The limits below count from its end.
  * 2. Requests in flight: `inFlight`.
  * 3. Background work, which has no limit of its own, then waiting mails: `mails`.
- * 4. Last requests, then the storage: the rest until `forcedExit`.
+ * 4. Last requests, then the storage, then spans (`traces`): the rest until `forcedExit`.
  */
 const IN_FLIGHT = 10_000
 const MAILS = 3_000
@@ -22,6 +22,8 @@ export const SHUTDOWN = {
    * and mails use up their limits: then the forced exit ends it, and last requests that the store still rejects are lost.
    */
   lastRequests: 4_000,
+  /** For sending the last spans, after the storage has closed: they are worth less than what the phases before write. */
+  traces: 2_000,
   /** The process exits with 1, whatever it waits for. */
   forcedExit: FORCED_EXIT,
   /** With `WORKERS`, the primary kills workers that still run. Longer than `forcedExit`: a worker ends itself first. */

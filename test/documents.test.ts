@@ -1,9 +1,11 @@
 /** Documents, OpenAPI and the repository agree with the code. Each file can also be run alone. */
 import './documents/docs-pages.test.ts'
 import './documents/documents.test.ts'
+import './documents/examples.test.ts'
 import './documents/extending.test.ts'
 import './documents/openapi.test.ts'
 import './documents/operations.test.ts'
+import './documents/plots.test.ts'
 import './documents/readme.test.ts'
 import './documents/specification.test.ts'
 import './documents/untracked-data.test.ts'

@@ -16,7 +16,8 @@ export const sendAll = async (url: string, requests: Requests): Promise<void> =>
     sent += 1
     return rawRequest(requestAt(requests, sent - 1))
   }
-  const load = { url, connections: CONNECTIONS, seconds: LIMIT, requests: count, next }
+  const connections = Math.min(CONNECTIONS, count)
+  const load = { url, connections, seconds: LIMIT, requests: count, next }
   const { latencies } = await runSockets(load)
   for (const status of latencies.keys()) {
     if (status !== requests.status) throw new Error(`responses had status ${[...latencies.keys()]}`)

@@ -2,8 +2,8 @@
  * A load generator with features that the others lack: generated requests, a fixed rate, latencies by status. It needs more CPU
  * than wrk, so it is not used to measure maximum throughput.
  */
-import { connect, type Socket } from 'node:net'
 import { performance } from 'node:perf_hooks'
+import { Connection } from './connection.ts'
 
 export interface SocketLoad {
   /** The URL of the server, without a path. */
@@ -23,47 +23,6 @@ export interface Responses {
   readonly total: number
   /** Milliseconds from the time each request was due, by status. */
   readonly latencies: ReadonlyMap<number, readonly number[]>
-}
-
-const HEAD_END = '\r\n\r\n'
-const LAST_CHUNK = '\r\n0\r\n\r\n'
-
-/** Sends one request at a time, and reports the status of each response. */
-class Connection {
-  readonly #socket: Socket
-  #received = ''
-  #onResponse: (status: number) => void = () => undefined
-
-  constructor(url: string) {
-    const { hostname, port } = new URL(url)
-    this.#socket = connect({ host: hostname, port: Number(port), noDelay: true })
-    this.#socket.setEncoding('latin1').on('data', (chunk: string) => this.#receive(chunk))
-    this.#socket.on('error', error => {
-      throw error
-    })
-  }
-
-  send(request: string, onResponse: (status: number) => void): void {
-    this.#onResponse = onResponse
-    this.#socket.write(request)
-  }
-
-  close(): void {
-    this.#socket.destroy()
-  }
-
-  #receive(chunk: string): void {
-    this.#received += chunk
-    const head = this.#received.indexOf(HEAD_END)
-    if (head === -1) return
-    const fields = this.#received.slice(0, head)
-    const length = /\r\ncontent-length: (\d+)/i.exec(fields)?.[1] ?? 0
-    if (this.#received.length < head + HEAD_END.length + Number(length)) return
-    if (/\r\ntransfer-encoding: chunked/i.test(fields) && !this.#received.endsWith(LAST_CHUNK)) return
-    const status = Number(this.#received.slice(9, 12))
-    this.#received = ''
-    this.#onResponse(status)
-  }
 }
 
 /** Milliseconds between checks for due requests. */

@@ -4,6 +4,7 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { start } from '../processes.ts'
+import { progress } from '../progress.ts'
 
 const FOLDER = import.meta.dirname
 
@@ -13,13 +14,10 @@ const written = (file: string): number =>
 /** npm writes its copy of the lockfile last, so an interrupted or outdated installation does not count. */
 const installed = (): boolean => written('node_modules/.package-lock.json') > written('package-lock.json')
 
-/**
- * Announces the installation on standard error, because standard output may be JSON.
- * @throws {Error} with npm's output.
- */
+/** @throws {Error} with npm's output. */
 export const installPeers = async (): Promise<void> => {
   if (installed()) return
-  process.stderr.write('Installing the peers into bench/peers/node_modules (npm ci), once.\n')
+  progress('Installing the peers into bench/peers/node_modules (npm ci), once.')
   const args = ['ci', '--ignore-scripts', '--no-audit', '--no-fund']
   const child = start('npm', args, { cwd: FOLDER, stdio: ['ignore', 'ignore', 'pipe'] })
   if (child.stderr === null) throw new Error('npm has no output')

@@ -8,7 +8,9 @@ import { engines } from './engines.ts'
 import { flush } from './flush.ts'
 import { health } from './health.ts'
 import { lists } from './lists.ts'
+import { loadCurve } from './load-curve.ts'
 import { memory } from './memory.ts'
+import { metrics } from './metrics.ts'
 import { millionUsers } from './million-users.ts'
 import { nodeHttp } from './node-http.ts'
 import { signInFlood } from './sign-in-flood.ts'
@@ -31,6 +33,8 @@ export const SCENARIOS: readonly Scenario[] = [
   introspection,
   nodeHttp,
   betterAuth,
+  loadCurve,
+  metrics,
   flush,
   signUps,
   signIns,
@@ -46,7 +50,8 @@ export const SCENARIOS: readonly Scenario[] = [
 
 /** @returns why a scenario cannot run; `undefined` if it can. */
 export const skipReason = (scenario: Scenario, { engine, generator }: Bench): string | undefined => {
-  if (scenario === betterAuth && engine === 'postgres') return 'its peer is set up on SQLite'
+  if ([betterAuth, loadCurve].includes(scenario) && engine === 'postgres')
+    return 'its peer is set up on SQLite'
   if (scenario === workers && (generator.name !== 'wrk' || coresToPin().length < 2)) {
     return 'it needs wrk, taskset (Linux) and two processors'
   }

@@ -7,9 +7,9 @@ import { withHeaders } from '../response-headers.ts'
 const Service = Type.Object(
   {
     name: Type.Literal('gatehouse'),
-    version: Type.String(),
-    docs: Type.Optional(Type.String()),
-    openapi: Type.Optional(Type.String()),
+    version: Type.String({ examples: [packageJson.version] }),
+    docs: Type.Optional(Type.String({ examples: ['/docs'] })),
+    openapi: Type.Optional(Type.String({ examples: ['/openapi.json'] })),
   },
   { title: 'Service' },
 )

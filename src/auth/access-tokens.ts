@@ -143,6 +143,8 @@ export class AccessTokens {
   readonly #verifiersByHeader = new Map<string, Verifier>()
   /** What others need to verify tokens, the signing key first; empty if all keys are secrets. */
   readonly publicKeys: readonly PublicJwk[]
+  /** Whether {@link issue} returns the same token for a session each time. ECDSA signs with a random number. */
+  readonly isDeterministic: boolean
 
   /** @throws {Error} when the file of a key cannot be read or created. */
   static from({ signingKeys, publicUrl, jwtAudiences }: AccessTokenSettings): AccessTokens {
@@ -154,6 +156,7 @@ export class AccessTokens {
     this.#sign = signerFor(current)
     this.#issuer = current.algorithm === 'HS256' ? HS256_ISSUER : issuer
     this.#audiences = audiences
+    this.isDeterministic = current.algorithm !== 'ES256'
     this.publicKeys = keys.flatMap(({ publicJwk }) => publicJwk ?? [])
     for (const key of keys) {
       const verifier = verifierFor(key, audiences)

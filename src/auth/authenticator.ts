@@ -7,17 +7,17 @@
  * Other processes are notified: they follow within a second, typically within milliseconds.
  */
 import type { MaybePromise } from '../maybe-promise.ts'
-import { type AccessTokenClaims, type AccessTokens, isTokenOf } from './access-tokens.ts'
+import { type AccessTokens, isTokenOf } from './access-tokens.ts'
 import type { ApiKeyFinder, FoundApiKey } from './api-key.ts'
 import { CacheValidity } from './cache-validity.ts'
 import { copyString } from './copy-string.ts'
-import { InFlightLookups, Lookup } from './in-flight-lookups.ts'
+import { type ChangeWatch, InFlightLookups, Lookup } from './in-flight-lookups.ts'
 import type { InvalidationListener } from './invalidation.ts'
 import type { LastRequests } from './last-requests.ts'
 import { API_KEY_PREFIX, isOpaqueKey, keyDigest } from './opaque-key.ts'
 import type { Principal } from './principal.ts'
 import { RejectedTokens } from './rejected-tokens.ts'
-import type { SessionLimits } from './session.ts'
+import type { Session, SessionLimits } from './session.ts'
 import type { FoundSession, SessionStore } from './session-store.ts'
 import { TokenCache, tokenCapacity } from './token-cache.ts'
 import type { UserCache } from './user-cache.ts'
@@ -54,12 +54,13 @@ type Credential = Pick<
   'credentialId' | 'scopes' | 'impersonatedBy' | 'authenticatedAt' | 'expiresAt' | 'lastRequestAt'
 >
 
-const sessionCredential = (claims: AccessTokenClaims, { session }: FoundSession): Credential => ({
+/** @param expiresAt of the token. */
+const sessionCredential = (session: Session, expiresAt: number): Credential => ({
   credentialId: session.id,
   scopes: null,
   impersonatedBy: session.impersonatedBy,
   authenticatedAt: session.impersonatedBy === null ? session.createdAt : 0,
-  expiresAt: Math.min(session.expiresAt, claims.expiresAt),
+  expiresAt: Math.min(session.expiresAt, expiresAt),
   lastRequestAt: session.lastRequestAt,
 })
 
@@ -122,6 +123,38 @@ export class Authenticator implements InvalidationListener {
     return principal
   }
 
+  /** Whether tokens can be cached now: notifications of changes are received in time. */
+  get isCaching(): boolean {
+    return this.#validity.isReliable
+  }
+
+  /** Must be opened before sessions are queried that {@link preload} gets. */
+  watchChanges(): ChangeWatch {
+    return this.#inFlightLookups.watch()
+  }
+
+  /**
+   * Caches the token of a session that no request has presented, unless that evicts another one. A revocation that is notified
+   * later evicts it, like every cached token; one that was notified since the watch was opened keeps it out.
+   * @returns whether the token was `added`, or was `cached` already; `full` if there is no room, `null` if it cannot be used now.
+   */
+  preload(found: FoundSession, watch: ChangeWatch): 'added' | 'cached' | 'full' | null {
+    const { session, user } = found
+    const { tokens, lastRequests, limits, clock } = this.#deps
+    if (!this.isCaching || user.disabled || watch.hasChanged(user.id)) return null
+    const now = clock()
+    const lastRequestAt = lastRequests.latestOf(session.id, session.lastRequestAt)
+    if (now >= session.expiresAt || now - lastRequestAt >= limits.idle) return null
+    const token = tokens.issue(session)
+    const earlier = this.#cache.get(token)
+    if (earlier?.cachedUser.current) return 'cached'
+    if (earlier !== undefined) this.#cache.drop(earlier)
+    if (!this.#cache.hasRoomFor(user)) return 'full'
+    const credential = sessionCredential(session, session.expiresAt)
+    const options = { queriedAt: Number.NEGATIVE_INFINITY, isRequest: false }
+    return this.#createPrincipal(token, found, credential, options) && 'added'
+  }
+
   /** Must be called for every change of a user, or of a session or API key of theirs, before the change is acknowledged. */
   invalidate(userId: string): void {
     this.#validity.noteInvalidation()
@@ -181,7 +214,7 @@ export class Authenticator implements InvalidationListener {
     const lookup = new Lookup(onStart => this.#deps.sessions.find(claims.sessionId, onStart))
     const onResult = (found: FoundSession | undefined): Principal | null => {
       if (found !== undefined && !found.user.disabled && isTokenOf(claims, found.session))
-        return this.#createPrincipal(token, found, sessionCredential(claims, found), {
+        return this.#createPrincipal(token, found, sessionCredential(found.session, claims.expiresAt), {
           queriedAt: lookup.queriedAt,
           isRequest,
         })

@@ -25,6 +25,33 @@ export class Lookup<Found> {
   }
 }
 
+/** The owners that were changed since it was opened: what was queried since then of any other owner is current. */
+export class ChangeWatch {
+  readonly #owners = new Set<string>()
+  #isEveryone = false
+  readonly #onClose: (watch: ChangeWatch) => void
+
+  constructor(onClose: (watch: ChangeWatch) => void) {
+    this.#onClose = onClose
+  }
+
+  hasChanged(ownerId: string): boolean {
+    return this.#isEveryone || this.#owners.has(ownerId)
+  }
+
+  invalidate(ownerId: string): void {
+    this.#owners.add(ownerId)
+  }
+
+  invalidateAll(): void {
+    this.#isEveryone = true
+  }
+
+  close(): void {
+    this.#onClose(this)
+  }
+}
+
 /** Changes that are remembered. Beyond it, the lookups that need them are repeated. */
 const MAX_CHANGES = 10_000
 
@@ -58,9 +85,18 @@ export class InFlightLookups {
    * clients can make thousands wait.
    */
   readonly #changes = new Map<string, number>()
+  readonly #watches = new Set<ChangeWatch>()
+
+  /** For a query of many rows. Must be closed: until then it remembers every change. */
+  watch(): ChangeWatch {
+    const watch = new ChangeWatch(closed => this.#watches.delete(closed))
+    this.#watches.add(watch)
+    return watch
+  }
 
   invalidate(ownerId: string): void {
     markStale(this.#bySubject.get(ownerId))
+    for (const watch of this.#watches) watch.invalidate(ownerId)
     if (this.#ofUnknownOwners.size === 0) return
     if (this.#changes.size === MAX_CHANGES) this.#forgetChanges()
     this.#changes.set(ownerId, performance.now())
@@ -73,6 +109,7 @@ export class InFlightLookups {
 
   invalidateAll(): void {
     for (const lookups of this.#bySubject.values()) markStale(lookups)
+    for (const watch of this.#watches) watch.invalidateAll()
   }
 
   #forgetChanges(): void {

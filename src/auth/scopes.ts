@@ -20,6 +20,7 @@ export const ADMIN_SCOPES = {
   'tokens:introspect': 'Ask whether an access token is active',
   'metrics:read': 'Read metrics',
   'status:read': 'Read the status of the service',
+  'cache:write': 'Fill the token cache',
 } as const satisfies ScopeDescriptions
 
 /** By the name of a scope, what it allows. */

@@ -42,4 +42,9 @@ export interface SessionStore {
    * committed before.
    */
   find(id: string, onStart?: () => void): MaybePromise<FoundSession | undefined>
+  /**
+   * Sessions in the order in which they were opened, newest first; also expired ones and those of disabled users.
+   * @param before the last id of the previous page; `null` for the first page.
+   */
+  findNewest(before: string | null, limit: number): MaybePromise<readonly FoundSession[]>
 }

@@ -1,6 +1,7 @@
 /** The cache of tokens, and its capacity, which the heap limit bounds: a small heap must not end the process. */
 import { getHeapStatistics } from 'node:v8'
 import { heapSizeOf } from '../users/metadata.ts'
+import type { User } from '../users/user.ts'
 import type { Principal } from './principal.ts'
 import type { UserCache } from './user-cache.ts'
 
@@ -46,7 +47,7 @@ const keyOf = (token: string): number => {
 }
 
 /** What a token takes up of the capacity: 1, and more with metadata, so that users cannot fill the heap with theirs. */
-const weightOf = ({ cachedUser: { user } }: Principal): number =>
+const weightOf = (user: User): number =>
   1 + Math.ceil((heapSizeOf(user.userMetadata) + heapSizeOf(user.appMetadata)) / TOKEN_SIZE)
 
 /**
@@ -83,11 +84,16 @@ export class TokenCache {
     return principal?.token === token ? principal : undefined
   }
 
+  /** Whether a token of the user can be added without an eviction. */
+  hasRoomFor(user: User): boolean {
+    return this.#weight + weightOf(user) <= this.capacity
+  }
+
   add(principal: Principal): void {
     const key = keyOf(principal.token)
     const earlier = this.#byKey.get(key)
     if (earlier !== undefined) this.drop(earlier)
-    const weight = weightOf(principal)
+    const weight = weightOf(principal.cachedUser.user)
     while (this.#byKey.size > 0 && this.#weight + weight > this.capacity) this.#evictOne()
     this.#weight += weight
     principal.cachedUser.tokens += 1
@@ -128,7 +134,7 @@ export class TokenCache {
 
   #release(principal: Principal): void {
     const { cachedUser } = principal
-    this.#weight -= weightOf(principal)
+    this.#weight -= weightOf(cachedUser.user)
     cachedUser.tokens -= 1
     if (cachedUser.tokens === 0 && cachedUser.current) this.#users.remove(cachedUser)
   }

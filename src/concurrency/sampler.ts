@@ -1,7 +1,7 @@
 /** Samples repeated events: log lines and events of the audit log. */
 
-/** Milliseconds in which one event of each key passes. */
-const INTERVAL = 60_000
+/** Milliseconds. */
+const MINUTE = 60_000
 
 /** Maximum number of keys tracked at a time. */
 const MAX_KEYS = 1_000
@@ -11,14 +11,17 @@ interface Window {
   suppressed: number
 }
 
-/** Samples one event of each key a minute, with bounded memory. */
+/** Samples one event of each key in an interval, with bounded memory. */
 export class Sampler {
   readonly #clock: () => number
+  readonly #interval: number
   /** In order of their start. */
   readonly #windows = new Map<string, Window>()
 
-  constructor(clock: () => number) {
+  /** @param interval milliseconds in which one event of each key passes. */
+  constructor(clock: () => number, interval = MINUTE) {
     this.#clock = clock
+    this.#interval = interval
   }
 
   /**
@@ -50,6 +53,6 @@ export class Sampler {
 
   /** A clock that was set back ends the window too. */
   #isOver({ start }: Window, now: number): boolean {
-    return now >= start + INTERVAL || now < start
+    return now >= start + this.#interval || now < start
   }
 }

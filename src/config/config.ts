@@ -60,6 +60,9 @@ const warningsOf = (v: Values, publicUrl: string, basePath: string): string[] =>
   ...(v.JWT_PRIVATE_KEY !== null && v.JWT_ALGORITHM === 'HS256'
     ? ['JWT_PRIVATE_KEY signs no tokens while JWT_ALGORITHM is HS256: it only verifies']
     : []),
+  ...(v.WARM_UP === 'on' && v.JWT_ALGORITHM === 'ES256'
+    ? ['WARM_UP has no effect with JWT_ALGORITHM=ES256, whose signatures cannot be repeated']
+    : []),
   ...(v.RATE_LIMIT === 'off' ? ['RATE_LIMIT is off: sign-ups and password attempts are not limited'] : []),
   ...(v.NODE_ENV === 'production' && v.PUBLIC_URL === null
     ? [`PUBLIC_URL is not set: links in mails lead to ${publicUrl}`]
@@ -80,6 +83,12 @@ const localUrl = (host: string, port: number, basePath: string): string => {
 
 const mailFolderOf = (storage: StorageLocation): string =>
   join(storage.engine === 'sqlite' ? dirname(storage.file) : 'data', 'outbox')
+
+/** The URL for traces is used as it is; the general one has a path for each signal. */
+const tracesUrlOf = ({
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: tracesEndpoint,
+  OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
+}: Values): string | null => tracesEndpoint ?? (endpoint === null ? null : `${endpoint}/v1/traces`)
 
 /** Then every token fits into the length that is verified. */
 const MAX_ISSUER = 512
@@ -186,6 +195,10 @@ export const loadConfig = (environment: Environment, basePath = '') => {
     ] as const,
     logLevel: v.LOG_LEVEL,
     logRequests: v.LOG_REQUESTS === 'on',
+    /** Whether responses have `Server-Timing`. */
+    hasServerTiming: v.SERVER_TIMING === 'on',
+    /** Where spans are sent, by OTLP over HTTP; `null`: there are no traces. */
+    tracesUrl: tracesUrlOf(v),
     trustedProxies: v.TRUST_PROXY,
     /** Further origins whose pages may use the cookie for requests that change something. */
     allowedOrigins: v.ALLOWED_ORIGINS,
@@ -213,6 +226,8 @@ export const loadConfig = (environment: Environment, basePath = '') => {
       /** Created with the first mail. */
       folder: mailFolderOf(v.DATABASE_URL),
     },
+    /** Whether the token cache is filled before the instance is ready. */
+    warmsUp: v.WARM_UP === 'on',
     /** Milliseconds between the stop signal and the time from which new connections are refused. */
     drainDelay: v.DRAIN_DELAY,
     /** Sentences for the operator, about settings that are valid. */

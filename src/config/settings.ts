@@ -51,6 +51,9 @@ export const SETTINGS = {
   NODE_ENV: { read: oneOf('development', 'production', 'test'), default: 'development' },
   LOG_LEVEL: { read: oneOf('info', 'fatal', 'error', 'warn', 'debug', 'trace', 'silent'), default: 'info' },
   LOG_REQUESTS: { read: oneOf('off', 'on'), default: 'off' },
+  SERVER_TIMING: { read: oneOf('off', 'on'), default: 'off' },
+  OTEL_EXPORTER_OTLP_ENDPOINT: { read: serviceUrl, default: null },
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: { read: pageUrl, default: null },
   TRUST_PROXY: { read: networks, default: 'none' },
   ALLOWED_ORIGINS: { read: origins, default: '' },
   CORS_ORIGINS: { read: origins, default: '' },
@@ -68,6 +71,7 @@ export const SETTINGS = {
   PRODUCT_NAME: { read: productName, default: null },
   PUBLIC_URL: { read: serviceUrl, default: null },
   WEB_URL: { read: pageUrl, default: null },
+  WARM_UP: { read: oneOf('off', 'on'), default: 'off' },
   DRAIN_DELAY: { read: duration('0s'), default: '1s' },
 } as const satisfies Record<string, Setting>
 

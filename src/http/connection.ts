@@ -59,6 +59,12 @@ export const noteResponse = (request: IncomingMessage, response: KeepAliveRespon
   return true
 }
 
+/** The response to the request whose body a connection has not completely received; `null` between requests. */
+export const pendingResponse = (socket: Duplex): ServerResponse | null => {
+  const { last } = connectionOf(socket) ?? {}
+  return last === undefined || last.req.complete ? null : last
+}
+
 /** Makes a response the last one of its connection. Call it before the header fields are sent. */
 export const closeAfter = (response: ServerResponse): void => {
   response.shouldKeepAlive = false

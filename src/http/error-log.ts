@@ -24,9 +24,26 @@ const logSampled = (limit: string, context: object, request: FastifyRequest, mes
   else request.log.info({ ...context, limit, suppressed }, message)
 }
 
+/**
+ * Logs a 503 once a second for each kind, with the number of lines suppressed since; otherwise at `debug`. It is a state of the
+ * instance that every request meets, and anonymous ones could fill a disk with it.
+ */
+const logOutage = (
+  { code, cause, message }: ServiceError,
+  context: object,
+  request: FastifyRequest,
+): void => {
+  const { code: reason = '' } = (cause ?? {}) as { code?: unknown }
+  const suppressed = request.server.outageSampler.take(code, String(reason))
+  const line = cause === undefined ? context : { ...context, err: cause }
+  if (suppressed === null) request.log.debug(line, message)
+  else request.log[cause === undefined ? 'warn' : 'error']({ ...line, suppressed }, message)
+}
+
 const logServiceError = (error: ServiceError, context: object, request: FastifyRequest): void => {
   const { cause, quiet, sampledAs, status, message } = error
-  if (cause !== undefined) request.log.error({ ...context, err: cause }, message)
+  if (status === 503) logOutage(error, context, request)
+  else if (cause !== undefined) request.log.error({ ...context, err: cause }, message)
   else if (quiet) request.log.debug(context, message)
   else if (sampledAs !== undefined) logSampled(sampledAs, context, request, message)
   else request.log[status >= 500 ? 'warn' : rejectionLevel(request)](context, message)

@@ -1,9 +1,17 @@
-/** The loggers of requests without `LOG_REQUESTS`: created on the first line, which few requests log. */
+/** The loggers of requests: without `LOG_REQUESTS` they are created on the first line, which few requests log. */
+import type { IncomingMessage } from 'node:http'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Logger } from 'pino'
+import { traceparentOf } from './trace-context.ts'
 
 type Bindings = Parameters<FastifyBaseLogger['child']>[0]
 type Options = Parameters<FastifyBaseLogger['child']>[1]
+
+/** What every line of a request has: its id, and the trace it belongs to. */
+export const withTrace = (bindings: Bindings, request: IncomingMessage): Bindings => {
+  const traceparent = traceparentOf(request)
+  return traceparent === null ? bindings : { ...bindings, traceparent }
+}
 
 const LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
@@ -18,13 +26,15 @@ class RequestLog implements FastifyBaseLogger {
   declare readonly silent: FastifyBaseLogger['silent']
   readonly #parent: Logger
   readonly #bindings: Bindings
+  readonly #request: IncomingMessage
   readonly #options: Options
   #child: FastifyBaseLogger | null = null
 
-  constructor(parent: Logger, bindings: Bindings, options: Options) {
+  constructor(parent: Logger, bindings: Bindings, options: Options, request: IncomingMessage) {
     this.#parent = parent
     this.#bindings = bindings
     this.#options = options
+    this.#request = request
   }
 
   static {
@@ -55,13 +65,21 @@ class RequestLog implements FastifyBaseLogger {
   }
 
   #logger(): FastifyBaseLogger {
-    this.#child ??= this.#parent.child(this.#bindings, this.#options)
+    this.#child ??= this.#parent.child(withTrace(this.#bindings, this.#request), this.#options)
     return this.#child
   }
 }
 
-/** The `childLoggerFactory`: a logger for each request that costs almost nothing until it is used. */
+/** A `childLoggerFactory`: a logger for each request that costs almost nothing until it is used. */
 export const lazyRequestLogs =
   (logger: Logger) =>
-  (_parent: FastifyBaseLogger, bindings: Bindings, options: Options): FastifyBaseLogger =>
-    new RequestLog(logger, bindings, options)
+  (_parent: unknown, bindings: Bindings, options: Options, request: IncomingMessage): FastifyBaseLogger =>
+    new RequestLog(logger, bindings, options, request)
+
+/** The `childLoggerFactory` with `LOG_REQUESTS`. */
+export const requestLog = (
+  parent: FastifyBaseLogger,
+  bindings: Bindings,
+  options: Options,
+  request: IncomingMessage,
+): FastifyBaseLogger => parent.child(withTrace(bindings, request), options)

@@ -1,5 +1,4 @@
 /** Fastify's options: limits, timeouts, request ids, loggers, and responses to requests that reach no route. */
-import { randomBytes } from 'node:crypto'
 import type { Server } from 'node:http'
 import type { FastifyBaseLogger, FastifyHttpOptions } from 'fastify'
 import type { Logger } from 'pino'
@@ -7,11 +6,13 @@ import type { Config } from '../config/config.ts'
 import { ticks } from '../metrics/request-durations.ts'
 import { BODY_LIMIT } from '../validation/strict-json.ts'
 import { clientAddress } from './client-address.ts'
-import { IDLE_TIMEOUT } from './connection.ts'
+import { IDLE_TIMEOUT, pendingResponse } from './connection.ts'
 import { ServiceLogController } from './error-log.ts'
 import { errorResponseFor } from './error-responses.ts'
+import { IdentifiedResponse, idOf } from './identified-response.ts'
 import { parseQuery } from './query-string.ts'
-import { lazyRequestLogs } from './request-log.ts'
+import type { RequestIds } from './request-ids.ts'
+import { lazyRequestLogs, requestLog, withTrace } from './request-log.ts'
 import { respondRaw, respondToClientError } from './socket-errors.ts'
 
 /** Maximum bytes of all header fields together. */
@@ -23,23 +24,17 @@ const REQUEST_TIMEOUT = 10_000
 /** Node reports all requests that timed out since the last check in one round, at about 5 µs each. */
 const TIMEOUT_CHECK_INTERVAL = 50
 
-/** Request ids that are unique across processes with a common log, at the cost of one concatenation. */
-const requestIds = (): (() => string) => {
-  const instance = randomBytes(4).toString('hex')
-  let count = 0
-  return () => {
-    count += 1
-    return `${instance}-${count}`
-  }
-}
-
 /**
  * With a logger of its own, Fastify listens for the end of every response. Without `LOG_REQUESTS` Fastify gets no logger:
  * request loggers come from the factory, and {@link buildApp} sets `app.log`.
  */
 const loggerOptions = ({ logRequests }: Config, logger: Logger) =>
   logRequests
-    ? { loggerInstance: logger as FastifyBaseLogger, logController: new ServiceLogController() }
+    ? {
+        loggerInstance: logger as FastifyBaseLogger,
+        childLoggerFactory: requestLog,
+        logController: new ServiceLogController(),
+      }
     : {
         logger: false,
         childLoggerFactory: lazyRequestLogs(logger),
@@ -59,12 +54,12 @@ export const serverLimits = ({ trustedProxies }: Pick<Config, 'trustedProxies'>)
   },
 })
 
-export const serverOptions = (config: Config, logger: Logger) => {
+export const serverOptions = (config: Config, logger: Logger, requestIds: RequestIds) => {
   const limits = serverLimits(config)
   return {
     ...limits,
     ...loggerOptions(config, logger),
-    genReqId: requestIds(),
+    genReqId: requestIds.of,
     bodyLimit: BODY_LIMIT,
     // No path parameter is too long for the router: authentication and the parameter's schema come first.
     routerOptions: { maxParamLength: HEADER_LIMIT, querystringParser: parseQuery },
@@ -74,18 +69,22 @@ export const serverOptions = (config: Config, logger: Logger) => {
       ...limits.http,
       // Node's own response to a missing Host has no body; plugins/http-compliance.ts checks it instead.
       requireHostHeader: false,
+      ServerResponse: IdentifiedResponse,
       optimizeEmptyRequests: true,
     },
     clientErrorHandler: (error, socket) => {
-      logger.debug({ code: (error as NodeJS.ErrnoException).code }, 'malformed HTTP or timeout')
-      respondToClientError(error, socket)
+      const pending = pendingResponse(socket)
+      const reqId = (pending && idOf(pending)) ?? requestIds.next()
+      const context = { reqId, code: (error as NodeJS.ErrnoException).code }
+      logger.debug(pending ? withTrace(context, pending.req) : context, 'malformed HTTP or timeout')
+      respondToClientError(error, socket, reqId)
     },
     frameworkErrors: (error, request, { raw }) => {
       const { status, body } = errorResponseFor(error, config)
       const ip = clientAddress(request.ip)
       request.log.debug({ method: request.method, route: null, userId: null, ip, status }, 'request rejected')
       request.server.services.metrics.requestDurations.observeUnknown(request.method, status, ticks())
-      respondRaw(raw, status, body)
+      respondRaw(raw, status, body, request.id)
     },
   } satisfies FastifyHttpOptions<Server, FastifyBaseLogger>
 }

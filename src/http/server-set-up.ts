@@ -1,7 +1,10 @@
 /** Sets up the HTTP server of the standalone service: connections are tracked, so that each has one interpretation. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
+import type { Logger } from 'pino'
 import { trackConnection } from './connection.ts'
+import type { RequestIds } from './request-ids.ts'
+import { withTrace } from './request-log.ts'
 import { expiredConnections, refuseConnect } from './socket-errors.ts'
 
 /** Without it, Node closes a half-closed connection before its pending responses are sent. */
@@ -17,7 +20,7 @@ const destroyIdle = (socket: Duplex & { bytesRead?: number; bytesWritten?: numbe
   })
 }
 
-export const setUpServer = (server: HalfOpenServer): void => {
+export const setUpServer = (server: HalfOpenServer, logger: Logger, requestIds: RequestIds): void => {
   // plugins/http-compliance.ts has a limit of its own.
   server.maxHeadersCount = 0
   server.httpAllowHalfOpen = true
@@ -37,5 +40,9 @@ export const setUpServer = (server: HalfOpenServer): void => {
     server.emit('request', request, response),
   )
   // Without a listener, Node destroys the connection of a CONNECT.
-  server.on('connect', (_request: IncomingMessage, socket: Duplex) => refuseConnect(socket))
+  server.on('connect', (request: IncomingMessage, socket: Duplex) => {
+    const reqId = requestIds.of(request)
+    logger.debug(withTrace({ reqId, method: 'CONNECT' }, request), 'CONNECT is not supported')
+    refuseConnect(socket, reqId)
+  })
 }

@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream'
 import { Batches } from '../concurrency/batches.ts'
 import { ERRORS, type ErrorBody, type ErrorName, errorBody } from '../errors.ts'
 import { type Connection, closeAfter, connectionOf } from './connection.ts'
+import { REQUEST_ID_HEADER } from './request-ids.ts'
 
 const CONTENT_TYPE = 'application/json; charset=utf-8'
 
@@ -53,14 +54,15 @@ const endSocket = (socket: Duplex, text: string): void => {
   socket.end(text)
 }
 
-/** Sends the error and closes the connection. */
-export const respondToSocket = (socket: Duplex, name: ErrorName): void => {
+/** Sends the error and closes the connection. @param id of the request. */
+export const respondToSocket = (socket: Duplex, name: ErrorName, id: string): void => {
   const { status, field, message } = ERRORS[name]
   const body = JSON.stringify(errorBody(field, message))
   endSocket(
     socket,
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: ${CONTENT_TYPE}\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n${body}`,
+      `Content-Length: ${Buffer.byteLength(body)}\r\nX-Content-Type-Options: nosniff\r\n` +
+      `X-Request-Id: ${id}\r\nConnection: close\r\n\r\n${body}`,
   )
 }
 
@@ -81,8 +83,8 @@ const whenNext = (response: ServerResponse, next: () => void): void => {
 }
 
 /** Sends the error after the responses to complete requests, or in place of the response to an incomplete one. */
-const respondInOrder = ({ last, late }: Connection, socket: Duplex, name: ErrorName): void => {
-  const respond = (): void => respondToSocket(socket, name)
+const respondInOrder = ({ last, late }: Connection, socket: Duplex, name: ErrorName, id: string): void => {
+  const respond = (): void => respondToSocket(socket, name, id)
   if (last === undefined) respond()
   // The body has arrived since: the response of that request already reports the timeout.
   else if (last.req.complete && last.req === late) endAfter(last, socket)
@@ -101,8 +103,11 @@ const isExempt = ({ code }: ClientError, { untimed }: Connection): boolean =>
 const isConnectionError = ({ code = '' }: ClientError): boolean =>
   !code.startsWith('HPE_') && code !== 'ERR_HTTP_REQUEST_TIMEOUT'
 
-/** Handles the server's `clientError`, which Node emits again for whatever else arrives on the connection. */
-export const respondToClientError = (error: ClientError, socket: Duplex): void => {
+/**
+ * Handles the server's `clientError`, which Node emits again for whatever else arrives on the connection.
+ * @param id of the incomplete request, or of the one that could not be parsed.
+ */
+export const respondToClientError = (error: ClientError, socket: Duplex, id: string): void => {
   const connection = connectionOf(socket)
   if (connection === undefined || isConnectionError(error)) {
     socket.destroy()
@@ -115,32 +120,36 @@ export const respondToClientError = (error: ClientError, socket: Duplex): void =
   connection.hasFailed = true
   connection.isClosing = true
   if (last?.req.complete === false) connection.late = last.req
-  const respond = (): void => respondInOrder(connection, socket, nameOf(error))
+  const respond = (): void => respondInOrder(connection, socket, nameOf(error), id)
   if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') expiredConnections.run(respond)
   else respond()
 }
 
 /** Handles the server's `connect`: Node has detached the socket, and its pending responses too. */
-export const refuseConnect = (socket: Duplex): void => {
+export const refuseConnect = (socket: Duplex, id: string): void => {
   socket.on('error', () => socket.destroy())
   socket.on('timeout', () => socket.destroy())
   const connection = connectionOf(socket)
   if (connection === undefined || connection.last === undefined) {
-    respondToSocket(socket, 'badRequest')
+    respondToSocket(socket, 'badRequest', id)
     return
   }
   const { isClosing, last } = connection
   connection.isClosing = true
-  whenSent(last, () => (isClosing ? endSocket(socket, '') : respondToSocket(socket, 'badRequest')))
+  whenSent(last, () => (isClosing ? endSocket(socket, '') : respondToSocket(socket, 'badRequest', id)))
 }
 
-/** Sends an error without Fastify, for requests that it does not see or rejects before any hook. */
-export const respondRaw = (response: ServerResponse, status: number, body: ErrorBody): void => {
+/**
+ * Sends an error without Fastify, for requests that it does not see or rejects before any hook.
+ * @param id of the request; the metrics listener has none.
+ */
+export const respondRaw = (response: ServerResponse, status: number, body: ErrorBody, id?: string): void => {
   const text = JSON.stringify(body)
   const headers = {
     'content-type': CONTENT_TYPE,
     'content-length': Buffer.byteLength(text),
     'x-content-type-options': 'nosniff',
+    ...(id !== undefined && { [REQUEST_ID_HEADER]: id }),
     connection: 'close',
   }
   closeAfter(response)

@@ -11,7 +11,8 @@ const TICKS_PER_SECOND = 100_000
 const UNKNOWN_ROUTE = 'unknown'
 const OTHER_METHOD = 'other'
 
-const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+/** Methods that may be labels and names of spans. */
+export const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
 /** The time in ticks of 10 µs, modulo 12 hours: as a small integer it is stored without an allocation. */
 export const ticks = (): number => (performance.now() * (TICKS_PER_SECOND / 1_000)) | 0

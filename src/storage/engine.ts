@@ -37,7 +37,7 @@ export interface Engine
   writeFeature(name: string, args: readonly unknown[]): Promise<unknown>
   readonly users: Pick<UserStore, 'list' | 'count'>
   readonly accounts: Pick<AccountStore, 'addUser'>
-  readonly sessions: Pick<SessionStore, 'open' | 'find'>
+  readonly sessions: Pick<SessionStore, 'open' | 'find' | 'findNewest'>
   readonly events: Omit<EventStore, 'record'>
   readonly cleanUp: Pick<CleanUpStore, 'removeSessions' | 'removeRateLimits'>
 }

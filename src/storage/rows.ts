@@ -148,6 +148,9 @@ export const changedColumns = ({
 /** The position before every user in the order of creation. */
 export const START: Position = { key: Number.MIN_SAFE_INTEGER, id: '' }
 
+/** Sorts after every id. */
+export const AFTER_IDS = '~'
+
 /** A session without its user, which is a key in the table and an id elsewhere. */
 export type SessionRow = Omit<SessionsTable, 'user_key'>
 

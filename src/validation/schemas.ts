@@ -1,5 +1,5 @@
 /** TypeBox schemas of input that several routes or commands accept. */
-import { type TProperties, Type } from '@sinclair/typebox'
+import { type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import type { ScopeDescriptions } from '../auth/scopes.ts'
 import { PASSWORD_MAX_LENGTH } from '../passwords/policy.ts'
 import type { JsonObject } from '../users/metadata.ts'
@@ -10,6 +10,12 @@ import type { MetadataSchemas } from './metadata.ts'
 /** An object schema that rejects undeclared properties. */
 export const Strict = <T extends TProperties>(properties: T, options = {}) =>
   Type.Object(properties, { additionalProperties: false, ...options })
+
+/** The schema with another example for the OpenAPI document. */
+export const withExample = <Schema extends TSchema>(schema: Schema, example: unknown): Schema => ({
+  ...schema,
+  examples: [example],
+})
 
 const EMAIL = {
   normalize: 'email',
@@ -34,6 +40,8 @@ export const Name = Type.Unsafe<string | null>({
   examples: ['Ann'],
 })
 
+export const LastName = withExample(Name, 'Lee')
+
 /** The example at /docs: long and uncommon enough for every configuration. */
 export const EXAMPLE_PASSWORD = 'four hens crossed the moat'
 
@@ -49,7 +57,11 @@ export const NewPassword = (minLength: number) =>
   })
 
 /** A password hash of another service. */
-export const PasswordHash = Type.String({ passwordHash: true })
+export const PasswordHash = Type.String({
+  passwordHash: true,
+  description: 'argon2 or scrypt in PHC form, or bcrypt',
+  examples: ['$2b$10$6Y9U9C8qv8n7wN3Kx1nRweO6m1Jk0Yv0pJQ1yqkT3H0mVn9rVv3Wy'],
+})
 
 export const Role = Type.String({ pattern: ROLE_PATTERN, examples: ['editor'] })
 
@@ -72,15 +84,29 @@ export const recordProperties = (schemas: MetadataSchemas) => ({
 
 /** An account that an administrator creates. */
 export const NewAccount = (passwordMinLength: number, schemas: MetadataSchemas) =>
-  Strict({
-    email: Email,
-    password: Type.Optional(NewPassword(passwordMinLength)),
-    passwordHash: Type.Optional(PasswordHash),
-    firstName: Type.Optional(Name),
-    lastName: Type.Optional(Name),
-    emailVerified: Type.Optional(Type.Boolean()),
-    ...recordProperties(schemas),
-  })
+  Strict(
+    {
+      email: Email,
+      password: Type.Optional(NewPassword(passwordMinLength)),
+      passwordHash: Type.Optional(PasswordHash),
+      firstName: Type.Optional(Name),
+      lastName: Type.Optional(LastName),
+      emailVerified: Type.Optional(Type.Boolean({ examples: [true] })),
+      ...recordProperties(schemas),
+    },
+    // Either a password or a hash.
+    {
+      examples: [
+        {
+          email: 'ann@example.com',
+          password: EXAMPLE_PASSWORD,
+          firstName: 'Ann',
+          lastName: 'Lee',
+          roles: ['editor'],
+        },
+      ],
+    },
+  )
 
 /** An id in a request: UUIDs are case-insensitive (RFC 9562 §4). */
 export const InputId = Type.String({ normalize: 'lower', format: 'uuid' })
@@ -92,12 +118,10 @@ export const ImportedUser = (schemas: MetadataSchemas) =>
   Strict(
     {
       email: Email,
-      passwordHash: Type.Optional(
-        Type.String({ passwordHash: true, description: 'argon2 or scrypt in PHC form, or bcrypt' }),
-      ),
+      passwordHash: Type.Optional(PasswordHash),
       firstName: Type.Optional(Name),
-      lastName: Type.Optional(Name),
-      emailVerified: Type.Optional(Type.Boolean()),
+      lastName: Type.Optional(LastName),
+      emailVerified: Type.Optional(Type.Boolean({ examples: [true] })),
       disabled: Type.Optional(Type.Boolean()),
       ...recordProperties(schemas),
       id: Type.Optional(InputId),
@@ -124,6 +148,7 @@ export const ExpiresAt = Type.Unsafe<string | null>({
   type: ['string', 'null'],
   format: 'date-time',
   description: 'In the future; by default the key does not expire',
+  examples: [null],
 })
 
 /** The scopes of a new key. */

@@ -1,7 +1,9 @@
 /** Authenticator against a model: random requests, changes and revocations, with a slow store (DESIGN §5, §7). */
 import fc from 'fast-check'
 import t from 'tap'
+import type { ChangeWatch } from '../../src/auth/in-flight-lookups.ts'
 import type { Principal } from '../../src/auth/principal.ts'
+import type { FoundSession } from '../../src/auth/session-store.ts'
 import { settle, setUp, type TestCredential } from '../support/authenticator.ts'
 import { createRandom } from '../support/random.ts'
 
@@ -133,11 +135,15 @@ t.test('short histories over few tokens agree with the model, with shrinking (DE
       'evict',
       'late',
       'in time',
+      'lose changes',
+      'query all',
+      'preload all',
     ),
     at: fc.nat(5),
   })
-  const property = fc.asyncProperty(fc.array(operation, { maxLength: 40 }), async history => {
-    const { store, authenticator, addCredential, change } = setUp(2)
+  const histories = fc.array(operation, { maxLength: 40 })
+  const property = fc.asyncProperty(histories, fc.constantFrom(2, 6), async (history, capacity) => {
+    const { store, authenticator, addCredential, change } = setUp(capacity)
     const all = Array.from({ length: 6 }, (_, index) =>
       addCredential(index < 4 ? 'session' : 'apiKey', `user ${index % 3}`),
     )
@@ -149,6 +155,21 @@ t.test('short histories over few tokens agree with the model, with shrinking (DE
         throw new Error('another session or API key')
     }
     const pending: Promise<void>[] = []
+    /** Results of queries of all sessions, which are cached later. */
+    const queried: { readonly found: readonly FoundSession[]; readonly watch: ChangeWatch }[] = []
+    const queryAll = (): void => {
+      const watch = authenticator.watchChanges()
+      const found = [...store.sessions.values()].flatMap(session => {
+        const user = store.users.get(session.userId)
+        return user === undefined ? [] : { session, user, userKey: store.keys.get(user.id) ?? 0 }
+      })
+      queried.push({ found, watch })
+    }
+    const preloadAll = (): void => {
+      const { found, watch } = queried.shift() ?? {}
+      for (const session of found ?? []) if (watch !== undefined) authenticator.preload(session, watch)
+      watch?.close()
+    }
     for (const [step, { kind, at }] of history.entries()) {
       const credential = all[at] ?? addCredential('session', 'nobody')
       if (kind === 'identify') {
@@ -158,6 +179,9 @@ t.test('short histories over few tokens agree with the model, with shrinking (DE
         else check(credential, principal)
       } else if (kind === 'revoke') credential.revoke()
       else if (kind === 'rename') change(credential.userId, { firstName: `version ${step}` })
+      else if (kind === 'query all') queryAll()
+      else if (kind === 'preload all') preloadAll()
+      else if (kind === 'lose changes') authenticator.invalidateAll()
       else if (kind === 'evict') authenticator.invalidate(credential.userId)
       else if (kind === 'late' || kind === 'in time') authenticator.setFeedLate(kind === 'late')
       else {
@@ -171,5 +195,5 @@ t.test('short histories over few tokens agree with the model, with shrinking (DE
     }
     await Promise.all(pending)
   })
-  await fc.assert(property, { numRuns: 500 })
+  await fc.assert(property, { numRuns: 2_000 })
 })

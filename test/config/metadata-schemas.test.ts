@@ -165,9 +165,10 @@ t.test('the OpenAPI document has the schemas, with references that resolve', asy
         userMetadata: { $ref: '#/components/schemas/UserMetadata' },
         appMetadata: { $ref: '#/components/schemas/AppMetadata' },
       })
-    const bodyOf = (path: string, method: string) =>
-      Object.values<{ schema: { properties: object } }>(paths[path][method].requestBody.content)[0]?.schema
-        .properties
+    const bodyOf = (path: string, method: string) => {
+      const { schema } = paths[path][method].requestBody.content['application/json']
+      return components.schemas[schema.$ref.split('/').at(-1)].properties
+    }
     t.match(bodyOf('/account', 'put'), { userMetadata: { $ref: '#/components/schemas/UserMetadata' } })
     for (const [path, method] of [
       ['/admin/users', 'post'],

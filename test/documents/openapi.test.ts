@@ -53,7 +53,8 @@ t.test('the document is valid OpenAPI 3.1 and lists exactly the live routes (DES
   )
   t.same(documented.sort(), live.sort())
   t.notMatch(
-    JSON.stringify(document),
+    // Examples are values, which may have properties of these names.
+    JSON.stringify(document, (key, value) => (/^examples?$/.test(key) ? undefined : value)),
     /"(normalize|emailAddress|personName|chosenPassword|idList)":|"text":"/,
     'no keyword that only this service knows',
   )
@@ -88,18 +89,8 @@ t.test('the document has what client generators need', async t => {
   t.equal(empty.statusCode, 200, empty.body)
 })
 
-/** An example value that the pages at /docs generate from a schema. */
-const exampleOf = (schema: { properties: object; required?: string[] }): Record<string, unknown> =>
-  Object.fromEntries(
-    Object.entries<{ examples?: unknown[] }>(schema.properties as never).map(([name, { examples }]) => [
-      name,
-      examples?.[0],
-    ]),
-  )
-
 t.test('the service accepts the examples of the document', async t => {
-  const bodyOf = (path: string) =>
-    exampleOf(document.paths[path].post.requestBody.content['application/json'].schema)
+  const bodyOf = (path: string) => document.paths[path].post.requestBody.content['application/json'].example
   const signedUp = await call(app, 'POST', '/account/sign-up', bodyOf('/account/sign-up'))
   t.equal(signedUp.statusCode, 201, signedUp.body)
   t.equal((await call(app, 'POST', '/account/sign-in', bodyOf('/account/sign-in'))).statusCode, 200)
@@ -135,7 +126,7 @@ const QUERIES: Record<string, (user: SignedUp) => Promise<Record<string, string>
 /** The example body of a route of a feature, if it has a body. */
 const featureBody = ({ method, url }: Pick<LiveRoute, 'method' | 'url'>) => {
   const { requestBody } = operationAt(method, url)
-  return requestBody && exampleOf(requestBody.content['application/json'].schema)
+  return requestBody?.content['application/json'].example
 }
 
 /** Adds what a route `/notes/:id` of a feature acts on, with `POST /notes`. @returns its id. */

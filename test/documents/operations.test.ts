@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { build } from '../support/build.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
+import { liveRoutes } from '../support/routes.ts'
 
 interface Operation {
   readonly operationId: string
@@ -22,7 +23,7 @@ const operationsOf = ({ paths }: { paths: object }): Record<string, Operation> =
     ),
   )
 
-/** Released names of methods: a change breaks generated clients. Names of new routes are added. */
+/** Every route of the core. A change of a released name breaks generated clients. */
 const OPERATION_IDS = {
   'GET /': 'getService',
   'GET /health': 'getHealth',
@@ -65,14 +66,22 @@ const OPERATION_IDS = {
   'POST /admin/introspect': 'introspectToken',
   'GET /admin/metrics': 'getMetrics',
   'GET /admin/events': 'listEvents',
+  'GET /admin/status': 'getStatus',
+  'POST /admin/warm-up': 'warmUpCache',
 }
 
 t.test('operationIds are camelCase, unique and stable', async t => {
-  const operations = operationsOf(await documentOf(await build(t, { hasher: quickHashing })))
+  const app = await build(t, { hasher: quickHashing })
+  const operations = operationsOf(await documentOf(app))
   const ids = Object.values(operations).map(({ operationId }) => operationId)
   for (const id of ids) t.match(id, /^[a-z][a-zA-Z\d]*$/)
   t.equal(new Set(ids).size, ids.length)
-  for (const [route, id] of Object.entries(OPERATION_IDS)) t.equal(operations[route]?.operationId, id, route)
+  const ofCore = liveRoutes(app)
+    .filter(({ method, documentation, ofFeature }) => method !== 'HEAD' && !documentation && !ofFeature)
+    .map(({ method, url }) => `${method} ${url.replace(/:(\w+)/g, '{$1}')}`)
+  t.same(Object.fromEntries(ofCore.map(route => [route, operations[route]?.operationId])), OPERATION_IDS)
+  for (const [route, { summary, description, tags }] of Object.entries(operations))
+    t.ok(summary && description && tags.length === 1, `${route}: summary, description, tag`)
 })
 
 const response = { 200: Type.Object({}) }

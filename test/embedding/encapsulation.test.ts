@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
+import type { IncomingMessage } from 'node:http'
 import { connect } from 'node:http2'
 import { join } from 'node:path'
 import cookie from '@fastify/cookie'
@@ -277,4 +278,32 @@ t.test('numbers and booleans are settings too, and NODE_ENV is the process’s (
   const { NODE_ENV: _test, ...config } = hostConfig(t)
   const weak = { ...config, ADMIN_KEY: 'changemechangeme' }
   await t.rejects(start(Fastify(), { config: weak }), /ADMIN_KEY/)
+})
+
+t.test('responses and log lines have the host’s request id (DESIGN §12)', async t => {
+  const log = logCapture()
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+  const server = {
+    logger: { level: 'debug', stream: log.stream },
+    genReqId: ({ headers }: IncomingMessage) => String(headers['x-of-the-host'] ?? 'made-by-the-host'),
+  }
+  const host = await buildHost(t, { server })
+  const ask = async (url: string, id?: string) => {
+    const headers = { traceparent, ...(id !== undefined && { 'x-of-the-host': id }) }
+    const before = log.records().length
+    const response = await host.inject({ url, headers })
+    return { sent: response.headers['x-request-id'], lines: log.records().slice(before) }
+  }
+  for (const url of ['/auth/health', '/auth/account', '/auth/nope'])
+    for (const [given, expected] of [
+      [undefined, 'made-by-the-host'],
+      ['any-client.1', 'any-client.1'],
+      ['"not valid"', /^[\da-f]{20}$/],
+    ] as const) {
+      const { sent, lines } = await ask(url, given)
+      t.match(sent, expected, `${url} with ${given}`)
+      t.ok(lines.length > 0)
+      for (const line of lines) t.match(line, { reqId: sent, traceparent }, `${url} with ${given}`)
+    }
+  t.equal((await ask('/of-the-host')).sent, undefined, 'other responses are the host’s')
 })

@@ -19,7 +19,7 @@ import { UNMEASURED } from '../support/process.ts'
 import { remoteAccountStatus, remoteSignUp } from '../support/remote-accounts.ts'
 
 const PROJECT = join(import.meta.dirname, '..', '..')
-const SOURCES = ['src', 'plugins', 'routes', 'scripts/build.ts', 'scripts/pack.ts', 'package.json']
+const SOURCES = ['src', 'plugins', 'routes', 'client', 'scripts/build.ts', 'scripts/pack.ts', 'package.json']
 const OTHERS = [
   'tsconfig.json',
   'tsconfig.build.json',
@@ -67,7 +67,8 @@ const install = async (tarball: string): Promise<string> => {
     symlinkSync(realpathSync(join(PROJECT, 'node_modules', name)), join(packages, name))
   }
   mkdirSync(join(packages, '.bin'))
-  symlinkSync(join('..', 'gatehouse', bin.gatehouse), join(packages, '.bin/gatehouse'))
+  for (const [name, file] of Object.entries<string>(bin))
+    symlinkSync(join('..', 'gatehouse', file), join(packages, '.bin', name))
   writeFileSync(join(project, 'package.json'), '{ "type": "module", "private": true }')
   return project
 }
@@ -161,6 +162,44 @@ const TSCONFIG = {
   include: ['host.ts', 'visits.ts', 'routes'],
 }
 
+/** The client of the package, and one that the package generates. */
+const CLIENT = `
+import { createClient, isServiceError, memoryTokens } from 'gatehouse/client'
+import { createClient as createOwnClient } from './generated.ts'
+
+const baseUrl = process.argv[2] ?? ''
+const gatehouse = createClient({ baseUrl, tokens: memoryTokens() })
+await gatehouse.signUp({ email: 'eve@example.com', password: '${PASSWORD}' })
+const { email } = await gatehouse.getAccount()
+const status = await createOwnClient({ baseUrl }).getAccount().catch(error => isServiceError(error) && error.status)
+console.log(JSON.stringify([email, status]))
+`
+
+/** A page of a browser: without the types of Node. */
+const PAGE = `
+import { createClient, isServiceError, memoryTokens, type Account } from 'gatehouse/client'
+
+const gatehouse = createClient({ baseUrl: '', tokens: memoryTokens() })
+export const names = async (signal: AbortSignal): Promise<string[]> => {
+  const account: Account = await gatehouse.getAccount({ signal })
+  const names: string[] = [account.email]
+  for await (const { firstName } of gatehouse.listProfiles({ search: 'ann' })) names.push(firstName ?? '')
+  return names
+}
+export const emailProblem = (error: unknown): string | undefined =>
+  isServiceError(error, 409) ? error.errors.email?.[0] : undefined
+// @ts-expect-error Administration is another client.
+gatehouse.exportUsers()
+`
+
+const PAGE_TSCONFIG = {
+  compilerOptions: {
+    ...{ target: 'es2022', lib: ['es2022', 'dom'], module: 'esnext', moduleResolution: 'bundler', types: [] },
+    ...{ strict: true, skipLibCheck: false, noEmit: true },
+  },
+  include: ['page.ts'],
+}
+
 t.test('the packed tarball works in an empty project (DESIGN §12)', async t => {
   const copy = await pack()
   const tarball = readdirSync(copy).find(name => name.endsWith('.tgz')) ?? ''
@@ -177,12 +216,16 @@ t.test('the packed tarball works in an empty project (DESIGN §12)', async t => 
   mkdirSync(join(project, 'routes/private/notes'), { recursive: true })
   writeFileSync(join(project, 'routes/private/notes/routes.ts'), NOTES)
   writeFileSync(join(project, 'tsconfig.json'), JSON.stringify(TSCONFIG))
+  writeFileSync(join(project, 'page.ts'), PAGE)
+  writeFileSync(join(project, 'page.json'), JSON.stringify(PAGE_TSCONFIG))
   const tsc = join(PROJECT, 'node_modules/typescript/bin/tsc')
-  const [types, output] = await Promise.all([
+  const [types, pageTypes, output] = await Promise.all([
     run(project, process.execPath, [tsc, '-p', '.']).catch(error => error.stdout),
+    run(project, process.execPath, [tsc, '-p', 'page.json']).catch(error => error.stdout),
     run(project, process.execPath, ['host.ts']),
   ])
   t.equal(types, '', 'the declarations type the host')
+  t.equal(pageTypes, '', 'the declarations of the client type a page without the types of Node')
   t.same(JSON.parse(output), [
     'Hello Ada',
     { errors: { global: ['Sign in to use this route'] } },
@@ -202,12 +245,16 @@ t.test('the packed tarball works in an empty project (DESIGN §12)', async t => 
   const { token } = await remoteSignUp({ url }, 'bob@example.com')
   t.equal(await remoteAccountStatus({ url }, token), 200)
   t.equal((await fetch(`${url}/docs`, { headers: bearer(token) })).status, 200)
+  writeFileSync(join(project, 'client.ts'), CLIENT)
+  const generator = join(project, 'node_modules/.bin/gatehouse-client')
+  await run(project, generator, [`${url}/openapi.json`, '--output', 'generated.ts'])
+  t.same(JSON.parse(await run(project, process.execPath, ['client.ts', url])), ['eve@example.com', 401])
   t.match(await run(project, gatehouse, ['--help']), /^ {2}start +Start the service/m)
   t.match(await run(project, gatehouse, ['start', '--help']), /^Usage: gatehouse start/)
   const unknown = run(project, gatehouse, ['start', '--port', '1'])
   await t.rejects(unknown, { code: 2, stderr: /unknown option '--port'/ })
   const list = await run(project, gatehouse, ['users', 'list', '--json'], settings)
-  t.match(JSON.parse(list), { results: [{ email: 'bob@example.com' }] })
+  t.match(JSON.parse(list), { results: [{ email: 'eve@example.com' }, { email: 'bob@example.com' }] })
   const exited = new Promise(resolve => service.once('exit', resolve))
   service.kill('SIGTERM')
   t.equal(await exited, 0)

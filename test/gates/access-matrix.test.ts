@@ -86,6 +86,7 @@ await onEveryEngine(t, async (t, { build }) => {
       'POST /admin/users adminKey',
       'POST /admin/users/:id/impersonate adminKey',
       'POST /admin/users/import adminKey',
+      'POST /admin/warm-up adminKey',
       'PUT /account user',
       'PUT /account/email user',
       'PUT /account/password user',

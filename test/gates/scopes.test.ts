@@ -76,7 +76,7 @@ t.test('a route file added to a scope is gated, validated and documented (DESIGN
   t.equal((await app.inject({ ...admin, headers: asAdmin })).statusCode, 201)
 
   const { paths } = (await app.inject('/openapi.json')).json()
-  t.same(paths['/notes'].post.security, [{ bearer: [] }, { cookie: [] }])
+  t.same(paths['/notes'].post.security, [{ bearer: [] }, { cookie: [] }, { apiKey: [] }])
   t.same(Object.keys(paths['/notes'].post.responses).sort(), [
     '201',
     '400',

@@ -8,6 +8,7 @@ import pg from 'pg'
 import t, { type Test } from 'tap'
 import type { AppOptions } from '../../src/app.ts'
 import { withInvalidationLog } from '../../src/auth/invalidation-log.ts'
+import { API_KEY_PREFIX, newOpaqueKey } from '../../src/auth/opaque-key.ts'
 import { CHANNEL } from '../../src/storage/postgres/notifications.ts'
 import { openPostgresStorage } from '../../src/storage/postgres/storage.ts'
 import {
@@ -203,6 +204,21 @@ t.test('a slow network makes invalidations late, never lost, and none is missed'
   proxy.set('none')
   await hasReceived(4)
   t.strictSame(notifications, [{ isConnected: true }, { isLate: true }, 'ada', { isLate: false }])
+})
+
+t.test('requests with invented API keys cannot fill the log while the database is down', async t => {
+  const log = logCapture()
+  const clock = manualClock(Date.now())
+  const { app, proxy } = await setUp(t, { LOG_LEVEL: 'info' }, { logStream: log.stream, clock: clock.now })
+  proxy.set('refuse')
+  proxy.cut()
+  for (let round = 0; round < 50; round += 1)
+    isUnavailable(t, await account(app, newOpaqueKey(API_KEY_PREFIX).text), 'an invented key')
+  const lines = log.records().filter(({ status }) => status === 503)
+  const kinds = new Set(lines.map(({ err }) => (err as { code?: string }).code))
+  t.match(lines[0], { level: 50, msg: UNAVAILABLE.errors.global[0], err: { stack: String } })
+  t.equal(lines.length, kinds.size, 'one line for each way in which the connection failed')
+  t.ok(kinds.size < 5)
 })
 
 t.test('a sign-up whose database response was lost is 503; repeated, it has one definite result', async t => {

@@ -25,6 +25,7 @@ const eventsQuery = (types: readonly string[]) =>
 const NextEventCursor = Type.Unsafe<string | null>({
   type: ['string', 'null'],
   description: '`null` on the last page; with `sort=at` always a cursor: repeat the request later with it',
+  examples: [null],
 })
 
 const events: FastifyPluginAsyncTypebox = async app => {
@@ -33,13 +34,16 @@ const events: FastifyPluginAsyncTypebox = async app => {
   app.get(
     '',
     {
-      config: { scope: 'events:read' },
+      config: { scope: 'events:read', compress: true },
       schema: {
         operationId: 'listEvents',
         summary: 'List the audit log, newest first, or follow it',
         querystring: eventsQuery(Object.keys(eventSchemas)),
         response: {
-          200: Type.Object({ results: Type.Array(auditEvent(eventSchemas)), nextCursor: NextEventCursor }),
+          200: Type.Object(
+            { results: Type.Array(auditEvent(eventSchemas)), nextCursor: NextEventCursor },
+            { title: 'AuditEventPage' },
+          ),
           503: ErrorBody,
         },
       },

@@ -5,8 +5,14 @@ import { ErrorBody, Introspection, Strict } from '../../schemas.ts'
 import { serializeIntrospection } from '../../serializers.ts'
 
 const Request = Strict({
-  token: Type.String({ text: 'any', description: 'An access token or an API key' }),
-  token_type_hint: Type.Optional(Type.String({ description: 'Ignored (RFC 7662 §2.1)' })),
+  token: Type.String({
+    text: 'any',
+    description: 'An access token or an API key',
+    examples: ['gate_pat_mN2xQ7tVb9KdRw3yLs5hJf8gTz1aXe4uNi6oBv0pCk4000000'],
+  }),
+  token_type_hint: Type.Optional(
+    Type.String({ description: 'Ignored (RFC 7662 §2.1)', examples: ['access_token'] }),
+  ),
 })
 
 const introspect: FastifyPluginAsyncTypebox = async app => {

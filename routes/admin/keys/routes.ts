@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { adminActor, adminKeyOf, newKeyOptionsOf } from '../../request-context.ts'
-import { AdminKey, CreatedAdminKey, ErrorBody, IdParams, NewAdminKey } from '../../schemas.ts'
+import { AdminKeyList, CreatedAdminKey, ErrorBody, IdParams, NewAdminKey } from '../../schemas.ts'
 import { serializeAdminKey, serializeCreatedAdminKey } from '../../serializers.ts'
 
 const keys: FastifyPluginAsyncTypebox = async app => {
@@ -34,7 +34,7 @@ const keys: FastifyPluginAsyncTypebox = async app => {
       config: { scope: 'keys:write' },
       schema: {
         summary: 'List all admin keys, newest first; without those of the configuration',
-        response: { 200: Type.Object({ results: Type.Array(AdminKey) }), 503: ErrorBody },
+        response: { 200: AdminKeyList, 503: ErrorBody },
       },
     },
     async (_request, reply) => {

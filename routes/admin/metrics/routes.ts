@@ -3,6 +3,12 @@ import { Type } from '@sinclair/typebox'
 import { CONTENT_TYPE } from '../../../src/metrics/text-format.ts'
 import { ErrorBody } from '../../schemas.ts'
 
+const Text = Type.String({
+  examples: [
+    '# HELP gatehouse_sign_ups_total Sign-ups by outcome\n# TYPE gatehouse_sign_ups_total counter\ngatehouse_sign_ups_total{outcome="success"} 42\n',
+  ],
+})
+
 const metricsRoutes: FastifyPluginAsyncTypebox = async app => {
   const { metrics } = app.services
 
@@ -14,7 +20,7 @@ const metricsRoutes: FastifyPluginAsyncTypebox = async app => {
         operationId: 'getMetrics',
         summary: 'Metrics in the text format of Prometheus; with WORKERS, of all workers',
         produces: ['text/plain'],
-        response: { 200: { content: { 'text/plain': { schema: Type.String() } } }, 503: ErrorBody },
+        response: { 200: { content: { 'text/plain': { schema: Text } } }, 503: ErrorBody },
       },
     },
     async (_request, reply) => {

@@ -10,6 +10,7 @@ const statusRoutes: FastifyPluginAsyncTypebox = async app => {
     {
       config: { scope: 'status:read' },
       schema: {
+        operationId: 'getStatus',
         summary: 'The version, the settings that matter for measurements, and the number of users',
         response: { 200: Status, 503: ErrorBody },
       },

@@ -36,7 +36,7 @@ const users: FastifyPluginAsyncTypebox = async app => {
   app.get(
     '',
     {
-      config: { scope: 'users:read' },
+      config: { scope: 'users:read', compress: true },
       schema: {
         operationId: 'listUsers',
         summary: 'List users, page by page',

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { disconnectSignal, refuseImpersonation, userActor } from '../../request-context.ts'
 import { expectedVersions, setETag, withHeaders } from '../../response-headers.ts'
-import { Account, ErrorBody, Name, PresentedPassword, Strict, UserMetadata } from '../../schemas.ts'
+import { Account, ErrorBody, LastName, Name, PresentedPassword, Strict, UserMetadata } from '../../schemas.ts'
 import { sendAccount, serializeAccount } from '../../serializers.ts'
 
 const account: FastifyPluginAsyncTypebox = async app => {
@@ -10,7 +10,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
   const Changes = Strict(
     {
       firstName: Type.Optional(Name),
-      lastName: Type.Optional(Name),
+      lastName: Type.Optional(LastName),
       userMetadata: Type.Optional(UserMetadata(app.config.metadataSchemas)),
     },
     { minProperties: 1 },

@@ -6,7 +6,7 @@ const users: FastifyPluginAsyncTypebox = async app => {
   app.get(
     '',
     {
-      config: { scope: 'users:read' },
+      config: { scope: 'users:read', compress: true },
       schema: {
         operationId: 'listProfiles',
         summary: 'List profiles of users, page by page',

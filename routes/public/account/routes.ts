@@ -8,6 +8,7 @@ import {
   Email,
   ErrorBody,
   KnownEmail,
+  LastName,
   Name,
   NewPassword,
   PresentedPassword,
@@ -22,7 +23,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
     email: Email,
     password: NewPassword(app.config.passwordMinLength),
     firstName: Type.Optional(Name),
-    lastName: Type.Optional(Name),
+    lastName: Type.Optional(LastName),
   })
   const SignIn = Strict({ email: KnownEmail, password: PresentedPassword })
 

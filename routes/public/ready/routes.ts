@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { ServiceError } from '../../../src/errors.ts'
 import { ErrorBody } from '../../schemas.ts'
 
-const Ready = Type.Object({ status: Type.Literal('ready') })
+const Ready = Type.Object({ status: Type.Literal('ready') }, { title: 'Readiness' })
 
 const ready: FastifyPluginAsyncTypebox = async app => {
   app.get(
@@ -18,6 +18,7 @@ const ready: FastifyPluginAsyncTypebox = async app => {
     },
     async () => {
       if (app.isDraining()) throw new ServiceError('draining')
+      if (app.services.warmUp.isStarting) throw new ServiceError('warmingUp')
       await app.services.storage.ping()
       return { status: 'ready' as const }
     },

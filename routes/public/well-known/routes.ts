@@ -17,7 +17,19 @@ const JsonWebKey = Type.Object(
     alg: Type.String(),
     use: Type.Literal('sig'),
   },
-  { title: 'JsonWebKey' },
+  {
+    title: 'JsonWebKey',
+    examples: [
+      {
+        kty: 'OKP',
+        crv: 'Ed25519',
+        x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo',
+        kid: 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k',
+        alg: 'EdDSA',
+        use: 'sig',
+      },
+    ],
+  },
 )
 
 const JsonWebKeySet = Type.Object({ keys: Type.Array(JsonWebKey) }, { title: 'JsonWebKeySet' })

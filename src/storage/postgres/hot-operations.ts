@@ -12,6 +12,7 @@ import { parameters, valuesOf } from '../operations/parameters.ts'
 import { refusalOf, type UserState } from '../operations/refusals.ts'
 import { stateColumns } from '../operations/user-locks.ts'
 import {
+  AFTER_IDS,
   EMAIL_TOKEN_COLUMNS,
   EVENT_COLUMNS,
   emailTokenColumns,
@@ -100,11 +101,16 @@ interface FoundRow extends UserRow {
   readonly impersonated_by: string | null
 }
 
-const FIND_SESSION = `${selectUser('key', 'session.*')} JOIN (
+/** @param condition selects the sessions. */
+const findSessions = (condition: string): string => `${selectUser('key', 'session.*')} JOIN (
     SELECT id AS session_id, user_key, created_at AS opened_at, expires_at, last_request_at AS session_last_request_at,
            ip, user_agent, impersonated_by
-    FROM sessions WHERE id = $1
+    FROM sessions WHERE ${condition}
   ) AS session ON session.user_key = users.key`
+
+const FIND_SESSION = findSessions('id = $1')
+
+const FIND_NEWEST_SESSIONS = `${findSessions('id < $1 ORDER BY id DESC LIMIT $2')} ORDER BY session_id DESC`
 
 const toFound = (row: FoundRow): FoundSession => ({
   session: toSession(
@@ -156,6 +162,11 @@ export const hotOperations = (database: Database) => ({
     const statement = { name: 'session', text: FIND_SESSION, values: [id] }
     const [row] = await database.read<FoundRow>(statement, onStart)
     return row && toFound(row)
+  },
+
+  async findNewestSessions(before: string | null, limit: number): Promise<readonly FoundSession[]> {
+    const values = [before ?? AFTER_IDS, limit]
+    return (await database.read<FoundRow>({ text: FIND_NEWEST_SESSIONS, values })).map(toFound)
   },
 
   /** @param onStart called when the statement has a connection. */

@@ -77,7 +77,7 @@ export const openPostgresStorage = async (
         count: filter => lists.run(() => countUsers(database, filter)),
       },
       accounts: { addUser: hot.addUser },
-      sessions: { open: hot.openSession, find: hot.findSession },
+      sessions: { open: hot.openSession, find: hot.findSession, findNewest: hot.findNewestSessions },
       events: {
         list: query => lists.run(() => listEvents(database, query)),
         positionKind: 'transactions',

@@ -14,7 +14,15 @@ import {
 } from '../key-rows.ts'
 import { eventValues } from '../operations/events.ts'
 import { fromLimiter, memoryLimiter } from '../rate-limits.ts'
-import { SESSION_COLUMNS, type SessionRow, selectUser, toSession, toUser, type UserRow } from '../rows.ts'
+import {
+  AFTER_IDS,
+  SESSION_COLUMNS,
+  type SessionRow,
+  selectUser,
+  toSession,
+  toUser,
+  type UserRow,
+} from '../rows.ts'
 import type { Storage } from '../storage.ts'
 import type { StoredFeature } from '../stored-feature.ts'
 import { DatabaseFileHandle, FileWatch, type OpenFiles } from './database-file.ts'
@@ -34,6 +42,8 @@ import { type Connect, WriterOwner } from './writer-owner.ts'
 
 // The lookup of a session, or API key, and its user: two statements take less time than a join, see `USER_VALUES`.
 const FIND_SESSION = `SELECT user_key, ${SESSION_COLUMNS.join(', ')} FROM sessions WHERE id = ?`
+const FIND_NEWEST_SESSIONS = `SELECT user_key, ${SESSION_COLUMNS.join(', ')} FROM sessions WHERE id < ?
+  ORDER BY id DESC LIMIT ?`
 const FIND_API_KEY = `SELECT user_key, ${API_KEY_COLUMNS.join(', ')} FROM api_keys WHERE digest = ?`
 const FIND_USER_BY_KEY = `${selectUser()} WHERE key = ?`
 
@@ -141,6 +151,17 @@ const storageOfEventLoop = (
           const row = reader.get<SessionRow & { user_key: number }>(FIND_SESSION, id)
           const user = row && reader.get<UserRow>(FIND_USER_BY_KEY, row.user_key)
           return user && { session: toSession(row, user.id), user: toUser(user), userKey: row.user_key }
+        },
+        findNewest(before, limit) {
+          const rows = reader.rows<SessionRow & { user_key: number }>(
+            FIND_NEWEST_SESSIONS,
+            before ?? AFTER_IDS,
+            limit,
+          )
+          return rows.flatMap(row => {
+            const user = reader.get<UserRow>(FIND_USER_BY_KEY, row.user_key)
+            return user ? { session: toSession(row, user.id), user: toUser(user), userKey: row.user_key } : []
+          })
         },
       },
       events: {

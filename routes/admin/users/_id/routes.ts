@@ -2,7 +2,16 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { adminActor } from '../../../request-context.ts'
 import { expectedVersions, setETag, withHeaders } from '../../../response-headers.ts'
-import { AdminUser, Email, ErrorBody, IdParams, Name, recordProperties, Strict } from '../../../schemas.ts'
+import {
+  AdminUser,
+  Email,
+  ErrorBody,
+  IdParams,
+  LastName,
+  Name,
+  recordProperties,
+  Strict,
+} from '../../../schemas.ts'
 import { serializeAdminUser } from '../../../serializers.ts'
 
 const user: FastifyPluginAsyncTypebox = async app => {
@@ -10,10 +19,10 @@ const user: FastifyPluginAsyncTypebox = async app => {
   const Changes = Strict(
     {
       firstName: Type.Optional(Name),
-      lastName: Type.Optional(Name),
+      lastName: Type.Optional(LastName),
       email: Type.Optional(Email),
       disabled: Type.Optional(Type.Boolean()),
-      emailVerified: Type.Optional(Type.Boolean()),
+      emailVerified: Type.Optional(Type.Boolean({ examples: [true] })),
       ...recordProperties(app.config.metadataSchemas),
     },
     { minProperties: 1 },

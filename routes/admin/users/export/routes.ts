@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { serializeExportedUser } from '../../../../src/accounts/serializers.ts'
 import type { UserWithHash } from '../../../../src/users/user.ts'
 import { NDJSON } from '../../../../src/validation/ndjson.ts'
-import { AdminUser, ErrorBody, Strict } from '../../../schemas.ts'
+import { AdminUser, ErrorBody, PasswordHash, Strict } from '../../../schemas.ts'
 
 const Query = Strict({
   passwordHashes: Type.Boolean({
@@ -13,7 +13,12 @@ const Query = Strict({
 })
 
 const ExportedUser = Type.Composite(
-  [AdminUser, Type.Object({ passwordHash: Type.Optional(Type.String()) })],
+  [
+    AdminUser,
+    Type.Object({
+      passwordHash: Type.Optional(Type.String({ examples: PasswordHash.examples as string[] })),
+    }),
+  ],
   {
     title: 'ExportedUser',
   },
@@ -25,7 +30,7 @@ const exportUsers: FastifyPluginAsyncTypebox = async app => {
   app.get(
     '',
     {
-      config: { scope: 'users:export' },
+      config: { scope: 'users:export', compress: true },
       schema: {
         operationId: 'exportUsers',
         summary: 'Export all users in order of creation, one per line',
@@ -45,6 +50,8 @@ const exportUsers: FastifyPluginAsyncTypebox = async app => {
         for await (const users of pages) yield users.map(serialize)
       }
       reply.header('content-disposition', 'attachment; filename="users.ndjson"')
+      // Compressed, the length could reveal parts of a hash to somebody who chooses other values of the export (BREACH).
+      if (passwordHashes) reply.header('cache-control', 'no-store, no-transform')
       return reply.sendNdjson(lines())
     },
   )

@@ -22,7 +22,10 @@ const ImportedLine = Type.Object(
     exists: Type.Optional(Type.Integer()),
     failed: Type.Optional(Type.Integer()),
   },
-  { title: 'ImportedLine' },
+  {
+    title: 'ImportedLine',
+    examples: [{ line: 1, status: 'created', id: '01936b7e-4a5c-7d3e-9f10-2b3c4d5e6f70' }],
+  },
 )
 
 const importUsers: FastifyPluginAsyncTypebox = async app => {

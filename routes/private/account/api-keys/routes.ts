@@ -7,7 +7,7 @@ import {
   userActor,
 } from '../../../request-context.ts'
 import {
-  ApiKey,
+  ApiKeyList,
   CreatedApiKey,
   ErrorBody,
   ExpiresAt,
@@ -66,7 +66,7 @@ const apiKeysOfAccount: FastifyPluginAsyncTypebox = async app => {
       schema: {
         operationId: 'listApiKeys',
         summary: 'List your API keys, newest first',
-        response: { 200: Type.Object({ results: Type.Array(ApiKey) }), 503: ErrorBody },
+        response: { 200: ApiKeyList, 503: ErrorBody },
       },
     },
     async (request, reply) => {

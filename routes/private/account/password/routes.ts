@@ -1,14 +1,14 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { clientOf, disconnectSignal, refuseImpersonation, userActor } from '../../../request-context.ts'
 import { withHeaders } from '../../../response-headers.ts'
-import { ErrorBody, NewPassword, PresentedPassword, SignedIn, Strict } from '../../../schemas.ts'
+import { ErrorBody, NewPassword, PresentedPassword, SignedIn, Strict, withExample } from '../../../schemas.ts'
 import { sendSignedIn } from '../../../serializers.ts'
 
 const password: FastifyPluginAsyncTypebox = async app => {
   const { passwordChanges } = app.services
   const PasswordChange = Strict({
     currentPassword: PresentedPassword,
-    newPassword: NewPassword(app.config.passwordMinLength),
+    newPassword: withExample(NewPassword(app.config.passwordMinLength), 'six ducks left the pond'),
   })
 
   app.put(

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { sessionIdOf, userActor } from '../../../request-context.ts'
 import { withHeaders } from '../../../response-headers.ts'
-import { ErrorBody, IdParams, Session, Strict } from '../../../schemas.ts'
+import { ErrorBody, IdParams, SessionList, Strict } from '../../../schemas.ts'
 import { serializeSession } from '../../../serializers.ts'
 
 const Scope = Strict({
@@ -15,10 +15,11 @@ const sessions: FastifyPluginAsyncTypebox = async app => {
   app.get(
     '',
     {
+      config: { compress: true },
       schema: {
         operationId: 'listSessions',
         summary: 'List your sessions, newest first, at most 1,000',
-        response: { 200: Type.Object({ results: Type.Array(Session) }), 503: ErrorBody },
+        response: { 200: SessionList, 503: ErrorBody },
       },
     },
     async (request, reply) => {

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { adminActor } from '../../../../request-context.ts'
-import { ApiKey, ErrorBody, IdParams, InputId, Strict } from '../../../../schemas.ts'
+import { ApiKeyList, ErrorBody, IdParams, InputId, Strict } from '../../../../schemas.ts'
 import { serializeApiKey } from '../../../../serializers.ts'
 
 const apiKeysOfUser: FastifyPluginAsyncTypebox = async app => {
@@ -15,7 +15,7 @@ const apiKeysOfUser: FastifyPluginAsyncTypebox = async app => {
         operationId: 'listUserApiKeys',
         summary: 'List the API keys of a user, newest first',
         params: IdParams,
-        response: { 200: Type.Object({ results: Type.Array(ApiKey) }), 404: ErrorBody, 503: ErrorBody },
+        response: { 200: ApiKeyList, 404: ErrorBody, 503: ErrorBody },
       },
     },
     async (request, reply) => {

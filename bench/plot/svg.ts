@@ -1,0 +1,50 @@
+/** Writes SVG: elements as text, colours of both themes. Deterministic: the same input gives the same bytes. */
+
+export interface Theme {
+  readonly name: 'light' | 'dark'
+  readonly background: string
+  readonly text: string
+  readonly muted: string
+  readonly grid: string
+  /** Of the curves: blue and orange, which every kind of colour blindness leaves distinct. Their contrast suffices for text. */
+  readonly series: readonly [string, string]
+}
+
+/** The backgrounds and greys are those of GitHub, where the plots are shown. */
+export const THEMES: readonly Theme[] = [
+  {
+    name: 'light',
+    background: '#ffffff',
+    text: '#1f2328',
+    muted: '#59636e',
+    grid: '#e2e6ea',
+    series: ['#0072b2', '#bd4b00'],
+  },
+  {
+    name: 'dark',
+    background: '#0d1117',
+    text: '#f0f6fc',
+    muted: '#9198a1',
+    grid: '#262c35',
+    series: ['#56b4e9', '#e69f00'],
+  },
+]
+
+type Attributes = Readonly<Record<string, string | number>>
+
+/** Text as the content of an element or the value of an attribute. */
+export const escaped = (text: string): string =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;')
+
+/** One decimal: a tenth of a pixel. */
+const attributeValue = (value: string | number): string =>
+  typeof value === 'number' ? String(Math.round(value * 10) / 10) : escaped(value)
+
+/** @param content markup. */
+export const element = (name: string, attributes: Attributes, content = ''): string => {
+  const fields = Object.entries(attributes).map(([field, value]) => ` ${field}="${attributeValue(value)}"`)
+  return `<${name}${fields.join('')}${content === '' ? '/>' : `>${content}</${name}>`}`
+}
+
+export const text = (content: string, attributes: Attributes): string =>
+  element('text', attributes, escaped(content))

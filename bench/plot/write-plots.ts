@@ -1,0 +1,29 @@
+/** Writes the plots and their data into `bench/plots`. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { chart } from './chart.ts'
+import type { LoadCurves } from './load-curves.ts'
+import { THEMES } from './svg.ts'
+
+const FOLDER = join(import.meta.dirname, '..', 'plots')
+
+/** The contents of all files, by name. */
+export const plotFiles = ({ conditions, plots }: LoadCurves): Readonly<Record<string, string>> =>
+  Object.fromEntries([
+    ['load-curves.json', `${JSON.stringify({ conditions, plots }, null, 2)}\n`],
+    ...plots.flatMap(plot =>
+      THEMES.map(theme => [`${plot.name}-${theme.name}.svg`, chart(plot, conditions, theme)]),
+    ),
+  ])
+
+/** Four significant digits, which is more than a measurement has. */
+const rounded = (curves: LoadCurves): LoadCurves =>
+  JSON.parse(
+    JSON.stringify(curves, (_, value) => (typeof value === 'number' ? Number(value.toPrecision(4)) : value)),
+  )
+
+export const writePlots = (curves: LoadCurves): void => {
+  mkdirSync(FOLDER, { recursive: true })
+  for (const [name, content] of Object.entries(plotFiles(rounded(curves))))
+    writeFileSync(join(FOLDER, name), content)
+}

@@ -1,0 +1,1001 @@
+// Generated from the OpenAPI document of the service: `npm run client` in its project, or gatehouse-client. Do not edit.
+// Without GET /account/verify-email.
+import {
+  adminTransport,
+  segment,
+  userTransport,
+  type AdminClientOptions,
+  type Call,
+  type CallOptions,
+  type ClientOptions,
+  type ConditionalCallOptions,
+  type Pages,
+} from './runtime.ts'
+
+export { isServiceError, memoryTokens, NetworkError, ServiceError } from './runtime.ts'
+export type {
+  AdminClientOptions,
+  Call,
+  CallOptions,
+  ClientOptions,
+  ConditionalCallOptions,
+  Pages,
+  TokenStorage,
+} from './runtime.ts'
+
+export interface Service {
+  name: 'gatehouse'
+  version: string
+  docs?: string
+  openapi?: string
+}
+
+export interface SignUpRequest {
+  email: string
+  password: string
+  firstName?: string | null
+  lastName?: string | null
+}
+
+export type UserMetadata = {
+  [name: string]: unknown
+}
+
+export type AppMetadata = {
+  [name: string]: unknown
+}
+
+export interface Account {
+  id: string
+  email: string
+  firstName: string | null
+  lastName: string | null
+  emailVerified: boolean
+  roles: string[]
+  userMetadata: UserMetadata
+  appMetadata: AppMetadata
+  /** ISO 8601 in UTC, with milliseconds */
+  createdAt: string
+  /** ISO 8601 in UTC, with milliseconds */
+  updatedAt: string
+  lastRequestAt: string | null
+}
+
+export interface SignedIn {
+  accessToken: string
+  /** ISO 8601 in UTC, with milliseconds */
+  expiresAt: string
+  user: Account
+}
+
+export interface Accepted {
+  status: 'accepted'
+}
+
+export interface Errors {
+  errors: {
+    [name: string]: string[]
+  }
+}
+
+export interface SignInRequest {
+  email: string
+  password: string
+}
+
+export interface ForgotPasswordRequest {
+  email: string
+}
+
+export interface ResetPasswordRequest {
+  token: string
+  password: string
+}
+
+export interface VerifyEmailRequest {
+  token: string
+}
+
+export interface Health {
+  status: 'ok'
+}
+
+export interface Readiness {
+  status: 'ready'
+}
+
+export interface JsonWebKey {
+  kty: string
+  crv: string
+  x: string
+  y?: string
+  kid: string
+  alg: string
+  use: 'sig'
+}
+
+export interface JsonWebKeySet {
+  keys: JsonWebKey[]
+}
+
+export interface UpdateAccountRequest {
+  firstName?: string | null
+  lastName?: string | null
+  userMetadata?: UserMetadata
+}
+
+export interface DeleteAccountRequest {
+  password: string
+}
+
+export interface CreateApiKeyRequest {
+  name: string
+  /** By default all */
+  scopes?: Array<'account:read' | 'account:write' | 'users:read'>
+  /** In the future; by default the key does not expire */
+  expiresAt?: string | null
+  /** Needed unless you signed in within the last ten minutes */
+  password?: string
+}
+
+export interface ApiKey {
+  id: string
+  name: string
+  /** The beginning of the key */
+  prefix: string
+  scopes: string[]
+  /** ISO 8601 in UTC, with milliseconds */
+  createdAt: string
+  expiresAt: string | null
+  /** Up to a minute old */
+  lastUsedAt: string | null
+}
+
+export interface CreatedApiKey {
+  /** The key; shown only here */
+  token: string
+  apiKey: ApiKey
+}
+
+export interface ApiKeyList {
+  results: ApiKey[]
+}
+
+export interface ChangeEmailRequest {
+  password: string
+  email: string
+}
+
+export interface ChangePasswordRequest {
+  currentPassword: string
+  newPassword: string
+}
+
+export interface Session {
+  id: string
+  /** ISO 8601 in UTC, with milliseconds */
+  createdAt: string
+  /** Of this session; up to a minute old, except for the current session */
+  lastRequestAt: string
+  /** ISO 8601 in UTC, with milliseconds */
+  expiresAt: string
+  ip: string | null
+  userAgent: string | null
+  /** Whether an administrator impersonates the user in it */
+  impersonated: boolean
+  /** Whether it is the session of this request */
+  current: boolean
+}
+
+export interface SessionList {
+  results: Session[]
+}
+
+export interface Profile {
+  id: string
+  firstName: string | null
+  lastName: string | null
+  /** ISO 8601 in UTC, with milliseconds */
+  createdAt: string
+}
+
+export interface ProfilePage {
+  results: Profile[]
+  /** `null` on the last page */
+  nextCursor: string | null
+}
+
+export interface AuditEvent {
+  id: string
+  /** ISO 8601 in UTC, with milliseconds */
+  at: string
+  type: 
+    | 'user.created'
+    | 'user.signed-up'
+    | 'user.sign-up-repeated'
+    | 'user.signed-in'
+    | 'user.impersonated'
+    | 'user.changed'
+    | 'user.disabled'
+    | 'user.enabled'
+    | 'user.deleted'
+    | 'session.sign-in-throttled'
+    | 'session.ended'
+    | 'sessions.ended'
+    | 'password.changed'
+    | 'password.reset-requested'
+    | 'password.reset'
+    | 'email.verification-requested'
+    | 'email.verified'
+    | 'email.change-requested'
+    | 'email.changed'
+    | 'api-key.created'
+    | 'api-key.revoked'
+    | 'admin-key.created'
+    | 'admin-key.revoked'
+  actor: {
+    type: 'user' | 'apiKey' | 'adminKey' | 'anonymous' | 'system'
+    id: string | null
+  }
+  /** `null` if the event concerns no user */
+  userId: string | null
+  ip: string | null
+  details: 
+    | {
+    /** The id of the session */
+    session?: string
+    /** The changed fields of the user */
+    fields?: string[]
+    /** The id of the session that was kept */
+    except?: string
+    /** The id of the API key */
+    apiKey?: string
+    /** The id of the admin key */
+    adminKey?: string
+    /** What the admin key may do */
+    scopes?: string[]
+  }
+    | null
+}
+
+export interface AuditEventPage {
+  results: AuditEvent[]
+  /** `null` on the last page; with `sort=at` always a cursor: repeat the request later with it */
+  nextCursor: string | null
+}
+
+export interface IntrospectTokenRequest {
+  /** An access token or an API key */
+  token: string
+  /** Ignored (RFC 7662 §2.1) */
+  token_type_hint?: string
+}
+
+export interface Introspection {
+  active: boolean
+  token_type?: 'Bearer'
+  /** The id of the user */
+  sub?: string
+  /** What the token allows, separated by spaces; a session allows everything */
+  scope?: string
+  /** Seconds since the epoch; absent if an API key does not expire */
+  exp?: number
+  /** When the user signed in; absent for API keys */
+  iat?: number
+  /** The id of the session */
+  sid?: string
+  /** The id of the API key */
+  jti?: string
+  roles?: string[]
+  /** The id of the admin key that impersonates the user (RFC 8693 §4.1) */
+  act?: {
+    sub: string
+  }
+}
+
+export interface CreateAdminKeyRequest {
+  name: string
+  /** Of those that your key has */
+  scopes: Array<
+    | 'users:read'
+    | 'users:write'
+    | 'users:delete'
+    | 'users:impersonate'
+    | 'users:import'
+    | 'users:export'
+    | 'events:read'
+    | 'keys:write'
+    | 'tokens:introspect'
+    | 'metrics:read'
+    | 'status:read'
+    | 'cache:write'>
+  /** In the future; by default the key does not expire */
+  expiresAt?: string | null
+}
+
+export interface AdminKey {
+  id: string
+  name: string
+  /** The beginning of the key */
+  prefix: string
+  scopes: string[]
+  /** ISO 8601 in UTC, with milliseconds */
+  createdAt: string
+  expiresAt: string | null
+  /** Up to a minute old */
+  lastUsedAt: string | null
+  /** The id of the admin key that created it; `null` if the command line did */
+  createdBy: string | null
+}
+
+export interface CreatedAdminKey {
+  /** The key; shown only here */
+  adminKey: string
+  key: AdminKey
+}
+
+export interface AdminKeyList {
+  results: AdminKey[]
+}
+
+export interface Status {
+  service: 'gatehouse'
+  version: string
+  engine: 'sqlite' | 'postgres'
+  /** Processes that share the port (`WORKERS`) */
+  workers: number
+  environment: 'development' | 'production' | 'test'
+  /** When the responding process started */
+  startedAt: string
+  /** How new passwords are hashed */
+  passwordHash: {
+    algorithm: 'argon2id'
+    memoryKiB: number
+    iterations: number
+    parallelism: number
+  }
+  /** Whether rate limits are on */
+  rateLimits: boolean
+  /** Whether each request is logged */
+  requestLog: boolean
+  mail: 'smtp' | 'files' | 'off'
+  /** The exact number of users */
+  users: number
+  /** The cached tokens of the responding process */
+  cache: {
+    entries: number
+    /** How many tokens fit, if their users have no metadata */
+    capacity: number
+  }
+}
+
+export interface AdminUser {
+  id: string
+  email: string
+  firstName: string | null
+  lastName: string | null
+  emailVerified: boolean
+  roles: string[]
+  userMetadata: UserMetadata
+  appMetadata: AppMetadata
+  /** ISO 8601 in UTC, with milliseconds */
+  createdAt: string
+  /** ISO 8601 in UTC, with milliseconds */
+  updatedAt: string
+  lastRequestAt: string | null
+  disabled: boolean
+}
+
+export interface AdminUserPage {
+  results: AdminUser[]
+  /** `null` on the last page */
+  nextCursor: string | null
+  /** The number of all matches; only with `count=true` */
+  total?: number
+}
+
+export interface CreateUserRequest {
+  email: string
+  password?: string
+  /** argon2 or scrypt in PHC form, or bcrypt */
+  passwordHash?: string
+  firstName?: string | null
+  lastName?: string | null
+  emailVerified?: boolean
+  roles?: string[]
+  userMetadata?: UserMetadata
+  appMetadata?: AppMetadata
+}
+
+export interface UpdateUserRequest {
+  firstName?: string | null
+  lastName?: string | null
+  email?: string
+  disabled?: boolean
+  emailVerified?: boolean
+  roles?: string[]
+  userMetadata?: UserMetadata
+  appMetadata?: AppMetadata
+}
+
+export interface ExportedUser {
+  id: string
+  email: string
+  firstName: string | null
+  lastName: string | null
+  emailVerified: boolean
+  roles: string[]
+  userMetadata: UserMetadata
+  appMetadata: AppMetadata
+  /** ISO 8601 in UTC, with milliseconds */
+  createdAt: string
+  /** ISO 8601 in UTC, with milliseconds */
+  updatedAt: string
+  lastRequestAt: string | null
+  disabled: boolean
+  passwordHash?: string
+}
+
+export interface ImportedUser {
+  email: string
+  /** argon2 or scrypt in PHC form, or bcrypt */
+  passwordHash?: string
+  firstName?: string | null
+  lastName?: string | null
+  emailVerified?: boolean
+  disabled?: boolean
+  roles?: string[]
+  userMetadata?: UserMetadata
+  appMetadata?: AppMetadata
+  id?: string
+  createdAt?: string
+  updatedAt?: string
+  lastRequestAt?: string | null
+}
+
+export interface ImportedLine {
+  /** From 1, counting blank lines; absent in the last result */
+  line?: number
+  status: 'created' | 'exists' | 'failed' | 'finished' | 'stopped'
+  id?: string
+  errors?: {
+    [name: string]: string[]
+  }
+  created?: number
+  exists?: number
+  failed?: number
+}
+
+export interface WarmUp {
+  /** Tokens that are cached now, of the sessions that were opened last */
+  loaded: number
+  /** Those of them that were not cached before */
+  added: number
+  /** How many tokens fit, if their users have no metadata */
+  capacity: number
+  /** How long it took */
+  seconds: number
+}
+
+export interface DeleteSessionsQuery {
+  scope?: 'others' | 'all'
+}
+
+export interface ListProfilesQuery {
+  limit?: number
+  /** The `nextCursor` of the previous page */
+  cursor?: string
+  sort?: 'createdAt' | '-createdAt' | 'firstName' | '-firstName' | 'lastName' | '-lastName'
+  /** The start of a name */
+  search?: string
+}
+
+export interface ListEventsQuery {
+  limit?: number
+  /** The `nextCursor` of the previous page */
+  cursor?: string
+  /** Newest first, or with `at` in the order in which events became visible, for consumers: then `nextCursor` is never `null`, and no event is skipped */
+  sort?: '-at' | 'at'
+  userId?: string
+  type?: 
+    | 'user.created'
+    | 'user.signed-up'
+    | 'user.sign-up-repeated'
+    | 'user.signed-in'
+    | 'user.impersonated'
+    | 'user.changed'
+    | 'user.disabled'
+    | 'user.enabled'
+    | 'user.deleted'
+    | 'session.sign-in-throttled'
+    | 'session.ended'
+    | 'sessions.ended'
+    | 'password.changed'
+    | 'password.reset-requested'
+    | 'password.reset'
+    | 'email.verification-requested'
+    | 'email.verified'
+    | 'email.change-requested'
+    | 'email.changed'
+    | 'api-key.created'
+    | 'api-key.revoked'
+    | 'admin-key.created'
+    | 'admin-key.revoked'
+  /** Strictly later */
+  after?: string
+  /** Strictly earlier */
+  before?: string
+}
+
+export interface ListUsersQuery {
+  /** 20 by default; 100 with `ids`, so that one page holds all of them */
+  limit?: number
+  /** The `nextCursor` of the previous page */
+  cursor?: string
+  sort?: 'createdAt' | '-createdAt' | 'firstName' | '-firstName' | 'lastName' | '-lastName'
+  /** The start of a name */
+  search?: string
+  email?: string
+  disabled?: boolean
+  role?: string
+  /** Up to 100 ids with commas between them, in any letter case; unknown ids are ignored */
+  ids?: string
+  /** Strictly later. ISO 8601 with a time zone; in a URL its `+` is written `%2B` */
+  createdAfter?: string
+  /** Strictly earlier */
+  createdBefore?: string
+  /** Strictly later; excludes users without a request. Compares the stored time, which is up to a second old */
+  lastRequestAfter?: string
+  /** Users who signed up before this time and have made no request since, or never made one. Compares the stored time, which is up to a second old */
+  lastRequestBefore?: string
+  /** Count all matches too; takes longer the more there are */
+  count?: boolean
+}
+
+export interface ExportUsersQuery {
+  /** Includes `passwordHash`, to import the users elsewhere */
+  passwordHashes?: boolean
+}
+
+export type WarmUpCacheBody = {
+  /** The number of tokens; by default as many as fit */
+  limit?: number
+} | null
+
+/** What users and everybody may do. */
+export interface Client {
+  /**
+   * Name, version and documentation of the service; redirects browsers to the documentation
+   *
+   * Needs no credentials.
+   *
+   * `GET /`
+   */
+  getService(options?: CallOptions): Call<Service>
+
+  /**
+   * Sign up
+   *
+   * Needs no credentials.
+   *
+   * `POST /account/sign-up`
+   */
+  signUp(body: SignUpRequest, options?: CallOptions): Call<SignedIn | Accepted>
+
+  /**
+   * Sign in
+   *
+   * Needs no credentials.
+   *
+   * `POST /account/sign-in`
+   */
+  signIn(body: SignInRequest, options?: CallOptions): Call<SignedIn>
+
+  /**
+   * Mail a link to reset the password, if the account exists
+   *
+   * Needs no credentials.
+   *
+   * `POST /account/forgot-password`
+   */
+  forgotPassword(body: ForgotPasswordRequest, options?: CallOptions): Call<Accepted>
+
+  /**
+   * Reset the password with a mailed token; ends all earlier sessions
+   *
+   * Needs no credentials.
+   *
+   * `POST /account/reset-password`
+   */
+  resetPassword(body: ResetPasswordRequest, options?: CallOptions): Call<SignedIn>
+
+  /**
+   * Verify an e-mail address with a mailed token
+   *
+   * Needs no credentials.
+   *
+   * `POST /account/verify-email`
+   */
+  verifyEmail(body: VerifyEmailRequest, options?: CallOptions): Call<Account>
+
+  /**
+   * Whether the process responds; does not use the database
+   *
+   * Needs no credentials.
+   *
+   * `GET /health`
+   */
+  getHealth(options?: CallOptions): Call<Health>
+
+  /**
+   * Whether this instance accepts requests
+   *
+   * Needs no credentials.
+   *
+   * `GET /ready`
+   */
+  getReadiness(options?: CallOptions): Call<Readiness>
+
+  /**
+   * Public keys of access tokens (RFC 7517); no keys if JWT_ALGORITHM is HS256
+   *
+   * Needs no credentials.
+   *
+   * `GET /.well-known/jwks.json`
+   */
+  getJsonWebKeySet(options?: CallOptions): Call<JsonWebKeySet>
+
+  /**
+   * Get your account
+   *
+   * API keys need the scope `account:read`.
+   *
+   * `GET /account`
+   */
+  getAccount(options?: CallOptions): Call<Account>
+
+  /**
+   * Change your names and your metadata, which is replaced as a whole; If-Match makes the change conditional
+   *
+   * API keys need the scope `account:write`.
+   *
+   * `PUT /account`
+   */
+  updateAccount(body: UpdateAccountRequest, options?: ConditionalCallOptions): Call<Account>
+
+  /**
+   * Remove your account and all personal data
+   *
+   * API keys are not accepted.
+   *
+   * `DELETE /account`
+   */
+  deleteAccount(body: DeleteAccountRequest, options?: CallOptions): Call<void>
+
+  /**
+   * List your API keys, newest first
+   *
+   * API keys are not accepted.
+   *
+   * `GET /account/api-keys`
+   */
+  listApiKeys(options?: CallOptions): Call<ApiKeyList>
+
+  /**
+   * Create an API key: a token for your programs. The response shows it for the only time
+   *
+   * API keys are not accepted.
+   *
+   * `POST /account/api-keys`
+   */
+  createApiKey(body: CreateApiKeyRequest, options?: CallOptions): Call<CreatedApiKey>
+
+  /**
+   * Revoke an API key
+   *
+   * API keys are not accepted.
+   *
+   * `DELETE /account/api-keys/{id}`
+   */
+  deleteApiKey(id: string, options?: CallOptions): Call<void>
+
+  /**
+   * Change your e-mail; takes effect when the link mailed to the new address is used
+   *
+   * API keys are not accepted.
+   *
+   * `PUT /account/email`
+   */
+  changeEmail(body: ChangeEmailRequest, options?: CallOptions): Call<Accepted>
+
+  /**
+   * Change your password; ends all earlier sessions
+   *
+   * API keys are not accepted.
+   *
+   * `PUT /account/password`
+   */
+  changePassword(body: ChangePasswordRequest, options?: CallOptions): Call<SignedIn>
+
+  /**
+   * List your sessions, newest first, at most 1,000
+   *
+   * API keys are not accepted.
+   *
+   * `GET /account/sessions`
+   */
+  listSessions(options?: CallOptions): Call<SessionList>
+
+  /**
+   * End your other sessions, or all of them
+   *
+   * API keys are not accepted.
+   *
+   * `DELETE /account/sessions`
+   */
+  deleteSessions(query?: DeleteSessionsQuery, options?: CallOptions): Call<void>
+
+  /**
+   * End one of your sessions
+   *
+   * API keys are not accepted.
+   *
+   * `DELETE /account/sessions/{id}`
+   */
+  deleteSession(id: string, options?: CallOptions): Call<void>
+
+  /**
+   * Sign out: end this session
+   *
+   * API keys are not accepted.
+   *
+   * `POST /account/sign-out`
+   */
+  signOut(options?: CallOptions): Call<void>
+
+  /**
+   * Mail the verification link again, unless the e-mail is verified
+   *
+   * API keys are not accepted.
+   *
+   * `POST /account/verify-email/resend`
+   */
+  resendVerification(options?: CallOptions): Call<Accepted>
+
+  /**
+   * List profiles of users, page by page
+   *
+   * API keys need the scope `users:read`.
+   *
+   * `GET /users`
+   */
+  listProfiles(query?: ListProfilesQuery, options?: CallOptions): Pages<ProfilePage>
+}
+
+export const createClient = (options: ClientOptions): Client => {
+  const transport = userTransport(options)
+  return {
+    getService: (options) => transport.json('GET', '/', { options }),
+    signUp: (body, options) => transport.signIn('POST', '/account/sign-up', { body, options }),
+    signIn: (body, options) => transport.signIn('POST', '/account/sign-in', { body, options }),
+    forgotPassword: (body, options) => transport.json('POST', '/account/forgot-password', { body, options }),
+    resetPassword: (body, options) => transport.signIn('POST', '/account/reset-password', { body, options }),
+    verifyEmail: (body, options) => transport.json('POST', '/account/verify-email', { body, options }),
+    getHealth: (options) => transport.json('GET', '/health', { options }),
+    getReadiness: (options) => transport.json('GET', '/ready', { options }),
+    getJsonWebKeySet: (options) => transport.json('GET', '/.well-known/jwks.json', { options }),
+    getAccount: (options) => transport.json('GET', '/account', { options }),
+    updateAccount: (body, options) => transport.json('PUT', '/account', { body, options }),
+    deleteAccount: (body, options) => transport.signOut('DELETE', '/account', { body, options }),
+    listApiKeys: (options) => transport.json('GET', '/account/api-keys', { options }),
+    createApiKey: (body, options) => transport.json('POST', '/account/api-keys', { body, options }),
+    deleteApiKey: (id, options) => transport.json('DELETE', `/account/api-keys/${segment(id)}`, { options }),
+    changeEmail: (body, options) => transport.json('PUT', '/account/email', { body, options }),
+    changePassword: (body, options) => transport.signIn('PUT', '/account/password', { body, options }),
+    listSessions: (options) => transport.json('GET', '/account/sessions', { options }),
+    deleteSessions: (query, options) => transport.json('DELETE', '/account/sessions', { query, options }),
+    deleteSession: (id, options) => transport.json('DELETE', `/account/sessions/${segment(id)}`, { options }),
+    signOut: (options) => transport.signOut('POST', '/account/sign-out', { options }),
+    resendVerification: (options) => transport.json('POST', '/account/verify-email/resend', { options }),
+    listProfiles: (query, options) => transport.pages('/users', query, options),
+  }
+}
+
+/** What an admin key may do, depending on its scopes. */
+export interface AdminClient {
+  /**
+   * List the audit log, newest first, or follow it
+   *
+   * Needs the scope `events:read`.
+   *
+   * `GET /admin/events`
+   */
+  listEvents(query?: ListEventsQuery, options?: CallOptions): Pages<AuditEventPage>
+
+  /**
+   * Ask whether an access token or API key is valid now (RFC 7662); as a form or as JSON
+   *
+   * Needs the scope `tokens:introspect`.
+   *
+   * `POST /admin/introspect`
+   */
+  introspectToken(body: IntrospectTokenRequest, options?: CallOptions): Call<Introspection>
+
+  /**
+   * List all admin keys, newest first; without those of the configuration
+   *
+   * Needs the scope `keys:write`.
+   *
+   * `GET /admin/keys`
+   */
+  listAdminKeys(options?: CallOptions): Call<AdminKeyList>
+
+  /**
+   * Create an admin key with scopes. The response shows it for the only time
+   *
+   * Needs the scope `keys:write`.
+   *
+   * `POST /admin/keys`
+   */
+  createAdminKey(body: CreateAdminKeyRequest, options?: CallOptions): Call<CreatedAdminKey>
+
+  /**
+   * Revoke an admin key whose scopes your key has; ends the impersonated sessions that it opened
+   *
+   * Needs the scope `keys:write`.
+   *
+   * `DELETE /admin/keys/{id}`
+   */
+  deleteAdminKey(id: string, options?: CallOptions): Call<void>
+
+  /**
+   * Metrics in the text format of Prometheus; with WORKERS, of all workers
+   *
+   * Needs the scope `metrics:read`.
+   *
+   * `GET /admin/metrics`
+   */
+  getMetrics(options?: CallOptions): Call<string>
+
+  /**
+   * The version, the settings that matter for measurements, and the number of users
+   *
+   * Needs the scope `status:read`.
+   *
+   * `GET /admin/status`
+   */
+  getStatus(options?: CallOptions): Call<Status>
+
+  /**
+   * List users, page by page
+   *
+   * Needs the scope `users:read`.
+   *
+   * `GET /admin/users`
+   */
+  listUsers(query?: ListUsersQuery, options?: CallOptions): Pages<AdminUserPage>
+
+  /**
+   * Create an account; without a password the user has to reset it first
+   *
+   * Needs the scope `users:write`.
+   *
+   * `POST /admin/users`
+   */
+  createUser(body: CreateUserRequest, options?: CallOptions): Call<AdminUser>
+
+  /**
+   * Get a user; the ETag does not cover the last request
+   *
+   * Needs the scope `users:read`.
+   *
+   * `GET /admin/users/{id}`
+   */
+  getUser(id: string, options?: CallOptions): Call<AdminUser>
+
+  /**
+   * Change a user; disabling ends all sessions; If-Match makes the change conditional
+   *
+   * Needs the scope `users:write`.
+   *
+   * `PUT /admin/users/{id}`
+   */
+  updateUser(id: string, body: UpdateUserRequest, options?: ConditionalCallOptions): Call<AdminUser>
+
+  /**
+   * Remove a user and all their data
+   *
+   * Needs the scope `users:delete`.
+   *
+   * `DELETE /admin/users/{id}`
+   */
+  deleteUser(id: string, options?: CallOptions): Call<void>
+
+  /**
+   * List the API keys of a user, newest first
+   *
+   * Needs the scope `users:read`.
+   *
+   * `GET /admin/users/{id}/api-keys`
+   */
+  listUserApiKeys(id: string, options?: CallOptions): Call<ApiKeyList>
+
+  /**
+   * Revoke an API key of a user
+   *
+   * Needs the scope `users:write`.
+   *
+   * `DELETE /admin/users/{id}/api-keys/{keyId}`
+   */
+  deleteUserApiKey(id: string, keyId: string, options?: CallOptions): Call<void>
+
+  /**
+   * Impersonate a user for an hour; logged as an event, sets no cookie
+   *
+   * Needs the scope `users:impersonate`.
+   *
+   * `POST /admin/users/{id}/impersonate`
+   */
+  impersonateUser(id: string, options?: CallOptions): Call<SignedIn>
+
+  /**
+   * End all sessions of a user
+   *
+   * Needs the scope `users:write`.
+   *
+   * `DELETE /admin/users/{id}/sessions`
+   */
+  deleteUserSessions(id: string, options?: CallOptions): Call<void>
+
+  /**
+   * Export all users in order of creation, one per line
+   *
+   * Needs the scope `users:export`.
+   *
+   * `GET /admin/users/export`
+   */
+  exportUsers(query?: ExportUsersQuery, options?: CallOptions): AsyncGenerator<ExportedUser, void, undefined>
+
+  /**
+   * Import users, one per line; the results are streamed while lines arrive
+   *
+   * Needs the scope `users:import`.
+   *
+   * `POST /admin/users/import`
+   */
+  importUsers(lines: Iterable<ImportedUser> | AsyncIterable<ImportedUser>, options?: CallOptions): AsyncGenerator<ImportedLine, void, undefined>
+
+  /**
+   * Cache the tokens of the sessions that were opened last, in the responding process
+   *
+   * Needs the scope `cache:write`.
+   *
+   * `POST /admin/warm-up`
+   */
+  warmUpCache(body?: WarmUpCacheBody, options?: CallOptions): Call<WarmUp>
+}
+
+export const createAdminClient = (options: AdminClientOptions): AdminClient => {
+  const transport = adminTransport(options)
+  return {
+    listEvents: (query, options) => transport.pages('/admin/events', query, options),
+    introspectToken: (body, options) => transport.json('POST', '/admin/introspect', { body, options }),
+    listAdminKeys: (options) => transport.json('GET', '/admin/keys', { options }),
+    createAdminKey: (body, options) => transport.json('POST', '/admin/keys', { body, options }),
+    deleteAdminKey: (id, options) => transport.json('DELETE', `/admin/keys/${segment(id)}`, { options }),
+    getMetrics: (options) => transport.text('GET', '/admin/metrics', { options }),
+    getStatus: (options) => transport.json('GET', '/admin/status', { options }),
+    listUsers: (query, options) => transport.pages('/admin/users', query, options),
+    createUser: (body, options) => transport.json('POST', '/admin/users', { body, options }),
+    getUser: (id, options) => transport.json('GET', `/admin/users/${segment(id)}`, { options }),
+    updateUser: (id, body, options) => transport.json('PUT', `/admin/users/${segment(id)}`, { body, options }),
+    deleteUser: (id, options) => transport.json('DELETE', `/admin/users/${segment(id)}`, { options }),
+    listUserApiKeys: (id, options) => transport.json('GET', `/admin/users/${segment(id)}/api-keys`, { options }),
+    deleteUserApiKey: (id, keyId, options) => transport.json('DELETE', `/admin/users/${segment(id)}/api-keys/${segment(keyId)}`, { options }),
+    impersonateUser: (id, options) => transport.json('POST', `/admin/users/${segment(id)}/impersonate`, { options }),
+    deleteUserSessions: (id, options) => transport.json('DELETE', `/admin/users/${segment(id)}/sessions`, { options }),
+    exportUsers: (query, options) => transport.lines('GET', '/admin/users/export', { query, options }),
+    importUsers: (lines, options) => transport.importLines('POST', '/admin/users/import', lines, options),
+    warmUpCache: (body, options) => transport.json('POST', '/admin/warm-up', { body, options }),
+  }
+}

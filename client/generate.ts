@@ -1,0 +1,431 @@
+/** Writes a client in TypeScript from an OpenAPI document: an interface for each schema, a method for each operation. */
+import type { Transport } from './runtime.ts'
+
+interface Schema {
+  readonly $ref?: string
+  readonly title?: string
+  readonly description?: string
+  readonly type?: string | readonly string[]
+  readonly enum?: readonly unknown[]
+  readonly const?: unknown
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly required?: readonly string[]
+  readonly additionalProperties?: boolean | Schema
+  readonly items?: Schema | boolean
+  readonly anyOf?: readonly Schema[]
+  readonly oneOf?: readonly Schema[]
+  readonly allOf?: readonly Schema[]
+}
+
+interface Parameter {
+  readonly name: string
+  readonly in: string
+  readonly required?: boolean
+  readonly description?: string
+  readonly schema?: Schema
+}
+
+type Content = Readonly<Record<string, { readonly schema?: Schema }>>
+
+interface Operation {
+  readonly operationId?: string
+  readonly summary?: string
+  readonly description?: string
+  readonly parameters?: readonly Parameter[]
+  readonly requestBody?: { readonly required?: boolean; readonly content: Content }
+  readonly responses: Readonly<Record<string, { readonly content?: Content }>>
+  readonly security?: readonly Readonly<Record<string, unknown>>[]
+}
+
+export interface OpenApiDocument {
+  readonly openapi: string
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  readonly components?: { readonly schemas?: Readonly<Record<string, Schema>> }
+}
+
+const JSON_TYPE = 'application/json'
+const NDJSON = 'application/x-ndjson'
+
+const METHODS = ['get', 'post', 'put', 'patch', 'delete']
+
+/** After these the token is not valid any more. */
+const ENDS_SESSION = new Set(['signOut', 'deleteAccount'])
+
+/** The schema of a response that opens a session. */
+const SIGNED_IN = '#/components/schemas/SignedIn'
+
+const RUNTIME_VALUES = ['adminTransport', 'segment', 'userTransport']
+const RUNTIME_TYPES = [
+  'AdminClientOptions',
+  'Call',
+  'CallOptions',
+  'ClientOptions',
+  'ConditionalCallOptions',
+  'Pages',
+]
+const PUBLIC_VALUES = ['isServiceError', 'memoryTokens', 'NetworkError', 'ServiceError']
+const PUBLIC_TYPES = [...RUNTIME_TYPES, 'TokenStorage']
+
+const RESERVED = new Set([...RUNTIME_VALUES, ...PUBLIC_VALUES, ...PUBLIC_TYPES, 'AdminClient', 'Client'])
+
+const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
+
+/** A name for types or methods, from a title or an id. */
+const identifier = (text: string): string =>
+  text.replace(/[^\w$]+(.)?/g, (_, next = '') => next.toUpperCase()).replace(/^(?=\d)/, '_')
+
+const typeName = (text: string): string => capitalized(identifier(text))
+
+const quoted = (name: string): string => (/^[A-Za-z_$][\w$]*$/.test(name) ? name : JSON.stringify(name))
+
+const literal = (value: unknown): string =>
+  typeof value === 'string'
+    ? `'${JSON.stringify(value).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`
+    : JSON.stringify(value)
+
+const comment = (text: string | undefined, indent: string): string => {
+  if (text === undefined || text === '') return ''
+  const lines = text.replaceAll('*/', '*\\/').split('\n')
+  if (lines.length === 1) return `${indent}/** ${lines[0]} */\n`
+  return `${indent}/**\n${lines.map(line => `${indent} * ${line}`.trimEnd()).join('\n')}\n${indent} */\n`
+}
+
+const union = (types: readonly string[], indent: string): string => {
+  const distinct = [...new Set(types)]
+  const line = distinct.join(' | ')
+  return line.length < 90 || distinct.length === 1
+    ? line
+    : distinct.map(type => `\n${indent}  | ${type}`).join('')
+}
+
+const propertiesOf = ({ properties = {}, required = [], additionalProperties }: Schema, indent: string) => {
+  const inner = `${indent}  `
+  const named = Object.entries(properties).map(([name, schema]) => {
+    const mark = required.includes(name) ? '' : '?'
+    return `${comment(schema.description, inner)}${inner}${quoted(name)}${mark}: ${typeOf(schema, inner)}\n`
+  })
+  const isOpen = additionalProperties === true || typeof additionalProperties === 'object'
+  // With named properties an index signature would have to fit them all.
+  const value = typeof additionalProperties === 'object' && named.length === 0 ? additionalProperties : {}
+  return isOpen ? [...named, `${inner}[name: string]: ${typeOf(value, inner)}\n`] : named
+}
+
+const objectType = (schema: Schema, indent: string): string => {
+  const lines = propertiesOf(schema, indent)
+  return lines.length === 0 ? 'Record<string, unknown>' : `{\n${lines.join('')}${indent}}`
+}
+
+const arrayType = ({ items }: Schema, indent: string): string => {
+  const item = typeof items === 'object' ? typeOf(items, indent) : 'unknown'
+  return /^[\w$.]+$/.test(item) ? `${item}[]` : `Array<${item}>`
+}
+
+const namedType = (type: string, schema: Schema, indent: string): string => {
+  if (type === 'object') return objectType(schema, indent)
+  if (type === 'array') return arrayType(schema, indent)
+  if (type === 'integer') return 'number'
+  return ['string', 'number', 'boolean', 'null'].includes(type) ? type : 'unknown'
+}
+
+/** The type of a schema's values. What TypeScript cannot express is wider, at worst `unknown`. */
+const typeOf = (schema: Schema, indent = ''): string => {
+  const { $ref, enum: values, anyOf, oneOf, allOf } = schema
+  if ($ref !== undefined) {
+    const [, name] = /^#\/components\/schemas\/([^/]+)$/.exec($ref) ?? []
+    return name === undefined ? 'unknown' : typeName(name)
+  }
+  if ('const' in schema) return literal(schema.const)
+  if (values !== undefined) return union(values.map(literal), indent)
+  const alternatives = anyOf ?? oneOf
+  if (alternatives !== undefined) {
+    const types = alternatives.map(each => typeOf(each, indent))
+    return union(types, indent)
+  }
+  if (allOf !== undefined) return allOf.map(each => `(${typeOf(each, indent)})`).join(' & ')
+  const types = [schema.type ?? (schema.properties === undefined ? 'unknown' : 'object')].flat()
+  return union(
+    types.map(type => namedType(type, schema, indent)),
+    indent,
+  )
+}
+
+const declaration = (name: string, schema: Schema): string => {
+  const { type, properties } = schema
+  const isObject = type === 'object' && properties !== undefined && Object.keys(properties).length > 0
+  const docs = comment(schema.description, '')
+  return isObject
+    ? `${docs}export interface ${name} ${objectType(schema, '')}\n`
+    : `${docs}export type ${name} = ${typeOf(schema)}\n`
+}
+
+/** The declarations that operations need, by name. */
+class Declarations {
+  readonly #texts = new Map<string, string>()
+
+  /** @throws {Error} for a name that is not free. */
+  add(name: string, schema: Schema): string {
+    if (RESERVED.has(name)) throw new Error(`${name} is a name of the client: give the schema another title`)
+    if (this.#texts.has(name)) throw new Error(`The document has two schemas with the name ${name}`)
+    this.#texts.set(name, declaration(name, schema))
+    return name
+  }
+
+  /** The type of a schema. An object without a name gets this one. */
+  typeOf(schema: Schema, name: string): string {
+    return schema.properties === undefined || schema.$ref !== undefined
+      ? typeOf(schema, '  ')
+      : this.add(name, schema)
+  }
+
+  toString(): string {
+    return [...this.#texts.values()].join('\n')
+  }
+}
+
+interface Route {
+  readonly method: string
+  readonly path: string
+  /** The name of the method of the client. */
+  readonly name: string
+  readonly operation: Operation
+}
+
+interface Argument {
+  readonly name: string
+  readonly type: string
+  readonly isOptional: boolean
+}
+
+interface Method {
+  readonly arguments: readonly Argument[]
+  readonly result: string
+  /** The call of the transport, with the names of the arguments. */
+  readonly expression: string
+}
+
+const PATH_PARAMETER = /\{([^}]+)\}/g
+
+const pathOf = (path: string): string =>
+  path.includes('{')
+    ? `\`${path.replace(PATH_PARAMETER, (_, name) => `\${segment(${identifier(name)})}`)}\``
+    : literal(path)
+
+const idArguments = (path: string): Argument[] =>
+  [...path.matchAll(PATH_PARAMETER)].map(([, name = '']) => ({
+    name: identifier(name),
+    type: 'string',
+    isOptional: false,
+  }))
+
+const queryArgument = (route: Route, declarations: Declarations): Argument[] => {
+  const parameters = (route.operation.parameters ?? []).filter(parameter => parameter.in === 'query')
+  if (parameters.length === 0) return []
+  const required = parameters.filter(({ required }) => required === true).map(({ name }) => name)
+  const properties = Object.fromEntries(
+    parameters.map(({ name, schema, description }) => [
+      name,
+      { ...schema, ...(description && { description }) },
+    ]),
+  )
+  const type = declarations.add(`${capitalized(route.name)}Query`, { type: 'object', properties, required })
+  return [{ name: 'query', type, isOptional: required.length === 0 }]
+}
+
+const bodyArgument = ({ name, operation }: Route, declarations: Declarations): Argument[] => {
+  const { requestBody } = operation
+  if (requestBody === undefined) return []
+  const schema = requestBody.content[JSON_TYPE]?.schema ?? {}
+  const isOptional = requestBody.required !== true || [schema.type].flat().includes('null')
+  return [{ name: 'body', type: declarations.typeOf(schema, `${capitalized(name)}Body`), isOptional }]
+}
+
+const optionsArgument = ({ parameters = [] }: Operation): Argument => {
+  const isConditional = parameters.some(({ name }) => name.toLowerCase() === 'if-match')
+  return { name: 'options', type: isConditional ? 'ConditionalCallOptions' : 'CallOptions', isOptional: true }
+}
+
+const requiredFirst = (all: readonly Argument[]): Argument[] =>
+  all.toSorted((a, b) => Number(a.isOptional) - Number(b.isOptional))
+
+/** The schemas of a content type in the responses of 2xx. */
+const resultSchemas = (contents: readonly Content[], type: string): Schema[] =>
+  contents.flatMap(content => content[type]?.schema ?? [])
+
+const isTextual = (contents: readonly Content[]): boolean =>
+  contents.some(content => Object.keys(content).some(type => type.startsWith('text/')))
+
+class Writer {
+  readonly declarations = new Declarations()
+  readonly #schemas: Readonly<Record<string, Schema>>
+
+  constructor(schemas: Readonly<Record<string, Schema>>) {
+    this.#schemas = schemas
+    for (const [name, schema] of Object.entries(schemas)) this.declarations.add(typeName(name), schema)
+  }
+
+  /** @returns `null` for an operation with content that the client does not support. */
+  method(route: Route): Method | null {
+    const { requestBody, responses } = route.operation
+    const contents = Object.entries(responses)
+      .filter(([status]) => status.startsWith('2'))
+      .map(([, { content = {} }]) => content)
+    const sent = Object.keys(requestBody?.content ?? {})
+    if (contents.length === 0) return null
+    if (sent.includes(NDJSON)) return this.#importMethod(route, resultSchemas(contents, NDJSON))
+    if (sent.length > 0 && !sent.includes(JSON_TYPE)) return null
+    return this.#requestMethod(route, contents)
+  }
+
+  #importMethod({ method, path, name, operation }: Route, [result]: Schema[]): Method | null {
+    if (result === undefined) return null
+    const line = this.declarations.typeOf(
+      operation.requestBody?.content[NDJSON]?.schema ?? {},
+      `${capitalized(name)}Line`,
+    )
+    const lines = { name: 'lines', type: `Iterable<${line}> | AsyncIterable<${line}>`, isOptional: false }
+    return {
+      arguments: [...idArguments(path), lines, optionsArgument(operation)],
+      result: `AsyncGenerator<${this.declarations.typeOf(result, `${capitalized(name)}Result`)}, void, undefined>`,
+      expression: `importLines(${literal(method)}, ${pathOf(path)}, lines, options)`,
+    }
+  }
+
+  #requestMethod(route: Route, contents: readonly Content[]): Method {
+    const { method, path, operation } = route
+    const body = bodyArgument(route, this.declarations)
+    const query = queryArgument(route, this.declarations)
+    const options = optionsArgument(operation)
+    const request = `{ ${[...query, ...body, options].map(({ name }) => name).join(', ')} }`
+    const { form, result } = this.#result(route, contents)
+    return {
+      arguments: [...idArguments(path), ...requiredFirst([...body, ...query, options])],
+      result,
+      expression:
+        form === 'pages'
+          ? `pages(${pathOf(path)}, query, options)`
+          : `${form}(${literal(method)}, ${pathOf(path)}, ${request})`,
+    }
+  }
+
+  /** The type of what a method returns, and the call of the transport that makes it. */
+  #result(route: Route, contents: readonly Content[]): { form: keyof Transport; result: string } {
+    const [line] = resultSchemas(contents, NDJSON)
+    const name = capitalized(route.name)
+    if (line !== undefined)
+      return {
+        form: 'lines',
+        result: `AsyncGenerator<${this.declarations.typeOf(line, `${name}Line`)}, void, undefined>`,
+      }
+    if (isTextual(contents)) return { form: 'text', result: 'Call<string>' }
+    const schemas = resultSchemas(contents, JSON_TYPE)
+    const types = schemas.map((schema, index) =>
+      this.declarations.typeOf(schema, `${name}Result${index === 0 ? '' : index + 1}`),
+    )
+    const type = types.length === 0 ? 'void' : union(types, '  ')
+    if (this.#isPaginated(route, schemas)) return { form: 'pages', result: `Pages<${type}>` }
+    return { form: formOf(route, schemas), result: `Call<${type}>` }
+  }
+
+  #isPaginated({ method, operation }: Route, [schema = {}]: Schema[]): boolean {
+    const { properties = {} } = this.#schemas[schema.$ref?.replace(/.*\//, '') ?? ''] ?? schema
+    const hasCursor = operation.parameters?.some(({ name }) => name === 'cursor') === true
+    return method === 'GET' && hasCursor && 'results' in properties && 'nextCursor' in properties
+  }
+}
+
+const isAdmin = ({ security = [] }: Operation): boolean => security.some(scheme => 'adminKey' in scheme)
+
+const formOf = ({ name, operation }: Route, schemas: readonly Schema[]): 'signIn' | 'signOut' | 'json' => {
+  if (ENDS_SESSION.has(name)) return 'signOut'
+  // The session that an administrator opens is not the client's own.
+  return schemas.some(({ $ref }) => $ref === SIGNED_IN) && !isAdmin(operation) ? 'signIn' : 'json'
+}
+
+const signatureOf = (
+  { name, method, path, operation }: Route,
+  { arguments: all, result }: Method,
+): string => {
+  const { summary, description } = operation
+  const text = [summary, description, `\`${method} ${path}\``].filter(Boolean).join('\n\n')
+  const list = all.map(({ name, type, isOptional }) => `${name}${isOptional ? '?' : ''}: ${type}`)
+  return `${comment(text, '  ')}  ${name}(${list.join(', ')}): ${result}\n`
+}
+
+const implementationOf = ({ name }: Route, { arguments: all, expression }: Method): string =>
+  `    ${name}: (${all.map(({ name }) => name).join(', ')}) => transport.${expression},\n`
+
+interface Group {
+  readonly type: string
+  readonly description: string
+  readonly methods: readonly { readonly route: Route; readonly method: Method }[]
+}
+
+const clientOf = ({ type, description, methods }: Group): string => {
+  const transport = type === 'Client' ? 'userTransport' : 'adminTransport'
+  return `${comment(description, '')}export interface ${type} {
+${methods.map(({ route, method }) => signatureOf(route, method)).join('\n')}}
+
+export const create${type} = (options: ${type}Options): ${type} => {
+  const transport = ${transport}(options)
+  return {
+${methods.map(({ route, method }) => implementationOf(route, method)).join('')}  }
+}
+`
+}
+
+const routesOf = ({ paths }: OpenApiDocument): Route[] =>
+  Object.entries(paths).flatMap(([path, operations]) =>
+    METHODS.flatMap(method => {
+      const operation = operations[method]
+      if (operation === undefined) return []
+      const name = identifier(operation.operationId ?? `${method} ${path}`)
+      return [{ method: method.toUpperCase(), path, name, operation }]
+    }),
+  )
+
+/** The names of a list that the text uses. */
+const usedIn = (text: string, names: readonly string[]): string[] =>
+  names.filter(name => new RegExp(`\\b${name}\\b`).test(text))
+
+/**
+ * The source of a client. Operations without a response of 2xx (links for browsers), and those whose bodies are neither JSON nor
+ * NDJSON, are not part of it; a comment names them.
+ * @param runtime the specifier from which the source imports its runtime.
+ * @throws {Error} if two schemas, or a schema and the client, have one name.
+ */
+export const generateClient = (document: OpenApiDocument, runtime: string): string => {
+  const writer = new Writer(document.components?.schemas ?? {})
+  const written = routesOf(document).map(route => ({ route, method: writer.method(route) }))
+  const methods = written.flatMap(({ route, method }) => (method === null ? [] : [{ route, method }]))
+  const others = written
+    .filter(({ method }) => method === null)
+    .map(({ route }) => `${route.method} ${route.path}`)
+  const clients = [
+    {
+      type: 'Client',
+      description: 'What users and everybody may do.',
+      methods: methods.filter(({ route }) => !isAdmin(route.operation)),
+    },
+    {
+      type: 'AdminClient',
+      description: 'What an admin key may do, depending on its scopes.',
+      methods: methods.filter(({ route }) => isAdmin(route.operation)),
+    },
+  ]
+    .filter(({ methods }) => methods.length > 0)
+    .map(clientOf)
+  const code = `${writer.declarations}\n${clients.join('\n')}`
+  const imports = [
+    ...usedIn(code, RUNTIME_VALUES),
+    ...usedIn(code, RUNTIME_TYPES).map(name => `type ${name}`),
+  ]
+  return `// Generated from the OpenAPI document of the service: \`npm run client\` in its project, or gatehouse-client. Do not edit.
+${others.length === 0 ? '' : `// Without ${others.join(', ')}.\n`}import {
+${imports.map(name => `  ${name},\n`).join('')}} from '${runtime}'
+
+export { ${PUBLIC_VALUES.join(', ')} } from '${runtime}'
+export type {
+${PUBLIC_TYPES.map(name => `  ${name},\n`).join('')}} from '${runtime}'
+
+${code}`
+}

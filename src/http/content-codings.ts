@@ -1,0 +1,80 @@
+/** Content codings of responses: which one a client prefers (RFC 9110 §12.5.3), and how to apply it. */
+import {
+  type BrotliCompress,
+  brotliCompress,
+  constants,
+  createBrotliCompress,
+  createGzip,
+  type Gzip,
+  gzip,
+} from 'node:zlib'
+
+type Done = (error: Error | null, compressed: Buffer) => void
+
+interface Codec {
+  /** In libuv's threads: for a page of 100 users 25 µs on the event loop, in place of 130. */
+  compress(text: string, done: Done): void
+  /** Flushes after each chunk, so that a slow stream arrives as it is written. */
+  createStream(): BrotliCompress | Gzip
+}
+
+/** Higher qualities take longer than they save on lists. */
+const BROTLI = {
+  params: {
+    [constants.BROTLI_PARAM_QUALITY]: 4,
+    [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT,
+  },
+}
+
+/** By name, the preferred one first. Not zstd, which is experimental in Node 24. */
+const CODECS = {
+  br: {
+    compress: (text, done) => brotliCompress(text, BROTLI, done),
+    createStream: () => createBrotliCompress({ ...BROTLI, flush: constants.BROTLI_OPERATION_FLUSH }),
+  },
+  gzip: {
+    compress: (text, done) => gzip(text, done),
+    createStream: () => createGzip({ flush: constants.Z_SYNC_FLUSH }),
+  },
+} satisfies Record<string, Codec>
+
+type Coding = keyof typeof CODECS
+
+const CODINGS = Object.keys(CODECS) as Coding[]
+
+/** A coding or `*`, and its weight. */
+const ELEMENT = /^([^\s;]+)\s*(?:;\s*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?))?$/i
+
+/** Weights by name; elements that are not valid are ignored. */
+const weightsIn = (acceptEncoding: string): ReadonlyMap<string, number> =>
+  new Map(
+    acceptEncoding.split(',').flatMap(element => {
+      const [, name, weight = '1'] = ELEMENT.exec(element.trim()) ?? []
+      // RFC 9110 §8.4.1.3: the old name.
+      return name === undefined ? [] : [[name.toLowerCase().replace(/^x-gzip$/, 'gzip'), Number(weight)]]
+    }),
+  )
+
+export interface AcceptedCoding {
+  readonly name: Coding
+  readonly codec: Codec
+  /** Whether the client refuses responses without a coding. */
+  readonly isRequired: boolean
+}
+
+/**
+ * @returns the coding that the client likes best, `null` for none. A client that accepts nothing at all gets no coding, as from
+ * routes that are never compressed.
+ */
+export const acceptedCoding = (acceptEncoding: string | undefined): AcceptedCoding | null => {
+  if (acceptEncoding === undefined) return null
+  const weights = weightsIn(acceptEncoding)
+  const others = weights.get('*')
+  const weightOf = (coding: Coding): number => weights.get(coding) ?? others ?? 0
+  const best = Math.max(...CODINGS.map(weightOf))
+  // Without a weight, `identity` is acceptable, but the last choice.
+  const identity = weights.get('identity') ?? others
+  const name = CODINGS.find(coding => weightOf(coding) === best)
+  if (name === undefined || best === 0 || best < (identity ?? 0)) return null
+  return { name, codec: CODECS[name], isRequired: identity === 0 }
+}
