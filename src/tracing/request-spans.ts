@@ -78,11 +78,6 @@ export const addRequestSpans = (app: FastifyInstance): void => {
     reply.raw.once('close', () => end(request, reply))
     context.with(request[CONTEXT], done)
   })
-  // Events of the body come from the socket, so what follows the body no longer runs in the context of the hooks before it.
-  app.addHook('preValidation', function resumeSpan(request, _reply, done) {
-    if (request[CONTEXT] === null || request[CONTEXT] === context.active()) return done()
-    context.with(request[CONTEXT], done)
-  })
   app.addHook('onResponse', function endSpan(request, reply, done) {
     end(request, reply)
     done()

@@ -1,4 +1,6 @@
 /** Spans of requests and of operations of the store, as a collector receives them (DESIGN §14). */
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import t from 'tap'
 import { ADMIN_KEY, bearer, PASSWORD } from '../support/build.ts'
 import { CLIENT, type ReceivedSpan, SERVER, startCollector } from '../support/collector.ts'
@@ -62,6 +64,26 @@ await onEveryEngine(t, async (t, { name: engine, newDatabase }) => {
       'db.operation.name': 'accounts.addUser',
     })
     t.equal(await server.stop('SIGTERM'), 0)
+  })
+
+  t.test('operations after a body that arrives later are children of the request', async t => {
+    const { collector, server } = await start(t)
+    const body = JSON.stringify({ email: 'ada@example.com', password: PASSWORD })
+    const socket = connect(server.port, '127.0.0.1')
+    socket.setEncoding('utf8')
+    socket.write(
+      `POST /account/sign-up HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n` +
+        'Expect: 100-continue\r\nConnection: close\r\n\r\n',
+    )
+    const [interim] = await once(socket, 'data')
+    t.match(interim, 'HTTP/1.1 100 Continue')
+    socket.write(body)
+    const [response] = await once(socket, 'data')
+    t.match(response, 'HTTP/1.1 201')
+    socket.destroy()
+    const request = await collector.named('POST /account/sign-up')
+    const operations = childrenOf(await collector.traceOf(request.name), request).map(({ name }) => name)
+    t.ok(operations.includes('accounts.addUser'), String(operations))
   })
 
   t.test('a request from memory has a span without children, one that reads has a child', async t => {
