@@ -1,10 +1,13 @@
 /** The two kinds of workers: processes that share a PostgreSQL, and threads that share the process that has a SQLite file open. */
 import cluster from 'node:cluster'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
 import type { Readable } from 'node:stream'
 import { getHeapStatistics } from 'node:v8'
 import { Worker } from 'node:worker_threads'
 import { allFeatures } from '../built-in-features.ts'
 import type { Config } from '../config/config.ts'
+import { toListenError } from '../http/listen-error.ts'
 import type { LogOutput } from '../logging/log-output.ts'
 import type { StorageLocation } from '../storage/open.ts'
 import type { Channel, ThreadData } from './channel.ts'
@@ -127,19 +130,33 @@ const startThread = (
   }
 }
 
+/** `SO_REUSEPORT` would let a second service of the same user share the port, and each would get some of the other's requests. */
+const assertPortIsFree = async ({ host, port }: Config): Promise<void> => {
+  const server = createServer()
+  try {
+    server.listen({ host, port })
+    await once(server, 'listening')
+  } catch (error) {
+    throw toListenError(error, { host, port }, { host: 'HOST', port: 'PORT' })
+  }
+  server.close()
+  await once(server, 'close')
+}
+
 /**
  * Threads of this process, which has the database open.
- * @throws {Error} if the database cannot be opened or migrated.
+ * @throws {ListenError} if the address cannot be used; {Error} if the database cannot be opened or migrated.
  */
 export const threads = async (
   { file }: Extract<StorageLocation, { engine: 'sqlite' }>,
-  { workers }: Config,
+  config: Config,
   output: LogOutput,
 ): Promise<WorkerKind> => {
+  await assertPortIsFree(config)
   const { openSharedStore } = await import('../storage/sqlite/storage.ts')
   const shared = await openSharedStore(file, allFeatures())
   // Together, the heaps of the workers are as large as that of one process may be.
-  const heapLimit = getHeapStatistics().heap_size_limit / workers
+  const heapLimit = getHeapStatistics().heap_size_limit / config.workers
   return {
     needsPort: true,
     start(port) {

@@ -28,8 +28,8 @@ const serveMetrics = async ({ metrics: { host, port } }: Config, metrics: Worker
 
 /**
  * Runs in the primary: starts the workers, replaces those that end, and stops all of them on a signal.
- * @throws {ListenError} if the address of the metrics cannot be used; {Error} if the SQLite file cannot be opened. Then no worker has
- * started.
+ * @throws {ListenError} if the address of the metrics, or with SQLite that of the service, cannot be used; {Error} if the SQLite file
+ * cannot be opened. Then no worker has started.
  */
 export const runPrimary = async (config: Config, output: LogOutput): Promise<void> => {
   const { workers: count, drainDelay, storage } = config

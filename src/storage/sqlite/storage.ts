@@ -25,7 +25,7 @@ import {
 } from '../rows.ts'
 import type { Storage } from '../storage.ts'
 import type { StoredFeature } from '../stored-feature.ts'
-import { DatabaseFileHandle, FileWatch, type OpenFiles } from './database-file.ts'
+import { DatabaseFileHandle, FileWatch, type OpenFiles, pathProblem } from './database-file.ts'
 import { SQLITE } from './dialect.ts'
 import { followEvents, listEvents, logEnd } from './events.ts'
 import { assertImportable } from './feature-modules.ts'
@@ -306,13 +306,36 @@ export const openSqliteStorage = async (
   features: readonly StoredFeature[] = [],
 ): Promise<Storage> => (await openSharedStore(file, features)).storage
 
-/** Opens the store in a worker thread of a process that has it open. */
+/** @throws {Error} when the files at the path are not the open ones. */
+const assertInPlace = (files: OpenFiles): void => {
+  const problem = pathProblem(files)
+  if (problem !== null) throw Object.assign(new Error(problem.message), { code: 'DATABASE_FILE' })
+}
+
+/** Opens the reader of files that this process has open. Another database at the path would still be read when it is gone again. */
+const joinReader = (files: OpenFiles): Reader => {
+  // Opening another file would change it.
+  assertInPlace(files)
+  const reader = new Reader(files.path)
+  try {
+    assertInPlace(files)
+    return reader
+  } catch (error) {
+    reader.close()
+    throw error
+  }
+}
+
+/**
+ * Opens the store in a worker thread of a process that has it open.
+ * @throws {Error} when the files at the path are not those that the process has open.
+ */
 export const joinSharedStore = async (
   { files, invalidations, writers, rateLimits }: WorkerStore,
   features: readonly StoredFeature[],
 ): Promise<Storage> =>
   storageOfEventLoop(
-    new Reader(files.path),
+    joinReader(files),
     {
       ...{ files, invalidations },
       openRateLimit: remoteRateLimits(rateLimits),

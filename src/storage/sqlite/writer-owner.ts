@@ -39,6 +39,7 @@ export class WriterOwner {
   }
 
   #start(): void {
+    if (this.#isClosed) return
     this.#thread = new Worker(new URL('./writer-thread.ts', import.meta.url), {
       workerData: this.#data,
       execArgv: [],
@@ -60,6 +61,6 @@ export class WriterOwner {
     this.#thread = null
     // Its last commits may not have been published.
     new InvalidationPublisher(this.#data.invalidations).publishEveryone()
-    if (!this.#isClosed) setTimeout(() => this.#start(), RESTART_DELAY)
+    setTimeout(() => this.#start(), RESTART_DELAY)
   }
 }
