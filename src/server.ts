@@ -12,7 +12,7 @@ import { createLogger, standardOutput } from './logging/logging.ts'
 import { openWorkerChannel } from './metrics/worker-metrics.ts'
 import { SHUTDOWN } from './shutdown.ts'
 import type { Tracing } from './tracing/tracing.ts'
-import { type Channel, channelToPrimary, type ThreadData, threadData } from './workers/channel.ts'
+import { type ChannelToPrimary, channelToPrimary, type ThreadData, threadData } from './workers/channel.ts'
 import { runPrimary } from './workers/primary.ts'
 import { STOP_SIGNALS } from './workers/signals.ts'
 import { joinPrimary, listenOptions, logThroughPrimary, reportFailure } from './workers/worker.ts'
@@ -48,7 +48,10 @@ const openTracing = async (config: Config, logStream?: DestinationStream): Promi
 }
 
 /** What differs in a worker: the primary has its metrics, and has the database of a thread open and writes its log. */
-const optionsOfWorker = async (channel: Channel | null, thread: ThreadData | null): Promise<AppOptions> => {
+const optionsOfWorker = async (
+  channel: ChannelToPrimary | null,
+  thread: ThreadData | null,
+): Promise<AppOptions> => {
   if (channel === null) return {}
   const workerChannel = openWorkerChannel(channel)
   if (thread === null) return { workerChannel }

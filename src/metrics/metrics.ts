@@ -2,7 +2,6 @@
  * The metrics of one service (DESIGN §14). Services count for themselves, in plain numbers; only here they get names and labels,
  * when they are read.
  */
-import { isMainThread } from 'node:worker_threads'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { SignIns } from '../accounts/sign-ins.ts'
 import type { SignUps } from '../accounts/sign-ups.ts'
@@ -134,7 +133,7 @@ export class Metrics {
       ...mailMetrics(mailer?.statistics),
       gatehouse_event_loop_delay_seconds: [sample(this.#eventLoopDelay.value)],
       gatehouse_build_info: [sample(1, build)],
-      ...(isMainThread ? processMetrics() : NO_PROCESS_METRICS),
+      ...(this.#deps.workerChannel?.isThread ? NO_PROCESS_METRICS : processMetrics()),
       ...heapMetrics(),
     } satisfies ServiceSnapshot
   }

@@ -3,7 +3,7 @@
  * primary for the sum.
  */
 import { ServiceError } from '../errors.ts'
-import type { Channel } from '../workers/channel.ts'
+import type { Channel, ChannelToPrimary } from '../workers/channel.ts'
 import { heapMetrics, processMetrics } from './process-metrics.ts'
 import { aggregate, countsOf, type Snapshot, sample } from './snapshot.ts'
 import { toText } from './text-format.ts'
@@ -49,6 +49,8 @@ class PendingResponses<Response> {
 
 /** Runs in a worker. */
 export interface WorkerChannel {
+  /** Whether the worker is a thread of the primary's process, whose metrics the primary has. */
+  readonly isThread: boolean
   /** @param collect returns the values of this worker. */
   onCollect(collect: () => Promise<Snapshot>): void
   /** The text of all workers. @throws {ServiceError} `overloaded` if the primary does not respond in time. */
@@ -56,7 +58,7 @@ export interface WorkerChannel {
 }
 
 /** A response that is lost is noticed by its requester. */
-export const openWorkerChannel = (channel: Channel): WorkerChannel => {
+export const openWorkerChannel = (channel: ChannelToPrimary): WorkerChannel => {
   const sendToPrimary = (message: Message): void => channel.send(message)
   const responses = new PendingResponses<string>()
   let collect: (() => Promise<Snapshot>) | null = null
@@ -70,6 +72,7 @@ export const openWorkerChannel = (channel: Channel): WorkerChannel => {
     else if (message.metrics === 'text') responses.receive(message.id, message.text)
   })
   return {
+    isThread: channel.isThread,
     onCollect(newCollect) {
       collect = newCollect
     },

@@ -10,6 +10,12 @@ export interface Channel {
   readonly isOpen: boolean
 }
 
+/** That of a worker. */
+export interface ChannelToPrimary extends Channel {
+  /** Whether both ends are in one process. */
+  readonly isThread: boolean
+}
+
 /** What a worker thread is started with. */
 export interface ThreadData {
   readonly store: WorkerStore
@@ -20,7 +26,8 @@ export interface ThreadData {
 /** `null` except in a worker thread. */
 export const threadData = (): ThreadData | null => (isMainThread ? null : (workerData as ThreadData))
 
-const processChannel: Channel = {
+const processChannel: ChannelToPrimary = {
+  isThread: false,
   send(message, onSent) {
     // Without a primary the worker is about to stop. An error without a callback would end the process.
     if (process.connected) process.send?.(message, error => onSent?.(error === null))
@@ -32,7 +39,8 @@ const processChannel: Channel = {
   },
 }
 
-const threadChannel: Channel = {
+const threadChannel: ChannelToPrimary = {
+  isThread: true,
   send(message, onSent) {
     parentPort?.postMessage(message)
     onSent?.(true)
@@ -42,7 +50,7 @@ const threadChannel: Channel = {
 }
 
 /** The channel of a worker to the primary; `null` in another process. */
-export const channelToPrimary = (): Channel | null => {
+export const channelToPrimary = (): ChannelToPrimary | null => {
   if (!isMainThread) return threadChannel
   return cluster.isWorker ? processChannel : null
 }
