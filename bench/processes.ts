@@ -57,6 +57,7 @@ export const startServer = async (
       NODE_ENV: 'production',
       HOST: '127.0.0.1',
       PORT: '0',
+      WORKERS: '1',
       RATE_LIMIT: 'off',
       MAIL_URL: 'off',
       ...env,

@@ -1,9 +1,10 @@
 /** Entry point of the service: reads the configuration, starts one process or several, and stops on signals. */
-import cluster from 'node:cluster'
+import type { AddressInfo } from 'node:net'
 import closeWithGrace from 'close-with-grace'
 import type { FastifyInstance } from 'fastify'
-import type { Logger } from 'pino'
-import { buildApp } from './app.ts'
+import type { DestinationStream, Logger } from 'pino'
+import { type AppOptions, buildApp } from './app.ts'
+import { allFeatures } from './built-in-features.ts'
 import { type Config, ConfigError, loadConfig } from './config/config.ts'
 import { loadEnvironment } from './config/read-settings.ts'
 import { ListenError, toListenError } from './http/listen-error.ts'
@@ -11,7 +12,10 @@ import { createLogger, standardOutput } from './logging/logging.ts'
 import { openWorkerChannel } from './metrics/worker-metrics.ts'
 import { SHUTDOWN } from './shutdown.ts'
 import type { Tracing } from './tracing/tracing.ts'
-import { joinPrimary, listenOptions, reportFailure, runPrimary, STOP_SIGNALS } from './workers.ts'
+import { type ChannelToPrimary, channelToPrimary, type ThreadData, threadData } from './workers/channel.ts'
+import { runPrimary } from './workers/primary.ts'
+import { STOP_SIGNALS } from './workers/signals.ts'
+import { joinPrimary, listenOptions, logThroughPrimary, reportFailure } from './workers/worker.ts'
 
 /** @returns the message of an error that the operator can fix, the stack of a bug. */
 const explain = (error: unknown): string => {
@@ -24,29 +28,45 @@ const logWarnings = ({ warnings }: Config, logger: Pick<Logger, 'warn'>): void =
   for (const warning of warnings) logger.warn(warning)
 }
 
-/** @throws {ListenError} */
-const listen = async (app: FastifyInstance, config: Config): Promise<void> => {
+/** @returns the port. @throws {ListenError} */
+const listen = async (app: FastifyInstance, config: Config, thread: ThreadData | null): Promise<number> => {
   // Separate, because errors of plugins can have the same codes.
   await app.ready()
   try {
-    await app.listen(listenOptions(config))
+    await app.listen(listenOptions(config, thread))
+    return (app.server.address() as AddressInfo).port
   } catch (error) {
     throw toListenError(error, config, { host: 'HOST', port: 'PORT' })
   }
 }
 
 /** Loads OpenTelemetry only where traces are configured. */
-const openTracing = async (config: Config): Promise<Tracing | null> => {
+const openTracing = async (config: Config, logStream?: DestinationStream): Promise<Tracing | null> => {
   if (config.tracesUrl === null) return null
   const { startTracing } = await import('./tracing/tracing.ts')
-  return startTracing(config.tracesUrl, createLogger(config))
+  return startTracing(config.tracesUrl, createLogger(config, logStream))
+}
+
+/** What differs in a worker: the primary has its metrics, and has the database of a thread open and writes its log. */
+const optionsOfWorker = async (
+  channel: ChannelToPrimary | null,
+  thread: ThreadData | null,
+): Promise<AppOptions> => {
+  if (channel === null) return {}
+  const workerChannel = openWorkerChannel(channel)
+  if (thread === null) return { workerChannel }
+  const { joinSharedStore } = await import('./storage/sqlite/storage.ts')
+  const storage = await joinSharedStore(thread.store, allFeatures())
+  return { workerChannel, storage, logStream: logThroughPrimary(channel) }
 }
 
 const serve = async (config: Config): Promise<void> => {
-  const primary = cluster.isWorker ? joinPrimary() : null
-  const workerChannel = primary === null ? undefined : openWorkerChannel()
-  const tracing = await openTracing(config)
-  const app = await buildApp(config, { workerChannel, tracing })
+  const channel = channelToPrimary()
+  const thread = threadData()
+  const primary = channel && joinPrimary(channel)
+  const optionsAsWorker = await optionsOfWorker(channel, thread)
+  const tracing = await openTracing(config, optionsAsWorker.logStream)
+  const app = await buildApp(config, { ...optionsAsWorker, tracing })
   const options = {
     delay: config.drainDelay + SHUTDOWN.forcedExit,
     logger: false as const,
@@ -70,15 +90,15 @@ const serve = async (config: Config): Promise<void> => {
   primary?.onStop(close)
   // With several processes the primary logs them once.
   if (primary === null) logWarnings(config, app.log)
-  await listen(app, config)
-  primary?.listening()
+  const port = await listen(app, config, thread)
+  primary?.listening(port)
 }
 
 // Without a listener, a write to a full or closed standard error would end the process.
 process.stderr.on('error', () => undefined)
 try {
   const config = loadConfig(loadEnvironment())
-  if (config.workers > 1 && cluster.isPrimary) {
+  if (config.workers > 1 && channelToPrimary() === null) {
     const output = standardOutput()
     logWarnings(config, createLogger(config, output))
     await runPrimary(config, output)

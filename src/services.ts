@@ -122,7 +122,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
   const userCache = new UserCache()
   const storage = withLastRequests(deps.storage, userCache)
   const { users, sessions, emailTokens, events, accounts: accountStore, bulkUsers } = storage
-  const openRateLimit = storage.openRateLimit
+  const { openRateLimit, deliverInvalidations } = storage
   const logFailure = (message: string) => (err: unknown) => logger.error({ err }, message)
 
   // Authentication
@@ -144,12 +144,13 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
   })
   const authenticator = new Authenticator({
     ...{ tokens, sessions, apiKeys: storage.apiKeys },
-    ...{ userCache, lastRequests, limits, clock },
+    ...{ userCache, lastRequests, limits, deliverInvalidations, clock },
   })
   const adminAuthenticator = new AdminAuthenticator({
     rootKeys: config.adminKeys,
     adminKeys: storage.adminKeys,
     lastRequests,
+    deliverInvalidations,
     clock,
   })
   storage.subscribe(withInvalidationLog(allListeners([authenticator, adminAuthenticator]), logger, clock))

@@ -1,4 +1,5 @@
 /** SQLite storage. Each file can also be run alone. */
+import './storage/invalidation-ring.test.ts'
 import './storage/sqlite-events.test.ts'
 import './storage/sqlite-file.test.ts'
 import './storage/sqlite-lists.test.ts'

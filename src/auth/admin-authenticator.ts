@@ -20,6 +20,8 @@ export interface AdminAuthenticatorDeps {
   readonly rootKeys: readonly string[]
   readonly adminKeys: AdminKeyFinder
   readonly lastRequests: Pick<LastRequests, 'noteAdminKey' | 'latestOf'>
+  /** See `Storage`. */
+  readonly deliverInvalidations: () => void
   readonly clock: () => number
 }
 
@@ -68,6 +70,7 @@ export class AdminAuthenticator implements InvalidationListener {
     const digest = keyDigest(presented)
     const rootKey = this.#rootKey(digest)
     if (rootKey !== null) return rootKey
+    this.#deps.deliverInvalidations()
     const cached = this.#validity.isReliable ? this.#cache.get(digest) : undefined
     if (cached !== undefined) return this.#use(cached)
     if (!isOpaqueKey(ADMIN_KEY_PREFIX, presented)) return null
@@ -86,6 +89,7 @@ export class AdminAuthenticator implements InvalidationListener {
    */
   isCurrent(key: PresentedAdminKey): boolean {
     if (this.#rootKeys.some(rootKey => rootKey.key === key)) return true
+    this.#deps.deliverInvalidations()
     const digest = this.#validity.isReliable ? this.#digests.get(key.id) : undefined
     if (digest === undefined || this.#cache.get(digest)?.key !== key) return false
     return key.expiresAt === null || this.#deps.clock() < key.expiresAt

@@ -29,6 +29,8 @@ export interface AuthenticatorDeps {
   readonly userCache: UserCache
   readonly lastRequests: LastRequests
   readonly limits: SessionLimits
+  /** See `Storage`. */
+  readonly deliverInvalidations: () => void
   readonly clock: () => number
   /** How many tokens to cache; by default as many as fit into the heap. */
   readonly capacity?: number
@@ -184,11 +186,13 @@ export class Authenticator implements InvalidationListener {
 
   /** Whether a principal may be used without another query: nothing has changed since, or its query is recent. */
   isCurrent({ cachedUser, queriedAt }: Principal): boolean {
+    this.#deps.deliverInvalidations()
     return (cachedUser.current && this.#validity.isReliable) || this.#validity.isRecent(queriedAt)
   }
 
   /** The cached principal of a token, if it is valid now. */
   #cached(token: string, now: number): Principal | null {
+    this.#deps.deliverInvalidations()
     const principal = this.#validity.isReliable ? this.#cache.get(token) : undefined
     if (principal === undefined) return null
     if (principal.cachedUser.current && this.#alive(principal, now)) return principal

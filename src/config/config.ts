@@ -5,8 +5,10 @@ import { CURVES } from '../auth/private-key.ts'
 import { type PrivateKeySource, type SecretSource, secretFileOf } from '../auth/secret-file.ts'
 import type { SigningKeySources } from '../auth/signing-keys.ts'
 import type { StorageLocation } from '../storage/open.ts'
+import { defaultWorkers } from './default-workers.ts'
 import { misspelledSettings } from './misspelled-settings.ts'
 import { type Environment, readSettings, type Settings } from './read-settings.ts'
+import { HAS_REUSE_PORT } from './reuse-port.ts'
 import { weakness } from './secret-strength.ts'
 import { KEYS, type Values } from './settings.ts'
 
@@ -128,13 +130,17 @@ const contradictionsOf = ({ values: v, variables }: Settings): string[] => [
   ...(v.REQUIRE_EMAIL_VERIFICATION === 'true' && v.MAIL_URL === 'off'
     ? ['MAIL_URL cannot be off with REQUIRE_EMAIL_VERIFICATION: no user could sign in']
     : []),
-  ...(v.DATABASE_URL?.engine === 'sqlite' && v.WORKERS > 1
-    ? ['WORKERS can only be 1 with SQLite: processes that share its file empty each other’s caches']
+  ...(v.DATABASE_URL?.engine === 'sqlite' && v.WORKERS !== null && v.WORKERS > 1 && !HAS_REUSE_PORT
+    ? [`WORKERS can only be 1 with SQLite on ${process.platform}: its threads cannot share a port`]
     : []),
   ...(variables.SESSION_IDLE && v.SESSION_IDLE > v.SESSION_LIFETIME
     ? ['SESSION_IDLE must not be longer than SESSION_LIFETIME, at which every session ends']
     : []),
 ]
+
+/** Whether there are several workers by default. Each process on PostgreSQL has its own connections, so their number is a decision. */
+const startsWorkers = ({ NODE_ENV, DATABASE_URL }: Values): boolean =>
+  NODE_ENV === 'production' && DATABASE_URL.engine === 'sqlite'
 
 const publicUrlOf = (v: Values, basePath: string): string =>
   v.PUBLIC_URL ?? localUrl(v.HOST, v.PORT, basePath)
@@ -178,8 +184,8 @@ export const loadConfig = (environment: Environment, basePath = '') => {
     port: v.PORT,
     /** Where metrics are served; without a port they are not, except by `GET /admin/metrics`. */
     metrics: { host: v.METRICS_HOST, port: v.METRICS_PORT },
-    /** Processes that share the port. */
-    workers: v.WORKERS,
+    /** Threads (SQLite) or processes (PostgreSQL) that share the port. A host application starts none. */
+    workers: v.WORKERS ?? (startsWorkers(v) && basePath === '' ? defaultWorkers() : 1),
     storage: v.DATABASE_URL,
     /** Connections to PostgreSQL, besides the one that listens for changes. */
     databaseConnections: v.DATABASE_CONNECTIONS,

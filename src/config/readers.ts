@@ -27,7 +27,7 @@ export const integer =
     return number
   }
 
-/** A number of processes, or `auto` for one per core. */
+/** A number of workers, or `auto` for one per core. */
 export const workers: Reader<number> = value =>
   value === 'auto' ? availableParallelism() : integer(1, 256)(value)
 

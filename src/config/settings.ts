@@ -36,7 +36,7 @@ export const SETTINGS = {
   PORT: { read: integer(0, 65_535), default: '3000' },
   METRICS_HOST: { read: text, default: '127.0.0.1' },
   METRICS_PORT: { read: integer(0, 65_535), default: null },
-  WORKERS: { read: workers, default: '1' },
+  WORKERS: { read: workers, default: null },
   DATABASE_URL: { read: databaseUrl, default: 'sqlite:data/gatehouse.db', canBeFile: true },
   DATABASE_CONNECTIONS: { read: integer(1, 1_000), default: '10' },
   ADMIN_KEY: key(16),

@@ -1,6 +1,8 @@
 /** The logger: serializers, and standard output as a destination that never blocks. */
 import { constants, fstatSync, openSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { isatty } from 'node:tty'
+import { isMainThread, threadId } from 'node:worker_threads'
 import { type DestinationStream, type Logger, pino, stdSerializers } from 'pino'
 import { prettyFactory } from 'pino-pretty'
 import type { Config } from '../config/config.ts'
@@ -78,6 +80,11 @@ export const standardOutput = (): LogOutput => {
   return output
 }
 
+/** In a worker thread, which has no process id of its own. */
+const worker = isMainThread ? {} : { worker: threadId }
+
 /** @param stream the destination, by default standard output. */
-export const createLogger = ({ logLevel }: Config, stream: DestinationStream = standardOutput()): Logger =>
-  pino({ level: logLevel, serializers: logSerializers }, stream)
+export const createLogger = ({ logLevel }: Config, stream: DestinationStream = standardOutput()): Logger => {
+  const base = { pid: process.pid, hostname: hostname(), ...worker }
+  return pino({ level: logLevel, serializers: logSerializers, base }, stream)
+}

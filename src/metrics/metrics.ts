@@ -16,7 +16,7 @@ import type { StorageStatistics } from '../storage/statistics.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { MetricName } from './declarations.ts'
 import { EventLoopDelay } from './event-loop-delay.ts'
-import { processMetrics } from './process-metrics.ts'
+import { heapMetrics, NO_PROCESS_METRICS, processMetrics } from './process-metrics.ts'
 import { RequestDurations } from './request-durations.ts'
 import { type Sample, type Snapshot, sample, samplesBy } from './snapshot.ts'
 import { toText } from './text-format.ts'
@@ -133,7 +133,8 @@ export class Metrics {
       ...mailMetrics(mailer?.statistics),
       gatehouse_event_loop_delay_seconds: [sample(this.#eventLoopDelay.value)],
       gatehouse_build_info: [sample(1, build)],
-      ...processMetrics(),
+      ...(this.#deps.workerChannel?.isThread ? NO_PROCESS_METRICS : processMetrics()),
+      ...heapMetrics(),
     } satisfies ServiceSnapshot
   }
 

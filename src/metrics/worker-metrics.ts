@@ -1,9 +1,10 @@
 /**
- * Metrics of several processes (`WORKERS`): the primary asks every worker for its values, and adds them up. A worker asks the
+ * Metrics of several workers (`WORKERS`): the primary asks every worker for its values, and adds them up. A worker asks the
  * primary for the sum.
  */
-import type { Worker } from 'node:cluster'
 import { ServiceError } from '../errors.ts'
+import type { Channel, ChannelToPrimary } from '../workers/channel.ts'
+import { heapMetrics, processMetrics } from './process-metrics.ts'
 import { aggregate, countsOf, type Snapshot, sample } from './snapshot.ts'
 import { toText } from './text-format.ts'
 
@@ -21,9 +22,6 @@ type Message =
 
 const isMessage = (message: unknown): message is Message =>
   typeof message === 'object' && message !== null && 'metrics' in message
-
-/** For `send`: an error without a callback would end the process. A response that is lost is noticed by its requester. */
-const ignore = (): void => undefined
 
 /** Requests over a channel of messages, whose responses are matched by id. */
 class PendingResponses<Response> {
@@ -51,30 +49,30 @@ class PendingResponses<Response> {
 
 /** Runs in a worker. */
 export interface WorkerChannel {
+  /** Whether the worker is a thread of the primary's process, whose metrics the primary has. */
+  readonly isThread: boolean
   /** @param collect returns the values of this worker. */
   onCollect(collect: () => Promise<Snapshot>): void
   /** The text of all workers. @throws {ServiceError} `overloaded` if the primary does not respond in time. */
   text(): Promise<string>
 }
 
-const sendToPrimary = (message: Message): void => {
-  // Without a primary the worker is about to stop.
-  if (process.connected) process.send?.(message, ignore)
-}
-
-export const openWorkerChannel = (): WorkerChannel => {
+/** A response that is lost is noticed by its requester. */
+export const openWorkerChannel = (channel: ChannelToPrimary): WorkerChannel => {
+  const sendToPrimary = (message: Message): void => channel.send(message)
   const responses = new PendingResponses<string>()
   let collect: (() => Promise<Snapshot>) | null = null
   const answer = async (id: number): Promise<void> => {
     const snapshot = collect === null ? {} : await collect()
     sendToPrimary({ metrics: 'collected', id, snapshot })
   }
-  process.on('message', message => {
+  channel.onMessage(message => {
     if (!isMessage(message)) return
     if (message.metrics === 'collect') void answer(message.id)
     else if (message.metrics === 'text') responses.receive(message.id, message.text)
   })
   return {
+    isThread: channel.isThread,
     onCollect(newCollect) {
       collect = newCollect
     },
@@ -89,22 +87,22 @@ export const openWorkerChannel = (): WorkerChannel => {
 /** Runs in the primary. */
 export class WorkerMetrics {
   /** The last values of each worker; `null` before its first response. */
-  readonly #workers = new Map<Worker, Snapshot | null>()
+  readonly #workers = new Map<Channel, Snapshot | null>()
   readonly #responses = new PendingResponses<true>()
   /** The counts of workers that have ended. Without them sums would decrease, which Prometheus takes for a restart. */
   #ended: Snapshot = {}
   #timeouts = 0
   #collecting: Promise<string> | null = null
 
-  add(worker: Worker): void {
+  add(worker: Channel): void {
     this.#workers.set(worker, null)
-    worker.on('message', message => {
+    worker.onMessage(message => {
       if (isMessage(message)) this.#receive(worker, message)
     })
   }
 
   /** The worker has ended. */
-  remove(worker: Worker): void {
+  remove(worker: Channel): void {
     const last = this.#workers.get(worker)
     if (last) this.#ended = aggregate([this.#ended, countsOf(last)])
     this.#workers.delete(worker)
@@ -118,34 +116,35 @@ export class WorkerMetrics {
     return this.#collecting
   }
 
-  #receive(worker: Worker, message: Message): void {
+  #receive(worker: Channel, message: Message): void {
     if (message.metrics === 'collected') {
       if (this.#workers.has(worker)) this.#workers.set(worker, message.snapshot)
       this.#responses.receive(message.id, true)
     } else if (message.metrics === 'aggregate') void this.#answer(worker, message.id)
   }
 
-  async #answer(worker: Worker, id: number): Promise<void> {
+  async #answer(worker: Channel, id: number): Promise<void> {
     const text = await this.text()
-    if (worker.isConnected()) worker.send({ metrics: 'text', id, text } satisfies Message, ignore)
+    worker.send({ metrics: 'text', id, text } satisfies Message)
   }
 
   /** A worker that does not respond in time counts with its last values, but without its gauges. */
   async #collect(): Promise<string> {
-    const responded = new Set<Worker>()
-    const ask = async (worker: Worker): Promise<void> => {
-      const request = (id: number): void =>
-        void worker.send({ metrics: 'collect', id } satisfies Message, ignore)
+    const responded = new Set<Channel>()
+    const ask = async (worker: Channel): Promise<void> => {
+      const request = (id: number): void => worker.send({ metrics: 'collect', id } satisfies Message)
       if (await this.#responses.request(request, WORKER_LIMIT)) responded.add(worker)
       else this.#timeouts += 1
     }
-    await Promise.all([...this.#workers.keys()].filter(worker => worker.isConnected()).map(ask))
+    await Promise.all([...this.#workers.keys()].filter(worker => worker.isOpen).map(ask))
     const snapshots = [...this.#workers].map(([worker, last]) =>
       responded.has(worker) ? (last ?? {}) : countsOf(last ?? {}),
     )
     const own: Snapshot = {
       gatehouse_workers: [sample(this.#workers.size)],
       gatehouse_worker_timeouts_total: [sample(this.#timeouts)],
+      ...processMetrics(),
+      ...heapMetrics(),
     }
     return toText(aggregate([this.#ended, ...snapshots, own]))
   }

@@ -22,6 +22,7 @@ export interface Engine
     | 'openRateLimit'
     | 'bulkUsers'
     | 'subscribe'
+    | 'deliverInvalidations'
     | 'ping'
     | 'close'
     | 'statistics'
@@ -116,6 +117,7 @@ export const storageOf = (engine: Engine, features: readonly StoredFeature[]): S
     bulkUsers: engine.bulkUsers,
     openRateLimit: engine.openRateLimit,
     subscribe: engine.subscribe,
+    deliverInvalidations: engine.deliverInvalidations,
     ping: engine.ping,
     statistics: engine.statistics,
     close: () => {

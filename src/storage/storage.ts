@@ -31,6 +31,11 @@ export interface Storage {
   readonly cleanUp: CleanUpStore
   /** Notifies one listener, which replaces the previous one, of invalidations and of the state of their feed. */
   subscribe(listener: InvalidationListener): void
+  /**
+   * Invalidates at once what a committed change has made stale in this process. Caches call it before they are used: on SQLite,
+   * another event loop may have made the change.
+   */
+  deliverInvalidations(): void
   /** @throws {Error} if the store cannot be reached. */
   ping(): Promise<void>
   close(): Promise<void>

@@ -190,7 +190,10 @@ const setUp = () => {
     ...{ idle: 3_600_000, closing: 0, onFailure: error => failures.push(error) },
   })
   const rootKeys = [ADMIN_KEY]
-  const authenticator = new AdminAuthenticator({ rootKeys, adminKeys: store, lastRequests, clock: clock.now })
+  const authenticator = new AdminAuthenticator({
+    ...{ rootKeys, adminKeys: store, lastRequests, clock: clock.now },
+    deliverInvalidations: () => undefined,
+  })
   authenticator.setFeedConnected(true)
   const add = (id: string) => {
     const { text, digest, shownPrefix } = newOpaqueKey(ADMIN_KEY_PREFIX)

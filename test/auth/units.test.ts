@@ -73,7 +73,9 @@ t.test('an admin key is accepted only if it equals a configured one (§5.2.2, DE
       noteAdminKey: () => assert.fail('root keys have no timestamp'),
       latestOf: () => assert.fail('only keys of the store are looked up'),
     }
-    const keys = new AdminAuthenticator({ rootKeys, adminKeys, lastRequests, clock: Date.now })
+    const deliverInvalidations = () => undefined
+    const deps = { rootKeys, adminKeys, lastRequests, deliverInvalidations, clock: Date.now }
+    const keys = new AdminAuthenticator(deps)
     return keys.authenticate(presented) !== null
   }
   const previous = 'previous-admin-key-0123456789'

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { ConfigError, loadConfig } from '../../src/config/config.ts'
+import { defaultWorkers } from '../../src/config/default-workers.ts'
 import { FILE_SETTINGS, SETTINGS } from '../../src/config/settings.ts'
 import { temporaryFolder } from '../support/build.ts'
 
@@ -32,7 +33,7 @@ const WRONG: [name: string, values: string[]][] = [
   ['JWT_SECRET_FILE', ['/nowhere/secret']],
   ['DATABASE_URL', ['mysql://canary@127.0.0.1:1/x', 'sqlite:', 'sqlite::memory:', 'data/x.db']],
   ['DATABASE_CONNECTIONS', ['0', '1001', 'many']],
-  ['WORKERS', ['0', '257', 'all', '2']],
+  ['WORKERS', ['0', '257', 'all']],
   ['NODE_ENV', ['prod', 'Production']],
   ['LOG_LEVEL', ['loud']],
   ['LOG_REQUESTS', ['yes']],
@@ -228,6 +229,26 @@ t.test('PostgreSQL requires a shared secret (DESIGN §5)', async t => {
     workers: 4,
   })
   t.ok(loadConfig({ DATABASE_URL, JWT_SECRET: SECRET, WORKERS: 'auto' }).workers >= 1)
+})
+
+t.test('several workers are the default of SQLite in production only (DESIGN §15)', async t => {
+  t.equal(loadConfig({}).workers, 1)
+  const production = { NODE_ENV: 'production', ADMIN_KEY: SECRET, JWT_SECRET: SECRET }
+  t.equal(loadConfig(production).workers, defaultWorkers())
+  t.equal(loadConfig({ ...production, WORKERS: '1' }).workers, 1)
+  t.equal(loadConfig(production, '/auth').workers, 1, 'a host starts none')
+  t.equal(loadConfig({ ...production, DATABASE_URL: 'postgres://db.example/gatehouse' }).workers, 1)
+})
+
+t.test('the default number of workers follows from cores and memory (DESIGN §15)', async t => {
+  const GIB = 2 ** 30
+  t.equal(defaultWorkers(1, 16 * GIB, true), 1)
+  t.equal(defaultWorkers(2, 16 * GIB, true), 2)
+  t.equal(defaultWorkers(64, 64 * GIB, true), 4)
+  t.equal(defaultWorkers(8, 1.9 * GIB, true), 2)
+  t.equal(defaultWorkers(8, GIB, true), 1)
+  t.equal(defaultWorkers(8, GIB / 4, true), 1)
+  t.equal(defaultWorkers(8, 64 * GIB, false), 1, 'threads cannot share a port')
 })
 
 t.test('values are parsed in their units, and empty ones are absent (DESIGN §8)', async t => {

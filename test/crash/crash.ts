@@ -2,7 +2,7 @@
  * Kills the real server with SIGKILL while it writes, repeatedly on one database. Everything acknowledged must be stored,
  * and nothing may be stored partially (DESIGN §7).
  *
- * `npm run test:crash -- --rounds 25 --seed 1`
+ * `npm run test:crash -- --rounds 25 --seed 1 --workers 2`
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -19,7 +19,11 @@ import { startLoad } from './load.ts'
 import { signUpAgain, verifyAccounts } from './verify.ts'
 
 const { values } = parseArgs({
-  options: { rounds: { type: 'string', default: '25' }, seed: { type: 'string' } },
+  options: {
+    rounds: { type: 'string', default: '25' },
+    seed: { type: 'string' },
+    workers: { type: 'string', default: '1' },
+  },
 })
 const rounds = Number(values.rounds)
 const seed = seedOf(values.seed)
@@ -44,13 +48,17 @@ const { context, cleanUp } = startExperiment(LIMIT.base + LIMIT.round * rounds)
 context.teardown(() => rmSync(folder, { recursive: true, force: true }))
 
 const start = (): Promise<Running> =>
-  startServer(context, { databaseFile, env: { NODE_ENV: 'production', LOG_LEVEL: 'info' } })
+  startServer(context, {
+    databaseFile,
+    env: { NODE_ENV: 'production', LOG_LEVEL: 'info', WORKERS: values.workers },
+  })
 
 const killWhileStarting = async (): Promise<void> => {
   const handles: (() => unknown)[] = []
-  const starting = startServer({ teardown: stop => void handles.push(stop) }, { databaseFile }).catch(
-    () => null,
-  )
+  const starting = startServer(
+    { teardown: stop => void handles.push(stop) },
+    { databaseFile, env: { WORKERS: values.workers } },
+  ).catch(() => null)
   await sleep(random.integer(STARTING.min, STARTING.max))
   for (const stop of handles) await stop()
   await starting

@@ -21,11 +21,11 @@ import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { DatabaseFileHandle } from '../../src/storage/sqlite/database-file.ts'
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
-import { Writer } from '../../src/storage/sqlite/writer.ts'
 import { asAdmin, bearer, build, logCapture, signUp, temporaryFolder } from '../support/build.ts'
 import { globalErrorOf } from '../support/error-response.ts'
 import { until } from '../support/until.ts'
 import { add, eventOf } from './contract/fixtures.ts'
+import { startWriter } from './sqlite-support.ts'
 
 // Most of the time passes in stops that wait for a store that never recovers.
 t.jobs = 6
@@ -321,23 +321,21 @@ t.test('sqlite file: a commit whose check fails is not acknowledged, and evicts 
   const handle = new DatabaseFileHandle(file)
   // Reads of a folder fail, as those of a failing disk do.
   const folderFd = openSync(folder, 'r')
-  const invalidations: string[] = []
-  const writer = new Writer(
-    { ...handle.openFiles(), walFd: folderFd, features: [] },
-    {
-      invalidate: userId => invalidations.push(userId),
-      invalidateAll: () => invalidations.push('all'),
-      onFileProblem: () => undefined,
-    },
-  )
+  const { writer, deliverInvalidations, invalidations, close } = startWriter({
+    ...handle.openFiles(),
+    walFd: folderFd,
+  })
   t.teardown(async () => {
-    await writer.close()
+    await close()
     await storage.close()
     handle.release()
     closeSync(folderFd)
   })
   await until(
-    () => invalidations.length,
+    () => {
+      deliverInvalidations()
+      return invalidations.length
+    },
     count => count === 1,
     DEADLINE,
   )

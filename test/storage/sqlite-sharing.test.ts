@@ -9,11 +9,10 @@ import { ERRORS } from '../../src/errors.ts'
 import { eventValues } from '../../src/storage/operations/events.ts'
 import { DatabaseFileHandle } from '../../src/storage/sqlite/database-file.ts'
 import { userRow } from '../../src/storage/sqlite/hot-operations.ts'
-import { Writer } from '../../src/storage/sqlite/writer.ts'
 import { temporaryFolder } from '../support/build.ts'
 import { until } from '../support/until.ts'
 import { add, eventOf, NOW, newUser, onChange, sessionOf } from './contract/fixtures.ts'
-import { connect, fileOf, open } from './sqlite-support.ts'
+import { connect, fileOf, open, startWriter } from './sqlite-support.ts'
 
 const UNAVAILABLE = { message: ERRORS.storeUnavailable.message }
 
@@ -107,16 +106,9 @@ t.test('sqlite: a lost writer thread fails its calls and is replaced for the nex
   const storage = await open(t)
   const fileHandle = new DatabaseFileHandle(file)
   const files = fileHandle.openFiles()
-  const writer = new Writer(
-    { ...files, features: [] },
-    {
-      invalidate: () => undefined,
-      invalidateAll: () => undefined,
-      onFileProblem: () => undefined,
-    },
-  )
+  const { writer, close } = startWriter(files)
   t.teardown(async () => {
-    await writer.close()
+    await close()
     await storage.close()
     fileHandle.release()
   })

@@ -3,7 +3,11 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { BUILT_IN_FEATURES } from '../../src/built-in-features.ts'
 import { type Connection, openDatabase } from '../../src/storage/sqlite/database.ts'
+import type { OpenFiles } from '../../src/storage/sqlite/database-file.ts'
+import { InvalidationReceiver, newInvalidationBuffer } from '../../src/storage/sqlite/invalidation-ring.ts'
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
+import { Writer } from '../../src/storage/sqlite/writer.ts'
+import { WriterOwner } from '../../src/storage/sqlite/writer-owner.ts'
 import type { Storage } from '../../src/storage/storage.ts'
 import { temporaryFolder } from '../support/build.ts'
 
@@ -27,4 +31,23 @@ export const connect = (t: Test, file = fileOf(t)): Connection => {
   const connection = openDatabase(file, 5_000)
   t.teardown(() => connection.close())
   return connection
+}
+
+/** A writer thread with one client, and what it has published. */
+export const startWriter = (files: OpenFiles) => {
+  const buffer = newInvalidationBuffer()
+  const invalidations: string[] = []
+  const receiver = new InvalidationReceiver(buffer, {
+    invalidate: id => invalidations.push(id),
+    invalidateAll: () => invalidations.push('all'),
+  })
+  const deliverInvalidations = () => receiver.deliver()
+  const writer = new Writer({ deliverInvalidations, onFileProblem: () => undefined })
+  const owner = new WriterOwner({ ...files, features: [], invalidations: buffer })
+  owner.addClient(port => writer.connect(port))
+  const close = async () => {
+    await writer.close()
+    await owner.close()
+  }
+  return { writer, deliverInvalidations, invalidations, close }
 }

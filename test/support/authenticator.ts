@@ -134,7 +134,7 @@ export const setUp = (capacity?: number) => {
   const apiKeys: ApiKeyFinder = { find: (digest, onStart) => store.findApiKey(digest, onStart) }
   const parts = {
     ...{ tokens, sessions: store, apiKeys, userCache },
-    ...{ lastRequests, limits: LIMITS, clock: clock.now },
+    ...{ lastRequests, limits: LIMITS, deliverInvalidations: () => undefined, clock: clock.now },
   }
   const authenticator = new Authenticator(capacity === undefined ? parts : { ...parts, capacity })
   authenticator.setFeedConnected(true)

@@ -50,6 +50,7 @@ const serverEnv = (t: Context, { env = {}, databaseFile }: StartOptions): Record
   NODE_ENV: 'test',
   HOST: '127.0.0.1',
   PORT: '0',
+  WORKERS: '1',
   LOG_LEVEL: 'info',
   DATABASE_URL: `sqlite:${databaseFile ?? join(temporaryFolder(t), 'test.db')}`,
   ADMIN_KEY,

@@ -94,6 +94,8 @@ export const openPostgresStorage = async (
         listener = newListener
         invalidationFeed.subscribe(newListener)
       },
+      // Each process has one event loop, in which the feed invalidates.
+      deliverInvalidations: () => undefined,
       async ping() {
         const [setting] = await database.read<{ read_only: string }>({ text: SELECT_READ_ONLY, values: [] })
         // After a failover, the address may still lead to a server that takes no writes.

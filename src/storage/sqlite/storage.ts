@@ -1,6 +1,8 @@
-/** The SQLite engine: reads on the event loop, writes on the writer thread. */
+/** The SQLite engine: reads on the event loop, writes on the writer thread, which the event loops of a process share. */
+import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import type { InvalidationListener } from '../../auth/invalidation.ts'
 import type { UserLastRequest } from '../../auth/last-requests.ts'
+import type { OpenRateLimit, RateLimit } from '../../rate-limits/rate-limit.ts'
 import { storageOf } from '../engine.ts'
 import {
   ADMIN_KEY_COLUMNS,
@@ -23,17 +25,20 @@ import {
 } from '../rows.ts'
 import type { Storage } from '../storage.ts'
 import type { StoredFeature } from '../stored-feature.ts'
-import { DatabaseFileHandle, FileWatch } from './database-file.ts'
+import { DatabaseFileHandle, FileWatch, type OpenFiles, pathProblem } from './database-file.ts'
 import { SQLITE } from './dialect.ts'
 import { followEvents, listEvents, logEnd } from './events.ts'
 import { assertImportable } from './feature-modules.ts'
 import { emailTokenRow, sessionRow, userRow } from './hot-operations.ts'
+import { InvalidationReceiver, newInvalidationBuffer } from './invalidation-ring.ts'
 import { countUsers, exportUsers, listUsers } from './lists.ts'
 import { migrate } from './migrate.ts'
 import { bindingsOf } from './parameters.ts'
 import { Reader } from './reader.ts'
+import { remoteRateLimits, serveRateLimits } from './remote-rate-limits.ts'
 import { TimeSlicer } from './time-slicer.ts'
 import { Writer } from './writer.ts'
+import { type Connect, WriterOwner } from './writer-owner.ts'
 
 // The lookup of a session, or API key, and its user: two statements take less time than a join, see `USER_VALUES`.
 const FIND_SESSION = `SELECT user_key, ${SESSION_COLUMNS.join(', ')} FROM sessions WHERE id = ?`
@@ -70,35 +75,43 @@ const openReader = (file: string, fileHandle: DatabaseFileHandle) => {
   }
 }
 
-/**
- * Opens the store in `file`, which is created when missing and migrated when it is of an older version.
- * @throws {Error} when the file cannot be opened or migrated.
- */
-export const openSqliteStorage = async (
-  file: string,
-  features: readonly StoredFeature[] = [],
-): Promise<Storage> => {
-  const modules = features.map(({ name, module }) => ({ name, module }))
-  // The writer thread imports them too. A feature that it could not find must not start.
-  await assertImportable(features)
-  await migrate(file, features)
+/** Milliseconds between deliveries of invalidations to an event loop that has no requests. */
+const DELIVERY_INTERVAL = 250
+
+/** What an event loop needs of the database that its process has open. */
+interface SharedDatabase {
+  readonly files: OpenFiles
+  readonly invalidations: SharedArrayBuffer
+  /** Passes the port to the writer thread, and that of each thread that replaces it. */
+  readonly connectWriter: (connect: Connect) => void
+  readonly openRateLimit: OpenRateLimit
+  /** Called when this event loop has closed what it had open. @param isDamaged whether the files must stay open. */
+  readonly release: (isDamaged: boolean) => Promise<void> | void
+}
+
+const storageOfEventLoop = (
+  reader: Reader,
+  { files, invalidations, connectWriter, openRateLimit, release }: SharedDatabase,
+  features: readonly StoredFeature[],
+): Storage => {
   let listener: InvalidationListener | null = null
-  const fileHandle = new DatabaseFileHandle(file)
-  const { reader, files } = openReader(file, fileHandle)
+  const receiver = new InvalidationReceiver(invalidations, {
+    invalidate: id => listener?.invalidate(id),
+    invalidateAll: () => listener?.invalidateAll(),
+  })
+  const deliverInvalidations = () => receiver.deliver()
+  const deliveries = setInterval(deliverInvalidations, DELIVERY_INTERVAL).unref()
   const watch = new FileWatch(files, problem => {
     reader.setUnavailable(problem !== null)
     writer.setUnavailable(problem !== null)
     listener?.setFeedConnected(problem === null, problem?.message ?? FILE_RESTORED)
   })
   const timeSlicer = new TimeSlicer()
-  const writer = new Writer(
-    { ...files, features: modules },
-    {
-      invalidate: id => listener?.invalidate(id),
-      invalidateAll: () => listener?.invalidateAll(),
-      onFileProblem: problem => watch.setWriterProblem(problem),
-    },
-  )
+  const writer = new Writer({
+    deliverInvalidations,
+    onFileProblem: problem => watch.setWriterProblem(problem),
+  })
+  connectWriter(port => writer.connect(port))
 
   return storageOf(
     {
@@ -174,8 +187,7 @@ export const openSqliteStorage = async (
         noteLastRequests: (users, sessions) =>
           writer.runHandWritten('noteLastRequests', packTimestamps(users), sessions),
       },
-      // In memory: a restart forgets the counts, and processes that share a file count separately. No request waits for a write.
-      openRateLimit: options => fromLimiter(memoryLimiter(options)),
+      openRateLimit,
       bulkUsers: {
         importUsers: (users, events) => writer.runHandWritten('importUsers', users, events),
         exportUsers: after => timeSlicer.run(exportUsers(reader, after)),
@@ -191,6 +203,7 @@ export const openSqliteStorage = async (
         // The writer thread notifies of changes by other processes from its start.
         listener.setFeedConnected(watch.problem === null, watch.problem?.message)
       },
+      deliverInvalidations,
       async ping() {
         reader.get('SELECT 1 FROM users LIMIT 1')
         await writer.probe()
@@ -199,14 +212,138 @@ export const openSqliteStorage = async (
       async close() {
         await writer.close()
         watch.stop()
+        clearInterval(deliveries)
         listener?.closed()
         // The last connection to close makes a checkpoint, which must not happen in a file that was overwritten. The end of the
         // process closes the connection without one.
-        if (watch.problem?.needsRestart) return
-        reader.close()
-        fileHandle.release()
+        if (!watch.problem?.needsRestart) reader.close()
+        await release(watch.problem?.needsRestart === true)
       },
     },
     features,
   )
 }
+
+/** In memory: a restart forgets the counts, and processes that share a file count separately. No request waits for a write. */
+const rateLimitsInMemory = (): OpenRateLimit => {
+  const limits = new Map<string, RateLimit>()
+  return options => {
+    const key = JSON.stringify(options)
+    const limit = limits.get(key) ?? fromLimiter(memoryLimiter(options))
+    limits.set(key, limit)
+    return limit
+  }
+}
+
+/** What a worker thread needs to use the database that its process has open: data that can be sent to it. */
+export interface WorkerStore {
+  readonly files: OpenFiles
+  readonly invalidations: SharedArrayBuffer
+  /** Receives ports to the writer thread. */
+  readonly writers: MessagePort
+  readonly rateLimits: MessagePort
+}
+
+/** The store of a process with several event loops. */
+export interface SharedStore {
+  /** Of this event loop. Closed after those of the workers, it ends the writer thread. */
+  readonly storage: Storage
+  /** @returns the store of a new worker, whose ports are to be transferred; `remove` is to be called when it has ended. */
+  addWorker(): { readonly store: WorkerStore; readonly remove: () => void }
+}
+
+/**
+ * Opens the store in `file`, which is created when missing and migrated when it is of an older version.
+ * @throws {Error} when the file cannot be opened or migrated.
+ */
+export const openSharedStore = async (
+  file: string,
+  features: readonly StoredFeature[] = [],
+): Promise<SharedStore> => {
+  // The writer thread imports them too. A feature that it could not find must not start.
+  await assertImportable(features)
+  await migrate(file, features)
+  const fileHandle = new DatabaseFileHandle(file)
+  const { reader, files } = openReader(file, fileHandle)
+  const invalidations = newInvalidationBuffer()
+  const modules = features.map(({ name, module }) => ({ name, module }))
+  const owner = new WriterOwner({ ...files, features: modules, invalidations })
+  const openRateLimit = rateLimitsInMemory()
+  const storage = storageOfEventLoop(
+    reader,
+    {
+      ...{ files, invalidations, openRateLimit },
+      connectWriter: connect => owner.addClient(connect),
+      async release(isDamaged) {
+        await owner.close()
+        if (!isDamaged) fileHandle.release()
+      },
+    },
+    features,
+  )
+  return {
+    storage,
+    addWorker() {
+      const writers = new MessageChannel()
+      const rateLimits = new MessageChannel()
+      const removeClient = owner.addClient(port => writers.port1.postMessage(port, [port]))
+      serveRateLimits(rateLimits.port1, openRateLimit)
+      return {
+        store: { files, invalidations, writers: writers.port2, rateLimits: rateLimits.port2 },
+        remove() {
+          removeClient()
+          writers.port1.close()
+          rateLimits.port1.close()
+        },
+      }
+    },
+  }
+}
+
+/** Opens the store in a process with one event loop. See {@link openSharedStore}. */
+export const openSqliteStorage = async (
+  file: string,
+  features: readonly StoredFeature[] = [],
+): Promise<Storage> => (await openSharedStore(file, features)).storage
+
+/** @throws {Error} when the files at the path are not the open ones. */
+const assertInPlace = (files: OpenFiles): void => {
+  const problem = pathProblem(files)
+  if (problem !== null) throw Object.assign(new Error(problem.message), { code: 'DATABASE_FILE' })
+}
+
+/** Opens the reader of files that this process has open. Another database at the path would still be read when it is gone again. */
+const joinReader = (files: OpenFiles): Reader => {
+  // Opening another file would change it.
+  assertInPlace(files)
+  const reader = new Reader(files.path)
+  try {
+    assertInPlace(files)
+    return reader
+  } catch (error) {
+    reader.close()
+    throw error
+  }
+}
+
+/**
+ * Opens the store in a worker thread of a process that has it open.
+ * @throws {Error} when the files at the path are not those that the process has open.
+ */
+export const joinSharedStore = async (
+  { files, invalidations, writers, rateLimits }: WorkerStore,
+  features: readonly StoredFeature[],
+): Promise<Storage> =>
+  storageOfEventLoop(
+    joinReader(files),
+    {
+      ...{ files, invalidations },
+      openRateLimit: remoteRateLimits(rateLimits),
+      connectWriter: connect => void writers.on('message', connect),
+      release() {
+        writers.close()
+        rateLimits.close()
+      },
+    },
+    features,
+  )

@@ -1,4 +1,5 @@
-/** The messages between the event loop and the writer thread. */
+/** The messages between event loops and the writer thread. */
+import type { MessagePort } from 'node:worker_threads'
 import type { Write } from '../operations/write.ts'
 import type { FileProblem, OpenFiles } from './database-file.ts'
 import type { FeatureModule } from './feature-modules.ts'
@@ -6,7 +7,12 @@ import type { FeatureModule } from './feature-modules.ts'
 /** What the thread is started with. */
 export interface WriterData extends OpenFiles {
   readonly features: readonly FeatureModule[]
+  /** See `invalidation-ring.ts`. */
+  readonly invalidations: SharedArrayBuffer
 }
+
+/** From the thread's owner: a new client, or the end. */
+export type OwnerMessage = { readonly client: MessagePort } | null
 
 export interface Call {
   readonly operation: string
@@ -21,18 +27,14 @@ export interface Failure {
   readonly stack: string | undefined
 }
 
-/** Without `notifies`: other processes detect the commit. */
-export type Outcome = Pick<Write<unknown>, 'result' | 'evicts'> | { readonly failure: Failure }
+/** Whom the write evicts is published, and other processes detect the commit. */
+export type Outcome = Pick<Write<unknown>, 'result'> | { readonly failure: Failure }
 
-/** A batch of calls; `null` ends the thread. */
-export type WriterRequest = readonly Call[] | null
-
+/** To a client. */
 export type WriterMessage =
   /** The outcomes of a batch, in the order of its calls: committed and synced, in the file that is at its path. */
   | { readonly type: 'committed'; readonly outcomes: readonly Outcome[]; readonly hasWritten: boolean }
   /** The batch was rolled back, or committed to a file that a restart would not open. */
   | { readonly type: 'failed'; readonly failure: Failure }
-  /** Another process has changed the database. */
-  | { readonly type: 'changedElsewhere' }
   /** The file's current problem; `null` when there is none. Sent at the start and whenever it changes. */
   | { readonly type: 'fileProblem'; readonly problem: FileProblem | null }

@@ -1,20 +1,21 @@
 /**
- * The writer thread runs each batch of calls in one transaction, so that many writes share one fsync (group commit), and neither
- * an fsync nor another process's lock blocks the event loop.
+ * The writer thread runs the batches of its clients, the event loops, in one transaction, so that many writes share one fsync (group
+ * commit), and neither an fsync nor another process's lock blocks an event loop.
  *
  * After each commit it checks that the open file is still the one at its path, and only then acknowledges the batch. It makes
  * the checkpoints itself, after that check: SQLite would make them within the commit, even into a file that was replaced.
  */
 import { statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { parentPort, workerData } from 'node:worker_threads'
+import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import type { Write } from '../operations/write.ts'
 import { openDatabase, stamp } from './database.ts'
 import { FileContent, type FileProblem, pathProblem, type WalState } from './database-file.ts'
 import { importFeatures } from './feature-modules.ts'
+import { InvalidationPublisher } from './invalidation-ring.ts'
 import { RolledBack } from './operation-runner.ts'
 import { prepareOperations } from './operations.ts'
-import type { Call, Failure, Outcome, WriterData, WriterMessage, WriterRequest } from './writer-protocol.ts'
+import type { Call, Failure, Outcome, OwnerMessage, WriterData, WriterMessage } from './writer-protocol.ts'
 
 /** Milliseconds to wait for another process's lock before a batch fails. */
 const LOCK_TIMEOUT = 5_000
@@ -31,9 +32,14 @@ const CHECKPOINT_FRAMES = 1_000
  */
 const MIN_FREE_SPACE = 2 ** 20
 
-const post = (message: WriterMessage): void => parentPort?.postMessage(message)
-
 const files = workerData as WriterData
+const invalidations = new InvalidationPublisher(files.invalidations)
+const clients = new Set<MessagePort>()
+
+const postToAll = (message: WriterMessage): void => {
+  for (const client of clients) client.postMessage(message)
+}
+
 // Checked before SQLite opens the path: opening another file would change it.
 const initialProblem = pathProblem(files)
 if (initialProblem !== null) throw new Error(initialProblem.message)
@@ -71,20 +77,31 @@ const runCall = db.transaction(({ operation, args }: Call): Write<unknown> => {
   return run(...args)
 })
 
-const toOutcome = ({ result, evicts }: Write<unknown>): Outcome => ({ result, evicts })
+interface CommittedBatch {
+  /** In the order of the calls. */
+  readonly outcomes: readonly Outcome[]
+  /** The ids of everyone whose cached state is stale. */
+  readonly evicted: readonly string[]
+}
 
-const runBatch = db.transaction((calls: readonly Call[], isStamped: boolean): Outcome[] => {
+const runBatch = db.transaction((calls: readonly Call[], isStamped: boolean): CommittedBatch => {
   if (isStamped) stamp(db)
-  return calls.map(call => {
+  const evicted: string[] = []
+  const outcomeOf = ({ result, evicts }: Write<unknown>): Outcome => {
+    if (evicts !== null) evicted.push(...evicts)
+    return { result }
+  }
+  const outcomes = calls.map(call => {
     try {
-      return toOutcome(runCall(call))
+      return outcomeOf(runCall(call))
     } catch (error) {
       // A full disk or a lost lock rolls back the whole transaction, not only the call.
       if (!db.inTransaction) throw error
-      if (error instanceof RolledBack) return toOutcome(error.result as Write<unknown>)
+      if (error instanceof RolledBack) return outcomeOf(error.result as Write<unknown>)
       return { failure: toFailure(error) }
     }
   })
+  return { outcomes, evicted }
 })
 
 let problem: FileProblem | null = null
@@ -117,7 +134,7 @@ let startsWal = true
 
 const checkFile = (): FileProblem | null => {
   const now = content.problem() ?? pathProblem(files)
-  if (now?.message !== problem?.message) post({ type: 'fileProblem', problem: now })
+  if (now?.message !== problem?.message) postToAll({ type: 'fileProblem', problem: now })
   if (problem !== null && now === null) startsWal = true
   problem = now
   if (now === null) isWalEmptied = false
@@ -140,9 +157,12 @@ const isDiskStillFull = (): boolean => {
   return bavail * bsize < MIN_FREE_SPACE
 }
 
-const failedWith = (failure: Failure): WriterMessage => ({ type: 'failed', failure })
+type Committed = Extract<WriterMessage, { type: 'committed' }>
+type Failed = Extract<WriterMessage, { type: 'failed' }>
 
-const failedFor = ({ message }: FileProblem): WriterMessage =>
+const failedWith = (failure: Failure): Failed => ({ type: 'failed', failure })
+
+const failedFor = ({ message }: FileProblem): Failed =>
   failedWith({ message, code: undefined, stack: undefined })
 
 /** Whether a commit is not acknowledged yet, because the file is not checked. */
@@ -150,20 +170,21 @@ let hasUncheckedCommit = false
 let isCheckpointDue = false
 
 /** Commits a batch and checks the file. @returns the response to the batch. @throws what SQLite or the disk failed with. */
-const commit = (calls: readonly Call[]): WriterMessage => {
+const commit = (calls: readonly Call[]): Committed | Failed => {
   if (problem !== null) return failedFor(problem)
   const isIdle = calls.every(({ operation }) => operation === 'barrier')
   const isProbe = calls.some(({ operation }) => operation === 'probe')
   if (isProbe && isDiskStillFull()) return failedWith(DISK_FULL)
   const endsWal = walState.log - walState.checkpointed >= CHECKPOINT_FRAMES
   const changesBefore = totalChanges.get()
-  const outcomes = runBatch.immediate(calls, !isIdle && (startsWal || endsWal || isProbe))
+  const { outcomes, evicted } = runBatch.immediate(calls, !isIdle && (startsWal || endsWal || isProbe))
   hasUncheckedCommit = true
   startsWal &&= isIdle
   // A small write may still fit into the WAL, which does not mean that the disk has space again.
   wasDiskFull = isDiskStillFull()
   const found = checkFile()
   if (found !== null) return failedFor(found)
+  invalidations.publish(evicted)
   hasUncheckedCommit = false
   isCheckpointDue = endsWal
   const hasWritten = !wasDiskFull && (isProbe || totalChanges.get() !== changesBefore)
@@ -188,13 +209,13 @@ const tryCheckFile = (): FileProblem | null => {
 const dataVersion = db.prepare('PRAGMA data_version').pluck()
 let version = dataVersion.get()
 // Changes from before this first read are unknown.
-post({ type: 'changedElsewhere' })
-post({ type: 'fileProblem', problem: tryCheckFile() })
+invalidations.publishEveryone()
+tryCheckFile()
 const watch = setInterval(() => {
   try {
     checkFile()
     const now = dataVersion.get()
-    if (now !== version) post({ type: 'changedElsewhere' })
+    if (now !== version) invalidations.publishEveryone()
     version = now
   } catch {
     // The disk fails reads. The next batch reports it to its callers.
@@ -210,6 +231,7 @@ const close = (): void => {
     // The WAL stays without its last stamp.
   }
   db.close()
+  for (const client of clients) client.close()
   parentPort?.close()
 }
 
@@ -219,20 +241,38 @@ const recover = ({ code }: Failure): void => {
   if (tryCheckFile() === null && code?.startsWith('SQLITE_IOERR')) exitThread()
 }
 
-/** Posts exactly one response, since the event loop matches responses with batches by their order. */
-const respond = (calls: readonly Call[]): void => {
+/** The batches that wait, one of each client: an event loop sends the next one when it has the response. */
+const takeWaiting = (first: MessagePort, batch: readonly Call[]): Map<MessagePort, readonly Call[]> => {
+  const batches = new Map([[first, batch]])
+  for (const client of clients) {
+    const waiting = client === first ? undefined : receiveMessageOnPort(client)
+    if (waiting !== undefined) batches.set(client, waiting.message)
+  }
+  return batches
+}
+
+/** Posts exactly one response to each client, since event loops match responses with batches by their order. */
+const respond = (batches: ReadonlyMap<MessagePort, readonly Call[]>): void => {
   let failure: Failure | null = null
-  let response: WriterMessage
+  let response: Committed | Failed
   try {
-    response = commit(calls)
+    response = commit([...batches.values()].flat())
   } catch (error) {
     failure = toFailure(error)
     response = failedWith(failure)
   }
   // The callers do not learn whom the batch has changed, so nothing may stay cached.
-  if (hasUncheckedCommit) post({ type: 'changedElsewhere' })
+  if (hasUncheckedCommit) invalidations.publishEveryone()
   hasUncheckedCommit = false
-  post(response)
+  let from = 0
+  for (const [client, { length }] of batches) {
+    client.postMessage(
+      response.type === 'failed'
+        ? response
+        : { ...response, outcomes: response.outcomes.slice(from, from + length) },
+    )
+    from += length
+  }
   if (failure !== null) recover(failure)
 }
 
@@ -246,8 +286,18 @@ const checkpointIfDue = (): void => {
   }
 }
 
-parentPort?.on('message', (calls: WriterRequest) => {
-  if (calls === null) return close()
-  respond(calls)
-  checkpointIfDue()
+const addClient = (client: MessagePort): void => {
+  clients.add(client)
+  client.postMessage({ type: 'fileProblem', problem } satisfies WriterMessage)
+  client.on('message', (calls: readonly Call[]) => {
+    respond(takeWaiting(client, calls))
+    checkpointIfDue()
+  })
+  // The client's thread has ended.
+  client.on('close', () => clients.delete(client))
+}
+
+parentPort?.on('message', (message: OwnerMessage) => {
+  if (message === null) close()
+  else addClient(message.client)
 })

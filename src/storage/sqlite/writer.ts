@@ -1,6 +1,5 @@
-/** The event loop's side of the writer thread: queues calls, sends them in batches, and settles their promises. */
-import { once } from 'node:events'
-import { Worker } from 'node:worker_threads'
+/** An event loop's side of the writer thread: queues calls, sends them in batches, and settles their promises. */
+import type { MessagePort } from 'node:worker_threads'
 import { ServiceError } from '../../errors.ts'
 import { DURATIONS, Histogram } from '../../statistics/histogram.ts'
 import { OperationError } from '../operations/feature-operation.ts'
@@ -8,7 +7,7 @@ import type { Operations, ResultOf } from '../operations/operations.ts'
 import type { WriterStatistics } from '../statistics.ts'
 import type { FileProblem } from './database-file.ts'
 import type { HandWritten } from './operations.ts'
-import type { Call, Failure, Outcome, WriterData, WriterMessage } from './writer-protocol.ts'
+import type { Call, Failure, Outcome, WriterMessage } from './writer-protocol.ts'
 
 /** Calls in one transaction: enough to share an fsync, and few enough to post in well under a millisecond. */
 const MAX_BATCH = 500
@@ -18,9 +17,6 @@ const BATCH_SIZES = [1, 2, 5, 10, 20, 50, 100, 200, MAX_BATCH]
 
 /** Calls that may wait for a slow disk. Further calls fail at once with `overloaded`. */
 const MAX_WAITING = 20_000
-
-/** Milliseconds until a thread that has exited is replaced. */
-const RESTART_DELAY = 200
 
 /** Milliseconds for which the result of the last write replaces a probe. */
 const PROBE_VALIDITY = 1_000
@@ -45,22 +41,20 @@ const toCallError = (failure: Failure): Error => {
 const storeUnavailable = (cause: unknown): ServiceError => new ServiceError('storeUnavailable', { cause })
 
 export interface WriterEvents {
-  /** Called with each user and admin key whose cached state a committed write made stale, before the write is acknowledged. */
-  readonly invalidate: (id: string) => void
-  /** Called when another process has changed the database, or a thread that has exited may have. */
-  readonly invalidateAll: () => void
+  /** Delivers the invalidations of every commit so far. Called before a write is acknowledged. */
+  readonly deliverInvalidations: () => void
   /** Called with the file's current problem, as the thread sees it; `null` when there is none. */
   readonly onFileProblem: (problem: FileProblem | null) => void
 }
 
 export class Writer {
-  readonly #data: WriterData
   readonly #events: WriterEvents
   #isUnavailable = false
   /** The error of the last write, or `null` if it succeeded, and its end (milliseconds of `performance.now()`). */
   #lastWrite: { readonly at: number; readonly error: ServiceError | null } | null = null
   #probe: Promise<void> | null = null
-  #thread: Worker | null = null
+  /** `null` while there is no thread. */
+  #port: MessagePort | null = null
   #isClosed = false
   #waiting: PendingCall[] = []
   /** The calls that the thread is running. */
@@ -70,10 +64,16 @@ export class Writer {
   readonly #batchSizes = new Histogram(BATCH_SIZES)
   readonly #commits = new Histogram(DURATIONS)
 
-  constructor(data: WriterData, events: WriterEvents) {
-    this.#data = data
+  constructor(events: WriterEvents) {
     this.#events = events
-    this.#thread = this.#start()
+  }
+
+  /** @param port leads to a thread that has just started. */
+  connect(port: MessagePort): void {
+    this.#port = port
+    port.on('message', (message: WriterMessage) => this.#receive(message))
+    port.on('close', () => this.#handleExit(port))
+    this.#send()
   }
 
   get statistics(): WriterStatistics {
@@ -125,30 +125,12 @@ export class Writer {
     await this.#probe
   }
 
-  /** Waits for all calls, then ends the thread. */
+  /** Waits for all calls. */
   async close(): Promise<void> {
     // Calls run in order, so all earlier calls are settled with this one. A failure leaves nothing to wait for.
     await this.runHandWritten('barrier').catch(() => undefined)
     this.#isClosed = true
-    const thread = this.#thread
-    if (thread === null) return
-    const exited = once(thread, 'exit')
-    thread.postMessage(null)
-    await exited
-  }
-
-  #start(): Worker {
-    const thread = new Worker(new URL('./writer-thread.ts', import.meta.url), {
-      workerData: this.#data,
-      execArgv: [],
-    })
-    let reason: unknown = new Error('The writer thread ended')
-    thread.on('message', (message: WriterMessage) => this.#receive(message))
-    thread.on('error', error => {
-      reason = error
-    })
-    thread.on('exit', () => this.#handleExit(reason))
-    return thread
+    this.#port?.close()
   }
 
   /** As {@link run}, for an operation of a feature. @param operation see `operationName`. */
@@ -167,36 +149,28 @@ export class Writer {
   }
 
   #send(): void {
-    if (this.#thread === null) return
+    if (this.#port === null) return
     this.#batch = this.#waiting.splice(0, MAX_BATCH)
     if (this.#batch.length === 0) return
     this.#batchSizes.observe(this.#batch.length)
     this.#sentAt = performance.now()
-    this.#thread.postMessage(this.#batch.map(({ call }) => call))
+    this.#port.postMessage(this.#batch.map(({ call }) => call))
   }
 
   #receive(message: WriterMessage): void {
-    if (message.type === 'changedElsewhere') return this.#events.invalidateAll()
     if (message.type === 'fileProblem') return this.#events.onFileProblem(message.problem)
     if (message.type === 'failed') this.#recordWrite(storeUnavailable(toError(message.failure)))
     else if (message.hasWritten) {
       this.#commits.observeSince(this.#sentAt)
       this.#recordWrite(null)
     }
+    this.#events.deliverInvalidations()
     const batch = this.#batch
     for (const [index, { resolve, reject }] of batch.entries()) {
       const outcome: Outcome = message.type === 'failed' ? message : (message.outcomes[index] as Outcome)
-      if ('failure' in outcome) {
-        reject(
-          message.type === 'failed'
-            ? storeUnavailable(toError(outcome.failure))
-            : toCallError(outcome.failure),
-        )
-        continue
-      }
-      const { result, evicts } = outcome
-      for (const id of evicts ?? []) this.#events.invalidate(id)
-      resolve(result)
+      if ('result' in outcome) resolve(outcome.result)
+      else if (message.type === 'failed') reject(storeUnavailable(toError(outcome.failure)))
+      else reject(toCallError(outcome.failure))
     }
     this.#send()
   }
@@ -205,21 +179,14 @@ export class Writer {
     this.#lastWrite = { at: performance.now(), error }
   }
 
-  /** Fails the current batch, since it is not known whether it was committed, and replaces the thread. */
-  #handleExit(reason: unknown): void {
-    this.#thread = null
-    if (this.#batch.length > 0) {
-      this.#recordWrite(storeUnavailable(reason))
-      this.#events.invalidateAll()
-    }
-    for (const { reject } of this.#batch) reject(storeUnavailable(reason))
+  /** Fails the current batch, since it is not known whether it was committed. What waits is for the next thread. */
+  #handleExit(port: MessagePort): void {
+    if (this.#port !== port) return
+    this.#port = null
+    if (this.#batch.length === 0) return
+    const error = storeUnavailable(new Error('The writer thread ended'))
+    this.#recordWrite(error)
+    for (const { reject } of this.#batch) reject(error)
     this.#batch = []
-    // Also without calls, because the thread detects changes by other processes.
-    if (!this.#isClosed) setTimeout(() => this.#restart(), RESTART_DELAY)
-  }
-
-  #restart(): void {
-    this.#thread = this.#start()
-    this.#send()
   }
 }
