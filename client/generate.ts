@@ -205,10 +205,18 @@ interface Method {
 
 const PATH_PARAMETER = /\{([^}]+)\}/g
 
-const pathOf = (path: string): string =>
-  path.includes('{')
-    ? `\`${path.replace(PATH_PARAMETER, (_, name) => `\${segment(${identifier(name)})}`)}\``
-    : literal(path)
+/** A document comes from a service: its paths must not become code. */
+const inTemplate = (text: string): string => text.replaceAll(/[\\`$]/g, '\\$&')
+
+const pathOf = (path: string): string => {
+  if (!path.includes('{')) return literal(path)
+  // Texts and names in turn.
+  const parts = path.split(PATH_PARAMETER)
+  const written = parts.map((part, index) =>
+    index % 2 === 0 ? inTemplate(part) : `\${segment(${identifier(part)})}`,
+  )
+  return `\`${written.join('')}\``
+}
 
 const idArguments = (path: string): Argument[] =>
   [...path.matchAll(PATH_PARAMETER)].map(([, name = '']) => ({
@@ -399,7 +407,7 @@ export const generateClient = (document: OpenApiDocument, runtime: string): stri
   const methods = written.flatMap(({ route, method }) => (method === null ? [] : [{ route, method }]))
   const others = written
     .filter(({ method }) => method === null)
-    .map(({ route }) => `${route.method} ${route.path}`)
+    .map(({ route }) => `${route.method} ${route.path.replaceAll(/\s/g, ' ')}`)
   const clients = [
     {
       type: 'Client',

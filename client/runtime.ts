@@ -226,12 +226,34 @@ const parsed = (text: string): unknown => {
   }
 }
 
+type Errors = Readonly<Record<string, readonly string[]>>
+
+const isErrors = (errors: unknown): errors is Errors =>
+  typeof errors === 'object' &&
+  errors !== null &&
+  Object.values(errors).every(
+    texts => Array.isArray(texts) && texts.every(message => typeof message === 'string'),
+  )
+
 const errorOf = (name: string, response: Response, text: string): ServiceError => {
-  const body = parsed(text) as { errors?: unknown } | null | undefined
-  const isOwn = typeof body?.errors === 'object' && body.errors !== null
-  // A proxy has bodies of its own.
-  const errors = isOwn ? body.errors : { global: [response.statusText || 'The request failed'] }
-  return new ServiceError(name, response, errors as Record<string, string[]>)
+  const { errors } = (parsed(text) ?? {}) as { errors?: unknown }
+  // A proxy has bodies of its own, and some of them have `errors` too.
+  const own = isErrors(errors) ? errors : { global: [response.statusText || 'The request failed'] }
+  return new ServiceError(name, response, own)
+}
+
+/** @throws {TypeError} without the value, which may be a key: the error of the platform quotes it. */
+const checkedHeaders = (name: string, fields: Readonly<Record<string, string>>): Headers => {
+  const headers = new Headers()
+  for (const [field, value] of Object.entries(fields))
+    try {
+      headers.append(field, value)
+    } catch {
+      throw new TypeError(
+        `${name}: the header ${JSON.stringify(field)} has characters that HTTP does not allow`,
+      )
+    }
+  return headers
 }
 
 /** The lines of a response, parsed. Stops the request when the reader stops. */
@@ -244,8 +266,9 @@ async function* linesOf<T>(attempt: Attempt, failed: (error: unknown) => unknown
   try {
     while (!isComplete && reader !== undefined) {
       const { done, value } = await reader.read()
-      rest += decoder.decode(value, { stream: !done })
-      const lines = rest.split('\n')
+      // Only what is new is searched: a long line would take time in proportion to the square of its length.
+      const lines = decoder.decode(value, { stream: !done }).split('\n')
+      lines[0] = `${rest}${lines[0]}`
       rest = lines.pop() ?? ''
       for (const line of lines) yield JSON.parse(line)
       isComplete = done
@@ -381,7 +404,7 @@ const createTransport = (own: TransportOptions, credentials: Credentials): Trans
     return timedOut ? controller.signal.reason : new NetworkError(name, 'The connection failed', { cause })
   }
 
-  /** One request. @throws {ServiceError} for a status that is not 2xx. */
+  /** One request. @throws {ServiceError} for a status that is not 2xx; errors of the token storage. */
   const attempt = async (
     method: string,
     path: string,
@@ -390,6 +413,7 @@ const createTransport = (own: TransportOptions, credentials: Credentials): Trans
   ): Promise<Attempt> => {
     const name = `${method} ${path.replace(/\?.*/, '')}`
     const { signal } = options
+    const headers = checkedHeaders(name, await headersOf(body?.type ?? null, options))
     const controller = new AbortController()
     const timeout = options.timeout ?? own.timeout ?? DEFAULTS.timeout
     const timer = setTimeout(() => {
@@ -406,7 +430,6 @@ const createTransport = (own: TransportOptions, credentials: Credentials): Trans
     if (signal?.aborted) stop()
     else signal?.addEventListener('abort', stop)
     try {
-      const headers = await headersOf(body?.type ?? null, options)
       controller.signal.throwIfAborted()
       const response = await (own.fetch ?? fetch)(`${baseUrl}${path}`, {
         method,

@@ -1,4 +1,5 @@
 /** The client's calls over real connections: accounts, tokens, errors, admin keys (DESIGN §14). */
+import { inspect } from 'node:util'
 import t from 'tap'
 import {
   createAdminClient,
@@ -184,6 +185,25 @@ t.test('errors of the network', async t => {
     const { errors } = (await rejection(gatehouse.getAccount())) as ServiceError
     t.same(errors, { global: ['Not Found'] })
   })
+})
+
+t.test('a refusal of a proxy with errors of another form keeps its status', async t => {
+  for (const errors of [['no'], [{ message: 'no' }], { global: 'no' }, { global: [{ message: 'no' }] }]) {
+    const { baseUrl, requests } = await scripted(t, response =>
+      response.writeHead(403).end(JSON.stringify({ errors })),
+    )
+    const error = await rejection(createClient({ baseUrl }).getAccount())
+    t.match(error, { name: 'ServiceError', status: 403, errors: { global: ['Forbidden'] } })
+    t.equal(requests.length, 1)
+  }
+})
+
+t.test('a key that cannot be sent is in no error', async t => {
+  const { baseUrl, requests } = await scripted(t, response => response.end('{}'))
+  const error = await rejection(createAdminClient({ baseUrl, adminKey: 'a secret\nkey' }).getStatus())
+  t.match(error, { name: 'TypeError', message: /^GET \/admin\/status: the header "x-admin-key" has/ })
+  t.notMatch(inspect(error), 'a secret')
+  t.equal(requests.length, 0)
 })
 
 t.test('an aborted call rejects with the reason of its signal', async t => {

@@ -164,6 +164,36 @@ t.test('clients of other documents, and the examples of README.md, compile for b
   t.equal(errors, '')
 })
 
+t.test('paths become text, not code', async t => {
+  const operation = { responses: { 204: {} } }
+  const upload = { requestBody: { content: { 'multipart/form-data': {} } }, ...operation }
+  const hostile = {
+    openapi: '3.1.0',
+    paths: {
+      "/a`+'$x'+`\\/{id}": { get: { ...operation, operationId: 'one' } },
+      "/a`+'$x'+`\\": { get: { ...operation, operationId: 'two' } },
+      '/files\nglobalThis.x()\u2028globalThis.x()': { post: upload },
+    },
+  }
+  const source = generateClient(hostile, './runtime.ts')
+  t.notMatch(source, /^globalThis/m)
+  const folder = temporaryFolder(t)
+  cpSync(join(PROJECT, 'client/runtime.ts'), join(folder, 'runtime.ts'))
+  writeFileSync(join(folder, 'client.ts'), source)
+  const { createClient } = await import(join(folder, 'client.ts'))
+  const paths: string[] = []
+  const client = createClient({
+    baseUrl: '',
+    fetch: async (url: string) => {
+      paths.push(url)
+      return new Response(null, { status: 204 })
+    },
+  })
+  await client.one('1')
+  await client.two()
+  t.same(paths, ["/a`+'$x'+`\\/1", "/a`+'$x'+`\\"])
+})
+
 t.test('names that are not free are errors', async t => {
   const withSchemas = (...names: string[]) => ({
     openapi: '3.1.0',
