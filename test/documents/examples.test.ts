@@ -1,4 +1,4 @@
-/** Examples in the OpenAPI document: every body has one, valid by its schema and accepted by the service (DESIGN §14). */
+/** Examples in the OpenAPI document: every body has one, valid by its schema and accepted by the service (DESIGN §16). */
 import { dereference } from '@readme/openapi-parser'
 import { Type } from '@sinclair/typebox'
 import ajv2020 from 'ajv/dist/2020.js'
