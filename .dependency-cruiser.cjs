@@ -101,6 +101,12 @@ module.exports = {
       'src/validation imports the domain only: it serves HTTP and the command line',
     ),
     rule(
+      'openapi-imports',
+      '^src/openapi',
+      '^src/(?!openapi/|validation/)|node_modules/',
+      'src/openapi imports only src/validation: plugins/openapi.ts brings the routes',
+    ),
+    rule(
       'storage-imports',
       '^src/storage',
       '^src/(?!statistics/|storage/|accounts/|auth/|passwords/|rate-limits/|users/|audit-log/|concurrency/|(ids|errors|files|maybe-promise)\\.ts$)',

@@ -1,6 +1,5 @@
 /** Generates the OpenAPI 3.1 document from the schemas of the routes; `plugins/docs.ts` serves it. */
 import { STATUS_CODES } from 'node:http'
-import { isDeepStrictEqual } from 'node:util'
 import swagger from '@fastify/swagger'
 import type { FastifyContextConfig, FastifyInstance, FastifySchema, RouteOptions } from 'fastify'
 import fp from 'fastify-plugin'
@@ -9,12 +8,10 @@ import type { ScopeDescriptions } from '../src/auth/scopes.ts'
 import { ERRORS } from '../src/errors.ts'
 import { ACCESS_TOKEN_COOKIE } from '../src/http/access-token.ts'
 import { ADMIN_KEY_HEADER } from '../src/http/admin-key-header.ts'
-import { operationIdOf, tagOf } from '../src/http/operation-names.ts'
-import { exampleOf } from '../src/http/schema-examples.ts'
+import { completeBodies, type Paths } from '../src/openapi/bodies.ts'
+import { hoist, type Json, metadataComponents } from '../src/openapi/components.ts'
+import { operationIdOf, tagOf } from '../src/openapi/operation-names.ts'
 import type { Services } from '../src/services.ts'
-import { KEYWORDS } from '../src/validation/keywords.ts'
-import type { MetadataSchema, MetadataSchemas } from '../src/validation/metadata.ts'
-import { NDJSON } from '../src/validation/ndjson.ts'
 import { NO_BODY } from './validation.ts'
 
 const SESSION = [{ bearer: [] }, { cookie: [] }]
@@ -232,119 +229,6 @@ const requireUniqueOperationIds = ({ routeTable, prefix }: FastifyInstance): voi
     if (other !== undefined)
       throw new Error(`${other} and ${route} have the operationId ${id}: declare another one in a schema`)
     routes.set(id, route)
-  }
-}
-
-type Json = Record<string, unknown>
-
-const OWN_KEYWORDS = new Set(KEYWORDS.map(({ keyword }) => keyword))
-
-/** Components of their own: see {@link metadataComponents}. */
-const METADATA = new Set(['UserMetadata', 'AppMetadata'])
-
-/** Examples are values: a `title` or a keyword in them means nothing. A property of this name has a schema instead. */
-const isExample = (key: string, owner: object, value: unknown): boolean =>
-  (key === 'examples' && Array.isArray(value)) || (key === 'example' && 'schema' in owner)
-
-/**
- * Moves schemas with a title to the components, and replaces them by references. A second schema of the same title, which differs,
- * stays in its place.
- */
-const hoist = (value: unknown, components: Json): unknown => {
-  if (Array.isArray(value)) return value.map(item => hoist(item, components))
-  if (typeof value !== 'object' || value === null) return value
-  const copy: Json = {}
-  for (const [key, inner] of Object.entries(value)) {
-    // A property of this name has a schema, which is an object; the value of a custom keyword is not.
-    if ((typeof inner !== 'object' || inner === null) && OWN_KEYWORDS.has(key)) continue
-    copy[key] = isExample(key, value, inner) ? inner : hoist(inner, components)
-  }
-  if (typeof copy.title !== 'string' || copy.type !== 'object') return copy
-  components[copy.title] ??= copy
-  const isComponent = METADATA.has(copy.title) || isDeepStrictEqual(components[copy.title], copy)
-  return isComponent ? { $ref: `#/components/schemas/${copy.title}` } : copy
-}
-
-/** Moves the references within a schema to its place in the document. */
-const relocate = (value: unknown, base: string): unknown => {
-  if (Array.isArray(value)) return value.map(item => relocate(item, base))
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(
-    Object.entries(value).map(([key, inner]) => [
-      key,
-      key === '$ref' && typeof inner === 'string' && /^#(\/|$)/.test(inner)
-        ? `${base}${inner.slice(1)}`
-        : relocate(inner, base),
-    ]),
-  )
-}
-
-/** The component of a kind of metadata: the operator's schema, or any object. */
-const metadataComponent = (title: string, own: MetadataSchema | null): object => {
-  const { $schema: _dialect, $id: _id, ...schema } = own?.schema ?? { additionalProperties: true }
-  return { title, type: 'object', ...(relocate(schema, `#/components/schemas/${title}`) as object) }
-}
-
-const metadataComponents = ({ user, app }: MetadataSchemas): Json => ({
-  UserMetadata: metadataComponent('UserMetadata', user),
-  AppMetadata: metadataComponent('AppMetadata', app),
-})
-
-/** @returns the first of the operator's `examples`; without any, `undefined`, because any other value may be invalid. */
-const metadataExample = (own: MetadataSchema | null, example: object): unknown =>
-  own === null ? example : (own.schema.examples as readonly unknown[] | undefined)?.[0]
-
-interface Media {
-  readonly schema: { readonly title?: string; readonly type?: unknown }
-  readonly example?: unknown
-}
-
-type Content = Record<string, Media>
-
-interface Operation {
-  readonly operationId: string
-  readonly tags: readonly string[]
-  readonly requestBody?: { required: boolean; content: Content }
-  readonly responses: Record<string, { content?: Content }>
-}
-
-type Paths = Readonly<Record<string, Readonly<Record<string, Operation>>>>
-
-const operationsOf = (paths: Paths): Operation[] => Object.values(paths).flatMap(path => Object.values(path))
-
-const pascalCase = (operationId: string): string =>
-  operationId.slice(0, 1).toUpperCase() + operationId.slice(1)
-
-/** Bodies have a name and an example. `MetadataSchemas` decide what is an example of metadata. */
-const namedContent = (content: Content, title: string, { user, app }: MetadataSchemas): Content => {
-  const examples = {
-    UserMetadata: metadataExample(user, { theme: 'dark' }),
-    AppMetadata: metadataExample(app, { plan: 'team' }),
-  }
-  return Object.fromEntries(
-    Object.entries(content).map(([type, media]) => [
-      type,
-      {
-        ...media,
-        schema: media.schema.type === 'object' ? { title, ...media.schema } : media.schema,
-        example: media.example ?? exampleOf(media.schema as object, examples),
-      },
-    ]),
-  )
-}
-
-/** Completes the bodies of requests and of successful responses. */
-const completeBodies = (paths: Paths, metadataSchemas: MetadataSchemas): void => {
-  for (const { operationId, requestBody, responses } of operationsOf(paths)) {
-    const name = pascalCase(operationId)
-    if (requestBody !== undefined) {
-      requestBody.content = namedContent(requestBody.content, `${name}Request`, metadataSchemas)
-      // An NDJSON body may have no lines, and so be absent.
-      if (NDJSON in requestBody.content) requestBody.required = false
-    }
-    for (const [status, response] of Object.entries(responses))
-      if (Number(status) < 400 && response.content !== undefined)
-        response.content = namedContent(response.content, `${name}Response`, metadataSchemas)
   }
 }
 

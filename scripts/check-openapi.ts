@@ -6,8 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import spectral from '@stoplight/spectral-core'
 import rulesets from '@stoplight/spectral-rulesets'
-import { buildApp } from '../src/app.ts'
-import { loadConfig } from '../src/config/config.ts'
+import { openApiDocument } from './openapi-document.ts'
 
 interface Finding {
   readonly rule: string
@@ -24,24 +23,6 @@ const ACCEPTED: readonly (Pick<Finding, 'rule' | 'at'> & { readonly reason: stri
     reason: 'The link in a mail: browsers open it, and it redirects them (303)',
   },
 ]
-
-/** @param folder for the database of a service with default settings. */
-const documentOf = async (folder: string): Promise<string> => {
-  const app = await buildApp(
-    loadConfig({
-      NODE_ENV: 'test',
-      LOG_LEVEL: 'silent',
-      DATABASE_URL: `sqlite:${join(folder, 'openapi.db')}`,
-      ADMIN_KEY: 'not-used-0123456789abcdef-not-used',
-      JWT_SECRET: 'not-used-0123456789abcdef0123456789abcdef-not-used',
-    }),
-  )
-  try {
-    return (await app.inject('/openapi.json')).body
-  } finally {
-    await app.close()
-  }
-}
 
 interface RedoclyReport {
   readonly problems: readonly {
@@ -86,7 +67,7 @@ const spectralFindings = async (document: string): Promise<Finding[]> => {
 
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-openapi-'))
 try {
-  const document = await documentOf(folder)
+  const document = await openApiDocument()
   const file = join(folder, 'openapi.json')
   writeFileSync(file, document)
   const findings = [...redoclyFindings(file), ...(await spectralFindings(document))]

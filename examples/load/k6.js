@@ -1,6 +1,6 @@
 /**
- * Signed-in users read, list and change accounts; some sign in. Run with `k6 run examples/load/k6.js`, and set `-e PROFILE=account` for
- * `GET /account` alone. The service must have counted exactly the requests that k6 has sent.
+ * Signed-in users read, list and change accounts; some sign in. Run with `k6 run examples/load/k6.js`, and set `-e PROFILE=account`
+ * for `GET /account` alone. The service must have counted exactly the requests that k6 has sent.
  */
 import { check } from 'k6'
 import { SharedArray } from 'k6/data'

@@ -1,5 +1,5 @@
 /**
- * Fills the token cache before requests do (DESIGN §14). A cached token is found by its text, which the service does not store. But
+ * Fills the token cache before requests do (DESIGN §17). A cached token is found by its text, which the service does not store. But
  * a signature of HS256 or EdDSA follows from its content, so the token of a session can be issued again.
  */
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'

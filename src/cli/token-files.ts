@@ -51,7 +51,7 @@ const FORMATS = {
 
 export type FormatName = keyof typeof FORMATS
 
-export const FORMAT_NAMES = ['tokens', 'jsonl', 'csv', 'vegeta'] as const satisfies readonly FormatName[]
+export const FORMAT_NAMES = Object.keys(FORMATS) as FormatName[]
 
 /** @returns `tokens.1.txt` for `tokens.txt` and the first shard. */
 const shardOf = (file: string, shard: number): string => {

@@ -63,18 +63,22 @@ export interface AcceptedCoding {
 }
 
 /**
+ * @param codings that the response can have, the preferred one first: browsers accept all alike.
  * @returns the coding that the client likes best, `null` for none. A client that accepts nothing at all gets no coding, as from
  * routes that are never compressed.
  */
-export const acceptedCoding = (acceptEncoding: string | undefined): AcceptedCoding | null => {
+export const acceptedCoding = (
+  acceptEncoding: string | undefined,
+  codings: readonly Coding[] = CODINGS,
+): AcceptedCoding | null => {
   if (acceptEncoding === undefined) return null
   const weights = weightsIn(acceptEncoding)
   const others = weights.get('*')
   const weightOf = (coding: Coding): number => weights.get(coding) ?? others ?? 0
-  const best = Math.max(...CODINGS.map(weightOf))
+  const best = Math.max(...codings.map(weightOf))
   // Without a weight, `identity` is acceptable, but the last choice.
   const identity = weights.get('identity') ?? others
-  const name = CODINGS.find(coding => weightOf(coding) === best)
+  const name = codings.find(coding => weightOf(coding) === best)
   if (name === undefined || best === 0 || best < (identity ?? 0)) return null
   return { name, codec: CODECS[name], isRequired: identity === 0 }
 }

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { acceptedCoding } from './content-codings.ts'
 
 interface Content {
   readonly plain: Buffer
@@ -55,8 +56,7 @@ export const sendStatic = async (
   reply: FastifyReply,
 ): Promise<FastifyReply> => {
   const { plain, gzipped, digest } = await content()
-  const compressed =
-    gzipped !== null && request.accepts().encoding(['gzip', 'identity']) === 'gzip' ? gzipped : null
+  const compressed = acceptedCoding(request.headers['accept-encoding'], ['gzip']) && gzipped
   const etag = compressed ? `"${digest}-gzip"` : `"${digest}"`
   reply.headers({ etag, 'cache-control': 'public, no-cache' })
   if (gzipped !== null) reply.vary('accept-encoding')

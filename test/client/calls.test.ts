@@ -1,4 +1,4 @@
-/** The client's calls over real connections: accounts, tokens, errors, admin keys (DESIGN §14). */
+/** The client's calls over real connections: accounts, tokens, errors, admin keys (DESIGN §16). */
 import { inspect } from 'node:util'
 import t from 'tap'
 import {

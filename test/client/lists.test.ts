@@ -1,4 +1,4 @@
-/** Pages as async iterators, on both engines (DESIGN §14). */
+/** Pages as async iterators, on both engines (DESIGN §16). */
 import t from 'tap'
 import { createClient, isServiceError } from '../../client/client.ts'
 import { freshEmail, signUp } from '../support/build.ts'

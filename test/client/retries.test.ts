@@ -1,4 +1,4 @@
-/** Which requests the client repeats, and when (DESIGN §14). */
+/** Which requests the client repeats, and when (DESIGN §16). */
 import t from 'tap'
 import { createClient } from '../../client/client.ts'
 import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'

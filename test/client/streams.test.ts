@@ -1,4 +1,4 @@
-/** Import and export as streams, on both engines (DESIGN §14). */
+/** Import and export as streams, on both engines (DESIGN §16). */
 import t from 'tap'
 import {
   createAdminClient,

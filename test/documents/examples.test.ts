@@ -1,11 +1,11 @@
-/** Examples in the OpenAPI document: every body has one, valid by its schema and accepted by the service (DESIGN §14). */
+/** Examples in the OpenAPI document: every body has one, valid by its schema and accepted by the service (DESIGN §16). */
 import { dereference } from '@readme/openapi-parser'
 import { Type } from '@sinclair/typebox'
 import ajv2020 from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import type { InjectOptions } from 'fastify'
 import t from 'tap'
-import { PLACEHOLDER } from '../../src/http/schema-examples.ts'
+import { PLACEHOLDER } from '../../src/openapi/examples.ts'
 import { toLines } from '../../src/validation/ndjson.ts'
 import { EXAMPLE_PASSWORD } from '../../src/validation/schemas.ts'
 import { asAdmin, bearer, build, signUp } from '../support/build.ts'

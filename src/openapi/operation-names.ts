@@ -1,6 +1,6 @@
 /** Names in the OpenAPI document for operations that declare none: `operationId` and tag follow from method and URL. */
 
-const capitalized = (word: string): string => word.slice(0, 1).toUpperCase() + word.slice(1)
+export const capitalized = (word: string): string => word.slice(0, 1).toUpperCase() + word.slice(1)
 
 /** `api-keys` → `ApiKeys` */
 const pascalCase = (segment: string): string =>

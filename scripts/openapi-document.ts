@@ -1,0 +1,26 @@
+/** The OpenAPI document of a service with default settings. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { buildApp } from '../src/app.ts'
+import { loadConfig } from '../src/config/config.ts'
+
+/** @returns its JSON. */
+export const openApiDocument = async (): Promise<string> => {
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-openapi-'))
+  try {
+    const app = await buildApp(
+      loadConfig({
+        ...{ NODE_ENV: 'test', LOG_LEVEL: 'silent', MAIL_URL: 'off', DRAIN_DELAY: '0s' },
+        DATABASE_URL: `sqlite:${join(folder, 'empty.db')}`,
+      }),
+    )
+    try {
+      return (await app.inject('/openapi.json')).body
+    } finally {
+      await app.close()
+    }
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
