@@ -70,13 +70,14 @@ await onEveryEngine(t, async (t, { build }) => {
         t.equal(String(DECODE[coding](compressed.rawPayload)), plain.body, title)
         t.ok(compressed.rawPayload.length < plain.rawPayload.length / 2, title)
         const others = ({ headers }: typeof plain) => {
-          const { 'content-encoding': _coding, 'content-length': _length, date: _date, ...rest } = headers
-          return rest
+          const { 'content-encoding': _coding, 'content-length': _length, ...rest } = headers
+          return { ...rest, date: null, 'x-request-id': null }
         }
         t.same(others(compressed), others(plain), title)
         const head = await app.inject({ ...accepting, method: 'HEAD' })
         t.equal(head.body, '')
-        const known = { ...compressed.headers, date: head.headers.date }
+        const { date, 'x-request-id': id } = head.headers
+        const known = { ...compressed.headers, date, 'x-request-id': id }
         delete known['transfer-encoding']
         t.same(head.headers, known, `HEAD, ${title}`)
       }
@@ -334,10 +335,7 @@ for (const coding of CODINGS) {
     const last = pages
     for (let round = 0; round < 100; round += 1) await setImmediate()
     t.ok(pages <= last + 1, 'nothing is read after the disconnect')
-    t.notOk(
-      logs.records().some(({ level }) => Number(level) > 30),
-      'which is no error',
-    )
+    t.strictSame(logs.problems(), [], 'which is no error')
   })
 }
 
