@@ -61,6 +61,8 @@ export const serverOptions = (config: Config, logger: Logger, requestIds: Reques
     ...loggerOptions(config, logger),
     genReqId: requestIds.of,
     bodyLimit: BODY_LIMIT,
+    // No limit: plugins wait for nothing outside the process, so a slow start means a busy machine. The default of 10 s fails it.
+    pluginTimeout: 0,
     // No path parameter is too long for the router: authentication and the parameter's schema come first.
     routerOptions: { maxParamLength: HEADER_LIMIT, querystringParser: parseQuery },
     // Fastify's own 503 while closing has another body. Requests that still arrive are served.

@@ -38,7 +38,7 @@ const BCRYPT_OF = {
 await onEveryEngine(t, async (t, { build }) => {
   const clock = manualClock()
   const iso = () => new Date(clock.now()).toISOString()
-  const app = await build(t, { clock: clock.now })
+  const app = await build(t, { clock: clock.now, realHashing: true })
   const mails = mailbox(app)
   const statuses = (responses: { statusCode: number }[]) =>
     responses.map(({ statusCode }) => statusCode).sort()

@@ -175,7 +175,8 @@ await onEveryEngine(t, async (t, { build }) => {
     clock.advance(MINUTE)
     await ask(20)
     // Filters use the stored timestamp, which is at most a second old.
-    while ((await found({ lastRequestAfter: createdAt(0) })).length < 2) await delay(50)
+    const active = async () => (await get({ lastRequestAfter: createdAt(0) })).json().results.length
+    while ((await active()) < 2) await delay(50)
     const timestamp = (plus: number) => new Date(at + plus).toISOString()
     t.strictSame(await found({ lastRequestAfter: timestamp(0) }), [20], 'strictly later')
     t.strictSame(await found({ lastRequestAfter: timestamp(-1) }), [10, 20])

@@ -59,10 +59,15 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
   })
 
   t.test('a key is looked up once, then it is found in memory (DESIGN §6, §13)', async t => {
-    const other = await build(t, options)
     const user = await signUp(app)
     const { token } = await createKey(app, user.token)
-    const { apiKeys, sessions } = other.services.storage
+    // Starts after these changes, so that no late notification of them empties its cache.
+    const other = await build(t, options)
+    const { authenticator, storage } = other.services
+    // On PostgreSQL nothing is cached before the invalidation feed is connected.
+    const isCaching = () => authenticator.isCaching
+    t.ok(await until(isCaching, Boolean, DEADLINE))
+    const { apiKeys, sessions } = storage
     const lookups = t.capture(apiKeys, 'find', apiKeys.find)
     const sessionLookups = t.capture(sessions, 'find', sessions.find)
     const statements = t.capture(pg.Client.prototype, 'query', pg.Client.prototype.query)

@@ -81,7 +81,7 @@ const HOSTILE: readonly (readonly [string | Buffer, Record<string, string[]>])[]
 ]
 
 await onEveryEngine(t, async (t, { build }) => {
-  const app = await build(t)
+  const app = await build(t, { realHashing: true })
 
   t.test('each hash format signs in, and is rehashed with argon2id', async t => {
     for (const [kind, passwordHash] of Object.entries(HASHES)) {

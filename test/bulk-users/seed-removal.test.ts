@@ -28,7 +28,7 @@ await onEveryEngine(t, async (t, engine) => {
     const DATABASE_URL = await engine.newDatabase(t)
     const file = join(temporaryFolder(t), 'tokens')
     const env = { DATABASE_URL, JWT_SECRET }
-    const app = await build(t, { env })
+    const app = await build(t, { env, realHashing: true })
     const seed = (...args: string[]) => runCli(['seed', ...args], env).ended
     const others = [
       'user@seed.example',

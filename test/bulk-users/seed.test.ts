@@ -40,7 +40,7 @@ t.test('seed creates users with one password and a token each; repeated, it adds
       stdout: '20 users added, 0 already existed\n',
       stderr: '20 of 20 users\n',
     })
-    const app = await build(t, { env })
+    const app = await build(t, { env, realHashing: true })
     t.equal((await signIn(app, 'user20@seed.example', 'another password')).statusCode, 200)
     const { id: otherUser } = await signUp(app, { email: 'user25@seed.example' })
     const list = async () =>
@@ -102,7 +102,7 @@ t.test('an expired session is replaced by a new one', t =>
     const tokens = tokensIn(file)
     t.equal(tokens.length, 3)
     for (const token of [old, ...others]) t.notOk(tokens.includes(token))
-    const app = await build(t, { env: { DATABASE_URL, JWT_SECRET } })
+    const app = await build(t, { env: { DATABASE_URL, JWT_SECRET }, realHashing: true })
     for (const token of tokens) t.equal(await accountStatus(app, token), 200)
   }),
 )

@@ -20,7 +20,7 @@ import { until } from '../support/until.ts'
 /** The service in this process, and the command line on the same store. */
 const start = async (t: Test, DATABASE_URL: string) => {
   const env = { DATABASE_URL, JWT_SECRET, PASSWORD_MIN_LENGTH: '10' }
-  const app = await build(t, { env })
+  const app = await build(t, { env, realHashing: true })
   return {
     app,
     cli: (...args: string[]) => runCli(args, env).ended,

@@ -9,7 +9,7 @@ import { parseResponse } from '../support/process.ts'
 import { sendSlowly } from '../support/slow-request.ts'
 
 await onEveryEngine(t, async (t, { build }) => {
-  const app = await build(t)
+  const app = await build(t, { realHashing: true })
   await app.listen({ host: '127.0.0.1', port: 0 })
 
   /** Sends a PUT whose body ends only after `meanwhile`. */

@@ -12,6 +12,7 @@ await app.listen({ port: 0, host: '127.0.0.1' })
 const { port } = app.server.address() as AddressInfo
 
 const HOST = `Host: 127.0.0.1:${port}`
+const CLOSE = 'Connection: close'
 
 /** Asserts a response whose length equals its Content-Length. */
 const ask = async (request: string | Buffer, silence?: number) => {
@@ -24,7 +25,7 @@ const ask = async (request: string | Buffer, silence?: number) => {
 const statusesIn = (raw: string): number[] =>
   [...raw.matchAll(/HTTP\/1\.[01] (\d{3}) /g)].map(match => Number(match[1]))
 
-const healthy = lines('GET /health HTTP/1.1', HOST, 'Connection: close')
+const healthy = lines('GET /health HTTP/1.1', HOST, CLOSE)
 
 const stillServes = async (t: { equal(found: unknown, wanted: unknown, title: string): unknown }) =>
   t.equal((await ask(healthy)).statusCode, 200, 'and the service goes on')
@@ -33,13 +34,13 @@ t.test('header overflow is 431 (RFC 6585 §5)', async t => {
   const large = lines('GET /health HTTP/1.1', HOST, `X-Large: ${'x'.repeat(70_000)}`)
   globalErrorOf(t, await ask(large), 431, 'one large field')
   const fields = (count: number): string[] => Array.from({ length: count }, (_, index) => `X-${index}: 1`)
-  const many = lines('GET /health HTTP/1.1', HOST, ...fields(1100))
+  const many = lines('GET /health HTTP/1.1', HOST, CLOSE, ...fields(1100))
   globalErrorOf(t, await ask(many), 431, 'over 1,000 fields: none may vanish silently')
-  const hidden = lines('GET /health HTTP/1.1', HOST, ...fields(1000), 'Host: evil.example')
+  const hidden = lines('GET /health HTTP/1.1', HOST, CLOSE, ...fields(999), 'Host: evil.example')
   globalErrorOf(t, await ask(hidden), 431, 'a second Host behind them')
-  const secret = lines('GET /account HTTP/1.1', HOST, ...fields(1000), 'Cookie: ACCESS_TOKEN=x')
+  const secret = lines('GET /account HTTP/1.1', HOST, CLOSE, ...fields(999), 'Cookie: ACCESS_TOKEN=x')
   globalErrorOf(t, await ask(secret), 431, 'a cookie behind them')
-  const some = lines('GET /health HTTP/1.1', HOST, 'Connection: close', ...fields(500))
+  const some = lines('GET /health HTTP/1.1', HOST, CLOSE, ...fields(500))
   t.equal((await ask(some)).statusCode, 200, 'five hundred are fine')
   await stillServes(t)
 })
@@ -62,13 +63,22 @@ t.test('malformed HTTP is 400 (RFC 9112 §3)', async t => {
 })
 
 t.test('HTTP/1.1 needs exactly one Host, HTTP/1.0 none (RFC 9112 §3.2)', async t => {
-  const close = 'Connection: close'
-  globalErrorOf(t, await ask(lines('GET /health HTTP/1.1', close)), 400, 'no Host')
-  globalErrorOf(t, await ask(lines('GET /health HTTP/1.1', HOST, HOST, close)), 400, 'twice the same')
-  globalErrorOf(t, await ask(lines('GET /health HTTP/1.1', HOST, 'Host: evil.example')), 400, 'two Hosts')
-  globalErrorOf(t, await ask(lines('GET /health HTTP/1.1', HOST, 'hOST: evil.example')), 400, 'in any case')
+  globalErrorOf(t, await ask(lines('GET /health HTTP/1.1', CLOSE)), 400, 'no Host')
+  globalErrorOf(t, await ask(lines('GET /health HTTP/1.1', HOST, HOST, CLOSE)), 400, 'twice the same')
+  globalErrorOf(
+    t,
+    await ask(lines('GET /health HTTP/1.1', HOST, 'Host: evil.example', CLOSE)),
+    400,
+    'two Hosts',
+  )
+  globalErrorOf(
+    t,
+    await ask(lines('GET /health HTTP/1.1', HOST, 'hOST: evil.example', CLOSE)),
+    400,
+    'in any case',
+  )
   globalErrorOf(t, await ask(lines('GET /health HTTP/1.0', HOST, HOST)), 400, 'two Hosts on HTTP/1.0')
-  globalErrorOf(t, await ask(lines('GET /nope HTTP/1.1', close)), 400, 'before the route is looked up')
+  globalErrorOf(t, await ask(lines('GET /nope HTTP/1.1', CLOSE)), 400, 'before the route is looked up')
   t.equal((await ask(lines('GET /health HTTP/1.0'))).statusCode, 200, 'HTTP/1.0 without')
   t.equal((await ask(lines('GET /health HTTP/1.0', HOST))).statusCode, 200, 'HTTP/1.0 with')
 })
@@ -99,7 +109,7 @@ t.test('ambiguous lengths are 400 and close the connection (RFC 9112 §6.1, §6.
 t.test('a valid chunked body is read (RFC 9112 §7.1)', async t => {
   const json = JSON.stringify({ email: 'nobody@example.com', password: 'not anybody at all' })
   const chunks = [json.slice(0, 5), json.slice(5)].map(each => `${each.length.toString(16)}\r\n${each}\r\n`)
-  const head = ['POST /account/sign-in HTTP/1.1', HOST, 'Content-Type: application/json', 'Connection: close']
+  const head = ['POST /account/sign-in HTTP/1.1', HOST, 'Content-Type: application/json', CLOSE]
   const response = await ask(
     `${lines(...head, 'Transfer-Encoding: chunked')}${chunks.join('')}0\r\n\r\n`,
     5000,
@@ -111,10 +121,10 @@ t.test('a valid chunked body is read (RFC 9112 §7.1)', async t => {
 })
 
 t.test('invalid URLs are 400, unknown ones 404 (RFC 3986 §2.1)', async t => {
-  const get = (target: string) => ask(lines(`GET ${target} HTTP/1.1`, HOST, 'Connection: close'))
+  const get = (target: string) => ask(lines(`GET ${target} HTTP/1.1`, HOST, CLOSE))
   for (const target of ['/%E0%A4%A', '/%zz', '/%', '/admin/users/%ff', '/account/%c0%af'])
     globalErrorOf(t, await get(target), 400, target)
-  const head = await ask(lines('HEAD /%zz HTTP/1.1', HOST, 'Connection: close'))
+  const head = await ask(lines('HEAD /%zz HTTP/1.1', HOST, CLOSE))
   t.equal(head.statusCode, 400)
   t.equal(head.body, '', 'HEAD without a body')
   for (const target of [
@@ -136,27 +146,25 @@ t.test('invalid URLs are 400, unknown ones 404 (RFC 3986 §2.1)', async t => {
 })
 
 t.test('every form of a request target is handled (RFC 9112 §3.2)', async t => {
-  const close = 'Connection: close'
   for (const target of [`http://127.0.0.1:${port}/health`, `HTTP://127.0.0.1:${port}/health`])
-    t.equal((await ask(lines(`GET ${target} HTTP/1.1`, HOST, close))).statusCode, 200, target)
-  const gated = await ask(lines(`GET http://127.0.0.1:${port}/account HTTP/1.1`, HOST, close))
+    t.equal((await ask(lines(`GET ${target} HTTP/1.1`, HOST, CLOSE))).statusCode, 200, target)
+  const gated = await ask(lines(`GET http://127.0.0.1:${port}/account HTTP/1.1`, HOST, CLOSE))
   globalErrorOf(t, gated, 401, 'absolute-form, private')
-  const asterisk = await ask(lines('OPTIONS * HTTP/1.1', HOST, close))
+  const asterisk = await ask(lines('OPTIONS * HTTP/1.1', HOST, CLOSE))
   if (asterisk.statusCode >= 400) globalErrorOf(t, asterisk, asterisk.statusCode, 'OPTIONS *')
   else t.ok([200, 204].includes(asterisk.statusCode), 'OPTIONS *')
-  const authority = await ask(lines('CONNECT example.com:443 HTTP/1.1', 'Host: example.com:443', close))
+  const authority = await ask(lines('CONNECT example.com:443 HTTP/1.1', 'Host: example.com:443', CLOSE))
   t.ok([400, 404, 405, 501].includes(authority.statusCode), 'CONNECT is refused')
   globalErrorOf(t, authority, authority.statusCode, 'CONNECT')
   if (authority.statusCode === 405) t.ok('allow' in authority.headers, 'a 405 names what is allowed')
 })
 
 t.test('unsupported methods are rejected (RFC 9110 §9.1)', async t => {
-  const close = 'Connection: close'
-  const unknown = await ask(lines('BREW /health HTTP/1.1', HOST, close))
+  const unknown = await ask(lines('BREW /health HTTP/1.1', HOST, CLOSE))
   t.ok([400, 405, 501].includes(unknown.statusCode), 'an unknown method is refused')
   globalErrorOf(t, unknown, unknown.statusCode, 'an unknown method')
   for (const method of ['TRACE', 'DELETE', 'PROPFIND', 'PURGE', 'OPTIONS']) {
-    const response = await ask(lines(`${method} /health HTTP/1.1`, HOST, 'X-Secret: canary', close))
+    const response = await ask(lines(`${method} /health HTTP/1.1`, HOST, 'X-Secret: canary', CLOSE))
     globalErrorOf(t, response, 405, method)
     t.strictSame(response.headers.allow?.split(', ').sort(), ['GET', 'HEAD'], `${method}: Allow`)
     t.notMatch(response.raw, /canary/, `${method}: nothing is echoed`)
@@ -165,13 +173,13 @@ t.test('unsupported methods are rejected (RFC 9110 §9.1)', async t => {
 
 t.test('Expect: 100-continue works, any other expectation is 417 (RFC 9110 §10.1.1)', async t => {
   const json = JSON.stringify({ email: 'nobody@example.com', password: 'not anybody at all' })
-  const head = ['POST /account/sign-in HTTP/1.1', HOST, 'Content-Type: application/json', 'Connection: close']
+  const head = ['POST /account/sign-in HTTP/1.1', HOST, 'Content-Type: application/json', CLOSE]
   const length = `Content-Length: ${json.length}`
   const { raw } = await ask(lines(...head, length, 'Expect: 100-continue') + json, 5000)
   t.strictSame(statusesIn(raw), [100, 401])
   globalErrorOf(t, await ask(lines(...head, length, 'Expect: the-impossible') + json), 417)
-  globalErrorOf(t, await ask(lines('GET /health HTTP/1.1', HOST, 'Expect: x', 'Connection: close')), 417)
-  const gated = ['PUT /account HTTP/1.1', HOST, 'Content-Type: application/json', 'Connection: close']
+  globalErrorOf(t, await ask(lines('GET /health HTTP/1.1', HOST, 'Expect: x', CLOSE)), 417)
+  const gated = ['PUT /account HTTP/1.1', HOST, 'Content-Type: application/json', CLOSE]
   const rejected = await ask(lines(...gated, 'Content-Length: 99999999', 'Expect: 100-continue'))
   const final = parseResponse(rejected.raw.slice(rejected.raw.lastIndexOf('HTTP/1.1 ')))
   t.equal(final.status, 401, 'an unauthenticated client need not send the body')
@@ -200,7 +208,7 @@ t.test('pipelined requests get their responses in order (RFC 9112 §9.3.2)', asy
     lines('HEAD /account HTTP/1.1', HOST),
     lines('GET /users HTTP/1.1', HOST, authorization),
     lines('GET /admin/users HTTP/1.1', HOST, authorization),
-    lines('GET /health HTTP/1.1', HOST, 'Connection: close'),
+    lines('GET /health HTTP/1.1', HOST, CLOSE),
   ]
   const { raw } = await ask(requests.join(''), 3000)
   t.strictSame(statusesIn(raw), [200, 200, 401, 404, 401, 200, 401, 200])
@@ -221,9 +229,9 @@ t.test('HEAD errors have no body on the wire (RFC 9110 §9.3.2)', async t => {
 
 t.test('errors outside Fastify are logged once too (§7.2)', async t => {
   const requests = {
-    417: lines('GET /health HTTP/1.1', HOST, 'Expect: x', 'Connection: close'),
-    400: lines('GET /health HTTP/1.1', 'Connection: close'),
-    404: lines('GET /nope HTTP/1.1', HOST, 'Connection: close'),
+    417: lines('GET /health HTTP/1.1', HOST, 'Expect: x', CLOSE),
+    400: lines('GET /health HTTP/1.1', CLOSE),
+    404: lines('GET /nope HTTP/1.1', HOST, CLOSE),
   }
   for (const [status, request] of Object.entries(requests)) {
     const before = log.records().length

@@ -30,7 +30,8 @@ export const buildHost = async (
 ): Promise<FastifyInstance> => {
   // Teardowns run in reverse: the host closes before its folder is removed.
   const settings = { ...hostConfig(t), ...config }
-  const host = Fastify(server)
+  // No limit, as in the service itself: on a busy machine a start takes as long as it takes.
+  const host = Fastify({ pluginTimeout: 0, ...server })
   t.teardown(() => host.close())
   await before?.(host)
   await host.register(gatehouse, { prefix: '/auth', config: settings, ...options })

@@ -143,8 +143,11 @@ export const pipelined = async (
   return responses
 }
 
-/** Writes bytes to a new connection and collects the response until the server closes it or is silent for a while. */
-export const exchange = async (port: number, bytes: string | Buffer, silence = 500): Promise<string> => {
+/**
+ * Writes bytes to a new connection and collects the response until the server closes it.
+ * @param silence milliseconds until a connection without traffic is closed here.
+ */
+export const exchange = async (port: number, bytes: string | Buffer, silence = 10_000): Promise<string> => {
   const socket: Socket = connect(port, '127.0.0.1')
   let response = ''
   socket.setTimeout(silence, () => socket.destroy())
