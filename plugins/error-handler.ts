@@ -4,7 +4,7 @@ import fp from 'fastify-plugin'
 import { Sampler } from '../src/concurrency/sampler.ts'
 import { ERRORS, sentence } from '../src/errors.ts'
 import { closeAfter } from '../src/http/connection.ts'
-import { logError } from '../src/http/error-log.ts'
+import { logError, orDisconnected } from '../src/http/error-log.ts'
 import { type ErrorResponse, errorResponseFor } from '../src/http/error-responses.ts'
 
 declare module 'fastify' {
@@ -83,7 +83,8 @@ const errorHandler = async (app: FastifyInstance): Promise<void> => {
     }
   })
 
-  app.setErrorHandler((error, request, reply) => {
+  app.setErrorHandler((raised, request, reply) => {
+    const error = orDisconnected(raised, reply)
     const response = errorResponseFor(error, app.config)
     logError(error, request, response.status)
     reply.headers(response.headers)

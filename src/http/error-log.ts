@@ -66,14 +66,19 @@ export const logError = (error: unknown, request: FastifyRequest, status: number
   else request.log[rejectionLevel(request)](context, 'request rejected')
 }
 
+/** Whether a stream was destroyed before its end, which Fastify does when the client disconnects. */
+const isDestroyed = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE'
+
+const disconnected = (): ServiceError => new ServiceError('clientClosedRequest', { quiet: true })
+
+/** The error of a response that has not begun: a client that disconnects before its stream begins is no failure of the service. */
+export const orDisconnected = (error: unknown, { raw }: FastifyReply): unknown =>
+  raw.destroyed && isDestroyed(error) ? disconnected() : error
+
 /** Fastify's log lines, except for responses that break off: those are logged like every other error. */
 export class ServiceLogController extends LogController {
   override streamError(error: NodeJS.ErrnoException, request: FastifyRequest, reply: FastifyReply): void {
-    const isGone = error.code === 'ERR_STREAM_PREMATURE_CLOSE'
-    logError(
-      isGone ? new ServiceError('clientClosedRequest', { quiet: true }) : error,
-      request,
-      reply.statusCode,
-    )
+    logError(isDestroyed(error) ? disconnected() : error, request, reply.statusCode)
   }
 }

@@ -44,8 +44,9 @@ export interface RequestIds {
 const isIn = (networks: readonly string[]): ((address: string) => boolean) => {
   // Fastify's own module, so that the same proxies are believed as for `X-Forwarded-For`.
   const isTrusted = proxyaddr.compile([...networks])
-  let last = ''
+  let last: string | null = null
   return address => {
+    // An address that is unknown, as after a disconnect, is no proxy's.
     if (address !== last && isTrusted(address, 0)) last = address
     return address === last
   }

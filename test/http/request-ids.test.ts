@@ -1,7 +1,9 @@
 /** Every response has an id, which the log lines of its request have too, with the trace the request belongs to (DESIGN §14). */
+import type { IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
+import { createRequestIds } from '../../src/http/request-ids.ts'
 import { asAdmin, bearer, build, logCapture, signUp } from '../support/build.ts'
 import { lines, RawConnection } from '../support/raw-http.ts'
 import { until } from '../support/until.ts'
@@ -131,6 +133,13 @@ t.test('an id is accepted from a trusted proxy alone, and only if it is valid', 
   const forwarded = { 'x-request-id': uuid, 'x-forwarded-for': '10.1.2.3' }
   const claimed = await trusting.inject({ url: '/health', remoteAddress: '192.0.2.1', headers: forwarded })
   t.match(claimed.headers['x-request-id'], OWN, 'X-Forwarded-For proves nothing')
+})
+
+t.test('a client whose address is unknown is no proxy', t => {
+  const ids = createRequestIds(['10.0.0.0/8'])
+  const request = { headers: { 'x-request-id': 'given' }, socket: { remoteAddress: undefined } }
+  t.match(ids.of(request as unknown as IncomingMessage), OWN)
+  t.end()
 })
 
 t.test('on a real connection too', async t => {
