@@ -39,11 +39,11 @@ export const firstIdAt = (timestamp: number): string => {
  * @param random 16 bytes.
  * @returns the same id for the same arguments.
  */
-export const idOf = (timestamp: number, order: number, random: Uint8Array): string =>
+export const composeId = (timestamp: number, order: number, random: Uint8Array): string =>
   v7({ msecs: timestamp, seq: order, random })
 
 /** @param timestamp milliseconds since the epoch. */
 export const newId = (timestamp = Date.now()): string => {
   sequence = (sequence + 1) | 0
-  return idOf(timestamp, sequence, randomPart())
+  return composeId(timestamp, sequence, randomPart())
 }

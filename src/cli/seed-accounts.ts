@@ -1,7 +1,7 @@
 /** The accounts of `seed`. */
 import { hash } from 'node:crypto'
 import { newSession, type SessionLimits } from '../auth/session.ts'
-import { idOf, newId } from '../ids.ts'
+import { composeId, newId } from '../ids.ts'
 import { type SeedAccount, seedEmail } from '../storage/seed.ts'
 import { NO_METADATA } from '../users/metadata.ts'
 import { NO_ROLES } from '../users/roles.ts'
@@ -43,7 +43,7 @@ const identityOf = (number: number, { users, randomSeed }: SeedPlan, now: number
   const end = randomSeed === null ? now : REFERENCE_TIME
   const createdAt = end - Math.floor((YEAR * (users - number)) / users)
   if (randomSeed === null) return { id: newId(createdAt), createdAt }
-  return { id: idOf(createdAt, number, hash('sha256', `${randomSeed} ${number}`, 'buffer')), createdAt }
+  return { id: composeId(createdAt, number, hash('sha256', `${randomSeed} ${number}`, 'buffer')), createdAt }
 }
 
 const account = (number: number, plan: SeedPlan, now: number): SeedAccount => {

@@ -141,9 +141,10 @@ const add = async (options: SeedOptions): Promise<void> => {
       const opened = await TokenFiles.open({ file, format, shards, url: options.url ?? config.publicUrl })
       files = opened
       const make = tokenMaker(config, plain, plan)
-      const needsPassword = format === 'jsonl' || format === 'csv'
       writeTokens = async (accounts, seeded) => {
-        const made = accounts.map((account, index) => make(account, seeded[index] ?? null, needsPassword))
+        const made = accounts.map((account, index) =>
+          make(account, seeded[index] ?? null, opened.hasPasswords),
+        )
         await opened.write(made)
         return made.filter(({ token }) => token !== null).length
       }
@@ -213,7 +214,7 @@ export const seedCommand = (program: Command): void => {
     .addOption(
       option(
         '--shards <number>',
-        'write so many files, each with its share of the users',
+        'the number of files to write, each with its share of the users',
         integer(1, MAX_SHARDS),
       ),
     )
@@ -223,7 +224,7 @@ export const seedCommand = (program: Command): void => {
     .addOption(
       option(
         '--random-seed <number>',
-        'what ids and dates follow from: equal in every run on an empty database',
+        'from which ids and dates are derived: equal in every run on an empty database',
         integer(0, MAX_RANDOM_SEED),
       ),
     )

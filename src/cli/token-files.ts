@@ -16,6 +16,7 @@ export interface SeededToken {
 interface Format {
   /** The start of a file. */
   readonly header: string
+  readonly hasPasswords: boolean
   /** @param url of the service. */
   readonly text: (account: SeededToken, url: string) => string
 }
@@ -37,16 +38,18 @@ const vegetaTarget = ({ token }: SeededToken, url: string): string => {
 }
 
 const FORMATS = {
-  tokens: { header: '', text: ({ token }) => `${token ?? ''}\n` },
+  tokens: { header: '', hasPasswords: false, text: ({ token }) => `${token ?? ''}\n` },
   jsonl: {
     header: '',
+    hasPasswords: true,
     text: ({ id, email, password, token }) => `${JSON.stringify({ id, email, password, token })}\n`,
   },
   csv: {
     header: csvRecord(COLUMNS),
+    hasPasswords: true,
     text: account => csvRecord(COLUMNS.map(column => account[column])),
   },
-  vegeta: { header: '', text: vegetaTarget },
+  vegeta: { header: '', hasPasswords: false, text: vegetaTarget },
 } as const satisfies Record<string, Format>
 
 export type FormatName = keyof typeof FORMATS
@@ -97,6 +100,11 @@ export class TokenFiles {
       throw error
     }
     return opened
+  }
+
+  /** Whether the files contain passwords, which take time to compare. */
+  get hasPasswords(): boolean {
+    return this.#format.hasPasswords
   }
 
   /** Writes the next accounts. */

@@ -92,7 +92,7 @@ t.test('a write is repeated only after 429: others may have happened', async t =
   }
 })
 
-t.test('what does not pass is not repeated; repetitions are bounded and can be switched off', async t => {
+t.test('lasting errors are not repeated; repetitions are bounded and can be switched off', async t => {
   for (const status of [400, 401, 403, 404, 500]) {
     const { baseUrl, requests } = await scripted(t, ...failing(status))
     t.match(await rejection(createClient({ baseUrl }).getAccount()), { status })

@@ -64,7 +64,7 @@ for (const streamsRequests of [true, false])
         urls.length = 0
       })
 
-      t.test('an import of nobody', async t => {
+      t.test('an empty import', async t => {
         t.same(await collect(admin.importUsers([])), [
           { status: 'finished', created: 0, exists: 0, failed: 0 },
         ])

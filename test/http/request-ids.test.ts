@@ -96,7 +96,7 @@ t.test('pipelined responses have the ids of their requests', async t => {
     t.match(await linesOf(String(headers['x-request-id'])), [{ status: statusCode }])
 })
 
-t.test('a malformed body is answered and logged with the id and the trace of its request', async t => {
+t.test('a malformed body is logged with the id and the trace of its request', async t => {
   const traceparent = `00-${TRACE}`
   const head = ['POST /account/sign-in HTTP/1.1', HOST, `Traceparent: ${traceparent}`]
   const connection = new RawConnection(port)
