@@ -45,10 +45,13 @@ const CODINGS = Object.keys(CODECS) as Coding[]
 /** A coding or `*`, and its weight. */
 const ELEMENT = /^([^\s;]+)\s*(?:;\s*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?))?$/i
 
+/** Elements of a header field that count: no client sends more, and each costs time. */
+const MAX_ELEMENTS = 64
+
 /** Weights by name; elements that are not valid are ignored. */
 const weightsIn = (acceptEncoding: string): ReadonlyMap<string, number> =>
   new Map(
-    acceptEncoding.split(',').flatMap(element => {
+    acceptEncoding.split(',', MAX_ELEMENTS).flatMap(element => {
       const [, name, weight = '1'] = ELEMENT.exec(element.trim()) ?? []
       // RFC 9110 §8.4.1.3: the old name.
       return name === undefined ? [] : [[name.toLowerCase().replace(/^x-gzip$/, 'gzip'), Number(weight)]]
