@@ -35,7 +35,7 @@ export interface WarmUpDeps {
   readonly ping: () => Promise<void>
   readonly authenticator: Authenticator
   readonly tokens: Pick<AccessTokens, 'isDeterministic'>
-  readonly log: { info(message: string): void; warn(details: object, message: string): void }
+  readonly log: { info(details: object, message: string): void; warn(details: object, message: string): void }
 }
 
 /** A warm-up that is running. */
@@ -68,7 +68,7 @@ export class WarmUp {
     const { log } = this.#deps
     this.#starting = this.run()
       .then(
-        ({ loaded, seconds }) => log.info(`the token cache has ${loaded} tokens after ${seconds} seconds`),
+        ({ loaded, seconds }) => log.info({ loaded, seconds }, 'cached the tokens of the newest sessions'),
         err => log.warn({ err }, 'the token cache could not be filled: requests fill it'),
       )
       .finally(() => {

@@ -1,9 +1,9 @@
 /** What a load tool checks before it starts: which service this is, and what its settings do to measurements. */
-import packageJson from '../../package.json' with { type: 'json' }
-import type { Authenticator } from '../auth/authenticator.ts'
-import type { Config } from '../config/config.ts'
-import { HASH_PARAMETERS } from '../passwords/formats.ts'
-import type { UserStore } from '../users/user-store.ts'
+import packageJson from '../package.json' with { type: 'json' }
+import type { Authenticator } from './auth/authenticator.ts'
+import type { Config } from './config/config.ts'
+import { HASH_PARAMETERS } from './passwords/formats.ts'
+import type { UserStore } from './users/user-store.ts'
 
 export interface StatusReportDeps {
   readonly config: Pick<
