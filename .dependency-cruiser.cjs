@@ -113,6 +113,12 @@ module.exports = {
       'src/storage imports the domain, src/concurrency and src/statistics: no HTTP, mail, validation or configuration',
     ),
     rule(
+      'workers-only-in-server',
+      '^(src/(?!workers/|server\\.ts$|metrics/worker-metrics\\.ts$)|plugins|routes)',
+      '^src/workers/',
+      'only the standalone server starts workers: a host application and the services know nothing of them',
+    ),
+    rule(
       'opentelemetry-only-in-tracing',
       '^(src/(?!tracing/)|plugins|routes)',
       'node_modules/@opentelemetry/',

@@ -19,7 +19,7 @@ import { signUps } from './sign-ups.ts'
 import { soak } from './soak.ts'
 import { startUp } from './start-up.ts'
 import { forgedToken, inventedApiKey, withoutToken } from './unauthorized.ts'
-import { workers } from './workers.ts'
+import { workers, workersSqlite } from './workers.ts'
 
 export const SCENARIOS: readonly Scenario[] = [
   health,
@@ -45,6 +45,7 @@ export const SCENARIOS: readonly Scenario[] = [
   startUp,
   engines,
   workers,
+  workersSqlite,
   soak,
 ]
 
@@ -52,7 +53,7 @@ export const SCENARIOS: readonly Scenario[] = [
 export const skipReason = (scenario: Scenario, { engine, generator }: Bench): string | undefined => {
   if ([betterAuth, loadCurve].includes(scenario) && engine === 'postgres')
     return 'its peer is set up on SQLite'
-  if (scenario === workers && (generator.name !== 'wrk' || coresToPin().length < 2)) {
+  if ([workers, workersSqlite].includes(scenario) && (generator.name !== 'wrk' || coresToPin().length < 2)) {
     return 'it needs wrk, taskset (Linux) and two processors'
   }
   return undefined

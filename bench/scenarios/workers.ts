@@ -3,9 +3,9 @@ import { compare, findingsOf, type Sample } from '../compare.ts'
 import { coresToPin } from '../cores.ts'
 import { sendAll } from '../load/send-all.ts'
 import { type Server, startService, withServers } from '../processes.ts'
-import { bearer, get } from '../requests.ts'
-import type { Finding, Scenario } from '../scenario.ts'
-import type { Store } from '../stores.ts'
+import { bearer, get, type Requests } from '../requests.ts'
+import type { Bench, Finding, Scenario } from '../scenario.ts'
+import { createStore, type Engine, type Store } from '../stores.ts'
 
 const USERS = 10_000
 const WORKERS = 2
@@ -16,8 +16,22 @@ const TIMES = 6
 /** Pipelined requests per connection. */
 const AT_ONCE = 25
 
-/** Starts as many workers as processors, on a chosen port: with port 0, Node would balance the connections. */
-const start = async (store: Store, cores: readonly number[]): Promise<Server> => {
+/** What a service is started on, and sent. */
+interface Setup {
+  readonly store: Store
+  readonly cores: readonly number[]
+  readonly requests: Requests
+}
+
+/** A store of its own: two services on one SQLite file would empty each other's caches. */
+const setUp = async (engine: Engine, cores: readonly number[]): Promise<Setup> => {
+  const store = await createStore(engine, USERS)
+  const requests = { ...get('/account', (await store.tokens(USERS)).map(bearer)), atOnce: AT_ONCE }
+  return { store, cores, requests }
+}
+
+/** Starts as many workers as processors, on a chosen port: with port 0, Node would balance the connections of processes. */
+const start = async ({ store, cores }: Setup): Promise<Server> => {
   const env = { WORKERS: String(cores.length), PORT: String(await freePort()) }
   return startService(store, env, { processes: cores.length, cores })
 }
@@ -37,37 +51,48 @@ const rates = (name: string, samples: readonly Sample[]): readonly Finding[] =>
  * the threads swapped. Requests per CPU second of the service (primary and workers) times the number of workers is the throughput
  * if each worker had a processor to itself and never waited.
  */
+const run = async (bench: Bench, engine: Engine): Promise<Finding[]> => {
+  const cores = coresToPin().slice(0, WORKERS)
+  const two = await setUp(engine, cores)
+  const one = await setUp(engine, cores.slice(0, 1))
+  return withServers([() => start(two), () => start(one)], async (both, alone) => {
+    for (let time = 0; time < TIMES; time += 1) await sendAll(both.url, two.requests)
+    const { sides, throughputRatio, cpuRatio } = await compare(
+      bench,
+      { name: '2 workers', server: both, requests: two.requests, cores: two.cores },
+      { name: '1 worker', server: alone, requests: one.requests, cores: one.cores },
+    )
+    const { median, min, max } = cpuRatio
+    return [
+      {
+        what: 'requests/s, 2 workers on 2 processors ÷ 1 on 1',
+        value: throughputRatio,
+        unit: '×',
+        target: { atLeast: 1.7 },
+      },
+      {
+        what: 'requests per CPU second × workers, 2 ÷ 1',
+        value: { median: median * WORKERS, min: min * WORKERS, max: max * WORKERS },
+        unit: '×',
+      },
+      ...rates('2 workers', sides[0]),
+      ...rates('1 worker', sides[1]),
+    ]
+  })
+}
+
+const title = (database: string): string =>
+  `GET /account on ${database}, 10,000 users in rotation, ${AT_ONCE} requests at once on a connection; each processor carries a worker and its share of the load`
+
 export const workers: Scenario = {
   name: 'workers',
-  title: `GET /account on PostgreSQL, 10,000 users in rotation, ${AT_ONCE} requests at once on a connection; each processor carries a worker and its share of the load`,
-  run: async bench => {
-    const store = await bench.store(USERS, 'postgres')
-    const requests = { ...get('/account', (await store.tokens(USERS)).map(bearer)), atOnce: AT_ONCE }
-    const two = coresToPin().slice(0, WORKERS)
-    const one = two.slice(0, 1)
-    return withServers([() => start(store, two), () => start(store, one)], async (both, alone) => {
-      for (let time = 0; time < TIMES; time += 1) await sendAll(both.url, requests)
-      const { sides, throughputRatio, cpuRatio } = await compare(
-        bench,
-        { name: '2 workers', server: both, requests, cores: two },
-        { name: '1 worker', server: alone, requests, cores: one },
-      )
-      const { median, min, max } = cpuRatio
-      return [
-        {
-          what: 'requests/s, 2 workers on 2 processors ÷ 1 on 1',
-          value: throughputRatio,
-          unit: '×',
-          target: { atLeast: 1.7 },
-        },
-        {
-          what: 'requests per CPU second × workers, 2 ÷ 1',
-          value: { median: median * WORKERS, min: min * WORKERS, max: max * WORKERS },
-          unit: '×',
-        },
-        ...rates('2 workers', sides[0]),
-        ...rates('1 worker', sides[1]),
-      ]
-    })
-  },
+  title: title('PostgreSQL'),
+  run: bench => run(bench, 'postgres'),
+}
+
+/** Threads instead of processes. */
+export const workersSqlite: Scenario = {
+  name: 'workers-sqlite',
+  title: title('SQLite'),
+  run: bench => run(bench, 'sqlite'),
 }
