@@ -140,7 +140,7 @@ t.test('everything below the prefix has the prefix in its URLs (DESIGN §12)', a
     t.equal((await host.inject(pathname)).statusCode, 200, pathname)
   }
   const { servers, paths } = (await host.inject('/v1/auth/openapi.json')).json()
-  t.same(servers, [{ url: '/v1/auth' }])
+  t.same(servers, [{ url: '/v1/auth', description: 'This instance' }])
   t.equal(paths['/health'].get.operationId, 'getHealth', 'names do not depend on the prefix')
   t.same(paths['/health'].get.tags, ['service'])
   t.same(paths['/account'].get.tags, ['account'])
