@@ -32,6 +32,12 @@ const TESTS = [
 /** Which tests and subtests run: what takes long and does not concern the example is left out. */
 const TAP_GREP = ['/^(?!.docs shows)/', '/notes?\\b|greeting|\\bage\\b|gates/i'].join('\n')
 
+/** Limits the check of types to the code and the tests of the page: that of the project covers the others. */
+const TSCONFIG = readFileSync(join(PROJECT, 'tsconfig.json'), 'utf8').replace(
+  '"test", "bench", "scripts"',
+  '"test/page.test.ts", "test/documents"',
+)
+
 /** Runs a program in the folder and requires exit code 0. @returns its output. */
 const succeeds = async (t: Test, cwd: string, file: string, args: readonly string[]): Promise<string> => {
   const env = { ...process.env, _TAPJS_PROCESSINFO_COVERAGE_: '0', TAP_GREP }
@@ -93,7 +99,10 @@ const skip = FEATURES.length > 0 && 'src/features.ts has features'
 t.test('all blocks together', { skip }, async t => {
   const tree = projectTree(
     t,
-    { 'test/page.test.ts': TESTS.map(file => `import '${file}'\n`).join('') },
+    {
+      'test/page.test.ts': TESTS.map(file => `import '${file}'\n`).join(''),
+      'tsconfig.json': TSCONFIG,
+    },
     WHOLE_PROJECT,
   )
   applyBlocks(tree.folder, blocks)

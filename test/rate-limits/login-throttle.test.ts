@@ -99,7 +99,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     for (const who of [freshEmail(), email, disabled.email]) {
       const { statuses, rejected } = await exhaust(() => signIn(app, who, WRONG))
       const right = await signIn(app, who)
-      const { date: _, ratelimit: _left, ...headers } = rejected.headers
+      const { date: _date, 'x-request-id': _id, ratelimit: _left, ...headers } = rejected.headers
       const waits = Number(headers['retry-after'])
       t.ok(waits > LONG.initialDelay - 60 && waits <= LONG.initialDelay)
       seen.push({

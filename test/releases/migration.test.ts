@@ -44,7 +44,7 @@ for (const release of releases)
       )
       const { at, users, events, cursor, sessions, tokens } = expected[engine]
       const DATABASE_URL = await RESTORE[engine](t, folder)
-      const app = await build(t, { env: { DATABASE_URL }, clock: () => at + MINUTE })
+      const app = await build(t, { env: { DATABASE_URL }, realHashing: true, clock: () => at + MINUTE })
 
       t.match(await recordedUsers(app), users, 'users')
       const stored = (await getEvents(app, { limit: 100 })).json().results

@@ -20,7 +20,7 @@ const context: Context = { teardown: (run: () => unknown) => void teardowns.push
 /** @returns what the API says of the data, once it is all written. */
 const record = async (DATABASE_URL: string): Promise<Recorded> => {
   const clock = manualClock(Date.UTC(2026, 10, 22))
-  const app = await build(context, { env: { DATABASE_URL }, clock: clock.now })
+  const app = await build(context, { env: { DATABASE_URL }, clock: clock.now, realHashing: true })
   const recorded = await fill(app, clock)
   await app.close()
   return recorded

@@ -10,8 +10,8 @@ import { until } from './until.ts'
 
 const PROJECT = join(import.meta.dirname, '..', '..')
 
-/** Milliseconds until a process that does not start counts as failed. */
-const START_LIMIT = 20_000
+/** Milliseconds until a process that does not start counts as failed, on a machine with ten times as much work as cores. */
+const START_LIMIT = 60_000
 
 export interface Running {
   readonly url: string
