@@ -3,6 +3,11 @@ import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { accountStatus, bearer, cookie, logCapture, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
+import { lines, RawConnection } from '../support/raw-http.ts'
+import { until } from '../support/until.ts'
+
+/** Milliseconds until a response counts as missing. */
+const DEADLINE = 20_000
 
 await onEveryEngine(t, async (t, { build }) => {
   t.test("a cached serialised account equals the schema's serialisation (§4)", async t => {
@@ -83,6 +88,54 @@ await onEveryEngine(t, async (t, { build }) => {
       t.match(capture.text(), 'of the app')
     })
   }
+
+  t.test('header lines that are kept change no response', async t => {
+    const FIELDS: Readonly<Record<string, Record<string, string | number | string[]>>> = {
+      first: { etag: '"1"', 'cache-control': 'no-store', 'x-content-type-options': 'mine' },
+      second: { etag: '"2"', vary: ['a', 'b'], 'x-other': 'one', 'content-length': 2 },
+      invalid: { etag: '"1"\r\nx-injected: 1' },
+    }
+    const extend = (app: FastifyInstance): void => {
+      app.get<{ Params: { name: string } }>('/fields/:name', ({ params }, reply) => {
+        reply.headers(FIELDS[params.name] ?? {}).send('{}')
+      })
+    }
+    const app = await build(t, { extend })
+    const url = await app.listen({ host: '127.0.0.1', port: 0 })
+    const port = Number(new URL(url).port)
+    const exchange = async (start: string): Promise<string> => {
+      const request = lines(start, `Host: 127.0.0.1:${port}`, 'Connection: close')
+      const connection = new RawConnection(port).write(request)
+      await until(
+        () => connection.ended,
+        ended => ended,
+        DEADLINE,
+      )
+      connection.socket.destroy()
+      return connection.received
+    }
+    for (let time = 0; time < 2; time += 1) {
+      const first = await exchange('GET /fields/first HTTP/1.1')
+      for (const line of [
+        'etag: "1"',
+        'cache-control: no-store',
+        'x-content-type-options: mine',
+        'content-length: 2',
+      ])
+        t.match(first.toLowerCase(), `\r\n${line}\r\n`)
+      t.notMatch(first, 'nosniff')
+      t.match(first, /\r\n\r\n\{\}$/)
+      const second = await exchange('GET /fields/second HTTP/1.1')
+      for (const line of ['etag: "2"', 'vary: a', 'vary: b', 'x-other: one', 'content-length: 2'])
+        t.match(second, `\r\n${line}\r\n`)
+      t.notMatch(second, 'no-store')
+      t.match(await exchange('HEAD /fields/first HTTP/1.1'), /\r\ncontent-length: 2\r\n.*\r\n\r\n$/s)
+      t.match(await exchange('GET /fields/first HTTP/1.0'), /\r\ncontent-length: 2\r\n.*\r\n\r\n\{\}$/s)
+      const invalid = await exchange('GET /fields/invalid HTTP/1.1')
+      t.match(invalid, /^HTTP\/1\.1 500 /)
+      t.notMatch(invalid, 'x-injected')
+    }
+  })
 
   t.test('responses state how long a connection is kept alive', async t => {
     const app = await build(t)
