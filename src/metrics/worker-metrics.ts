@@ -4,7 +4,7 @@
  */
 import { ServiceError } from '../errors.ts'
 import type { Channel, ChannelToPrimary } from '../workers/channel.ts'
-import { heapMetrics, processMetrics } from './process-metrics.ts'
+import { processMetrics } from './process-metrics.ts'
 import { aggregate, countsOf, type Snapshot, sample } from './snapshot.ts'
 import { toText } from './text-format.ts'
 
@@ -143,8 +143,8 @@ export class WorkerMetrics {
     const own: Snapshot = {
       gatehouse_workers: [sample(this.#workers.size)],
       gatehouse_worker_timeouts_total: [sample(this.#timeouts)],
+      // Its heap serves no requests: the limit would hide that those of the workers are full.
       ...processMetrics(),
-      ...heapMetrics(),
     }
     return toText(aggregate([this.#ended, ...snapshots, own]))
   }
