@@ -67,6 +67,8 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     // On PostgreSQL nothing is cached before the invalidation feed is connected.
     const isCaching = () => authenticator.isCaching
     t.ok(await until(isCaching, Boolean, DEADLINE))
+    // On SQLite the writer thread reports, when it starts, that earlier changes are unknown.
+    await storage.ping()
     const { apiKeys, sessions } = storage
     const lookups = t.capture(apiKeys, 'find', apiKeys.find)
     const sessionLookups = t.capture(sessions, 'find', sessions.find)

@@ -304,7 +304,7 @@ t.test('the cache respects its capacity, and eviction changes no result (DESIGN 
   t.equal(store.lookups, 901, 'a token in use stays cached')
   t.same(
     authenticator.cacheStatistics,
-    { entries: 10, hits: 49, misses: 901, evictions: 891 },
+    { entries: 10, capacity: 10, hits: 49, misses: 901, evictions: 891 },
     'the metrics say so (DESIGN §14)',
   )
 })

@@ -188,7 +188,8 @@ t.test('ARCHITECTURE.md: its files exist, and the order of the plugins is the li
   const loaded = [...app.printPlugins().matchAll(/[─┬] ([a-z]+(?:-[a-z]+)*) \d/g)].map(([, name]) => name)
   t.same(
     loaded.filter(name => drawn.includes(name ?? '')),
-    drawn,
+    // A plugin with hooks for the request and for the response is drawn twice.
+    [...new Set(drawn)],
   )
   const plugins = globSync('*.ts', { cwd: join(PROJECT, 'plugins') }).map(file => file.replace('.ts', ''))
   for (const plugin of plugins)
