@@ -16,11 +16,14 @@ const JSON_TYPE = { 'content-type': 'application/json' }
 /** Milliseconds until a condition that does not come true counts as failed. */
 const DEADLINE = 10_000
 
+/** Milliseconds of silence after which a response is complete: before the stop, the service keeps connections open. */
+const SILENCE = 500
+
 const post = (server: Running, path: string): Promise<Response> =>
   fetch(`${server.url}${path}`, { method: 'POST', headers: JSON_TYPE, body: CREDENTIALS })
 
 const get = async (server: Running, path: string) => {
-  const raw = await exchange(server.port, `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`)
+  const raw = await exchange(server.port, `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`, SILENCE)
   const { status, headers, body } = parseResponse(raw)
   return { statusCode: status, headers, body }
 }
