@@ -2,6 +2,7 @@
  * Metrics of several workers (`WORKERS`): the primary asks every worker for its values, and adds them up. A worker asks the
  * primary for the sum.
  */
+import { PendingResponses } from '../concurrency/pending-responses.ts'
 import { ServiceError } from '../errors.ts'
 import type { Channel, ChannelToPrimary } from '../workers/channel.ts'
 import { processMetrics } from './process-metrics.ts'
@@ -22,30 +23,6 @@ type Message =
 
 const isMessage = (message: unknown): message is Message =>
   typeof message === 'object' && message !== null && 'metrics' in message
-
-/** Requests over a channel of messages, whose responses are matched by id. */
-class PendingResponses<Response> {
-  readonly #pending = new Map<number, (response: Response | null) => void>()
-  #lastId = 0
-
-  /** @returns the response; `null` if it does not arrive within `limit` milliseconds. */
-  async request(send: (id: number) => void, limit: number): Promise<Response | null> {
-    this.#lastId += 1
-    const id = this.#lastId
-    const { promise, resolve } = Promise.withResolvers<Response | null>()
-    this.#pending.set(id, resolve)
-    const timer = setTimeout(() => resolve(null), limit)
-    send(id)
-    const response = await promise
-    clearTimeout(timer)
-    this.#pending.delete(id)
-    return response
-  }
-
-  receive(id: number, response: Response): void {
-    this.#pending.get(id)?.(response)
-  }
-}
 
 /** Runs in a worker. */
 export interface WorkerChannel {

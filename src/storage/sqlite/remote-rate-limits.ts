@@ -1,5 +1,6 @@
 /** Rate limits of worker threads, which the first thread counts for all of them, so that a client has one limit. */
 import type { MessagePort } from 'node:worker_threads'
+import { PendingResponses } from '../../concurrency/pending-responses.ts'
 import type { OpenRateLimit, RateLimit, RateLimitOptions } from '../../rate-limits/rate-limit.ts'
 
 type Method = keyof RateLimit
@@ -26,32 +27,21 @@ export const serveRateLimits = (port: MessagePort, openRateLimit: OpenRateLimit)
 
 /** Runs in a worker thread. */
 export const remoteRateLimits = (port: MessagePort): OpenRateLimit => {
-  const pending = new Map<number, (result: unknown) => void>()
-  let lastId = 0
-  port.on('message', ({ id, result }: Response) => {
-    pending.get(id)?.(result)
-    pending.delete(id)
-  })
-  const call = (options: RateLimitOptions, method: Method, args: readonly unknown[]): Promise<unknown> => {
-    const { promise, resolve } = Promise.withResolvers<unknown>()
-    lastId += 1
-    pending.set(lastId, resolve)
-    port.postMessage({ id: lastId, options, method, args } satisfies Request)
-    return promise
-  }
-  const callsOf =
-    (options: RateLimitOptions) =>
-    (method: Method) =>
-    (...args: readonly unknown[]) =>
-      call(options, method, args)
+  const responses = new PendingResponses<unknown>()
+  port.on('message', ({ id, result }: Response) => responses.receive(id, result))
   return options => {
-    const calling = callsOf(options)
+    /** Sends the calls of a method to the first thread. */
+    const remote = <Name extends Method>(method: Name): RateLimit[Name] => {
+      const call = (...args: readonly unknown[]) =>
+        responses.requestReliably(id => port.postMessage({ id, options, method, args } satisfies Request))
+      return call as RateLimit[Name]
+    }
     return {
-      consume: calling('consume') as RateLimit['consume'],
-      refund: calling('refund') as RateLimit['refund'],
-      used: calling('used') as RateLimit['used'],
-      set: calling('set') as RateLimit['set'],
-      delete: calling('delete') as RateLimit['delete'],
+      consume: remote('consume'),
+      refund: remote('refund'),
+      used: remote('used'),
+      set: remote('set'),
+      delete: remote('delete'),
     }
   }
 }
