@@ -55,6 +55,7 @@ const startProcess = (output: LogOutput): WorkerHandle => {
     send(message, onSent) {
       // An error without a callback would end the process.
       if (worker.isConnected()) worker.send(message as object, error => onSent?.(error === null))
+      else onSent?.(false)
     },
     onMessage: listener => void worker.on('message', listener),
     get isOpen() {

@@ -12,11 +12,10 @@ import { SHUTDOWN } from '../shutdown.ts'
 import { processes, threads, type WorkerEnd, type WorkerHandle } from './kinds.ts'
 import { type Failure, isFailure, isListening, STOP } from './messages.ts'
 import { STOP_SIGNALS } from './signals.ts'
+import { printFailure } from './worker.ts'
 
 /** Milliseconds until a lost worker is replaced. */
 const RESTART_DELAY = 500
-
-const printFailure = (reason: string): void => void process.stderr.write(`${reason}\n`)
 
 /** Serves the metrics of all workers at `METRICS_PORT`, if it is set. The end of the primary closes the listener. */
 const serveMetrics = async ({ metrics: { host, port } }: Config, metrics: WorkerMetrics, logger: Logger) => {

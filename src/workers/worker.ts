@@ -59,7 +59,7 @@ export const logThroughPrimary = (channel: Channel): DestinationStream => ({
   write: line => channel.send({ line } satisfies LogLine),
 })
 
-const printFailure = (reason: string): void => void process.stderr.write(`${reason}\n`)
+export const printFailure = (reason: string): void => void process.stderr.write(`${reason}\n`)
 
 /** Prints why this process cannot start. A worker lets the primary print it, so that a reason of all workers appears once. */
 export const reportFailure = async (reason: string): Promise<void> => {
