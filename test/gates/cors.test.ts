@@ -233,3 +233,23 @@ t.test('beside a CORS plugin of the host, the rule for the cookie holds (DESIGN 
   t.equal((await headersFor(BOTH))['access-control-allow-credentials'], 'true')
   t.equal((await headersFor('https://host.example'))['access-control-allow-origin'], 'https://host.example')
 })
+
+interface Documented {
+  readonly paths: Record<string, Record<string, { responses: Record<string, { headers?: object }> }>>
+}
+
+t.test('pages can read every documented response header (DESIGN §5)', async t => {
+  const app = await build(t, { env: ENV })
+  const { paths } = (await app.inject('/openapi.json')).json<Documented>()
+  const documented = Object.values(paths)
+    .flatMap(path => Object.values(path))
+    .flatMap(({ responses }) => Object.values(responses))
+    .flatMap(({ headers = {} }) => Object.keys(headers))
+    .map(name => name.toLowerCase())
+  const { headers } = await app.inject({ url: '/health', headers: { origin: READER } })
+  const exposed = String(headers['access-control-expose-headers']).split(', ')
+  // Browsers hide cookies from pages in any case.
+  const hidden = documented.filter(name => name !== 'set-cookie' && !exposed.includes(name))
+  t.ok(documented.includes('retry-after'))
+  t.strictSame([...new Set(hidden)], [])
+})
