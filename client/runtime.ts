@@ -176,6 +176,9 @@ const BATCH = { lines: 500, length: 262_144 }
 /** Bytes of a streamed import until other events of the process have their turn. */
 const TURN = 65_536
 
+/** Characters of one received line. A response without line ends must not fill the memory. An exported user has far fewer. */
+const MAX_LINE = 1_048_576
+
 const NDJSON = 'application/x-ndjson'
 
 /** Statuses of the service, or of a proxy before it, that do not last. */
@@ -270,6 +273,7 @@ async function* linesOf<T>(attempt: Attempt, failed: (error: unknown) => unknown
       const lines = decoder.decode(value, { stream: !done }).split('\n')
       lines[0] = `${rest}${lines[0]}`
       rest = lines.pop() ?? ''
+      if (rest.length > MAX_LINE) throw new Error(`A line is longer than ${MAX_LINE} characters`)
       for (const line of lines) yield JSON.parse(line)
       isComplete = done
     }

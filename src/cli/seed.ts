@@ -49,6 +49,7 @@ const assertUsable = ({ tokens, format, url, shards, users = 0 }: SeedOptions): 
   const useless = Object.entries({ '--format': format, '--url': url, '--shards': shards })
   for (const [name, value] of useless)
     if (value !== undefined && tokens === undefined) throw new UsageError(`${name} needs --tokens <file>`)
+  if (tokens?.endsWith('/')) throw new UsageError('--tokens must be a file, not a folder')
   if (url !== undefined && format !== 'vegeta') throw new UsageError('--url needs --format vegeta')
   if (shards !== undefined && shards > users) throw new UsageError('--shards must not be higher than --users')
 }

@@ -98,6 +98,7 @@ t.test('what the options must be', async t => {
     [['--users', '2', '--format', 'xml', '--tokens', 'x'], 2, /^--format must be/],
     [['--users', '2', '--shards', '2'], 2, /^--shards needs --tokens <file>/],
     [['--users', '2', '--shards', '3', '--tokens', 'x'], 2, /^--shards must not be higher than --users/],
+    [['--users', '2', '--shards', '2', '--tokens', 'x/'], 2, /^--tokens must be a file, not a folder/],
     [['--users', '2', '--url', 'http://x', '--tokens', 'x'], 2, /^--url needs --format vegeta/],
   ]
   for (const [args, code, message, more] of cases)

@@ -193,6 +193,22 @@ t.test('streams that break off are errors', async t => {
   }
 })
 
+t.test('a response without line ends is an error before it fills the memory', async t => {
+  const closed = Promise.withResolvers<void>()
+  const { baseUrl } = await scripted(t, response => {
+    response.writeHead(200, { 'content-type': 'application/x-ndjson' })
+    const write = (): void => {
+      while (!response.destroyed && response.write('x'.repeat(65_536)));
+    }
+    response.on('drain', write).on('close', closed.resolve)
+    write()
+  })
+  const error = await rejection(collect(createAdminClient({ baseUrl, adminKey: 'k' }).exportUsers()))
+  t.ok(error instanceof NetworkError, String(error))
+  t.match((error as NetworkError).cause, { message: 'A line is longer than 1048576 characters' })
+  await closed.promise
+})
+
 t.test('an import that the service stops is an error with its reason', async t => {
   const { baseUrl } = await scripted(t, response =>
     response.end(
