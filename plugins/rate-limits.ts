@@ -50,4 +50,7 @@ const rateLimits = async (app: FastifyInstance): Promise<void> => {
   })
 }
 
-export default fp(rateLimits, { name: 'rate-limits', dependencies: ['not-found', 'client-address'] })
+export default fp(rateLimits, {
+  name: 'rate-limits',
+  dependencies: ['not-found', 'client-address', 'reauthentication'],
+})

@@ -1,5 +1,5 @@
 /** What handlers derive from a request: its actor, its client, and its disconnect. */
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import type { Actor } from '../src/audit-log/event.ts'
 import type { PresentedAdminKey } from '../src/auth/admin-key.ts'
 import type { NewKeyOptions } from '../src/auth/api-key.ts'
@@ -8,6 +8,8 @@ import { type ScopeDescriptions, sortedScopes } from '../src/auth/scopes.ts'
 import type { SessionClient } from '../src/auth/session.ts'
 import { ServiceError } from '../src/errors.ts'
 import type { User } from '../src/users/user.ts'
+
+export { disconnectSignal } from '../src/http/disconnect-signal.ts'
 
 /** The actor of a private route: the user, an API key of the user, or the administrator who impersonates them. */
 export const userActor = (request: FastifyRequest): Actor => {
@@ -73,20 +75,3 @@ export const clientOf = ({ clientAddress, headers }: FastifyRequest): SessionCli
   ip: clientAddress,
   userAgent: headers['user-agent'] ?? null,
 })
-
-/**
- * Aborted when the client disconnects before the response, so that queued work can be dropped. Fastify's `request.signal` does not
- * fit: it is aborted as soon as the body has been read (fastify#6725).
- */
-export const disconnectSignal = ({ raw }: FastifyReply): AbortSignal => {
-  const controller = new AbortController()
-  const { socket } = raw.req
-  const abort = (): void => controller.abort()
-  // Almost always a disconnect. A client that only half-closed the connection still gets a response that needs no queue.
-  socket.once('end', abort)
-  raw.once('close', () => {
-    socket.off('end', abort)
-    if (!raw.writableFinished) abort()
-  })
-  return controller.signal
-}

@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { ACTOR_TYPES, type Actor, detailProperties, type EventSchemas } from '../src/audit-log/event.ts'
 import { SORTS, type Sort } from '../src/users/listing.ts'
 import type { JsonObject } from '../src/users/metadata.ts'
-import { EXAMPLE_PASSWORD, InputId, Strict, withExample } from '../src/validation/schemas.ts'
+import { InputId, Strict, withExample } from '../src/validation/schemas.ts'
 
 export {
   Email,
@@ -16,6 +16,7 @@ export {
   NewAdminKey,
   NewPassword,
   PasswordHash,
+  PresentedPassword,
   Role,
   recordProperties,
   Scopes,
@@ -41,13 +42,6 @@ const ClientAddress = withExample(NullableText, '192.0.2.7')
 const Later = withExample(Timestamp, '2027-02-01T09:30:00.000Z')
 const Texts = (example: string) =>
   Type.Unsafe<readonly string[]>(Type.Array(Type.String(), { examples: [[example]] }))
-
-/** A password to compare. It has no rules: it matches or not. */
-export const PresentedPassword = Type.String({
-  text: 'any',
-  format: 'password',
-  examples: [EXAMPLE_PASSWORD],
-})
 
 /** A token from a mail. */
 export const PresentedToken = Type.String({

@@ -190,6 +190,7 @@ export {
   unlessTaken,
 } from './storage/operations/operation.ts'
 export { refusalOf } from './storage/operations/refusals.ts'
+export { sessionExists } from './storage/operations/sessions.ts'
 export { lockUser } from './storage/operations/user-locks.ts'
 export { invalidates, invalidatesNothing, refusedFor, type Write } from './storage/operations/write.ts'
 export { type FeatureStore, table } from './storage/stored-feature.ts'

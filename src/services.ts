@@ -176,7 +176,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
   // Accounts
   const { mails, mailer, close: closeMails } = createMails(config, deps, rateLimits)
   const deferred = new DeferredWork(logFailure('a requested mail was dropped'))
-  const reauthentication = new Reauthentication({ users, hasher, loginThrottle, clock })
+  const reauthentication = new Reauthentication({ users, sessions, hasher, loginThrottle, clock })
   const accountDeps = {
     users,
     sessions,

@@ -32,7 +32,7 @@ export const addApiKeys = async (
       ...{ id: newId(now), at: now, type: 'api-key.created', details: { apiKey: id } },
       ...{ actor: actingUser(userId, null), userId },
     }
-    const outcome = await addApiKey(apiKey, sessionId, null, event)
+    const outcome = await addApiKey(apiKey, sessionId, event)
     if (outcome !== 'added') throw new Error(`An API key could not be added: ${outcome}`)
     return text
   }

@@ -1,5 +1,7 @@
 /** Re-authentication: operations that require the user's password, or a recent sign-in, in addition to the session. */
+import { actingUser, newEvent } from '../audit-log/event.ts'
 import type { Principal } from '../auth/principal.ts'
+import type { SessionStore } from '../auth/session-store.ts'
 import { type ErrorName, ServiceError } from '../errors.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
 import { type LoginThrottle, userSubject } from '../rate-limits/login-throttle.ts'
@@ -9,12 +11,13 @@ import { retryOnChange } from './retry.ts'
 
 export interface ReauthenticationDeps {
   readonly users: UserStore
+  readonly sessions: Pick<SessionStore, 'noteAuthentication'>
   readonly hasher: Pick<PasswordHasher, 'verify'>
   readonly loginThrottle: LoginThrottle
   readonly clock: () => number
 }
 
-/** Milliseconds after a sign-in in which it counts as recent. */
+/** Milliseconds for which a proof of identity is recent. */
 const RECENT = 600_000
 
 /** RFC 9470 §3. */
@@ -28,6 +31,21 @@ export interface PresentedPassword {
   /** The client's address. */
   readonly ip: string | null
   readonly signal: AbortSignal | undefined
+}
+
+/** What a user proves their identity with. */
+export interface Proof {
+  readonly password: string
+  /** The client's address. */
+  readonly ip: string | null
+  readonly signal: AbortSignal | undefined
+}
+
+type SessionPrincipal = Pick<Principal, 'cachedUser' | 'credentialId' | 'authenticatedAt' | 'impersonatedBy'>
+
+/** @throws {ServiceError} `impersonated` */
+const assertOwnSession = ({ impersonatedBy }: SessionPrincipal): void => {
+  if (impersonatedBy !== null) throw new ServiceError('impersonated')
 }
 
 export class Reauthentication {
@@ -65,22 +83,40 @@ export class Reauthentication {
   }
 
   /**
-   * Runs an operation if the password is right, or without one if the user has signed in within the last ten minutes (RFC 9470).
-   * @param act receives the verified hash, see {@link withPassword}; `null` without a password.
-   * @throws {ServiceError} `reauthenticationRequired`; `signInRequired`; errors of {@link withPassword}
+   * Requires a proof of identity in the request, or one within the last ten minutes (RFC 9470): at sign-in, or by {@link renew}. The
+   * session may end meanwhile: operations check that it exists in their transaction.
+   * @param proof `null` if the request has none.
+   * @throws {ServiceError} `impersonated`, `reauthenticationRequired`; errors of {@link prove}
    */
-  async withRecentSignIn<Outcome>(
-    { cachedUser: { user }, authenticatedAt }: Pick<Principal, 'cachedUser' | 'authenticatedAt'>,
-    presented: PresentedPassword | null,
-    act: (verifiedHash: string | null) => Promise<Outcome | UserRefusal>,
-  ): Promise<Exclude<Outcome, UserRefusal>> {
-    if (presented !== null) return this.withPassword(user, presented, act)
-    if (this.#deps.clock() - authenticatedAt > RECENT)
+  async require(principal: SessionPrincipal, proof: Proof | null): Promise<void> {
+    assertOwnSession(principal)
+    if (proof !== null) return this.prove(principal.cachedUser.user, proof)
+    if (this.#deps.clock() - principal.authenticatedAt > RECENT)
       throw new ServiceError('reauthenticationRequired', { headers: { 'www-authenticate': CHALLENGE } })
-    const outcome = await act(null)
-    if (outcome === 'userNotFound' || outcome === 'accountDisabled' || outcome === 'passwordChanged')
-      throw new ServiceError('signInRequired')
-    return outcome as Exclude<Outcome, UserRefusal>
+  }
+
+  /**
+   * Verifies a proof, and makes the session one that has authenticated now.
+   * @throws {ServiceError} `impersonated`, `signInRequired`; errors of {@link prove}
+   */
+  async renew(principal: SessionPrincipal, proof: Proof): Promise<void> {
+    const { sessions, clock } = this.#deps
+    assertOwnSession(principal)
+    const { id } = principal.cachedUser.user
+    await this.prove(principal.cachedUser.user, proof)
+    const actor = actingUser(id, proof.ip)
+    const event = newEvent('session.reauthenticated', actor, id, clock(), { session: principal.credentialId })
+    const outcome = await sessions.noteAuthentication(principal.credentialId, event)
+    if (outcome !== 'noted') throw new ServiceError('signInRequired')
+  }
+
+  /**
+   * @throws {ServiceError} `wrongPassword`; `signInRequired` when the user was deleted meanwhile; `tooManyRequests`, `overloaded`,
+   * `clientClosedRequest`, `draining`, `storeUnavailable`
+   */
+  async prove(user: User, { password, ip, signal }: Proof): Promise<void> {
+    const presented = { password, wrong: 'wrongPassword', ip, signal } as const
+    if ((await this.#verify(user, presented)) === undefined) throw new ServiceError('wrongPassword')
   }
 
   /** @returns the hash of the user's password; `undefined` when the password is wrong. */

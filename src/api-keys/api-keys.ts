@@ -3,7 +3,6 @@
  * (`src/auth/api-key.ts`) and written by hand for each engine.
  */
 import { Type } from '@sinclair/typebox'
-import type { PresentedPassword } from '../accounts/reauthentication.ts'
 import type { ApiKey, NewKeyOptions } from '../auth/api-key.ts'
 import type { CredentialLastRequest } from '../auth/last-requests.ts'
 import { API_KEY_PREFIX, newOpaqueKey } from '../auth/opaque-key.ts'
@@ -27,6 +26,7 @@ import {
   refusalOf,
   refusedFor,
   type Steps,
+  sessionExists,
   table,
   type Write,
 } from '../feature.ts'
@@ -55,17 +55,12 @@ interface StoredApiKey extends ApiKey {
 function* addApiKey(
   { id, name, digest, prefix, scopes, createdAt, expiresAt }: StoredApiKey,
   sessionId: string,
-  verifiedHash: string | null,
   event: AuditEvent,
 ): Steps<Write<'added' | 'tooManyApiKeys' | 'sessionNotFound' | UserRefusal>> {
   const { userId } = event
-  const refused = refusalOf(yield* lockUser(userId, verifiedHash), { onlyEnabled: true })
+  const refused = refusalOf(yield* lockUser(userId), { onlyEnabled: true })
   if (refused !== null) return refusedFor(userId, refused)
-  const session = yield* firstRow({
-    text: 'SELECT id FROM sessions WHERE id = $1 AND user_key = (SELECT key FROM users WHERE id = $2)',
-    values: [sessionId, userId],
-  })
-  if (session === undefined) return refusedFor(userId, 'sessionNotFound')
+  if ((yield* sessionExists(sessionId, userId)) === undefined) return refusedFor(userId, 'sessionNotFound')
   const added = yield* firstRow({
     text: `INSERT INTO api_keys (id, user_key, digest, name, prefix, scopes, created_at, expires_at, last_used_at)
       SELECT $1, key, $3, $4, $5, $6, $7, $8, 0 FROM users
@@ -152,18 +147,15 @@ export class ApiKeys {
 
   /**
    * Creates a key for the user of a session, and mails the user.
-   * @param principal of a session that is not impersonated.
-   * @param password `null`: the sign-in must be recent.
-   * @throws {ServiceError} `expiresInPast`, `tooManyApiKeys`, `signInRequired`, `reauthenticationRequired`, and those of
-   * `Reauthentication.withPassword`
+   * @param principal of a session whose user has proved their identity.
+   * @throws {ServiceError} `expiresInPast`, `tooManyApiKeys`, `signInRequired`
    */
   async create(
     principal: Principal,
     { name, scopes, expiresAt }: NewKeyOptions,
-    password: PresentedPassword | null,
     actor: Actor,
   ): Promise<CreatedApiKey> {
-    const { store, reauthentication, newEvent, mails, clock } = this.#deps
+    const { store, newEvent, mails, clock } = this.#deps
     const now = clock()
     if (expiresAt !== null && expiresAt <= now) throw new ServiceError('expiresInPast')
     const { user } = principal.cachedUser
@@ -171,11 +163,9 @@ export class ApiKeys {
     const id = newId(now)
     const apiKey = { id, name, prefix: shownPrefix, scopes, createdAt: now, expiresAt, lastUsedAt: null }
     const event = newEvent('api-key.created', actor, user.id, { apiKey: id })
-    const outcome = await reauthentication.withRecentSignIn(principal, password, verifiedHash =>
-      store.addApiKey({ ...apiKey, digest }, principal.credentialId, verifiedHash, event),
-    )
-    if (outcome === 'sessionNotFound') throw new ServiceError('signInRequired')
-    if (outcome !== 'added') throw new ServiceError(outcome)
+    const outcome = await store.addApiKey({ ...apiKey, digest }, principal.credentialId, event)
+    if (outcome === 'tooManyApiKeys') throw new ServiceError(outcome)
+    if (outcome !== 'added') throw new ServiceError('signInRequired')
     mails.send('apiKeyCreated', user.email, { scopes })
     return { token: text, apiKey }
   }

@@ -41,6 +41,7 @@ export const EVENTS = {
   'user.enabled': ChangedFields,
   'user.deleted': NoDetails,
   'session.sign-in-throttled': NoDetails,
+  'session.reauthenticated': Session,
   'session.ended': Session,
   'sessions.ended': AllSessions,
   'password.changed': NoDetails,

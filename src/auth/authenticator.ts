@@ -59,7 +59,7 @@ const sessionCredential = (session: Session, expiresAt: number): Credential => (
   credentialId: session.id,
   scopes: null,
   impersonatedBy: session.impersonatedBy,
-  authenticatedAt: session.impersonatedBy === null ? session.createdAt : 0,
+  authenticatedAt: session.impersonatedBy === null ? session.authenticatedAt : 0,
   expiresAt: Math.min(session.expiresAt, expiresAt),
   lastRequestAt: session.lastRequestAt,
 })

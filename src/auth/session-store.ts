@@ -34,6 +34,11 @@ export interface SessionStore {
   revoke(id: string, event: AuditEvent): Promise<'revoked' | 'sessionNotFound' | UserRefusal>
   /** Revokes every session of the event's user. */
   revokeAll(event: AuditEvent, options: RevokeAllOptions): Promise<'revoked' | UserRefusal>
+  /**
+   * Notes that the event's user, who must be enabled, proved their identity in a session when the event happened. An impersonated
+   * session is not found.
+   */
+  noteAuthentication(id: string, event: AuditEvent): Promise<'noted' | 'sessionNotFound' | UserRefusal>
   /** The newest sessions of a user that have neither reached their absolute end nor been idle since `idleSince`, newest first. */
   list(userId: string, now: number, idleSince: number, limit: number): MaybePromise<readonly Session[]>
   /**

@@ -22,6 +22,8 @@ export interface Session extends SessionClient {
   readonly expiresAt: number
   /** The id of the admin key that impersonates the user; `null` in a session of the user's own. */
   readonly impersonatedBy: string | null
+  /** When the user last proved their identity: at sign-in, or by re-authentication since. Nobody did if it is impersonated. */
+  readonly authenticatedAt: number
   /** The idle time counts from here. Exact in memory; up to a minute older in the store (`last-requests.ts`). */
   readonly lastRequestAt: number
 }
@@ -44,6 +46,7 @@ export const newSession = (
   createdAt: now,
   expiresAt: Math.ceil((now + lifetime) / 1_000) * 1_000,
   impersonatedBy: null,
+  authenticatedAt: now,
   lastRequestAt: now,
   ip,
   userAgent: userAgent?.slice(0, USER_AGENT_LENGTH) ?? null,

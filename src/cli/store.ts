@@ -82,7 +82,10 @@ export const withStore = async (
       users: new Users({ store: users, clock }),
       sessions: new Sessions({ store: sessions, limits, clock }),
       newAccounts: new NewAccounts({ users, accountStore, hasher, clock }),
-      reauthentication: new Reauthentication({ users, hasher, loginThrottle: noLoginThrottle, clock }),
+      reauthentication: new Reauthentication({
+        ...{ users, sessions, hasher, clock },
+        loginThrottle: noLoginThrottle,
+      }),
       auditLog: new AuditLog(events),
       imports: new Imports({ store: bulkUsers, clock }),
       exports: new Exports({ store: bulkUsers }),

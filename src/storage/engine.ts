@@ -94,6 +94,7 @@ export const storageOf = (engine: Engine, features: readonly StoredFeature[]): S
     sessions: {
       revoke: (id, event) => engine.write('revokeSession', id, event),
       revokeAll: (event, options) => engine.write('revokeSessions', event, options),
+      noteAuthentication: (id, event) => engine.write('noteAuthentication', id, event),
       list: (userId, now, idleSince, limit) => engine.read(listSessions(userId, now, idleSince, limit)),
       ...engine.sessions,
     },

@@ -162,6 +162,7 @@ export const SESSION_COLUMNS = [
   'ip',
   'user_agent',
   'impersonated_by',
+  'authenticated_at',
 ] as const satisfies readonly (keyof SessionRow)[]
 
 export const sessionColumns = (session: Session): SessionRow => ({
@@ -172,6 +173,7 @@ export const sessionColumns = (session: Session): SessionRow => ({
   ip: session.ip,
   user_agent: session.userAgent,
   impersonated_by: session.impersonatedBy,
+  authenticated_at: session.authenticatedAt === session.createdAt ? null : session.authenticatedAt,
 })
 
 export const toSession = (row: SessionRow, userId: string): Session => ({
@@ -183,6 +185,7 @@ export const toSession = (row: SessionRow, userId: string): Session => ({
   ip: row.ip,
   userAgent: row.user_agent,
   impersonatedBy: row.impersonated_by,
+  authenticatedAt: row.authenticated_at ?? row.created_at,
 })
 
 /** An e-mail token without its user, which is a key in the table and an id elsewhere. */

@@ -43,6 +43,8 @@ export interface SessionsTable {
   ip: string | null
   user_agent: string | null
   impersonated_by: string | null
+  /** `null`: when it was opened. */
+  authenticated_at: number | null
 }
 
 /**

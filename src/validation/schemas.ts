@@ -56,6 +56,22 @@ export const NewPassword = (minLength: number) =>
     examples: [EXAMPLE_PASSWORD],
   })
 
+/** A password to compare. It has no rules: it matches or not. */
+export const PresentedPassword = Type.String({
+  text: 'any',
+  format: 'password',
+  examples: [EXAMPLE_PASSWORD],
+})
+
+/** What proves the identity of a user, as properties of a body. */
+export const ProofProperties = {
+  password: Type.Optional(
+    Type.Intersect([PresentedPassword], {
+      description: 'Needed unless you signed in or re-authenticated within the last ten minutes',
+    }),
+  ),
+}
+
 /** A password hash of another service. */
 export const PasswordHash = Type.String({
   passwordHash: true,

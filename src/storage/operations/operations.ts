@@ -6,7 +6,7 @@ import { featureOperation } from './feature-operation.ts'
 import type { Operation, Query, Steps } from './operation.ts'
 import { removeOldRows } from './owned-rows.ts'
 import { changePassword, rehash } from './passwords.ts'
-import { revokeSession, revokeSessions } from './sessions.ts'
+import { noteAuthentication, revokeSession, revokeSessions } from './sessions.ts'
 import { removeUserWith, updateUser } from './users.ts'
 import type { UncachedWrite, Write } from './write.ts'
 
@@ -16,6 +16,7 @@ export const OPERATIONS = {
   removeUser: removeUserWith([]),
   revokeSession,
   revokeSessions,
+  noteAuthentication,
   rehash,
   changePassword,
   addEmailToken,

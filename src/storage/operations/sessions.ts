@@ -66,3 +66,30 @@ export function* revokeSessions(
   yield recordStatement(event)
   return invalidates(userId, 'revoked')
 }
+
+const noteAuthenticationStatement = (id: string, userId: string, at: number): Statement => ({
+  text: `UPDATE sessions SET authenticated_at = CAST($3 AS bigint)
+    WHERE id = $1 AND user_key = (SELECT key FROM users WHERE id = $2) AND impersonated_by IS NULL RETURNING id`,
+  values: [id, userId, at],
+})
+
+/** Notes that the user of a session proved their identity when the event happened. */
+export function* noteAuthentication(
+  id: string,
+  event: AuditEvent,
+): Steps<Write<'noted' | 'sessionNotFound' | UserRefusal>> {
+  const { userId, at } = event
+  const refused = refusalOf(yield* lockUser(userId, null, 'shared'), { onlyEnabled: true })
+  if (refused !== null) return refusedFor(userId, refused)
+  if ((yield* firstRow(noteAuthenticationStatement(id, userId, at))) === undefined)
+    return refusedFor(userId, 'sessionNotFound')
+  yield recordStatement(event)
+  return invalidates(userId, 'noted')
+}
+
+/** Whether a session of the user exists, for operations that have locked the user: a new password, for example, has ended it. */
+export const sessionExists = (id: string, userId: string): Steps<unknown> =>
+  firstRow({
+    text: 'SELECT id FROM sessions WHERE id = $1 AND user_key = (SELECT key FROM users WHERE id = $2)',
+    values: [id, userId],
+  })

@@ -9,6 +9,7 @@ const NUMERIC_COLUMNS: ReadonlySet<string> = new Set([
   'updated_at',
   'expires_at',
   'last_request_at',
+  'authenticated_at',
   'at',
 ])
 

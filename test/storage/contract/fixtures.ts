@@ -51,6 +51,7 @@ export const sessionOf = (userId: string, fields: Partial<Session> = {}): Sessio
   ip: '192.0.2.1',
   userAgent: 'a client',
   impersonatedBy: null,
+  authenticatedAt: NOW,
   ...fields,
 })
 

@@ -1,11 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import {
-  disconnectSignal,
-  newKeyOptionsOf,
-  refuseImpersonation,
-  userActor,
-} from '../../../request-context.ts'
+import { newKeyOptionsOf, userActor } from '../../../request-context.ts'
 import {
   ApiKeyList,
   CreatedApiKey,
@@ -13,7 +8,6 @@ import {
   ExpiresAt,
   IdParams,
   KeyName,
-  PresentedPassword,
   Scopes,
   Strict,
 } from '../../../schemas.ts'
@@ -25,17 +19,12 @@ const apiKeysOfAccount: FastifyPluginAsyncTypebox = async app => {
     name: KeyName,
     scopes: Type.Optional(Scopes(userScopes, 'By default all')),
     expiresAt: Type.Optional(ExpiresAt),
-    password: Type.Optional(
-      Type.Intersect([PresentedPassword], {
-        description: 'Needed unless you signed in within the last ten minutes',
-      }),
-    ),
   })
 
   app.post(
     '',
     {
-      config: { rateLimit: 'password' },
+      config: { reauthenticate: true },
       schema: {
         operationId: 'createApiKey',
         summary: 'Create an API key: a token for your programs. The response shows it for the only time',
@@ -44,16 +33,11 @@ const apiKeysOfAccount: FastifyPluginAsyncTypebox = async app => {
       },
     },
     async (request, reply) => {
-      refuseImpersonation(request)
-      const { name, scopes = Object.keys(userScopes), expiresAt, password } = request.validatedData.body
-      const actor = userActor(request)
+      const { name, scopes = Object.keys(userScopes), expiresAt } = request.validatedData.body
       const { token, apiKey } = await apiKeys.create(
         request.requirePrincipal(),
         newKeyOptionsOf({ name, scopes, expiresAt }, userScopes),
-        password === undefined
-          ? null
-          : { password, wrong: 'wrongPassword', ip: actor.ip, signal: disconnectSignal(reply) },
-        actor,
+        userActor(request),
       )
       reply.code(201).header('cache-control', 'no-store')
       return { token, apiKey: serializeApiKey(apiKey) }

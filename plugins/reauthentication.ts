@@ -1,0 +1,83 @@
+/**
+ * Re-authentication (RFC 9470): a private route that declares `config.reauthenticate` needs a proof of identity within the last ten
+ * minutes, or one in its body. Routes without the declaration have no hook.
+ */
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import fp from 'fastify-plugin'
+import type { Proof } from '../src/accounts/reauthentication.ts'
+import { disconnectSignal } from '../src/http/disconnect-signal.ts'
+import { checkDeclarations } from '../src/http/route-declarations.ts'
+import { ProofProperties } from '../src/validation/schemas.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /**
+     * The user must have signed in or re-authenticated within the last ten minutes, or send `password` in the body. The
+     * property is added to the schema of the body, and handlers do not see it. Private routes without a scope only.
+     */
+    reauthenticate?: true
+  }
+}
+
+interface BodySchema {
+  readonly type?: unknown
+  readonly properties?: Readonly<Record<string, unknown>>
+}
+
+/** A route without a body may have one with the proof alone. */
+const NO_PROPERTIES: BodySchema = { type: ['object', 'null'], properties: {} }
+
+const withProof = (schema: BodySchema): object => ({
+  ...schema,
+  properties: { ...schema.properties, ...ProofProperties },
+  additionalProperties: false,
+})
+
+const bodyOf = ({ schema }: RouteOptions): BodySchema =>
+  (schema?.body as BodySchema | undefined) ?? NO_PROPERTIES
+
+/** Takes the proof out of the body, so that no handler stores or logs it. @returns `null` if there is none. */
+const takeProof = ({ body }: FastifyRequest): Omit<Proof, 'ip' | 'signal'> | null => {
+  const proof = (body ?? {}) as { password?: string }
+  const { password } = proof
+  delete proof.password
+  return password === undefined ? null : { password }
+}
+
+const reauthentication = async (app: FastifyInstance): Promise<void> => {
+  const { reauthentication: service } = app.services
+  /** Routes that declare `password` themselves. */
+  const ambiguous = new WeakSet<object>()
+
+  app.addHook('onRoute', route => {
+    const { config } = route
+    if (config?.reauthenticate === undefined) return
+    const body = bodyOf(route)
+    if (Object.keys(ProofProperties).some(name => Object.hasOwn(body.properties ?? {}, name)))
+      ambiguous.add(config)
+    route.schema = { ...route.schema, body: withProof(body) }
+    // The route compares passwords.
+    config.rateLimit ??= 'password'
+    route.preHandler = [
+      route.preHandler ?? [],
+      async function requireProof(request: FastifyRequest, reply: FastifyReply) {
+        const proof = takeProof(request)
+        const client = { ip: request.clientAddress, signal: disconnectSignal(reply) }
+        await service.require(request.requirePrincipal(), proof && { ...proof, ...client })
+      },
+    ].flat()
+  })
+
+  checkDeclarations(app, 'reauthenticate', ({ config }) => {
+    if (config?.reauthenticate === undefined) return null
+    if (config.gate !== 'user')
+      return 'declares reauthenticate, but only private routes know the session of their user'
+    if (config.scope !== undefined)
+      return 'declares reauthenticate and a scope, but API keys cannot prove who uses them'
+    return ambiguous.has(config)
+      ? 'declares reauthenticate, which adds password to its body: rename its own'
+      : null
+  })
+}
+
+export default fp(reauthentication, { name: 'reauthentication', dependencies: ['roles', 'client-address'] })

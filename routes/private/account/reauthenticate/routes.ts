@@ -1,0 +1,32 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+import { disconnectSignal } from '../../../request-context.ts'
+import { ErrorBody, PresentedPassword, Strict } from '../../../schemas.ts'
+
+const reauthenticate: FastifyPluginAsyncTypebox = async app => {
+  const { reauthentication } = app.services
+
+  app.post(
+    '',
+    {
+      config: { rateLimit: 'password' },
+      schema: {
+        operationId: 'reauthenticate',
+        summary: 'Prove your identity: for ten minutes, this session can use the routes that need it',
+        body: Strict({ password: PresentedPassword }),
+        response: { 204: Type.Null(), 429: ErrorBody, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      const { password } = request.validatedData.body
+      await reauthentication.renew(request.requirePrincipal(), {
+        password,
+        ip: request.clientAddress,
+        signal: disconnectSignal(reply),
+      })
+      return reply.code(204).send(null)
+    },
+  )
+}
+
+export default reauthenticate
