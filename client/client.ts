@@ -134,7 +134,7 @@ export interface CreateApiKeyRequest {
   scopes?: Array<'account:read' | 'account:write' | 'users:read'>
   /** In the future; by default the key does not expire */
   expiresAt?: string | null
-  /** Needed unless you signed in within the last ten minutes */
+  /** Needed unless you signed in or re-authenticated within the last ten minutes */
   password?: string
 }
 
@@ -169,6 +169,10 @@ export interface ChangeEmailRequest {
 export interface ChangePasswordRequest {
   currentPassword: string
   newPassword: string
+}
+
+export interface ReauthenticateRequest {
+  password: string
 }
 
 export interface Session {
@@ -220,6 +224,7 @@ export interface AuditEvent {
     | 'user.enabled'
     | 'user.deleted'
     | 'session.sign-in-throttled'
+    | 'session.reauthenticated'
     | 'session.ended'
     | 'sessions.ended'
     | 'password.changed'
@@ -282,6 +287,8 @@ export interface Introspection {
   exp?: number
   /** When the user signed in; absent for API keys */
   iat?: number
+  /** When the user last proved their identity (RFC 9470 §6.2); absent for API keys */
+  auth_time?: number
   /** The id of the session */
   sid?: string
   /** The id of the API key */
@@ -508,6 +515,7 @@ export interface ListEventsQuery {
     | 'user.enabled'
     | 'user.deleted'
     | 'session.sign-in-throttled'
+    | 'session.reauthenticated'
     | 'session.ended'
     | 'sessions.ended'
     | 'password.changed'
@@ -718,6 +726,15 @@ export interface Client {
   changePassword(body: ChangePasswordRequest, options?: CallOptions): Call<SignedIn>
 
   /**
+   * Prove your identity: for ten minutes, this session can use the routes that need it
+   *
+   * API keys are not accepted.
+   *
+   * `POST /account/reauthenticate`
+   */
+  reauthenticate(body: ReauthenticateRequest, options?: CallOptions): Call<void>
+
+  /**
    * List your sessions, newest first, at most 1,000
    *
    * API keys are not accepted.
@@ -792,6 +809,7 @@ export const createClient = (options: ClientOptions): Client => {
     deleteApiKey: (id, options) => transport.json('DELETE', `/account/api-keys/${segment(id)}`, { options }),
     changeEmail: (body, options) => transport.json('PUT', '/account/email', { body, options }),
     changePassword: (body, options) => transport.signIn('PUT', '/account/password', { body, options }),
+    reauthenticate: (body, options) => transport.json('POST', '/account/reauthenticate', { body, options }),
     listSessions: (options) => transport.json('GET', '/account/sessions', { options }),
     deleteSessions: (query, options) => transport.json('DELETE', '/account/sessions', { query, options }),
     deleteSession: (id, options) => transport.json('DELETE', `/account/sessions/${segment(id)}`, { options }),

@@ -5,7 +5,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Proof } from '../src/accounts/reauthentication.ts'
-import { disconnectSignal } from '../src/http/disconnect-signal.ts'
+import { disconnectSignal } from '../src/disconnect-signal.ts'
 import { checkDeclarations } from '../src/http/route-declarations.ts'
 import { ProofProperties } from '../src/validation/schemas.ts'
 
@@ -54,7 +54,7 @@ const reauthentication = async (app: FastifyInstance): Promise<void> => {
     if (config?.reauthenticate === undefined) return
     const body = bodyOf(route)
     if (Object.keys(ProofProperties).some(name => Object.hasOwn(body.properties ?? {}, name)))
-      ambiguous.add(config)
+      ambiguous.add(route)
     route.schema = { ...route.schema, body: withProof(body) }
     // The route compares passwords.
     config.rateLimit ??= 'password'
@@ -68,13 +68,14 @@ const reauthentication = async (app: FastifyInstance): Promise<void> => {
     ].flat()
   })
 
-  checkDeclarations(app, 'reauthenticate', ({ config }) => {
+  checkDeclarations(app, 'reauthenticate', route => {
+    const { config } = route
     if (config?.reauthenticate === undefined) return null
     if (config.gate !== 'user')
       return 'declares reauthenticate, but only private routes know the session of their user'
     if (config.scope !== undefined)
       return 'declares reauthenticate and a scope, but API keys cannot prove who uses them'
-    return ambiguous.has(config)
+    return ambiguous.has(route)
       ? 'declares reauthenticate, which adds password to its body: rename its own'
       : null
   })

@@ -9,7 +9,7 @@ import type { SessionClient } from '../src/auth/session.ts'
 import { ServiceError } from '../src/errors.ts'
 import type { User } from '../src/users/user.ts'
 
-export { disconnectSignal } from '../src/http/disconnect-signal.ts'
+export { disconnectSignal } from '../src/disconnect-signal.ts'
 
 /** The actor of a private route: the user, an API key of the user, or the administrator who impersonates them. */
 export const userActor = (request: FastifyRequest): Actor => {

@@ -151,6 +151,11 @@ export const Introspection = Type.Object(
       Type.Integer({ description: 'Seconds since the epoch; absent if an API key does not expire' }),
     ),
     iat: Type.Optional(Type.Integer({ description: 'When the user signed in; absent for API keys' })),
+    auth_time: Type.Optional(
+      Type.Integer({
+        description: 'When the user last proved their identity (RFC 9470 §6.2); absent for API keys',
+      }),
+    ),
     sid: Type.Optional(Type.String({ format: 'uuid', description: 'The id of the session' })),
     jti: Type.Optional(Type.String({ format: 'uuid', description: 'The id of the API key' })),
     roles: Type.Optional(Type.Unsafe<readonly string[]>(Type.Array(Type.String()))),
@@ -171,6 +176,7 @@ export const Introspection = Type.Object(
         scope: 'account:read account:write users:read',
         exp: 1_801_474_200,
         iat: 1_793_611_800,
+        auth_time: 1_793_615_400,
         sid: '01936b7e-9c41-7b22-8a6d-7f8091a2b3c4',
         roles: ['editor'],
       },

@@ -2,6 +2,7 @@
 import type { Static } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { AuthResult } from '../src/accounts/auth-result.ts'
+import { issuedAtIn } from '../src/auth/access-tokens.ts'
 import { copyString } from '../src/auth/copy-string.ts'
 import type { CachedUser, Principal } from '../src/auth/principal.ts'
 import type { Status as ServiceStatus } from '../src/status-report.ts'
@@ -31,12 +32,15 @@ export const serializeIntrospection = (
   allScopes: string,
 ): Static<typeof Introspection> => {
   if (principal === null) return INACTIVE
-  const { cachedUser, credentialId, scopes, authenticatedAt, impersonatedBy, expiresAt } = principal
+  const { token, cachedUser, credentialId, scopes, authenticatedAt, impersonatedBy, expiresAt } = principal
   const { id, roles } = cachedUser.user
   const scope = scopes === null ? allScopes : scopes.join(' ')
   const response: Static<typeof Introspection> = { active: true, token_type: 'Bearer', sub: id, scope, roles }
   if (Number.isFinite(expiresAt)) response.exp = seconds(expiresAt)
-  if (authenticatedAt > 0) response.iat = seconds(authenticatedAt)
+  if (authenticatedAt > 0) {
+    response.iat = issuedAtIn(token)
+    response.auth_time = seconds(authenticatedAt)
+  }
   if (scopes === null) response.sid = credentialId
   else response.jti = credentialId
   if (impersonatedBy !== null) response.act = { sub: impersonatedBy }

@@ -121,6 +121,11 @@ const signerFor = ({ id, algorithm, signingKey }: SigningKey): Sign => {
 
 const headerOf = (token: string): string => token.slice(0, token.indexOf('.'))
 
+/** The `iat` of a token that has been verified, in seconds. */
+export const issuedAtIn = (token: string): number =>
+  JSON.parse(Buffer.from(token.slice(token.indexOf('.') + 1, token.lastIndexOf('.')), 'base64url').toString())
+    .iat
+
 /** A token's `iat`: when its session was opened, in whole seconds. */
 const issuedAtOf = (createdAt: number): number => Math.floor(createdAt / 1_000)
 

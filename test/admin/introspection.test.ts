@@ -45,6 +45,7 @@ await onEveryEngine(t, async (t, { build }) => {
       sub: id,
       scope: 'account:read account:write users:read',
       iat: Math.floor(clock.now() / 1_000),
+      auth_time: Math.floor(clock.now() / 1_000),
       exp: (clock.now() + 30 * DAY) / 1_000,
       roles: ['editor'],
     })

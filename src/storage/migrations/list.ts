@@ -6,7 +6,7 @@ import { eventPositions } from './0003-event-positions.ts'
 import { emailTokens } from './0004-email-tokens.ts'
 import { userRecord } from './0005-user-record.ts'
 import { adminKeys } from './0006-admin-keys.ts'
-import { proofOfIdentity } from './0007-proof-of-identity.ts'
+import { reauthentication } from './0007-reauthentication.ts'
 import type { SchemaDialect } from './schema-dialect.ts'
 
 export const migrations = (dialect: SchemaDialect): Record<string, Migration> => ({
@@ -16,5 +16,5 @@ export const migrations = (dialect: SchemaDialect): Record<string, Migration> =>
   '0004_email_tokens': emailTokens(),
   '0005_user_record': userRecord(dialect),
   '0006_admin_keys': adminKeys(),
-  '0007_proof_of_identity': proofOfIdentity(),
+  '0007_reauthentication': reauthentication(),
 })
