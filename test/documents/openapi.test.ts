@@ -111,6 +111,7 @@ const BODIES: Record<string, (user: SignedUp) => object | string | Promise<objec
   'PUT /account': () => ({ firstName: 'Ann' }),
   'DELETE /account': () => ({ password: PASSWORD }),
   'POST /account/api-keys': () => ({ name: 'a script' }),
+  'POST /account/reauthenticate': () => ({ password: PASSWORD }),
   'PUT /account/email': () => ({ email: freshEmail(), password: PASSWORD }),
   'PUT /account/password': () => ({ currentPassword: PASSWORD, newPassword: `${PASSWORD} 2` }),
   'POST /admin/introspect': ({ token }) => ({ token }),

@@ -31,6 +31,7 @@ const OPERATION_IDS = {
   'GET /.well-known/jwks.json': 'getJsonWebKeySet',
   'POST /account/sign-up': 'signUp',
   'POST /account/sign-in': 'signIn',
+  'POST /account/reauthenticate': 'reauthenticate',
   'POST /account/sign-out': 'signOut',
   'POST /account/forgot-password': 'forgotPassword',
   'POST /account/reset-password': 'resetPassword',

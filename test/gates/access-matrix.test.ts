@@ -75,6 +75,7 @@ await onEveryEngine(t, async (t, { build }) => {
       'GET /users user',
       'POST /account/api-keys user',
       'POST /account/forgot-password public',
+      'POST /account/reauthenticate user',
       'POST /account/reset-password public',
       'POST /account/sign-in public',
       'POST /account/sign-out user',
