@@ -3,7 +3,7 @@
  * configuration are not among them. `src/auth/admin-authenticator.ts` verifies both. The lookup is part of authentication and
  * written by hand for each engine.
  */
-import { Type } from '@sinclair/typebox'
+import { detailsSchema, textSchema, textsSchema } from '../audit-log/detail-schemas.ts'
 import { type AdminKey, MAX_ADMIN_KEYS, missingScopes, type PresentedAdminKey } from '../auth/admin-key.ts'
 import type { NewKeyOptions } from '../auth/api-key.ts'
 import type { CredentialLastRequest } from '../auth/last-requests.ts'
@@ -153,13 +153,13 @@ const listAdminKeys = (): Query<readonly AdminKey[]> =>
 const OPERATIONS = { addAdminKey, revokeAdminKey, endSessionsIfRevoked, noteAdminKeyRequests }
 const READS = { listAdminKeys }
 
-const adminKey = Type.String({ description: 'The id of the admin key' })
+const adminKey = textSchema('The id of the admin key')
 const EVENTS = {
-  'admin-key.created': Type.Object({
+  'admin-key.created': detailsSchema({
     adminKey,
-    scopes: Type.Array(Type.String(), { description: 'What the admin key may do' }),
+    scopes: textsSchema('What the admin key may do'),
   }),
-  'admin-key.revoked': Type.Object({ adminKey }),
+  'admin-key.revoked': detailsSchema({ adminKey }),
 }
 
 type AdminKeysDeps = FeatureDeps<typeof OPERATIONS, typeof READS, typeof EVENTS>

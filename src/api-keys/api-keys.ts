@@ -2,7 +2,7 @@
  * API keys of users (DESIGN §13): tokens for programs, with scopes and without a session. Their lookup is part of authentication
  * (`src/auth/api-key.ts`) and written by hand for each engine.
  */
-import { Type } from '@sinclair/typebox'
+import { detailsSchema, textSchema } from '../audit-log/detail-schemas.ts'
 import type { ApiKey, NewKeyOptions } from '../auth/api-key.ts'
 import type { CredentialLastRequest } from '../auth/last-requests.ts'
 import { API_KEY_PREFIX, newOpaqueKey } from '../auth/opaque-key.ts'
@@ -110,7 +110,7 @@ const listApiKeys = (userId: string): Query<readonly ApiKey[]> =>
 const OPERATIONS = { addApiKey, revokeApiKey, noteApiKeyRequests }
 const READS = { listApiKeys }
 
-const Details = Type.Object({ apiKey: Type.String({ description: 'The id of the API key' }) })
+const Details = detailsSchema({ apiKey: textSchema('The id of the API key') })
 const EVENTS = { 'api-key.created': Details, 'api-key.revoked': Details }
 
 const MAILS = {

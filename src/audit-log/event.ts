@@ -1,6 +1,7 @@
 /** Events of the audit log, and their types. */
-import { type Static, type TObject, type TProperties, Type } from '@sinclair/typebox'
+import type { Static, TObject, TProperties } from '@sinclair/typebox'
 import { newId } from '../ids.ts'
+import { detailsSchema, optionalDetailsSchema, textSchema, textsSchema } from './detail-schemas.ts'
 
 export const ACTOR_TYPES = ['user', 'apiKey', 'adminKey', 'anonymous', 'system'] as const
 
@@ -20,14 +21,10 @@ export const actingUser = (id: string, ip: string | null): Actor => ({ type: 'us
 /** The operator, on the command line. */
 export const OPERATOR: Actor = { type: 'system', id: null, ip: null }
 
-const NoDetails = Type.Object({})
-const ChangedFields = Type.Object({
-  fields: Type.Array(Type.String(), { description: 'The changed fields of the user' }),
-})
-const Session = Type.Object({ session: Type.String({ description: 'The id of the session' }) })
-const AllSessions = Type.Object({
-  except: Type.Optional(Type.String({ description: 'The id of the session that was kept' })),
-})
+const NoDetails = detailsSchema({})
+const ChangedFields = detailsSchema({ fields: textsSchema('The changed fields of the user') })
+const Session = detailsSchema({ session: textSchema('The id of the session') })
+const AllSessions = optionalDetailsSchema({ except: textSchema('The id of the session that was kept') })
 
 /** Every type of event, with the schema of its details. */
 export const EVENTS = {

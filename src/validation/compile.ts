@@ -76,12 +76,16 @@ const compileQuery = (schema: object): Validate => {
   return validateQuery
 }
 
-/** Compiles each schema once per process: compilation is a large part of start-up time, and routes share schemas. */
+/**
+ * Compiles each schema once per process: compilation is a large part of start-up time, and routes share schemas. Several apps in a
+ * process have equal schemas that are not identical, because some are made for a configuration.
+ */
 const once = (compile: (schema: object) => Validate) => {
-  const compiled = new WeakMap<object, Validate>()
+  const compiled = new Map<string, Validate>()
   return (schema: object): Validate => {
-    const validate = compiled.get(schema) ?? compile(schema)
-    compiled.set(schema, validate)
+    const key = JSON.stringify(schema)
+    const validate = compiled.get(key) ?? compile(schema)
+    compiled.set(key, validate)
     return validate
   }
 }

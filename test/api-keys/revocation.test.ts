@@ -23,8 +23,6 @@ import { until } from '../support/until.ts'
 
 /** Milliseconds within which another instance follows (DESIGN §7). */
 const SECOND = 1_000
-/** Milliseconds until a condition that does not come true counts as failed. */
-const DEADLINE = 10_000
 
 await onEveryEngine(t, async (t, { build, newDatabase }) => {
   const DATABASE_URL = await newDatabase(t)
@@ -89,15 +87,12 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
         const key = await createKey(here, user.token)
         t.equal(await accountStatus(there, key.token), 200, 'a new key works on the other instance at once')
         await end(user, key, here)
-        const since = performance.now()
         const status = await until(
           () => accountStatus(there, key.token),
           status => status === 401,
-          DEADLINE,
+          SECOND,
         )
-        const took = Math.round(performance.now() - since)
-        t.equal(status, 401, title)
-        t.ok(took < SECOND, `${title}: after ${took} ms`)
+        t.equal(status, 401, `${title}: for requests that begin a second later`)
       }
     }
   })
@@ -144,12 +139,10 @@ t.test('two processes on one SQLite file: a revoked key is refused by both (DESI
   })
   t.equal(revoked.status, 204)
   t.equal(await remoteAccountStatus(second, key.token), 401, 'at once in the process that did it')
-  const since = performance.now()
   const status = await until(
     () => remoteAccountStatus(first, key.token),
     status => status === 401,
-    DEADLINE,
+    SECOND,
   )
-  t.equal(status, 401)
-  t.ok(performance.now() - since < SECOND, 'within a second in the other')
+  t.equal(status, 401, 'in the other for requests that begin a second later')
 })

@@ -244,7 +244,7 @@ t.test('waiting mails do not keep a process alive (DESIGN §9: mail)', async t =
   const { status, stdout } = spawnSync(process.execPath, ['--input-type=module', '--eval', script], {
     cwd: join(import.meta.dirname, '..', '..'),
     encoding: 'utf8',
-    timeout: 20_000,
+    timeout: 60_000,
   })
   t.equal(status, 0)
   t.equal(stdout, 'mails not sent: 1\n')

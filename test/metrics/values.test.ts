@@ -9,6 +9,8 @@ import {
   bearer,
   build as buildOnSqlite,
   freshEmail,
+  hasLateFeed,
+  logCapture,
   PASSWORD,
   signIn,
   signUp,
@@ -177,14 +179,20 @@ await onEveryEngine(t, async (t, { name: engine, build, newDatabase }) => {
   })
 
   t.test('written last requests are counted', async t => {
-    const app = await build(t, { hasher: quickHashing })
-    const { token } = await signUp(app)
-    await accountStatus(app, token)
-    const flushed = await until(
-      () => readMetrics(app),
-      values => values.sum('gatehouse_last_request_flush_rows_total') > 0,
-      DEADLINE,
-    )
+    const requestOnce = async () => {
+      const log = logCapture()
+      const app = await build(t, { hasher: quickHashing, logStream: log.stream })
+      const { token } = await signUp(app)
+      await accountStatus(app, token)
+      const flushed = await until(
+        () => readMetrics(app),
+        values => values.sum('gatehouse_last_request_flush_rows_total') > 0,
+        DEADLINE,
+      )
+      return { flushed, hasLateFeed: hasLateFeed(log.records()) }
+    }
+    // While the feed is late, a request is looked up twice, and noted for either principal.
+    const { flushed } = await until(requestOnce, ({ hasLateFeed }) => !hasLateFeed, DEADLINE)
     t.equal(flushed.sum('gatehouse_last_request_flush_rows_total'), 1, 'the user; the session is new')
     t.equal(flushed.sum('gatehouse_last_request_flush_seconds_count'), 1, 'flushes without rows do not count')
     t.equal(flushed.sum('gatehouse_last_request_flush_failures_total'), 0)

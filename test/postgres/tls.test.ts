@@ -69,7 +69,7 @@ const rejection = async (DATABASE_URL: string): Promise<{ code: number; output: 
     stream?.on('data', chunk => {
       output += chunk
     })
-  const timer = setTimeout(() => child.kill('SIGKILL'), 30_000)
+  const timer = setTimeout(() => child.kill('SIGKILL'), 60_000)
   const [code] = await once(child, 'close')
   clearTimeout(timer)
   return { code, output }

@@ -11,7 +11,7 @@ import { until } from '../support/until.ts'
 t.jobs = 2
 
 /** Milliseconds until a condition that does not come true counts as failed. */
-const DEADLINE = 15_000
+const DEADLINE = 60_000
 
 /** Milliseconds in which a process without requests in flight stops, on a slow machine too. */
 const STOP_LIMIT = 8_000

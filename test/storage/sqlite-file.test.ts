@@ -168,7 +168,6 @@ for (const { name, make, repair, says } of FAULTS)
       /index/.test(name) ? responses.map(({ statusCode }) => statusCode) : [503, 503, 503, 503, 503],
       'no write is acknowledged',
     )
-    const start = performance.now()
     t.equal(
       await until(
         () => ready(app),
@@ -178,7 +177,6 @@ for (const { name, make, repair, says } of FAULTS)
       503,
       '/ready',
     )
-    t.ok(performance.now() - start < NOTICED)
     const warm = await app.inject({ url: '/account', headers: bearer(token) })
     globalErrorOf(t, warm, 503, 'a cached token')
     t.equal(warm.headers['retry-after'], '1')

@@ -60,6 +60,10 @@ export const build = async (
 /** A busy machine delays notifications of PostgreSQL. The service warns of it: that is no problem of the request. */
 const LATE = /changes on other instances are received late/
 
+/** Whether a busy machine has delayed notifications, so that caches were bypassed. */
+export const hasLateFeed = (records: readonly Record<string, unknown>[]): boolean =>
+  records.some(({ msg }) => LATE.test(String(msg)))
+
 /** Collects log lines; `records` parses them, `problems` returns the warnings and errors. */
 export const logCapture = () => {
   let text = ''

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { spawnScript } from './process.ts'
 
 /** Milliseconds until a command counts as stuck. */
-const LIMIT = 60_000
+const LIMIT = 180_000
 
 /** Milliseconds until a service on the same store has noticed a command's change, on a busy machine. */
 export const INVALIDATION_LIMIT = 5_000
