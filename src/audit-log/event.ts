@@ -80,16 +80,6 @@ export interface AuditEvent<UserId extends string | null = string> {
   readonly details: Readonly<Record<string, unknown>> | null
 }
 
-/** The event, moved to a millisecond after `last` unless it is newer. */
-export const eventAfter = (
-  event: AuditEvent,
-  last: Pick<AuditEvent, 'id' | 'at'> | undefined,
-): AuditEvent => {
-  if (last === undefined || last.id <= event.id) return event
-  const at = last.at + 1
-  return { ...event, id: newId(at), at }
-}
-
 /** Optional where every property of the details is. */
 type DetailsArgument<Of extends EventType> =
   Partial<EventDetails<Of>> extends EventDetails<Of>
