@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import closeWithGrace from 'close-with-grace'
 import type { FastifyInstance } from 'fastify'
 import type { DestinationStream, Logger } from 'pino'
-import { type AppOptions, buildApp } from './app.ts'
+import type { AppOptions } from './app.ts'
 import { allFeatures } from './built-in-features.ts'
 import { type Config, ConfigError, loadConfig } from './config/config.ts'
 import { loadEnvironment } from './config/read-settings.ts'
@@ -66,6 +66,7 @@ const serve = async (config: Config): Promise<void> => {
   const primary = channel && joinPrimary(channel)
   const optionsAsWorker = await optionsOfWorker(channel, thread)
   const tracing = await openTracing(config, optionsAsWorker.logStream)
+  const { buildApp } = await import('./app.ts')
   const app = await buildApp(config, { ...optionsAsWorker, tracing })
   const options = {
     delay: config.drainDelay + SHUTDOWN.forcedExit,
