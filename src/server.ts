@@ -9,6 +9,7 @@ import { allFeatures } from './built-in-features.ts'
 import { type Config, ConfigError, loadConfig } from './config/config.ts'
 import { loadEnvironment } from './config/read-settings.ts'
 import { ListenError, toListenError } from './http/listen-error.ts'
+import { releaseIdleMemory } from './idle-memory.ts'
 import { createLogger, standardOutput } from './logging/logging.ts'
 import { openWorkerChannel } from './metrics/worker-metrics.ts'
 import { SHUTDOWN } from './shutdown.ts'
@@ -113,6 +114,7 @@ try {
     await runPrimary(config, output)
     saveCompiledCode()
   } else await serve(config)
+  releaseIdleMemory()
 } catch (error) {
   await reportFailure(explain(error))
   await standardOutput().drain()
