@@ -82,7 +82,9 @@ const docs = async (app: FastifyInstance): Promise<void> => {
     )
   serve(
     '/openapi.json',
-    staticResponse('application/json; charset=utf-8', () => JSON.stringify(app.swagger())),
+    staticResponse('application/json; charset=utf-8', async () =>
+      JSON.stringify(await app.openApiDocument()),
+    ),
   )
 }
 

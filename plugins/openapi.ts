@@ -1,7 +1,11 @@
-/** Generates the OpenAPI 3.1 document from the schemas of the routes; `plugins/docs.ts` serves it. */
+/** Generates the OpenAPI 3.1 document from the schemas of the routes, when it is first requested; `plugins/docs.ts` serves it. */
 import { STATUS_CODES } from 'node:http'
-import swagger from '@fastify/swagger'
-import type { FastifyContextConfig, FastifyInstance, FastifySchema, RouteOptions } from 'fastify'
+import Fastify, {
+  type FastifyContextConfig,
+  type FastifyInstance,
+  type FastifySchema,
+  type RouteOptions,
+} from 'fastify'
 import fp from 'fastify-plugin'
 import packageJson from '../package.json' with { type: 'json' }
 import type { ScopeDescriptions } from '../src/auth/scopes.ts'
@@ -13,6 +17,13 @@ import { hoist, type Json, metadataComponents } from '../src/openapi/components.
 import { operationIdOf, tagOf } from '../src/openapi/operation-names.ts'
 import type { Services } from '../src/services.ts'
 import { NO_BODY } from './validation.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Generates the document. Absent with `DOCS=off`. */
+    readonly openApiDocument: () => Promise<object>
+  }
+}
 
 const SESSION = [{ bearer: [] }, { cookie: [] }]
 
@@ -246,11 +257,17 @@ const tagsOf = (paths: Paths): { name: string; description: string }[] => {
   }))
 }
 
-const openapi = async (app: FastifyInstance): Promise<void> => {
-  const { hasDocs, metadataSchemas, productName, publicUrl } = app.config
-  if (!hasDocs) return
-  app.addHook('onReady', async () => requireUniqueOperationIds(app))
-  await app.register(swagger, {
+/**
+ * The routes on an instance of their own, which never listens: @fastify/swagger describes the routes that are declared after it, and
+ * would have to be loaded before them, although few processes are ever asked for the document.
+ */
+const generate = async (app: FastifyInstance): Promise<object> => {
+  const { metadataSchemas, productName, publicUrl } = app.config
+  const { default: swagger } = await import('@fastify/swagger')
+  const described = Fastify({ exposeHeadRoutes: false })
+  described.setValidatorCompiler(() => () => true)
+  described.setSerializerCompiler(() => JSON.stringify)
+  await described.register(swagger, {
     openapi: {
       openapi: '3.1.0',
       info: {
@@ -285,6 +302,21 @@ const openapi = async (app: FastifyInstance): Promise<void> => {
       } as typeof openapiObject
     },
   })
+  // One declaration stands for a path with and without its trailing slash.
+  for (const { method, url, schema = {}, config = {} } of new Set(
+    app.routeTable.map(({ options }) => options),
+  ))
+    if (method !== 'HEAD') described.route({ method, url, schema, config, handler: async () => undefined })
+  await described.ready()
+  return described.swagger()
+}
+
+const openapi = async (app: FastifyInstance): Promise<void> => {
+  if (!app.config.hasDocs) return
+  app.addHook('onReady', async () => requireUniqueOperationIds(app))
+  // A missing package stops the start.
+  import.meta.resolve('@fastify/swagger')
+  app.decorate('openApiDocument', () => generate(app))
 }
 
 export default fp(openapi, { name: 'openapi', dependencies: ['validation', 'not-found'] })

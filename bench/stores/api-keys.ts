@@ -1,4 +1,4 @@
-import type { ApiKeyStore } from '../../src/api-keys/api-keys.ts'
+import type { ApiKeyStore } from '../../src/api-keys/stored-api-keys.ts'
 import { actingUser } from '../../src/audit-log/event.ts'
 import { API_KEY_PREFIX, newOpaqueKey } from '../../src/auth/opaque-key.ts'
 import { USER_SCOPES } from '../../src/auth/scopes.ts'

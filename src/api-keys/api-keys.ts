@@ -2,115 +2,15 @@
  * API keys of users (DESIGN §13): tokens for programs, with scopes and without a session. Their lookup is part of authentication
  * (`src/auth/api-key.ts`) and written by hand for each engine.
  */
-import { detailsSchema, textSchema } from '../audit-log/detail-schemas.ts'
+import { Type } from '@sinclair/typebox'
 import type { ApiKey, NewKeyOptions } from '../auth/api-key.ts'
-import type { CredentialLastRequest } from '../auth/last-requests.ts'
 import { API_KEY_PREFIX, newOpaqueKey } from '../auth/opaque-key.ts'
 import type { Principal } from '../auth/principal.ts'
 import { ServiceError } from '../errors.ts'
-import {
-  type Actor,
-  type AuditEvent,
-  defineFeature,
-  type FeatureDeps,
-  type FeatureStore,
-  firstRow,
-  invalidates,
-  invalidatesNothing,
-  lockUser,
-  type MailSite,
-  newId,
-  type Query,
-  query,
-  recordStatement,
-  refusalOf,
-  refusedFor,
-  type Steps,
-  sessionExists,
-  table,
-  type Write,
-} from '../feature.ts'
-import {
-  API_KEY_COLUMNS,
-  type ApiKeyRow,
-  type ApiKeysTable,
-  addKeyColumns,
-  EXPIRED_KEPT,
-  noteKeyRequests,
-  toApiKey,
-} from '../storage/key-rows.ts'
-import type { UserRefusal } from '../users/user-store.ts'
+import { type Actor, defineFeature, type FeatureDeps, type MailSite, newId } from '../feature.ts'
+import { storedApiKeys } from './stored-api-keys.ts'
 
-/** Keys of one user, expired ones included. */
-const MAX_KEYS = 50
-
-interface StoredApiKey extends ApiKey {
-  readonly digest: string
-}
-
-/**
- * Locks the user, so that concurrent calls count one after the other. The session must still exist: a new password, for example, has
- * ended it, and would not end the key.
- */
-function* addApiKey(
-  { id, name, digest, prefix, scopes, createdAt, expiresAt }: StoredApiKey,
-  sessionId: string,
-  event: AuditEvent,
-): Steps<Write<'added' | 'tooManyApiKeys' | 'sessionNotFound' | UserRefusal>> {
-  const { userId } = event
-  const refused = refusalOf(yield* lockUser(userId), { onlyEnabled: true })
-  if (refused !== null) return refusedFor(userId, refused)
-  if ((yield* sessionExists(sessionId, userId)) === undefined) return refusedFor(userId, 'sessionNotFound')
-  const added = yield* firstRow({
-    text: `INSERT INTO api_keys (id, user_key, digest, name, prefix, scopes, created_at, expires_at, last_used_at)
-      SELECT $1, key, $3, $4, $5, $6, $7, $8, 0 FROM users
-      WHERE id = $2 AND (SELECT count(*) FROM api_keys WHERE user_key = users.key) < ${MAX_KEYS} RETURNING id`,
-    values: [id, userId, digest, name, prefix, JSON.stringify(scopes), createdAt, expiresAt],
-  })
-  if (added === undefined) return invalidatesNothing('tooManyApiKeys')
-  yield recordStatement(event)
-  return invalidatesNothing('added')
-}
-
-/** @param onlyEnabled whether the user must be enabled. */
-function* revokeApiKey(
-  id: string,
-  event: AuditEvent,
-  onlyEnabled: boolean,
-): Steps<Write<'revoked' | 'apiKeyNotFound' | UserRefusal>> {
-  const { userId } = event
-  const refused = refusalOf(yield* lockUser(userId), { onlyEnabled })
-  if (refused !== null) return refusedFor(userId, refused)
-  const revoked = yield* firstRow({
-    text: 'DELETE FROM api_keys WHERE id = $1 AND user_key = (SELECT key FROM users WHERE id = $2) RETURNING id',
-    values: [id, userId],
-  })
-  if (revoked === undefined) return refusedFor(userId, 'apiKeyNotFound')
-  yield recordStatement(event)
-  return invalidates(userId, 'revoked')
-}
-
-function* noteApiKeyRequests(requests: readonly CredentialLastRequest[]): Steps<Write<void>> {
-  yield noteKeyRequests('api_keys', requests)
-  return invalidatesNothing(undefined)
-}
-
-/** The keys of a user, newest first. */
-const listApiKeys = (userId: string): Query<readonly ApiKey[]> =>
-  query(
-    {
-      name: 'api-keys',
-      text: `SELECT ${API_KEY_COLUMNS.join(', ')} FROM api_keys
-        WHERE user_key = (SELECT key FROM users WHERE id = $1) ORDER BY id DESC LIMIT ${MAX_KEYS}`,
-      values: [userId],
-    },
-    (found: readonly ApiKeyRow[]) => found.map(toApiKey),
-  )
-
-const OPERATIONS = { addApiKey, revokeApiKey, noteApiKeyRequests }
-const READS = { listApiKeys }
-
-const Details = detailsSchema({ apiKey: textSchema('The id of the API key') })
+const Details = Type.Object({ apiKey: Type.String({ description: 'The id of the API key' }) })
 const EVENTS = { 'api-key.created': Details, 'api-key.revoked': Details }
 
 const MAILS = {
@@ -128,9 +28,12 @@ const MAILS = {
   },
 }
 
-type ApiKeysDeps = FeatureDeps<typeof OPERATIONS, typeof READS, typeof EVENTS, typeof MAILS>
-
-export type ApiKeyStore = FeatureStore<typeof OPERATIONS, typeof READS>
+type ApiKeysDeps = FeatureDeps<
+  typeof storedApiKeys.operations,
+  typeof storedApiKeys.reads,
+  typeof EVENTS,
+  typeof MAILS
+>
 
 export interface CreatedApiKey {
   /** The key itself, shown once. */
@@ -204,38 +107,7 @@ export class ApiKeys {
 }
 
 export const apiKeys = defineFeature({
-  name: 'api-keys',
-  module: import.meta.url,
-  migrations: {
-    '0001_api_keys': {
-      async up(db, { text, keyType }) {
-        await db.schema
-          .createTable('api_keys')
-          .addColumn('id', text, column => column.primaryKey())
-          .addColumn('user_key', keyType, column =>
-            column.notNull().references('users.key').onDelete('cascade'),
-          )
-          .$call(builder => addKeyColumns(builder, { text }))
-          .execute()
-        await db.schema
-          .createIndex('api_keys_by_user_key')
-          .on('api_keys')
-          .columns(['user_key', 'id'])
-          .execute()
-        await db.schema.createIndex('api_keys_by_expires_at').on('api_keys').column('expires_at').execute()
-      },
-    },
-  },
-  tables: {
-    api_keys: table<ApiKeysTable>({
-      owner: 'user_key',
-      key: 'id',
-      updatedAt: 'last_used_at',
-      cleanUp: { column: 'expires_at', after: EXPIRED_KEPT },
-    }),
-  },
-  operations: OPERATIONS,
-  reads: READS,
+  ...storedApiKeys,
   events: EVENTS,
   mails: MAILS,
   services: { apiKeys: deps => new ApiKeys(deps) },

@@ -1,7 +1,6 @@
 /** Events of the audit log, and their types. */
-import type { Static, TObject, TProperties } from '@sinclair/typebox'
+import { type Static, type TObject, type TProperties, Type } from '@sinclair/typebox'
 import { newId } from '../ids.ts'
-import { detailsSchema, optionalDetailsSchema, textSchema, textsSchema } from './detail-schemas.ts'
 
 export const ACTOR_TYPES = ['user', 'apiKey', 'adminKey', 'anonymous', 'system'] as const
 
@@ -21,10 +20,14 @@ export const actingUser = (id: string, ip: string | null): Actor => ({ type: 'us
 /** The operator, on the command line. */
 export const OPERATOR: Actor = { type: 'system', id: null, ip: null }
 
-const NoDetails = detailsSchema({})
-const ChangedFields = detailsSchema({ fields: textsSchema('The changed fields of the user') })
-const Session = detailsSchema({ session: textSchema('The id of the session') })
-const AllSessions = optionalDetailsSchema({ except: textSchema('The id of the session that was kept') })
+const NoDetails = Type.Object({})
+const ChangedFields = Type.Object({
+  fields: Type.Array(Type.String(), { description: 'The changed fields of the user' }),
+})
+const Session = Type.Object({ session: Type.String({ description: 'The id of the session' }) })
+const AllSessions = Type.Object({
+  except: Type.Optional(Type.String({ description: 'The id of the session that was kept' })),
+})
 
 /** Every type of event, with the schema of its details. */
 export const EVENTS = {
@@ -76,16 +79,6 @@ export interface AuditEvent<UserId extends string | null = string> {
   readonly userId: UserId
   /** `null` where the type has none. */
   readonly details: Readonly<Record<string, unknown>> | null
-}
-
-/** The event, moved to a millisecond after `last` unless it is newer. */
-export const eventAfter = (
-  event: AuditEvent,
-  last: Pick<AuditEvent, 'id' | 'at'> | undefined,
-): AuditEvent => {
-  if (last === undefined || last.id <= event.id) return event
-  const at = last.at + 1
-  return { ...event, id: newId(at), at }
 }
 
 /** Optional where every property of the details is. */

@@ -34,12 +34,15 @@ const prepare = async (content: string | Buffer, type: string): Promise<Content>
 }
 
 /** @param load is called once, at the first request. */
-export const staticResponse = (type: string, load: () => string | Buffer): StaticResponse => {
+export const staticResponse = (
+  type: string,
+  load: () => string | Buffer | Promise<string>,
+): StaticResponse => {
   let content: Promise<Content> | null = null
   return {
     type,
     content: () => {
-      content ??= prepare(load(), type)
+      content ??= Promise.resolve(load()).then(loaded => prepare(loaded, type))
       return content
     },
   }

@@ -1,10 +1,10 @@
 /** The logger: serializers, and standard output as a destination that never blocks. */
 import { constants, fstatSync, openSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { hostname } from 'node:os'
 import { isatty } from 'node:tty'
 import { isMainThread, threadId } from 'node:worker_threads'
 import { type DestinationStream, type Logger, pino, stdSerializers } from 'pino'
-import { prettyFactory } from 'pino-pretty'
 import type { Config } from '../config/config.ts'
 import { clientAddress } from '../http/client-address.ts'
 import { LogOutput } from './log-output.ts'
@@ -68,6 +68,12 @@ const countLine = (dropped: number): string => {
   return line
 }
 
+/** Lines for people. Loaded for a terminal only, as CommonJS, because the first line may be logged before anything is awaited. */
+const prettyFormat = (): ((line: string) => string) => {
+  const { prettyFactory } = createRequire(import.meta.url)('pino-pretty') as typeof import('pino-pretty')
+  return prettyFactory({ singleLine: true, ignore: 'pid,hostname' })
+}
+
 let output: LogOutput | null = null
 
 /** Standard output as JSON lines, or as formatted lines on a terminal. One for the whole process. */
@@ -75,7 +81,7 @@ export const standardOutput = (): LogOutput => {
   output ??= new LogOutput({
     open: openStandardOutput,
     countLine,
-    ...(isatty(STANDARD_OUTPUT) && { format: prettyFactory({ singleLine: true, ignore: 'pid,hostname' }) }),
+    ...(isatty(STANDARD_OUTPUT) && { format: prettyFormat() }),
   })
   return output
 }

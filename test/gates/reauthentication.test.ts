@@ -1,4 +1,4 @@
-/** Routes that declare `config.reauthenticate`, and `POST /account/reauthenticate` (RFC 9470, DESIGN §18). */
+/** Routes that declare `config.reauthenticate`, and `POST /account/reauthenticate` (RFC 9470, DESIGN §19). */
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'

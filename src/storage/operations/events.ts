@@ -1,9 +1,17 @@
 /** Writes of the audit log, each in the transaction of the change that the event records. */
-import { type AuditEvent, eventAfter } from '../../audit-log/event.ts'
+import type { AuditEvent } from '../../audit-log/event.ts'
+import { newId } from '../../ids.ts'
 import { EVENT_COLUMNS, eventColumns } from '../rows.ts'
 import { firstRow, type Query, query, type Statement, type Steps } from './operation.ts'
 import { parameters, valuesOf } from './parameters.ts'
 import { invalidatesNothing, type UncachedWrite } from './write.ts'
+
+/** The event, moved to a millisecond after `last` unless it is newer. */
+const eventAfter = (event: AuditEvent, last: Pick<AuditEvent, 'id' | 'at'> | undefined): AuditEvent => {
+  if (last === undefined || last.id <= event.id) return event
+  const at = last.at + 1
+  return { ...event, id: newId(at), at }
+}
 
 const INSERT_EVENT = `INSERT INTO events (${EVENT_COLUMNS.join(', ')})`
 

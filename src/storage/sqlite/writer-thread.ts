@@ -6,6 +6,7 @@
  * the checkpoints itself, after that check: SQLite would make them within the commit, even into a file that was replaced.
  */
 import { statfsSync } from 'node:fs'
+import { flushCompileCache } from 'node:module'
 import { dirname } from 'node:path'
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import type { Write } from '../operations/write.ts'
@@ -296,6 +297,9 @@ const addClient = (client: MessagePort): void => {
   // The client's thread has ended.
   client.on('close', () => clients.delete(client))
 }
+
+// The code that Node compiled, for the next start: otherwise it is kept at the end of the thread, and not if the process is killed.
+flushCompileCache()
 
 parentPort?.on('message', (message: OwnerMessage) => {
   if (message === null) close()

@@ -1,7 +1,8 @@
 /** Contract: the lookup of API keys, and the operations of their feature, with notifications (DESIGN §13). */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { v7 as uuidv7 } from 'uuid'
-import { type ApiKeyStore, apiKeys as feature } from '../../../src/api-keys/api-keys.ts'
+import { apiKeys as feature } from '../../../src/api-keys/api-keys.ts'
+import type { ApiKeyStore } from '../../../src/api-keys/stored-api-keys.ts'
 import type { AuditEvent } from '../../../src/audit-log/event.ts'
 import { API_KEY_PREFIX, newOpaqueKey } from '../../../src/auth/opaque-key.ts'
 import type { Storage } from '../../../src/storage/storage.ts'

@@ -1,0 +1,157 @@
+/** What an idle service has loaded, and what of the start is kept for the next one (DESIGN §18). */
+
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { temporaryFolder } from '../support/build.ts'
+import { type Running, startServer } from '../support/process.ts'
+
+/**
+ * Prints which packages of `node_modules` and files of the project each thread loads, once, and at its end whether it has stripped
+ * types.
+ */
+const RECORD = `
+import { writeSync } from 'node:fs'
+import { registerHooks } from 'node:module'
+import { isMainThread } from 'node:worker_threads'
+const thread = isMainThread ? 'main' : 'thread'
+const known = new Set()
+registerHooks({
+  load(url, context, next) {
+    const [, name] = /node_modules.((?:@[^/]+.)?[^/]+)/.exec(url) ?? /.((?:src|plugins)[/].*)$/.exec(url) ?? []
+    if (name !== undefined && !known.has(name)) writeSync(2, thread + ' loads ' + name + '\\n')
+    known.add(name)
+    return next(url, context)
+  },
+})
+process.on('exit', () => {
+  const strips = process.moduleLoadList.includes('NativeModule internal/deps/amaro/dist/index')
+  writeSync(2, thread + (strips ? ' strips' : ' does not strip') + ' types\\n')
+})
+`
+
+const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(RECORD)}`
+
+/** With mails, which could load more. */
+const startIdle = async (t: Test, env: Record<string, string> = {}): Promise<Running> => {
+  const server = await startServer(t, {
+    env: { NODE_OPTIONS, MAIL_URL: 'smtp://127.0.0.1:9', RATE_LIMIT: 'on', ...env },
+  })
+  const { status } = await fetch(`${server.url}/ready`)
+  t.equal(status, 200)
+  return server
+}
+
+/** What threads of this kind have loaded. */
+const loadedBy = (server: Running, thread: 'main' | 'thread'): ReadonlySet<string> =>
+  new Set(
+    Array.from(server.output().matchAll(new RegExp(`^${thread} loads (.*)$`, 'gm')), ([, name = '']) => name),
+  )
+
+/** Loaded when they are used: by the other engine, the first mail, the OpenAPI document, new passwords, a terminal, the command line. */
+const ON_DEMAND = [
+  'pg',
+  'nodemailer',
+  '@fastify/swagger',
+  'yaml',
+  '@zxcvbn-ts/language-common',
+  'pino-pretty',
+  'commander',
+  'src/tracing/tracing.ts',
+]
+
+t.test('an idle service on SQLite has not loaded what it may never use', async t => {
+  const server = await startIdle(t)
+  const loaded = loadedBy(server, 'main')
+  for (const name of ['src/app.ts', 'fastify', 'better-sqlite3', 'plugins/openapi.ts'])
+    t.ok(loaded.has(name), `the record has ${name}`)
+  t.strictSame(
+    ON_DEMAND.filter(name => loaded.has(name)),
+    [],
+  )
+
+  const { status } = await fetch(`${server.url}/openapi.json`)
+  t.equal(status, 200)
+  t.ok(loadedBy(server, 'main').has('@fastify/swagger'), 'and loads it when it is used')
+})
+
+t.test('the writer thread loads operations, without schemas, services and the server', async t => {
+  const loaded = loadedBy(await startIdle(t), 'thread')
+  for (const name of [
+    'src/storage/sqlite/writer-thread.ts',
+    'better-sqlite3',
+    'src/api-keys/stored-api-keys.ts',
+    'src/admin-keys/stored-admin-keys.ts',
+  ])
+    t.ok(loaded.has(name), `the record has ${name}`)
+  const others = [
+    '@sinclair/typebox',
+    'kysely',
+    'fastify',
+    'ajv',
+    'pino',
+    'src/feature.ts',
+    'src/services.ts',
+  ]
+  t.strictSame(
+    others.filter(name => loaded.has(name)),
+    [],
+  )
+})
+
+t.test('the primary of several workers loads neither Fastify nor the app', async t => {
+  const server = await startIdle(t, { WORKERS: '2', NODE_ENV: 'production' })
+  const loaded = loadedBy(server, 'main')
+  t.ok(loaded.has('src/workers/primary.ts'))
+  t.strictSame(
+    ['fastify', 'src/app.ts', 'src/services.ts'].filter(name => loaded.has(name)),
+    [],
+  )
+  t.ok(loadedBy(server, 'thread').has('src/app.ts'))
+})
+
+t.test('also after a kill, the next start strips no types', async t => {
+  const env = { NODE_COMPILE_CACHE: temporaryFolder(t) }
+  const strips = (server: Running): string[] => server.output().match(/^\w+ strips types$/gm) ?? []
+  const first = await startIdle(t, env)
+  t.equal(await first.stop('SIGKILL'), null)
+
+  const second = await startIdle(t, env)
+  t.equal(await second.stop('SIGTERM'), 0)
+  t.strictSame(strips(second), [], 'neither the event loop nor the writer thread')
+  t.match(second.output(), /^thread does not strip types$/m, 'both report it')
+  t.match(second.output(), /^main does not strip types$/m)
+})
+
+/** Fills the young generation, calls `releaseIdleMemory`, and prints whether it has grown, was collected by request, and shrunk. */
+const FILL_AND_RELEASE = `
+import { constants, PerformanceObserver } from 'node:perf_hooks'
+import { getHeapSpaceStatistics } from 'node:v8'
+import { releaseIdleMemory } from './src/idle-memory.ts'
+const { NODE_PERFORMANCE_GC_MINOR: MINOR, NODE_PERFORMANCE_GC_FLAGS_FORCED: FORCED } = constants
+const size = () => getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space').space_size
+let wasForced = false
+new PerformanceObserver(list => {
+  wasForced ||= list.getEntries().some(({ detail }) => detail.kind === MINOR && detail.flags & FORCED)
+}).observe({ entryTypes: ['gc'] })
+const before = size()
+Array.from({ length: 400_000 }, (_, index) => ({ index, text: 'text ' + index }))
+const full = size()
+releaseIdleMemory(50)
+const end = performance.now() + 30_000
+const timer = setInterval(() => {
+  const hasShrunk = size() <= full / 4
+  if (!(wasForced && hasShrunk) && performance.now() < end) return
+  clearInterval(timer)
+  process.stdout.write(JSON.stringify({ hasGrown: full > 2 * before, wasForced, hasShrunk }))
+}, 250)
+`
+
+t.test('memory of the young generation returns to the system when little is allocated', t => {
+  const cwd = join(import.meta.dirname, '..', '..')
+  const args = ['--input-type=module', '--eval', FILL_AND_RELEASE]
+  const { stdout, stderr } = spawnSync(process.execPath, args, { cwd, encoding: 'utf8' })
+  t.equal(stderr, '')
+  t.strictSame(JSON.parse(stdout), { hasGrown: true, wasForced: true, hasShrunk: true })
+  t.end()
+})
