@@ -8,7 +8,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
-export type Question = 'cpu' | 'rss' | 'heap' | 'watchDelay' | 'delay'
+export type Question = 'cpu' | 'eventLoopCpu' | 'rss' | 'heap' | 'watchDelay' | 'delay'
 
 const delay = monitorEventLoopDelay({ resolution: 1 })
 
@@ -37,6 +37,11 @@ const REPORTS: Record<Question, () => number | Promise<number>> = {
     const ofWorkers = await Promise.all(workers.map(worker => askWorker(worker, 'cpu')))
     const { user, system } = process.cpuUsage()
     return ofWorkers.reduce((sum, cpu) => sum + cpu, user + system)
+  },
+  /** Microseconds of the main thread, user and system. */
+  eventLoopCpu: () => {
+    const { user, system } = process.threadCpuUsage()
+    return user + system
   },
   rss: () => process.memoryUsage.rss(),
   heap: heapInUse,

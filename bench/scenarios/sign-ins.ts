@@ -9,8 +9,14 @@ import { spread } from '../statistics.ts'
 
 const THREADS = availableParallelism()
 
-/** Verifications per second of the thread pool alone. */
-const rawRate = async (pool: Piscina, seconds: number): Promise<number> => {
+const ownCpu = (): number => {
+  const { user, system } = process.cpuUsage()
+  return user + system
+}
+
+/** Verifications per second of the thread pool alone, and microseconds of CPU for each. */
+const raw = async (pool: Piscina, seconds: number): Promise<{ rate: number; cpu: number }> => {
+  const cpuBefore = ownCpu()
   const end = performance.now() + seconds * 1_000
   let verified = 0
   const begin = performance.now()
@@ -21,9 +27,16 @@ const rawRate = async (pool: Piscina, seconds: number): Promise<number> => {
     }
   }
   await Promise.all(Array.from({ length: THREADS * 2 }, lane))
-  return verified / ((performance.now() - begin) / 1_000)
+  return {
+    rate: verified / ((performance.now() - begin) / 1_000),
+    cpu: (ownCpu() - cpuBefore) / verified,
+  }
 }
 
+/**
+ * Where the threads occupy every processor, everything beside hashing takes from them, so the ratio of CPU is the most that the ratio
+ * of rates can be.
+ */
 export const signIns: Scenario = {
   name: 'sign-ins',
   title: `Sign-ins beside argon2id alone (${HASH_PARAMETERS.memoryCost / 1_024} MiB, t = ${HASH_PARAMETERS.timeCost}) on as many threads`,
@@ -41,22 +54,38 @@ export const signIns: Scenario = {
       const next = signInRequest
       const load = { url: server.url, connections: THREADS * 4, seconds, next }
       await runSockets({ ...load, seconds: 2 })
-      await rawRate(pool, 2)
+      await raw(pool, 2)
       const samples = []
       for (let round = 0; round < rounds; round += 1) {
+        const before = { service: await server.ask('cpu'), generator: ownCpu() }
         const { latencies, seconds: took } = await runSockets(load)
-        samples.push({ service: (latencies.get(200)?.length ?? 0) / took, raw: await rawRate(pool, seconds) })
+        const signedIn = latencies.get(200)?.length ?? 0
+        const cpu = ((await server.ask('cpu')) - before.service) / signedIn
+        const generator = (ownCpu() - before.generator) / signedIn
+        samples.push({ rate: signedIn / took, cpu, generator, alone: await raw(pool, seconds) })
       }
       await pool.destroy()
       return [
         {
           what: 'sign-ins ÷ verifications',
-          value: spread(samples.map(({ service, raw }) => service / raw)),
+          value: spread(samples.map(({ rate, alone }) => rate / alone.rate)),
           unit: '',
           target: { atLeast: 0.95 },
         },
-        { what: 'sign-ins', value: spread(samples.map(({ service }) => service)), unit: '/s' },
-        { what: 'argon2 alone', value: spread(samples.map(({ raw }) => raw)), unit: '/s' },
+        {
+          what: 'CPU, verification ÷ sign-in and its generator',
+          value: spread(samples.map(({ cpu, generator, alone }) => alone.cpu / (cpu + generator))),
+          unit: '',
+        },
+        { what: 'sign-ins', value: spread(samples.map(({ rate }) => rate)), unit: '/s' },
+        { what: 'argon2 alone', value: spread(samples.map(({ alone }) => alone.rate)), unit: '/s' },
+        { what: 'CPU of a sign-in', value: spread(samples.map(({ cpu }) => cpu)), unit: 'µs' },
+        {
+          what: 'CPU of its generator',
+          value: spread(samples.map(({ generator }) => generator)),
+          unit: 'µs',
+        },
+        { what: 'CPU of a verification', value: spread(samples.map(({ alone }) => alone.cpu)), unit: 'µs' },
       ]
     })
   },

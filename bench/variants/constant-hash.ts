@@ -5,5 +5,10 @@ import { listen } from './listen.ts'
 const HASH = dummyHash()
 
 await listen(async () => ({
-  hasher: { hash: async () => HASH, verify: async () => true, close: async () => undefined },
+  hasher: {
+    refusal: () => null,
+    hash: async () => HASH,
+    verify: async () => true,
+    close: async () => undefined,
+  },
 }))

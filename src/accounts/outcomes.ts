@@ -35,6 +35,11 @@ export class Outcomes {
     return this.#counters.values
   }
 
+  /** Counts the error of a call that is not made because of it. */
+  refused(error: ServiceError): void {
+    this.#addError(error)
+  }
+
   /** @throws what `call` throws. */
   async count<Result>(call: () => Promise<Result>): Promise<Result> {
     try {
@@ -42,9 +47,13 @@ export class Outcomes {
       this.#counters.add('succeeded')
       return result
     } catch (error) {
-      const outcome = outcomeOf(error)
-      this.#counters.add(outcome !== undefined && this.#known.has(outcome) ? outcome : 'failed')
+      this.#addError(error)
       throw error
     }
+  }
+
+  #addError(error: unknown): void {
+    const outcome = outcomeOf(error)
+    this.#counters.add(outcome !== undefined && this.#known.has(outcome) ? outcome : 'failed')
   }
 }

@@ -48,6 +48,13 @@ export class SignIns {
     this.#deps = deps
   }
 
+  /** For a sign-in whose body has not been read. @returns the error that it gets if its hash would be rejected; `null` if not. */
+  refusal(): ServiceError | null {
+    const refusal = this.#deps.hasher.refusal()
+    if (refusal !== null) this.outcomes.refused(refusal)
+    return refusal
+  }
+
   /**
    * Opens a session. An unknown e-mail, a wrong password and a disabled account cost the same hash.
    * @param signedInAs the user who sends the request, if any: their own attempts are throttled apart from those of others.

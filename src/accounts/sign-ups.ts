@@ -46,6 +46,13 @@ export class SignUps {
     this.#deps = deps
   }
 
+  /** For a sign-up whose body has not been read. @returns the error that it gets if its hash would be rejected; `null` if not. */
+  refusal(): ServiceError | null {
+    const refusal = this.#deps.hasher.refusal()
+    if (refusal !== null) this.outcomes.refused(refusal)
+    return refusal
+  }
+
   /**
    * Adds an account and mails a link that verifies its e-mail.
    * @param signal aborted when the client disconnects. It cancels the sign-up until hashing starts.

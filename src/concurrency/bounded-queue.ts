@@ -41,6 +41,11 @@ export class BoundedQueue {
     return this.#waiting.size
   }
 
+  /** Whether {@link run} would reject a task with `overloaded` now. */
+  get isFull(): boolean {
+    return this.#running >= this.#concurrency && this.#waiting.size >= this.#capacity
+  }
+
   /**
    * @param signal removes the task from the queue when it is aborted. A task that has started continues.
    * @throws {ServiceError} before the task starts: `overloaded` if the queue is full or the timeout is over; `clientClosedRequest` if

@@ -33,6 +33,23 @@ t.test('a full queue rejects with `overloaded` at once (DESIGN §5)', async t =>
   t.match(overloaded, { reason: { status: 503, headers: { 'retry-after': /^\d+$/ } } })
 })
 
+t.test('a request is refused before it hashes exactly while the queue is full (DESIGN §5)', async t => {
+  const hashing = smallHashing(t)
+  const refusals: (string | undefined)[] = []
+  const ended = outcomes(
+    times(4, () => {
+      refusals.push(hashing.refusal()?.code)
+      return hashing.hash(PASSWORD)
+    }),
+  )
+  t.strictSame(refusals, [undefined, undefined, undefined, 'overloaded'], 'one runs and two wait')
+  t.match(hashing.refusal(), { status: 503, headers: { 'retry-after': /^\d+$/ } })
+  t.equal(hashing.statistics.ordinary.rejected, 2, 'refusals count as rejected hashes')
+  t.strictSame(await ended, ['overloaded', 'done', 'done', 'done'])
+  t.equal(hashing.statistics.ordinary.rejected, 3, 'and so does the hash that did not ask')
+  t.equal(hashing.refusal(), null)
+})
+
 t.test('a password matches only its own hash (DESIGN §4, §5)', async t => {
   const hashing = smallHashing(t)
   const long = `${'x'.repeat(127)}y`

@@ -65,6 +65,7 @@ const exhaust = async (guess: () => Promise<LightMyRequestResponse>) => {
 await onEveryEngine(t, async (t, { build, newDatabase }) => {
   t.test('each failure doubles the wait, and the correct password resets it', async t => {
     const hashing = {
+      refusal: () => null,
       hash: async () => dummyHash(),
       verify: async (password: string) => password === PASSWORD,
       close: async () => undefined,
@@ -176,7 +177,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     const verify = async (): Promise<boolean> => (busy ? hash() : false)
     const app = await build(t, {
       ...guessing(LONG),
-      hasher: { hash, verify, close: async () => undefined },
+      hasher: { refusal: () => null, hash, verify, close: async () => undefined },
     })
     const email = freshEmail()
     for (let time = 0; time < 5; time += 1) t.equal((await signIn(app, email, WRONG)).statusCode, 503)

@@ -1,6 +1,7 @@
 /** Replaces hashing threads in tests of other things. */
 import { createHash } from 'node:crypto'
 import { BoundedQueue } from '../../src/concurrency/bounded-queue.ts'
+import { ServiceError } from '../../src/errors.ts'
 import { dummyHash } from '../../src/passwords/formats.ts'
 import type { PasswordHasher } from '../../src/passwords/hasher.ts'
 
@@ -12,6 +13,7 @@ const encode = (password: string): string =>
 
 /** Hashes in the correct form that verify correctly, without cost. */
 export const quickHashing: PasswordHasher = {
+  refusal: () => null,
   hash: async password => encode(password),
   verify: async (password, encoded) => encode(password) === encoded,
   close: async () => undefined,
@@ -33,6 +35,7 @@ export class HeldHashing implements PasswordHasher {
     return this.#queue.run(work, signal)
   }
 
+  refusal = () => (this.#queue.isFull ? new ServiceError('overloaded') : null)
   hash = (password: string, signal?: AbortSignal) => this.#run(password, HASH, signal)
   verify = (password: string, encoded: string | null, signal?: AbortSignal) =>
     this.#run(password, encoded !== null, signal)

@@ -31,6 +31,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
     '/sign-up',
     {
       config: { rateLimit: 'sign-up' },
+      preParsing: (_request, _reply, payload, done) => done(signUps.refusal(), payload),
       schema: {
         operationId: 'signUp',
         summary: 'Sign up',
@@ -56,6 +57,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
     '/sign-in',
     {
       config: { rateLimit: 'sign-in' },
+      preParsing: (_request, _reply, payload, done) => done(signIns.refusal(), payload),
       schema: {
         operationId: 'signIn',
         summary: 'Sign in',
