@@ -13,7 +13,7 @@ import { until } from '../support/until.ts'
 t.jobs = 3
 
 /** Milliseconds until a condition that does not come true counts as failed. */
-const DEADLINE = 20_000
+const DEADLINE = 60_000
 
 const comesTrue = (condition: () => boolean): Promise<boolean> => until(condition, Boolean, DEADLINE)
 

@@ -9,12 +9,16 @@ import { globalErrorOf } from '../support/error-response.ts'
 import { perAddress } from '../support/limits.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { createProxy } from '../support/tcp-proxy.ts'
+import { until } from '../support/until.ts'
 
 const ON = { RATE_LIMIT: 'on' }
 
 /** Window in seconds: long for tests that must not see its end, short for those that wait for it. */
 const LONG = 600
 const SHORT = 3
+
+/** Milliseconds until a condition that does not come true counts as failed. */
+const DEADLINE = 60_000
 
 const limits = (window: number, points: number): RateLimits => ({
   ...RATE_LIMITS,
@@ -46,6 +50,24 @@ const statuses = async (responses: Iterable<Promise<LightMyRequestResponse>>): P
 const leftOf = (name: string, { headers }: LightMyRequestResponse): { r: number; t: number } => {
   const [, r, t] = new RegExp(`^"${name}";r=(\\d+);t=(\\d+)$`).exec(String(headers.ratelimit)) ?? []
   return { r: Number(r), t: Number(t) }
+}
+
+/** Milliseconds that PostgreSQL has to count a request, before the instance counts it alone. */
+const QUERY_TIMEOUT = 1_000
+
+/** Sends requests from one address, and from another one if a busy machine took so long that instances may have counted alone. */
+const countedTogether = async (
+  send: (address: string) => Iterable<Promise<LightMyRequestResponse>>,
+): Promise<number[]> => {
+  let host = 0
+  const attempt = async () => {
+    const began = performance.now()
+    host += 1
+    const found = await statuses(send(`192.0.2.${host}`))
+    return { found, took: performance.now() - began }
+  }
+  const { found } = await until(attempt, ({ took }) => took < QUERY_TIMEOUT, DEADLINE)
+  return found
 }
 
 await onEveryEngine(t, async (t, { build }) => {
@@ -86,7 +108,7 @@ await onEveryEngine(t, async (t, { build }) => {
 
   t.test('of concurrent requests exactly the remaining number passes', async t => {
     const app = await build(t, { env: ON, rateLimits: limits(LONG, 3), extend: withMailRoute })
-    const responses = await statuses(Array.from({ length: 50 }, () => mail(app, '192.0.2.1')))
+    const responses = await countedTogether(address => Array.from({ length: 50 }, () => mail(app, address)))
     t.strictSame(responses.filter(status => status === 200).length, 3)
     t.strictSame(responses.filter(status => status === 429).length, 47)
   })
@@ -168,8 +190,8 @@ const onPostgres = async (t: Test, DATABASE_URL: string, points: number): Promis
 t.test('instances on one PostgreSQL share counts', async t => {
   const url = await createDatabase(t)
   const [one, other] = [await onPostgres(t, url, 10), await onPostgres(t, url, 10)]
-  const responses = await statuses(
-    Array.from({ length: 40 }, (_, index) => mail(index % 2 === 0 ? one : other, '192.0.2.1')),
+  const responses = await countedTogether(address =>
+    Array.from({ length: 40 }, (_, index) => mail(index % 2 === 0 ? one : other, address)),
   )
   t.equal(responses.filter(status => status === 200).length, 10)
 })

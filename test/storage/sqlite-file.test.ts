@@ -143,7 +143,7 @@ const fillLog = async (app: FastifyInstance, token: string, file: string): Promi
   await until(
     () => rename(app, token, 'x'.repeat(128)),
     () => statSync(file, { bigint: true }).mtimeNs !== before,
-    60_000,
+    600_000,
   )
 }
 
