@@ -2,8 +2,8 @@
 const VALUES = 2_048
 
 /**
- * Items in the order of their keys, which are integers from 0 on. A radix sort: 60,000 users take 1.5 ms. `toSorted` takes 14 ms, in
- * which the event loop would serve no request.
+ * Items in the order of their keys, which are integers from 0 on. A radix sort: 20,000 users take 2 ms and 100,000 take 9 ms, mostly to
+ * load each from memory. `toSorted` takes eight times as long, in which the event loop would serve no request.
  */
 export const sortByKey = <Item extends { readonly key: number }>(items: readonly Item[]): readonly Item[] => {
   let largest = 0
