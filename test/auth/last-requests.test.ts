@@ -1,5 +1,6 @@
 /** LastRequests: timestamps on their way to the store (§5.1.2, DESIGN §6). */
 
+import fc from 'fast-check'
 import t from 'tap'
 import {
   type CredentialLastRequest,
@@ -8,6 +9,7 @@ import {
   type UserLastRequest,
 } from '../../src/auth/last-requests.ts'
 import type { CachedUser, Principal } from '../../src/auth/principal.ts'
+import { sortByKey } from '../../src/auth/sort-by-key.ts'
 import { UserCache } from '../../src/auth/user-cache.ts'
 import { SHUTDOWN } from '../../src/shutdown.ts'
 import { NO_METADATA } from '../../src/users/metadata.ts'
@@ -372,6 +374,32 @@ t.test('a flush runs in slices, and a failed slice keeps the rest (DESIGN §6)',
   const rows = store.calls.reduce((sum, { users }) => sum + users.length, 0)
   const failed = store.calls[2]?.users.length ?? 0
   t.equal(rows, ids.length + failed, 'nothing is written twice but the slice that failed')
+})
+
+t.test('users are sorted by key, of any size', async t => {
+  const key = fc.oneof(fc.nat(10), fc.nat(100_000), fc.maxSafeNat())
+  const items = fc.array(fc.record({ key, at: fc.nat(3) }), { maxLength: 50 })
+  fc.assert(
+    fc.property(items, given => {
+      t.strictSame(
+        sortByKey(given),
+        given.toSorted((one, other) => one.key - other.key),
+      )
+    }),
+  )
+})
+
+t.test('a flush writes users in the order of their keys, also across slices (DESIGN §6)', async t => {
+  const { store, lastRequests } = setUp()
+  const users = Array.from({ length: 7_000 }, (_, index) => cachedUser(`number ${index}`))
+  const byId = users.toSorted((one, other) => one.user.id.localeCompare(other.user.id))
+  for (const [index, user] of byId.entries()) lastRequests.note(principal(user), START + index)
+  await lastRequests.flush()
+  const written = store.calls.flatMap(({ users }) => users)
+  t.strictSame(
+    written,
+    users.map(({ key, lastRequestAt }) => ({ key, at: lastRequestAt })),
+  )
 })
 
 t.test('only one flush runs at a time (DESIGN §6)', async t => {

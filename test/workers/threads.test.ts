@@ -11,7 +11,7 @@ import { fetchMetrics, metricsUrlIn } from '../support/metrics.ts'
 import { type Running, type StartOptions, spawnServer, startServer } from '../support/process.ts'
 import { remoteAccountStatus, remoteSignUp } from '../support/remote-accounts.ts'
 import { until } from '../support/until.ts'
-import { onEach, openConnections } from './connections.ts'
+import { type Call, onEach, openConnections } from './connections.ts'
 
 t.jobs = 2
 
@@ -62,6 +62,25 @@ t.test('a limit counts the requests to all workers', async t => {
       statuses.push((await connection(signIn)).status)
   t.strictSame(statuses.slice(0, 5), [401, 401, 401, 401, 401])
   t.ok(statuses.includes(429), 'the account is throttled as in one process')
+})
+
+t.test('every worker shows the last request, once its worker has stored it (DESIGN §15)', async t => {
+  const server = await startTwo(t)
+  const { id, token } = await remoteSignUp(server, 'user@example.com')
+  const connections = openConnections(t, server)
+  const lastRequests = async (call: Call): Promise<string[]> =>
+    (await onEach(connections, call)).map(({ json }) => (json as { lastRequestAt: string }).lastRequestAt)
+  for (let round = 0; round < 3; round += 1) {
+    const shown = await lastRequests({ path: '/account', headers: bearer(token) })
+    t.strictSame(shown, shown.toSorted(), 'each shows its own')
+    const latest = shown.at(-1)
+    const stored = await until(
+      () => lastRequests({ path: `/admin/users/${id}`, headers: asAdmin }),
+      timestamps => timestamps.every(at => at === latest),
+      DEADLINE,
+    )
+    t.strictSame([...new Set(stored)], [latest])
+  }
 })
 
 t.test('a restart with another number of workers keeps everything', async t => {

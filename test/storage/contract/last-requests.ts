@@ -70,6 +70,32 @@ export const lastRequests: Part = async (t, open) => {
     t.equal(await storage.sessions.find(ended.session.id), undefined)
   })
 
+  t.test('a large batch of known, new and deleted users writes those that exist, in any order', async t => {
+    const added = await forEach(Array.from({ length: 450 }), () => add(storage))
+    const keys = added.map(({ userKey }) => userKey)
+    const isEven = (_: unknown, index: number) => index % 2 === 0
+    const note = (order: readonly number[], from: number) =>
+      storage.lastRequests.noteLastRequests(
+        order.map(key => ({ key, at: from + keys.indexOf(key) })),
+        [],
+      )
+    await note(keys.filter(isEven), NOW)
+    const [gone] = added.splice(120, 1)
+    if (gone === undefined) throw new Error('no user')
+    t.equal(await storage.users.remove(eventOf(gone.user.id), null), 'removed')
+    const mixed = [...keys.filter(isEven), ...keys.filter((_, index) => index % 2 === 1)]
+    for (const [round, order] of [keys, keys.toReversed(), mixed].entries()) {
+      const from = NOW + 1_000 * (round + 1)
+      await note(order, from)
+      await note(order, NOW)
+      const found = await forEach(added, ({ user }) => storage.users.find(user.id))
+      t.strictSame(
+        found.map(user => user?.lastRequestAt),
+        added.map(({ userKey }) => from + keys.indexOf(userKey)),
+      )
+    }
+  })
+
   t.test('a batch may be empty or have six thousand rows', async t => {
     await storage.lastRequests.noteLastRequests([], [])
     const added = await forEach(Array.from({ length: 6_000 }), () => add(storage))
