@@ -231,11 +231,12 @@ export class LastRequests {
     const { userCache, store, apiKeys, adminKeys, onFailure } = this.#deps
     const hasRows = this.#isDue
     const startedAt = performance.now()
-    // In this order, the rows of a slice are neighbours in the store: each page is written once.
-    const users = sortByKey(this.#users)
+    const due = this.#users
     this.#users = []
     for (const kind of this.#credentials) kind.flushStarted()
     userCache.flushStarted()
+    // In this order, the rows of a slice are neighbours in the store: each page is written once.
+    const users = await sortByKey(due)
     let from = 0
     try {
       for (; from < users.length || this.#sessions.isUnwritten; from += SLICE) {

@@ -1,11 +1,18 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+
+/** Items after which other events have their turn: about a millisecond. */
+const SLICE = 16_384
+
 /** The values of a digit. Two digits order four million keys, and the counts of one fit into the processor's first cache. */
 const VALUES = 2_048
 
 /**
- * Items in the order of their keys, which are integers from 0 on. A radix sort: 20,000 users take 2 ms and 100,000 take 9 ms, mostly to
- * load each from memory. `toSorted` takes eight times as long, in which the event loop would serve no request.
+ * Items in the order of their keys, which are integers from 0 on. A radix sort, in slices: 100,000 users take 9 ms of the event loop,
+ * mostly to load each from memory. `toSorted` takes eight times as long, in one piece.
  */
-export const sortByKey = <Item extends { readonly key: number }>(items: readonly Item[]): readonly Item[] => {
+export const sortByKey = async <Item extends { readonly key: number }>(
+  items: readonly Item[],
+): Promise<readonly Item[]> => {
   let largest = 0
   for (const { key } of items) if (key > largest) largest = key
   let [from, to] = [items.slice(), items.slice()]
@@ -14,9 +21,10 @@ export const sortByKey = <Item extends { readonly key: number }>(items: readonly
     // A bitwise operator cuts off the fraction, and what a key has above 32 bits.
     const digitOf = ({ key }: Item): number => (key / unit) & (VALUES - 1)
     ends.fill(0)
-    for (const item of from) {
-      const digit = digitOf(item)
+    for (let index = 0; index < from.length; index += 1) {
+      const digit = digitOf(from[index] as Item)
       ends[digit] = (ends[digit] as number) + 1
+      if (index % SLICE === SLICE - 1) await nextTurn()
     }
     for (let digit = 1; digit < VALUES; digit += 1)
       ends[digit] = (ends[digit] as number) + (ends[digit - 1] as number)
@@ -27,6 +35,7 @@ export const sortByKey = <Item extends { readonly key: number }>(items: readonly
       const position = (ends[digit] as number) - 1
       ends[digit] = position
       to[position] = item
+      if (index % SLICE === SLICE - 1) await nextTurn()
     }
     ;[from, to] = [to, from]
   }
