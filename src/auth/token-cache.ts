@@ -39,7 +39,7 @@ const MAX_CANDIDATES = 8
 const KEY_LENGTH = 8
 
 /** A key of 32 bits from 44 random bits of the signature. Two given tokens share a key with a probability of 1 in four billion. */
-const keyOf = (token: string): number => {
+export const keyOf = (token: string): number => {
   let key = 0
   for (let index = token.length - KEY_LENGTH; index < token.length; index += 1)
     key = (Math.imul(key, 31) + token.charCodeAt(index)) | 0
