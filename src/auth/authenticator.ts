@@ -40,7 +40,7 @@ export interface AuthenticatorDeps {
   readonly hotCapacity?: number
 }
 
-/** Tokens on the heap at most. The others are restored from records in 2 µs; more tokens on the heap prolong garbage collection. */
+/** Tokens on the heap at most. The others are restored from records in about 5 µs; more on the heap prolong garbage collection. */
 const HOT_TOKENS = 32_768
 
 /** For metrics: counts since the start. */

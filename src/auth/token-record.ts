@@ -254,7 +254,7 @@ export class TokenRecord {
 
   /**
    * The principal for its last request alone. What is noted is kept until it is written: with the token and the user, garbage
-   * collection would copy five times as much, for longer than 10 ms.
+   * collection would copy about 900 bytes for each instead of 180.
    */
   unwritten(lastRequestAt: number): Principal {
     const { userKey: key } = this
