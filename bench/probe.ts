@@ -4,13 +4,29 @@
  */
 import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
-import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { monitorEventLoopDelay, PerformanceObserver } from 'node:perf_hooks'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
-export type Question = 'cpu' | 'eventLoopCpu' | 'rss' | 'heap' | 'watchDelay' | 'delay'
+export type Question =
+  | 'cpu'
+  | 'eventLoopCpu'
+  | 'rss'
+  | 'heap'
+  | 'buffers'
+  | 'watchDelay'
+  | 'delay'
+  | 'watchPauses'
+  | 'pause'
 
 const delay = monitorEventLoopDelay({ resolution: 1 })
+
+/** Milliseconds of the longest pause by garbage collection since `watchPauses`. */
+let longestPause = 0
+
+const pauses = new PerformanceObserver(list => {
+  for (const { duration } of list.getEntries()) longestPause = Math.max(longestPause, duration)
+})
 
 /** Bytes of the main thread's heap and of its external memory, after garbage collection. */
 const heapInUse = (): number => {
@@ -45,6 +61,17 @@ const REPORTS: Record<Question, () => number | Promise<number>> = {
   },
   rss: () => process.memoryUsage.rss(),
   heap: heapInUse,
+  /** Bytes of the main thread's buffers, which are a part of its external memory. */
+  buffers: () => process.memoryUsage().arrayBuffers,
+  watchPauses: () => {
+    longestPause = 0
+    pauses.observe({ entryTypes: ['gc'] })
+    return 0
+  },
+  pause: () => {
+    pauses.disconnect()
+    return longestPause
+  },
   watchDelay: () => {
     delay.enable()
     delay.reset()

@@ -3,11 +3,10 @@ import type { Static } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { AuthResult } from '../src/accounts/auth-result.ts'
 import { issuedAtIn } from '../src/auth/access-tokens.ts'
-import { copyString } from '../src/auth/copy-string.ts'
+import { accountTextOf } from '../src/auth/account-text.ts'
 import type { CachedUser, Principal } from '../src/auth/principal.ts'
 import type { Status as ServiceStatus } from '../src/status-report.ts'
 import { serializeAccount, toIso } from '../src/users/serializers.ts'
-import type { User } from '../src/users/user.ts'
 import { etagOf } from './response-headers.ts'
 import type { Introspection, SignedIn as SignedInSchema, Status } from './schemas.ts'
 
@@ -47,13 +46,9 @@ export const serializeIntrospection = (
   return response
 }
 
-/** The JSON of an account up to `lastRequestAt`, which is the last property. Copied, because every response would copy a slice. */
-const textBeforeLastRequest = (user: User): string =>
-  copyString(JSON.stringify(serializeAccount(user, null)).slice(0, -'null}'.length))
-
 /** Sends {@link serializeAccount} of a cached user. Its JSON is cached too, except for the timestamp of the last request. */
 export const sendAccount = (reply: FastifyReply, cachedUser: CachedUser): void => {
-  cachedUser.accountText ??= textBeforeLastRequest(cachedUser.user)
+  cachedUser.accountText ??= accountTextOf(cachedUser.user)
   reply
     .header('cache-control', 'no-store')
     .header('etag', etagOf(cachedUser.user))

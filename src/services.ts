@@ -147,6 +147,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
   const authenticator = new Authenticator({
     ...{ tokens, sessions, apiKeys: storage.apiKeys },
     ...{ userCache, lastRequests, limits, deliverInvalidations, clock },
+    capacity: config.cacheSize,
   })
   const adminAuthenticator = new AdminAuthenticator({
     rootKeys: config.adminKeys,

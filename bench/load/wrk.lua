@@ -1,4 +1,5 @@
--- Sends the requests of a file in rotation, and reports one line of JSON. The file is read before the load starts.
+-- Sends the requests of a file in rotation, from a random one on, and reports one line of JSON. The file is read before the load starts.
+-- A fixed start would send the same requests in every round, so that a rotation over more tokens than the caches hold hits them.
 local requests = {}
 local last = 0
 
@@ -8,6 +9,8 @@ init = function()
     requests[#requests + 1] = file:read(tonumber(length))
   end
   file:close()
+  math.randomseed(tonumber(os.getenv("SEED")))
+  last = math.random(#requests) - 1
 end
 
 request = function()

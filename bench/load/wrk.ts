@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -52,7 +53,7 @@ export const wrk: LoadGenerator = {
       url,
     ]
     const child = start(...pinned(cores, 'wrk', args), {
-      env: { ...process.env, REQUESTS: fileOf(requests) },
+      env: { ...process.env, REQUESTS: fileOf(requests), SEED: String(randomInt(2 ** 31)) },
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     if (child.stdout === null) throw new Error('wrk has no output')

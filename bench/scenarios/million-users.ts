@@ -6,27 +6,62 @@ import type { Scenario } from '../scenario.ts'
 const USERS = 1_000_000
 const WARM = 10_000
 
-/** More than twice the capacity of the cache, so that every request misses it. */
+/** A cache for every user, with some room: two tokens in a million share a key by chance. */
+const ALL = { CACHE_SIZE: String(1.1 * USERS) }
+
+/** Tokens in rotation beyond the capacity of the cache, so that nearly every request misses it. */
 const UNIFORM = 250_000
+const FEW = { CACHE_SIZE: '100000' }
 
 export const millionUsers: Scenario = {
   name: 'million-users',
-  title: 'GET /account, Bearer, 1,000,000 users, 250,000 in rotation: more than the caches hold',
+  title:
+    'GET /account, Bearer, 1,000,000 users in rotation: all of them cached, and 250,000 with CACHE_SIZE=100000',
   run: async bench => {
     const [many, few] = [await bench.store(USERS), await bench.store(WARM)]
-    const uniform = get('/account', (await many.tokens(UNIFORM)).map(bearer))
-    const warm = get('/account', (await few.tokens(WARM)).map(bearer))
-    return withServers([() => startService(many), () => startService(few)], async (ofMany, ofFew) => {
-      const { cpuRatio, sides } = await compare(
-        bench,
-        { name: 'warm', server: ofFew, requests: warm },
-        { name: 'uniform', server: ofMany, requests: uniform },
-      )
-      return [
-        { what: 'CPU, uniform ÷ 10,000 users', value: cpuRatio, unit: '×', target: { atMost: 2.5 } },
-        ...findingsOf('uniform', sides[1]),
-        ...findingsOf('10,000 users', sides[0]),
-      ]
-    })
+    const requestsOf = (tokens: readonly string[]) => get('/account', tokens.map(bearer))
+    const warm = requestsOf(await few.tokens(WARM))
+    const all = requestsOf(await many.tokens(USERS))
+    const uniform = requestsOf(await many.tokens(UNIFORM))
+    const cached = await withServers(
+      [() => startService(many, ALL), () => startService(few)],
+      async (ofMany, ofFew) => {
+        const { cpuRatio, sides } = await compare(
+          bench,
+          { name: 'warm', server: ofFew, requests: warm },
+          { name: 'all cached', server: ofMany, requests: all },
+        )
+        return [
+          {
+            what: 'CPU, 1,000,000 cached users ÷ 10,000 users',
+            value: cpuRatio,
+            unit: '×',
+            target: { atMost: 1.5 },
+          },
+          ...findingsOf('all cached', sides[1]),
+          ...findingsOf('10,000 users', sides[0]),
+        ]
+      },
+    )
+    const missed = await withServers(
+      [() => startService(many, FEW), () => startService(few)],
+      async (ofMany, ofFew) => {
+        const { cpuRatio, sides } = await compare(
+          bench,
+          { name: 'warm', server: ofFew, requests: warm },
+          { name: 'not cached', server: ofMany, requests: uniform },
+        )
+        return [
+          {
+            what: 'CPU, beyond the capacity ÷ 10,000 users',
+            value: cpuRatio,
+            unit: '×',
+            target: { atMost: 2 },
+          },
+          ...findingsOf('beyond the capacity', sides[1]),
+        ]
+      },
+    )
+    return [...cached, ...missed]
   },
 }

@@ -14,12 +14,14 @@ import { copyString } from './copy-string.ts'
 import { type ChangeWatch, InFlightLookups, Lookup } from './in-flight-lookups.ts'
 import type { InvalidationListener } from './invalidation.ts'
 import type { LastRequests } from './last-requests.ts'
+import { OffHeapTokenCache } from './off-heap-token-cache.ts'
 import { API_KEY_PREFIX, isOpaqueKey, keyDigest } from './opaque-key.ts'
 import type { Principal } from './principal.ts'
 import { RejectedTokens } from './rejected-tokens.ts'
 import type { Session, SessionLimits } from './session.ts'
 import type { FoundSession, SessionStore } from './session-store.ts'
 import { TokenCache, tokenCapacity } from './token-cache.ts'
+import type { TokenRecord } from './token-record.ts'
 import type { UserCache } from './user-cache.ts'
 
 export interface AuthenticatorDeps {
@@ -32,9 +34,14 @@ export interface AuthenticatorDeps {
   /** See `Storage`. */
   readonly deliverInvalidations: () => void
   readonly clock: () => number
-  /** How many tokens to cache; by default as many as fit into the heap. */
-  readonly capacity?: number
+  /** How many tokens to cache. */
+  readonly capacity: number
+  /** How many of them on the heap at most; by default {@link HOT_TOKENS}, or as many as fit into the heap. */
+  readonly hotCapacity?: number
 }
+
+/** Tokens on the heap at most. The others are restored from records in about 5 µs; more on the heap prolong garbage collection. */
+const HOT_TOKENS = 32_768
 
 /** For metrics: counts since the start. */
 export interface TokenCacheStatistics {
@@ -75,23 +82,40 @@ const apiKeyCredential = ({ apiKey }: FoundApiKey): Credential => ({
 
 export class Authenticator implements InvalidationListener {
   readonly #deps: AuthenticatorDeps
+  /** The first level: the tokens that are used most often. */
   readonly #cache: TokenCache
+  /** The second level: tokens that the first has evicted, also those of them that are in the first again. */
+  readonly #offHeapCache: OffHeapTokenCache
   readonly #rejectedTokens: RejectedTokens
   readonly #inFlightLookups = new InFlightLookups()
   readonly #validity = new CacheValidity()
+  readonly #capacity: number
   #hits = 0
   #misses = 0
+  /** Tokens that the first level has evicted, and that the second did not take. */
+  #evictions = 0
 
   constructor(deps: AuthenticatorDeps) {
     this.#deps = deps
-    const capacity = deps.capacity ?? tokenCapacity()
-    this.#cache = new TokenCache(capacity, deps.userCache)
-    this.#rejectedTokens = new RejectedTokens(capacity)
+    const { capacity, userCache, hotCapacity = Math.min(HOT_TOKENS, tokenCapacity()) } = deps
+    const hot = Math.min(capacity, hotCapacity)
+    this.#cache = new TokenCache(hot, userCache, principal => {
+      const isKept = principal.cachedUser.current && this.#offHeapCache.add(principal, this.#requests)
+      if (!isKept) this.#evictions += 1
+    })
+    this.#offHeapCache = new OffHeapTokenCache(capacity > hot ? capacity : 0)
+    this.#capacity = capacity
+    this.#rejectedTokens = new RejectedTokens(Math.min(capacity, tokenCapacity()))
   }
 
   get cacheStatistics(): TokenCacheStatistics {
-    const { size, capacity, evictions } = this.#cache
-    return { entries: size, capacity, hits: this.#hits, misses: this.#misses, evictions }
+    return {
+      entries: this.#entries,
+      capacity: this.#capacity,
+      hits: this.#hits,
+      misses: this.#misses,
+      evictions: this.#evictions + this.#offHeapCache.evictions,
+    }
   }
 
   /**
@@ -103,8 +127,13 @@ export class Authenticator implements InvalidationListener {
     const now = this.#deps.clock()
     const principal = this.#cached(token, now)
     if (principal === null) {
-      this.#misses += 1
-      return this.#resolve(token, true)
+      const restored = this.#restored(token, now, true)
+      if (restored === null) {
+        this.#misses += 1
+        return this.#resolve(token, true)
+      }
+      this.#hits += 1
+      return restored
     }
     this.#hits += 1
     principal.used = true
@@ -117,8 +146,9 @@ export class Authenticator implements InvalidationListener {
    * goes on.
    */
   introspect(token: string): MaybePromise<Principal | null> {
-    const principal = this.#cached(token, this.#deps.clock())
-    if (principal === null) return this.#resolve(token, false)
+    const now = this.#deps.clock()
+    const principal = this.#cached(token, now)
+    if (principal === null) return this.#restored(token, now, false) ?? this.#resolve(token, false)
     principal.used = true
     return principal
   }
@@ -147,12 +177,15 @@ export class Authenticator implements InvalidationListener {
     if (now >= session.expiresAt || now - lastRequestAt >= limits.idle) return null
     const token = tokens.issue(session)
     const earlier = this.#cache.get(token)
-    if (earlier?.cachedUser.current) return 'cached'
+    if (earlier?.cachedUser.current || this.#offHeapCache.get(token, now) !== undefined) return 'cached'
     if (earlier !== undefined) this.#cache.drop(earlier)
-    if (!this.#cache.hasRoomFor(user)) return 'full'
     const credential = sessionCredential(session, session.expiresAt)
-    const options = { queriedAt: Number.NEGATIVE_INFINITY, isRequest: false }
-    return this.#createPrincipal(token, found, credential, options) && 'added'
+    const isHot = this.#cache.hasRoomFor(user)
+    if (this.#entries === this.#capacity || !(isHot || this.#offHeapCache.hasRoom)) return 'full'
+    const principal = this.#newPrincipal(token, found, credential, Number.NEGATIVE_INFINITY)
+    if (isHot) this.#cache.add(principal)
+    else if (!this.#offHeapCache.add(principal, this.#requests)) return null
+    return 'added'
   }
 
   /** Must be called for every change of a user, or of a session or API key of theirs, before the change is acknowledged. */
@@ -160,6 +193,7 @@ export class Authenticator implements InvalidationListener {
     this.#validity.noteInvalidation()
     this.#inFlightLookups.invalidate(userId)
     this.#deps.userCache.evict(userId)
+    this.#offHeapCache.invalidate(userId)
   }
 
   /** For changes by another process whose users are unknown. */
@@ -168,6 +202,7 @@ export class Authenticator implements InvalidationListener {
     this.#inFlightLookups.invalidateAll()
     this.#deps.userCache.evictAll()
     this.#cache.clear()
+    this.#offHeapCache.clear()
   }
 
   /** While changes by other processes are not notified, every request queries the store: revocation has priority over speed. */
@@ -190,7 +225,17 @@ export class Authenticator implements InvalidationListener {
     return (cachedUser.current && this.#validity.isReliable) || this.#validity.isRecent(queriedAt)
   }
 
-  /** The cached principal of a token, if it is valid now. */
+  /** Cached tokens. Those that the first level evicts can exceed the capacity by its size. */
+  get #entries(): number {
+    return Math.min(this.#cache.size + this.#offHeapCache.size, this.#capacity)
+  }
+
+  /** The number of requests so far. */
+  get #requests(): number {
+    return this.#hits + this.#misses
+  }
+
+  /** The principal of a token in the first level, if it is valid now. */
   #cached(token: string, now: number): Principal | null {
     this.#deps.deliverInvalidations()
     const principal = this.#validity.isReliable ? this.#cache.get(token) : undefined
@@ -199,6 +244,65 @@ export class Authenticator implements InvalidationListener {
     // Idle on this instance: another one may have had requests.
     this.#cache.drop(principal)
     return null
+  }
+
+  /** The principal of a token in the second level, if it is valid now. @param isRequest as for {@link Authenticator.#resolve}. */
+  #restored(token: string, now: number, isRequest: boolean): Principal | null {
+    const record = this.#validity.isReliable ? this.#offHeapCache.get(token, now) : undefined
+    if (record === undefined) return null
+    const { lastRequests } = this.#deps
+    const isHot = this.#isHot(record)
+    const principal = isHot ? this.#promoted(record) : this.#detached(record)
+    if (!this.#alive(principal, now)) {
+      // As in the first level.
+      this.#offHeapCache.remove(record)
+      return null
+    }
+    if (isRequest) {
+      if (principal.cachedUser.current) lastRequests.note(principal, now)
+      else this.#noteDetached(record, principal, now)
+      record.noteRequest(principal, this.#requests)
+    }
+    if (isHot) {
+      record.isHot = true
+      this.#cache.add(principal)
+    }
+    return principal
+  }
+
+  /**
+   * Whether the first level should take a token: it would still contain it if it were as large as the number of requests since the
+   * last use. So a rotation over more tokens than it can hold does not evict those that are used more often.
+   */
+  #isHot(record: TokenRecord): boolean {
+    return this.#requests - record.usedAt <= this.#cache.capacity || this.#cache.hasRoom
+  }
+
+  #promoted(record: TokenRecord): Principal {
+    const cachedUser = this.#deps.userCache.recordOf(record.user(), record.userKey)
+    cachedUser.accountText ??= record.accountText
+    return record.principal(cachedUser, Number.NEGATIVE_INFINITY)
+  }
+
+  /** For one request: valid like the result of a query, or as long as another token keeps the user in the cache. */
+  #detached(record: TokenRecord): Principal {
+    const { userCache } = this.#deps
+    const cached = userCache.get(record.userId)
+    if (cached !== undefined) return record.principal(cached, Number.NEGATIVE_INFINITY)
+    const cachedUser = userCache.uncachedRecordOf(record.user(), record.userKey)
+    cachedUser.accountText = record.accountText
+    return record.principal(cachedUser, performance.now())
+  }
+
+  #noteDetached(record: TokenRecord, principal: Principal, now: number): void {
+    const { lastRequests, userCache } = this.#deps
+    const { cachedUser } = principal
+    const unwritten = record.unwritten(cachedUser.lastRequestAt)
+    lastRequests.note(unwritten, now)
+    principal.lastRequestAt = unwritten.lastRequestAt
+    principal.storedRequestAt = unwritten.storedRequestAt
+    cachedUser.lastRequestAt = unwritten.cachedUser.lastRequestAt
+    userCache.saveTimestamp(record.userId, cachedUser.lastRequestAt)
   }
 
   /** @param isRequest whether the user presents the token, so that the last request is noted. */
@@ -237,8 +341,10 @@ export class Authenticator implements InvalidationListener {
       if (found === undefined) {
         // As for sessions.
         this.#inFlightLookups.invalidateKey(digest)
-        const cached = this.#cache.get(token)
-        if (cached !== undefined) this.invalidate(cached.cachedUser.user.id)
+        const owner =
+          this.#cache.get(token)?.cachedUser.user.id ??
+          this.#offHeapCache.get(token, this.#deps.clock())?.userId
+        if (owner !== undefined) this.invalidate(owner)
         return null
       }
       if (!found.user.disabled)
@@ -258,15 +364,33 @@ export class Authenticator implements InvalidationListener {
 
   #createPrincipal(
     token: string,
-    { user, userKey }: Pick<FoundSession, 'user' | 'userKey'>,
+    found: Pick<FoundSession, 'user' | 'userKey'>,
     credential: Credential,
     { queriedAt, isRequest }: { readonly queriedAt: number; readonly isRequest: boolean },
   ): Principal | null {
     const { userCache, lastRequests, clock } = this.#deps
     const now = clock()
+    const principal = this.#newPrincipal(token, found, credential, queriedAt)
+    if (!this.#alive(principal, now)) return null
+    const isCacheable = this.#validity.isReliable
+    if (isCacheable) this.#cache.add(principal)
+    if (!isRequest) return principal
+    lastRequests.note(principal, now)
+    if (!isCacheable)
+      userCache.saveTimestamp(principal.cachedUser.user.id, principal.cachedUser.lastRequestAt)
+    return principal
+  }
+
+  #newPrincipal(
+    token: string,
+    { user, userKey }: Pick<FoundSession, 'user' | 'userKey'>,
+    credential: Credential,
+    queriedAt: number,
+  ): Principal {
+    const { userCache, lastRequests } = this.#deps
     const lastRequestAt = lastRequests.latestOf(credential.credentialId, credential.lastRequestAt)
     const isCacheable = this.#validity.isReliable
-    const principal: Principal = {
+    return {
       token: copyString(token),
       cachedUser: isCacheable ? userCache.recordOf(user, userKey) : userCache.uncachedRecordOf(user, userKey),
       credentialId: credential.credentialId,
@@ -279,12 +403,6 @@ export class Authenticator implements InvalidationListener {
       queriedAt: isCacheable ? Number.NEGATIVE_INFINITY : queriedAt,
       used: false,
     }
-    if (!this.#alive(principal, now)) return null
-    if (isCacheable) this.#cache.add(principal)
-    if (!isRequest) return principal
-    lastRequests.note(principal, now)
-    if (!isCacheable) userCache.saveTimestamp(principal.cachedUser)
-    return principal
   }
 
   #alive({ scopes, expiresAt, lastRequestAt }: Principal, now: number): boolean {

@@ -13,7 +13,10 @@ export interface CachedUser {
   lastRequestAt: number
   /** Whether `lastRequestAt` waits for the next flush. */
   isWriteDue: boolean
-  /** False once the user, a session or an API key of theirs has changed. The store must then be queried again. */
+  /**
+   * False once the user, a session or an API key of theirs has changed, and while no change is notified to this record, because it is
+   * not in the cache. The store must then be queried again.
+   */
   current: boolean
   /** How many cached tokens refer to this record. */
   tokens: number

@@ -1,4 +1,4 @@
-/** The cache of tokens, and its capacity, which the heap limit bounds: a small heap must not end the process. */
+/** The first level of the token cache, and its capacity, which the heap limit bounds: a small heap must not end the process. */
 import { getHeapStatistics } from 'node:v8'
 import { heapSizeOf } from '../users/metadata.ts'
 import type { User } from '../users/user.ts'
@@ -8,7 +8,7 @@ import type { UserCache } from './user-cache.ts'
 const MIB = 2 ** 20
 
 /** The heap limit includes the young generation: three semi-spaces of 64 MiB. Objects leave it after two collections. */
-const YOUNG_GENERATION = 192 * MIB
+export const YOUNG_GENERATION = 192 * MIB
 
 /** The heap that the service needs without any cache, and during garbage collection. */
 const SERVICE_HEAP = 48 * MIB
@@ -39,7 +39,7 @@ const MAX_CANDIDATES = 8
 const KEY_LENGTH = 8
 
 /** A key of 32 bits from 44 random bits of the signature. Two given tokens share a key with a probability of 1 in four billion. */
-const keyOf = (token: string): number => {
+export const keyOf = (token: string): number => {
   let key = 0
   for (let index = token.length - KEY_LENGTH; index < token.length; index += 1)
     key = (Math.imul(key, 31) + token.charCodeAt(index)) | 0
@@ -60,28 +60,30 @@ export class TokenCache {
   readonly capacity: number
   readonly #byKey = new Map<number, Principal>()
   readonly #users: UserCache
+  readonly #onEvict: (principal: Principal) => void
   /** The sum of the weights. */
   #weight = 0
-  #evictions = 0
 
-  constructor(capacity: number, users: UserCache) {
+  /** @param onEvict called for each token that makes room for another, before its user is removed from the cache of users. */
+  constructor(capacity: number, users: UserCache, onEvict: (principal: Principal) => void) {
     this.capacity = capacity
     this.#users = users
+    this.#onEvict = onEvict
   }
 
   get size(): number {
     return this.#byKey.size
   }
 
-  /** Tokens that made room for others, since the start. */
-  get evictions(): number {
-    return this.#evictions
-  }
-
   /** The cached principal, which may no longer be current. */
   get(token: string): Principal | undefined {
     const principal = this.#byKey.get(keyOf(token))
     return principal?.token === token ? principal : undefined
+  }
+
+  /** Whether a token of a user without metadata can be added without an eviction. */
+  get hasRoom(): boolean {
+    return this.#weight < this.capacity
   }
 
   /** Whether a token of the user can be added without an eviction. */
@@ -91,13 +93,14 @@ export class TokenCache {
 
   add(principal: Principal): void {
     const key = keyOf(principal.token)
+    // First, so that the record stays in the cache if another token of the user is dropped or evicted.
+    principal.cachedUser.tokens += 1
+    this.#users.add(principal.cachedUser)
     const earlier = this.#byKey.get(key)
     if (earlier !== undefined) this.drop(earlier)
     const weight = weightOf(principal.cachedUser.user)
     while (this.#byKey.size > 0 && this.#weight + weight > this.capacity) this.#evictOne()
     this.#weight += weight
-    principal.cachedUser.tokens += 1
-    this.#users.add(principal.cachedUser)
     this.#byKey.set(key, principal)
   }
 
@@ -123,7 +126,7 @@ export class TokenCache {
       this.#byKey.delete(key)
       candidates -= 1
       if (!principal.used || !principal.cachedUser.current || candidates === 0) {
-        this.#evictions += 1
+        this.#onEvict(principal)
         this.#release(principal)
         return
       }

@@ -14,6 +14,11 @@ export class UserCache {
   #flushing = new Map<string, number>()
   #hasFlushed = false
 
+  /** The current record of a user. */
+  get(id: string): CachedUser | undefined {
+    return this.#current.get(id)
+  }
+
   /** The current record of a stored user; else a new record, which is not cached yet. */
   recordOf(user: User, key: number): CachedUser {
     return this.#current.get(user.id) ?? this.#newRecord(user, key, true)
@@ -28,25 +33,24 @@ export class UserCache {
     this.#current.set(cachedUser.user.id, cachedUser)
   }
 
-  /** Must be called when no token refers to a record any more, or when it is no longer current. */
+  /** Must be called when no token refers to a record any more, or when it is no longer current. It is not notified of later changes. */
   remove(cachedUser: CachedUser): void {
+    cachedUser.current = false
     this.#current.delete(cachedUser.user.id)
-    this.saveTimestamp(cachedUser)
+    this.saveTimestamp(cachedUser.user.id, cachedUser.lastRequestAt)
   }
 
-  /** Keeps the timestamp of a record that is not in the cache, or is removed from it. */
-  saveTimestamp({ user, lastRequestAt }: CachedUser): void {
-    this.#evicted.set(user.id, Math.max(lastRequestAt, this.#evicted.get(user.id) ?? 0))
-    const current = this.#current.get(user.id)
+  /** Keeps the timestamp of a user who is not in the cache, or is removed from it. */
+  saveTimestamp(id: string, lastRequestAt: number): void {
+    this.#evicted.set(id, Math.max(lastRequestAt, this.#evicted.get(id) ?? 0))
+    const current = this.#current.get(id)
     if (current !== undefined) current.lastRequestAt = Math.max(lastRequestAt, current.lastRequestAt)
   }
 
   /** Marks a user's record as no longer current: the next request of the user queries the store. */
   evict(id: string): void {
     const cachedUser = this.#current.get(id)
-    if (cachedUser === undefined) return
-    cachedUser.current = false
-    this.remove(cachedUser)
+    if (cachedUser !== undefined) this.remove(cachedUser)
   }
 
   evictAll(): void {

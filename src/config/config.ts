@@ -5,6 +5,7 @@ import { CURVES } from '../auth/private-key.ts'
 import { type PrivateKeySource, type SecretSource, secretFileOf } from '../auth/secret-file.ts'
 import type { SigningKeySources } from '../auth/signing-keys.ts'
 import type { StorageLocation } from '../storage/open.ts'
+import { defaultCacheSize } from './default-cache-size.ts'
 import { defaultWorkers } from './default-workers.ts'
 import { misspelledSettings } from './misspelled-settings.ts'
 import { type Environment, readSettings, type Settings } from './read-settings.ts'
@@ -176,6 +177,7 @@ export const loadConfig = (environment: Environment, basePath = '') => {
   const signingKeys = signingKeySources(v)
   if (errors.length > 0 || signingKeys === null) throw new ConfigError(errors)
   const site = siteOf(v, basePath)
+  const workers = v.WORKERS ?? (startsWorkers(v) && basePath === '' ? defaultWorkers() : 1)
 
   return Object.freeze({
     ...site,
@@ -185,7 +187,7 @@ export const loadConfig = (environment: Environment, basePath = '') => {
     /** Where metrics are served; without a port they are not, except by `GET /admin/metrics`. */
     metrics: { host: v.METRICS_HOST, port: v.METRICS_PORT },
     /** Threads (SQLite) or processes (PostgreSQL) that share the port. A host application starts none. */
-    workers: v.WORKERS ?? (startsWorkers(v) && basePath === '' ? defaultWorkers() : 1),
+    workers,
     storage: v.DATABASE_URL,
     /** Connections to PostgreSQL, besides the one that listens for changes. */
     databaseConnections: v.DATABASE_CONNECTIONS,
@@ -231,6 +233,8 @@ export const loadConfig = (environment: Environment, basePath = '') => {
       /** Created with the first mail. */
       folder: mailFolderOf(v.DATABASE_URL),
     },
+    /** Tokens that each worker caches. */
+    cacheSize: v.CACHE_SIZE ?? defaultCacheSize(workers),
     /** Whether the token cache is filled before the instance is ready. */
     warmsUp: v.WARM_UP === 'on',
     /** Milliseconds between the stop signal and the time from which new connections are refused. */

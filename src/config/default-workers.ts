@@ -11,7 +11,7 @@ const WORKER_MEMORY = 768 * MIB
 const MAX_WORKERS = 4
 
 /** Bytes that the container allows, or that the machine has. */
-const availableMemory = (): number => Math.min(process.constrainedMemory() || totalmem(), totalmem())
+export const availableMemory = (): number => Math.min(process.constrainedMemory() || totalmem(), totalmem())
 
 /** With SQLite in production: one for each core, as far as there is memory, but at most four. */
 export const defaultWorkers = (

@@ -71,6 +71,7 @@ export const SETTINGS = {
   PRODUCT_NAME: { read: productName, default: null },
   PUBLIC_URL: { read: serviceUrl, default: null },
   WEB_URL: { read: pageUrl, default: null },
+  CACHE_SIZE: { read: integer(1_000, 10_000_000), default: null },
   WARM_UP: { read: oneOf('off', 'on'), default: 'off' },
   DRAIN_DELAY: { read: duration('0s'), default: '1s' },
 } as const satisfies Record<string, Setting>

@@ -4,7 +4,8 @@ import t from 'tap'
 import { API_KEY_PREFIX, newOpaqueKey } from '../../src/auth/opaque-key.ts'
 import type { Principal } from '../../src/auth/principal.ts'
 import { NO_METADATA } from '../../src/users/metadata.ts'
-import { LIMITS, settle, setUp } from '../support/authenticator.ts'
+import type { User } from '../../src/users/user.ts'
+import { LIMITS, settle, setUp, type TestCredential } from '../support/authenticator.ts'
 
 const nameOf = (principal: Principal | null): string | null | undefined =>
   principal?.cachedUser.user.firstName
@@ -382,3 +383,182 @@ t.test(
     t.equal(authenticator.authenticate(token), null, 'idle everywhere')
   },
 )
+
+t.test('tokens that the first level evicts are restored without a lookup (DESIGN §6)', async t => {
+  const { store, authenticator, lastRequests, userCache, clock, addCredential } = setUp(100, 10)
+  store.later = false
+  const all = Array.from({ length: 90 }, (_, index) =>
+    addCredential(index % 3 === 0 ? 'apiKey' : 'session', `user ${index}`),
+  )
+  const round = (): void => {
+    for (const { token, id, userId } of all) {
+      const principal = authenticator.authenticate(token) as Principal
+      t.match(principal, {
+        token,
+        credentialId: id,
+        cachedUser: { user: { id: userId }, lastRequestAt: clock.now() },
+      })
+      principal.cachedUser.accountText ??= `the text of ${userId}`
+      t.equal(principal.cachedUser.accountText, `the text of ${userId}`, 'nothing is serialized twice')
+    }
+  }
+  round()
+  for (let time = 0; time < 4; time += 1) {
+    clock.advance(20_000)
+    round()
+    await lastRequests.flush()
+  }
+  t.equal(store.lookups, 90)
+  t.same(authenticator.cacheStatistics, { entries: 90, capacity: 100, hits: 360, misses: 90, evictions: 0 })
+  clock.advance(1)
+  const { token } = all[0] as TestCredential
+  authenticator.authenticate(token)
+  t.equal(userCache.latest('user 0', null), clock.now(), 'its last request is known before it is written')
+})
+
+t.test('tokens in use move to the first level, and a rotation does not evict them (DESIGN §6)', async t => {
+  const { store, authenticator, open } = setUp(200, 10)
+  store.later = false
+  const all = Array.from({ length: 150 }, (_, index) => open(`user ${index}`))
+  const authenticate = (from: number, to: number) =>
+    all.slice(from, to).map(({ token }) => {
+      const principal = authenticator.authenticate(token) as Principal
+      principal.cachedUser.accountText ??= '{}'
+      return principal
+    })
+  authenticate(0, 150)
+  for (let time = 0; time < 3; time += 1) authenticate(0, 5)
+  const used = authenticate(0, 5)
+  t.ok(used.every(({ cachedUser }) => cachedUser.current))
+  authenticate(5, 150)
+  const again = authenticate(0, 5)
+  t.ok(
+    again.every((principal, index) => principal === used[index]),
+    'the same objects',
+  )
+  t.equal(store.lookups, 150)
+})
+
+for (const kind of ['session', 'apiKey'] as const) {
+  t.test(`${kind}: a restored principal is as current as a cached one (DESIGN §5, §7)`, async t => {
+    const { store, authenticator, addCredential, change } = setUp(100, 1)
+    store.later = false
+    const mine = addCredential(kind, 'ada')
+    const others = Array.from({ length: 20 }, (_, index) => addCredential(kind, `other ${index}`))
+    const authenticate = ({ token }: TestCredential) => {
+      const principal = authenticator.authenticate(token) as Principal | null
+      if (principal !== null) principal.cachedUser.accountText ??= '{}'
+      return principal
+    }
+    const restored = (): Principal => {
+      for (const other of others) authenticate(other)
+      for (const other of others) authenticate(other)
+      const before = store.lookups
+      const principal = authenticate(mine) as Principal
+      t.equal(store.lookups, before, 'no lookup')
+      t.equal(principal.cachedUser.current, false, 'for one request')
+      return principal
+    }
+    authenticate(mine)
+    const first = restored()
+    t.ok(authenticator.isCurrent(first))
+    change('ada', { firstName: 'version 1' })
+    t.notOk(authenticator.isCurrent(first), 'a change while the request runs')
+    t.equal(nameOf(authenticate(mine)), 'version 1')
+    t.equal(nameOf(restored()), 'version 1')
+    t.equal(nameOf(await authenticator.introspect(mine.token)), 'version 1', 'introspection restores it too')
+    mine.revoke()
+    t.equal(authenticate(mine), null)
+  })
+}
+
+t.test('tokens of one user share a record while one of them is in the first level (DESIGN §5)', async t => {
+  const { store, authenticator, open, change } = setUp(100, 2)
+  store.later = false
+  const [one, two] = [open('ada'), open('ada')]
+  const others = Array.from({ length: 20 }, (_, index) => open(`other ${index}`))
+  const authenticate = ({ token }: { token: string }) => {
+    const principal = authenticator.authenticate(token) as Principal
+    principal.cachedUser.accountText ??= '{}'
+    return principal
+  }
+  for (const each of [one, two, ...others, ...others]) authenticate(each)
+  for (let time = 0; time < 3; time += 1) authenticate(one)
+  const hot = authenticate(one)
+  const cold = authenticate(two)
+  t.equal(cold.cachedUser, hot.cachedUser)
+  change('ada', { firstName: 'version 1' })
+  t.notOk(authenticator.isCurrent(hot) || authenticator.isCurrent(cold))
+  t.equal(nameOf(authenticate(two)), 'version 1')
+})
+
+t.test('a principal that is evicted during its request is not current after a revocation (DESIGN §5)', t => {
+  const { store, authenticator, open, revoke } = setUp(1)
+  store.later = false
+  const [mine, other] = [open('ada'), open('bob')]
+  const principal = authenticator.authenticate(mine.token) as Principal
+  t.ok(authenticator.isCurrent(principal))
+  authenticator.authenticate(other.token)
+  revoke(mine.session)
+  t.notOk(authenticator.isCurrent(principal))
+  t.end()
+})
+
+t.test('a restored session that is idle or expired here is looked up (DESIGN §5, §7)', async t => {
+  const { store, authenticator, open, clock } = setUp(100, 1)
+  store.later = false
+  const { session, token } = open('ada')
+  authenticator.authenticate(token)
+  authenticator.authenticate(open('bob').token)
+  clock.advance(LIMITS.idle + 1)
+  store.sessions.set(session.id, { ...session, lastRequestAt: clock.now() - 1 })
+  t.ok(authenticator.authenticate(token), 'another instance has used it')
+  authenticator.authenticate(open('eve').token)
+  clock.advance(LIMITS.idle + 1)
+  t.equal(authenticator.authenticate(token), null, 'idle everywhere')
+})
+
+t.test('an API key that a lookup finds revoked is evicted from the second level too (DESIGN §7)', async t => {
+  const { store, authenticator, addCredential } = setUp(100, 1)
+  store.later = false
+  const [mine, other] = [addCredential('apiKey', 'ada'), addCredential('apiKey', 'bob')]
+  for (const { token } of [mine, other]) authenticator.authenticate(token)
+  authenticator.setFeedLate(true)
+  // By another instance, not yet notified.
+  mine.remove()
+  t.equal(authenticator.authenticate(mine.token), null)
+  authenticator.setFeedLate(false)
+  t.equal(authenticator.authenticate(mine.token), null)
+  t.equal((authenticator.authenticate(other.token) as Principal).credentialId, other.id)
+})
+
+t.test('preloaded tokens fill both levels, without an eviction (DESIGN §17)', async t => {
+  const { store, authenticator, open, change, userCache } = setUp(50, 10)
+  store.later = false
+  const all = Array.from({ length: 60 }, (_, index) => open(`user ${index}`))
+  const watch = authenticator.watchChanges()
+  const preload = (index: number) => {
+    const { session } = all[index] as (typeof all)[number]
+    const user = store.users.get(session.userId)
+    return user === undefined ? null : authenticator.preload({ session, user, userKey: index }, watch)
+  }
+  const outcomes = all.map((_, index) => preload(index))
+  t.strictSame(outcomes, [...Array(50).fill('added'), ...Array(10).fill('full')])
+  t.match(authenticator.cacheStatistics, { entries: 50, evictions: 0 })
+  t.equal(preload(3), 'cached')
+  t.equal(preload(45), 'cached')
+  for (const { token } of all.slice(0, 50)) authenticator.authenticate(token)
+  t.equal(store.lookups, 0)
+  change('user 45', { firstName: 'version 1' })
+  t.equal(nameOf(await authenticator.authenticate(all[45]?.token ?? '')), 'version 1')
+  authenticator.invalidateAll()
+  change('user 59', { userMetadata: { text: 'x'.repeat(8_000), more: 'ž' } })
+  watch.close()
+  const later = authenticator.watchChanges()
+  for (let index = 0; index < 10; index += 1) preload(index)
+  const { session } = all[59] as (typeof all)[number]
+  const user = store.users.get('user 59') as User
+  t.equal(authenticator.preload({ session, user, userKey: 59 }, later), null, 'too large for a record')
+  later.close()
+  t.equal(userCache.get('user 59'), undefined)
+})

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { ConfigError, loadConfig } from '../../src/config/config.ts'
+import { defaultCacheSize } from '../../src/config/default-cache-size.ts'
 import { defaultWorkers } from '../../src/config/default-workers.ts'
 import { FILE_SETTINGS, SETTINGS } from '../../src/config/settings.ts'
 import { temporaryFolder } from '../support/build.ts'
@@ -250,6 +251,25 @@ t.test('the default number of workers follows from cores and memory (DESIGN §15
   t.equal(defaultWorkers(8, GIB / 4, true), 1)
   t.equal(defaultWorkers(8, 64 * GIB, false), 1, 'threads cannot share a port')
 })
+
+t.test(
+  'the default size of the token cache follows from the memory and the heap limit (DESIGN §6)',
+  async t => {
+    const [MIB, GIB] = [2 ** 20, 2 ** 30]
+    // Node's heap limit on a machine with much memory.
+    const heapLimit = 4_288 * MIB
+    t.equal(defaultCacheSize(1, 16 * GIB, heapLimit), 1_000_000)
+    t.equal(defaultCacheSize(4, 16 * GIB, heapLimit), 1_000_000)
+    t.equal(defaultCacheSize(4, 8 * GIB, heapLimit), 559_240)
+    t.equal(defaultCacheSize(1, GIB / 2, heapLimit), 139_810, 'a small container')
+    t.equal(defaultCacheSize(1, 16 * GIB, 256 * MIB), 34_952, '--max-old-space-size=64')
+    t.equal(defaultCacheSize(1, 16 * GIB, 128 * MIB), 1_000, 'a minimum is always cached')
+    t.equal(loadConfig({ CACHE_SIZE: '250000' }).cacheSize, 250_000)
+    t.equal(loadConfig({ WORKERS: '2' }).cacheSize, defaultCacheSize(2))
+    for (const CACHE_SIZE of ['999', '10000001', 'many'])
+      t.throws(() => loadConfig({ CACHE_SIZE }), /CACHE_SIZE must be an integer from 1000 to 10000000/)
+  },
+)
 
 t.test('values are parsed in their units, and empty ones are absent (DESIGN §8)', async t => {
   const config = loadConfig({

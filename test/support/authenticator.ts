@@ -112,7 +112,8 @@ const newUser = (id: string): User => ({
   lastRequestAt: null,
 })
 
-export const setUp = (capacity?: number) => {
+/** @param hotCapacity of the first level of the token cache; by default all of it. */
+export const setUp = (capacity = 100_000, hotCapacity = capacity) => {
   const clock = manualClock()
   const store = new TestStore()
   const tokens = new AccessTokens(
@@ -136,7 +137,7 @@ export const setUp = (capacity?: number) => {
     ...{ tokens, sessions: store, apiKeys, userCache },
     ...{ lastRequests, limits: LIMITS, deliverInvalidations: () => undefined, clock: clock.now },
   }
-  const authenticator = new Authenticator(capacity === undefined ? parts : { ...parts, capacity })
+  const authenticator = new Authenticator({ ...parts, capacity, hotCapacity })
   authenticator.setFeedConnected(true)
   const addUser = (userId: string): void => {
     if (store.users.has(userId)) return

@@ -1,0 +1,179 @@
+/**
+ * The second level of the token cache: tokens that the first level has evicted, as records outside of the JavaScript heap
+ * (DESIGN §6). A million of them prolong no garbage collection.
+ */
+import type { Principal } from './principal.ts'
+import { RecordLog } from './record-log.ts'
+import { keyOf } from './token-cache.ts'
+import { TokenRecord } from './token-record.ts'
+
+/** Bytes of the log for each token: a session of a user without metadata and with names of common length takes 840. */
+const RECORD_SIZE = 896
+
+/** Entries of the index that a key can have: their keys share a cache line. */
+const WAYS = 16
+
+/** Tokens for each bucket of the index, on average: then hardly any bucket has more than {@link WAYS}. */
+const LOAD = 8
+
+/** Counters of changes for each token: the more, the fewer users share one. */
+const COUNTERS = 1
+
+/** Bytes for each token of the capacity: the record, at most 4 places in the index, at most 2 counters. */
+export const CACHED_TOKEN_SIZE = RECORD_SIZE + 4 * 12 + 2 * 8
+
+const powerOfTwo = (atLeast: number): number => 2 ** Math.ceil(Math.log2(Math.max(1, atLeast)))
+
+/** Spreads a number of 32 bits over a power of two up to 2²⁴. */
+const spread = (value: number, mask: number): number => (Math.imul(value, 0x9e3779b1) >>> 8) & mask
+
+/** Characters at the end of an id that are random in a UUIDv7. */
+const RANDOM_PART = 12
+
+const hashOf = (userId: string): number => {
+  let hash = 0
+  for (let index = Math.max(0, userId.length - RANDOM_PART); index < userId.length; index += 1)
+    hash = (Math.imul(hash, 31) + userId.charCodeAt(index)) | 0
+  return hash
+}
+
+/**
+ * Records by token, bounded. A change of a user invalidates all of their records at once: a record is valid only while the counter of
+ * its user's changes is the same as when it was written. Users can share a counter: a change of one then also evicts the other.
+ */
+export class OffHeapTokenCache {
+  /** In tokens of users without metadata. */
+  readonly capacity: number
+  readonly #log: RecordLog
+  /** In buckets of {@link WAYS}. */
+  readonly #keys: Int32Array
+  /** The position of the record of each key. */
+  readonly #positions: Float64Array
+  readonly #bucketMask: number
+  /** Counters of changes, which no process can make overflow. */
+  readonly #changes: Float64Array
+  #replaced = 0
+  /** The latest time of a use. */
+  #latestUse = 0
+
+  /** @param capacity 0: no token is kept. */
+  constructor(capacity: number) {
+    this.capacity = capacity
+    this.#log = new RecordLog(Math.max(1, capacity) * RECORD_SIZE)
+    const buckets = powerOfTwo(capacity / LOAD)
+    this.#bucketMask = buckets - 1
+    this.#keys = new Int32Array(buckets * WAYS)
+    this.#positions = new Float64Array(buckets * WAYS)
+    this.#changes = new Float64Array(powerOfTwo(capacity * COUNTERS))
+  }
+
+  /** Records, except of tokens in the first level; also of users who have changed since. */
+  get size(): number {
+    return this.#log.records - this.#log.hot
+  }
+
+  /** Tokens that made room for others, since the start. */
+  get evictions(): number {
+    return this.#log.overwritten + this.#replaced
+  }
+
+  /** Whether a token can be added without an eviction. */
+  get hasRoom(): boolean {
+    return this.#log.records < this.capacity && this.#log.hasRoom
+  }
+
+  /**
+   * The record of a token, if its user has not changed since. The whole token is compared.
+   * @param now milliseconds since the epoch. A clock that was set back empties the cache: of several tokens of a user, one could have
+   * an older last request than another.
+   */
+  get(token: string, now: number): TokenRecord | undefined {
+    if (now < this.#latestUse) this.clear()
+    this.#latestUse = now
+    return this.#find(token)
+  }
+
+  #find(token: string): TokenRecord | undefined {
+    const entry = this.#entryOf(keyOf(token))
+    if (entry === -1) return undefined
+    const record = new TokenRecord(this.#log, this.#positions[entry] as number)
+    if (record.token !== token) return undefined
+    if (record.userChanges === this.#changes[record.userSlot]) return record
+    this.remove(record)
+    return undefined
+  }
+
+  /**
+   * Adds a principal whose user is current, when the first level evicts it or has no room for it. If there is a record of it already,
+   * only what requests change is written.
+   * @param usedAt the number of requests so far.
+   * @returns false if it is not kept, because there is too much metadata.
+   */
+  add(principal: Principal, usedAt: number): boolean {
+    if (this.capacity === 0) return false
+    const record = this.#find(principal.token)
+    if (record !== undefined) {
+      record.isHot = false
+      record.noteRequest(principal, usedAt)
+      return true
+    }
+    const userSlot = this.#slotOf(principal.cachedUser.user.id)
+    const userChanges = this.#changes[userSlot] as number
+    if (this.#log.records >= this.capacity) this.#log.removeOldest()
+    const position = TokenRecord.append(this.#log, principal, { userSlot, userChanges, usedAt })
+    if (position === 0) return false
+    const key = keyOf(principal.token)
+    const entry = this.#placeOf(key)
+    this.#keys[entry] = key
+    this.#positions[entry] = position
+    return true
+  }
+
+  /** Removes a record that {@link get} has returned. */
+  remove(record: TokenRecord): void {
+    record.isHot = false
+    this.#log.remove(record.position)
+    this.#positions[this.#entryOf(keyOf(record.token))] = 0
+  }
+
+  /** Must be called for every change of a user, or of a session or API key of theirs. */
+  invalidate(userId: string): void {
+    const slot = this.#slotOf(userId)
+    this.#changes[slot] = (this.#changes[slot] as number) + 1
+  }
+
+  clear(): void {
+    this.#log.clear()
+  }
+
+  #slotOf(userId: string): number {
+    return spread(hashOf(userId), this.#changes.length - 1)
+  }
+
+  /** -1 if no record has the key. */
+  #entryOf(key: number): number {
+    const first = spread(key, this.#bucketMask) * WAYS
+    for (let entry = first; entry < first + WAYS; entry += 1)
+      if (this.#keys[entry] === key && this.#log.has(this.#positions[entry] as number)) return entry
+    return -1
+  }
+
+  /** A place in the index for a new record: of two tokens with the same key, and in a full bucket, the oldest is replaced. */
+  #placeOf(key: number): number {
+    const first = spread(key, this.#bucketMask) * WAYS
+    let oldest = this.#entryOf(key)
+    if (oldest === -1) {
+      oldest = first
+      for (let entry = first + 1; entry < first + WAYS; entry += 1)
+        if ((this.#positions[entry] as number) < (this.#positions[oldest] as number)) oldest = entry
+    }
+    const position = this.#positions[oldest] as number
+    if (this.#log.has(position)) {
+      const record = new TokenRecord(this.#log, position)
+      if (!record.isHot) this.#replaced += 1
+      record.isHot = false
+      this.#log.remove(position)
+    }
+    return oldest
+  }
+}
