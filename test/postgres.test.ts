@@ -1,5 +1,6 @@
-/** Processes that use PostgreSQL: outages, failover, TLS, workers. Each file can also be run alone. */
+/** Processes that use PostgreSQL: outages, failover, replicas, TLS, workers. Each file can also be run alone. */
 import './postgres/failover.test.ts'
 import './postgres/outages.test.ts'
+import './postgres/replica.test.ts'
 import './postgres/tls.test.ts'
 import './postgres/workers.test.ts'

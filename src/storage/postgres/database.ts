@@ -47,6 +47,12 @@ export interface Statement {
 /** Runs one statement on a connection. @throws what PostgreSQL or the connection failed with. */
 export type Run = <Row extends object>(statement: Statement) => Promise<readonly Row[]>
 
+/** Runs one statement that reads, on any server that may serve it. */
+export interface Reader {
+  /** @throws {ServiceError} `storeUnavailable`, `overloaded` */
+  read<Row extends object>(statement: Statement): Promise<readonly Row[]>
+}
+
 /** The message of a connection error. An AggregateError, for the addresses of a host name, has no message of its own. */
 export const reason = (error: unknown): string => {
   if (error instanceof AggregateError) return error.errors.map(reason).join(', ')
@@ -96,7 +102,7 @@ export const ignoreConnectionErrors = (pool: pg.Pool): pg.Pool =>
 
 const unavailable = (cause: unknown): ServiceError => new ServiceError('storeUnavailable', { cause })
 
-export class Database {
+export class Database implements Reader {
   readonly #servers: ServerSource
   readonly #pool: pg.Pool
   /** Of every connection, so that those to a former primary, which may be silent, can be closed without its response. */
@@ -146,6 +152,22 @@ export class Database {
   read<Row extends object>(statement: Statement, onStart?: () => void): Promise<readonly Row[]> {
     const work = (run: Run): Promise<readonly Row[]> => {
       onStart?.()
+      return run<Row>(statement)
+    }
+    return this.#run(work, isStatementError)
+  }
+
+  /**
+   * Runs one statement that reads, on a connection that passes a check directly before.
+   * @param check throws if the server of the connection must not be used. The connection is then closed.
+   * @throws {ServiceError} `storeUnavailable`, also if the check fails; `overloaded`
+   */
+  readAfter<Row extends object>(
+    check: (run: Run) => Promise<void>,
+    statement: Statement,
+  ): Promise<readonly Row[]> {
+    const work = async (run: Run): Promise<readonly Row[]> => {
+      await check(run)
       return run<Row>(statement)
     }
     return this.#run(work, isStatementError)
