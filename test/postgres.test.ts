@@ -2,5 +2,7 @@
 import './postgres/failover.test.ts'
 import './postgres/outages.test.ts'
 import './postgres/replica.test.ts'
+import './postgres/round-trips.test.ts'
+import './postgres/shared-connections.test.ts'
 import './postgres/tls.test.ts'
 import './postgres/workers.test.ts'

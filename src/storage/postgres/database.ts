@@ -100,7 +100,32 @@ export const ignore = (): void => undefined
 export const ignoreConnectionErrors = (pool: pg.Pool): pg.Pool =>
   pool.on('error', ignore).on('connect', client => void client.on('error', ignore))
 
+/**
+ * The share of connections that reads by key may share by pipelining. Those hold them without a pause under load, so the rest is for
+ * everything else.
+ */
+const SHARED = 0.5
+
+/** Missing in pg's types: statements are sent without waiting for the responses to earlier ones. */
+interface PipelinedOptions extends pg.ClientConfig {
+  readonly pipeline: boolean
+}
+
+/** A connection that several reads use at once. */
+interface SharedConnection {
+  readonly client: Promise<pg.PoolClient>
+  reads: number
+  isBroken: boolean
+}
+
 const unavailable = (cause: unknown): ServiceError => new ServiceError('storeUnavailable', { cause })
+
+const runOn =
+  (client: pg.ClientBase): Run =>
+  async <Row extends object>({ values, ...statement }: Statement): Promise<readonly Row[]> => {
+    const { rows } = await client.query<Row>({ ...statement, values: [...values] })
+    return rows
+  }
 
 export class Database implements Reader {
   readonly #servers: ServerSource
@@ -108,6 +133,10 @@ export class Database implements Reader {
   /** Of every connection, so that those to a former primary, which may be silent, can be closed without its response. */
   readonly #sockets = new Set<Socket>()
   readonly #running = new Set<Promise<unknown>>()
+  readonly #maxShared: number
+  /** In use by one read or more. */
+  readonly #shared = new Set<SharedConnection>()
+  #sharedReads = 0
   readonly #invalidate: (id: string) => void
   #isClosed = false
 
@@ -119,11 +148,13 @@ export class Database implements Reader {
   constructor(servers: ServerSource, connections: number, invalidate: (id: string) => void) {
     this.#servers = servers
     this.#invalidate = invalidate
+    this.#maxShared = Math.floor(connections * SHARED)
     const stream = (): Socket => this.#newSocket()
     // The pool constructs each connection with the current URL: so one pool is enough when the server changes.
     class Client extends pg.Client {
       constructor() {
-        super({ ...connectionOptions(servers.url), stream })
+        const options: PipelinedOptions = { ...connectionOptions(servers.url), stream, pipeline: true }
+        super(options)
       }
     }
     this.#pool = new pg.Pool({
@@ -149,12 +180,25 @@ export class Database implements Reader {
    * @param onStart called when it has a connection.
    * @throws {ServiceError} `storeUnavailable`, `overloaded`
    */
-  read<Row extends object>(statement: Statement, onStart?: () => void): Promise<readonly Row[]> {
+  read<Row extends object>(statement: Statement): Promise<readonly Row[]> {
+    return this.#run(run => run<Row>(statement), isStatementError)
+  }
+
+  /**
+   * Runs one short statement that reads by a key. Such reads share connections: a read is sent before the responses to earlier ones
+   * have arrived, so that they wait for the network together. An error of one statement does not affect the others; they fail with
+   * their connection, also if one of them has no response in time.
+   * @param onStart called when it has a connection, before it is sent.
+   * @throws {ServiceError} as {@link read}
+   */
+  readByKey<Row extends object>(statement: Statement, onStart?: () => void): Promise<readonly Row[]> {
     const work = (run: Run): Promise<readonly Row[]> => {
       onStart?.()
       return run<Row>(statement)
     }
-    return this.#run(work, isStatementError)
+    if (this.#maxShared === 0) return this.#run(work, isStatementError)
+    if (this.#sharedReads >= MAX_WAITING) return Promise.reject(new ServiceError('overloaded'))
+    return this.#guard(() => this.#runOnShared(work, isStatementError))
   }
 
   /**
@@ -237,9 +281,14 @@ export class Database implements Reader {
     work: (run: Run) => Promise<Result>,
     isReusable: (error: unknown) => boolean,
   ): Promise<Result> {
+    return this.#guard(() => this.#runOnClient(work, isReusable))
+  }
+
+  /** Bounds the calls that wait, translates errors, and keeps the store open until the call has ended. */
+  #guard<Result>(call: () => Promise<Result>): Promise<Result> {
     if (this.#isClosed) return Promise.reject(unavailable(new Error('The store is closed')))
     if (this.#pool.waitingCount >= MAX_WAITING) return Promise.reject(new ServiceError('overloaded'))
-    const result = this.#runOnClient(work, isReusable).catch(error => {
+    const result = call().catch(error => {
       if (mayBeFailover(error)) this.#servers.startSearch()
       throw error instanceof ServiceError || error instanceof OperationError ? error : unavailable(error)
     })
@@ -271,18 +320,49 @@ export class Database implements Reader {
     isReusable: (error: unknown) => boolean,
   ): Promise<Result> {
     const client = await this.#connect()
-    const run = async <Row extends object>({ values, ...statement }: Statement): Promise<readonly Row[]> => {
-      const { rows } = await client.query<Row>({ ...statement, values: [...values] })
-      return rows
-    }
     let reusable = true
     try {
-      return await work(run)
+      return await work(runOn(client))
     } catch (error) {
       reusable = isReusable(error) && !mayBeFailover(error)
       throw error
     } finally {
       client.release(!reusable)
+    }
+  }
+
+  /** A new connection while there may be more, else the one with the fewest reads. */
+  #shareConnection(): SharedConnection {
+    if (this.#shared.size >= this.#maxShared) {
+      return [...this.#shared].reduce((least, next) => (next.reads < least.reads ? next : least))
+    }
+    const connection = { client: this.#connect(), reads: 0, isBroken: false }
+    this.#shared.add(connection)
+    return connection
+  }
+
+  async #runOnShared<Result>(
+    work: (run: Run) => Promise<Result>,
+    isReusable: (error: unknown) => boolean,
+  ): Promise<Result> {
+    const connection = this.#shareConnection()
+    connection.reads += 1
+    this.#sharedReads += 1
+    try {
+      return await work(runOn(await connection.client))
+    } catch (error) {
+      if (!isReusable(error) || mayBeFailover(error)) {
+        connection.isBroken = true
+        this.#shared.delete(connection)
+      }
+      throw error
+    } finally {
+      connection.reads -= 1
+      this.#sharedReads -= 1
+      if (connection.reads === 0) {
+        this.#shared.delete(connection)
+        await connection.client.then(client => client.release(connection.isBroken), ignore)
+      }
     }
   }
 }
