@@ -374,6 +374,17 @@ export interface Status {
     /** How many tokens fit, if their users have no metadata */
     capacity: number
   }
+  /** The replica for lists (`DATABASE_READ_URL`), as the responding process sees it */
+  replica: 
+    | {
+    /** Whether lists are read from it */
+    inUse: boolean
+    /** Seconds by which it is at most behind acknowledged writes; `null` if not known */
+    lag: number | null
+    /** Why it is not used; `null` if it is */
+    problem: string | null
+  }
+    | null
 }
 
 export interface AdminUser {

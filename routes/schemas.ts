@@ -233,6 +233,24 @@ export const Status = Type.Object(
       },
       { description: 'The cached tokens of the responding process' },
     ),
+    replica: Type.Union(
+      [
+        Type.Object({
+          inUse: Type.Boolean({ description: 'Whether lists are read from it' }),
+          lag: Type.Unsafe<number | null>({
+            type: ['number', 'null'],
+            description: 'Seconds by which it is at most behind acknowledged writes; `null` if not known',
+          }),
+          problem: Type.Unsafe<string | null>({
+            type: ['string', 'null'],
+            description: 'Why it is not used; `null` if it is',
+            examples: [null],
+          }),
+        }),
+        Type.Null(),
+      ],
+      { description: 'The replica for lists (`DATABASE_READ_URL`), as the responding process sees it' },
+    ),
   },
   { title: 'Status' },
 )

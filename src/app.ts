@@ -157,7 +157,9 @@ export const openServices = async (
   const { clock = Date.now, hasher, rateLimits, cleanUpPace } = options
   const features = allFeatures(options.features)
   checkFeatures(features)
-  const opened = options.storage ?? (await openStorage(config.storage, config.databaseConnections, features))
+  const replica = config.replica && { ...config.replica, log: logger }
+  const opened =
+    options.storage ?? (await openStorage(config.storage, config.databaseConnections, features, replica))
   const recorder = options.tracing?.recorderOf(config.storage.engine)
   const storage = recorder === undefined ? opened : withRecorder(opened, recorder)
   try {

@@ -226,7 +226,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     workerChannel: deps.workerChannel,
   })
 
-  const status = new StatusReport({ config, authenticator, users })
+  const status = new StatusReport({ config, authenticator, users, storage })
   const warmUp = new WarmUp({ sessions, authenticator, tokens, ping: storage.ping, log: logger })
 
   return {

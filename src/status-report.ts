@@ -3,6 +3,7 @@ import packageJson from '../package.json' with { type: 'json' }
 import type { Authenticator } from './auth/authenticator.ts'
 import type { Config } from './config/config.ts'
 import { HASH_PARAMETERS } from './passwords/formats.ts'
+import type { Storage } from './storage/storage.ts'
 import type { UserStore } from './users/user-store.ts'
 
 export interface StatusReportDeps {
@@ -12,6 +13,7 @@ export interface StatusReportDeps {
   >
   readonly authenticator: Pick<Authenticator, 'cacheStatistics'>
   readonly users: Pick<UserStore, 'count'>
+  readonly storage: Pick<Storage, 'statistics'>
 }
 
 export type Status = Awaited<ReturnType<StatusReport['read']>>
@@ -55,7 +57,16 @@ export class StatusReport {
       mail: transportOf(config.mail),
       users,
       cache: { entries, capacity },
+      replica: this.#replica(),
     }
+  }
+
+  /** `null` without a replica. */
+  #replica() {
+    const statistics = this.#deps.storage.statistics()
+    if (statistics.engine === 'sqlite' || statistics.replica === null) return null
+    const { isInUse, lag, problem } = statistics.replica
+    return { inUse: isInUse, lag, problem }
   }
 
   /** One count at a time, however many clients ask: it takes time in proportion to the users. */

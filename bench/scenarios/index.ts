@@ -12,6 +12,7 @@ import { loadCurve } from './load-curve.ts'
 import { memory } from './memory.ts'
 import { metrics } from './metrics.ts'
 import { millionUsers } from './million-users.ts'
+import { networkDelay } from './network-delay.ts'
 import { nodeHttp } from './node-http.ts'
 import { signInFlood } from './sign-in-flood.ts'
 import { signIns } from './sign-ins.ts'
@@ -44,6 +45,7 @@ export const SCENARIOS: readonly Scenario[] = [
   lists,
   startUp,
   engines,
+  networkDelay,
   workers,
   workersSqlite,
   soak,

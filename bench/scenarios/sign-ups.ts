@@ -7,7 +7,8 @@ import { quantile, spread } from '../statistics.ts'
 
 const CONNECTIONS = 128
 
-const signUp = (): string => {
+/** The request that signs up another user. */
+export const signUp = (): string => {
   const name = randomBytes(8).toString('hex')
   const body = {
     email: `${name}@example.com`,

@@ -134,6 +134,11 @@ const contradictionsOf = ({ values: v, variables }: Settings): string[] => [
   ...(v.DATABASE_URL?.engine === 'sqlite' && v.WORKERS !== null && v.WORKERS > 1 && !HAS_REUSE_PORT
     ? [`WORKERS can only be 1 with SQLite on ${process.platform}: its threads cannot share a port`]
     : []),
+  ...(v.DATABASE_READ_URL && v.DATABASE_URL?.engine === 'sqlite'
+    ? [
+        `${variables.DATABASE_READ_URL} needs PostgreSQL: SQLite has no replicas, remove it or set DATABASE_URL`,
+      ]
+    : []),
   ...(variables.SESSION_IDLE && v.SESSION_IDLE > v.SESSION_LIFETIME
     ? ['SESSION_IDLE must not be longer than SESSION_LIFETIME, at which every session ends']
     : []),
@@ -189,6 +194,9 @@ export const loadConfig = (environment: Environment, basePath = '') => {
     /** Threads (SQLite) or processes (PostgreSQL) that share the port. A host application starts none. */
     workers,
     storage: v.DATABASE_URL,
+    /** Serves lists, with the milliseconds by which it may be behind; `null`: the database of `storage` serves them. */
+    replica:
+      v.DATABASE_READ_URL === null ? null : { url: v.DATABASE_READ_URL, maxLag: v.DATABASE_READ_MAX_LAG },
     /** Connections to PostgreSQL, besides the one that listens for changes. */
     databaseConnections: v.DATABASE_CONNECTIONS,
     /** `ADMIN_KEY` and `ADMIN_KEY_PREVIOUS`, as far as they are set. Empty: only keys of the store open admin routes. */

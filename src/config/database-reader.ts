@@ -1,4 +1,4 @@
-/** The reader of DATABASE_URL. */
+/** The readers of DATABASE_URL and DATABASE_READ_URL. */
 import type { StorageLocation } from '../storage/open.ts'
 import { FORM, parseServers, UrlError } from '../storage/postgres/connection-url.ts'
 import { type Reader, SettingError } from './readers.ts'
@@ -14,6 +14,9 @@ const hasUnencodedUser = (value: string): boolean => {
   const isEndedEarly = path.includes('@') || (path === '' && rest.includes('@') && !authority.includes('@'))
   return isEndedEarly || rest.includes('#') || /%(?![0-9a-f]{2})/i.test(authority)
 }
+
+const REPLICA_FORM =
+  'must be postgres://<user>:<password>@<host>[:<port>][,<host>[:<port>]…]/<database>: only PostgreSQL has replicas'
 
 const postgresUrl = (value: string): string => {
   if (hasUnencodedUser(value)) throw new SettingError(`${FORM}; ${ENCODED}`)
@@ -32,4 +35,12 @@ export const databaseUrl: Reader<StorageLocation> = value => {
   const file = /^sqlite:(?:\/\/(?=\/))?(.+)$/.exec(value)?.[1]
   if (file === undefined || file.includes(':memory:')) throw new SettingError(FORM)
   return { engine: 'sqlite', file }
+}
+
+/** `postgres://…`, as for {@link databaseUrl}. @returns the URL. */
+export const replicaUrl: Reader<string> = value => {
+  if (!/^postgres(?:ql)?:\/\//.test(value)) throw new SettingError(REPLICA_FORM)
+  if (/[?&]target_session_attrs=/.test(value))
+    throw new SettingError('must not have the parameter target_session_attrs')
+  return postgresUrl(value)
 }

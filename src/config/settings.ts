@@ -1,6 +1,6 @@
 /** Every setting, declared once. */
 import { ASYMMETRIC_ALGORITHMS } from '../auth/private-key.ts'
-import { databaseUrl } from './database-reader.ts'
+import { databaseUrl, replicaUrl } from './database-reader.ts'
 import { mailbox, mailUrl, productName } from './mail-readers.ts'
 import { metadataSchema } from './metadata-schema-reader.ts'
 import {
@@ -38,6 +38,8 @@ export const SETTINGS = {
   METRICS_PORT: { read: integer(0, 65_535), default: null },
   WORKERS: { read: workers, default: null },
   DATABASE_URL: { read: databaseUrl, default: 'sqlite:data/gatehouse.db', canBeFile: true },
+  DATABASE_READ_URL: { read: replicaUrl, default: null, canBeFile: true },
+  DATABASE_READ_MAX_LAG: { read: duration('500ms'), default: '1s' },
   DATABASE_CONNECTIONS: { read: integer(1, 1_000), default: '10' },
   ADMIN_KEY: key(16),
   ADMIN_KEY_PREVIOUS: key(16),

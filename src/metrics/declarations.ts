@@ -52,6 +52,15 @@ export const METRICS = {
   gatehouse_sqlite_writer_commit_seconds: histogram('Duration of a transaction with its fsync'),
   gatehouse_postgres_pool_in_use: gauge('sum', 'Connections to PostgreSQL that are in use'),
   gatehouse_postgres_pool_waiting: gauge('sum', 'Reads and writes that wait for a connection'),
+  gatehouse_replica_in_use: gauge('min', '1 while lists are read from the replica (DATABASE_READ_URL)'),
+  gatehouse_replica_lag_seconds: gauge(
+    'max',
+    'Time by which the replica is at most behind acknowledged writes',
+  ),
+  gatehouse_replica_reads_total: counter(
+    'Lists, counts, export pages and event pages that the replica may serve, by the server that did',
+    'server',
+  ),
   gatehouse_invalidation_feed_connected: gauge('min', '1 while changes by other instances are received'),
   gatehouse_invalidation_lag_seconds: gauge('max', 'Age of the last heartbeat of the invalidation feed'),
   gatehouse_invalidation_interruptions_total: counter(

@@ -50,14 +50,19 @@ type ServiceSnapshot = {
 
 const storeMetrics = (statistics: StorageStatistics) => {
   const writer = statistics.engine === 'sqlite' ? statistics.writer : null
-  const { pool, feed } = statistics.engine === 'postgres' ? statistics : { pool: null, feed: null }
+  const { pool, feed, replica } =
+    statistics.engine === 'postgres' ? statistics : { pool: null, feed: null, replica: null }
   const lag = feed?.lag ?? null
+  const replicaLag = replica?.lag ?? null
   return {
     gatehouse_sqlite_writer_waiting: writer ? [sample(writer.waiting)] : [],
     gatehouse_sqlite_writer_batch_size: writer ? [sample(writer.batchSizes)] : [],
     gatehouse_sqlite_writer_commit_seconds: writer ? [sample(writer.commits)] : [],
     gatehouse_postgres_pool_in_use: pool ? [sample(pool.inUse)] : [],
     gatehouse_postgres_pool_waiting: pool ? [sample(pool.waiting)] : [],
+    gatehouse_replica_in_use: replica ? [sample(Number(replica.isInUse))] : [],
+    gatehouse_replica_lag_seconds: replicaLag === null ? [] : [sample(replicaLag)],
+    gatehouse_replica_reads_total: replica ? samplesBy('server', replica.reads) : [],
     gatehouse_invalidation_feed_connected: feed ? [sample(Number(feed.isConnected))] : [],
     gatehouse_invalidation_lag_seconds: lag === null ? [] : [sample(lag)],
     gatehouse_invalidation_interruptions_total: feed ? [sample(feed.interruptions)] : [],

@@ -1,5 +1,6 @@
 /** Opens a store with the engine of its location. */
 
+import type { ReplicaOptions } from './postgres/replica.ts'
 import type { SeedStore } from './seed.ts'
 import type { Storage } from './storage.ts'
 import type { StoredFeature } from './stored-feature.ts'
@@ -12,19 +13,21 @@ export type StorageLocation =
 /**
  * Opens the store. Loads only the engine that it needs.
  * @param connections the maximum number of connections to PostgreSQL.
+ * @param replica serves lists, on PostgreSQL only.
  * @throws {FeatureError} if a feature cannot be used as it is declared; {Error} if the store cannot be opened or migrated.
  */
 export const openStorage = async (
   location: StorageLocation,
   connections: number,
   features: readonly StoredFeature[],
+  replica: ReplicaOptions | null = null,
 ): Promise<Storage> => {
   if (location.engine === 'sqlite') {
     const { openSqliteStorage } = await import('./sqlite/storage.ts')
     return openSqliteStorage(location.file, features)
   }
   const { openPostgresStorage } = await import('./postgres/storage.ts')
-  return openPostgresStorage(location.url, connections, features)
+  return openPostgresStorage(location.url, connections, features, replica)
 }
 
 /**

@@ -25,6 +25,23 @@ export interface FeedStatistics {
   readonly interruptions: number
 }
 
+export interface ReplicaStatistics {
+  /** Whether lists are read from it now. */
+  readonly isInUse: boolean
+  /** Seconds by which it is at most behind acknowledged writes; `null` if not known. */
+  readonly lag: number | null
+  /** Why it is not used; `null` if it is. */
+  readonly problem: string | null
+  /** Lists, counts, export pages and event pages by the server that served them. */
+  readonly reads: { readonly replica: number; readonly primary: number }
+}
+
 export type StorageStatistics =
   | { readonly engine: 'sqlite'; readonly writer: WriterStatistics }
-  | { readonly engine: 'postgres'; readonly pool: PoolStatistics; readonly feed: FeedStatistics }
+  | {
+      readonly engine: 'postgres'
+      readonly pool: PoolStatistics
+      readonly feed: FeedStatistics
+      /** `null` without `DATABASE_READ_URL`. */
+      readonly replica: ReplicaStatistics | null
+    }

@@ -30,6 +30,7 @@ await onEveryEngine(t, async (t, { name, build }) => {
       requestLog: true,
       mail: 'off',
       users: 0,
+      replica: null,
     })
     const age = Date.now() - Date.parse(startedAt)
     t.ok(age >= 0 && age <= process.uptime() * 1_000 + 1_000, 'the start of the process')

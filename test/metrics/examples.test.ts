@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
-import { asAdmin, build, signUp, temporaryFolder } from '../support/build.ts'
+import { asAdmin, build, build as buildApp, signUp, temporaryFolder } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import {
@@ -37,7 +37,7 @@ const RULES = readFileSync(join(EXAMPLE, 'rules.yml'), 'utf8')
 
 const METRIC = /\b(?:http_server|gatehouse|process|nodejs)_\w+/g
 
-/** Every metric of a service on each engine, and of one with workers. */
+/** Every metric of a service on each engine, of one with a replica, and of one with workers. */
 const liveMetrics = async (t: Test): Promise<MetricValues[]> => {
   const found: MetricValues[] = []
   await onEveryEngine(t, async (t, { build }) => {
@@ -48,6 +48,11 @@ const liveMetrics = async (t: Test): Promise<MetricValues[]> => {
       types.has('gatehouse_sqlite_writer_waiting') || types.has('gatehouse_invalidation_lag_seconds')
     found.push(await until(() => readMetrics(app), isComplete, 10_000))
   })
+  const DATABASE_URL = await createDatabase(t)
+  // The primary itself may be named as the replica.
+  const withReplica = await buildApp(t, { env: { DATABASE_URL, DATABASE_READ_URL: DATABASE_URL } })
+  const isLagKnown = ({ types }: MetricValues) => types.has('gatehouse_replica_lag_seconds')
+  found.push(await until(() => readMetrics(withReplica), isLagKnown, 10_000))
   const env = { WORKERS: '2', METRICS_PORT: '0', DATABASE_URL: await createDatabase(t) }
   const server = await startServer(t, { env })
   found.push(await fetchMetrics(metricsUrlIn(server.output())))

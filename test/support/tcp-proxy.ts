@@ -18,8 +18,11 @@ export type Fault =
 /** Milliseconds. */
 const SLOWNESS = 800
 
-/** Listens between clients and the server of `url`. */
-export const createProxy = async (t: Context, url: string) => {
+/**
+ * Listens between clients and the server of `url`.
+ * @param onRequest called with what clients send.
+ */
+export const createProxy = async (t: Context, url: string, onRequest?: (chunk: Buffer) => void) => {
   const { hostname, port } = new URL(url)
   let fault: Fault = 'none'
   const sockets = new Set<Socket>()
@@ -30,6 +33,7 @@ export const createProxy = async (t: Context, url: string) => {
       sockets.add(from)
       let last: Promise<unknown> = Promise.resolve()
       from.on('data', chunk => {
+        if (!isResponse) onRequest?.(chunk)
         if (fault === 'silent' || (fault === 'no responses' && isResponse)) return
         const arrival = Date.now() + (fault === 'slow' ? SLOWNESS : 0)
         // After the chunks that are in transit.

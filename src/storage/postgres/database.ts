@@ -47,6 +47,12 @@ export interface Statement {
 /** Runs one statement on a connection. @throws what PostgreSQL or the connection failed with. */
 export type Run = <Row extends object>(statement: Statement) => Promise<readonly Row[]>
 
+/** Runs one statement that reads, on any server that may serve it. */
+export interface Reader {
+  /** @throws {ServiceError} `storeUnavailable`, `overloaded` */
+  read<Row extends object>(statement: Statement): Promise<readonly Row[]>
+}
+
 /** The message of a connection error. An AggregateError, for the addresses of a host name, has no message of its own. */
 export const reason = (error: unknown): string => {
   if (error instanceof AggregateError) return error.errors.map(reason).join(', ')
@@ -94,14 +100,43 @@ export const ignore = (): void => undefined
 export const ignoreConnectionErrors = (pool: pg.Pool): pg.Pool =>
   pool.on('error', ignore).on('connect', client => void client.on('error', ignore))
 
+/**
+ * The share of connections that reads by key may share by pipelining. Those hold them without a pause under load, so the rest is for
+ * everything else.
+ */
+const SHARED = 0.5
+
+/** Missing in pg's types: statements are sent without waiting for the responses to earlier ones. */
+interface PipelinedOptions extends pg.ClientConfig {
+  readonly pipeline: boolean
+}
+
+/** A connection that several reads use at once. */
+interface SharedConnection {
+  readonly client: Promise<pg.PoolClient>
+  reads: number
+  isBroken: boolean
+}
+
 const unavailable = (cause: unknown): ServiceError => new ServiceError('storeUnavailable', { cause })
 
-export class Database {
+const runOn =
+  (client: pg.ClientBase): Run =>
+  async <Row extends object>({ values, ...statement }: Statement): Promise<readonly Row[]> => {
+    const { rows } = await client.query<Row>({ ...statement, values: [...values] })
+    return rows
+  }
+
+export class Database implements Reader {
   readonly #servers: ServerSource
   readonly #pool: pg.Pool
   /** Of every connection, so that those to a former primary, which may be silent, can be closed without its response. */
   readonly #sockets = new Set<Socket>()
   readonly #running = new Set<Promise<unknown>>()
+  readonly #maxShared: number
+  /** In use by one read or more. */
+  readonly #shared = new Set<SharedConnection>()
+  #sharedReads = 0
   readonly #invalidate: (id: string) => void
   #isClosed = false
 
@@ -113,11 +148,13 @@ export class Database {
   constructor(servers: ServerSource, connections: number, invalidate: (id: string) => void) {
     this.#servers = servers
     this.#invalidate = invalidate
+    this.#maxShared = Math.floor(connections * SHARED)
     const stream = (): Socket => this.#newSocket()
     // The pool constructs each connection with the current URL: so one pool is enough when the server changes.
     class Client extends pg.Client {
       constructor() {
-        super({ ...connectionOptions(servers.url), stream })
+        const options: PipelinedOptions = { ...connectionOptions(servers.url), stream, pipeline: true }
+        super(options)
       }
     }
     this.#pool = new pg.Pool({
@@ -143,9 +180,38 @@ export class Database {
    * @param onStart called when it has a connection.
    * @throws {ServiceError} `storeUnavailable`, `overloaded`
    */
-  read<Row extends object>(statement: Statement, onStart?: () => void): Promise<readonly Row[]> {
+  read<Row extends object>(statement: Statement): Promise<readonly Row[]> {
+    return this.#run(run => run<Row>(statement), isStatementError)
+  }
+
+  /**
+   * Runs one short statement that reads by a key. Such reads share connections: a read is sent before the responses to earlier ones
+   * have arrived, so that they wait for the network together. An error of one statement does not affect the others; they fail with
+   * their connection, also if one of them has no response in time.
+   * @param onStart called when it has a connection, before it is sent.
+   * @throws {ServiceError} as {@link read}
+   */
+  readByKey<Row extends object>(statement: Statement, onStart?: () => void): Promise<readonly Row[]> {
     const work = (run: Run): Promise<readonly Row[]> => {
       onStart?.()
+      return run<Row>(statement)
+    }
+    if (this.#maxShared === 0) return this.#run(work, isStatementError)
+    if (this.#sharedReads >= MAX_WAITING) return Promise.reject(new ServiceError('overloaded'))
+    return this.#guard(() => this.#runOnShared(work, isStatementError))
+  }
+
+  /**
+   * Runs one statement that reads, on a connection that passes a check directly before.
+   * @param check throws if the server of the connection must not be used. The connection is then closed.
+   * @throws {ServiceError} `storeUnavailable`, also if the check fails; `overloaded`
+   */
+  readAfter<Row extends object>(
+    check: (run: Run) => Promise<void>,
+    statement: Statement,
+  ): Promise<readonly Row[]> {
+    const work = async (run: Run): Promise<readonly Row[]> => {
+      await check(run)
       return run<Row>(statement)
     }
     return this.#run(work, isStatementError)
@@ -215,9 +281,14 @@ export class Database {
     work: (run: Run) => Promise<Result>,
     isReusable: (error: unknown) => boolean,
   ): Promise<Result> {
+    return this.#guard(() => this.#runOnClient(work, isReusable))
+  }
+
+  /** Bounds the calls that wait, translates errors, and keeps the store open until the call has ended. */
+  #guard<Result>(call: () => Promise<Result>): Promise<Result> {
     if (this.#isClosed) return Promise.reject(unavailable(new Error('The store is closed')))
     if (this.#pool.waitingCount >= MAX_WAITING) return Promise.reject(new ServiceError('overloaded'))
-    const result = this.#runOnClient(work, isReusable).catch(error => {
+    const result = call().catch(error => {
       if (mayBeFailover(error)) this.#servers.startSearch()
       throw error instanceof ServiceError || error instanceof OperationError ? error : unavailable(error)
     })
@@ -249,18 +320,49 @@ export class Database {
     isReusable: (error: unknown) => boolean,
   ): Promise<Result> {
     const client = await this.#connect()
-    const run = async <Row extends object>({ values, ...statement }: Statement): Promise<readonly Row[]> => {
-      const { rows } = await client.query<Row>({ ...statement, values: [...values] })
-      return rows
-    }
     let reusable = true
     try {
-      return await work(run)
+      return await work(runOn(client))
     } catch (error) {
       reusable = isReusable(error) && !mayBeFailover(error)
       throw error
     } finally {
       client.release(!reusable)
+    }
+  }
+
+  /** A new connection while there may be more, else the one with the fewest reads. */
+  #shareConnection(): SharedConnection {
+    if (this.#shared.size >= this.#maxShared) {
+      return [...this.#shared].reduce((least, next) => (next.reads < least.reads ? next : least))
+    }
+    const connection = { client: this.#connect(), reads: 0, isBroken: false }
+    this.#shared.add(connection)
+    return connection
+  }
+
+  async #runOnShared<Result>(
+    work: (run: Run) => Promise<Result>,
+    isReusable: (error: unknown) => boolean,
+  ): Promise<Result> {
+    const connection = this.#shareConnection()
+    connection.reads += 1
+    this.#sharedReads += 1
+    try {
+      return await work(runOn(await connection.client))
+    } catch (error) {
+      if (!isReusable(error) || mayBeFailover(error)) {
+        connection.isBroken = true
+        this.#shared.delete(connection)
+      }
+      throw error
+    } finally {
+      connection.reads -= 1
+      this.#sharedReads -= 1
+      if (connection.reads === 0) {
+        this.#shared.delete(connection)
+        await connection.client.then(client => client.release(connection.isBroken), ignore)
+      }
     }
   }
 }

@@ -12,7 +12,7 @@ import {
 } from '../../audit-log/event-store.ts'
 import { eventsQuery, filteredEvents } from '../event-queries.ts'
 import { type EventRow, toEvent } from '../rows.ts'
-import type { Database, Statement } from './database.ts'
+import type { Database, Reader, Statement } from './database.ts'
 import { queries, statement } from './query-builder.ts'
 
 export const eventsStatement = (query: EventQuery): Statement =>
@@ -20,10 +20,10 @@ export const eventsStatement = (query: EventQuery): Statement =>
 
 /** One page, newest first. */
 export const listEvents = async (
-  database: Database,
+  reader: Reader,
   query: EventQuery,
 ): Promise<readonly AuditEvent<string | null>[]> =>
-  (await database.read<EventRow>(eventsStatement(query))).map(toEvent)
+  (await reader.read<EventRow>(eventsStatement(query))).map(toEvent)
 
 interface PositionRange {
   readonly filter: EventFilter
@@ -62,7 +62,7 @@ export const logEnd = async (database: Database): Promise<LogPosition> => {
   return last ?? LOG_START
 }
 
-/** Events after a position in the log, oldest first. */
+/** Events after a position in the log, oldest first. Both statements must reach the same server, in this order. */
 export const followEvents = async (database: Database, query: FollowQuery): Promise<FollowPage> => {
   const { filter, limit } = query
   const after = query.after ?? LOG_START

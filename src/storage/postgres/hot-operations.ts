@@ -161,7 +161,7 @@ export const hotOperations = (database: Database) => ({
   /** @param onStart called when the statement has a connection. */
   async findSession(id: string, onStart?: () => void): Promise<FoundSession | undefined> {
     const statement = { name: 'session', text: FIND_SESSION, values: [id] }
-    const [row] = await database.read<FoundRow>(statement, onStart)
+    const [row] = await database.readByKey<FoundRow>(statement, onStart)
     return row && toFound(row)
   },
 
@@ -173,14 +173,14 @@ export const hotOperations = (database: Database) => ({
   /** @param onStart called when the statement has a connection. */
   async findApiKey(digest: string, onStart?: () => void): Promise<FoundApiKey | undefined> {
     const statement = { name: 'api-key', text: FIND_API_KEY, values: [digest] }
-    const [row] = await database.read<FoundApiKeyRow>(statement, onStart)
+    const [row] = await database.readByKey<FoundApiKeyRow>(statement, onStart)
     return row && toFoundApiKey(row)
   },
 
   /** @param onStart called when the statement has a connection. */
   async findAdminKey(digest: string, onStart?: () => void): Promise<AdminKey | undefined> {
     const statement = { name: 'admin-key', text: FIND_ADMIN_KEY, values: [digest] }
-    const [row] = await database.read<AdminKeyRow>(statement, onStart)
+    const [row] = await database.readByKey<AdminKeyRow>(statement, onStart)
     return row && toAdminKey(row)
   },
 })

@@ -15,9 +15,11 @@ import { Socket } from 'node:net'
 import pg from 'pg'
 import type { InvalidationListener } from '../../auth/invalidation.ts'
 import type { FeedStatistics } from '../statistics.ts'
-import { connectionOptions, type ServerSource } from './database.ts'
+import { connectionOptions, isStatementError, reason, type ServerSource } from './database.ts'
 import { type HeartbeatStatus, Heartbeats } from './heartbeats.ts'
 import { CHANNEL } from './notifications.ts'
+import type { Replica } from './replica.ts'
+import { readPrimaryIdentity, SELECT_FLUSHED } from './replica-state.ts'
 
 /** Milliseconds until the feed reconnects, and until an attempt to connect fails. */
 const RETRY_DELAY = 250
@@ -32,10 +34,13 @@ interface Connection {
   readonly client: pg.Client
   readonly socket: Socket
   heartbeats: Heartbeats | null
+  /** Whether heartbeats also read the position of the log, for the replica. */
+  readsPosition: boolean
 }
 
 export class InvalidationFeed {
   readonly #servers: ServerSource
+  readonly #replica: Pick<Replica, 'setPrimary' | 'notePosition'> | null
   /** This instance's own channel, for its heartbeats. */
   readonly #channel = `gatehouse_heartbeat_${randomBytes(8).toString('hex')}`
   #listener: InvalidationListener | null = null
@@ -45,8 +50,10 @@ export class InvalidationFeed {
   #interruptions = 0
   #retry: NodeJS.Timeout | null = null
 
-  constructor(servers: ServerSource) {
+  /** @param replica is told which server is the primary, and how far its log was at each heartbeat. */
+  constructor(servers: ServerSource, replica: Pick<Replica, 'setPrimary' | 'notePosition'> | null = null) {
     this.#servers = servers
+    this.#replica = replica
     servers.onSwitch(() => {
       if (this.#connection !== null) this.#onLost(this.#connection)
     })
@@ -80,7 +87,7 @@ export class InvalidationFeed {
       connectionTimeoutMillis: CONNECT_TIMEOUT,
       stream: () => socket,
     })
-    const connection: Connection = { client, socket, heartbeats: null }
+    const connection: Connection = { client, socket, heartbeats: null, readsPosition: false }
     this.#connection = connection
     const onLost = () => this.#onLost(connection)
     client.on('error', onLost).on('end', onLost)
@@ -96,12 +103,38 @@ export class InvalidationFeed {
     if (rows[0]?.pid !== (connection.client as Connected).processID)
       throw new Error('the connection leads through a pooler')
     await connection.client.query(`LISTEN ${CHANNEL}; LISTEN ${this.#channel}`)
+    await this.#identifyPrimary(connection)
     // The connection was lost meanwhile.
     if (connection !== this.#connection) return
     connection.heartbeats = new Heartbeats(
-      text => connection.client.query(`NOTIFY ${this.#channel}, '${text}'`),
+      text => this.#beat(connection, text),
       status => this.#setStatus(connection, status),
     )
+  }
+
+  /** A role that may not read it has no replica, but the feed. */
+  async #identifyPrimary(connection: Connection): Promise<void> {
+    if (this.#replica === null) return
+    try {
+      const identity = await readPrimaryIdentity(connection.client)
+      if (connection !== this.#connection) return
+      this.#replica.setPrimary(identity)
+      connection.readsPosition = true
+    } catch (error) {
+      if (!isStatementError(error)) throw error
+      this.#replica.setPrimary(null, `the primary cannot be identified: ${reason(error)}`)
+    }
+  }
+
+  async #beat(connection: Connection, text: string): Promise<void> {
+    const notify = `NOTIFY ${this.#channel}, '${text}'`
+    if (!connection.readsPosition) return void (await connection.client.query(notify))
+    const sentAt = performance.now()
+    // Of several statements in one message, pg returns a list of results.
+    const results = await connection.client.query<{ flushed: number }>(`${notify}; ${SELECT_FLUSHED}`)
+    const [, position] = results as unknown as readonly pg.QueryResult<{ flushed: number }>[]
+    if (connection === this.#connection && position?.rows[0] !== undefined)
+      this.#replica?.notePosition(position.rows[0].flushed, sentAt)
   }
 
   #setStatus(connection: Connection, status: HeartbeatStatus): void {
@@ -144,6 +177,7 @@ export class InvalidationFeed {
 
   #disconnect({ heartbeats, socket }: Connection): void {
     this.#connection = null
+    this.#replica?.setPrimary(null)
     heartbeats?.stop()
     socket.destroy()
     this.#isConnected = false

@@ -11,7 +11,7 @@ import {
   ROLE_ORDER,
   type Users,
 } from '../user-queries.ts'
-import type { Database, Statement } from './database.ts'
+import type { Reader, Statement } from './database.ts'
 import { queries, statement } from './query-builder.ts'
 
 /**
@@ -51,11 +51,11 @@ export const pageStatement = (query: UserQuery): Statement => {
 export const countStatement = (filter: UserFilter): Statement =>
   statement(countQuery(usersOf(filter), filter))
 
-export const listUsers = async (database: Database, query: UserQuery): Promise<readonly User[]> =>
-  (await database.read<UserRow>(pageStatement(query))).map(toUser)
+export const listUsers = async (reader: Reader, query: UserQuery): Promise<readonly User[]> =>
+  (await reader.read<UserRow>(pageStatement(query))).map(toUser)
 
-export const countUsers = async (database: Database, filter: UserFilter): Promise<number> =>
-  (await database.read<{ total: number }>(countStatement(filter)))[0]?.total ?? 0
+export const countUsers = async (reader: Reader, filter: UserFilter): Promise<number> =>
+  (await reader.read<{ total: number }>(countStatement(filter)))[0]?.total ?? 0
 
 /** The sum is computed while the index is read, and long metadata only read for users within the page. */
 export const EXPORT_USERS = `SELECT * FROM (
@@ -70,11 +70,11 @@ const EXPORT_PAGE = 500
 
 /** The next page of an export, in the order of creation. No connection is held between two pages. */
 export const exportUsers = async (
-  database: Database,
+  reader: Reader,
   after: Position | null,
 ): Promise<readonly UserWithHash[]> => {
   const { key, id } = after ?? START
-  const rows = await database.read<UserRowWithHash>({
+  const rows = await reader.read<UserRowWithHash>({
     name: 'export',
     text: EXPORT_USERS,
     values: [key, id, EXPORT_PAGE],

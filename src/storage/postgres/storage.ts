@@ -2,12 +2,13 @@
 import type { InvalidationListener } from '../../auth/invalidation.ts'
 import { BoundedQueue } from '../../concurrency/bounded-queue.ts'
 import { ServiceError } from '../../errors.ts'
+import type { UserFilter } from '../../users/listing.ts'
 import { storageOf } from '../engine.ts'
 import { operationsOf, type ResultOf } from '../operations/operations.ts'
 import type { Storage } from '../storage.ts'
 import type { StoredFeature } from '../stored-feature.ts'
 import { cleanUp } from './clean-up.ts'
-import { Database } from './database.ts'
+import { Database, type Reader } from './database.ts'
 import { followEvents, listEvents, logEnd } from './events.ts'
 import { hotOperations } from './hot-operations.ts'
 import { importOperations } from './import-operations.ts'
@@ -18,6 +19,7 @@ import { openPrimary } from './migrate.ts'
 import { runOperation, statementOf } from './operation-runner.ts'
 import { SELECT_READ_ONLY } from './primary-server.ts'
 import { openRateLimit } from './rate-limits.ts'
+import { Replica, type ReplicaOptions } from './replica.ts'
 
 /** The share of connections for lists and counts, which can take a hundred times as long as sign-ins and authentication. */
 const LISTS_SHARE = 0.5
@@ -25,6 +27,9 @@ const LISTS_SHARE = 0.5
 /** How many lists may wait, and for how many milliseconds. Further calls are rejected at once, others when their time is over. */
 const MAX_WAITING_LISTS = 200
 const LIST_WAIT_LIMIT = 5_000
+
+/** Whether a filter names users. Who asks for certain users may decide by the response, as by `GET /admin/users/:id`. */
+const namesUsers = ({ ids, email }: UserFilter): boolean => ids !== undefined || email !== undefined
 
 /** A response of 2xx to a write means that it is on disk (DESIGN §7). */
 const assertDurable = async (database: Database): Promise<void> => {
@@ -39,13 +44,17 @@ const assertDurable = async (database: Database): Promise<void> => {
 /**
  * Opens the store in the PostgreSQL database of `url` and migrates it. Of several servers, the one that currently takes writes is
  * used.
- * @param connections the maximum number; one more listens for changes.
+ * @param connections the maximum number; one more listens for changes. The replica has as many, and one more that watches it.
+ * @param replicaOptions lists, counts, exports and event pages are read from this replica while it is recent enough. Whatever
+ * decides is read from the primary: authentication, single users, lists of named users, and the log by position, whose end must not
+ * be read from another server than the events before it.
  * @throws {Error} if the database cannot be reached or migrated, or acknowledges writes that are not on disk (`NOT_DURABLE`).
  */
 export const openPostgresStorage = async (
   url: string,
   connections: number,
   features: readonly StoredFeature[] = [],
+  replicaOptions: ReplicaOptions | null = null,
 ): Promise<Storage> => {
   const primary = await openPrimary(url, features)
   let listener: InvalidationListener | null = null
@@ -55,7 +64,8 @@ export const openPostgresStorage = async (
     await database.close()
     throw error
   })
-  const invalidationFeed = new InvalidationFeed(primary)
+  const replica = replicaOptions === null ? null : new Replica(replicaOptions, connections)
+  const invalidationFeed = new InvalidationFeed(primary, replica)
   const lists = new BoundedQueue(Math.ceil(connections * LISTS_SHARE), MAX_WAITING_LISTS, LIST_WAIT_LIMIT)
   const hot = hotOperations(database)
   const operations = operationsOf(features)
@@ -65,6 +75,16 @@ export const openPostgresStorage = async (
     return runOperation(database, () => operation(...args))
   }
 
+  /** Reads from the replica if it can be used. */
+  const readOnAny = <Result>(
+    read: (reader: Reader) => Promise<Result>,
+    onPrimary: () => Promise<Result>,
+  ): Promise<Result> => (replica === null ? onPrimary() : replica.run(read, onPrimary))
+  const onPrimary = <Result>(read: (reader: Reader) => Promise<Result>): Promise<Result> =>
+    lists.run(() => read(database))
+  const list = <Result>(read: (reader: Reader) => Promise<Result>): Promise<Result> =>
+    readOnAny(read, () => onPrimary(read))
+
   return storageOf(
     {
       async read({ statement, result }) {
@@ -73,13 +93,13 @@ export const openPostgresStorage = async (
       write: (name, ...args) => write(name, args) as Promise<ResultOf<typeof name>>,
       writeFeature: write,
       users: {
-        list: query => lists.run(() => listUsers(database, query)),
-        count: filter => lists.run(() => countUsers(database, filter)),
+        list: query => (namesUsers(query.filter) ? onPrimary : list)(reader => listUsers(reader, query)),
+        count: filter => (namesUsers(filter) ? onPrimary : list)(reader => countUsers(reader, filter)),
       },
       accounts: { addUser: hot.addUser },
       sessions: { open: hot.openSession, find: hot.findSession, findNewest: hot.findNewestSessions },
       events: {
-        list: query => lists.run(() => listEvents(database, query)),
+        list: query => list(reader => listEvents(reader, query)),
         positionKind: 'transactions',
         follow: query => lists.run(() => followEvents(database, query)),
         end: () => lists.run(() => logEnd(database)),
@@ -88,7 +108,14 @@ export const openPostgresStorage = async (
       adminKeys: { find: hot.findAdminKey },
       lastRequests: lastRequestOperations(database),
       openRateLimit: openRateLimit(database),
-      bulkUsers: { ...importOperations(database), exportUsers: after => exportUsers(database, after) },
+      bulkUsers: {
+        ...importOperations(database),
+        exportUsers: after =>
+          readOnAny(
+            reader => exportUsers(reader, after),
+            () => exportUsers(database, after),
+          ),
+      },
       cleanUp: cleanUp(database),
       subscribe(newListener) {
         listener = newListener
@@ -107,11 +134,12 @@ export const openPostgresStorage = async (
         engine: 'postgres',
         pool: database.statistics,
         feed: invalidationFeed.statistics,
+        replica: replica?.statistics ?? null,
       }),
       async close() {
         primary.close()
         invalidationFeed.close()
-        await database.close()
+        await Promise.all([database.close(), replica?.close()])
       },
     },
     features,

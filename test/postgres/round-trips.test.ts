@@ -1,0 +1,74 @@
+/** How many round trips to PostgreSQL a request takes: over a network each costs its latency (DESIGN §7). */
+import type { FastifyInstance } from 'fastify'
+import t from 'tap'
+import {
+  accountStatus,
+  asAdmin,
+  bearer,
+  build,
+  freshEmail,
+  PASSWORD,
+  signIn,
+  signUp,
+} from '../support/build.ts'
+import { createDatabase } from '../support/postgres.ts'
+import { createProxy } from '../support/tcp-proxy.ts'
+
+/** Messages to which the server sends a response: a simple query, and the end of an extended one. */
+const QUERY = 0x51
+const SYNC = 0x53
+
+/** Of the invalidation feed and the flush, which no request waits for. */
+const BACKGROUND = /NOTIFY gatehouse_heartbeat|note-/
+
+/** The messages of a chunk. Those of one statement are sent at once, so no chunk ends within a message. */
+const messagesOf = (chunk: Buffer): { type: number; text: string }[] => {
+  const messages: { type: number; text: string }[] = []
+  for (let start = 0; start + 5 <= chunk.length; start += 1 + chunk.readUInt32BE(start + 1))
+    messages.push({
+      type: chunk[start] ?? 0,
+      text: chunk.toString('latin1', start + 5, start + 1 + chunk.readUInt32BE(start + 1)),
+    })
+  return messages
+}
+
+t.test('the round trips of a request', async t => {
+  let trips = 0
+  const proxy = await createProxy(t, await createDatabase(t), chunk => {
+    // The start of a connection has no type.
+    if (chunk[0] === 0 || BACKGROUND.test(chunk.toString('latin1'))) return
+    trips += messagesOf(chunk).filter(({ type }) => type === QUERY || type === SYNC).length
+  })
+  const app = await build(t, { env: { DATABASE_URL: proxy.url, DATABASE_CONNECTIONS: '1' } })
+  const other = await build(t, { env: { DATABASE_URL: proxy.url, DATABASE_CONNECTIONS: '1' } })
+  const { token, email, id } = await signUp(app)
+  await accountStatus(other, token)
+
+  const tripsOf = async (request: () => Promise<unknown>): Promise<number> => {
+    const before = trips
+    await request()
+    return trips - before
+  }
+  const put = (app: FastifyInstance) =>
+    app.inject({ method: 'PUT', url: '/account', headers: bearer(token), payload: { firstName: 'Ada' } })
+
+  const fresh = await signUp(app)
+  t.equal(await tripsOf(() => accountStatus(other, fresh.token)), 1, 'a token that is not cached')
+  t.equal(await tripsOf(() => app.inject('/ready')), 1, '/ready')
+  t.equal(
+    await tripsOf(() =>
+      app.inject({
+        method: 'POST',
+        url: '/account/sign-up',
+        payload: { email: freshEmail(), password: PASSWORD },
+      }),
+    ),
+    2,
+    'a sign-up',
+  )
+  t.equal(await tripsOf(() => signIn(app, email)), 2, 'a sign-in')
+  t.equal(await tripsOf(() => app.inject({ url: `/admin/users/${id}`, headers: asAdmin })), 1, 'a user')
+  t.equal(await tripsOf(() => app.inject({ url: '/admin/users', headers: asAdmin })), 1, 'a list')
+  await accountStatus(app, token)
+  t.equal(await tripsOf(() => put(app)), 4, 'a change of a user')
+})
