@@ -1,52 +1,58 @@
 /** What an idle service has loaded, and what of the start is kept for the next one (DESIGN §18). */
-
 import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { temporaryFolder } from '../support/build.ts'
 import { type Running, startServer } from '../support/process.ts'
 
 /**
- * Prints which packages of `node_modules` and files of the project each thread loads, once, and at its end whether it has stripped
- * types.
+ * Adds to a file which packages of `node_modules` and files of the project each thread loads, once, and at its end whether it has
+ * stripped types. Not to standard error: a pipe that is full would end the process.
  */
 const RECORD = `
-import { writeSync } from 'node:fs'
+import { appendFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 import { isMainThread } from 'node:worker_threads'
 const thread = isMainThread ? 'main' : 'thread'
 const known = new Set()
+const record = text => appendFileSync(process.env.RECORD_FILE, thread + ' ' + text + '\\n')
 registerHooks({
   load(url, context, next) {
     const [, name] = /node_modules.((?:@[^/]+.)?[^/]+)/.exec(url) ?? /.((?:src|plugins)[/].*)$/.exec(url) ?? []
-    if (name !== undefined && !known.has(name)) writeSync(2, thread + ' loads ' + name + '\\n')
+    if (name !== undefined && !known.has(name)) record('loads ' + name)
     known.add(name)
     return next(url, context)
   },
 })
 process.on('exit', () => {
   const strips = process.moduleLoadList.includes('NativeModule internal/deps/amaro/dist/index')
-  writeSync(2, thread + (strips ? ' strips' : ' does not strip') + ' types\\n')
+  record(strips ? 'strips types' : 'does not strip types')
 })
 `
 
 const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(RECORD)}`
 
+interface Idle {
+  readonly server: Running
+  /** What was recorded so far. */
+  readonly record: () => string
+}
+
 /** With mails, which could load more. */
-const startIdle = async (t: Test, env: Record<string, string> = {}): Promise<Running> => {
+const startIdle = async (t: Test, env: Record<string, string> = {}): Promise<Idle> => {
+  const RECORD_FILE = join(temporaryFolder(t), 'record')
   const server = await startServer(t, {
-    env: { NODE_OPTIONS, MAIL_URL: 'smtp://127.0.0.1:9', RATE_LIMIT: 'on', ...env },
+    env: { NODE_OPTIONS, RECORD_FILE, MAIL_URL: 'smtp://127.0.0.1:9', RATE_LIMIT: 'on', ...env },
   })
   const { status } = await fetch(`${server.url}/ready`)
   t.equal(status, 200)
-  return server
+  return { server, record: () => readFileSync(RECORD_FILE, 'utf8') }
 }
 
 /** What threads of this kind have loaded. */
-const loadedBy = (server: Running, thread: 'main' | 'thread'): ReadonlySet<string> =>
-  new Set(
-    Array.from(server.output().matchAll(new RegExp(`^${thread} loads (.*)$`, 'gm')), ([, name = '']) => name),
-  )
+const loadedBy = ({ record }: Idle, thread: 'main' | 'thread'): ReadonlySet<string> =>
+  new Set(Array.from(record().matchAll(new RegExp(`^${thread} loads (.*)$`, 'gm')), ([, name = '']) => name))
 
 /** Loaded when they are used: by the other engine, the first mail, the OpenAPI document, new passwords, a terminal, the command line. */
 const ON_DEMAND = [
@@ -61,8 +67,8 @@ const ON_DEMAND = [
 ]
 
 t.test('an idle service on SQLite has not loaded what it may never use', async t => {
-  const server = await startIdle(t)
-  const loaded = loadedBy(server, 'main')
+  const idle = await startIdle(t)
+  const loaded = loadedBy(idle, 'main')
   for (const name of ['src/app.ts', 'fastify', 'better-sqlite3', 'plugins/openapi.ts'])
     t.ok(loaded.has(name), `the record has ${name}`)
   t.strictSame(
@@ -70,9 +76,9 @@ t.test('an idle service on SQLite has not loaded what it may never use', async t
     [],
   )
 
-  const { status } = await fetch(`${server.url}/openapi.json`)
+  const { status } = await fetch(`${idle.server.url}/openapi.json`)
   t.equal(status, 200)
-  t.ok(loadedBy(server, 'main').has('@fastify/swagger'), 'and loads it when it is used')
+  t.ok(loadedBy(idle, 'main').has('@fastify/swagger'), 'and loads it when it is used')
 })
 
 t.test('the writer thread loads operations, without schemas, services and the server', async t => {
@@ -100,27 +106,26 @@ t.test('the writer thread loads operations, without schemas, services and the se
 })
 
 t.test('the primary of several workers loads neither Fastify nor the app', async t => {
-  const server = await startIdle(t, { WORKERS: '2', NODE_ENV: 'production' })
-  const loaded = loadedBy(server, 'main')
+  const idle = await startIdle(t, { WORKERS: '2', NODE_ENV: 'production' })
+  const loaded = loadedBy(idle, 'main')
   t.ok(loaded.has('src/workers/primary.ts'))
   t.strictSame(
     ['fastify', 'src/app.ts', 'src/services.ts'].filter(name => loaded.has(name)),
     [],
   )
-  t.ok(loadedBy(server, 'thread').has('src/app.ts'))
+  t.ok(loadedBy(idle, 'thread').has('src/app.ts'))
 })
 
 t.test('also after a kill, the next start strips no types', async t => {
   const env = { NODE_COMPILE_CACHE: temporaryFolder(t) }
-  const strips = (server: Running): string[] => server.output().match(/^\w+ strips types$/gm) ?? []
   const first = await startIdle(t, env)
-  t.equal(await first.stop('SIGKILL'), null)
+  t.equal(await first.server.stop('SIGKILL'), null)
 
   const second = await startIdle(t, env)
-  t.equal(await second.stop('SIGTERM'), 0)
-  t.strictSame(strips(second), [], 'neither the event loop nor the writer thread')
-  t.match(second.output(), /^thread does not strip types$/m, 'both report it')
-  t.match(second.output(), /^main does not strip types$/m)
+  t.equal(await second.server.stop('SIGTERM'), 0)
+  t.notMatch(second.record(), /^\w+ strips types$/m, 'neither the event loop nor the writer thread')
+  t.match(second.record(), /^thread does not strip types$/m, 'both report it')
+  t.match(second.record(), /^main does not strip types$/m)
 })
 
 /** Fills the young generation, calls `releaseIdleMemory`, and prints whether it has grown, was collected by request, and shrunk. */
