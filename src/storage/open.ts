@@ -1,6 +1,5 @@
 /** Opens a store with the engine of its location. */
-
-import type { ReplicaOptions } from './postgres/replica.ts'
+import type { ReplicaOptions } from './replica-options.ts'
 import type { SeedStore } from './seed.ts'
 import type { Storage } from './storage.ts'
 import type { StoredFeature } from './stored-feature.ts'

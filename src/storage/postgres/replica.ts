@@ -9,11 +9,13 @@
  * Each read checks the server of its own connection, as an address may lead to several servers. The watcher, with a connection of
  * its own, keeps reads away from a server that would fail the check, and closes their connections when it does not respond.
  */
+
 import { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { BoundedQueue } from '../../concurrency/bounded-queue.ts'
 import { ServiceError } from '../../errors.ts'
+import type { ReplicaLog, ReplicaOptions } from '../replica-options.ts'
 import type { ReplicaStatistics } from '../statistics.ts'
 import { parseServers, type Server } from './connection-url.ts'
 import {
@@ -27,20 +29,6 @@ import {
 } from './database.ts'
 import { HEARTBEAT_INTERVAL } from './heartbeats.ts'
 import { objectionTo, type PrimaryIdentity, type ReplicaState, SELECT_REPLICA } from './replica-state.ts'
-
-export interface ReplicaLog {
-  error(message: string): void
-  warn(message: string): void
-  info(message: string): void
-}
-
-export interface ReplicaOptions {
-  /** May name several servers, which are tried in turn. */
-  readonly url: string
-  /** Milliseconds by which a read may be behind acknowledged writes. */
-  readonly maxLag: number
-  readonly log: ReplicaLog
-}
 
 /** Milliseconds between two looks at the replica, and until one without a response fails. */
 const WATCH_INTERVAL = 100

@@ -5,6 +5,7 @@ import { ServiceError } from '../../errors.ts'
 import type { UserFilter } from '../../users/listing.ts'
 import { storageOf } from '../engine.ts'
 import { operationsOf, type ResultOf } from '../operations/operations.ts'
+import type { ReplicaOptions } from '../replica-options.ts'
 import type { Storage } from '../storage.ts'
 import type { StoredFeature } from '../stored-feature.ts'
 import { cleanUp } from './clean-up.ts'
@@ -19,7 +20,7 @@ import { openPrimary } from './migrate.ts'
 import { runOperation, statementOf } from './operation-runner.ts'
 import { SELECT_READ_ONLY } from './primary-server.ts'
 import { openRateLimit } from './rate-limits.ts'
-import { Replica, type ReplicaOptions } from './replica.ts'
+import { Replica } from './replica.ts'
 
 /** The share of connections for lists and counts, which can take a hundred times as long as sign-ins and authentication. */
 const LISTS_SHARE = 0.5
