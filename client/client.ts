@@ -285,9 +285,9 @@ export interface Introspection {
   scope?: string
   /** Seconds since the epoch; absent if an API key does not expire */
   exp?: number
-  /** When the user signed in; absent for API keys */
+  /** When the user signed in; absent for API keys and impersonated sessions */
   iat?: number
-  /** When the user last proved their identity (RFC 9470 §6.2); absent for API keys */
+  /** When the user last proved their identity (RFC 9470 §6.2); absent where `iat` is */
   auth_time?: number
   /** The id of the session */
   sid?: string

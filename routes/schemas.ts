@@ -150,10 +150,14 @@ export const Introspection = Type.Object(
     exp: Type.Optional(
       Type.Integer({ description: 'Seconds since the epoch; absent if an API key does not expire' }),
     ),
-    iat: Type.Optional(Type.Integer({ description: 'When the user signed in; absent for API keys' })),
+    iat: Type.Optional(
+      Type.Integer({
+        description: 'When the user signed in; absent for API keys and impersonated sessions',
+      }),
+    ),
     auth_time: Type.Optional(
       Type.Integer({
-        description: 'When the user last proved their identity (RFC 9470 §6.2); absent for API keys',
+        description: 'When the user last proved their identity (RFC 9470 §6.2); absent where `iat` is',
       }),
     ),
     sid: Type.Optional(Type.String({ format: 'uuid', description: 'The id of the session' })),

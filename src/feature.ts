@@ -42,7 +42,7 @@ export interface FeatureConfig {
 interface CoreDeps {
   readonly config: FeatureConfig
   readonly users: Users
-  /** For operations that need the user's password, or a recent sign-in. */
+  /** For operations that need the user's password, or a recent proof of identity. */
   readonly reauthentication: Reauthentication
   /** Milliseconds since the epoch. */
   readonly clock: () => number

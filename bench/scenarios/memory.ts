@@ -36,7 +36,7 @@ export const memory: Scenario = {
     })
     const large = await bench.store(MANY)
     const all = get('/account', (await large.tokens(MANY)).map(bearer))
-    // With some room: two tokens in a million share a key by chance.
+    // With some room, so that hardly any bucket of the index is full.
     const env = { CACHE_SIZE: String(1.1 * MANY) }
     const many = await withServers([() => startService(large, env)], async (server): Promise<Finding[]> => {
       const before = { heap: await server.ask('heap'), buffers: await server.ask('buffers') }

@@ -6,7 +6,7 @@ import type { Scenario } from '../scenario.ts'
 const USERS = 1_000_000
 const WARM = 10_000
 
-/** A cache for every user, with some room: two tokens in a million share a key by chance. */
+/** A cache for every user, with some room, so that hardly any bucket of its index is full. */
 const ALL = { CACHE_SIZE: String(1.1 * USERS) }
 
 /** Tokens in rotation beyond the capacity of the cache, so that nearly every request misses it. */

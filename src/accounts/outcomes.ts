@@ -35,9 +35,10 @@ export class Outcomes {
     return this.#counters.values
   }
 
-  /** Counts the error of a call that is not made because of it. */
-  refused(error: ServiceError): void {
-    this.#addError(error)
+  /** Counts the error of a call that is not made because of it. @returns the same; `null` if there is none. */
+  countRefusal(refusal: ServiceError | null): ServiceError | null {
+    if (refusal !== null) this.#addError(refusal)
+    return refusal
   }
 
   /** @throws what `call` throws. */

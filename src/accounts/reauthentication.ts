@@ -1,4 +1,4 @@
-/** Re-authentication: operations that require the user's password, or a recent sign-in, in addition to the session. */
+/** Re-authentication: operations that require the user's password, or a recent proof of identity, in addition to the session. */
 import { actingUser, newEvent } from '../audit-log/event.ts'
 import type { Principal } from '../auth/principal.ts'
 import type { SessionStore } from '../auth/session-store.ts'
@@ -23,22 +23,18 @@ const RECENT = 600_000
 /** RFC 9470 §3. */
 const CHALLENGE = `Bearer error="insufficient_user_authentication", max_age=${RECENT / 1_000}`
 
-/** A password from a request. */
-export interface PresentedPassword {
-  readonly password: string
-  /** The error for a wrong password: it names the field in which the password was sent. */
-  readonly wrong: ErrorName
-  /** The client's address. */
-  readonly ip: string | null
-  readonly signal: AbortSignal | undefined
-}
-
 /** What a user proves their identity with. */
 export interface Proof {
   readonly password: string
   /** The client's address. */
   readonly ip: string | null
   readonly signal: AbortSignal | undefined
+}
+
+/** A password from a request. */
+export interface PresentedPassword extends Proof {
+  /** The error for a wrong password: it names the field in which the password was sent. */
+  readonly wrong: ErrorName
 }
 
 type SessionPrincipal = Pick<Principal, 'cachedUser' | 'credentialId' | 'authenticatedAt' | 'impersonatedBy'>
@@ -86,24 +82,24 @@ export class Reauthentication {
    * Requires a proof of identity in the request, or one within the last ten minutes (RFC 9470): at sign-in, or by {@link renew}. The
    * session may end meanwhile: operations check that it exists in their transaction.
    * @param proof `null` if the request has none.
-   * @throws {ServiceError} `impersonated`, `reauthenticationRequired`; errors of {@link prove}
+   * @throws {ServiceError} `impersonated`, `reauthenticationRequired`; errors of {@link Reauthentication.#prove}
    */
   async require(principal: SessionPrincipal, proof: Proof | null): Promise<void> {
     assertOwnSession(principal)
-    if (proof !== null) return this.prove(principal.cachedUser.user, proof)
+    if (proof !== null) return this.#prove(principal.cachedUser.user, proof)
     if (this.#deps.clock() - principal.authenticatedAt > RECENT)
       throw new ServiceError('reauthenticationRequired', { headers: { 'www-authenticate': CHALLENGE } })
   }
 
   /**
    * Verifies a proof, and makes the session one that has authenticated now.
-   * @throws {ServiceError} `impersonated`, `signInRequired`; errors of {@link prove}
+   * @throws {ServiceError} `impersonated`, `signInRequired`; errors of {@link Reauthentication.#prove}
    */
   async renew(principal: SessionPrincipal, proof: Proof): Promise<void> {
     const { sessions, clock } = this.#deps
     assertOwnSession(principal)
     const { id } = principal.cachedUser.user
-    await this.prove(principal.cachedUser.user, proof)
+    await this.#prove(principal.cachedUser.user, proof)
     const actor = actingUser(id, proof.ip)
     const event = newEvent('session.reauthenticated', actor, id, clock(), { session: principal.credentialId })
     const outcome = await sessions.noteAuthentication(principal.credentialId, event)
@@ -114,13 +110,12 @@ export class Reauthentication {
    * @throws {ServiceError} `wrongPassword`; `signInRequired` when the user was deleted meanwhile; `tooManyRequests`, `overloaded`,
    * `clientClosedRequest`, `draining`, `storeUnavailable`
    */
-  async prove(user: User, { password, ip, signal }: Proof): Promise<void> {
-    const presented = { password, wrong: 'wrongPassword', ip, signal } as const
-    if ((await this.#verify(user, presented)) === undefined) throw new ServiceError('wrongPassword')
+  async #prove(user: User, proof: Proof): Promise<void> {
+    if ((await this.#verify(user, proof)) === undefined) throw new ServiceError('wrongPassword')
   }
 
   /** @returns the hash of the user's password; `undefined` when the password is wrong. */
-  async #verify(user: User, { password, ip, signal }: PresentedPassword): Promise<string | undefined> {
+  async #verify(user: User, { password, ip, signal }: Proof): Promise<string | undefined> {
     const { hasher, loginThrottle } = this.#deps
     const passwordHash = await this.#passwordHash(user)
     return loginThrottle.check(userSubject(user, ip), async () =>

@@ -48,9 +48,7 @@ export class SignUps {
 
   /** For a sign-up whose body has not been read. @returns the error that it gets if its hash would be rejected; `null` if not. */
   refusal(): ServiceError | null {
-    const refusal = this.#deps.hasher.refusal()
-    if (refusal !== null) this.outcomes.refused(refusal)
-    return refusal
+    return this.outcomes.countRefusal(this.#deps.hasher.refusal())
   }
 
   /**

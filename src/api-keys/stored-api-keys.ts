@@ -39,7 +39,7 @@ function* addApiKey(
   const { userId } = event
   const refused = refusalOf(yield* lockUser(userId), { onlyEnabled: true })
   if (refused !== null) return refusedFor(userId, refused)
-  if ((yield* sessionExists(sessionId, userId)) === undefined) return refusedFor(userId, 'sessionNotFound')
+  if (!(yield* sessionExists(sessionId, userId))) return refusedFor(userId, 'sessionNotFound')
   const added = yield* firstRow({
     text: `INSERT INTO api_keys (id, user_key, digest, name, prefix, scopes, created_at, expires_at, last_used_at)
       SELECT $1, key, $3, $4, $5, $6, $7, $8, 0 FROM users

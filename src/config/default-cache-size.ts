@@ -14,7 +14,7 @@ const MIN_TOKENS = 1_000
 const MAX_TOKENS = 1_000_000
 
 /**
- * A million, or fewer with less than about 4 GB of memory for each worker.
+ * A million, or fewer with less than about 4 GB of memory for each worker, or 2 GB of heap limit.
  * @param memory bytes of the container or machine.
  * @param heapLimit bytes, the young generation included.
  */

@@ -13,7 +13,7 @@ import { IdentifiedResponse, idOf } from './identified-response.ts'
 import { parseQuery } from './query-string.ts'
 import type { RequestIds } from './request-ids.ts'
 import { lazyRequestLogs, requestLog, withTrace } from './request-log.ts'
-import { buildSerializer } from './serializers.ts'
+import { buildSerializer } from './serializer-compiler.ts'
 import { respondRaw, respondToClientError } from './socket-errors.ts'
 
 /** Maximum bytes of all header fields together. */

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
-import { asAdmin, build, build as buildApp, signUp, temporaryFolder } from '../support/build.ts'
+import { asAdmin, build, signUp, temporaryFolder } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import {
@@ -40,8 +40,8 @@ const METRIC = /\b(?:http_server|gatehouse|process|nodejs)_\w+/g
 /** Every metric of a service on each engine, of one with a replica, and of one with workers. */
 const liveMetrics = async (t: Test): Promise<MetricValues[]> => {
   const found: MetricValues[] = []
-  await onEveryEngine(t, async (t, { build }) => {
-    const app = await build(t, { hasher: quickHashing })
+  await onEveryEngine(t, async (t, { build: buildOnEngine }) => {
+    const app = await buildOnEngine(t, { hasher: quickHashing })
     await signUp(app)
     // On PostgreSQL the lag is known once the feed is connected.
     const isComplete = ({ types }: MetricValues) =>
@@ -50,7 +50,7 @@ const liveMetrics = async (t: Test): Promise<MetricValues[]> => {
   })
   const DATABASE_URL = await createDatabase(t)
   // The primary itself may be named as the replica.
-  const withReplica = await buildApp(t, { env: { DATABASE_URL, DATABASE_READ_URL: DATABASE_URL } })
+  const withReplica = await build(t, { env: { DATABASE_URL, DATABASE_READ_URL: DATABASE_URL } })
   const isLagKnown = ({ types }: MetricValues) => types.has('gatehouse_replica_lag_seconds')
   found.push(await until(() => readMetrics(withReplica), isLagKnown, 10_000))
   const env = { WORKERS: '2', METRICS_PORT: '0', DATABASE_URL: await createDatabase(t) }

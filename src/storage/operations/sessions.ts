@@ -88,8 +88,10 @@ export function* noteAuthentication(
 }
 
 /** Whether a session of the user exists, for operations that have locked the user: a new password, for example, has ended it. */
-export const sessionExists = (id: string, userId: string): Steps<unknown> =>
-  firstRow({
+export function* sessionExists(id: string, userId: string): Steps<boolean> {
+  const session = yield* firstRow({
     text: 'SELECT id FROM sessions WHERE id = $1 AND user_key = (SELECT key FROM users WHERE id = $2)',
     values: [id, userId],
   })
+  return session !== undefined
+}

@@ -1,6 +1,6 @@
 /** The cache of compiled response schemas. */
 import t from 'tap'
-import { buildSerializer } from '../../src/http/serializers.ts'
+import { buildSerializer } from '../../src/http/serializer-compiler.ts'
 
 const route = (schema: object) => ({ method: 'GET', url: '/', httpStatus: '200', schema })
 
