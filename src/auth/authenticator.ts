@@ -8,6 +8,7 @@
  */
 import type { MaybePromise } from '../maybe-promise.ts'
 import { type AccessTokens, isTokenOf } from './access-tokens.ts'
+import { accountTextOf } from './account-text.ts'
 import type { ApiKeyFinder, FoundApiKey } from './api-key.ts'
 import { CacheValidity } from './cache-validity.ts'
 import { copyString } from './copy-string.ts'
@@ -100,7 +101,8 @@ export class Authenticator implements InvalidationListener {
     const { capacity, userCache, hotCapacity = Math.min(HOT_TOKENS, tokenCapacity()) } = deps
     const hot = Math.min(capacity, hotCapacity)
     this.#cache = new TokenCache(hot, userCache, principal => {
-      const isKept = principal.cachedUser.current && this.#offHeapCache.add(principal, this.#requests)
+      const isKept =
+        principal.cachedUser.current && this.#offHeapCache.add(principal, this.#requests) !== null
       if (!isKept) this.#evictions += 1
     })
     this.#offHeapCache = new OffHeapTokenCache(capacity > hot ? capacity : 0)
@@ -184,7 +186,7 @@ export class Authenticator implements InvalidationListener {
     if (this.#entries === this.#capacity || !(isHot || this.#offHeapCache.hasRoom)) return 'full'
     const principal = this.#newPrincipal(token, found, credential, Number.NEGATIVE_INFINITY)
     if (isHot) this.#cache.add(principal)
-    else if (!this.#offHeapCache.add(principal, this.#requests)) return null
+    else if (this.#offHeapCache.add(principal, this.#requests) === null) return null
     return 'added'
   }
 
@@ -250,7 +252,6 @@ export class Authenticator implements InvalidationListener {
   #restored(token: string, now: number, isRequest: boolean): Principal | null {
     const record = this.#validity.isReliable ? this.#offHeapCache.get(token, now) : undefined
     if (record === undefined) return null
-    const { lastRequests } = this.#deps
     const isHot = this.#isHot(record)
     const principal = isHot ? this.#promoted(record) : this.#detached(record)
     if (!this.#alive(principal, now)) {
@@ -258,11 +259,7 @@ export class Authenticator implements InvalidationListener {
       this.#offHeapCache.remove(record)
       return null
     }
-    if (isRequest) {
-      if (principal.cachedUser.current) lastRequests.note(principal, now)
-      else this.#noteDetached(record, principal, now)
-      record.noteRequest(principal, this.#requests)
-    }
+    if (isRequest) this.#noteRequest(record, principal, now)
     if (isHot) {
       record.isHot = true
       this.#cache.add(principal)
@@ -292,6 +289,31 @@ export class Authenticator implements InvalidationListener {
     const cachedUser = userCache.uncachedRecordOf(record.user(), record.userKey)
     cachedUser.accountText = record.accountText
     return record.principal(cachedUser, performance.now())
+  }
+
+  /**
+   * Adds a token to the second level, when the first is full. It moves there with its next request: if every new token passed through,
+   * requests of many users would evict those that are used more often, and garbage collection would take a fifth of the CPU.
+   * @returns the principal for this request; `null` if the second level does not keep it.
+   */
+  #addDetached(principal: Principal, now: number, isRequest: boolean): Principal | null {
+    const { cachedUser } = principal
+    // For the record and the response.
+    cachedUser.accountText ??= accountTextOf(cachedUser.user)
+    const record = this.#offHeapCache.add(principal, this.#requests)
+    if (record === null) return null
+    const isShared = this.#deps.userCache.get(cachedUser.user.id) === cachedUser
+    if (!isShared) cachedUser.current = false
+    const detached = isShared ? principal : { ...principal, queriedAt: performance.now() }
+    if (isRequest) this.#noteRequest(record, detached, now)
+    return detached
+  }
+
+  /** Notes a request with a token of the second level. */
+  #noteRequest(record: TokenRecord, principal: Principal, now: number): void {
+    if (principal.cachedUser.current) this.#deps.lastRequests.note(principal, now)
+    else this.#noteDetached(record, principal, now)
+    record.noteRequest(principal, this.#requests)
   }
 
   #noteDetached(record: TokenRecord, principal: Principal, now: number): void {
@@ -373,6 +395,10 @@ export class Authenticator implements InvalidationListener {
     const principal = this.#newPrincipal(token, found, credential, queriedAt)
     if (!this.#alive(principal, now)) return null
     const isCacheable = this.#validity.isReliable
+    if (isCacheable && !this.#cache.hasRoomFor(found.user)) {
+      const detached = this.#addDetached(principal, now, isRequest)
+      if (detached !== null) return detached
+    }
     if (isCacheable) this.#cache.add(principal)
     if (!isRequest) return principal
     lastRequests.note(principal, now)

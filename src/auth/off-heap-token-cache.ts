@@ -107,26 +107,26 @@ export class OffHeapTokenCache {
    * Adds a principal whose user is current, when the first level evicts it or has no room for it. If there is a record of it already,
    * only what requests change is written.
    * @param usedAt the number of requests so far.
-   * @returns false if it is not kept, because there is too much metadata.
+   * @returns its record; `null` if it is not kept, because there is too much metadata.
    */
-  add(principal: Principal, usedAt: number): boolean {
-    if (this.capacity === 0) return false
+  add(principal: Principal, usedAt: number): TokenRecord | null {
+    if (this.capacity === 0) return null
     const record = this.#find(principal.token)
     if (record !== undefined) {
       record.isHot = false
       record.noteRequest(principal, usedAt)
-      return true
+      return record
     }
     const userSlot = this.#slotOf(principal.cachedUser.user.id)
     const userChanges = this.#changes[userSlot] as number
     if (this.#log.records >= this.capacity) this.#log.removeOldest()
     const position = TokenRecord.append(this.#log, principal, { userSlot, userChanges, usedAt })
-    if (position === 0) return false
+    if (position === 0) return null
     const key = keyOf(principal.token)
     const entry = this.#placeOf(key)
     this.#keys[entry] = key
     this.#positions[entry] = position
-    return true
+    return new TokenRecord(this.#log, position)
   }
 
   /** Removes a record that {@link get} has returned. */
