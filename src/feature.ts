@@ -5,7 +5,6 @@
 import type { Static } from '@sinclair/typebox'
 import type { Command } from 'commander'
 import type { BaseLogger } from 'pino'
-import type { Reauthentication } from './accounts/reauthentication.ts'
 import { type Actor, type AuditEvent, EVENTS, type EventSchemas } from './audit-log/event.ts'
 import { ADMIN_SCOPES, type ScopeDescriptions, USER_SCOPES } from './auth/scopes.ts'
 import { newId } from './ids.ts'
@@ -42,8 +41,6 @@ export interface FeatureConfig {
 interface CoreDeps {
   readonly config: FeatureConfig
   readonly users: Users
-  /** For operations that need the user's password, or a recent proof of identity. */
-  readonly reauthentication: Reauthentication
   /** Milliseconds since the epoch. */
   readonly clock: () => number
   readonly logger: Pick<BaseLogger, 'error' | 'warn' | 'info'>

@@ -285,11 +285,11 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
  */
 export const createServices = async (config: Config, deps: ServicesDeps): Promise<CoreServices> => {
   const core = createCoreServices(config, deps)
-  const { mails, users, reauthentication, storage } = core
+  const { mails, users, storage } = core
   const { features, clock, logger } = deps
   const { publicUrl, webUrl, productName, isProduction } = config
   const featureDeps = {
-    ...{ stores: storage.features, mails, users, reauthentication, clock, logger },
+    ...{ stores: storage.features, mails, users, clock, logger },
     config: { publicUrl, webUrl, productName, isProduction },
   }
   try {

@@ -15,8 +15,8 @@ export const withFeatureServices = async <Services extends object>(
   use: (services: Services) => Promise<void>,
 ): Promise<void> => {
   const config = siteOf(settings(options))
-  await withStore(options, ({ featureStores: stores, users, reauthentication }) => {
-    const deps = { config, stores, mails: NO_MAILS, users, reauthentication, clock: Date.now, logger }
+  await withStore(options, ({ featureStores: stores, users }) => {
+    const deps = { config, stores, mails: NO_MAILS, users, clock: Date.now, logger }
     return use(createFeatureServices(feature, deps) as Services)
   })
 }

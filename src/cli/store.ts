@@ -2,7 +2,6 @@
 import { existsSync } from 'node:fs'
 import { NewAccounts } from '../accounts/account-creation.ts'
 import { Exports, Imports } from '../accounts/bulk-users.ts'
-import { Reauthentication } from '../accounts/reauthentication.ts'
 import { AuditLog } from '../audit-log/audit-log.ts'
 import { Sessions } from '../auth/sessions.ts'
 import { allFeatures } from '../built-in-features.ts'
@@ -11,7 +10,6 @@ import { type Environment, readSettings } from '../config/read-settings.ts'
 import type { Values } from '../config/settings.ts'
 import { hash, verify } from '../passwords/hashing-thread.ts'
 import { canonicalPassword } from '../passwords/policy.ts'
-import { noLoginThrottle } from '../rate-limits/login-throttle.ts'
 import { openStorage, type StorageLocation } from '../storage/open.ts'
 import type { Storage } from '../storage/storage.ts'
 import { Users } from '../users/users.ts'
@@ -47,7 +45,6 @@ export interface Store {
   readonly users: Users
   readonly sessions: Sessions
   readonly newAccounts: NewAccounts
-  readonly reauthentication: Reauthentication
   readonly auditLog: AuditLog
   readonly imports: Imports
   readonly exports: Exports
@@ -82,10 +79,6 @@ export const withStore = async (
       users: new Users({ store: users, clock }),
       sessions: new Sessions({ store: sessions, limits, clock }),
       newAccounts: new NewAccounts({ users, accountStore, hasher, clock }),
-      reauthentication: new Reauthentication({
-        ...{ users, sessions, hasher, clock },
-        loginThrottle: noLoginThrottle,
-      }),
       auditLog: new AuditLog(events),
       imports: new Imports({ store: bulkUsers, clock }),
       exports: new Exports({ store: bulkUsers }),
