@@ -46,6 +46,7 @@ const takeProof = ({ body }: FastifyRequest): Omit<Proof, 'ip' | 'signal'> | nul
 
 const reauthentication = async (app: FastifyInstance): Promise<void> => {
   const { reauthentication: service } = app.services
+  const { authenticateUser } = app.requestAuthentication
   /** Routes that declare `password` themselves. */
   const ambiguous = new WeakSet<object>()
 
@@ -58,13 +59,15 @@ const reauthentication = async (app: FastifyInstance): Promise<void> => {
     route.schema = { ...route.schema, body: withProof(body) }
     // The route compares passwords.
     config.rateLimit ??= 'password'
+    // First among the hooks of the route. Hashing may take seconds, so the gate checks again, and roles are checked afterwards.
     route.preHandler = [
-      route.preHandler ?? [],
       async function requireProof(request: FastifyRequest, reply: FastifyReply) {
         const proof = takeProof(request)
         const client = { ip: request.clientAddress, signal: disconnectSignal(reply) }
         await service.require(request.requirePrincipal(), proof && { ...proof, ...client })
       },
+      authenticateUser,
+      route.preHandler ?? [],
     ].flat()
   })
 
