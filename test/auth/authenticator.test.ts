@@ -492,6 +492,23 @@ t.test('tokens of one user share a record while one of them is in the first leve
   t.equal(nameOf(authenticate(two)), 'version 1')
 })
 
+t.test('a restored token does not bring back the text of a changed user (DESIGN §6)', async t => {
+  const { store, authenticator, open } = setUp(100, 2)
+  store.later = false
+  const [one, two, bob, eve] = [open('ada'), open('ada'), open('bob'), open('eve')]
+  const textOf = ({ token }: { token: string }) =>
+    (authenticator.authenticate(token) as Principal).cachedUser.accountText
+  for (const each of [one, bob, eve]) textOf(each)
+  // Another instance changes the user. Its notification is on the way.
+  const ada = store.users.get('ada') as User
+  store.users.set('ada', { ...ada, firstName: 'version 1', version: 2 })
+  t.equal(textOf(two), null)
+  t.equal(textOf(one), null, 'it would be sent with the ETag of the changed user')
+  t.equal(store.lookups, 4, 'the other token was restored')
+  authenticator.invalidate('ada')
+  t.equal(nameOf(await authenticator.authenticate(one.token)), 'version 1')
+})
+
 t.test('a principal that is evicted during its request is not current after a revocation (DESIGN §5)', t => {
   const { store, authenticator, open, revoke } = setUp(1)
   store.later = false
