@@ -206,6 +206,17 @@ t.test('a declaration that cannot be met stops the start', async t => {
       inPrivate(route('{ reauthenticate: true }', 'Type.Object({ password: Type.String() })')),
       /adds password to its body: rename its own/,
     ],
+    ...[
+      'Type.Union([Type.Object({ name: Type.String() }), Type.Null()])',
+      'Type.Array(Type.String())',
+      "{ content: { 'application/json': { schema: Type.Object({}) } } }",
+    ].map(
+      body =>
+        [
+          inPrivate(route('{ reauthenticate: true }', body)),
+          /declare the body as one object with properties/,
+        ] as const,
+    ),
   ] as const
   for (const [files, message] of cases) await t.rejects(projectTree(t, files).build(t), { message })
 })
