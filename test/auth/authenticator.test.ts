@@ -321,10 +321,12 @@ t.test('metadata takes up capacity, so that users cannot fill the heap with thei
   }
   await round()
   t.equal(await round(), 0, 'ten users fit')
-  const userMetadata = { text: 'x'.repeat(8_000) }
-  for (const { session } of all) change(session.userId, { userMetadata })
-  t.equal(await round(), 10)
-  t.equal(await round(), 10, 'ten with much metadata do not')
+  // In JSON, of which metadata may have 8 KiB, each control character has six.
+  for (const text of ['\u0001'.repeat(1_300), 'x'.repeat(8_000)]) {
+    for (const { session } of all) change(session.userId, { userMetadata: { text } })
+    t.equal(await round(), 10)
+    t.equal(await round(), 10, 'ten with much metadata do not')
+  }
   for (let time = 0; time < 5; time += 1) await authenticator.authenticate(all[0]?.token ?? '')
   t.ok((await round()) < 10, 'some of them do')
   for (const { session } of all) change(session.userId, { userMetadata: NO_METADATA })
