@@ -36,6 +36,15 @@ const withProof = (schema: BodySchema): object => ({
 const bodyOf = ({ schema }: RouteOptions): BodySchema =>
   (schema?.body as BodySchema | undefined) ?? NO_PROPERTIES
 
+/** @returns why the proof cannot be added; `null` if it can. A union, for example, would reject every body with the proof. */
+const problemOf = ({ properties }: BodySchema): string | null => {
+  if (properties === undefined)
+    return 'declares reauthenticate, which adds password to its body: declare the body as one object with properties'
+  return Object.keys(ProofProperties).some(name => Object.hasOwn(properties, name))
+    ? 'declares reauthenticate, which adds password to its body: rename its own'
+    : null
+}
+
 /** Takes the proof out of the body, so that no handler stores or logs it. @returns `null` if there is none. */
 const takeProof = ({ body }: FastifyRequest): Omit<Proof, 'ip' | 'signal'> | null => {
   const proof = (body ?? {}) as { password?: string }
@@ -46,25 +55,28 @@ const takeProof = ({ body }: FastifyRequest): Omit<Proof, 'ip' | 'signal'> | nul
 
 const reauthentication = async (app: FastifyInstance): Promise<void> => {
   const { reauthentication: service } = app.services
-  /** Routes that declare `password` themselves. */
-  const ambiguous = new WeakSet<object>()
+  const { authenticateUser } = app.requestAuthentication
+  /** Why the body of a route cannot have the proof. */
+  const problems = new WeakMap<object, string>()
 
   app.addHook('onRoute', route => {
     const { config } = route
     if (config?.reauthenticate === undefined) return
     const body = bodyOf(route)
-    if (Object.keys(ProofProperties).some(name => Object.hasOwn(body.properties ?? {}, name)))
-      ambiguous.add(route)
+    const problem = problemOf(body)
+    if (problem !== null) return void problems.set(route, problem)
     route.schema = { ...route.schema, body: withProof(body) }
     // The route compares passwords.
     config.rateLimit ??= 'password'
+    // First among the hooks of the route. Hashing may take seconds, so the gate checks again, and roles are checked afterwards.
     route.preHandler = [
-      route.preHandler ?? [],
       async function requireProof(request: FastifyRequest, reply: FastifyReply) {
         const proof = takeProof(request)
         const client = { ip: request.clientAddress, signal: disconnectSignal(reply) }
         await service.require(request.requirePrincipal(), proof && { ...proof, ...client })
       },
+      authenticateUser,
+      route.preHandler ?? [],
     ].flat()
   })
 
@@ -75,9 +87,7 @@ const reauthentication = async (app: FastifyInstance): Promise<void> => {
       return 'declares reauthenticate, but only private routes know the session of their user'
     if (config.scope !== undefined)
       return 'declares reauthenticate and a scope, but API keys cannot prove who uses them'
-    return ambiguous.has(route)
-      ? 'declares reauthenticate, which adds password to its body: rename its own'
-      : null
+    return problems.get(route) ?? null
   })
 }
 

@@ -277,7 +277,8 @@ export class Authenticator implements InvalidationListener {
 
   #promoted(record: TokenRecord): Principal {
     const cachedUser = this.#deps.userCache.recordOf(record.user(), record.userKey)
-    cachedUser.accountText ??= record.accountText
+    // A lookup of another token may have found a change that is not notified yet: the text would not match the ETag.
+    if (cachedUser.user.version === record.userVersion) cachedUser.accountText ??= record.accountText
     return record.principal(cachedUser, Number.NEGATIVE_INFINITY)
   }
 

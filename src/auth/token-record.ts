@@ -182,6 +182,10 @@ export class TokenRecord {
     return this.#number(NUMBER.userKey)
   }
 
+  get userVersion(): number {
+    return this.#number(NUMBER.version)
+  }
+
   get token(): string {
     const start = this.#start + HEADER
     const end = start + this.#unit(UNIT.tokenLength)
@@ -227,7 +231,7 @@ export class TokenRecord {
       createdAt: this.#number(NUMBER.createdAt),
       updatedAt: this.#number(NUMBER.updatedAt),
       lastRequestAt: lastRequestAt === 0 ? null : lastRequestAt,
-      version: this.#number(NUMBER.version),
+      version: this.userVersion,
     }
   }
 

@@ -20,11 +20,18 @@ const CONTAINER = 56
 const PROPERTY = 32
 const VALUE = 16
 
+/** What JSON may escape, with up to six characters. */
+const ESCAPED = /["\\\p{Cc}]/u
+
+/** Bytes of a text, and of its JSON with two for each character: one character beyond Latin-1 makes the whole JSON that wide. */
+const textSize = (text: string): number =>
+  text.length + 2 * (ESCAPED.test(text) ? JSON.stringify(text).length : text.length)
+
 const sizeOf = (value: JsonValue): number => {
-  if (typeof value === 'string') return VALUE + 2 * value.length
+  if (typeof value === 'string') return VALUE + textSize(value)
   if (typeof value !== 'object' || value === null) return VALUE
   let size = CONTAINER
-  for (const [name, inner] of Object.entries(value)) size += PROPERTY + 2 * name.length + sizeOf(inner)
+  for (const [name, inner] of Object.entries(value)) size += PROPERTY + textSize(name) + sizeOf(inner)
   return size
 }
 

@@ -76,6 +76,21 @@ const compileQuery = (schema: object): Validate => {
   return validateQuery
 }
 
+const functionNumbers = new WeakMap<object, number>()
+let functions = 0
+
+const numberOf = (value: object): number => {
+  const number = functionNumbers.get(value) ?? ++functions
+  functionNumbers.set(value, number)
+  return number
+}
+
+/** JSON leaves functions out. Keywords can have them: the validators of `metadata` differ between apps. */
+const keyOf = (schema: object): string =>
+  JSON.stringify(schema, (_name, value) =>
+    typeof value === 'function' ? { function: numberOf(value) } : value,
+  )
+
 /**
  * Compiles each schema once per process: compilation is a large part of start-up time, and routes share schemas. Several apps in a
  * process have equal schemas that are not identical, because some are made for a configuration.
@@ -83,7 +98,7 @@ const compileQuery = (schema: object): Validate => {
 const once = (compile: (schema: object) => Validate) => {
   const compiled = new Map<string, Validate>()
   return (schema: object): Validate => {
-    const key = JSON.stringify(schema)
+    const key = keyOf(schema)
     const validate = compiled.get(key) ?? compile(schema)
     compiled.set(key, validate)
     return validate

@@ -321,10 +321,12 @@ t.test('metadata takes up capacity, so that users cannot fill the heap with thei
   }
   await round()
   t.equal(await round(), 0, 'ten users fit')
-  const userMetadata = { text: 'x'.repeat(8_000) }
-  for (const { session } of all) change(session.userId, { userMetadata })
-  t.equal(await round(), 10)
-  t.equal(await round(), 10, 'ten with much metadata do not')
+  // In JSON, of which metadata may have 8 KiB, each control character has six.
+  for (const text of ['\u0001'.repeat(1_300), 'x'.repeat(8_000)]) {
+    for (const { session } of all) change(session.userId, { userMetadata: { text } })
+    t.equal(await round(), 10)
+    t.equal(await round(), 10, 'ten with much metadata do not')
+  }
   for (let time = 0; time < 5; time += 1) await authenticator.authenticate(all[0]?.token ?? '')
   t.ok((await round()) < 10, 'some of them do')
   for (const { session } of all) change(session.userId, { userMetadata: NO_METADATA })
@@ -494,6 +496,23 @@ t.test('tokens of one user share a record while one of them is in the first leve
   change('ada', { firstName: 'version 1' })
   t.notOk(authenticator.isCurrent(hot) || authenticator.isCurrent(cold))
   t.equal(nameOf(authenticate(two)), 'version 1')
+})
+
+t.test('a restored token does not bring back the text of a changed user (DESIGN §6)', async t => {
+  const { store, authenticator, open } = setUp(100, 2)
+  store.later = false
+  const [one, two, bob, eve] = [open('ada'), open('ada'), open('bob'), open('eve')]
+  const textOf = ({ token }: { token: string }) =>
+    (authenticator.authenticate(token) as Principal).cachedUser.accountText
+  for (const each of [one, bob, eve]) textOf(each)
+  // Another instance changes the user. Its notification is on the way.
+  const ada = store.users.get('ada') as User
+  store.users.set('ada', { ...ada, firstName: 'version 1', version: 2 })
+  t.equal(textOf(two), null)
+  t.equal(textOf(one), null, 'it would be sent with the ETag of the changed user')
+  t.equal(store.lookups, 4, 'the other token was restored')
+  authenticator.invalidate('ada')
+  t.equal(nameOf(await authenticator.authenticate(one.token)), 'version 1')
 })
 
 t.test('a principal that is evicted during its request is not current after a revocation (DESIGN §5)', t => {

@@ -122,6 +122,29 @@ t.test('metadata must match its schema wherever it is written, and violations ar
   t.strictSame(nul, { 'userMetadata.shoe': ['must not contain NUL'] }, 'the rules of all metadata come first')
 })
 
+t.test('each app of a process has schemas of its own', async t => {
+  const plans = ['free', 'pro']
+  for (const plan of plans) {
+    const schema = { type: 'object', properties: { plan: { const: plan } } }
+    const env = { USER_METADATA_SCHEMA: fileWith(t, schema), APP_METADATA_SCHEMA: fileWith(t, schema) }
+    const app = await build(t, { env, hasher: quickHashing })
+    const { id, token } = await signUp(app)
+    for (const value of plans) {
+      const metadata = { plan: value }
+      const expected = value === plan ? 200 : 400
+      const responses = [
+        await call(app, 'PUT', '/account', { userMetadata: metadata }, bearer(token)),
+        await updateUser(app, id, { appMetadata: metadata }),
+      ]
+      t.strictSame(
+        responses.map(({ statusCode }) => statusCode),
+        [expected, expected],
+        `${value} where only ${plan} is valid`,
+      )
+    }
+  }
+})
+
 t.test('a schema may refer to itself, with and without an id', async t => {
   const schema = { type: 'object', properties: { a: { $ref: '#' } }, additionalProperties: false }
   for (const content of [schema, { $id: 'https://example.com/schema.json', ...schema }]) {

@@ -1,14 +1,15 @@
 /** Routes that declare `config.reauthenticate`, and `POST /account/reauthenticate` (RFC 9470, DESIGN §19). */
+import { setImmediate } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
 import { call } from '../support/account-routes.ts'
 import { type AuditLine, getEvents, impersonate } from '../support/admin-routes.ts'
 import { createKey } from '../support/api-keys.ts'
-import { asAdmin, bearer, manualClock, PASSWORD, signIn, signUp } from '../support/build.ts'
+import { asAdmin, bearer, manualClock, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
-import { quickHashing } from '../support/fake-hashing.ts'
+import { HeldHashing, quickHashing } from '../support/fake-hashing.ts'
 import { perAddress } from '../support/limits.ts'
 import { projectTree } from '../support/project-copy.ts'
 
@@ -166,6 +167,31 @@ await onEveryEngine(t, async (t, { newDatabase }) => {
   })
 })
 
+t.test('a user who changes while the password is compared is refused', async t => {
+  const hasher = new HeldHashing()
+  const app = await projectTree(t, inPrivate(route("{ reauthenticate: true, roles: ['editor'] }"))).build(t, {
+    hasher,
+  })
+  const meanwhile = async (change: (id: string, token: string) => Promise<{ statusCode: number }>) => {
+    hasher.release()
+    const { id, token } = await signUp(app)
+    await updateUser(app, id, { roles: ['editor'] })
+    hasher.hold()
+    const hashes = hasher.begun.length
+    const response = post(app, token, { password: PASSWORD })
+    while (hasher.begun.length === hashes) await setImmediate()
+    t.ok([200, 204].includes((await change(id, token)).statusCode))
+    hasher.release()
+    return response
+  }
+  t.equal((await meanwhile(id => updateUser(app, id, { firstName: 'Eve' }))).statusCode, 200)
+  t.equal((await meanwhile(id => updateUser(app, id, { roles: [] }))).statusCode, 403)
+  t.equal((await meanwhile(id => updateUser(app, id, { disabled: true }))).statusCode, 401)
+  const signOut = (_id: string, token: string) =>
+    call(app, 'POST', '/account/sign-out', undefined, bearer(token))
+  t.equal((await meanwhile(signOut)).statusCode, 401)
+})
+
 t.test('a declaration that cannot be met stops the start', async t => {
   const cases = [
     [
@@ -180,6 +206,17 @@ t.test('a declaration that cannot be met stops the start', async t => {
       inPrivate(route('{ reauthenticate: true }', 'Type.Object({ password: Type.String() })')),
       /adds password to its body: rename its own/,
     ],
+    ...[
+      'Type.Union([Type.Object({ name: Type.String() }), Type.Null()])',
+      'Type.Array(Type.String())',
+      "{ content: { 'application/json': { schema: Type.Object({}) } } }",
+    ].map(
+      body =>
+        [
+          inPrivate(route('{ reauthenticate: true }', body)),
+          /declare the body as one object with properties/,
+        ] as const,
+    ),
   ] as const
   for (const [files, message] of cases) await t.rejects(projectTree(t, files).build(t), { message })
 })
