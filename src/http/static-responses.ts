@@ -33,7 +33,7 @@ const prepare = async (content: string | Buffer, type: string): Promise<Content>
   }
 }
 
-/** @param load is called once, at the first request. */
+/** @param load is called at the first request, and again after it has failed. */
 export const staticResponse = (
   type: string,
   load: () => string | Buffer | Promise<string>,
@@ -42,7 +42,12 @@ export const staticResponse = (
   return {
     type,
     content: () => {
-      content ??= Promise.resolve(load()).then(loaded => prepare(loaded, type))
+      content ??= Promise.try(load)
+        .then(loaded => prepare(loaded, type))
+        .catch(error => {
+          content = null
+          throw error
+        })
       return content
     },
   }
