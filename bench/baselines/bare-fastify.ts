@@ -14,6 +14,9 @@ export interface Baseline {
   readonly body: unknown
 }
 
+/** Header fields of every response. An id is random in the service: here it only has the same length. */
+export const COMMON_FIELDS = { 'x-content-type-options': 'nosniff', 'x-request-id': '0'.repeat(20) }
+
 /** Listens on the loopback interface and the port of the environment, and prints the same line as the service. */
 export const listen = async ({
   path,
@@ -24,7 +27,7 @@ export const listen = async ({
   body,
 }: Baseline): Promise<void> => {
   const app = Fastify({ logger: false })
-  const fields = Object.entries({ 'x-content-type-options': 'nosniff', ...headers })
+  const fields = Object.entries({ ...COMMON_FIELDS, ...headers })
   app.route({
     method: requestBody === undefined ? 'GET' : 'POST',
     url: path,

@@ -14,6 +14,7 @@ await listen({
     scope: 'account:read account:write users:read',
     exp: 1_769_817_600,
     iat: 1_767_225_600,
+    auth_time: 1_767_225_600,
     sid: ACCOUNT.id,
     roles: [],
   },

@@ -1,11 +1,12 @@
 /** The lower bound of every framework: node:http alone, which sends constant bytes for every request. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { COMMON_FIELDS } from './bare-fastify.ts'
 import { ACCOUNT } from './example-account.ts'
 
 const BODY = Buffer.from(JSON.stringify(ACCOUNT))
 const FIELDS = {
-  'x-content-type-options': 'nosniff',
+  ...COMMON_FIELDS,
   'cache-control': 'no-store',
   etag: '"1"',
   'content-type': 'application/json; charset=utf-8',
