@@ -1,5 +1,5 @@
 /**
- * The second level of the token cache: tokens that the first level has evicted, as records outside of the JavaScript heap
+ * The second level of the token cache: tokens that the first has no place for, as records outside of the JavaScript heap
  * (DESIGN §6). A million of them prolong no garbage collection.
  */
 import type { Principal } from './principal.ts'
