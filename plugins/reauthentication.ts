@@ -46,11 +46,11 @@ const problemOf = ({ properties }: BodySchema): string | null => {
 }
 
 /** Takes the proof out of the body, so that no handler stores or logs it. @returns `null` if there is none. */
-const takeProof = ({ body }: FastifyRequest): Omit<Proof, 'ip' | 'signal'> | null => {
-  const proof = (body ?? {}) as { password?: string }
-  const { password } = proof
-  delete proof.password
-  return password === undefined ? null : { password }
+const takeProof = ({ body, clientAddress: ip }: FastifyRequest, reply: FastifyReply): Proof | null => {
+  const presented = (body ?? {}) as { password?: string }
+  const { password } = presented
+  delete presented.password
+  return password === undefined ? null : { password, ip, signal: disconnectSignal(reply) }
 }
 
 const reauthentication = async (app: FastifyInstance): Promise<void> => {
@@ -71,9 +71,7 @@ const reauthentication = async (app: FastifyInstance): Promise<void> => {
     // First among the hooks of the route. Hashing may take seconds, so the gate checks again, and roles are checked afterwards.
     route.preHandler = [
       async function requireProof(request: FastifyRequest, reply: FastifyReply) {
-        const proof = takeProof(request)
-        const client = { ip: request.clientAddress, signal: disconnectSignal(reply) }
-        await service.require(request.requirePrincipal(), proof && { ...proof, ...client })
+        await service.require(request.requirePrincipal(), takeProof(request, reply))
       },
       authenticateUser,
       route.preHandler ?? [],

@@ -21,7 +21,7 @@ import type { Principal } from './principal.ts'
 import { RejectedTokens } from './rejected-tokens.ts'
 import type { Session, SessionLimits } from './session.ts'
 import type { FoundSession, SessionStore } from './session-store.ts'
-import { TokenCache, tokenCapacity } from './token-cache.ts'
+import { heapTokenCapacity, TokenCache } from './token-cache.ts'
 import type { TokenRecord } from './token-record.ts'
 import type { UserCache } from './user-cache.ts'
 
@@ -85,7 +85,7 @@ export class Authenticator implements InvalidationListener {
   readonly #deps: AuthenticatorDeps
   /** The first level: the tokens that are used most often. */
   readonly #cache: TokenCache
-  /** The second level: tokens that the first has evicted, also those of them that are in the first again. */
+  /** The second level: tokens that the first had no place for, also those of them that have moved there since. */
   readonly #offHeapCache: OffHeapTokenCache
   readonly #rejectedTokens: RejectedTokens
   readonly #inFlightLookups = new InFlightLookups()
@@ -98,7 +98,7 @@ export class Authenticator implements InvalidationListener {
 
   constructor(deps: AuthenticatorDeps) {
     this.#deps = deps
-    const { capacity, userCache, hotCapacity = Math.min(HOT_TOKENS, tokenCapacity()) } = deps
+    const { capacity, userCache, hotCapacity = Math.min(HOT_TOKENS, heapTokenCapacity()) } = deps
     const hot = Math.min(capacity, hotCapacity)
     this.#cache = new TokenCache(hot, userCache, principal => {
       const isKept =
@@ -107,7 +107,7 @@ export class Authenticator implements InvalidationListener {
     })
     this.#offHeapCache = new OffHeapTokenCache(capacity > hot ? capacity : 0)
     this.#capacity = capacity
-    this.#rejectedTokens = new RejectedTokens(Math.min(capacity, tokenCapacity()))
+    this.#rejectedTokens = new RejectedTokens(Math.min(capacity, heapTokenCapacity()))
   }
 
   get cacheStatistics(): TokenCacheStatistics {
@@ -293,8 +293,8 @@ export class Authenticator implements InvalidationListener {
   }
 
   /**
-   * Adds a token to the second level, when the first is full. It moves there with its next request: if every new token passed through,
-   * requests of many users would evict those that are used more often, and garbage collection would take a fifth of the CPU.
+   * Adds a token to the second level, because the first is full. If every new token passed through the first, requests of many users
+   * would evict the tokens that are used most often, and garbage collection would take a fifth of the CPU.
    * @returns the principal for this request; `null` if the second level does not keep it.
    */
   #addDetached(principal: Principal, now: number, isRequest: boolean): Principal | null {

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { DURATIONS, Histogram, type HistogramValue } from '../statistics/histogram.ts'
 import { type CachedUser, isApiKeyPrincipal, type Principal } from './principal.ts'
 import { sortByKey } from './sort-by-key.ts'
-import { tokenCapacity } from './token-cache.ts'
+import { heapTokenCapacity } from './token-cache.ts'
 import type { UserCache } from './user-cache.ts'
 
 export interface UserLastRequest {
@@ -152,7 +152,7 @@ export class LastRequests {
   constructor(deps: LastRequestsDeps) {
     this.#deps = deps
     this.#sessionStep = Math.min(deps.idle * IDLE_FRACTION, KEY_STEP)
-    this.#flushAt = deps.flushAt ?? tokenCapacity()
+    this.#flushAt = deps.flushAt ?? heapTokenCapacity()
   }
 
   get statistics(): FlushStatistics {

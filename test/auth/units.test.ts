@@ -11,7 +11,7 @@ import { AdminAuthenticator } from '../../src/auth/admin-authenticator.ts'
 import { readOrCreateSecret } from '../../src/auth/secret-file.ts'
 import { newSession } from '../../src/auth/session.ts'
 import { keyOfSecret } from '../../src/auth/signing-keys.ts'
-import { tokenCapacity } from '../../src/auth/token-cache.ts'
+import { heapTokenCapacity } from '../../src/auth/token-cache.ts'
 import { BoundedQueue } from '../../src/concurrency/bounded-queue.ts'
 import { KeyedMutex } from '../../src/concurrency/keyed-mutex.ts'
 import { ADMIN_KEY, manualClock, temporaryFolder } from '../support/build.ts'
@@ -139,12 +139,12 @@ t.test('a key id reveals nothing about the secret, and tokens rotate by key id (
   t.end()
 })
 
-t.test('the capacity of the token cache follows the heap limit (DESIGN §6)', t => {
+t.test('the number of tokens on the heap follows the heap limit (DESIGN §6)', t => {
   // The limits that V8 reports for `--max-old-space-size=64` and so on: they include the young generation.
   const limits = [64, 96, 128, 256, 4_096].map(size => (size + 192) * 2 ** 20)
-  const capacities = limits.map(limit => tokenCapacity(limit))
+  const capacities = limits.map(limit => heapTokenCapacity(limit))
   t.strictSame(capacities, [6_452, 19_358, 32_263, 83_886, 100_000])
-  t.equal(tokenCapacity(32 * 2 ** 20), 1_000, 'a minimum is always cached')
+  t.equal(heapTokenCapacity(32 * 2 ** 20), 1_000, 'a minimum is always cached')
   t.end()
 })
 
