@@ -44,16 +44,25 @@ t.test('the round trips of a request', async t => {
   const { token, email, id } = await signUp(app)
   await accountStatus(other, token)
 
+  /** The least of three requests: a pass of the clean-up may begin during one of them. */
   const tripsOf = async (request: () => Promise<unknown>): Promise<number> => {
-    const before = trips
-    await request()
-    return trips - before
+    let least = Number.POSITIVE_INFINITY
+    for (let round = 0; round < 3; round += 1) {
+      const before = trips
+      await request()
+      least = Math.min(least, trips - before)
+    }
+    return least
   }
   const put = (app: FastifyInstance) =>
     app.inject({ method: 'PUT', url: '/account', headers: bearer(token), payload: { firstName: 'Ada' } })
 
-  const fresh = await signUp(app)
-  t.equal(await tripsOf(() => accountStatus(other, fresh.token)), 1, 'a token that is not cached')
+  const fresh = [await signUp(app), await signUp(app), await signUp(app)]
+  t.equal(
+    await tripsOf(() => accountStatus(other, fresh.pop()?.token ?? '')),
+    1,
+    'a token that is not cached',
+  )
   t.equal(await tripsOf(() => app.inject('/ready')), 1, '/ready')
   t.equal(
     await tripsOf(() =>
