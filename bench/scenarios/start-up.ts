@@ -22,6 +22,6 @@ export const startUp: Scenario = {
         await server.stop()
       }
     }
-    return [{ what: 'time to first response', value: spread(times), unit: 's', target: { atMost: 1 } }]
+    return [{ what: 'time to first response', value: spread(times), unit: 's', target: { atMost: 0.5 } }]
   },
 }
