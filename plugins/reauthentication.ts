@@ -12,8 +12,8 @@ import { ProofProperties } from '../src/validation/schemas.ts'
 declare module 'fastify' {
   interface FastifyContextConfig {
     /**
-     * The user must have signed in or re-authenticated within the last ten minutes, or send `password` in the body. The
-     * property is added to the schema of the body, and handlers do not see it. Private routes without a scope only.
+     * The user must have signed in or re-authenticated within the last ten minutes, or send `password` or `code` in the body. The
+     * properties are added to the schema of the body, and handlers do not see it. Private routes without a scope only.
      */
     reauthenticate?: true
   }
@@ -39,18 +39,21 @@ const bodyOf = ({ schema }: RouteOptions): BodySchema =>
 /** @returns why the proof cannot be added; `null` if it can. A union, for example, would reject every body with the proof. */
 const problemOf = ({ properties }: BodySchema): string | null => {
   if (properties === undefined)
-    return 'declares reauthenticate, which adds password to its body: declare the body as one object with properties'
+    return 'declares reauthenticate, which adds password and code to its body: declare the body as one object with properties'
   return Object.keys(ProofProperties).some(name => Object.hasOwn(properties, name))
-    ? 'declares reauthenticate, which adds password to its body: rename its own'
+    ? 'declares reauthenticate, which adds password and code to its body: rename its own'
     : null
 }
 
 /** Takes the proof out of the body, so that no handler stores or logs it. @returns `null` if there is none. */
 const takeProof = ({ body, clientAddress: ip }: FastifyRequest, reply: FastifyReply): Proof | null => {
-  const presented = (body ?? {}) as { password?: string }
-  const { password } = presented
+  const presented = (body ?? {}) as { password?: string; code?: string }
+  const { password, code } = presented
   delete presented.password
-  return password === undefined ? null : { password, ip, signal: disconnectSignal(reply) }
+  delete presented.code
+  return password === undefined && code === undefined
+    ? null
+    : { password, code, ip, signal: disconnectSignal(reply) }
 }
 
 const reauthentication = async (app: FastifyInstance): Promise<void> => {

@@ -1,6 +1,7 @@
 /** TypeBox schemas of requests and responses. A `title` makes a schema a named component of the OpenAPI document. */
 import { Type } from '@sinclair/typebox'
 import { ACTOR_TYPES, type Actor, detailProperties, type EventSchemas } from '../src/audit-log/event.ts'
+import { FACTORS, type Factor } from '../src/users/factors.ts'
 import { SORTS, type Sort } from '../src/users/listing.ts'
 import type { JsonObject } from '../src/users/metadata.ts'
 import { InputId, Strict, withExample } from '../src/validation/schemas.ts'
@@ -16,6 +17,7 @@ export {
   NewAdminKey,
   NewPassword,
   PasswordHash,
+  PresentedCode,
   PresentedPassword,
   Role,
   recordProperties,
@@ -73,7 +75,16 @@ const accountProperties = {
 export const Account = Type.Object(accountProperties, { title: 'Account' })
 
 export const AdminUser = Type.Object(
-  { ...accountProperties, disabled: Type.Boolean() },
+  {
+    ...accountProperties,
+    disabled: Type.Boolean(),
+    factors: Type.Unsafe<readonly Factor[]>({
+      type: 'array',
+      items: { type: 'string', enum: [...FACTORS] },
+      description: 'Ways to prove the identity besides the password',
+      examples: [['totp']],
+    }),
+  },
   { title: 'AdminUser' },
 )
 
@@ -130,6 +141,53 @@ const ShownKey = (prefix: string) =>
     description: 'The key; shown only here',
     examples: [`${prefix}mN2xQ7tVb9KdRw3yLs5hJf8gTz1aXe4uNi6oBv0pCk4000000`],
   })
+
+/** A new secret of an authenticator app. */
+export const NewTotp = Type.Object(
+  {
+    secret: Type.String({
+      description: 'Base32, to type in',
+      examples: ['JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP'],
+    }),
+    uri: Type.String({
+      description: 'For a link on the device with the app',
+      examples: [
+        'otpauth://totp/example.com:ann%40example.com?secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP&issuer=example.com',
+      ],
+    }),
+    qr: Type.String({
+      description: 'The URI as a QR code: SVG',
+      examples: ['<svg xmlns="http://www.w3.org/2000/svg"/>'],
+    }),
+  },
+  { title: 'NewTotp' },
+)
+
+export const Totp = Type.Object(
+  {
+    confirmedAt: NullableTimestamp,
+    recoveryCodes: Type.Integer({ description: 'Codes that are not used', examples: [10] }),
+  },
+  { title: 'Totp' },
+)
+
+export const RecoveryCodes = Type.Object(
+  {
+    recoveryCodes: Type.Array(Type.String(), {
+      description: 'Each signs in once in place of a code of the app; shown only here',
+      examples: [['k3wf-7hqa-x9mz-24tn']],
+    }),
+  },
+  { title: 'RecoveryCodes' },
+)
+
+/** For changes of credentials: whether the user's other sessions end. */
+export const EndOthers = Strict({
+  endOthers: Type.Boolean({
+    default: false,
+    description: 'Whether your other sessions end',
+  }),
+})
 
 export const ApiKey = Type.Object(keyProperties, { title: 'ApiKey' })
 

@@ -31,6 +31,7 @@ import { WarmUp } from './auth/warm-up.ts'
 import type { FeatureServices } from './built-in-features.ts'
 import { DeferredWork } from './concurrency/deferred-work.ts'
 import type { Config } from './config/config.ts'
+import { Keyring } from './encryption/keyring.ts'
 import {
   adminScopesOf,
   createFeatureServices,
@@ -54,6 +55,9 @@ import { agingTables } from './storage/aging-tables.ts'
 import type { Storage } from './storage/storage.ts'
 import { tablesOf } from './storage/stored-feature.ts'
 import { withLastRequests } from './storage/with-last-requests.ts'
+import { storedTotp, type TotpStore } from './totp/stored-totp.ts'
+import { Totp } from './totp/totp.ts'
+import { TotpCodes } from './totp/totp-codes.ts'
 import { Users } from './users/users.ts'
 
 export interface ServicesDeps {
@@ -135,6 +139,8 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     new PooledPasswordHasher(logFailure('a hashing thread could not start'), hasherLimits(config.workers))
   const apiKeyStore = storage.features[apiKeys.name] as ApiKeyStore
   const adminKeyStore = storage.features[adminKeys.name] as AdminKeyStore
+  const totpStore = storage.features[storedTotp.name] as TotpStore
+  const keyring = Keyring.from(config)
   const lastRequests = new LastRequests({
     userCache,
     store: storage.lastRequests,
@@ -179,7 +185,11 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
   // Accounts
   const { mails, mailer, close: closeMails } = createMails(config, deps, rateLimits)
   const deferred = new DeferredWork(logFailure('a requested mail was dropped'))
-  const reauthentication = new Reauthentication({ users, sessions, hasher, loginThrottle, clock })
+  const totpDeps = { store: totpStore, keyring, mails, clock }
+  const secondFactor = new TotpCodes({ ...totpDeps, loginThrottle, openRateLimit, logger })
+  const reauthentication = new Reauthentication({
+    ...{ users, sessions, hasher, loginThrottle, secondFactor, clock },
+  })
   const accountDeps = {
     users,
     sessions,
@@ -189,6 +199,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     tokens,
     hasher,
     loginThrottle,
+    secondFactor,
     limits,
     mails,
     deferred,
@@ -218,6 +229,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
           onFailure: (err, message) => logger.error({ err }, message),
         })
 
+  const usersService = new Users({ store: users, clock })
   const signUps = new SignUps(accountDeps)
   const signIns = new SignIns(accountDeps)
   const metrics = new Metrics({
@@ -237,9 +249,10 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     emailAddresses: new EmailAddresses(accountDeps),
     passwordChanges: new PasswordChanges(accountDeps),
     passwordResets: new PasswordResets(accountDeps),
+    totp: new Totp({ ...totpDeps, users: usersService, productName: config.productName }),
     impersonation: new Impersonation({ ...accountDeps, adminKeys: adminKeyStore }),
     sessions: new Sessions({ store: sessions, limits, clock }),
-    users: new Users({ store: users, clock }),
+    users: usersService,
     auditLog: new AuditLog(events),
     /** Every type of event. */
     eventSchemas: eventSchemasOf(deps.features),

@@ -4,6 +4,7 @@ import { ServiceError } from '../errors.ts'
 import { newId } from '../ids.ts'
 import { dummyHash } from '../passwords/formats.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
+import { NO_FACTORS } from '../users/factors.ts'
 import { type JsonObject, NO_METADATA } from '../users/metadata.ts'
 import { NO_ROLES, sortedRoles } from '../users/roles.ts'
 import type { User } from '../users/user.ts'
@@ -36,6 +37,7 @@ export const newUser = (fields: UserFields, createdAt: number): User => ({
   roles: sortedRoles(fields.roles ?? NO_ROLES),
   userMetadata: fields.userMetadata ?? NO_METADATA,
   appMetadata: fields.appMetadata ?? NO_METADATA,
+  factors: NO_FACTORS,
   createdAt,
   updatedAt: createdAt,
   lastRequestAt: null,

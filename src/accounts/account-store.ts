@@ -5,8 +5,8 @@ import type { User, UserWithHash } from '../users/user.ts'
 import type { UserRefusal } from '../users/user-store.ts'
 import type { EmailToken } from './email-token.ts'
 
-/** Stored as version 1, without a last request. */
-export type NewUser = Omit<UserWithHash, 'lastRequestAt' | 'version'>
+/** Stored as version 1, without a last request and without factors. */
+export type NewUser = Omit<UserWithHash, 'lastRequestAt' | 'version' | 'factors'>
 
 /** Stored with a new account, in the same transaction. */
 export interface AccountExtras {

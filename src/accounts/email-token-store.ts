@@ -2,6 +2,7 @@
 import type { AuditEvent } from '../audit-log/event.ts'
 import type { Session } from '../auth/session.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
+import type { Factor } from '../users/factors.ts'
 import type { User } from '../users/user.ts'
 import type { UserRefusal } from '../users/user-store.ts'
 import type { EmailToken, MAX_MAILS } from './email-token.ts'
@@ -28,10 +29,12 @@ export interface EmailTokenStore {
   /**
    * Uses a token for `resetPassword`: replaces the password hash, invalidates all other tokens of the user, ends all
    * sessions and opens this one. The e-mail becomes verified.
+   * @param factors those for which the code was verified: the user must still have them.
    * @returns the changed user, `undefined` for an invalid token.
    */
   resetPassword(
     token: EmailToken,
+    factors: readonly Factor[],
     session: Session,
     newHash: string,
     event: AuditEvent,

@@ -156,6 +156,61 @@ export const ACCOUNT_MAILS = {
       `The link works once, for ${hours(RESET_LIFETIME)}. If it was not you, ignore this mail: nothing has changed.`,
     ],
   },
+  totpAdded: {
+    subject: 'An authenticator app has been added to your account',
+    isRateLimited: true,
+    body: site => [
+      `Signing in to your account at ${site.name} with the password now needs a code from an authenticator app too.`,
+      'If it was you, you need to do nothing. Keep the recovery codes in a safe place.',
+      notYou(site),
+    ],
+  },
+  totpRemoved: {
+    subject: 'The authenticator app has been removed from your account',
+    isRateLimited: true,
+    body: site => [
+      `Signing in to your account at ${site.name} needs no code any more. The recovery codes do not work any more.`,
+      'If it was you, you need to do nothing.',
+      notYou(site),
+    ],
+  },
+  recoveryCodesReplaced: {
+    subject: 'Your account has new recovery codes',
+    isRateLimited: true,
+    body: site => [
+      `New recovery codes were made for your account at ${site.name}. The former ones do not work any more.`,
+      'If it was you, you need to do nothing.',
+      notYou(site),
+    ],
+  },
+  recoveryCodeUsed: {
+    subject: 'A recovery code of your account has been used',
+    isRateLimited: true,
+    body: (site, { left }: { readonly left: number }) => [
+      `A recovery code of your account at ${site.name} has been used in place of a code from your authenticator app. Codes left: ${left}.`,
+      'If it was you, you need to do nothing. Make new codes before they run out.',
+      notYou(site),
+    ],
+  },
+  /** Once a day, when wrong codes are throttled: whoever sends them knows the password. */
+  wrongCodes: {
+    subject: 'Somebody may know your password',
+    isRateLimited: true,
+    body: site => [
+      `Somebody has entered the correct password of your account at ${site.name}, and several wrong codes.`,
+      'If it was you, you need to do nothing.',
+      notYou(site),
+    ],
+  },
+  /** By an administrator. */
+  factorsRemoved: {
+    subject: 'Second factors have been removed from your account',
+    isRateLimited: true,
+    body: site => [
+      `An administrator has removed the authenticator app, the recovery codes and the passkeys of your account at ${site.name}.`,
+      'If you did not ask for it, please contact the operator of the service, and choose a new password.',
+    ],
+  },
   accountDeleted: {
     subject: 'Your account has been deleted',
     isRateLimited: true,

@@ -11,12 +11,14 @@ import { type AuthResult, authResult } from './auth-result.ts'
 import { digestOf, isTokenFor, newEmailToken } from './email-token.ts'
 import type { EmailTokenStore } from './email-token-store.ts'
 import type { Mails } from './mails.ts'
+import { PresentedCode, type SecondFactor } from './second-factor.ts'
 
 export interface PasswordResetsDeps {
   readonly users: UserStore
   readonly emailTokens: EmailTokenStore
   readonly tokens: AccessTokens
   readonly hasher: PasswordHasher
+  readonly secondFactor: SecondFactor
   readonly mails: Mails
   readonly limits: SessionLimits
   readonly clock: () => number
@@ -41,25 +43,30 @@ export class PasswordResets {
 
   /**
    * Uses a token: changes the password of its user, ends all sessions and opens a new one.
-   * @throws {ServiceError} `badEmailToken`, `passwordIsEmail`, `overloaded`, `clientClosedRequest`, `draining`, `storeUnavailable`
+   * @param code for users with a second factor: a mailbox alone must not open an account that has one.
+   * @throws {ServiceError} `badEmailToken`, `passwordIsEmail`, `codeRequired`, `wrongCode`, `codesUnavailable`, `tooManyRequests`, `overloaded`, `clientClosedRequest`, `draining`, `storeUnavailable`
    */
   async reset(
     token: string,
     password: string,
+    code: string | undefined,
     client: SessionClient,
     signal?: AbortSignal,
   ): Promise<AuthResult> {
-    const { emailTokens, mails, tokens, hasher, limits, clock } = this.#deps
+    const { users, emailTokens, mails, tokens, hasher, secondFactor, limits, clock } = this.#deps
     const stored = await emailTokens.find(digestOf(token), clock())
     // Before hashing, which costs 10 ms: clients without a token must not cause it.
     if (!isTokenFor('resetPassword', stored)) throw new ServiceError('badEmailToken')
     const { userId, email } = stored
     if (isOwnEmail(password, email)) throw new ServiceError('passwordIsEmail')
+    const found = await users.find(userId)
+    if (found === undefined) throw new ServiceError('badEmailToken')
+    await new PresentedCode(secondFactor, code, client.ip).require(found)
     const newHash = await hasher.hash(password, signal)
     const now = clock()
     const session = newSession(userId, now, limits, client)
     const event = newEvent('password.reset', actingUser(userId, client.ip), userId, now)
-    const user = await emailTokens.resetPassword(stored, session, newHash, event)
+    const user = await emailTokens.resetPassword(stored, found.factors, session, newHash, event)
     if (user === undefined) throw new ServiceError('badEmailToken')
     mails.send('passwordChanged', email)
     return authResult(tokens, user, session)

@@ -8,12 +8,14 @@ import { type LoginThrottle, userSubject } from '../rate-limits/login-throttle.t
 import type { User } from '../users/user.ts'
 import type { UserRefusal, UserStore } from '../users/user-store.ts'
 import { retryOnChange } from './retry.ts'
+import type { SecondFactor } from './second-factor.ts'
 
 export interface ReauthenticationDeps {
   readonly users: UserStore
   readonly sessions: Pick<SessionStore, 'noteAuthentication'>
   readonly hasher: Pick<PasswordHasher, 'verify'>
   readonly loginThrottle: LoginThrottle
+  readonly secondFactor: SecondFactor
   readonly clock: () => number
 }
 
@@ -23,16 +25,23 @@ const RECENT = 600_000
 /** RFC 9470 §3. */
 const CHALLENGE = `Bearer error="insufficient_user_authentication", max_age=${RECENT / 1_000}`
 
-/** What a user proves their identity with. */
-export interface Proof {
-  readonly password: string
+/** The client that sends a proof. */
+interface ProofClient {
   /** The client's address. */
   readonly ip: string | null
   readonly signal: AbortSignal | undefined
 }
 
+/** What a user proves their identity with: one of the two, or both. */
+export interface Proof extends ProofClient {
+  readonly password: string | undefined
+  /** Of an authenticator app, or a recovery code. */
+  readonly code: string | undefined
+}
+
 /** A password from a request. */
-export interface PresentedPassword extends Proof {
+export interface PresentedPassword extends ProofClient {
+  readonly password: string
   /** The error for a wrong password: it names the field in which the password was sent. */
   readonly wrong: ErrorName
 }
@@ -93,11 +102,12 @@ export class Reauthentication {
 
   /**
    * Verifies a proof, and makes the session one that has authenticated now.
-   * @throws {ServiceError} `impersonated`, `signInRequired`; errors of {@link Reauthentication.#prove}
+   * @throws {ServiceError} `proofRequired`, `impersonated`, `signInRequired`; errors of {@link Reauthentication.#prove}
    */
   async renew(principal: SessionPrincipal, proof: Proof): Promise<void> {
     const { sessions, clock } = this.#deps
     assertOwnSession(principal)
+    if (proof.password === undefined && proof.code === undefined) throw new ServiceError('proofRequired')
     const { id } = principal.cachedUser.user
     await this.#prove(principal.cachedUser.user, proof)
     const actor = actingUser(id, proof.ip)
@@ -107,15 +117,21 @@ export class Reauthentication {
   }
 
   /**
-   * @throws {ServiceError} `wrongPassword`; `signInRequired` when the user was deleted meanwhile; `tooManyRequests`, `overloaded`,
+   * @throws {ServiceError} `wrongPassword`, `wrongProofCode`; `signInRequired` when the user was deleted meanwhile; `tooManyRequests`, `overloaded`,
    * `clientClosedRequest`, `draining`, `storeUnavailable`
    */
-  async #prove(user: User, proof: Proof): Promise<void> {
-    if ((await this.#verify(user, proof)) === undefined) throw new ServiceError('wrongPassword')
+  async #prove(user: User, { password, code, ip, signal }: Proof): Promise<void> {
+    if (password !== undefined && (await this.#verify(user, { password, ip, signal })) === undefined)
+      throw new ServiceError('wrongPassword')
+    if (code !== undefined && !(await this.#deps.secondFactor.verify(user, code, ip)))
+      throw new ServiceError('wrongProofCode')
   }
 
   /** @returns the hash of the user's password; `undefined` when the password is wrong. */
-  async #verify(user: User, { password, ip, signal }: Proof): Promise<string | undefined> {
+  async #verify(
+    user: User,
+    { password, ip, signal }: ProofClient & { readonly password: string },
+  ): Promise<string | undefined> {
     const { hasher, loginThrottle } = this.#deps
     const passwordHash = await this.#passwordHash(user)
     return loginThrottle.check(userSubject(user, ip), async () =>

@@ -13,11 +13,14 @@ import type { AccountStore } from './account-store.ts'
 import { type AuthResult, authResult } from './auth-result.ts'
 import { Outcomes } from './outcomes.ts'
 import { retryOnChange } from './retry.ts'
+import { PresentedCode, type SecondFactor } from './second-factor.ts'
 
 export interface Credentials {
   /** In canonical form. */
   readonly email: string
   readonly password: string
+  /** For users with a second factor. */
+  readonly code?: string
 }
 
 export interface SignInsDeps {
@@ -27,6 +30,7 @@ export interface SignInsDeps {
   readonly tokens: AccessTokens
   readonly hasher: PasswordHasher
   readonly loginThrottle: LoginThrottle
+  readonly secondFactor: SecondFactor
   readonly limits: SessionLimits
   /** Whether signing in requires a verified e-mail. */
   readonly requireEmailVerification: boolean
@@ -37,6 +41,8 @@ export class SignIns {
   readonly #deps: SignInsDeps
   readonly outcomes = new Outcomes(
     'wrong_credentials',
+    'code_required',
+    'wrong_code',
     'account_disabled',
     'email_not_verified',
     'throttled',
@@ -56,8 +62,8 @@ export class SignIns {
   /**
    * Opens a session. An unknown e-mail, a wrong password and a disabled account cost the same hash.
    * @param signedInAs the user who sends the request, if any: their own attempts are throttled apart from those of others.
-   * @throws {ServiceError} `wrongCredentials`; `accountDisabled` and `emailNotVerified` only after the correct password;
-   * `tooManyRequests`, `overloaded`, `clientClosedRequest`, `draining`, `storeUnavailable`
+   * @throws {ServiceError} `wrongCredentials`; `accountDisabled`, `emailNotVerified`, `codeRequired` and `wrongCode` only after the
+   * correct password; `codesUnavailable`, `tooManyRequests`, `overloaded`, `clientClosedRequest`, `draining`, `storeUnavailable`
    */
   signIn(
     credentials: Credentials,
@@ -66,7 +72,9 @@ export class SignIns {
     signal?: AbortSignal,
   ): Promise<AuthResult> {
     return this.outcomes.count(async () => {
-      const result = await retryOnChange(() => this.#trySignIn(credentials, client, signedInAs, signal))
+      const code = new PresentedCode(this.#deps.secondFactor, credentials.code, client.ip)
+      const attempt = () => this.#trySignIn(credentials, code, client, signedInAs, signal)
+      const result = await retryOnChange(attempt)
       if (result === undefined) throw new ServiceError('wrongCredentials')
       return result
     })
@@ -75,6 +83,7 @@ export class SignIns {
   /** @returns `undefined` when the account changed while the password was verified. */
   async #trySignIn(
     { email, password }: Credentials,
+    code: PresentedCode,
     client: SessionClient,
     signedInAs: User | null,
     signal: AbortSignal | undefined,
@@ -91,12 +100,13 @@ export class SignIns {
     const { user, passwordHash } = found
     if (user.disabled) throw new ServiceError('accountDisabled')
     if (requireEmailVerification && !user.emailVerified) throw new ServiceError('emailNotVerified')
+    await code.require(user)
     const now = clock()
     const session = newSession(user.id, now, limits, client)
     const event = newEvent('user.signed-in', actingUser(user.id, client.ip), user.id, now, {
       session: session.id,
     })
-    const outcome = await sessions.open(session, passwordHash, event)
+    const outcome = await sessions.open(session, { passwordHash, factors: user.factors }, event)
     if (outcome === 'accountDisabled') throw new ServiceError('accountDisabled')
     // Possibly by a simultaneous sign-in that replaced the hash by a stronger one of the same password.
     if (outcome !== 'opened') return undefined

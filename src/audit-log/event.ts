@@ -51,6 +51,11 @@ export const EVENTS = {
   'email.verified': NoDetails,
   'email.change-requested': NoDetails,
   'email.changed': NoDetails,
+  'totp.added': NoDetails,
+  'totp.removed': NoDetails,
+  'recovery-codes.replaced': NoDetails,
+  'recovery-code.used': NoDetails,
+  'factors.removed': NoDetails,
 } satisfies Record<string, TObject>
 
 export type EventType = keyof typeof EVENTS

@@ -1,4 +1,4 @@
-/** The keys of access tokens that the service generates beside its SQLite file if they are not set (DESIGN §5). */
+/** The keys that the service generates beside its SQLite file if they are not set (DESIGN §5). */
 import { randomBytes } from 'node:crypto'
 import {
   closeSync,
@@ -25,6 +25,9 @@ import {
 const MIN_BYTES = 32
 
 export const secretFileOf = (databaseFile: string): string => `${databaseFile}.jwt-secret`
+
+/** Of the key that encrypts second factors (DESIGN §20). */
+export const encryptionKeyFileOf = (databaseFile: string): string => `${databaseFile}.encryption-key`
 
 /** One file for each algorithm: after a change of the algorithm, the former key still verifies. */
 export const privateKeyFileOf = (databaseFile: string, algorithm: AsymmetricAlgorithm): string =>
@@ -69,7 +72,7 @@ const badFile = (message: string): Error => Object.assign(new Error(message), { 
 
 const checkSecret = (file: string, secret: string): string => {
   if (Buffer.byteLength(secret) < MIN_BYTES)
-    throw badFile(`${file} must contain the secret of the access tokens (at least ${MIN_BYTES} bytes)`)
+    throw badFile(`${file} must contain a secret of at least ${MIN_BYTES} bytes`)
   return secret
 }
 
@@ -140,9 +143,12 @@ export const readExistingPrivateKeys = (source: PrivateKeySource): PrivateKey[] 
 }
 
 /** The generated files that exist beside a database. */
-export const generatedKeyFiles = (databaseFile: string): { kind: 'secret' | 'private key'; file: string }[] =>
+export const generatedKeyFiles = (
+  databaseFile: string,
+): { kind: 'secret' | 'private key' | 'encryption key'; file: string }[] =>
   [
     { kind: 'secret' as const, file: secretFileOf(databaseFile) },
+    { kind: 'encryption key' as const, file: encryptionKeyFileOf(databaseFile) },
     ...ASYMMETRIC_ALGORITHMS.map(algorithm => ({
       kind: 'private key' as const,
       file: privateKeyFileOf(databaseFile, algorithm),

@@ -1,6 +1,7 @@
 /** The store of sessions. */
 import type { AuditEvent } from '../audit-log/event.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
+import type { Factor } from '../users/factors.ts'
 import type { User } from '../users/user.ts'
 import type { UserRefusal } from '../users/user-store.ts'
 import type { Session } from './session.ts'
@@ -11,6 +12,13 @@ export interface FoundSession {
   readonly user: User
   /** The number that the store assigned to the user and never reuses. Last requests are written by this number. */
   readonly userKey: number
+}
+
+/** What a sign-in has verified of a user. A session is opened only if it is still true. */
+export interface VerifiedState {
+  /** The hash of the password. */
+  readonly passwordHash: string
+  readonly factors: readonly Factor[]
 }
 
 export interface RevokeAllOptions {
@@ -26,10 +34,10 @@ export interface RevokeAllOptions {
  */
 export interface SessionStore {
   /**
-   * Opens a session if, at the time of the write, the user is enabled and the verified hash is still the password's.
-   * @param verifiedHash `null` for a session that no password opens.
+   * Opens a session if, at the time of the write, the user is enabled and has the verified state.
+   * @param verified `null` for a session that no password opens.
    */
-  open(session: Session, verifiedHash: string | null, event: AuditEvent): Promise<'opened' | UserRefusal>
+  open(session: Session, verified: VerifiedState | null, event: AuditEvent): Promise<'opened' | UserRefusal>
   /** Revokes one session of the event's user, who must be enabled. */
   revoke(id: string, event: AuditEvent): Promise<'revoked' | 'sessionNotFound' | UserRefusal>
   /** Revokes every session of the event's user. */

@@ -1,5 +1,6 @@
 /** The binary form of a principal with its user, about 850 bytes, from which both are created again. */
 
+import { type Factor, NO_FACTORS } from '../users/factors.ts'
 import { type JsonObject, NO_METADATA } from '../users/metadata.ts'
 import { NO_ROLES } from '../users/roles.ts'
 import type { User } from '../users/user.ts'
@@ -46,10 +47,11 @@ const UNIT = {
   credentialId: NUMBERS * 4 + 20,
   scopes: NUMBERS * 4 + 22,
   impersonatedBy: NUMBERS * 4 + 24,
+  factors: NUMBERS * 4 + 26,
 } as const
 
 /** Bytes before the token, which the text follows. */
-const HEADER = (NUMBERS * 4 + 26) * 2
+const HEADER = (NUMBERS * 4 + 28) * 2
 
 /** The start of a string that is `null`. */
 const NULL = 0xffff
@@ -57,14 +59,13 @@ const NULL = 0xffff
 /** In place of a user who is not needed. */
 const NOBODY: User = Object.freeze({
   ...{ id: '', email: '', firstName: null, lastName: null, emailVerified: false, disabled: true },
-  ...{ roles: NO_ROLES, userMetadata: NO_METADATA, appMetadata: NO_METADATA },
+  ...{ roles: NO_ROLES, userMetadata: NO_METADATA, appMetadata: NO_METADATA, factors: NO_FACTORS },
   ...{ createdAt: 0, updatedAt: 0, lastRequestAt: null, version: 0 },
 })
 
 const WIDE = /[^\0-\xff]/
 
-const rolesText = (roles: readonly string[]): string | null =>
-  roles.length === 0 ? null : JSON.stringify(roles)
+const listText = (list: readonly string[]): string | null => (list.length === 0 ? null : JSON.stringify(list))
 
 const metadataText = (metadata: JsonObject): string | null =>
   metadata === NO_METADATA ? null : JSON.stringify(metadata)
@@ -126,12 +127,13 @@ export class TokenRecord {
     add(UNIT.email, user.email)
     add(UNIT.firstName, user.firstName)
     add(UNIT.lastName, user.lastName)
-    add(UNIT.roles, rolesText(user.roles))
+    add(UNIT.roles, listText(user.roles))
     add(UNIT.userMetadata, metadataText(user.userMetadata))
     add(UNIT.appMetadata, metadataText(user.appMetadata))
     add(UNIT.credentialId, principal.credentialId)
     add(UNIT.scopes, scopes === null ? null : JSON.stringify(scopes))
     add(UNIT.impersonatedBy, principal.impersonatedBy)
+    add(UNIT.factors, listText(user.factors))
     const width = WIDE.test(text) ? 2 : 1
     const size = HEADER + token.length + text.length * width
     if (size > MAX_RECORD || WIDE.test(token)) return 0
@@ -228,6 +230,7 @@ export class TokenRecord {
       roles: fromJson(this.#string(UNIT.roles), NO_ROLES),
       userMetadata: fromJson(this.#string(UNIT.userMetadata), NO_METADATA),
       appMetadata: fromJson(this.#string(UNIT.appMetadata), NO_METADATA),
+      factors: fromJson<readonly Factor[]>(this.#string(UNIT.factors), NO_FACTORS),
       createdAt: this.#number(NUMBER.createdAt),
       updatedAt: this.#number(NUMBER.updatedAt),
       lastRequestAt: lastRequestAt === 0 ? null : lastRequestAt,

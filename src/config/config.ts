@@ -2,7 +2,12 @@
 import { isIPv6 } from 'node:net'
 import { dirname, join } from 'node:path'
 import { CURVES } from '../auth/private-key.ts'
-import { type PrivateKeySource, type SecretSource, secretFileOf } from '../auth/secret-file.ts'
+import {
+  encryptionKeyFileOf,
+  type PrivateKeySource,
+  type SecretSource,
+  secretFileOf,
+} from '../auth/secret-file.ts'
 import type { SigningKeySources } from '../auth/signing-keys.ts'
 import type { StorageLocation } from '../storage/open.ts'
 import { defaultCacheSize } from './default-cache-size.ts'
@@ -28,6 +33,13 @@ const secretOf = ({ JWT_SECRET, DATABASE_URL }: Partial<Values>): SecretSource |
   if (JWT_SECRET) return { value: JWT_SECRET }
   if (DATABASE_URL?.engine === 'postgres') return null
   return { file: secretFileOf(DATABASE_URL?.file ?? '') }
+}
+
+/** As {@link secretOf}, for the key that encrypts second factors. */
+const encryptionKeyOf = ({ ENCRYPTION_KEY, DATABASE_URL }: Partial<Values>): SecretSource | null => {
+  if (ENCRYPTION_KEY) return { value: ENCRYPTION_KEY }
+  if (DATABASE_URL?.engine === 'postgres') return null
+  return { file: encryptionKeyFileOf(DATABASE_URL?.file ?? '') }
 }
 
 /** As {@link secretOf}, for private keys. */
@@ -128,6 +140,9 @@ const keyContradictionsOf = ({ values: v, variables }: Settings, publicUrl: stri
 /** @returns sentences about settings that contradict each other. */
 const contradictionsOf = ({ values: v, variables }: Settings): string[] => [
   ...(v.ADMIN_KEY_PREVIOUS && !v.ADMIN_KEY ? ['ADMIN_KEY_PREVIOUS has no effect without ADMIN_KEY'] : []),
+  ...(v.ENCRYPTION_KEY_PREVIOUS && encryptionKeyOf(v) === null
+    ? ['ENCRYPTION_KEY_PREVIOUS has no effect without ENCRYPTION_KEY']
+    : []),
   ...(v.REQUIRE_EMAIL_VERIFICATION === 'true' && v.MAIL_URL === 'off'
     ? ['MAIL_URL cannot be off with REQUIRE_EMAIL_VERIFICATION: no user could sign in']
     : []),
@@ -203,6 +218,9 @@ export const loadConfig = (environment: Environment, basePath = '') => {
     adminKeys: [v.ADMIN_KEY, v.ADMIN_KEY_PREVIOUS].filter(key => key !== null),
     /** The keys of access tokens: settings, or the places of generated ones. */
     signingKeys,
+    /** Encrypts second factors: the key or its file, and a former key. `null`: users cannot add authenticator apps. */
+    encryptionKey: encryptionKeyOf(v),
+    encryptionKeyPrevious: v.ENCRYPTION_KEY_PREVIOUS,
     /** `aud` of new access tokens first. Those for the others are still accepted. */
     jwtAudiences: [
       v.JWT_AUDIENCE,

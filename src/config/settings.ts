@@ -48,6 +48,8 @@ export const SETTINGS = {
   JWT_SECRET_PREVIOUS: key(32),
   JWT_PRIVATE_KEY: { read: privateKey, default: null, canBeFile: true },
   JWT_PRIVATE_KEY_PREVIOUS: { read: privateKey, default: null, canBeFile: true },
+  ENCRYPTION_KEY: key(32),
+  ENCRYPTION_KEY_PREVIOUS: key(32),
   JWT_AUDIENCE: { read: audience, default: 'gatehouse' },
   JWT_AUDIENCE_PREVIOUS: { read: audience, default: null },
   NODE_ENV: { read: oneOf('development', 'production', 'test'), default: 'development' },

@@ -40,6 +40,13 @@ export const userSubject = ({ id, email }: User, ip: string | null): LoginSubjec
   actor: actingUser(id, ip),
 })
 
+/** Codes of a user, wherever they are sent: in all, nobody can try more than the limit. */
+export const codeSubject = ({ id, email }: User, ip: string | null): LoginSubject => ({
+  key: `code:${id}`,
+  email,
+  actor: anonymous(ip),
+})
+
 /** An attempt that was allowed and counted. */
 interface Attempt {
   /** Does not count it. */

@@ -102,8 +102,8 @@ export const storageOf = (engine: Engine, features: readonly StoredFeature[]): S
       add: (token, event, verifiedHash) => engine.write('addEmailToken', token, event, verifiedHash),
       find: (digest, now) => engine.read(findEmailToken(digest, now)),
       confirmEmail: (token, event) => engine.write('confirmEmail', token, event),
-      resetPassword: (token, session, newHash, event) =>
-        engine.write('resetPassword', token, session, newHash, event),
+      resetPassword: (token, factors, session, newHash, event) =>
+        engine.write('resetPassword', token, factors, session, newHash, event),
     },
     events: { record: event => engine.write('record', event), ...engine.events },
     cleanUp: {

@@ -3,14 +3,15 @@ import type { NewUser } from '../accounts/account-store.ts'
 import type { EmailToken } from '../accounts/email-token.ts'
 import type { AuditEvent } from '../audit-log/event.ts'
 import type { Session } from '../auth/session.ts'
+import { type Factor, NO_FACTORS } from '../users/factors.ts'
 import type { Position } from '../users/listing.ts'
 import { type JsonObject, NO_METADATA } from '../users/metadata.ts'
 import { NO_ROLES, sortedRoles } from '../users/roles.ts'
 import { searchKey, type User, type UserChanges } from '../users/user.ts'
 import type { EmailTokensTable, EventsTable, SessionsTable, UsersTable } from './schema.ts'
 
-/** A user's row, with case-folded names. The store assigns `key`. */
-export type UserColumns = Omit<UsersTable, 'key'>
+/** The row of a new user, with case-folded names. The store assigns `key`; factors are added later. */
+export type UserColumns = Omit<UsersTable, 'key' | 'factors'>
 
 export const USER_COLUMNS = [
   'id',
@@ -45,6 +46,13 @@ const metadataColumn = (metadata: JsonObject): string | null => {
 const toMetadata = (column: string | null): JsonObject =>
   column === null ? NO_METADATA : (JSON.parse(column) as JsonObject)
 
+/** Equal for equal factors: statements compare it. */
+export const factorsColumn = (factors: readonly Factor[]): string | null =>
+  factors.length === 0 ? null : JSON.stringify(factors.toSorted())
+
+export const toFactors = (column: string | null): readonly Factor[] =>
+  column === null ? NO_FACTORS : (JSON.parse(column) as Factor[])
+
 export const userColumns = (user: NewUser): UserColumns => ({
   id: user.id,
   email: user.email,
@@ -77,7 +85,8 @@ export const READ_COLUMNS = [
   'roles',
   'user_metadata',
   'app_metadata',
-] as const satisfies readonly (keyof UserColumns)[]
+  'factors',
+] as const satisfies readonly (keyof UsersTable)[]
 
 /**
  * A user's columns and last request, for `SELECT` and `RETURNING`. Without a join: SQLite as better-sqlite3 builds it
@@ -87,7 +96,7 @@ export const USER_VALUES = `${READ_COLUMNS.join(', ')},
   (SELECT at FROM last_requests WHERE user_key = users.key) AS last_request_at`
 
 /** A user as read with {@link USER_VALUES}. */
-export type UserRow = Pick<UserColumns, (typeof READ_COLUMNS)[number]> & { last_request_at: number | null }
+export type UserRow = Pick<UsersTable, (typeof READ_COLUMNS)[number]> & { last_request_at: number | null }
 
 /** A user as read by `selectUser('password_hash')`. */
 export type UserRowWithHash = UserRow & Pick<UserColumns, 'password_hash'>
@@ -106,6 +115,7 @@ export const toUser = (row: UserRow): User => ({
   roles: toRoles(row.roles),
   userMetadata: toMetadata(row.user_metadata),
   appMetadata: toMetadata(row.app_metadata),
+  factors: toFactors(row.factors),
   createdAt: row.created_at,
   updatedAt: row.updated_at,
   lastRequestAt: row.last_request_at,

@@ -24,6 +24,8 @@ export interface UsersTable {
   /** JSON; `null` for an empty object. */
   user_metadata: string | null
   app_metadata: string | null
+  /** JSON, sorted; `null` for none. */
+  factors: string | null
 }
 
 /** The roles of all users, in the order of creation for each role. Triggers on `users` write it. */

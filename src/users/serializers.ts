@@ -35,6 +35,7 @@ export const serializeAccount = (user: SerializableUser, lastRequestAt = user.la
 export const serializeAdminUser = (user: SerializableUser, lastRequestAt = user.lastRequestAt) => ({
   ...serializeAccount(user, lastRequestAt),
   disabled: user.disabled,
+  factors: user.factors,
 })
 
 /** For other users: without the e-mail. */

@@ -1,3 +1,4 @@
+import type { Factor } from './factors.ts'
 import type { JsonObject } from './metadata.ts'
 
 /** A user. Timestamps are milliseconds since the epoch. */
@@ -16,6 +17,8 @@ export interface User {
   readonly userMetadata: JsonObject
   /** Written by administrators; the user sees it. */
   readonly appMetadata: JsonObject
+  /** Sorted, each once. */
+  readonly factors: readonly Factor[]
   readonly createdAt: number
   readonly updatedAt: number
   /** `null` until the first authenticated request. */

@@ -63,13 +63,22 @@ export const PresentedPassword = Type.String({
   examples: [EXAMPLE_PASSWORD],
 })
 
+/** A code of an authenticator app, or a recovery code. It matches or not. */
+export const PresentedCode = Type.String({
+  minLength: 1,
+  maxLength: 64,
+  description: 'Six digits of an authenticator app, or a recovery code',
+  examples: ['123456'],
+})
+
 /** What proves the identity of a user, as properties of a body. */
 export const ProofProperties = {
   password: Type.Optional(
     Type.Intersect([PresentedPassword], {
-      description: 'Needed unless you signed in or re-authenticated within the last ten minutes',
+      description: 'Needed, or a code, unless you signed in or re-authenticated within the last ten minutes',
     }),
   ),
+  code: Type.Optional(PresentedCode),
 }
 
 /** A password hash of another service. */

@@ -13,6 +13,7 @@ import type { CachedUser, Principal } from '../../src/auth/principal.ts'
 import { sortByKey } from '../../src/auth/sort-by-key.ts'
 import { UserCache } from '../../src/auth/user-cache.ts'
 import { SHUTDOWN } from '../../src/shutdown.ts'
+import { NO_FACTORS } from '../../src/users/factors.ts'
 import { NO_METADATA } from '../../src/users/metadata.ts'
 import { NO_ROLES } from '../../src/users/roles.ts'
 import { until } from '../support/until.ts'
@@ -41,6 +42,7 @@ const cachedUser = (id: string, lastRequestAt = 0): CachedUser => ({
     roles: NO_ROLES,
     userMetadata: NO_METADATA,
     appMetadata: NO_METADATA,
+    factors: NO_FACTORS,
     createdAt: 0,
     updatedAt: 0,
     version: 1,

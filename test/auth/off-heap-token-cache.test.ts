@@ -6,6 +6,7 @@ import type { CachedUser, Principal } from '../../src/auth/principal.ts'
 import { MAX_RECORD, RecordLog } from '../../src/auth/record-log.ts'
 import type { TokenRecord } from '../../src/auth/token-record.ts'
 import { newId } from '../../src/ids.ts'
+import { NO_FACTORS } from '../../src/users/factors.ts'
 import { NO_METADATA } from '../../src/users/metadata.ts'
 import { NO_ROLES } from '../../src/users/roles.ts'
 import type { User } from '../../src/users/user.ts'
@@ -23,6 +24,7 @@ const newUser = (changes: Partial<User> = {}): User => ({
   roles: NO_ROLES,
   userMetadata: NO_METADATA,
   appMetadata: NO_METADATA,
+  factors: NO_FACTORS,
   createdAt: START,
   updatedAt: START + 1,
   lastRequestAt: START + 2,

@@ -10,8 +10,17 @@ import { openPostgresStorage } from '../../src/storage/postgres/storage.ts'
 import { openDatabase } from '../../src/storage/sqlite/database.ts'
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
 import type { Storage } from '../../src/storage/storage.ts'
+import { NO_FACTORS } from '../../src/users/factors.ts'
 import type { UserChanges } from '../../src/users/user.ts'
-import { type Added, add, eventOf, NOW, removeOld, sessionOf } from '../storage/contract/fixtures.ts'
+import {
+  type Added,
+  add,
+  eventOf,
+  NOW,
+  removeOld,
+  sessionOf,
+  verifiedBy,
+} from '../storage/contract/fixtures.ts'
 import { accountStatus, build, signUp, temporaryFolder, updateUser } from '../support/build.ts'
 import {
   copyHere,
@@ -57,7 +66,7 @@ t.test('changes in the source are carried over, including ended sessions', async
   await source.users.update(disabled.user.id, { disabled: true }, eventOf(disabled.user.id, NOW + 1), END)
   await source.sessions.open(
     sessionOf(active.user.id),
-    active.user.passwordHash,
+    verifiedBy(active.user.passwordHash),
     eventOf(sessionOf(active.user.id).userId),
   )
   await source.lastRequests.noteLastRequests(
@@ -87,7 +96,11 @@ t.test('changes in the target are kept, and sessions that ended there stay ended
   await target.users.update(disabled.user.id, { disabled: true }, eventOf(disabled.user.id, NOW + 9), END)
   for (const { user } of [renamed, disabled]) {
     await source.users.update(user.id, { firstName: 'Earlier' }, eventOf(user.id, NOW + 8), KEEP)
-    await source.sessions.open(sessionOf(user.id), user.passwordHash, eventOf(sessionOf(user.id).userId))
+    await source.sessions.open(
+      sessionOf(user.id),
+      verifiedBy(user.passwordHash),
+      eventOf(sessionOf(user.id).userId),
+    )
   }
   const [userKey, at] = [(await target.sessions.find(active.session.id))?.userKey ?? 0, NOW + 9]
   await target.lastRequests.noteLastRequests([{ key: userKey, at }], [{ id: active.session.id, at }])
@@ -126,7 +139,7 @@ t.test('rows that were deleted or revoked in the target never return', async t =
     await source.users.update(user.id, change, eventOf(user.id, NOW + 2), KEEP)
   await source.users.update(id, change, eventOf(id, NOW + 2), KEEP)
   const opened = sessionOf(id)
-  await source.sessions.open(opened, passwordHash, eventOf(id))
+  await source.sessions.open(opened, verifiedBy(passwordHash), eventOf(id))
 
   t.match(await copyHere(file, url), {
     deletedInTarget: 1,
@@ -162,7 +175,7 @@ t.test('rows that were deleted or revoked in the source end in the target too', 
   const [deleted, signedOut, allEnded, changedThere, untouched] = added
   if (!(deleted && signedOut && allEnded && changedThere && untouched)) throw new Error('too few')
   const openedThere = sessionOf(allEnded.user.id)
-  await target.sessions.open(openedThere, allEnded.user.passwordHash, eventOf(allEnded.user.id))
+  await target.sessions.open(openedThere, verifiedBy(allEnded.user.passwordHash), eventOf(allEnded.user.id))
   await target.users.update(
     changedThere.user.id,
     { firstName: 'There' },
@@ -203,7 +216,7 @@ t.test('rows that the source has used or ended also end in a newer target', asyn
   await target.emailTokens.add(mailedThere, eventOf(kept.user.id, NOW, 'password.reset-requested'), null)
   await target.users.update(kept.user.id, { firstName: 'There' }, eventOf(kept.user.id, NOW + 9), KEEP)
   const reset = eventOf(kept.user.id, NOW + 5, 'password.reset')
-  await source.emailTokens.resetPassword(stored, sessionOf(kept.user.id), 'new hash', reset)
+  await source.emailTokens.resetPassword(stored, NO_FACTORS, sessionOf(kept.user.id), 'new hash', reset)
   await add(target, { email: 'taken@example.com' })
   const { id } = inConflict.user
   await source.users.update(id, { email: 'taken@example.com' }, eventOf(id, NOW + 1), MOVE)
@@ -220,7 +233,10 @@ t.test('a user who was deleted and imported again stays', async t => {
   const [inSource, inTarget] = added
   if (!(inSource && inTarget)) throw new Error('too few')
   const importInto = (storage: typeof source, { user }: Added) =>
-    storage.bulkUsers.importUsers([{ ...user, lastRequestAt: null, version: 1 }], [eventOf(user.id, NOW + 2)])
+    storage.bulkUsers.importUsers(
+      [{ ...user, factors: NO_FACTORS, lastRequestAt: null, version: 1 }],
+      [eventOf(user.id, NOW + 2)],
+    )
   for (const { user } of added) await source.users.remove(eventOf(user.id, NOW + 1, 'user.deleted'), null)
   await importInto(source, inSource)
   t.match(await copyHere(file, url), { unchanged: 1, deletedInSource: 1 })
@@ -241,7 +257,7 @@ t.test('a password that was rehashed in the target ends no session there', async
   const { user } = added[0] as Added
   await target.accounts.rehash(user.id, user.passwordHash, 'stronger')
   const opened = sessionOf(user.id)
-  await target.sessions.open(opened, 'stronger', eventOf(user.id, NOW, 'user.signed-in'))
+  await target.sessions.open(opened, verifiedBy('stronger'), eventOf(user.id, NOW, 'user.signed-in'))
   await copyHere(file, url)
   t.ok(await target.sessions.find(opened.id))
 })
@@ -294,7 +310,7 @@ t.test('a later change in the source does not undo a disabling or a new password
   )
   for (const user of [disabled, changed, enabled].map(({ user }) => user)) {
     await source.users.update(user.id, { firstName: 'Renamed' }, eventOf(user.id, NOW + 9), KEEP)
-    await source.sessions.open(sessionOf(user.id), user.passwordHash, eventOf(user.id))
+    await source.sessions.open(sessionOf(user.id), verifiedBy(user.passwordHash), eventOf(user.id))
   }
   t.match(await copyHere(file, url), { changed: 3 })
   t.match(await target.users.find(disabled.user.id), { firstName: 'Renamed', disabled: true })

@@ -9,6 +9,7 @@ import { migrations } from '../../src/storage/migrations/list.ts'
 import { eventsStatement, LOG_END, positionRangeStatement } from '../../src/storage/postgres/events.ts'
 import { POSTGRES_DIALECT } from '../../src/storage/postgres/migrate.ts'
 import type { Storage } from '../../src/storage/storage.ts'
+import { NO_FACTORS } from '../../src/users/factors.ts'
 import { until } from '../support/until.ts'
 import { EVENT_FILTERS } from './contract/event-filters.ts'
 import { type Added, add, eventOf, NOW, sessionOf } from './contract/fixtures.ts'
@@ -115,7 +116,8 @@ const writesOf = (storage: Storage, { user, session }: Added): Record<string, ()
     revokeAll: () => storage.sessions.revokeAll(event(), { exceptId: null, onlyEnabled: true }),
     add: () => storage.emailTokens.add(token, event(), null),
     confirmEmail: () => storage.emailTokens.confirmEmail(token, event()),
-    resetPassword: () => storage.emailTokens.resetPassword(token, sessionOf(user.id), 'new', event()),
+    resetPassword: () =>
+      storage.emailTokens.resetPassword(token, NO_FACTORS, sessionOf(user.id), 'new', event()),
     record: () => storage.events.record(event()),
   }
 }

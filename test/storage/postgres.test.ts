@@ -11,7 +11,7 @@ import type { Storage } from '../../src/storage/storage.ts'
 import { SORT_COLUMNS } from '../../src/storage/user-queries.ts'
 import type { SortField } from '../../src/users/listing.ts'
 import { until } from '../support/until.ts'
-import { add, eventOf, forEach, NOW, sessionOf } from './contract/fixtures.ts'
+import { add, eventOf, forEach, NOW, sessionOf, verifiedBy } from './contract/fixtures.ts'
 import { storageContract } from './contract.ts'
 import { ask, explain, open, urlOf } from './postgres-support.ts'
 import { worksBesidePreviousRelease } from './previous-release.ts'
@@ -94,7 +94,7 @@ t.test('postgres: a sign-in concurrent with disabling leaves no session (DESIGN 
     const { user } = await add(first)
     const session = sessionOf(user.id)
     await Promise.all([
-      first.sessions.open(session, user.passwordHash, eventOf(session.userId)),
+      first.sessions.open(session, verifiedBy(user.passwordHash), eventOf(session.userId)),
       second.users.update(user.id, { disabled: true }, eventOf(user.id, NOW), {
         revokeSessions: true,
         invalidateTokens: false,

@@ -10,6 +10,7 @@ import type { SessionStore } from '../../src/auth/session-store.ts'
 import { keyOfSecret } from '../../src/auth/signing-keys.ts'
 import { UserCache } from '../../src/auth/user-cache.ts'
 import { newId } from '../../src/ids.ts'
+import { NO_FACTORS } from '../../src/users/factors.ts'
 import { NO_METADATA } from '../../src/users/metadata.ts'
 import { NO_ROLES } from '../../src/users/roles.ts'
 import type { User } from '../../src/users/user.ts'
@@ -106,6 +107,7 @@ const newUser = (id: string): User => ({
   roles: NO_ROLES,
   userMetadata: NO_METADATA,
   appMetadata: NO_METADATA,
+  factors: NO_FACTORS,
   createdAt: 0,
   updatedAt: 0,
   version: 1,

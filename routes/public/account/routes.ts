@@ -11,6 +11,7 @@ import {
   LastName,
   Name,
   NewPassword,
+  PresentedCode,
   PresentedPassword,
   SignedIn,
   Strict,
@@ -25,7 +26,11 @@ const account: FastifyPluginAsyncTypebox = async app => {
     firstName: Type.Optional(Name),
     lastName: Type.Optional(LastName),
   })
-  const SignIn = Strict({ email: KnownEmail, password: PresentedPassword })
+  const SignIn = Strict({
+    email: KnownEmail,
+    password: PresentedPassword,
+    code: Type.Optional(PresentedCode),
+  })
 
   app.post(
     '/sign-up',

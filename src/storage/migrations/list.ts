@@ -7,6 +7,7 @@ import { emailTokens } from './0004-email-tokens.ts'
 import { userRecord } from './0005-user-record.ts'
 import { adminKeys } from './0006-admin-keys.ts'
 import { reauthentication } from './0007-reauthentication.ts'
+import { factors } from './0008-factors.ts'
 import type { SchemaDialect } from './schema-dialect.ts'
 
 export const migrations = (dialect: SchemaDialect): Record<string, Migration> => ({
@@ -17,4 +18,5 @@ export const migrations = (dialect: SchemaDialect): Record<string, Migration> =>
   '0005_user_record': userRecord(dialect),
   '0006_admin_keys': adminKeys(),
   '0007_reauthentication': reauthentication(),
+  '0008_factors': factors(dialect),
 })

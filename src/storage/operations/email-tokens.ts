@@ -9,9 +9,10 @@ import {
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { Session } from '../../auth/session.ts'
 import { firstIdAt } from '../../ids.ts'
+import type { Factor } from '../../users/factors.ts'
 import type { User } from '../../users/user.ts'
 import type { UserRefusal } from '../../users/user-store.ts'
-import { EMAIL_TOKEN_COLUMNS, emailTokenColumns, toUser, type UserRow } from '../rows.ts'
+import { EMAIL_TOKEN_COLUMNS, emailTokenColumns, factorsColumn, toUser, type UserRow } from '../rows.ts'
 import { recordStatement } from './events.ts'
 import { firstRow, rows, type Statement, type Steps, unlessTaken } from './operation.ts'
 import { parameters, valuesOf } from './parameters.ts'
@@ -95,6 +96,7 @@ export function* confirmEmail(
 
 export function* resetPassword(
   token: EmailToken,
+  factors: readonly Factor[],
   session: Session,
   newHash: string,
   event: AuditEvent,
@@ -103,8 +105,8 @@ export function* resetPassword(
   if (!(yield* isUsable(token, event.at))) return refusedFor(userId, undefined)
   const user = yield* firstRow<UserRow>({
     text: `UPDATE users SET password_hash = $4, email_verified = 1, updated_at = $1, version = version + 1
-      WHERE id = $2 AND email = $3 ${RETURNING_USER}`,
-    values: [event.at, userId, email, newHash],
+      WHERE id = $2 AND email = $3 AND factors IS NOT DISTINCT FROM CAST($5 AS text) ${RETURNING_USER}`,
+    values: [event.at, userId, email, newHash, factorsColumn(factors)],
   })
   if (user === undefined) return refusedFor(userId, undefined)
   yield deleteTokensStatement(userId)

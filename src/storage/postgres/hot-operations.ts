@@ -4,18 +4,18 @@ import type { AuditEvent } from '../../audit-log/event.ts'
 import type { AdminKey } from '../../auth/admin-key.ts'
 import type { FoundApiKey } from '../../auth/api-key.ts'
 import type { Session } from '../../auth/session.ts'
-import type { FoundSession } from '../../auth/session-store.ts'
+import type { FoundSession, VerifiedState } from '../../auth/session-store.ts'
 import type { UserRefusal } from '../../users/user-store.ts'
 import { ADMIN_KEY_COLUMNS, type AdminKeyRow, type ApiKeyRow, toAdminKey, toApiKey } from '../key-rows.ts'
 import { eventValues } from '../operations/events.ts'
 import { parameters, valuesOf } from '../operations/parameters.ts'
 import { refusalOf, type UserState } from '../operations/refusals.ts'
-import { stateColumns } from '../operations/user-locks.ts'
 import {
   AFTER_IDS,
   EMAIL_TOKEN_COLUMNS,
   EVENT_COLUMNS,
   emailTokenColumns,
+  factorsColumn,
   SESSION_COLUMNS,
   selectUser,
   sessionColumns,
@@ -63,28 +63,35 @@ const addUserStatement = (
   ],
 })
 
+/** The numbers of the first parameters of the session and of the event. */
+const OPENED = 4
+const SIGNED_IN = OPENED + SESSION_COLUMNS.length
+
 /** Locks the user. A concurrent change that revokes the user's sessions is either committed before, or sees this session. */
 const OPEN_SESSION = `WITH found AS (
-    SELECT key, ${stateColumns(2)} FROM users WHERE id = $1 AND ${POSTGRES.inSharedTurn('$1')} ${POSTGRES.forShare}
+    SELECT key, disabled, CASE WHEN CAST($2 AS text) IS NULL
+        OR password_hash = $2 AND factors IS NOT DISTINCT FROM $3 THEN 1 ELSE 0 END AS verified
+    FROM users WHERE id = $1 AND ${POSTGRES.inSharedTurn('$1')} ${POSTGRES.forShare}
   ), opened AS (
     INSERT INTO sessions (user_key, ${SESSION_COLUMNS.join(', ')})
-    SELECT key, ${parameters(SESSION_COLUMNS, 3)} FROM found WHERE disabled = 0 AND verified = 1
+    SELECT key, ${parameters(SESSION_COLUMNS, OPENED)} FROM found WHERE disabled = 0 AND verified = 1
   ), recorded AS (
     INSERT INTO events (${EVENT_COLUMNS.join(', ')})
-    SELECT ${parameters(EVENT_COLUMNS, 3 + SESSION_COLUMNS.length)} FROM found WHERE disabled = 0 AND verified = 1
+    SELECT ${parameters(EVENT_COLUMNS, SIGNED_IN)} FROM found WHERE disabled = 0 AND verified = 1
   )
   SELECT disabled, verified FROM found`
 
 const openSessionStatement = (
   session: Session,
-  verifiedHash: string | null,
+  verified: VerifiedState | null,
   event: AuditEvent,
 ): Statement => ({
   name: 'open-session',
   text: OPEN_SESSION,
   values: [
     session.userId,
-    verifiedHash,
+    verified?.passwordHash ?? null,
+    verified && factorsColumn(verified.factors),
     ...valuesOf(SESSION_COLUMNS, sessionColumns(session)),
     ...eventValues(event),
   ],
@@ -151,10 +158,10 @@ export const hotOperations = (database: Database) => ({
 
   async openSession(
     session: Session,
-    verifiedHash: string | null,
+    verified: VerifiedState | null,
     event: AuditEvent,
   ): Promise<'opened' | UserRefusal> {
-    const [user] = await database.writeUncached<UserState>(openSessionStatement(session, verifiedHash, event))
+    const [user] = await database.writeUncached<UserState>(openSessionStatement(session, verified, event))
     return refusalOf(user, { onlyEnabled: true }) ?? 'opened'
   },
 

@@ -49,12 +49,19 @@ export const prepareRecord = (db: Connection) => {
   return (event: Row): void => void insert.run(...event)
 }
 
+interface OpeningState {
+  readonly key: number
+  readonly disabled: number
+  readonly password_hash: string
+  readonly factors: string | null
+}
+
 export const prepareHotOperations = (db: Connection) => {
   const insertUser = db.prepare<unknown[]>(`${INSERT_USER} ON CONFLICT (email) DO NOTHING`)
   const insertSession = db.prepare<unknown[]>(INSERT_SESSION)
   const insertToken = db.prepare<unknown[]>(INSERT_EMAIL_TOKEN)
-  const selectState = db.prepare<[string], { key: number; disabled: number; password_hash: string }>(
-    'SELECT key, disabled, password_hash FROM users WHERE id = ?',
+  const selectState = db.prepare<[string], OpeningState>(
+    'SELECT key, disabled, password_hash, factors FROM users WHERE id = ?',
   )
   const record = prepareRecord(db)
 
@@ -69,16 +76,19 @@ export const prepareHotOperations = (db: Connection) => {
       return invalidatesNothing(true)
     },
 
+    /** @param verified the columns `password_hash` and `factors`. */
     openSession(
       userId: string,
-      verifiedHash: string | null,
+      verified: readonly [passwordHash: string, factors: string | null] | null,
       session: Row,
       event: Row,
     ): Write<'opened' | UserRefusal> {
       const user = selectState.get(userId)
       if (user === undefined) return refusedFor(userId, 'userNotFound')
-      const verified = Number(verifiedHash === null || user.password_hash === verifiedHash)
-      const refused = refusalOf({ disabled: user.disabled, verified }, { onlyEnabled: true })
+      const isVerified =
+        verified === null || (user.password_hash === verified[0] && user.factors === verified[1])
+      const state = { disabled: user.disabled, verified: Number(isVerified) }
+      const refused = refusalOf(state, { onlyEnabled: true })
       if (refused !== null) return refusedFor(userId, refused)
       insertSession.run(user.key, ...session)
       record(event)

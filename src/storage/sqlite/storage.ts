@@ -16,6 +16,7 @@ import { eventValues } from '../operations/events.ts'
 import { fromLimiter, memoryLimiter } from '../rate-limits.ts'
 import {
   AFTER_IDS,
+  factorsColumn,
   SESSION_COLUMNS,
   type SessionRow,
   selectUser,
@@ -139,11 +140,11 @@ const storageOfEventLoop = (
         },
       },
       sessions: {
-        open: (session, verifiedHash, event) =>
+        open: (session, verified, event) =>
           writer.runHandWritten(
             'openSession',
             session.userId,
-            verifiedHash,
+            verified && [verified.passwordHash, factorsColumn(verified.factors)],
             sessionRow(session),
             eventValues(event),
           ),

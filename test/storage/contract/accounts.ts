@@ -1,6 +1,6 @@
 /** Contract: accounts and their sessions are added completely or not at all, and returned unchanged. */
 import { v7 as uuidv7 } from 'uuid'
-import { ALL, add, asStored, eventOf, NOW, newUser, type Part, sessionOf } from './fixtures.ts'
+import { ALL, add, asStored, eventOf, NOW, newUser, type Part, sessionOf, verifiedBy } from './fixtures.ts'
 
 /** Text that careless storage would fold, trim, normalise, truncate or misinterpret. */
 const DELICATE = [
@@ -122,7 +122,10 @@ export const accounts: Part = async (t, open) => {
   t.test('a session is opened for the verified hash', async t => {
     const { user, session: first, userKey } = await add(storage)
     const session = sessionOf(user.id, { createdAt: NOW + 5, lastRequestAt: NOW + 6 })
-    t.equal(await storage.sessions.open(session, user.passwordHash, eventOf(session.userId)), 'opened')
+    t.equal(
+      await storage.sessions.open(session, verifiedBy(user.passwordHash), eventOf(session.userId)),
+      'opened',
+    )
     t.strictSame(await storage.sessions.find(session.id), { session, user: asStored(user), userKey })
     t.strictSame((await storage.sessions.find(first.id))?.session, first)
   })
@@ -138,7 +141,10 @@ export const accounts: Part = async (t, open) => {
     ] as const
     for (const [user, reason] of rejected) {
       const session = sessionOf(user.id)
-      t.equal(await storage.sessions.open(session, user.passwordHash, eventOf(session.userId)), reason)
+      t.equal(
+        await storage.sessions.open(session, verifiedBy(user.passwordHash), eventOf(session.userId)),
+        reason,
+      )
       t.equal(await storage.sessions.find(session.id), undefined)
     }
   })
@@ -146,7 +152,9 @@ export const accounts: Part = async (t, open) => {
   t.test('no session survives disabling that is concurrent with opening sessions', async t => {
     const { user, session } = await add(storage)
     const sessions = Array.from({ length: 40 }, () => sessionOf(user.id))
-    const opened = sessions.map(each => storage.sessions.open(each, user.passwordHash, eventOf(each.userId)))
+    const opened = sessions.map(each =>
+      storage.sessions.open(each, verifiedBy(user.passwordHash), eventOf(each.userId)),
+    )
     const disabled = storage.users.update(user.id, { disabled: true }, eventOf(user.id, NOW), {
       revokeSessions: true,
       invalidateTokens: false,
@@ -154,7 +162,7 @@ export const accounts: Part = async (t, open) => {
       versions: null,
     })
     const late = sessionOf(user.id)
-    opened.push(storage.sessions.open(late, user.passwordHash, eventOf(late.userId)))
+    opened.push(storage.sessions.open(late, verifiedBy(user.passwordHash), eventOf(late.userId)))
     await Promise.all([...opened, disabled])
     for (const each of [session, ...sessions, late]) {
       t.equal(await storage.sessions.find(each.id), undefined)

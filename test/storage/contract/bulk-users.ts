@@ -1,11 +1,13 @@
 /** Contract: many users are imported at a time, each if possible, and exported in order of creation. */
 import { v7 as uuidv7 } from 'uuid'
 import type { Storage } from '../../../src/storage/storage.ts'
+import { NO_FACTORS } from '../../../src/users/factors.ts'
 import type { UserWithHash } from '../../../src/users/user.ts'
-import { add, eventOf, NOW, newUser, type Part, sessionOf } from './fixtures.ts'
+import { add, eventOf, NOW, newUser, type Part, sessionOf, verifiedBy } from './fixtures.ts'
 
 const portable = (fields: Partial<UserWithHash> = {}): UserWithHash => ({
   ...newUser(),
+  factors: NO_FACTORS,
   lastRequestAt: null,
   version: 1,
   ...fields,
@@ -86,7 +88,7 @@ export const bulkUsers: Part = async (t, open) => {
     const user = portable({ lastRequestAt: NOW })
     await importUsers(storage, [user])
     const session = sessionOf(user.id)
-    t.equal(await storage.sessions.open(session, user.passwordHash, eventOf(user.id)), 'opened')
+    t.equal(await storage.sessions.open(session, verifiedBy(user.passwordHash), eventOf(user.id)), 'opened')
     const found = await storage.sessions.find(session.id)
     t.equal(found?.user.lastRequestAt, NOW)
     await storage.lastRequests.noteLastRequests([{ key: found?.userKey ?? Number.NaN, at: NOW + 1 }], [])

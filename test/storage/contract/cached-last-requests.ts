@@ -2,6 +2,7 @@
 import { newEmailToken } from '../../../src/accounts/email-token.ts'
 import { UserCache } from '../../../src/auth/user-cache.ts'
 import { withLastRequests } from '../../../src/storage/with-last-requests.ts'
+import { NO_FACTORS } from '../../../src/users/factors.ts'
 import type { User } from '../../../src/users/user.ts'
 import { ALL, add, eventOf, NOW, type Part, sessionOf } from './fixtures.ts'
 
@@ -37,7 +38,13 @@ export const cachedLastRequests: Part = async (t, open) => {
         storage.accounts.changePassword(sessionOf(id), user.passwordHash, 'new hash', eventOf(id)),
       confirmEmail: () => storage.emailTokens.confirmEmail(verification, eventOf(id)),
       resetPassword: async () =>
-        storage.emailTokens.resetPassword(await tokenOf('passwordReset'), sessionOf(id), 'hash', eventOf(id)),
+        storage.emailTokens.resetPassword(
+          await tokenOf('passwordReset'),
+          NO_FACTORS,
+          sessionOf(id),
+          'hash',
+          eventOf(id),
+        ),
     }
     for (const [name, read] of Object.entries(reads))
       t.match(await read(), { id, lastRequestAt: LATER } satisfies Partial<User>, name)

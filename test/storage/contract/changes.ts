@@ -12,6 +12,7 @@ import {
   onChange,
   type Part,
   sessionOf,
+  verifiedBy,
 } from './fixtures.ts'
 
 const KEEP = { revokeSessions: false, invalidateTokens: false, onlyEnabled: false, versions: null }
@@ -112,7 +113,7 @@ export const changes: Part = async (t, open) => {
   t.test('revokeSessions ends all sessions of that user and no others', async t => {
     const { user, session } = await add(storage)
     const second = sessionOf(user.id)
-    await storage.sessions.open(second, user.passwordHash, eventOf(second.userId))
+    await storage.sessions.open(second, verifiedBy(user.passwordHash), eventOf(second.userId))
     const { session: foreign } = await add(storage)
     await storage.users.update(user.id, { firstName: 'Kept' }, eventOf(user.id, LATER), KEEP)
     t.ok(await storage.sessions.find(session.id))

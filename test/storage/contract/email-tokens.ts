@@ -8,6 +8,7 @@ import {
   MAX_MAILS,
   newEmailToken,
 } from '../../../src/accounts/email-token.ts'
+import { NO_FACTORS } from '../../../src/users/factors.ts'
 import { freshEmail } from '../../support/build.ts'
 import { add, asStored, eventOf, NOW, newUser, type Part, sessionOf } from './fixtures.ts'
 
@@ -48,7 +49,7 @@ export const emailTokens: Part = async (t, open) => {
   const confirm = (token: EmailToken, at = LATER) =>
     storage.emailTokens.confirmEmail(token, eventOf(token.userId, at))
   const reset = (token: EmailToken, newHash = 'new hash', session = sessionOf(token.userId)) =>
-    storage.emailTokens.resetPassword(token, session, newHash, eventOf(token.userId, LATER))
+    storage.emailTokens.resetPassword(token, NO_FACTORS, session, newHash, eventOf(token.userId, LATER))
 
   t.test('a token is found unchanged until it expires, only by its digest', async t => {
     for (const purpose of PURPOSES) {
@@ -171,7 +172,10 @@ export const emailTokens: Part = async (t, open) => {
     t.equal(await confirm(tokens.verification, tokens.verification.expiresAt), undefined)
     const late = eventOf(user.id, tokens.passwordReset.expiresAt)
     const fresh = sessionOf(user.id)
-    t.equal(await storage.emailTokens.resetPassword(tokens.passwordReset, fresh, 'late', late), undefined)
+    t.equal(
+      await storage.emailTokens.resetPassword(tokens.passwordReset, NO_FACTORS, fresh, 'late', late),
+      undefined,
+    )
     t.strictSame(await storage.users.find(user.id), asStored(user))
     t.ok(await storage.sessions.find(session.id))
     await storage.users.update(user.id, { disabled: true }, eventOf(user.id), INVALIDATE)
@@ -223,7 +227,7 @@ export const emailTokens: Part = async (t, open) => {
     const { user, token } = await addWithToken('passwordReset')
     const outcomes = await Promise.all(
       stores.map((store, index) =>
-        store.resetPassword(token, sessionOf(user.id), `hash ${index}`, eventOf(user.id, LATER)),
+        store.resetPassword(token, NO_FACTORS, sessionOf(user.id), `hash ${index}`, eventOf(user.id, LATER)),
       ),
     )
     t.equal(outcomes.filter(Boolean).length, 1)

@@ -9,6 +9,7 @@ import {
   type LogPosition,
 } from '../../../src/audit-log/event-store.ts'
 import type { Storage } from '../../../src/storage/storage.ts'
+import { NO_FACTORS } from '../../../src/users/factors.ts'
 import { freshEmail } from '../../support/build.ts'
 import { until } from '../../support/until.ts'
 import {
@@ -21,6 +22,7 @@ import {
   type Part,
   removeOld,
   sessionOf,
+  verifiedBy,
 } from './fixtures.ts'
 
 const ADMIN = { type: 'adminKey', id: 'abcdef01', ip: '2001:db8::1' } as const
@@ -72,7 +74,8 @@ const changesOf = async (storage: Storage, { user, session }: Added) => {
     'emailTokens.add, of a reset': event => storage.emailTokens.add(reset, event, user.passwordHash),
     confirmEmail: event => storage.emailTokens.confirmEmail(verification, event),
     'end of a session': event => storage.sessions.revoke(session.id, event),
-    resetPassword: event => storage.emailTokens.resetPassword(reset, sessionOf(user.id), 'reset', event),
+    resetPassword: event =>
+      storage.emailTokens.resetPassword(reset, NO_FACTORS, sessionOf(user.id), 'reset', event),
     changePassword: event => storage.accounts.changePassword(sessionOf(user.id), 'reset', 'changed', event),
     'update of an enabled user': event =>
       storage.users.update(user.id, { disabled: true }, event, { ...ANY, onlyEnabled: true }),
@@ -188,7 +191,7 @@ export const events: Part = async (t, open) => {
       'an unknown user': event => storage.users.update(unknown, { firstName: 'x' }, event, ANY),
       'no version': event =>
         storage.users.update(user.id, { firstName: 'x' }, event, { ...ANY, versions: [] }),
-      'a wrong hash': event => storage.sessions.open(sessionOf(user.id), 'wrong', event),
+      'a wrong hash': event => storage.sessions.open(sessionOf(user.id), verifiedBy('wrong'), event),
       'a disabled user': event => storage.sessions.open(sessionOf(disabled.id), null, event),
       'another user’s session': event => storage.sessions.revoke(session.id, { ...event, userId: other.id }),
       'sessions of an unknown user': event =>

@@ -6,8 +6,10 @@ import { v7 as uuidv7 } from 'uuid'
 import type { NewUser } from '../../../src/accounts/account-store.ts'
 import { type AuditEvent, type EventType, newEvent } from '../../../src/audit-log/event.ts'
 import type { Session } from '../../../src/auth/session.ts'
+import type { VerifiedState } from '../../../src/auth/session-store.ts'
 import { agingTables } from '../../../src/storage/aging-tables.ts'
 import type { Storage } from '../../../src/storage/storage.ts'
+import { NO_FACTORS } from '../../../src/users/factors.ts'
 import { NO_METADATA } from '../../../src/users/metadata.ts'
 import { NO_ROLES } from '../../../src/users/roles.ts'
 import type { User } from '../../../src/users/user.ts'
@@ -55,6 +57,9 @@ export const sessionOf = (userId: string, fields: Partial<Session> = {}): Sessio
   ...fields,
 })
 
+/** What a sign-in with the password has verified of a user without factors. */
+export const verifiedBy = (passwordHash: string): VerifiedState => ({ passwordHash, factors: NO_FACTORS })
+
 /** An event of a change that users make to themselves. */
 export const eventOf = (userId: string, at = NOW, type: EventType = 'user.changed'): AuditEvent =>
   newEvent(type, { type: 'user', id: userId, ip: '192.0.2.1' }, userId, at)
@@ -65,6 +70,7 @@ export const asStored = (
   lastRequestAt: number | null = null,
 ): User => ({
   ...user,
+  factors: NO_FACTORS,
   lastRequestAt,
   version: 1,
 })

@@ -1,6 +1,6 @@
 /** Contract: last requests, which arrive in batches, late, repeated and in any order. */
 import { v7 as uuidv7 } from 'uuid'
-import { ALL, add, asStored, eventOf, forEach, NOW, type Part, sessionOf } from './fixtures.ts'
+import { ALL, add, asStored, eventOf, forEach, NOW, type Part, sessionOf, verifiedBy } from './fixtures.ts'
 
 export const lastRequests: Part = async (t, open) => {
   const storage = await open(t)
@@ -111,7 +111,7 @@ export const lastRequests: Part = async (t, open) => {
   t.test('an older timestamp of a newer session is stored apart from the user', async t => {
     const { user, session } = await add(storage)
     const second = sessionOf(user.id, { lastRequestAt: NOW + 90 })
-    await storage.sessions.open(second, user.passwordHash, eventOf(second.userId))
+    await storage.sessions.open(second, verifiedBy(user.passwordHash), eventOf(second.userId))
     await storage.lastRequests.noteLastRequests([], [{ id: session.id, at: NOW + 30 }])
     const timestamps = [session, second].map(async ({ id }) => (await storage.sessions.find(id))?.session)
     t.match(await Promise.all(timestamps), [{ lastRequestAt: NOW + 30 }, { lastRequestAt: NOW + 90 }])

@@ -5,6 +5,7 @@ import { newEmailToken } from '../../../src/accounts/email-token.ts'
 import { newEvent } from '../../../src/audit-log/event.ts'
 import type { Session } from '../../../src/auth/session.ts'
 import type { Storage } from '../../../src/storage/storage.ts'
+import { NO_FACTORS } from '../../../src/users/factors.ts'
 import { freshEmail } from '../../support/build.ts'
 import {
   type Added,
@@ -17,6 +18,7 @@ import {
   onChange,
   type Part,
   sessionOf,
+  verifiedBy,
 } from './fixtures.ts'
 
 const ANY = { revokeSessions: false, invalidateTokens: false, onlyEnabled: false, versions: null }
@@ -99,8 +101,8 @@ export const removal: Part = async (t, open) => {
       const fresh = sessionOf(user.id)
       await storage.emailTokens.add(token, eventOf(user.id), null)
       await Promise.all([
-        there.sessions.open(late, user.passwordHash, eventOf(user.id)),
-        there.emailTokens.resetPassword(token, fresh, 'new', eventOf(user.id)),
+        there.sessions.open(late, verifiedBy(user.passwordHash), eventOf(user.id)),
+        there.emailTokens.resetPassword(token, NO_FACTORS, fresh, 'new', eventOf(user.id)),
         there.users.update(user.id, { firstName: 'x' }, eventOf(user.id), ANY),
         storage.users.remove(removed(user.id), null),
         storage.lastRequests.noteLastRequests([{ key: userKey, at: LATER }], [{ id: session.id, at: LATER }]),
@@ -140,7 +142,7 @@ export const removal: Part = async (t, open) => {
       passwordReset: async added => {
         const token = await mailed(added, 'passwordReset')
         const { id } = added.user
-        return () => here.emailTokens.resetPassword(token, sessionOf(id), 'new', eventOf(id))
+        return () => here.emailTokens.resetPassword(token, NO_FACTORS, sessionOf(id), 'new', eventOf(id))
       },
       removal: async ({ user }) => {
         return () => here.users.remove(removed(user.id), user.passwordHash)

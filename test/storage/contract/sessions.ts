@@ -2,7 +2,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { v7 as uuidv7 } from 'uuid'
 import type { Storage } from '../../../src/storage/storage.ts'
-import { add, eventOf, NOTIFICATION_LIMIT, NOW, onChange, type Part, sessionOf } from './fixtures.ts'
+import {
+  add,
+  eventOf,
+  NOTIFICATION_LIMIT,
+  NOW,
+  onChange,
+  type Part,
+  sessionOf,
+  verifiedBy,
+} from './fixtures.ts'
 
 const LIMIT = 1_000
 
@@ -10,7 +19,8 @@ const openMore = async (storage: Storage, userId: string, passwordHash: string, 
   const sessions = Array.from({ length: count }, (_, index) =>
     sessionOf(userId, { createdAt: NOW + index + 1, lastRequestAt: NOW + index + 1 }),
   )
-  for (const session of sessions) await storage.sessions.open(session, passwordHash, eventOf(session.userId))
+  for (const session of sessions)
+    await storage.sessions.open(session, verifiedBy(passwordHash), eventOf(session.userId))
   return sessions
 }
 

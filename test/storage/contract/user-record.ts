@@ -1,4 +1,6 @@
 /** Contract: roles and metadata are stored exactly, and lists of users with a role follow every change. */
+
+import { NO_FACTORS } from '../../../src/users/factors.ts'
 import { parseSort, SORTS } from '../../../src/users/listing.ts'
 import type { JsonObject } from '../../../src/users/metadata.ts'
 import type { User } from '../../../src/users/user.ts'
@@ -109,12 +111,14 @@ export const userRecord: Part = async (t, open) => {
     const { user } = await add(storage, { roles: ['imported'], appMetadata: { from: 'sign-up' } })
     const users = Array.from({ length: 50 }, (_, index) => ({
       ...newUser({ roles: index % 2 ? ['imported', 'odd'] : [], userMetadata: index % 3 ? { index } : {} }),
+      factors: NO_FACTORS,
       lastRequestAt: null,
       version: 1,
     }))
     const again = {
       ...users[0],
       ...newUser({ email: user.email, roles: ['other'] }),
+      factors: NO_FACTORS,
       lastRequestAt: null,
       version: 1,
     }

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { disconnectSignal } from '../../../request-context.ts'
-import { ErrorBody, PresentedPassword, Strict } from '../../../schemas.ts'
+import { ErrorBody, PresentedCode, PresentedPassword, Strict } from '../../../schemas.ts'
 
 const reauthenticate: FastifyPluginAsyncTypebox = async app => {
   const { reauthentication } = app.services
@@ -13,14 +13,18 @@ const reauthenticate: FastifyPluginAsyncTypebox = async app => {
       schema: {
         operationId: 'reauthenticate',
         summary: 'Prove your identity: for ten minutes, this session can use the routes that need it',
-        body: Strict({ password: PresentedPassword }),
+        body: Strict({
+          password: Type.Optional(PresentedPassword),
+          code: Type.Optional(PresentedCode),
+        }),
         response: { 204: Type.Null(), 429: ErrorBody, 503: ErrorBody },
       },
     },
     async (request, reply) => {
-      const { password } = request.validatedData.body
+      const { password, code } = request.validatedData.body
       await reauthentication.renew(request.requirePrincipal(), {
         password,
+        code,
         ip: request.clientAddress,
         signal: disconnectSignal(reply),
       })

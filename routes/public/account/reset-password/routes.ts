@@ -1,12 +1,17 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
 import { clientOf, disconnectSignal } from '../../../request-context.ts'
 import { withHeaders } from '../../../response-headers.ts'
-import { ErrorBody, NewPassword, PresentedToken, SignedIn, Strict } from '../../../schemas.ts'
+import { ErrorBody, NewPassword, PresentedCode, PresentedToken, SignedIn, Strict } from '../../../schemas.ts'
 import { sendSignedIn } from '../../../serializers.ts'
 
 const resetPassword: FastifyPluginAsyncTypebox = async app => {
   const { passwordResets } = app.services
-  const Reset = Strict({ token: PresentedToken, password: NewPassword(app.config.passwordMinLength) })
+  const Reset = Strict({
+    token: PresentedToken,
+    password: NewPassword(app.config.passwordMinLength),
+    code: Type.Optional(PresentedCode),
+  })
 
   app.post(
     '',
@@ -15,13 +20,18 @@ const resetPassword: FastifyPluginAsyncTypebox = async app => {
         operationId: 'resetPassword',
         summary: 'Reset the password with a mailed token; ends all earlier sessions',
         body: Reset,
-        response: { 200: withHeaders(SignedIn, 'Set-Cookie'), 503: ErrorBody },
+        response: {
+          200: withHeaders(SignedIn, 'Set-Cookie'),
+          401: ErrorBody,
+          429: ErrorBody,
+          503: ErrorBody,
+        },
       },
     },
     async (request, reply) => {
-      const { token, password } = request.validatedData.body
+      const { token, password, code } = request.validatedData.body
       const signal = disconnectSignal(reply)
-      return sendSignedIn(await passwordResets.reset(token, password, clientOf(request), signal), reply)
+      return sendSignedIn(await passwordResets.reset(token, password, code, clientOf(request), signal), reply)
     },
   )
 }

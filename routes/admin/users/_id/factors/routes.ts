@@ -1,0 +1,27 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+import { adminActor } from '../../../../request-context.ts'
+import { ErrorBody, IdParams } from '../../../../schemas.ts'
+
+const factorsOfUser: FastifyPluginAsyncTypebox = async app => {
+  const { totp } = app.services
+
+  app.delete(
+    '',
+    {
+      config: { scope: 'users:write' },
+      schema: {
+        operationId: 'deleteUserFactors',
+        summary: 'Remove all second factors of a user who has lost them',
+        params: IdParams,
+        response: { 204: Type.Null(), 404: ErrorBody, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      await totp.removeAll(request.validatedData.params.id, adminActor(request))
+      return reply.code(204).send(null)
+    },
+  )
+}
+
+export default factorsOfUser

@@ -1,0 +1,33 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { userActor } from '../../../request-context.ts'
+import { EndOthers, ErrorBody, RecoveryCodes } from '../../../schemas.ts'
+
+const recoveryCodes: FastifyPluginAsyncTypebox = async app => {
+  const { totp } = app.services
+
+  app.post(
+    '',
+    {
+      config: { reauthenticate: true },
+      schema: {
+        operationId: 'createRecoveryCodes',
+        summary: 'Get new recovery codes. The former ones do not work any more',
+        querystring: EndOthers,
+        response: { 200: RecoveryCodes, 404: ErrorBody, 429: ErrorBody, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      const { endOthers } = request.validatedData.query
+      reply.header('cache-control', 'no-store')
+      return {
+        recoveryCodes: await totp.replaceRecoveryCodes(
+          request.requirePrincipal(),
+          endOthers,
+          userActor(request),
+        ),
+      }
+    },
+  )
+}
+
+export default recoveryCodes

@@ -1,0 +1,95 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+import { refuseImpersonation, userActor } from '../../../request-context.ts'
+import {
+  EndOthers,
+  ErrorBody,
+  NewTotp,
+  PresentedCode,
+  RecoveryCodes,
+  Strict,
+  Totp,
+} from '../../../schemas.ts'
+import { serializeTotp } from '../../../serializers.ts'
+
+const totpOfAccount: FastifyPluginAsyncTypebox = async app => {
+  const { totp } = app.services
+
+  app.get(
+    '',
+    {
+      schema: {
+        operationId: 'getTotp',
+        summary: 'Whether you have an authenticator app, and how many recovery codes are left',
+        response: { 200: Totp, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      reply.header('cache-control', 'no-store')
+      return serializeTotp(await totp.state(request.user.id))
+    },
+  )
+
+  app.post(
+    '',
+    {
+      config: { reauthenticate: true },
+      schema: {
+        operationId: 'createTotp',
+        summary: 'Get a secret for an authenticator app. Confirm it within an hour',
+        response: { 201: NewTotp, 409: ErrorBody, 429: ErrorBody, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      reply.code(201).header('cache-control', 'no-store')
+      return totp.begin(request.requirePrincipal())
+    },
+  )
+
+  app.post(
+    '/confirm',
+    {
+      config: { rateLimit: 'password' },
+      schema: {
+        operationId: 'confirmTotp',
+        summary: 'Confirm the secret with a code of the app. From now on, your password needs a code too',
+        querystring: EndOthers,
+        body: Strict({ code: PresentedCode }),
+        response: { 200: RecoveryCodes, 409: ErrorBody, 429: ErrorBody, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      refuseImpersonation(request)
+      const { body, query } = request.validatedData
+      reply.header('cache-control', 'no-store')
+      return {
+        recoveryCodes: await totp.confirm(
+          request.requirePrincipal(),
+          body.code,
+          query.endOthers,
+          userActor(request),
+        ),
+      }
+    },
+  )
+
+  app.delete(
+    '',
+    {
+      config: { reauthenticate: true },
+      schema: {
+        operationId: 'deleteTotp',
+        summary: 'Remove the authenticator app and the recovery codes',
+        querystring: EndOthers,
+        response: { 204: Type.Null(), 404: ErrorBody, 429: ErrorBody, 503: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      const { endOthers } = request.validatedData.query
+      await totp.remove(request.requirePrincipal(), endOthers, userActor(request))
+      return reply.code(204).send(null)
+    },
+  )
+}
+
+export default totpOfAccount

@@ -1,0 +1,41 @@
+/** The code that some users send besides their password (DESIGN §20). */
+import { ServiceError } from '../errors.ts'
+import { needsCode } from '../users/factors.ts'
+import type { User } from '../users/user.ts'
+
+/** Verifies codes. */
+export interface SecondFactor {
+  /**
+   * Uses up a code: of the user's authenticator app, or a recovery code. Wrong codes are throttled for each user.
+   * @param ip the client's address.
+   * @returns whether the code was right.
+   * @throws {ServiceError} `tooManyRequests`, `codesUnavailable`, `storeUnavailable`
+   */
+  verify(user: User, code: string, ip: string | null): Promise<boolean>
+}
+
+/** The code of one request. It is verified once: after that it is used up, and the request may be repeated inside. */
+export class PresentedCode {
+  readonly #secondFactor: SecondFactor
+  readonly #code: string | undefined
+  readonly #ip: string | null
+  #acceptedFor: string | null = null
+
+  /** @param code `undefined` if the request has none. */
+  constructor(secondFactor: SecondFactor, code: string | undefined, ip: string | null) {
+    this.#secondFactor = secondFactor
+    this.#code = code
+    this.#ip = ip
+  }
+
+  /**
+   * Must be called after the password, or another proof, was verified: the error reveals that the user has a second factor.
+   * @throws {ServiceError} `codeRequired`, `wrongCode`, if the user needs a code; errors of {@link SecondFactor.verify}
+   */
+  async require(user: User): Promise<void> {
+    if (!needsCode(user) || this.#acceptedFor === user.id) return
+    if (this.#code === undefined) throw new ServiceError('codeRequired')
+    if (!(await this.#secondFactor.verify(user, this.#code, this.#ip))) throw new ServiceError('wrongCode')
+    this.#acceptedFor = user.id
+  }
+}

@@ -1,0 +1,33 @@
+/** Recovery codes: for users who have lost their authenticator app. */
+import { createHash, randomInt } from 'node:crypto'
+
+/** Codes of one user. */
+export const RECOVERY_CODES = 10
+
+/** Without letters and digits that look alike. */
+const ALPHABET = 'abcdefghjkmnpqrstuvwxyz23456789'
+
+/** 31¹⁶: 79 bits. Guessing needs no slow hash to be hopeless. */
+const LENGTH = 16
+const GROUP = 4
+
+/** @returns four groups of four characters: `k3wf-7hqa-x9mz-24tn`. */
+const newRecoveryCode = (): string => {
+  const characters = Array.from({ length: LENGTH }, () => ALPHABET[randomInt(ALPHABET.length)])
+  const groups = []
+  for (let index = 0; index < LENGTH; index += GROUP)
+    groups.push(characters.slice(index, index + GROUP).join(''))
+  return groups.join('-')
+}
+
+export const newRecoveryCodes = (): string[] => Array.from({ length: RECOVERY_CODES }, newRecoveryCode)
+
+/** A code as people type it: with or without hyphens and spaces, in either letter case. */
+const canonical = (code: string): string => code.toLowerCase().replaceAll(/[\s-]/g, '')
+
+/** Whether a presented code has the form of a recovery code, not that of an authenticator app. */
+export const isRecoveryCode = (code: string): boolean => canonical(code).length === LENGTH
+
+/** What is stored, and exported. A fast hash is enough, because nobody can try 79 bits. */
+export const recoveryCodeDigest = (code: string): string =>
+  createHash('sha256').update(canonical(code)).digest('base64url')

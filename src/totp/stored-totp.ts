@@ -1,0 +1,277 @@
+/** What the store runs for authenticator apps and recovery codes. The writer thread of SQLite imports this module. */
+import type { AuditEvent } from '../audit-log/event.ts'
+import { recordStatement } from '../storage/operations/events.ts'
+import { listFactor } from '../storage/operations/factors.ts'
+import { firstRow, type Query, query, type Statement, type Steps } from '../storage/operations/operation.ts'
+import { refusalOf } from '../storage/operations/refusals.ts'
+import { revokeSessionsStatement, sessionExists } from '../storage/operations/sessions.ts'
+import { lockUser } from '../storage/operations/user-locks.ts'
+import { invalidates, invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
+import { type FeatureStore, type StoredFeature, table } from '../storage/stored-feature.ts'
+import type { UserRefusal } from '../users/user-store.ts'
+
+/** The authenticator app of a user. Timestamps are milliseconds since the epoch. */
+export interface StoredTotp {
+  readonly id: string
+  /** Encrypted. */
+  readonly secret: string
+  /** `null` until the first code has shown that the app has the secret. */
+  readonly confirmedAt: number | null
+  /** When an unconfirmed secret is removed; `null` afterwards. */
+  readonly expiresAt: number | null
+  /** The step of the last accepted code. */
+  readonly lastStep: number
+}
+
+interface TotpTable {
+  id: string
+  user_key: number
+  secret: string
+  confirmed_at: number | null
+  expires_at: number | null
+  last_step: number
+  updated_at: number
+}
+
+/** A recovery code without the code itself. */
+export interface StoredRecoveryCode {
+  readonly id: string
+  readonly digest: string
+}
+
+interface RecoveryCodesTable extends StoredRecoveryCode {
+  user_key: number
+}
+
+/** A change that the user of a session makes. */
+export interface OwnFactorChange {
+  readonly sessionId: string
+  /** Whether the user's other sessions end. */
+  readonly endsOthers: boolean
+}
+
+const USER_KEY = '(SELECT key FROM users WHERE id = $1)'
+
+/**
+ * Locks the user. The session must still exist: a new password, for example, has ended it.
+ * @returns why the change is refused; `null` if it is not.
+ */
+function* refusalOfChange(
+  userId: string,
+  { sessionId }: Pick<OwnFactorChange, 'sessionId'>,
+): Steps<'sessionNotFound' | UserRefusal | null> {
+  const refused = refusalOf(yield* lockUser(userId), { onlyEnabled: true })
+  if (refused !== null) return refused
+  return (yield* sessionExists(sessionId, userId)) ? null : 'sessionNotFound'
+}
+
+const confirmedStatement = (userId: string): Statement => ({
+  text: `SELECT id FROM totp WHERE user_key = ${USER_KEY} AND confirmed_at IS NOT NULL`,
+  values: [userId],
+})
+
+/** Stores a secret until it is confirmed. It replaces the one of an earlier call. */
+function* beginTotp(
+  userId: string,
+  { id, secret, expiresAt }: Pick<StoredTotp, 'id' | 'secret'> & { readonly expiresAt: number },
+  sessionId: string,
+  at: number,
+): Steps<Write<'begun' | 'totpExists' | 'sessionNotFound' | UserRefusal>> {
+  const refused = yield* refusalOfChange(userId, { sessionId })
+  if (refused !== null) return refusedFor(userId, refused)
+  if ((yield* firstRow(confirmedStatement(userId))) !== undefined) return refusedFor(userId, 'totpExists')
+  yield { text: `DELETE FROM totp WHERE user_key = ${USER_KEY}`, values: [userId] }
+  yield {
+    text: `INSERT INTO totp (id, user_key, secret, confirmed_at, expires_at, last_step, updated_at)
+      SELECT $2, key, $3, NULL, $4, 0, $5 FROM users WHERE id = $1`,
+    values: [userId, id, secret, expiresAt, at],
+  }
+  return invalidatesNothing('begun')
+}
+
+function* replaceCodes(userId: string, codes: readonly StoredRecoveryCode[]): Steps<void> {
+  yield { text: `DELETE FROM recovery_codes WHERE user_key = ${USER_KEY}`, values: [userId] }
+  for (const { id, digest } of codes) {
+    yield {
+      text: 'INSERT INTO recovery_codes (id, user_key, digest) SELECT $2, key, $3 FROM users WHERE id = $1',
+      values: [userId, id, digest],
+    }
+  }
+}
+
+/** @param step of the code that confirms, which is used up by it. */
+function* confirmTotp(
+  { id, step }: { readonly id: string; readonly step: number },
+  codes: readonly StoredRecoveryCode[],
+  change: OwnFactorChange,
+  event: AuditEvent,
+): Steps<Write<'confirmed' | 'totpNotBegun' | 'sessionNotFound' | UserRefusal>> {
+  const { userId, at } = event
+  const refused = yield* refusalOfChange(userId, change)
+  if (refused !== null) return refusedFor(userId, refused)
+  const confirmed = yield* firstRow({
+    text: `UPDATE totp SET confirmed_at = $3, expires_at = NULL, last_step = $4, updated_at = $3
+      WHERE id = $2 AND user_key = ${USER_KEY} AND confirmed_at IS NULL AND expires_at > $3 RETURNING id`,
+    values: [userId, id, at, step],
+  })
+  if (confirmed === undefined) return refusedFor(userId, 'totpNotBegun')
+  yield* replaceCodes(userId, codes)
+  yield* listFactor(userId, 'totp', true, at)
+  if (change.endsOthers) yield revokeSessionsStatement(userId, change.sessionId)
+  yield recordStatement(event)
+  return invalidates(userId, 'confirmed')
+}
+
+function* removeTotp(
+  change: OwnFactorChange,
+  event: AuditEvent,
+): Steps<Write<'removed' | 'totpNotFound' | 'sessionNotFound' | UserRefusal>> {
+  const { userId, at } = event
+  const refused = yield* refusalOfChange(userId, change)
+  if (refused !== null) return refusedFor(userId, refused)
+  if ((yield* firstRow(confirmedStatement(userId))) === undefined) return refusedFor(userId, 'totpNotFound')
+  yield { text: `DELETE FROM totp WHERE user_key = ${USER_KEY}`, values: [userId] }
+  yield* replaceCodes(userId, [])
+  yield* listFactor(userId, 'totp', false, at)
+  if (change.endsOthers) yield revokeSessionsStatement(userId, change.sessionId)
+  yield recordStatement(event)
+  return invalidates(userId, 'removed')
+}
+
+function* replaceRecoveryCodes(
+  codes: readonly StoredRecoveryCode[],
+  change: OwnFactorChange,
+  event: AuditEvent,
+): Steps<Write<'replaced' | 'totpNotFound' | 'sessionNotFound' | UserRefusal>> {
+  const { userId } = event
+  const refused = yield* refusalOfChange(userId, change)
+  if (refused !== null) return refusedFor(userId, refused)
+  if ((yield* firstRow(confirmedStatement(userId))) === undefined) return refusedFor(userId, 'totpNotFound')
+  yield* replaceCodes(userId, codes)
+  if (change.endsOthers) yield revokeSessionsStatement(userId, change.sessionId)
+  yield recordStatement(event)
+  return invalidates(userId, 'replaced')
+}
+
+/** Removes every factor of a user. */
+function* removeFactors(event: AuditEvent): Steps<Write<'removed' | 'none' | 'userNotFound'>> {
+  const { userId, at } = event
+  if ((yield* lockUser(userId)) === undefined) return refusedFor(userId, 'userNotFound')
+  yield { text: `DELETE FROM totp WHERE user_key = ${USER_KEY}`, values: [userId] }
+  yield* replaceCodes(userId, [])
+  const changed = yield* firstRow({
+    text: `UPDATE users SET factors = NULL, updated_at = $2, version = version + 1
+      WHERE id = $1 AND factors IS NOT NULL RETURNING id`,
+    values: [userId, at],
+  })
+  if (changed === undefined) return refusedFor(userId, 'none')
+  yield recordStatement(event)
+  return invalidates(userId, 'removed')
+}
+
+/**
+ * Accepts the code of a step, if none of this or a later step was accepted before: of simultaneous calls with one step, one succeeds.
+ * @param secret as it is encrypted from now on.
+ */
+function* useTotpStep(
+  { id, secret }: Pick<StoredTotp, 'id' | 'secret'>,
+  step: number,
+  at: number,
+): Steps<Write<boolean>> {
+  const used = yield* firstRow({
+    text: `UPDATE totp SET last_step = $2, secret = $3, updated_at = $4
+      WHERE id = $1 AND confirmed_at IS NOT NULL AND last_step < $2 RETURNING id`,
+    values: [id, step, secret, at],
+  })
+  return invalidatesNothing(used !== undefined)
+}
+
+/** @returns how many codes are left; `null` if the user has no such code. */
+function* useRecoveryCode(digest: string, event: AuditEvent): Steps<Write<number | null>> {
+  const used = yield* firstRow({
+    text: `DELETE FROM recovery_codes WHERE digest = $2 AND user_key = ${USER_KEY} RETURNING id`,
+    values: [event.userId, digest],
+  })
+  if (used === undefined) return invalidatesNothing(null)
+  yield recordStatement(event)
+  const left = yield* firstRow<{ count: number }>(countStatement(event.userId))
+  return invalidatesNothing(left?.count ?? 0)
+}
+
+const countStatement = (userId: string): Statement => ({
+  text: `SELECT count(*) AS count FROM recovery_codes WHERE user_key = ${USER_KEY}`,
+  values: [userId],
+})
+
+/** The secret of a user, also an unconfirmed or expired one. */
+const findTotp = (userId: string): Query<StoredTotp | undefined> =>
+  query(
+    {
+      name: 'totp',
+      text: `SELECT id, secret, confirmed_at AS "confirmedAt", expires_at AS "expiresAt", last_step AS "lastStep"
+        FROM totp WHERE user_key = ${USER_KEY}`,
+      values: [userId],
+    },
+    ([found]: readonly StoredTotp[]) => found,
+  )
+
+const countRecoveryCodes = (userId: string): Query<number> =>
+  query(countStatement(userId), ([row]: readonly { count: number }[]) => row?.count ?? 0)
+
+export const storedTotp = {
+  name: 'totp',
+  module: import.meta.url,
+  migrations: {
+    '0001_totp': {
+      async up(db, { text, keyType }) {
+        await db.schema
+          .createTable('totp')
+          .addColumn('id', text, column => column.primaryKey())
+          .addColumn('user_key', keyType, column =>
+            column.notNull().unique().references('users.key').onDelete('cascade'),
+          )
+          .addColumn('secret', text, column => column.notNull())
+          .addColumn('confirmed_at', 'bigint')
+          .addColumn('expires_at', 'bigint')
+          .addColumn('last_step', 'bigint', column => column.notNull())
+          .addColumn('updated_at', 'bigint', column => column.notNull())
+          .execute()
+        await db.schema.createIndex('totp_by_expires_at').on('totp').column('expires_at').execute()
+        await db.schema
+          .createTable('recovery_codes')
+          .addColumn('id', text, column => column.primaryKey())
+          .addColumn('user_key', keyType, column =>
+            column.notNull().references('users.key').onDelete('cascade'),
+          )
+          .addColumn('digest', text, column => column.notNull())
+          .execute()
+        await db.schema
+          .createIndex('recovery_codes_by_user_key')
+          .on('recovery_codes')
+          .columns(['user_key', 'digest'])
+          .execute()
+      },
+    },
+  },
+  tables: {
+    totp: table<TotpTable>({
+      owner: 'user_key',
+      key: 'id',
+      updatedAt: 'updated_at',
+      cleanUp: { column: 'expires_at', after: 0 },
+    }),
+    recovery_codes: table<RecoveryCodesTable>({ owner: 'user_key', key: 'id' }),
+  },
+  operations: {
+    beginTotp,
+    confirmTotp,
+    removeTotp,
+    replaceRecoveryCodes,
+    removeFactors,
+    useTotpStep,
+    useRecoveryCode,
+  },
+  reads: { findTotp, countRecoveryCodes },
+} satisfies StoredFeature
+
+export type TotpStore = FeatureStore<typeof storedTotp.operations, typeof storedTotp.reads>

@@ -1,0 +1,102 @@
+/** Verification of codes: of authenticator apps, and recovery codes. */
+import type { BaseLogger } from 'pino'
+import type { Mails } from '../accounts/mails.ts'
+import type { SecondFactor } from '../accounts/second-factor.ts'
+import { actingUser, newEvent } from '../audit-log/event.ts'
+import { DecryptionError, type Keyring } from '../encryption/keyring.ts'
+import { ServiceError } from '../errors.ts'
+import { codeSubject, type LoginThrottle } from '../rate-limits/login-throttle.ts'
+import type { OpenRateLimit, RateLimit } from '../rate-limits/rate-limit.ts'
+import type { User } from '../users/user.ts'
+import { isRecoveryCode, recoveryCodeDigest } from './recovery-codes.ts'
+import type { StoredTotp, TotpStore } from './stored-totp.ts'
+import { acceptedStep } from './time-based-codes.ts'
+
+/** Seconds between two mails that wrong codes are throttled. */
+const NOTICE_INTERVAL = 86_400
+
+/** What the secret of a user's authenticator app is encrypted for. */
+export const secretContext = (userId: string) => ({ purpose: 'totp', userId })
+
+export interface TotpCodesDeps {
+  readonly store: TotpStore
+  /** `null` without an encryption key: only recovery codes can be verified. */
+  readonly keyring: Keyring | null
+  readonly loginThrottle: LoginThrottle
+  readonly openRateLimit: OpenRateLimit
+  readonly mails: Mails
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number
+  readonly logger: Pick<BaseLogger, 'error'>
+}
+
+export class TotpCodes implements SecondFactor {
+  readonly #deps: TotpCodesDeps
+  readonly #notices: RateLimit
+
+  constructor(deps: TotpCodesDeps) {
+    this.#deps = deps
+    this.#notices = deps.openRateLimit({ name: 'wrong-code-mails', points: 1, seconds: NOTICE_INTERVAL })
+  }
+
+  async verify(user: User, code: string, ip: string | null): Promise<boolean> {
+    try {
+      const isRight = await this.#deps.loginThrottle.check(codeSubject(user, ip), async () =>
+        (await this.#use(user, code, ip)) ? true : undefined,
+      )
+      return isRight === true
+    } catch (error) {
+      if (error instanceof ServiceError && error.code === 'tooManyRequests')
+        await this.#noticeWrongCodes(user)
+      throw error
+    }
+  }
+
+  #use(user: User, code: string, ip: string | null): Promise<boolean> {
+    return isRecoveryCode(code)
+      ? this.#useRecoveryCode(user, code, ip)
+      : this.#useTimeBasedCode(user.id, code)
+  }
+
+  async #useTimeBasedCode(userId: string, code: string): Promise<boolean> {
+    const { store, clock } = this.#deps
+    const totp = await store.findTotp(userId)
+    if (totp === undefined || totp.confirmedAt === null) return false
+    const now = clock()
+    const { text, encrypted } = this.#decrypt(userId, totp)
+    const step = acceptedStep(text, code, now, totp.lastStep)
+    return step !== null && store.useTotpStep({ id: totp.id, secret: encrypted }, step, now)
+  }
+
+  async #useRecoveryCode(user: User, code: string, ip: string | null): Promise<boolean> {
+    const { store, mails, clock } = this.#deps
+    const event = newEvent('recovery-code.used', actingUser(user.id, ip), user.id, clock())
+    const left = await store.useRecoveryCode(recoveryCodeDigest(code), event)
+    if (left === null) return false
+    mails.send('recoveryCodeUsed', user.email, { left })
+    return true
+  }
+
+  /**
+   * @returns the secret, and how it is encrypted from now on: again, if its key is a former one.
+   * @throws {ServiceError} `codesUnavailable`
+   */
+  #decrypt(userId: string, { secret }: StoredTotp): { text: string; encrypted: string } {
+    const { keyring, logger } = this.#deps
+    const context = secretContext(userId)
+    try {
+      if (keyring === null) throw new DecryptionError('ENCRYPTION_KEY is not set')
+      const { text, isOutdated } = keyring.decrypt(secret, context)
+      return { text, encrypted: isOutdated ? keyring.encrypt(text, context) : secret }
+    } catch (cause) {
+      if (!(cause instanceof DecryptionError)) throw cause
+      logger.error({ err: cause, user: userId }, 'the secret of an authenticator app cannot be decrypted')
+      throw new ServiceError('codesUnavailable', { cause })
+    }
+  }
+
+  /** Whoever sends codes at sign-in knows the password. */
+  async #noticeWrongCodes({ id, email }: User): Promise<void> {
+    if ((await this.#notices.consume(id)).allowed) this.#deps.mails.send('wrongCodes', email)
+  }
+}

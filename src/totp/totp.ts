@@ -1,0 +1,168 @@
+/** Authenticator apps and recovery codes of users (DESIGN §20). `totp-codes.ts` verifies their codes. */
+import encodeQr from 'qr'
+import type { Mails } from '../accounts/mails.ts'
+import { type Actor, type EventType, newEvent } from '../audit-log/event.ts'
+import type { Principal } from '../auth/principal.ts'
+import type { Keyring } from '../encryption/keyring.ts'
+import { ServiceError } from '../errors.ts'
+import { newId } from '../ids.ts'
+import type { UserRefusal } from '../users/user-store.ts'
+import type { Users } from '../users/users.ts'
+import { newRecoveryCodes, recoveryCodeDigest } from './recovery-codes.ts'
+import type { OwnFactorChange, StoredRecoveryCode, TotpStore } from './stored-totp.ts'
+import { acceptedStep, newTotpSecret, totpUri } from './time-based-codes.ts'
+import { secretContext } from './totp-codes.ts'
+
+/** Milliseconds in which a new secret has to be confirmed. */
+const CONFIRMATION_LIMIT = 3_600_000
+
+/** Modules of white around the code, as ISO/IEC 18004 asks for. */
+const QUIET_ZONE = 4
+
+export interface TotpDeps {
+  readonly store: TotpStore
+  readonly users: Users
+  readonly keyring: Keyring | null
+  readonly mails: Mails
+  /** The name of the service in authenticator apps. */
+  readonly productName: string
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number
+}
+
+/** A secret for an authenticator app, shown once. */
+export interface NewTotp {
+  /** Base32, to type in. */
+  readonly secret: string
+  /** For a link on the device with the app. */
+  readonly uri: string
+  /** The same as an image: SVG. */
+  readonly qr: string
+}
+
+export interface TotpState {
+  /** Milliseconds since the epoch; `null`: there is no authenticator app. */
+  readonly confirmedAt: number | null
+  /** Recovery codes that are not used. */
+  readonly recoveryCodes: number
+}
+
+/** The session of a user, who has proved their identity. */
+type Owner = Pick<Principal, 'cachedUser' | 'credentialId'>
+
+type Refusal = 'totpExists' | 'totpNotBegun' | 'totpNotFound' | 'sessionNotFound' | UserRefusal
+
+/** @throws {ServiceError} if the operation has refused its work. */
+const assertDone = (outcome: 'begun' | 'confirmed' | 'removed' | 'replaced' | Refusal): void => {
+  switch (outcome) {
+    case 'begun':
+    case 'confirmed':
+    case 'removed':
+    case 'replaced':
+      return
+    case 'totpExists':
+    case 'totpNotBegun':
+    case 'totpNotFound':
+      throw new ServiceError(outcome)
+    default:
+      throw new ServiceError('signInRequired')
+  }
+}
+
+const stored = (codes: readonly string[]): StoredRecoveryCode[] =>
+  codes.map(code => ({ id: newId(), digest: recoveryCodeDigest(code) }))
+
+export class Totp {
+  readonly #deps: TotpDeps
+
+  constructor(deps: TotpDeps) {
+    this.#deps = deps
+  }
+
+  async state(userId: string): Promise<TotpState> {
+    const { store } = this.#deps
+    const totp = await store.findTotp(userId)
+    return { confirmedAt: totp?.confirmedAt ?? null, recoveryCodes: await store.countRecoveryCodes(userId) }
+  }
+
+  /**
+   * Makes a secret for an authenticator app. Nothing changes until {@link confirm}; a second call replaces the secret.
+   * @throws {ServiceError} `encryptionKeyRequired`, `totpExists`, `signInRequired`
+   */
+  async begin({ cachedUser, credentialId }: Owner): Promise<NewTotp> {
+    const { store, keyring, productName, clock } = this.#deps
+    if (keyring === null) throw new ServiceError('encryptionKeyRequired')
+    const { id: userId, email } = cachedUser.user
+    const secret = newTotpSecret()
+    const now = clock()
+    const totp = {
+      id: newId(now),
+      secret: keyring.encrypt(secret, secretContext(userId)),
+      expiresAt: now + CONFIRMATION_LIMIT,
+    }
+    assertDone(await store.beginTotp(userId, totp, credentialId, now))
+    const uri = totpUri(secret, productName, email)
+    return { secret, uri, qr: encodeQr(uri, 'svg', { border: QUIET_ZONE }) }
+  }
+
+  /**
+   * Confirms the secret with the first code of the app: from now on, signing in with the password needs a code.
+   * @returns the recovery codes.
+   * @throws {ServiceError} `totpNotBegun`, `wrongProofCode`, `signInRequired`
+   */
+  async confirm(owner: Owner, code: string, endsOthers: boolean, actor: Actor): Promise<string[]> {
+    const { store, keyring, clock } = this.#deps
+    const { id: userId } = owner.cachedUser.user
+    const now = clock()
+    const totp = await store.findTotp(userId)
+    if (keyring === null || totp === undefined || totp.confirmedAt !== null || (totp.expiresAt ?? 0) <= now)
+      throw new ServiceError('totpNotBegun')
+    const { text } = keyring.decrypt(totp.secret, secretContext(userId))
+    // Nothing depends on the secret yet, so wrong codes need no limit of their own.
+    const step = acceptedStep(text, code, now, totp.lastStep)
+    if (step === null) throw new ServiceError('wrongProofCode')
+    const codes = newRecoveryCodes()
+    const [change, event] = this.#changeOf(owner, 'totp.added', endsOthers, actor)
+    assertDone(await store.confirmTotp({ id: totp.id, step }, stored(codes), change, event))
+    this.#deps.mails.send('totpAdded', owner.cachedUser.user.email)
+    return codes
+  }
+
+  /** Removes the authenticator app and the recovery codes. @throws {ServiceError} `totpNotFound`, `signInRequired` */
+  async remove(owner: Owner, endsOthers: boolean, actor: Actor): Promise<void> {
+    const [change, event] = this.#changeOf(owner, 'totp.removed', endsOthers, actor)
+    assertDone(await this.#deps.store.removeTotp(change, event))
+    this.#deps.mails.send('totpRemoved', owner.cachedUser.user.email)
+  }
+
+  /** Replaces the recovery codes. @returns the new ones. @throws {ServiceError} `totpNotFound`, `signInRequired` */
+  async replaceRecoveryCodes(owner: Owner, endsOthers: boolean, actor: Actor): Promise<string[]> {
+    const codes = newRecoveryCodes()
+    const [change, event] = this.#changeOf(owner, 'recovery-codes.replaced', endsOthers, actor)
+    assertDone(await this.#deps.store.replaceRecoveryCodes(stored(codes), change, event))
+    this.#deps.mails.send('recoveryCodesReplaced', owner.cachedUser.user.email)
+    return codes
+  }
+
+  /**
+   * Removes every factor of a user who has lost them. Sessions stay.
+   * @throws {ServiceError} `userNotFound`
+   */
+  async removeAll(userId: string, actor: Actor): Promise<void> {
+    const { store, users, mails, clock } = this.#deps
+    const { email } = await users.get(userId)
+    const event = newEvent('factors.removed', actor, userId, clock())
+    const outcome = await store.removeFactors(event)
+    if (outcome === 'userNotFound') throw new ServiceError(outcome)
+    if (outcome === 'removed') mails.send('factorsRemoved', email)
+  }
+
+  #changeOf(
+    { cachedUser, credentialId: sessionId }: Owner,
+    type: Extract<EventType, 'totp.added' | 'totp.removed' | 'recovery-codes.replaced'>,
+    endsOthers: boolean,
+    actor: Actor,
+  ): [OwnFactorChange, ReturnType<typeof newEvent>] {
+    return [{ sessionId, endsOthers }, newEvent(type, actor, cachedUser.user.id, this.#deps.clock())]
+  }
+}

@@ -1,0 +1,1 @@
+import './encryption/keyring.test.ts'

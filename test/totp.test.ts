@@ -1,0 +1,2 @@
+import './totp/recovery-codes.test.ts'
+import './totp/time-based-codes.test.ts'
