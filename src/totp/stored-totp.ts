@@ -262,6 +262,7 @@ export const storedTotp = {
     }),
     recovery_codes: table<RecoveryCodesTable>({ owner: 'user_key', key: 'id' }),
   },
+  factor: { name: 'totp', users: 'SELECT user_key FROM totp WHERE confirmed_at IS NOT NULL' },
   operations: {
     beginTotp,
     confirmTotp,
