@@ -188,6 +188,7 @@ function* useTotpStep(
 
 /** @returns how many codes are left; `null` if the user has no such code. */
 function* useRecoveryCode(digest: string, event: AuditEvent): Steps<Write<number | null>> {
+  if ((yield* lockUser(event.userId)) === undefined) return invalidatesNothing(null)
   const used = yield* firstRow({
     text: `DELETE FROM recovery_codes WHERE digest = $2 AND user_key = ${USER_KEY} RETURNING id`,
     values: [event.userId, digest],
