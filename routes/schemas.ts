@@ -18,6 +18,7 @@ export {
   NewPassword,
   PasswordHash,
   PresentedCode,
+  PresentedEmailCode,
   PresentedPassword,
   Role,
   recordProperties,

@@ -51,6 +51,7 @@ export const ERRORS = {
   signInRequired: define(401, 'global', 'Sign in to use this route'),
   adminKeyRequired: define(401, 'global', 'This route needs a valid admin key'),
   wrongCredentials: define(401, 'credentials', 'The e-mail or the password is wrong'),
+  wrongEmailCode: define(401, 'emailCode', 'is wrong or has expired'),
   codeRequired: define(401, 'code', 'is required'),
   wrongCode: define(401, 'code', 'is wrong'),
   impersonated: define(403, 'global', 'An impersonated session cannot do this'),

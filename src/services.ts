@@ -31,6 +31,8 @@ import { WarmUp } from './auth/warm-up.ts'
 import type { FeatureServices } from './built-in-features.ts'
 import { DeferredWork } from './concurrency/deferred-work.ts'
 import type { Config } from './config/config.ts'
+import { EmailCodes } from './email-codes/email-codes.ts'
+import { type EmailCodeStore, storedEmailCodes } from './email-codes/stored-email-codes.ts'
 import { Keyring } from './encryption/keyring.ts'
 import {
   adminScopesOf,
@@ -140,6 +142,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
   const apiKeyStore = storage.features[apiKeys.name] as ApiKeyStore
   const adminKeyStore = storage.features[adminKeys.name] as AdminKeyStore
   const totpStore = storage.features[storedTotp.name] as TotpStore
+  const emailCodeStore = storage.features[storedEmailCodes.name] as EmailCodeStore
   const keyring = Keyring.from(config)
   const lastRequests = new LastRequests({
     userCache,
@@ -232,6 +235,10 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
   const usersService = new Users({ store: users, clock })
   const signUps = new SignUps(accountDeps)
   const signIns = new SignIns(accountDeps)
+  const emailCodes =
+    config.hasEmailCodes && keyring !== null
+      ? new EmailCodes({ ...accountDeps, store: emailCodeStore, keyring, outcomes: signIns.outcomes, logger })
+      : null
   const metrics = new Metrics({
     ...{ signUps, signIns, throttleEvents, hasher, authenticator, lastRequests, storage, mailer },
     limits: Object.keys(RATE_LIMITS.perAddress) as RateLimitName[],
@@ -249,6 +256,8 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     emailAddresses: new EmailAddresses(accountDeps),
     passwordChanges: new PasswordChanges(accountDeps),
     passwordResets: new PasswordResets(accountDeps),
+    /** `null` with `EMAIL_CODES=off`. */
+    emailCodes,
     totp: new Totp({ ...totpDeps, users: usersService, productName: config.productName }),
     impersonation: new Impersonation({ ...accountDeps, adminKeys: adminKeyStore }),
     sessions: new Sessions({ store: sessions, limits, clock }),

@@ -51,6 +51,7 @@ export const EVENTS = {
   'email.verified': NoDetails,
   'email.change-requested': NoDetails,
   'email.changed': NoDetails,
+  'email-code.requested': NoDetails,
   'totp.added': NoDetails,
   'totp.removed': NoDetails,
   'recovery-codes.replaced': NoDetails,
