@@ -147,6 +147,17 @@ export const ACCOUNT_MAILS = {
       `The link works once, for ${hours(RESET_LIFETIME)}. If it was not you, ignore this mail: your password stays the same.`,
     ],
   },
+  emailCode: {
+    subject: 'Your code to sign in',
+    isRateLimited: true,
+    body: (site, { code, isConfirmed }: EmailCodeValue) => [
+      `Enter this code to sign in at ${site.name}:`,
+      { code },
+      'It works once, for ten minutes. Nobody will ever ask you for it: do not give it to anybody.',
+      ...(isConfirmed ? [] : unconfirmed(site)),
+      'If it was not you, ignore this mail: without the code, nobody can sign in with it.',
+    ],
+  },
   passwordChanged: {
     subject: 'Your password has been changed',
     isRateLimited: true,
@@ -167,17 +178,6 @@ export const ACCOUNT_MAILS = {
       'If it was you, sign in. If you have forgotten your password, choose a new one:',
       ...resetPassword(site, token),
       `The link works once, for ${hours(RESET_LIFETIME)}. If it was not you, ignore this mail: nothing has changed.`,
-    ],
-  },
-  emailCode: {
-    subject: 'Your code to sign in',
-    isRateLimited: true,
-    body: (site, { code, isConfirmed }: EmailCodeValue) => [
-      `Enter this code to sign in at ${site.name}:`,
-      { code },
-      'It works once, for ten minutes. Nobody will ever ask you for it: do not give it to anybody.',
-      ...(isConfirmed ? [] : unconfirmed(site)),
-      'If it was not you, ignore this mail: without the code, nobody can sign in with it.',
     ],
   },
   totpAdded: {

@@ -19,7 +19,7 @@ import type { EmailCodeStore, PendingEmailCode } from './stored-email-codes.ts'
 const DIGITS = 8
 
 /** Milliseconds. */
-export const EMAIL_CODE_LIFETIME = 600_000
+const LIFETIME = 600_000
 
 /** What the code of a user is encrypted for. */
 const contextOf = (userId: string) => ({ purpose: 'email-code', userId })
@@ -158,7 +158,7 @@ export class EmailCodes {
     const now = clock()
     const code = newCode()
     const stored = {
-      ...{ id: newId(now), userId, email, createdAt: now, expiresAt: now + EMAIL_CODE_LIFETIME },
+      ...{ id: newId(now), userId, email, createdAt: now, expiresAt: now + LIFETIME },
       code: keyring.encrypt(code, contextOf(userId)),
     }
     const event = newEvent('email-code.requested', anonymous(ip), userId, now)

@@ -22,7 +22,7 @@ export const MAX_ATTEMPTS = 5
 export interface NewEmailCode {
   readonly id: string
   readonly userId: string
-  /** The recipient. The code is void once the account has another address. */
+  /** The recipient. The code is not valid once the account has another address. */
   readonly email: string
   /** Encrypted: anybody could find eight digits by their hash. */
   readonly code: string

@@ -1,4 +1,4 @@
-/** Signing in with a mailed code, and what makes a code void (DESIGN §21). */
+/** Signing in with a mailed code, and what invalidates a code (DESIGN §21). */
 import t from 'tap'
 import { accountOf, call, forgot, reset } from '../support/account-routes.ts'
 import {
@@ -144,7 +144,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.equal((await signInByCode(app, ben.email, codeOfBen)).json().user.id, ben.id)
   })
 
-  t.test('a changed e-mail voids the code, also for who gets the address', async t => {
+  t.test('a changed e-mail invalidates the code, also for who gets the address', async t => {
     const ann = await signUp(app)
     const [former, later] = [ann.email, freshEmail()]
     const code = await codes.request(former)
@@ -159,7 +159,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     errorsAt(t, await signInByCode(app, former, code), 401, ['emailCode'], 'also when it is changed back')
   })
 
-  t.test('a new password and a reset void the code', async t => {
+  t.test('a new password and a reset invalidate the code', async t => {
     const changing = await signUp(app)
     const code = await codes.request(changing.email)
     const payload = { currentPassword: PASSWORD, newPassword: NEW }
@@ -174,7 +174,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     errorsAt(t, await signInByCode(app, forgetful.email, second), 401, ['emailCode'], 'reset')
   })
 
-  t.test('disabling voids the code, and a disabled user gets none', async t => {
+  t.test('disabling invalidates the code, and a disabled user gets none', async t => {
     const user = await signUp(app)
     const code = await codes.request(user.email)
     await updateUser(app, user.id, { disabled: true })

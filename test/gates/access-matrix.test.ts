@@ -3,11 +3,12 @@ import type { InjectOptions } from 'fastify'
 import t from 'tap'
 import { createKey } from '../support/admin-keys.ts'
 import { ADMIN_KEY, accountStatus, bearer, cookie, signUp, updateUser } from '../support/build.ts'
+import { EMAIL_CODES } from '../support/email-codes.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { type LiveRoute, liveRoutes } from '../support/routes.ts'
 
 await onEveryEngine(t, async (t, { build }) => {
-  const app = await build(t)
+  const app = await build(t, { env: EMAIL_CODES })
   const routes = liveRoutes(app)
   let good = await signUp(app)
   const disabled = await signUp(app)
@@ -74,10 +75,12 @@ await onEveryEngine(t, async (t, { build }) => {
       'GET /ready public',
       'GET /users user',
       'POST /account/api-keys user',
+      'POST /account/email-code public',
       'POST /account/forgot-password public',
       'POST /account/reauthenticate user',
       'POST /account/reset-password public',
       'POST /account/sign-in public',
+      'POST /account/sign-in/email-code public',
       'POST /account/sign-out user',
       'POST /account/sign-up public',
       'POST /account/verify-email public',
