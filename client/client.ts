@@ -236,7 +236,7 @@ export interface NewTotp {
 }
 
 export interface ConfirmTotpRequest {
-  /** Six digits of an authenticator app, or a recovery code */
+  /** Six digits, as the authenticator app shows them */
   code: string
 }
 
@@ -524,6 +524,8 @@ export interface ImportedUser {
   createdAt?: string
   updatedAt?: string
   lastRequestAt?: string | null
+  /** As an export writes it. Ignored: factors are not imported */
+  factors?: string[]
 }
 
 export interface ImportedLine {

@@ -16,6 +16,7 @@ export {
   Name,
   NewAdminKey,
   NewPassword,
+  OptionalCode,
   PasswordHash,
   PresentedCode,
   PresentedEmailCode,

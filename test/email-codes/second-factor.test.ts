@@ -1,27 +1,13 @@
 /** A mailed code together with a code of an authenticator app (DESIGN §20, §21). */
-import type { FastifyInstance } from 'fastify'
-import { Secret, TOTP } from 'otpauth'
 import t from 'tap'
 import { newEvent, OPERATOR } from '../../src/audit-log/event.ts'
 import { newSession } from '../../src/auth/session.ts'
 import { type EmailCodeStore, storedEmailCodes } from '../../src/email-codes/stored-email-codes.ts'
-import { call } from '../support/account-routes.ts'
-import { accountStatus, bearer, manualClock, signUp } from '../support/build.ts'
+import { addTotp, STEP } from '../support/authenticator-apps.ts'
+import { accountStatus, manualClock, signUp } from '../support/build.ts'
 import { codesOf, EMAIL_CODES, otherThan, signInByCode } from '../support/email-codes.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
-
-const STEP = 30_000
-
-/** Adds an authenticator app. @returns its code now. */
-const addTotp = async (app: FastifyInstance, token: string) => {
-  const { secret } = (await call(app, 'POST', '/account/totp', {}, bearer(token))).json()
-  const totp = new TOTP({ secret: Secret.fromBase32(secret), algorithm: 'SHA1', digits: 6, period: 30 })
-  const code = () => totp.generate({ timestamp: app.services.clock() })
-  const confirmed = await call(app, 'POST', '/account/totp/confirm', { code: code() }, bearer(token))
-  if (confirmed.statusCode !== 200) throw new Error(confirmed.body)
-  return { code, recoveryCodes: confirmed.json().recoveryCodes as string[] }
-}
 
 const WRONG_CODE = '000000'
 

@@ -1,11 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from '@sinclair/typebox'
 import { clientOf } from '../../../../request-context.ts'
 import { withHeaders } from '../../../../response-headers.ts'
 import {
   ErrorBody,
   KnownEmail,
-  PresentedCode,
+  OptionalCode,
   PresentedEmailCode,
   SignedIn,
   Strict,
@@ -26,7 +25,7 @@ const signInByEmailCode: FastifyPluginAsyncTypebox = async app => {
         body: Strict({
           email: KnownEmail,
           emailCode: PresentedEmailCode,
-          code: Type.Optional(PresentedCode),
+          code: OptionalCode,
         }),
         response: {
           200: withHeaders(SignedIn, 'Set-Cookie'),
