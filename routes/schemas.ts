@@ -21,6 +21,7 @@ export {
   OptionalCode,
   PasswordHash,
   PresentedCode,
+  PresentedEmailCode,
   PresentedPassword,
   Role,
   recordProperties,

@@ -29,6 +29,13 @@ export interface NewEmailValue {
   readonly newEmail: string
 }
 
+export interface EmailCodeValue {
+  /** Eight digits. */
+  readonly code: string
+  /** Whether the user has confirmed the address. */
+  readonly isConfirmed: boolean
+}
+
 const HOUR = 3_600_000
 const VERIFICATION_LIFETIME = 24 * HOUR
 const RESET_LIFETIME = HOUR
@@ -67,6 +74,12 @@ const notYou = ({ webUrl }: MailSite): Block => ({
   link: webUrl,
   label: 'If it was not you, choose a new password now',
 })
+
+/** Whoever opened the account may not be the owner of the address, and would keep the password. */
+const unconfirmed = ({ name, webUrl }: MailSite): Block[] => [
+  `The address of this account at ${name} has not been confirmed yet. Signing in with the code confirms it.`,
+  { link: webUrl, label: 'If you have not opened the account yourself, choose a new password first' },
+]
 
 export const ACCOUNT_MAILS = {
   /** To a new account. */
@@ -132,6 +145,17 @@ export const ACCOUNT_MAILS = {
       `A new password was requested for your account at ${site.name}.`,
       ...resetPassword(site, token),
       `The link works once, for ${hours(RESET_LIFETIME)}. If it was not you, ignore this mail: your password stays the same.`,
+    ],
+  },
+  emailCode: {
+    subject: 'Your code to sign in',
+    isRateLimited: true,
+    body: (site, { code, isConfirmed }: EmailCodeValue) => [
+      `Enter this code to sign in at ${site.name}:`,
+      { code },
+      'It works once, for ten minutes. Nobody will ever ask you for it: do not give it to anybody.',
+      ...(isConfirmed ? [] : unconfirmed(site)),
+      'If it was not you, ignore this mail: without the code, nobody can sign in with it.',
     ],
   },
   passwordChanged: {

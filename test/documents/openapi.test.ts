@@ -21,6 +21,7 @@ import {
   updateUser,
 } from '../support/build.ts'
 import { NDJSON } from '../support/bulk-users.ts'
+import { codesOf, EMAIL_CODES } from '../support/email-codes.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { perAddress } from '../support/limits.ts'
 import { mailbox } from '../support/mailbox.ts'
@@ -32,10 +33,11 @@ import { SoftwareAuthenticator } from '../support/software-authenticator.ts'
 const app = await build(t, {
   hasher: quickHashing,
   // On, so that the headers of limits are sent.
-  env: { RATE_LIMIT: 'on' },
+  env: { ...EMAIL_CODES, RATE_LIMIT: 'on' },
   rateLimits: { ...RATE_LIMITS, perAddress: perAddress() },
 })
 const mails = mailbox(app)
+const codes = codesOf(app)
 const routes = liveRoutes(app)
 const document = (await app.inject('/openapi.json')).json()
 
@@ -111,6 +113,8 @@ const withTotp = async ({ token }: SignedUp) => {
 const BODIES: Record<string, (user: SignedUp) => object | string | Promise<object>> = {
   'POST /account/sign-up': () => ({ email: freshEmail(), password: PASSWORD }),
   'POST /account/sign-in': ({ email }) => ({ email, password: PASSWORD }),
+  'POST /account/email-code': ({ email }) => ({ email }),
+  'POST /account/sign-in/email-code': async ({ email }) => ({ email, emailCode: await codes.request(email) }),
   'POST /account/forgot-password': ({ email }) => ({ email }),
   'POST /account/verify-email': verification,
   'POST /account/reset-password': async ({ email }) => {

@@ -3,6 +3,7 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { build } from '../support/build.ts'
+import { EMAIL_CODES } from '../support/email-codes.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { liveRoutes } from '../support/routes.ts'
 
@@ -35,6 +36,8 @@ const OPERATION_IDS = {
   'POST /account/sign-in/passkey/options': 'createPasskeySignInOptions',
   'POST /account/reauthenticate': 'reauthenticate',
   'POST /account/sign-out': 'signOut',
+  'POST /account/email-code': 'requestEmailCode',
+  'POST /account/sign-in/email-code': 'signInByEmailCode',
   'POST /account/forgot-password': 'forgotPassword',
   'POST /account/reset-password': 'resetPassword',
   'POST /account/verify-email': 'verifyEmail',
@@ -84,7 +87,7 @@ const OPERATION_IDS = {
 }
 
 t.test('operationIds are camelCase, unique and stable', async t => {
-  const app = await build(t, { hasher: quickHashing })
+  const app = await build(t, { env: EMAIL_CODES, hasher: quickHashing })
   const operations = operationsOf(await documentOf(app))
   const ids = Object.values(operations).map(({ operationId }) => operationId)
   for (const id of ids) t.match(id, /^[a-z][a-zA-Z\d]*$/)
