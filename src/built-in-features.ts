@@ -4,6 +4,7 @@ import { apiKeys } from './api-keys/api-keys.ts'
 import { storedEmailCodes } from './email-codes/stored-email-codes.ts'
 import type { Feature, ServicesOf } from './feature.ts'
 import { FEATURES } from './features.ts'
+import { storedPasskeys } from './passkeys/stored-passkeys.ts'
 import { storedTotp } from './totp/stored-totp.ts'
 
 /** Their migrations and tables come before those of other features. */
@@ -11,6 +12,7 @@ export const BUILT_IN_FEATURES = [
   apiKeys,
   adminKeys,
   storedTotp,
+  storedPasskeys,
   storedEmailCodes,
 ] as const satisfies readonly Feature[]
 

@@ -6,6 +6,7 @@ import { Exports, Imports } from './accounts/bulk-users.ts'
 import { CleanUp, type CleanUpPace } from './accounts/clean-up.ts'
 import { EmailAddresses } from './accounts/email-addresses.ts'
 import { ExistingAccountNotice } from './accounts/existing-account-notice.ts'
+import { FactorRemoval } from './accounts/factor-removal.ts'
 import { Impersonation } from './accounts/impersonation.ts'
 import { ACCOUNT_MAILS, type AccountMails } from './accounts/mails.ts'
 import { PasswordChanges } from './accounts/password-changes.ts'
@@ -46,6 +47,11 @@ import { Mailer, NO_MAILS } from './mail/mailer.ts'
 import { RateLimitedMailer } from './mail/rate-limited-mailer.ts'
 import { Metrics } from './metrics/metrics.ts'
 import type { WorkerChannel } from './metrics/worker-metrics.ts'
+import { Challenges } from './passkeys/challenges.ts'
+import { PasskeySignIns } from './passkeys/passkey-sign-ins.ts'
+import { Passkeys } from './passkeys/passkeys.ts'
+import { relyingPartyOf } from './passkeys/relying-party.ts'
+import { type PasskeyStore, storedPasskeys } from './passkeys/stored-passkeys.ts'
 import { hasherLimits, type PasswordHasher, PooledPasswordHasher } from './passwords/hasher.ts'
 import { RATE_LIMITS, type RateLimitName, type RateLimits } from './rate-limits/limits.ts'
 import { noLoginThrottle, StoredLoginThrottle } from './rate-limits/login-throttle.ts'
@@ -142,6 +148,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
   const apiKeyStore = storage.features[apiKeys.name] as ApiKeyStore
   const adminKeyStore = storage.features[adminKeys.name] as AdminKeyStore
   const totpStore = storage.features[storedTotp.name] as TotpStore
+  const passkeyStore = storage.features[storedPasskeys.name] as PasskeyStore
   const emailCodeStore = storage.features[storedEmailCodes.name] as EmailCodeStore
   const keyring = Keyring.from(config)
   const lastRequests = new LastRequests({
@@ -188,8 +195,8 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
   // Accounts
   const { mails, mailer, close: closeMails } = createMails(config, deps, rateLimits)
   const deferred = new DeferredWork(logFailure('a requested mail was dropped'))
-  const totpDeps = { store: totpStore, keyring, mails, clock }
-  const secondFactor = new TotpCodes({ ...totpDeps, loginThrottle, openRateLimit, logger })
+  const totpDeps = { store: totpStore, keyring, loginThrottle, mails, clock }
+  const secondFactor = new TotpCodes({ ...totpDeps, openRateLimit, logger })
   const reauthentication = new Reauthentication({
     ...{ users, sessions, hasher, loginThrottle, secondFactor, clock },
   })
@@ -232,9 +239,10 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
           onFailure: (err, message) => logger.error({ err }, message),
         })
 
-  const usersService = new Users({ store: users, clock })
   const signUps = new SignUps(accountDeps)
   const signIns = new SignIns(accountDeps)
+  const challenges = new Challenges({ store: passkeyStore, party: relyingPartyOf(config), clock })
+  const passkeyDeps = { store: passkeyStore, challenges, mails, clock }
   const emailCodes =
     config.hasEmailCodes && keyring !== null
       ? new EmailCodes({ ...accountDeps, store: emailCodeStore, keyring, outcomes: signIns.outcomes, logger })
@@ -256,12 +264,15 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     emailAddresses: new EmailAddresses(accountDeps),
     passwordChanges: new PasswordChanges(accountDeps),
     passwordResets: new PasswordResets(accountDeps),
+    totp: new Totp({ ...totpDeps, productName: config.productName }),
+    passkeys: new Passkeys(passkeyDeps),
+    passkeySignIns: new PasskeySignIns({ ...accountDeps, ...passkeyDeps, outcomes: signIns.outcomes }),
+    factorRemoval: new FactorRemoval(accountDeps),
     /** `null` with `EMAIL_CODES=off`. */
     emailCodes,
-    totp: new Totp({ ...totpDeps, users: usersService, productName: config.productName }),
     impersonation: new Impersonation({ ...accountDeps, adminKeys: adminKeyStore }),
     sessions: new Sessions({ store: sessions, limits, clock }),
-    users: usersService,
+    users: new Users({ store: users, clock }),
     auditLog: new AuditLog(events),
     /** Every type of event. */
     eventSchemas: eventSchemasOf(deps.features),

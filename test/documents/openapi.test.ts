@@ -25,8 +25,10 @@ import { codesOf, EMAIL_CODES } from '../support/email-codes.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { perAddress } from '../support/limits.ts'
 import { mailbox } from '../support/mailbox.ts'
+import { creationOptions, register, requestOptions } from '../support/passkeys.ts'
 import { type RightRequest, responsesOf } from '../support/route-responses.ts'
 import { type LiveRoute, liveRoutes } from '../support/routes.ts'
+import { SoftwareAuthenticator } from '../support/software-authenticator.ts'
 
 const app = await build(t, {
   hasher: quickHashing,
@@ -122,6 +124,14 @@ const BODIES: Record<string, (user: SignedUp) => object | string | Promise<objec
   'PUT /account': () => ({ firstName: 'Ann' }),
   'DELETE /account': () => ({ password: PASSWORD }),
   'POST /account/api-keys': () => ({ name: 'a script' }),
+  'POST /account/passkeys': async ({ token }) => ({
+    credential: new SoftwareAuthenticator().create((await creationOptions(app, token)).json()),
+    name: 'a laptop',
+  }),
+  'POST /account/sign-in/passkey': async ({ token }) => {
+    const { authenticator } = await register(app, token)
+    return { credential: authenticator.get((await requestOptions(app)).json()) }
+  },
   'POST /account/reauthenticate': () => ({ password: PASSWORD }),
   'POST /account/totp': () => ({}),
   'POST /account/totp/confirm': async ({ token }) => ({ code: (await beginTotp(app, token)).code() }),
@@ -185,6 +195,7 @@ const rightRequest = async (route: LiveRoute): Promise<RightRequest> => {
     if (url.startsWith('/admin/keys')) return (await createAdminKey(app, ['users:read'])).id
     if (url.startsWith('/account/sessions')) return sessions.json().results[0].id
     if (url.startsWith('/account/api-keys')) return created.id
+    if (url.startsWith('/account/passkeys/:id')) return (await register(app, user.token)).id
     return ofFeature && url.includes('/:id') ? featureId(route, gate ? credentials[gate] : {}) : user.id
   }
   return {
