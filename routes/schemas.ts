@@ -7,6 +7,7 @@ import type { JsonObject } from '../src/users/metadata.ts'
 import { InputId, Strict, withExample } from '../src/validation/schemas.ts'
 
 export {
+  Credentials,
   Email,
   ExpiresAt,
   InputId,
