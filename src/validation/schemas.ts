@@ -186,6 +186,7 @@ export const ImportedUser = (schemas: MetadataSchemas) =>
         Type.Array(Type.Unsafe<Factor>({ type: 'string', enum: [...FACTORS] }), {
           uniqueItems: true,
           description: 'As exported; the factors of the user follow from `credentials`',
+          examples: [['totp']],
         }),
       ),
     },
