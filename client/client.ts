@@ -81,6 +81,8 @@ export interface Errors {
 export interface SignInRequest {
   email: string
   password: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
 }
 
 export interface ForgotPasswordRequest {
@@ -90,6 +92,8 @@ export interface ForgotPasswordRequest {
 export interface ResetPasswordRequest {
   token: string
   password: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
 }
 
 export interface VerifyEmailRequest {
@@ -134,8 +138,10 @@ export interface CreateApiKeyRequest {
   scopes?: Array<'account:read' | 'account:write' | 'users:read'>
   /** In the future; by default the key does not expire */
   expiresAt?: string | null
-  /** Needed unless you signed in or re-authenticated within the last ten minutes */
+  /** Needed, or a code, unless you signed in or re-authenticated within the last ten minutes */
   password?: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
 }
 
 export interface ApiKey {
@@ -172,7 +178,14 @@ export interface ChangePasswordRequest {
 }
 
 export interface ReauthenticateRequest {
-  password: string
+  password?: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
+}
+
+export interface RecoveryCodes {
+  /** Each signs in once in place of a code of the app; shown only here */
+  recoveryCodes: string[]
 }
 
 export interface Session {
@@ -193,6 +206,26 @@ export interface Session {
 
 export interface SessionList {
   results: Session[]
+}
+
+export interface Totp {
+  confirmedAt: string | null
+  /** Codes that are not used */
+  recoveryCodes: number
+}
+
+export interface NewTotp {
+  /** Base32, to type in */
+  secret: string
+  /** For a link on the device with the app */
+  uri: string
+  /** The URI as a QR code: SVG */
+  qr: string
+}
+
+export interface ConfirmTotpRequest {
+  /** Six digits, as the authenticator app shows them */
+  code: string
 }
 
 export interface Profile {
@@ -234,6 +267,11 @@ export interface AuditEvent {
     | 'email.verified'
     | 'email.change-requested'
     | 'email.changed'
+    | 'totp.added'
+    | 'totp.removed'
+    | 'recovery-codes.replaced'
+    | 'recovery-code.used'
+    | 'factors.removed'
     | 'api-key.created'
     | 'api-key.revoked'
     | 'admin-key.created'
@@ -402,6 +440,8 @@ export interface AdminUser {
   updatedAt: string
   lastRequestAt: string | null
   disabled: boolean
+  /** Ways to prove the identity besides the password */
+  factors: Array<'passkey' | 'totp'>
 }
 
 export interface AdminUserPage {
@@ -436,6 +476,13 @@ export interface UpdateUserRequest {
   appMetadata?: AppMetadata
 }
 
+export interface Credentials {
+  /** Of the authenticator app: base32, for codes with SHA-1, six digits and steps of 30 seconds */
+  totpSecret?: string
+  /** SHA-256 of each recovery code that is left, in base64url */
+  recoveryCodes?: string[]
+}
+
 export interface ExportedUser {
   id: string
   email: string
@@ -451,7 +498,10 @@ export interface ExportedUser {
   updatedAt: string
   lastRequestAt: string | null
   disabled: boolean
+  /** Ways to prove the identity besides the password */
+  factors: Array<'passkey' | 'totp'>
   passwordHash?: string
+  credentials?: Credentials
 }
 
 export interface ImportedUser {
@@ -469,6 +519,9 @@ export interface ImportedUser {
   createdAt?: string
   updatedAt?: string
   lastRequestAt?: string | null
+  credentials?: Credentials
+  /** As exported; the factors of the user follow from `credentials` */
+  factors?: Array<'passkey' | 'totp'>
 }
 
 export interface ImportedLine {
@@ -495,8 +548,50 @@ export interface WarmUp {
   seconds: number
 }
 
+export type CreateRecoveryCodesBody = 
+  | {
+  /** Needed, or a code, unless you signed in or re-authenticated within the last ten minutes */
+  password?: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
+}
+  | null
+
+export interface CreateRecoveryCodesQuery {
+  /** Whether your other sessions end */
+  endOthers?: boolean
+}
+
 export interface DeleteSessionsQuery {
   scope?: 'others' | 'all'
+}
+
+export type CreateTotpBody = 
+  | {
+  /** Needed, or a code, unless you signed in or re-authenticated within the last ten minutes */
+  password?: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
+}
+  | null
+
+export type DeleteTotpBody = 
+  | {
+  /** Needed, or a code, unless you signed in or re-authenticated within the last ten minutes */
+  password?: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
+}
+  | null
+
+export interface DeleteTotpQuery {
+  /** Whether your other sessions end */
+  endOthers?: boolean
+}
+
+export interface ConfirmTotpQuery {
+  /** Whether your other sessions end */
+  endOthers?: boolean
 }
 
 export interface ListProfilesQuery {
@@ -536,6 +631,11 @@ export interface ListEventsQuery {
     | 'email.verified'
     | 'email.change-requested'
     | 'email.changed'
+    | 'totp.added'
+    | 'totp.removed'
+    | 'recovery-codes.replaced'
+    | 'recovery-code.used'
+    | 'factors.removed'
     | 'api-key.created'
     | 'api-key.revoked'
     | 'admin-key.created'
@@ -572,7 +672,7 @@ export interface ListUsersQuery {
 }
 
 export interface ExportUsersQuery {
-  /** Includes `passwordHash`, to import the users elsewhere */
+  /** Includes `passwordHash` and the `credentials` of factors, to import the users elsewhere */
   passwordHashes?: boolean
 }
 
@@ -746,6 +846,15 @@ export interface Client {
   reauthenticate(body: ReauthenticateRequest, options?: CallOptions): Call<void>
 
   /**
+   * Get new recovery codes. The former ones do not work any more
+   *
+   * API keys are not accepted.
+   *
+   * `POST /account/recovery-codes`
+   */
+  createRecoveryCodes(body?: CreateRecoveryCodesBody, query?: CreateRecoveryCodesQuery, options?: CallOptions): Call<RecoveryCodes>
+
+  /**
    * List your sessions, newest first, at most 1,000
    *
    * API keys are not accepted.
@@ -780,6 +889,42 @@ export interface Client {
    * `POST /account/sign-out`
    */
   signOut(options?: CallOptions): Call<void>
+
+  /**
+   * Whether you have an authenticator app, and how many recovery codes are left
+   *
+   * API keys are not accepted.
+   *
+   * `GET /account/totp`
+   */
+  getTotp(options?: CallOptions): Call<Totp>
+
+  /**
+   * Get a secret for an authenticator app. Confirm it within an hour
+   *
+   * API keys are not accepted.
+   *
+   * `POST /account/totp`
+   */
+  createTotp(body?: CreateTotpBody, options?: CallOptions): Call<NewTotp>
+
+  /**
+   * Remove the authenticator app and the recovery codes
+   *
+   * API keys are not accepted.
+   *
+   * `DELETE /account/totp`
+   */
+  deleteTotp(body?: DeleteTotpBody, query?: DeleteTotpQuery, options?: CallOptions): Call<void>
+
+  /**
+   * Confirm the secret with a code of the app. From now on, your password needs a code too
+   *
+   * API keys are not accepted.
+   *
+   * `POST /account/totp/confirm`
+   */
+  confirmTotp(body: ConfirmTotpRequest, query?: ConfirmTotpQuery, options?: CallOptions): Call<RecoveryCodes>
 
   /**
    * Mail the verification link again, unless the e-mail is verified
@@ -821,10 +966,15 @@ export const createClient = (options: ClientOptions): Client => {
     changeEmail: (body, options) => transport.json('PUT', '/account/email', { body, options }),
     changePassword: (body, options) => transport.signIn('PUT', '/account/password', { body, options }),
     reauthenticate: (body, options) => transport.json('POST', '/account/reauthenticate', { body, options }),
+    createRecoveryCodes: (body, query, options) => transport.json('POST', '/account/recovery-codes', { query, body, options }),
     listSessions: (options) => transport.json('GET', '/account/sessions', { options }),
     deleteSessions: (query, options) => transport.json('DELETE', '/account/sessions', { query, options }),
     deleteSession: (id, options) => transport.json('DELETE', `/account/sessions/${segment(id)}`, { options }),
     signOut: (options) => transport.signOut('POST', '/account/sign-out', { options }),
+    getTotp: (options) => transport.json('GET', '/account/totp', { options }),
+    createTotp: (body, options) => transport.json('POST', '/account/totp', { body, options }),
+    deleteTotp: (body, query, options) => transport.json('DELETE', '/account/totp', { query, body, options }),
+    confirmTotp: (body, query, options) => transport.json('POST', '/account/totp/confirm', { query, body, options }),
     resendVerification: (options) => transport.json('POST', '/account/verify-email/resend', { options }),
     listProfiles: (query, options) => transport.pages('/users', query, options),
   }
@@ -959,6 +1109,15 @@ export interface AdminClient {
   deleteUserApiKey(id: string, keyId: string, options?: CallOptions): Call<void>
 
   /**
+   * Remove all second factors of a user who has lost them
+   *
+   * Needs the scope `users:write`.
+   *
+   * `DELETE /admin/users/{id}/factors`
+   */
+  deleteUserFactors(id: string, options?: CallOptions): Call<void>
+
+  /**
    * Impersonate a user for an hour; logged as an event, sets no cookie
    *
    * Needs the scope `users:impersonate`.
@@ -1021,6 +1180,7 @@ export const createAdminClient = (options: AdminClientOptions): AdminClient => {
     deleteUser: (id, options) => transport.json('DELETE', `/admin/users/${segment(id)}`, { options }),
     listUserApiKeys: (id, options) => transport.json('GET', `/admin/users/${segment(id)}/api-keys`, { options }),
     deleteUserApiKey: (id, keyId, options) => transport.json('DELETE', `/admin/users/${segment(id)}/api-keys/${segment(keyId)}`, { options }),
+    deleteUserFactors: (id, options) => transport.json('DELETE', `/admin/users/${segment(id)}/factors`, { options }),
     impersonateUser: (id, options) => transport.json('POST', `/admin/users/${segment(id)}/impersonate`, { options }),
     deleteUserSessions: (id, options) => transport.json('DELETE', `/admin/users/${segment(id)}/sessions`, { options }),
     exportUsers: (query, options) => transport.lines('GET', '/admin/users/export', { query, options }),

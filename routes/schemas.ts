@@ -17,6 +17,7 @@ export {
   Name,
   NewAdminKey,
   NewPassword,
+  OptionalCode,
   PasswordHash,
   PresentedCode,
   PresentedPassword,

@@ -65,7 +65,7 @@ export const ERRORS = {
   reauthenticationRequired: define(
     403,
     'global',
-    'This needs a sign-in within the last ten minutes: send your password too',
+    'This needs a sign-in within the last ten minutes: send your password or a code too, or use POST /account/reauthenticate first',
   ),
   encryptionKeyRequired: define(
     403,

@@ -192,12 +192,12 @@ export const ACCOUNT_MAILS = {
       notYou(site),
     ],
   },
-  /** Once a day, when wrong codes are throttled: whoever sends them knows the password. */
+  /** Once a day, when wrong codes are throttled. Codes are compared only after another proof, or in a session. */
   wrongCodes: {
-    subject: 'Somebody may know your password',
+    subject: 'Somebody has entered wrong codes for your account',
     isRateLimited: true,
     body: site => [
-      `Somebody has entered the correct password of your account at ${site.name}, and several wrong codes.`,
+      `Somebody has entered several wrong codes for your account at ${site.name}. They know your password, can read your mails, or use a device on which you are signed in.`,
       'If it was you, you need to do nothing.',
       notYou(site),
     ],

@@ -31,7 +31,9 @@ export const METRICS = {
   gatehouse_sign_ins_total: counter('Sign-ins with a password by outcome', 'outcome'),
   gatehouse_sign_ups_total: counter('Sign-ups by outcome', 'outcome'),
   gatehouse_rate_limited_requests_total: counter('Requests rejected with 429 by limit per address', 'limit'),
-  gatehouse_throttled_password_attempts_total: counter('Password attempts rejected by the login throttle'),
+  gatehouse_throttled_password_attempts_total: counter(
+    'Attempts at passwords and codes rejected by the login throttle',
+  ),
   gatehouse_throttled_accounts_total: counter('Throttled accounts, each at most once a minute'),
   gatehouse_hashing_running: gauge('sum', 'Passwords that are being hashed', 'lane'),
   gatehouse_hashing_waiting: gauge('sum', 'Passwords that wait for a hashing thread', 'lane'),

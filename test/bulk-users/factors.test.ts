@@ -6,16 +6,14 @@ import t, { type Test } from 'tap'
 import type { BulkUserStore } from '../../src/accounts/bulk-user-store.ts'
 import { OPERATOR } from '../../src/audit-log/event.ts'
 import { recoveryCodeDigest } from '../../src/totp/recovery-codes.ts'
-import { codeOf, fromBase32, stepAt } from '../../src/totp/time-based-codes.ts'
 import { toLines } from '../../src/validation/ndjson.ts'
+import { addTotp, codeAt, signInWith } from '../support/authenticator-apps.ts'
 import {
   asAdmin,
-  bearer,
   build,
   freshEmail,
   JWT_SECRET,
   manualClock,
-  PASSWORD,
   signUp,
   temporaryFolder,
 } from '../support/build.ts'
@@ -40,29 +38,14 @@ interface Person {
 }
 
 /** Signs up a user and adds an authenticator app. */
-const withTotp = async (app: FastifyInstance, now: number): Promise<Person> => {
+const withTotp = async (app: FastifyInstance): Promise<Person> => {
   const { id, email, token } = await signUp(app)
-  const call = async (url: string, payload?: object) => {
-    const response = await app.inject({
-      method: 'POST',
-      url,
-      headers: bearer(token),
-      ...(payload && { payload }),
-    })
-    if (response.statusCode >= 300) throw new Error(`${url}: ${response.body}`)
-    return response.json()
-  }
-  const { secret } = await call('/account/totp')
-  const { recoveryCodes } = await call('/account/totp/confirm', { code: appCode(secret, now) })
+  const { secret, recoveryCodes } = await addTotp(app, token)
   return { id, email, secret, recoveryCodes }
 }
 
-/** What the user's app shows. */
-const appCode = (secret: string, now: number): string => codeOf(fromBase32(secret), stepAt(now))
-
 const signInStatus = async (app: FastifyInstance, email: string, code?: string) => {
-  const payload = { email, password: PASSWORD, ...(code !== undefined && { code }) }
-  const response = await app.inject({ method: 'POST', url: '/account/sign-in', payload })
+  const response = await signInWith(app, email, code)
   return response.statusCode === 401 ? response.json().errors : response.statusCode
 }
 
@@ -127,7 +110,7 @@ const move = async (t: Test, { build }: Engine) => {
     await build(t, { env: keyOf('source'), clock: clock.now }),
     await build(t, { env: keyOf('target'), clock: clock.now }),
   ]
-  return { from, to, clock, person: await withTotp(from, clock.now()) }
+  return { from, to, clock, person: await withTotp(from) }
 }
 
 await onEveryEngine(t, async (t, engine) => {
@@ -153,7 +136,7 @@ await onEveryEngine(t, async (t, engine) => {
 
     t.strictSame(await signInStatus(to, email), REQUIRED)
     t.strictSame(await signInStatus(to, email, first), WRONG, 'used up before the export')
-    const code = appCode(secret, clock.now())
+    const code = codeAt(secret, clock.now())
     t.equal(await signInStatus(to, email, code), 200)
     t.strictSame(await signInStatus(to, email, code), WRONG, 'once')
     t.equal(await signInStatus(to, email, second), 200)
@@ -199,7 +182,7 @@ await onEveryEngine(t, async (t, engine) => {
         { status: 'created' },
       ])
       const canonical = totpSecret.toUpperCase().replaceAll('=', '')
-      t.equal(await signInStatus(to, email, appCode(canonical, clock.now())), 200, totpSecret)
+      t.equal(await signInStatus(to, email, codeAt(canonical, clock.now())), 200, totpSecret)
     }
     const exported = await exportAll(to, HASHES)
     t.match(
@@ -253,7 +236,7 @@ await onEveryEngine(t, async (t, engine) => {
     const env = { DATABASE_URL: await engine.newDatabase(t), JWT_SECRET }
     const clock = manualClock()
     const app = await build(t, { env: { ...env, ...keyOf('service') }, clock: clock.now })
-    const { id, secret } = await withTotp(app, clock.now())
+    const { id, secret } = await withTotp(app)
     const other = await build(t, { env: { ...env, ...keyOf('another-service') } })
     t.match(
       globalErrorOf(t, await other.inject({ url: `${EXPORT}${HASHES}`, headers: asAdmin }), 503),
@@ -276,7 +259,7 @@ await onEveryEngine(t, async (t, engine) => {
     const target = { DATABASE_URL: await engine.newDatabase(t), JWT_SECRET, ...keyOf('target') }
     const from = await build(t, { env: source, clock: clock.now })
     const to = await build(t, { env: target, clock: clock.now })
-    const { email, secret } = await withTotp(from, clock.now())
+    const { email, secret } = await withTotp(from)
     const file = join(temporaryFolder(t), 'users.ndjson')
     const exported = await runCli(['users', 'export', '--password-hashes', '--file', file], source).ended
     t.match(exported, { code: 0, stderr: '' })
@@ -284,7 +267,7 @@ await onEveryEngine(t, async (t, engine) => {
     const [lines, expected] = [await exportAll(to, HASHES), await exportAll(from, HASHES)]
     t.strictSame(lines.map(listed), expected.map(listed))
     t.strictSame(await signInStatus(to, email), REQUIRED)
-    t.equal(await signInStatus(to, email, appCode(secret, clock.now())), 200)
+    t.equal(await signInStatus(to, email, codeAt(secret, clock.now())), 200)
     writeFileSync(file, toLines([{ email, credentials: { totpSecret: 'x' } }]))
     const failed = await runCli(['users', 'import', file], target).ended
     t.match(failed, { code: 1, stderr: /^Line 1: The credentials.totpSecret must be base32/m })

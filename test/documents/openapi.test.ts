@@ -7,6 +7,7 @@ import { call, forgot } from '../support/account-routes.ts'
 import { createKey as createAdminKey } from '../support/admin-keys.ts'
 import { impersonate, postUser } from '../support/admin-routes.ts'
 import { createKey } from '../support/api-keys.ts'
+import { addTotp, beginTotp } from '../support/authenticator-apps.ts'
 import { launchBrowser, withoutBrowser } from '../support/browser.ts'
 import {
   asAdmin,
@@ -98,6 +99,12 @@ t.test('the service accepts the examples of the document', async t => {
 
 const verification = async ({ email }: SignedUp) => ({ token: await mails.token(email, 'verification') })
 
+/** An authenticator app is added first. */
+const withTotp = async ({ token }: SignedUp) => {
+  await addTotp(app, token)
+  return {}
+}
+
 /** The request bodies of the routes, and a query. */
 const BODIES: Record<string, (user: SignedUp) => object | string | Promise<object>> = {
   'POST /account/sign-up': () => ({ email: freshEmail(), password: PASSWORD }),
@@ -112,6 +119,10 @@ const BODIES: Record<string, (user: SignedUp) => object | string | Promise<objec
   'DELETE /account': () => ({ password: PASSWORD }),
   'POST /account/api-keys': () => ({ name: 'a script' }),
   'POST /account/reauthenticate': () => ({ password: PASSWORD }),
+  'POST /account/totp': () => ({}),
+  'POST /account/totp/confirm': async ({ token }) => ({ code: (await beginTotp(app, token)).code() }),
+  'DELETE /account/totp': withTotp,
+  'POST /account/recovery-codes': withTotp,
   'PUT /account/email': () => ({ email: freshEmail(), password: PASSWORD }),
   'PUT /account/password': () => ({ currentPassword: PASSWORD, newPassword: `${PASSWORD} 2` }),
   'POST /admin/introspect': ({ token }) => ({ token }),

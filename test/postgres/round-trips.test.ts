@@ -1,6 +1,7 @@
 /** How many round trips to PostgreSQL a request takes: over a network each costs its latency (DESIGN §7). */
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
+import { recoveryCodeDigest } from '../../src/totp/recovery-codes.ts'
 import {
   accountStatus,
   asAdmin,
@@ -11,8 +12,13 @@ import {
   signIn,
   signUp,
 } from '../support/build.ts'
+import { exportAll, importAll } from '../support/bulk-users.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { createProxy } from '../support/tcp-proxy.ts'
+
+const KEY = 'test-encryption-key-0123456789abcdef'
+const SECRET = 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ'
+const DIGEST = recoveryCodeDigest('abcd-efgh-jkmn-pqrs')
 
 /** Messages to which the server sends a response: a simple query, and the end of an extended one. */
 const QUERY = 0x51
@@ -78,6 +84,15 @@ t.test('the round trips of a request', async t => {
   t.equal(await tripsOf(() => signIn(app, email)), 2, 'a sign-in')
   t.equal(await tripsOf(() => app.inject({ url: `/admin/users/${id}`, headers: asAdmin })), 1, 'a user')
   t.equal(await tripsOf(() => app.inject({ url: '/admin/users', headers: asAdmin })), 1, 'a list')
+  const line = () => ({ email: freshEmail() })
+  const withApp = () => ({ ...line(), credentials: { totpSecret: SECRET, recoveryCodes: [DIGEST] } })
+  const withKey = await build(t, {
+    env: { DATABASE_URL: proxy.url, DATABASE_CONNECTIONS: '1', ENCRYPTION_KEY: KEY },
+  })
+  t.equal(await tripsOf(() => importAll(withKey, [line(), line()])), 1, 'an import')
+  t.equal(await tripsOf(() => importAll(withKey, [line(), withApp()])), 1, 'an import with second factors')
+  const pages = await tripsOf(() => exportAll(withKey))
+  t.equal(await tripsOf(() => exportAll(withKey, '?passwordHashes=true')), pages + 2, 'and their export')
   await accountStatus(app, token)
   t.equal(await tripsOf(() => put(app)), 4, 'a change of a user')
 })
