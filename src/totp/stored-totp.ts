@@ -220,7 +220,7 @@ const countRecoveryCodes = (userId: string): Query<number> =>
   query(countStatement(userId), ([row]: readonly { count: number }[]) => row?.count ?? 0)
 
 /** The encrypted secret of a user, of several at once. */
-interface UserSecret {
+export interface UserSecret {
   readonly userId: string
   readonly secret: string
 }
