@@ -85,6 +85,10 @@ export interface SignInRequest {
   code?: string
 }
 
+export interface RequestEmailCodeRequest {
+  email: string
+}
+
 export interface ForgotPasswordRequest {
   email: string
 }
@@ -94,6 +98,47 @@ export interface ResetPasswordRequest {
   password: string
   /** Six digits of an authenticator app, or a recovery code */
   code?: string
+}
+
+export interface SignInByEmailCodeRequest {
+  email: string
+  /** The eight digits of the newest mail */
+  emailCode: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
+}
+
+export interface PasskeyRequestOptions {
+  /** Works once, for five minutes */
+  challenge: string
+  rpId: string
+  /** Milliseconds */
+  timeout: number
+  userVerification: 'required'
+}
+
+export interface PasskeyCredential {
+  /** The id of the credential, in base64url */
+  id: string
+  /** The id of the credential, in base64url */
+  rawId: string
+  type: 'public-key'
+  response: {
+    /** What the browser has signed: the challenge and the origin, in base64url */
+    clientDataJSON: string
+    /** What the authenticator has signed, in base64url */
+    authenticatorData: string
+    /** The signature, in base64url */
+    signature: string
+    /** The id of the user, in base64url */
+    userHandle?: string | null
+    [name: string]: unknown
+  }
+  [name: string]: unknown
+}
+
+export interface SignInWithPasskeyRequest {
+  credential: PasskeyCredential
 }
 
 export interface VerifyEmailRequest {
@@ -170,6 +215,77 @@ export interface ApiKeyList {
 export interface ChangeEmailRequest {
   password: string
   email: string
+}
+
+export interface PasskeyCreationOptions {
+  /** Works once, for five minutes */
+  challenge: string
+  rp: {
+    id: string
+    name: string
+  }
+  user: {
+    id: string
+    name: string
+    displayName: string
+  }
+  pubKeyCredParams: Array<{
+    type: 'public-key'
+    alg: number
+  }>
+  /** Milliseconds */
+  timeout: number
+  excludeCredentials: Array<{
+    id: string
+    type: 'public-key'
+    transports?: string[]
+  }>
+  authenticatorSelection: {
+    residentKey: 'required'
+    requireResidentKey: boolean
+    userVerification: 'required'
+  }
+  attestation: 'none'
+  extensions: {
+    credProps: boolean
+  }
+}
+
+export interface NewPasskeyCredential {
+  /** The id of the credential, in base64url */
+  id: string
+  /** The id of the credential, in base64url */
+  rawId: string
+  type: 'public-key'
+  response: {
+    /** What the browser has signed: the challenge and the origin, in base64url */
+    clientDataJSON: string
+    /** The public key, in base64url */
+    attestationObject: string
+    transports?: string[]
+    [name: string]: unknown
+  }
+  [name: string]: unknown
+}
+
+export interface CreatePasskeyRequest {
+  credential: NewPasskeyCredential
+  name?: string
+}
+
+export interface Passkey {
+  id: string
+  name: string | null
+  transports: string[]
+  /** Whether it is synchronised among devices, as of its last use */
+  backedUp: boolean
+  /** ISO 8601 in UTC, with milliseconds */
+  createdAt: string
+  lastUsedAt: string | null
+}
+
+export interface PasskeyList {
+  results: Passkey[]
 }
 
 export interface ChangePasswordRequest {
@@ -263,6 +379,7 @@ export interface AuditEvent {
     | 'password.changed'
     | 'password.reset-requested'
     | 'password.reset'
+    | 'email-code.requested'
     | 'email.verification-requested'
     | 'email.verified'
     | 'email.change-requested'
@@ -271,6 +388,9 @@ export interface AuditEvent {
     | 'totp.removed'
     | 'recovery-codes.replaced'
     | 'recovery-code.used'
+    | 'passkey.added'
+    | 'passkey.removed'
+    | 'passkey.counter-regressed'
     | 'factors.removed'
     | 'api-key.created'
     | 'api-key.revoked'
@@ -287,6 +407,8 @@ export interface AuditEvent {
     | {
     /** The id of the session */
     session?: string
+    /** The id of the passkey */
+    passkey?: string
     /** The changed fields of the user */
     fields?: string[]
     /** The id of the session that was kept */
@@ -548,6 +670,34 @@ export interface WarmUp {
   seconds: number
 }
 
+export type CreatePasskeyOptionsBody = 
+  | {
+  /** Needed, or a code, unless you signed in or re-authenticated within the last ten minutes */
+  password?: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
+}
+  | null
+
+export interface CreatePasskeyQuery {
+  /** Whether your other sessions end */
+  endOthers?: boolean
+}
+
+export type DeletePasskeyBody = 
+  | {
+  /** Needed, or a code, unless you signed in or re-authenticated within the last ten minutes */
+  password?: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
+}
+  | null
+
+export interface DeletePasskeyQuery {
+  /** Whether your other sessions end */
+  endOthers?: boolean
+}
+
 export type CreateRecoveryCodesBody = 
   | {
   /** Needed, or a code, unless you signed in or re-authenticated within the last ten minutes */
@@ -627,6 +777,7 @@ export interface ListEventsQuery {
     | 'password.changed'
     | 'password.reset-requested'
     | 'password.reset'
+    | 'email-code.requested'
     | 'email.verification-requested'
     | 'email.verified'
     | 'email.change-requested'
@@ -635,6 +786,9 @@ export interface ListEventsQuery {
     | 'totp.removed'
     | 'recovery-codes.replaced'
     | 'recovery-code.used'
+    | 'passkey.added'
+    | 'passkey.removed'
+    | 'passkey.counter-regressed'
     | 'factors.removed'
     | 'api-key.created'
     | 'api-key.revoked'
@@ -711,6 +865,15 @@ export interface Client {
   signIn(body: SignInRequest, options?: CallOptions): Call<SignedIn>
 
   /**
+   * Mail a code to sign in with, if the account exists
+   *
+   * Needs no credentials.
+   *
+   * `POST /account/email-code`
+   */
+  requestEmailCode(body: RequestEmailCodeRequest, options?: CallOptions): Call<Accepted>
+
+  /**
    * Mail a link to reset the password, if the account exists
    *
    * Needs no credentials.
@@ -727,6 +890,33 @@ export interface Client {
    * `POST /account/reset-password`
    */
   resetPassword(body: ResetPasswordRequest, options?: CallOptions): Call<SignedIn>
+
+  /**
+   * Sign in with a mailed code
+   *
+   * Needs no credentials.
+   *
+   * `POST /account/sign-in/email-code`
+   */
+  signInByEmailCode(body: SignInByEmailCodeRequest, options?: CallOptions): Call<SignedIn>
+
+  /**
+   * Begin to sign in with a passkey: get options for navigator.credentials.get
+   *
+   * Needs no credentials.
+   *
+   * `POST /account/sign-in/passkey/options`
+   */
+  createPasskeySignInOptions(options?: CallOptions): Call<PasskeyRequestOptions>
+
+  /**
+   * Sign in with a passkey
+   *
+   * Needs no credentials.
+   *
+   * `POST /account/sign-in/passkey`
+   */
+  signInWithPasskey(body: SignInWithPasskeyRequest, options?: CallOptions): Call<SignedIn>
 
   /**
    * Verify an e-mail address with a mailed token
@@ -826,6 +1016,42 @@ export interface Client {
    * `PUT /account/email`
    */
   changeEmail(body: ChangeEmailRequest, options?: CallOptions): Call<Accepted>
+
+  /**
+   * Begin to add a passkey: get options for navigator.credentials.create
+   *
+   * API keys are not accepted.
+   *
+   * `POST /account/passkeys/options`
+   */
+  createPasskeyOptions(body?: CreatePasskeyOptionsBody, options?: CallOptions): Call<PasskeyCreationOptions>
+
+  /**
+   * List your passkeys, newest first
+   *
+   * API keys are not accepted.
+   *
+   * `GET /account/passkeys`
+   */
+  listPasskeys(options?: CallOptions): Call<PasskeyList>
+
+  /**
+   * Add the passkey that the browser has made: it signs in without e-mail and password
+   *
+   * API keys are not accepted.
+   *
+   * `POST /account/passkeys`
+   */
+  createPasskey(body: CreatePasskeyRequest, query?: CreatePasskeyQuery, options?: CallOptions): Call<Passkey>
+
+  /**
+   * Remove a passkey
+   *
+   * API keys are not accepted.
+   *
+   * `DELETE /account/passkeys/{id}`
+   */
+  deletePasskey(id: string, body?: DeletePasskeyBody, query?: DeletePasskeyQuery, options?: CallOptions): Call<void>
 
   /**
    * Change your password; ends all earlier sessions
@@ -951,8 +1177,12 @@ export const createClient = (options: ClientOptions): Client => {
     getService: (options) => transport.json('GET', '/', { options }),
     signUp: (body, options) => transport.signIn('POST', '/account/sign-up', { body, options }),
     signIn: (body, options) => transport.signIn('POST', '/account/sign-in', { body, options }),
+    requestEmailCode: (body, options) => transport.json('POST', '/account/email-code', { body, options }),
     forgotPassword: (body, options) => transport.json('POST', '/account/forgot-password', { body, options }),
     resetPassword: (body, options) => transport.signIn('POST', '/account/reset-password', { body, options }),
+    signInByEmailCode: (body, options) => transport.signIn('POST', '/account/sign-in/email-code', { body, options }),
+    createPasskeySignInOptions: (options) => transport.json('POST', '/account/sign-in/passkey/options', { options }),
+    signInWithPasskey: (body, options) => transport.signIn('POST', '/account/sign-in/passkey', { body, options }),
     verifyEmail: (body, options) => transport.json('POST', '/account/verify-email', { body, options }),
     getHealth: (options) => transport.json('GET', '/health', { options }),
     getReadiness: (options) => transport.json('GET', '/ready', { options }),
@@ -964,6 +1194,10 @@ export const createClient = (options: ClientOptions): Client => {
     createApiKey: (body, options) => transport.json('POST', '/account/api-keys', { body, options }),
     deleteApiKey: (id, options) => transport.json('DELETE', `/account/api-keys/${segment(id)}`, { options }),
     changeEmail: (body, options) => transport.json('PUT', '/account/email', { body, options }),
+    createPasskeyOptions: (body, options) => transport.json('POST', '/account/passkeys/options', { body, options }),
+    listPasskeys: (options) => transport.json('GET', '/account/passkeys', { options }),
+    createPasskey: (body, query, options) => transport.json('POST', '/account/passkeys', { query, body, options }),
+    deletePasskey: (id, body, query, options) => transport.json('DELETE', `/account/passkeys/${segment(id)}`, { query, body, options }),
     changePassword: (body, options) => transport.signIn('PUT', '/account/password', { body, options }),
     reauthenticate: (body, options) => transport.json('POST', '/account/reauthenticate', { body, options }),
     createRecoveryCodes: (body, query, options) => transport.json('POST', '/account/recovery-codes', { query, body, options }),

@@ -28,7 +28,7 @@ export const METRICS = {
     'route',
     'status',
   ),
-  gatehouse_sign_ins_total: counter('Sign-ins with a password by outcome', 'outcome'),
+  gatehouse_sign_ins_total: counter('Sign-ins with a password or a mailed code by outcome', 'outcome'),
   gatehouse_sign_ups_total: counter('Sign-ups by outcome', 'outcome'),
   gatehouse_rate_limited_requests_total: counter('Requests rejected with 429 by limit per address', 'limit'),
   gatehouse_throttled_password_attempts_total: counter(
