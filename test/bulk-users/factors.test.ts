@@ -164,7 +164,7 @@ await onEveryEngine(t, async (t, engine) => {
     const real = store.exportUsers
     store.exportUsers = async after => {
       const page = await real(after)
-      await from.services.totp.removeAll(person.id, OPERATOR)
+      await from.services.factorRemoval.removeAll(person.id, OPERATOR)
       return page
     }
     const exported = await exportAll(from, HASHES)
