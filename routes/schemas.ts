@@ -9,6 +9,7 @@ import { InputId, Strict, withExample } from '../src/validation/schemas.ts'
 
 export { NewCredential, PresentedCredential } from '../src/validation/credentials.ts'
 export {
+  Credentials,
   Email,
   ExpiresAt,
   InputId,
