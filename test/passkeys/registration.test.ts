@@ -205,11 +205,11 @@ await onEveryEngine(t, async (t, { build }) => {
       [{ credential: { ...credential, type: 'password' } }, 'credential.type'],
       [{ credential: { ...credential, response: null } }, 'credential.response'],
       [
-        { credential: { ...credential, response: { ...response, clientDataJSON: 'x'.repeat(8_193) } } },
+        { credential: { ...credential, response: { ...response, clientDataJSON: 'x'.repeat(4_097) } } },
         'credential.response.clientDataJSON',
       ],
       [
-        { credential: { ...credential, response: { ...response, attestationObject: 'x'.repeat(16_385) } } },
+        { credential: { ...credential, response: { ...response, attestationObject: 'x'.repeat(8_193) } } },
         'credential.response.attestationObject',
       ],
       [
