@@ -85,6 +85,10 @@ export interface SignInRequest {
   code?: string
 }
 
+export interface RequestEmailCodeRequest {
+  email: string
+}
+
 export interface ForgotPasswordRequest {
   email: string
 }
@@ -92,6 +96,14 @@ export interface ForgotPasswordRequest {
 export interface ResetPasswordRequest {
   token: string
   password: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
+}
+
+export interface SignInByEmailCodeRequest {
+  email: string
+  /** The eight digits of the newest mail */
+  emailCode: string
   /** Six digits of an authenticator app, or a recovery code */
   code?: string
 }
@@ -328,7 +340,7 @@ export interface NewTotp {
 }
 
 export interface ConfirmTotpRequest {
-  /** Six digits of an authenticator app, or a recovery code */
+  /** Six digits, as the authenticator app shows them */
   code: string
 }
 
@@ -367,6 +379,7 @@ export interface AuditEvent {
     | 'password.changed'
     | 'password.reset-requested'
     | 'password.reset'
+    | 'email-code.requested'
     | 'email.verification-requested'
     | 'email.verified'
     | 'email.change-requested'
@@ -620,6 +633,8 @@ export interface ImportedUser {
   createdAt?: string
   updatedAt?: string
   lastRequestAt?: string | null
+  /** As an export writes it. Ignored: factors are not imported */
+  factors?: string[]
 }
 
 export interface ImportedLine {
@@ -753,6 +768,7 @@ export interface ListEventsQuery {
     | 'password.changed'
     | 'password.reset-requested'
     | 'password.reset'
+    | 'email-code.requested'
     | 'email.verification-requested'
     | 'email.verified'
     | 'email.change-requested'
@@ -840,6 +856,15 @@ export interface Client {
   signIn(body: SignInRequest, options?: CallOptions): Call<SignedIn>
 
   /**
+   * Mail a code to sign in with, if the account exists
+   *
+   * Needs no credentials.
+   *
+   * `POST /account/email-code`
+   */
+  requestEmailCode(body: RequestEmailCodeRequest, options?: CallOptions): Call<Accepted>
+
+  /**
    * Mail a link to reset the password, if the account exists
    *
    * Needs no credentials.
@@ -856,6 +881,15 @@ export interface Client {
    * `POST /account/reset-password`
    */
   resetPassword(body: ResetPasswordRequest, options?: CallOptions): Call<SignedIn>
+
+  /**
+   * Sign in with a mailed code
+   *
+   * Needs no credentials.
+   *
+   * `POST /account/sign-in/email-code`
+   */
+  signInByEmailCode(body: SignInByEmailCodeRequest, options?: CallOptions): Call<SignedIn>
 
   /**
    * Begin to sign in with a passkey: get options for navigator.credentials.get
@@ -1134,8 +1168,10 @@ export const createClient = (options: ClientOptions): Client => {
     getService: (options) => transport.json('GET', '/', { options }),
     signUp: (body, options) => transport.signIn('POST', '/account/sign-up', { body, options }),
     signIn: (body, options) => transport.signIn('POST', '/account/sign-in', { body, options }),
+    requestEmailCode: (body, options) => transport.json('POST', '/account/email-code', { body, options }),
     forgotPassword: (body, options) => transport.json('POST', '/account/forgot-password', { body, options }),
     resetPassword: (body, options) => transport.signIn('POST', '/account/reset-password', { body, options }),
+    signInByEmailCode: (body, options) => transport.signIn('POST', '/account/sign-in/email-code', { body, options }),
     createPasskeySignInOptions: (options) => transport.json('POST', '/account/sign-in/passkey/options', { options }),
     signInWithPasskey: (body, options) => transport.signIn('POST', '/account/sign-in/passkey', { body, options }),
     verifyEmail: (body, options) => transport.json('POST', '/account/verify-email', { body, options }),

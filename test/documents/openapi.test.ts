@@ -7,6 +7,7 @@ import { call, forgot } from '../support/account-routes.ts'
 import { createKey as createAdminKey } from '../support/admin-keys.ts'
 import { impersonate, postUser } from '../support/admin-routes.ts'
 import { createKey } from '../support/api-keys.ts'
+import { addTotp, beginTotp } from '../support/authenticator-apps.ts'
 import { launchBrowser, withoutBrowser } from '../support/browser.ts'
 import {
   asAdmin,
@@ -20,6 +21,7 @@ import {
   updateUser,
 } from '../support/build.ts'
 import { NDJSON } from '../support/bulk-users.ts'
+import { codesOf, EMAIL_CODES } from '../support/email-codes.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { perAddress } from '../support/limits.ts'
 import { mailbox } from '../support/mailbox.ts'
@@ -31,10 +33,11 @@ import { SoftwareAuthenticator } from '../support/software-authenticator.ts'
 const app = await build(t, {
   hasher: quickHashing,
   // On, so that the headers of limits are sent.
-  env: { RATE_LIMIT: 'on' },
+  env: { ...EMAIL_CODES, RATE_LIMIT: 'on' },
   rateLimits: { ...RATE_LIMITS, perAddress: perAddress() },
 })
 const mails = mailbox(app)
+const codes = codesOf(app)
 const routes = liveRoutes(app)
 const document = (await app.inject('/openapi.json')).json()
 
@@ -100,10 +103,18 @@ t.test('the service accepts the examples of the document', async t => {
 
 const verification = async ({ email }: SignedUp) => ({ token: await mails.token(email, 'verification') })
 
+/** An authenticator app is added first. */
+const withTotp = async ({ token }: SignedUp) => {
+  await addTotp(app, token)
+  return {}
+}
+
 /** The request bodies of the routes, and a query. */
 const BODIES: Record<string, (user: SignedUp) => object | string | Promise<object>> = {
   'POST /account/sign-up': () => ({ email: freshEmail(), password: PASSWORD }),
   'POST /account/sign-in': ({ email }) => ({ email, password: PASSWORD }),
+  'POST /account/email-code': ({ email }) => ({ email }),
+  'POST /account/sign-in/email-code': async ({ email }) => ({ email, emailCode: await codes.request(email) }),
   'POST /account/forgot-password': ({ email }) => ({ email }),
   'POST /account/verify-email': verification,
   'POST /account/reset-password': async ({ email }) => {
@@ -122,6 +133,10 @@ const BODIES: Record<string, (user: SignedUp) => object | string | Promise<objec
     return { credential: authenticator.get((await requestOptions(app)).json()) }
   },
   'POST /account/reauthenticate': () => ({ password: PASSWORD }),
+  'POST /account/totp': () => ({}),
+  'POST /account/totp/confirm': async ({ token }) => ({ code: (await beginTotp(app, token)).code() }),
+  'DELETE /account/totp': withTotp,
+  'POST /account/recovery-codes': withTotp,
   'PUT /account/email': () => ({ email: freshEmail(), password: PASSWORD }),
   'PUT /account/password': () => ({ currentPassword: PASSWORD, newPassword: `${PASSWORD} 2` }),
   'POST /admin/introspect': ({ token }) => ({ token }),
