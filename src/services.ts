@@ -195,8 +195,8 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
   // Accounts
   const { mails, mailer, close: closeMails } = createMails(config, deps, rateLimits)
   const deferred = new DeferredWork(logFailure('a requested mail was dropped'))
-  const totpDeps = { store: totpStore, keyring, mails, clock }
-  const secondFactor = new TotpCodes({ ...totpDeps, loginThrottle, openRateLimit, logger })
+  const totpDeps = { store: totpStore, keyring, loginThrottle, mails, clock }
+  const secondFactor = new TotpCodes({ ...totpDeps, openRateLimit, logger })
   const reauthentication = new Reauthentication({
     ...{ users, sessions, hasher, loginThrottle, secondFactor, clock },
   })

@@ -4,6 +4,7 @@ import { recordStatement } from '../storage/operations/events.ts'
 import { listFactor, type OwnFactorChange, refusalOfChange } from '../storage/operations/factors.ts'
 import { firstRow, type Query, query, type Statement, type Steps } from '../storage/operations/operation.ts'
 import { revokeSessionsStatement } from '../storage/operations/sessions.ts'
+import { lockUser } from '../storage/operations/user-locks.ts'
 import { invalidates, invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
 import { type FeatureStore, type StoredFeature, table } from '../storage/stored-feature.ts'
 import type { UserRefusal } from '../users/user-store.ts'
@@ -150,6 +151,7 @@ function* useTotpStep(
 
 /** @returns how many codes are left; `null` if the user has no such code. */
 function* useRecoveryCode(digest: string, event: AuditEvent): Steps<Write<number | null>> {
+  if ((yield* lockUser(event.userId)) === undefined) return invalidatesNothing(null)
   const used = yield* firstRow({
     text: `DELETE FROM recovery_codes WHERE digest = $2 AND user_key = ${USER_KEY} RETURNING id`,
     values: [event.userId, digest],
@@ -225,6 +227,7 @@ export const storedTotp = {
     }),
     recovery_codes: table<RecoveryCodesTable>({ owner: 'user_key', key: 'id', isFactor: true }),
   },
+  factor: { name: 'totp', users: 'SELECT user_key FROM totp WHERE confirmed_at IS NOT NULL' },
   operations: {
     beginTotp,
     confirmTotp,
