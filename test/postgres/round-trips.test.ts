@@ -1,6 +1,7 @@
 /** How many round trips to PostgreSQL a request takes: over a network each costs its latency (DESIGN §7). */
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
+import { recoveryCodeDigest } from '../../src/totp/recovery-codes.ts'
 import { addTotp, ENCRYPTION_KEY, signInWith } from '../support/authenticator-apps.ts'
 import {
   accountStatus,
@@ -12,8 +13,12 @@ import {
   signIn,
   signUp,
 } from '../support/build.ts'
+import { exportAll, importAll } from '../support/bulk-users.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { createProxy } from '../support/tcp-proxy.ts'
+
+const SECRET = 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ'
+const DIGEST = recoveryCodeDigest('abcd-efgh-jkmn-pqrs')
 
 /** Messages to which the server sends a response: a simple query, and the end of an extended one. */
 const QUERY = 0x51
@@ -94,6 +99,12 @@ t.test('the round trips of a request', async t => {
   )
   t.equal(await tripsOf(() => app.inject({ url: `/admin/users/${id}`, headers: asAdmin })), 1, 'a user')
   t.equal(await tripsOf(() => app.inject({ url: '/admin/users', headers: asAdmin })), 1, 'a list')
+  const line = () => ({ email: freshEmail() })
+  const withApp = () => ({ ...line(), credentials: { totpSecret: SECRET, recoveryCodes: [DIGEST] } })
+  t.equal(await tripsOf(() => importAll(app, [line(), line()])), 1, 'an import')
+  t.equal(await tripsOf(() => importAll(app, [line(), withApp()])), 1, 'an import with second factors')
+  const pages = await tripsOf(() => exportAll(app))
+  t.equal(await tripsOf(() => exportAll(app, '?passwordHashes=true')), pages + 2, 'and their export')
   await accountStatus(app, token)
   t.equal(await tripsOf(() => put(app)), 4, 'a change of a user')
 })
