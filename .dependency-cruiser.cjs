@@ -132,6 +132,19 @@ module.exports = {
       to: { path: '^src/tracing', dependencyTypesNot: ['type-only', 'dynamic-import'] },
     },
     rule(
+      'simplewebauthn-only-in-web-authn',
+      '^(src/(?!passkeys/web-authn\\.ts$)|plugins|routes)',
+      'node_modules/@simplewebauthn/',
+      'only src/passkeys/web-authn.ts imports @simplewebauthn/server',
+    ),
+    {
+      name: 'web-authn-on-demand',
+      severity: 'error',
+      comment: 'src/passkeys/web-authn.ts loads @simplewebauthn/server, 27 MB: import it with import()',
+      from: { path: '^(src|plugins|routes)' },
+      to: { path: '^src/passkeys/web-authn\\.ts$', dependencyTypesNot: ['type-only', 'dynamic-import'] },
+    },
+    rule(
       'mail-imports',
       '^src/mail/',
       '^src/(?!statistics/|mail/|rate-limits/|(ids|errors)\\.ts$)',
