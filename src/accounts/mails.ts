@@ -63,8 +63,8 @@ const resetPassword = (site: MailSite, token: string): Block[] => [
   ...withoutBrowser(site, RESET_PASSWORD, token),
 ]
 
-const notYou = ({ webUrl }: MailSite): Block => ({
-  link: webUrl,
+const notYou = ({ accountUrl }: MailSite): Block => ({
+  link: accountUrl,
   label: 'If it was not you, choose a new password now',
 })
 

@@ -1,0 +1,167 @@
+/** Pages of users who are not signed in: sign-in, forgotten passwords, links of mails, errors. */
+import { html } from './html.ts'
+import { Form, hiddenField, links, NO_ERRORS, type Page, type PageContext } from './layout.ts'
+import type { FieldErrors } from './messages.ts'
+
+/** A recovery code is an answer too, so the field takes text. */
+const codeField = ({ texts }: PageContext) =>
+  ({
+    name: 'code',
+    label: texts.code,
+    hint: texts.codeHint,
+    autocomplete: 'one-time-code',
+    isCode: true,
+  }) as const
+
+export interface SignInState {
+  readonly email?: string
+  /** Whether the user needs a code besides the password. */
+  readonly wantsCode?: boolean
+  readonly errors?: FieldErrors
+}
+
+export const signInPage = (
+  context: PageContext,
+  { email, wantsCode = false, errors = NO_ERRORS }: SignInState = {},
+): Page => {
+  const { texts, root } = context
+  const form = new Form(context, errors)
+  const fields = [
+    form.field({ name: 'email', label: texts.email, type: 'email', value: email, autocomplete: 'username' }),
+    form.field({
+      name: 'password',
+      label: texts.password,
+      type: 'password',
+      autocomplete: 'current-password',
+    }),
+    wantsCode && form.field(codeField(context)),
+  ]
+  return {
+    title: texts.signIn,
+    hasErrors: form.hasErrors,
+    body: html`<div class="card">
+<h1>${texts.signIn}</h1>
+${form.summary()}
+${wantsCode && html`<p>${texts.secondStep}</p>`}
+<form method="post" action="${root}sign-in">
+${fields}
+<button class="main">${texts.signIn}</button>
+</form>
+</div>
+${links([[`${root}forgot-password`, texts.forgotLink]])}`,
+  }
+}
+
+export const forgotPasswordPage = (
+  context: PageContext,
+  { email, errors = NO_ERRORS }: Pick<SignInState, 'email' | 'errors'> = {},
+): Page => {
+  const { texts, root } = context
+  const form = new Form(context, errors)
+  const field = form.field({
+    name: 'email',
+    label: texts.email,
+    type: 'email',
+    value: email,
+    autocomplete: 'username',
+  })
+  return {
+    title: texts.forgot,
+    hasErrors: form.hasErrors,
+    body: html`<div class="card">
+<h1>${texts.forgot}</h1>
+${form.summary()}
+<p>${texts.forgotText}</p>
+<form method="post" action="${root}forgot-password">
+${field}
+<button class="main">${texts.forgotButton}</button>
+</form>
+</div>
+${links([[`${root}sign-in`, texts.backToSignIn]])}`,
+  }
+}
+
+export const forgotPasswordSentPage = ({ texts, root }: PageContext): Page => ({
+  title: texts.forgotSent,
+  body: html`<div class="card">
+<h1>${texts.forgotSent}</h1>
+<p>${texts.forgotSentText}</p>
+</div>
+${links([[`${root}sign-in`, texts.backToSignIn]])}`,
+})
+
+export interface ResetState {
+  readonly token: string
+  readonly minLength: number
+  readonly wantsCode?: boolean
+  readonly errors?: FieldErrors
+}
+
+export const resetPasswordPage = (
+  context: PageContext,
+  { token, minLength, wantsCode = false, errors = NO_ERRORS }: ResetState,
+): Page => {
+  const { texts, root } = context
+  const form = new Form(context, errors)
+  const fields = [
+    form.field({
+      name: 'password',
+      label: texts.newPassword,
+      type: 'password',
+      hint: texts.passwordHint(minLength),
+      autocomplete: 'new-password',
+    }),
+    wantsCode && form.field(codeField(context)),
+  ]
+  return {
+    title: texts.reset,
+    hasErrors: form.hasErrors,
+    body: html`<div class="card">
+<h1>${texts.reset}</h1>
+${form.summary()}
+<p>${wantsCode ? texts.resetSecondStep : texts.resetText}</p>
+<form method="post" action="${root}reset-password">
+${hiddenField('token', token)}
+${fields}
+<button class="main">${texts.resetButton}</button>
+</form>
+</div>
+${links([[`${root}forgot-password`, texts.askAgain]])}`,
+  }
+}
+
+export const confirmEmailPage = ({ texts, root }: PageContext, token: string): Page => ({
+  title: texts.confirmEmail,
+  body: html`<div class="card">
+<h1>${texts.confirmEmail}</h1>
+<p>${texts.confirmEmailText}</p>
+<form method="post" action="${root}account/verify-email/confirm">
+${hiddenField('token', token)}
+<button class="main">${texts.confirmEmailButton}</button>
+</form>
+</div>`,
+})
+
+export const emailConfirmedPage = ({ texts, root }: PageContext, email: string): Page => ({
+  title: texts.emailConfirmed,
+  body: html`<div class="card">
+<h1>${texts.emailConfirmed}</h1>
+<p>${texts.emailConfirmedText(email)}</p>
+</div>
+${links([[`${root}security`, texts.toSecurity]])}`,
+})
+
+/** @param title by default that of any error. */
+export const errorPage = (context: PageContext, errors: FieldErrors, title?: string): Page => {
+  const { texts, root, hasPages } = context
+  const heading = title ?? texts.failed
+  return {
+    title: heading,
+    hasErrors: true,
+    body: html`<div class="card">
+<h1>${heading}</h1>
+${new Form(context, errors).summary()}
+</div>
+${hasPages && links([[`${root}sign-in`, texts.backToSignIn]])}`,
+  }
+}
