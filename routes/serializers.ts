@@ -14,6 +14,7 @@ export { serializeSession } from '../src/accounts/serializers.ts'
 export { serializeAdminKey, serializeCreatedAdminKey } from '../src/admin-keys/serializers.ts'
 export { serializeApiKey } from '../src/api-keys/serializers.ts'
 export { serializeEvent } from '../src/audit-log/serializers.ts'
+export { serializePasskey } from '../src/passkeys/serializers.ts'
 export { serializeTotp } from '../src/totp/serializers.ts'
 export { serializeAccount, serializeAdminUser, serializeProfile } from '../src/users/serializers.ts'
 

@@ -3,10 +3,16 @@ import { adminKeys } from './admin-keys/admin-keys.ts'
 import { apiKeys } from './api-keys/api-keys.ts'
 import type { Feature, ServicesOf } from './feature.ts'
 import { FEATURES } from './features.ts'
+import { storedPasskeys } from './passkeys/stored-passkeys.ts'
 import { storedTotp } from './totp/stored-totp.ts'
 
 /** Their migrations and tables come before those of other features. */
-export const BUILT_IN_FEATURES = [apiKeys, adminKeys, storedTotp] as const satisfies readonly Feature[]
+export const BUILT_IN_FEATURES = [
+  apiKeys,
+  adminKeys,
+  storedTotp,
+  storedPasskeys,
+] as const satisfies readonly Feature[]
 
 /**
  * Every feature of a service: the built-in ones, then those that are added. What follows from features, follows from this list: only

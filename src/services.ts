@@ -6,6 +6,7 @@ import { Exports, Imports } from './accounts/bulk-users.ts'
 import { CleanUp, type CleanUpPace } from './accounts/clean-up.ts'
 import { EmailAddresses } from './accounts/email-addresses.ts'
 import { ExistingAccountNotice } from './accounts/existing-account-notice.ts'
+import { FactorRemoval } from './accounts/factor-removal.ts'
 import { Impersonation } from './accounts/impersonation.ts'
 import { ACCOUNT_MAILS, type AccountMails } from './accounts/mails.ts'
 import { PasswordChanges } from './accounts/password-changes.ts'
@@ -44,6 +45,11 @@ import { Mailer, NO_MAILS } from './mail/mailer.ts'
 import { RateLimitedMailer } from './mail/rate-limited-mailer.ts'
 import { Metrics } from './metrics/metrics.ts'
 import type { WorkerChannel } from './metrics/worker-metrics.ts'
+import { Challenges } from './passkeys/challenges.ts'
+import { PasskeySignIns } from './passkeys/passkey-sign-ins.ts'
+import { Passkeys } from './passkeys/passkeys.ts'
+import { relyingPartyOf } from './passkeys/relying-party.ts'
+import { type PasskeyStore, storedPasskeys } from './passkeys/stored-passkeys.ts'
 import { hasherLimits, type PasswordHasher, PooledPasswordHasher } from './passwords/hasher.ts'
 import { RATE_LIMITS, type RateLimitName, type RateLimits } from './rate-limits/limits.ts'
 import { noLoginThrottle, StoredLoginThrottle } from './rate-limits/login-throttle.ts'
@@ -140,6 +146,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
   const apiKeyStore = storage.features[apiKeys.name] as ApiKeyStore
   const adminKeyStore = storage.features[adminKeys.name] as AdminKeyStore
   const totpStore = storage.features[storedTotp.name] as TotpStore
+  const passkeyStore = storage.features[storedPasskeys.name] as PasskeyStore
   const keyring = Keyring.from(config)
   const lastRequests = new LastRequests({
     userCache,
@@ -232,6 +239,8 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
   const usersService = new Users({ store: users, clock })
   const signUps = new SignUps(accountDeps)
   const signIns = new SignIns(accountDeps)
+  const challenges = new Challenges({ store: passkeyStore, party: relyingPartyOf(config), clock })
+  const passkeyDeps = { store: passkeyStore, challenges, mails, clock }
   const metrics = new Metrics({
     ...{ signUps, signIns, throttleEvents, hasher, authenticator, lastRequests, storage, mailer },
     limits: Object.keys(RATE_LIMITS.perAddress) as RateLimitName[],
@@ -249,7 +258,10 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     emailAddresses: new EmailAddresses(accountDeps),
     passwordChanges: new PasswordChanges(accountDeps),
     passwordResets: new PasswordResets(accountDeps),
-    totp: new Totp({ ...totpDeps, users: usersService, productName: config.productName }),
+    totp: new Totp({ ...totpDeps, productName: config.productName }),
+    passkeys: new Passkeys(passkeyDeps),
+    passkeySignIns: new PasskeySignIns({ ...accountDeps, ...passkeyDeps, outcomes: signIns.outcomes }),
+    factorRemoval: new FactorRemoval(accountDeps),
     impersonation: new Impersonation({ ...accountDeps, adminKeys: adminKeyStore }),
     sessions: new Sessions({ store: sessions, limits, clock }),
     users: usersService,

@@ -202,6 +202,24 @@ export const ACCOUNT_MAILS = {
       notYou(site),
     ],
   },
+  passkeyAdded: {
+    subject: 'A passkey has been added to your account',
+    isRateLimited: true,
+    body: site => [
+      `A new passkey signs in to your account at ${site.name}, without the password.`,
+      'If it was you, you need to do nothing.',
+      { link: site.webUrl, label: 'If it was not you, remove the passkey and choose a new password now' },
+    ],
+  },
+  passkeyRemoved: {
+    subject: 'A passkey has been removed from your account',
+    isRateLimited: true,
+    body: site => [
+      `A passkey of your account at ${site.name} has been removed. It does not sign in any more.`,
+      'If it was you, you need to do nothing.',
+      notYou(site),
+    ],
+  },
   /** By an administrator. */
   factorsRemoved: {
     subject: 'Second factors have been removed from your account',

@@ -5,6 +5,7 @@ import { Counters } from '../statistics/counters.ts'
 /** Errors that have an outcome of their own. */
 const BY_ERROR = {
   wrongCredentials: 'wrong_credentials',
+  wrongPasskey: 'wrong_credentials',
   codeRequired: 'code_required',
   wrongCode: 'wrong_code',
   accountDisabled: 'account_disabled',

@@ -25,6 +25,11 @@ const ChangedFields = Type.Object({
   fields: Type.Array(Type.String(), { description: 'The changed fields of the user' }),
 })
 const Session = Type.Object({ session: Type.String({ description: 'The id of the session' }) })
+const SignIn = Type.Object({
+  ...Session.properties,
+  passkey: Type.Optional(Type.String({ description: 'The id of the passkey, if one signed in' })),
+})
+const Passkey = Type.Object({ passkey: Type.String({ description: 'The id of the passkey' }) })
 const AllSessions = Type.Object({
   except: Type.Optional(Type.String({ description: 'The id of the session that was kept' })),
 })
@@ -34,7 +39,7 @@ export const EVENTS = {
   'user.created': NoDetails,
   'user.signed-up': NoDetails,
   'user.sign-up-repeated': NoDetails,
-  'user.signed-in': Session,
+  'user.signed-in': SignIn,
   'user.impersonated': Session,
   'user.changed': ChangedFields,
   'user.disabled': ChangedFields,
@@ -55,6 +60,9 @@ export const EVENTS = {
   'totp.removed': NoDetails,
   'recovery-codes.replaced': NoDetails,
   'recovery-code.used': NoDetails,
+  'passkey.added': Passkey,
+  'passkey.removed': Passkey,
+  'passkey.counter-regressed': Passkey,
   'factors.removed': NoDetails,
 } satisfies Record<string, TObject>
 

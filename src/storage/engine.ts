@@ -83,6 +83,7 @@ export const storageOf = (engine: Engine, features: readonly StoredFeature[]): S
       findByEmail: email => engine.read(findUserByEmail(email)),
       update: (id, changes, event, options) => engine.write('updateUser', id, changes, event, options),
       remove: (event, verifiedHash) => engine.write('removeUser', event, verifiedHash),
+      removeFactors: event => engine.write('removeFactors', event),
       ...engine.users,
     },
     accounts: {

@@ -31,6 +31,8 @@ export interface FeatureTable {
    * Without it, rows count as immutable: they are only added and deleted.
    */
   readonly updatedAt?: string
+  /** Whether its rows are second factors of their owners: `DELETE /admin/users/:id/factors` deletes them. */
+  readonly isFactor?: true
   readonly cleanUp?: CleanUpRule<string>
 }
 
@@ -39,6 +41,7 @@ export const table = <Row>(declaration: {
   readonly owner: (keyof Row & string) | null
   readonly key: keyof Row & string
   readonly updatedAt?: keyof Row & string
+  readonly isFactor?: true
   readonly cleanUp?: CleanUpRule<keyof Row & string>
 }): FeatureTable => declaration
 

@@ -32,6 +32,7 @@ export const withLastRequests = (storage: Storage, userCache: UserCache): Storag
         mapMaybe(users.findByEmail(email), found => found && { ...found, user: merge(found.user) }),
       update: (...args) => mergeChanged(users.update(...args)),
       remove: users.remove,
+      removeFactors: users.removeFactors,
       list: query => mapMaybe(users.list(query), found => found.map(merge)),
       count: users.count,
     },

@@ -1,11 +1,9 @@
 /** What the store runs for authenticator apps and recovery codes. The writer thread of SQLite imports this module. */
 import type { AuditEvent } from '../audit-log/event.ts'
 import { recordStatement } from '../storage/operations/events.ts'
-import { listFactor } from '../storage/operations/factors.ts'
+import { listFactor, type OwnFactorChange, refusalOfChange } from '../storage/operations/factors.ts'
 import { firstRow, type Query, query, type Statement, type Steps } from '../storage/operations/operation.ts'
-import { refusalOf } from '../storage/operations/refusals.ts'
-import { revokeSessionsStatement, sessionExists } from '../storage/operations/sessions.ts'
-import { lockUser } from '../storage/operations/user-locks.ts'
+import { revokeSessionsStatement } from '../storage/operations/sessions.ts'
 import { invalidates, invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
 import { type FeatureStore, type StoredFeature, table } from '../storage/stored-feature.ts'
 import type { UserRefusal } from '../users/user-store.ts'
@@ -43,27 +41,7 @@ interface RecoveryCodesTable extends StoredRecoveryCode {
   user_key: number
 }
 
-/** A change that the user of a session makes. */
-export interface OwnFactorChange {
-  readonly sessionId: string
-  /** Whether the user's other sessions end. */
-  readonly endsOthers: boolean
-}
-
 const USER_KEY = '(SELECT key FROM users WHERE id = $1)'
-
-/**
- * Locks the user. The session must still exist: a new password, for example, has ended it.
- * @returns why the change is refused; `null` if it is not.
- */
-function* refusalOfChange(
-  userId: string,
-  { sessionId }: Pick<OwnFactorChange, 'sessionId'>,
-): Steps<'sessionNotFound' | UserRefusal | null> {
-  const refused = refusalOf(yield* lockUser(userId), { onlyEnabled: true })
-  if (refused !== null) return refused
-  return (yield* sessionExists(sessionId, userId)) ? null : 'sessionNotFound'
-}
 
 const confirmedStatement = (userId: string): Statement => ({
   text: `SELECT id FROM totp WHERE user_key = ${USER_KEY} AND confirmed_at IS NOT NULL`,
@@ -151,22 +129,6 @@ function* replaceRecoveryCodes(
   if (change.endsOthers) yield revokeSessionsStatement(userId, change.sessionId)
   yield recordStatement(event)
   return invalidates(userId, 'replaced')
-}
-
-/** Removes every factor of a user. */
-function* removeFactors(event: AuditEvent): Steps<Write<'removed' | 'none' | 'userNotFound'>> {
-  const { userId, at } = event
-  if ((yield* lockUser(userId)) === undefined) return refusedFor(userId, 'userNotFound')
-  yield { text: `DELETE FROM totp WHERE user_key = ${USER_KEY}`, values: [userId] }
-  yield* replaceCodes(userId, [])
-  const changed = yield* firstRow({
-    text: `UPDATE users SET factors = NULL, updated_at = $2, version = version + 1
-      WHERE id = $1 AND factors IS NOT NULL RETURNING id`,
-    values: [userId, at],
-  })
-  if (changed === undefined) return refusedFor(userId, 'none')
-  yield recordStatement(event)
-  return invalidates(userId, 'removed')
 }
 
 /**
@@ -258,16 +220,16 @@ export const storedTotp = {
       owner: 'user_key',
       key: 'id',
       updatedAt: 'updated_at',
+      isFactor: true,
       cleanUp: { column: 'expires_at', after: 0 },
     }),
-    recovery_codes: table<RecoveryCodesTable>({ owner: 'user_key', key: 'id' }),
+    recovery_codes: table<RecoveryCodesTable>({ owner: 'user_key', key: 'id', isFactor: true }),
   },
   operations: {
     beginTotp,
     confirmTotp,
     removeTotp,
     replaceRecoveryCodes,
-    removeFactors,
     useTotpStep,
     useRecoveryCode,
   },

@@ -6,10 +6,10 @@ import type { Principal } from '../auth/principal.ts'
 import type { Keyring } from '../encryption/keyring.ts'
 import { ServiceError } from '../errors.ts'
 import { newId } from '../ids.ts'
+import type { OwnFactorChange } from '../storage/operations/factors.ts'
 import type { UserRefusal } from '../users/user-store.ts'
-import type { Users } from '../users/users.ts'
 import { newRecoveryCodes, recoveryCodeDigest } from './recovery-codes.ts'
-import type { OwnFactorChange, StoredRecoveryCode, TotpStore } from './stored-totp.ts'
+import type { StoredRecoveryCode, TotpStore } from './stored-totp.ts'
 import { acceptedStep, newTotpSecret, totpUri } from './time-based-codes.ts'
 import { secretContext } from './totp-codes.ts'
 
@@ -21,7 +21,6 @@ const QUIET_ZONE = 4
 
 export interface TotpDeps {
   readonly store: TotpStore
-  readonly users: Users
   readonly keyring: Keyring | null
   readonly mails: Mails
   /** The name of the service in authenticator apps. */
@@ -142,19 +141,6 @@ export class Totp {
     assertDone(await this.#deps.store.replaceRecoveryCodes(stored(codes), change, event))
     this.#deps.mails.send('recoveryCodesReplaced', owner.cachedUser.user.email)
     return codes
-  }
-
-  /**
-   * Removes every factor of a user who has lost them. Sessions stay.
-   * @throws {ServiceError} `userNotFound`
-   */
-  async removeAll(userId: string, actor: Actor): Promise<void> {
-    const { store, users, mails, clock } = this.#deps
-    const { email } = await users.get(userId)
-    const event = newEvent('factors.removed', actor, userId, clock())
-    const outcome = await store.removeFactors(event)
-    if (outcome === 'userNotFound') throw new ServiceError(outcome)
-    if (outcome === 'removed') mails.send('factorsRemoved', email)
   }
 
   #changeOf(

@@ -2,6 +2,7 @@
 import { isOwned, operationName, type StoredFeature, tablesOf } from '../stored-feature.ts'
 import { addEmailToken, confirmEmail, resetPassword } from './email-tokens.ts'
 import { record } from './events.ts'
+import { removeFactorsWith } from './factors.ts'
 import { featureOperation } from './feature-operation.ts'
 import type { Operation, Query, Steps } from './operation.ts'
 import { removeOldRows } from './owned-rows.ts'
@@ -14,6 +15,8 @@ export const OPERATIONS = {
   updateUser,
   /** {@link operationsOf} replaces it by one that knows the tables of features. */
   removeUser: removeUserWith([]),
+  /** As `removeUser`. */
+  removeFactors: removeFactorsWith([]),
   revokeSession,
   revokeSessions,
   noteAuthentication,
@@ -44,7 +47,12 @@ export type AnyOperation = (
 /** Every operation by its name: those of the core, and those of the features. */
 export const operationsOf = (features: readonly StoredFeature[]): ReadonlyMap<string, AnyOperation> => {
   // A table that refers to another one is declared after it, so its rows are deleted first.
-  const own = { ...OPERATIONS, removeUser: removeUserWith(tablesOf(features).filter(isOwned).toReversed()) }
+  const owned = tablesOf(features).filter(isOwned).toReversed()
+  const own = {
+    ...OPERATIONS,
+    removeUser: removeUserWith(owned),
+    removeFactors: removeFactorsWith(owned.filter(({ isFactor }) => isFactor === true)),
+  }
   const others = features.flatMap(feature =>
     Object.entries(feature.operations ?? {}).map(([name, operation]) => {
       const fullName = operationName(feature, name)

@@ -4,7 +4,7 @@ import { adminActor } from '../../../../request-context.ts'
 import { ErrorBody, IdParams } from '../../../../schemas.ts'
 
 const factorsOfUser: FastifyPluginAsyncTypebox = async app => {
-  const { totp } = app.services
+  const { factorRemoval } = app.services
 
   app.delete(
     '',
@@ -18,7 +18,7 @@ const factorsOfUser: FastifyPluginAsyncTypebox = async app => {
       },
     },
     async (request, reply) => {
-      await totp.removeAll(request.validatedData.params.id, adminActor(request))
+      await factorRemoval.removeAll(request.validatedData.params.id, adminActor(request))
       return reply.code(204).send(null)
     },
   )

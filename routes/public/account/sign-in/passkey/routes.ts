@@ -1,0 +1,57 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { clientOf } from '../../../../request-context.ts'
+import { withHeaders } from '../../../../response-headers.ts'
+import {
+  ErrorBody,
+  PasskeyRequestOptions,
+  PresentedCredential,
+  SignedIn,
+  Strict,
+} from '../../../../schemas.ts'
+import { sendSignedIn } from '../../../../serializers.ts'
+
+const signInWithPasskey: FastifyPluginAsyncTypebox = async app => {
+  const { passkeySignIns } = app.services
+
+  app.post(
+    '/options',
+    {
+      config: { rateLimit: 'sign-in' },
+      schema: {
+        operationId: 'createPasskeySignInOptions',
+        summary: 'Begin to sign in with a passkey: get options for navigator.credentials.get',
+        response: { 200: PasskeyRequestOptions, 403: ErrorBody, 429: ErrorBody, 503: ErrorBody },
+      },
+    },
+    async (_request, reply) => {
+      reply.header('cache-control', 'no-store')
+      return passkeySignIns.requestOptions()
+    },
+  )
+
+  app.post(
+    '',
+    {
+      config: { rateLimit: 'sign-in' },
+      schema: {
+        operationId: 'signInWithPasskey',
+        summary: 'Sign in with a passkey',
+        body: Strict({ credential: PresentedCredential }),
+        response: {
+          200: withHeaders(SignedIn, 'Set-Cookie'),
+          401: ErrorBody,
+          403: ErrorBody,
+          429: ErrorBody,
+          503: ErrorBody,
+        },
+      },
+    },
+    async (request, reply) =>
+      sendSignedIn(
+        await passkeySignIns.signIn(request.validatedData.body.credential, clientOf(request)),
+        reply,
+      ),
+  )
+}
+
+export default signInWithPasskey

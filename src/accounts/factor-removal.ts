@@ -1,0 +1,30 @@
+/** The removal of every factor of a user who has lost them. */
+import { type Actor, newEvent } from '../audit-log/event.ts'
+import { ServiceError } from '../errors.ts'
+import type { UserStore } from '../users/user-store.ts'
+import type { Mails } from './mails.ts'
+
+export interface FactorRemovalDeps {
+  readonly users: Pick<UserStore, 'find' | 'removeFactors'>
+  readonly mails: Mails
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number
+}
+
+export class FactorRemoval {
+  readonly #deps: FactorRemovalDeps
+
+  constructor(deps: FactorRemovalDeps) {
+    this.#deps = deps
+  }
+
+  /** Removes authenticator app, recovery codes and passkeys. Sessions stay. @throws {ServiceError} `userNotFound` */
+  async removeAll(userId: string, actor: Actor): Promise<void> {
+    const { users, mails, clock } = this.#deps
+    const user = await users.find(userId)
+    if (user === undefined) throw new ServiceError('userNotFound')
+    const outcome = await users.removeFactors(newEvent('factors.removed', actor, userId, clock()))
+    if (outcome === 'userNotFound') throw new ServiceError(outcome)
+    if (outcome === 'removed') mails.send('factorsRemoved', user.email)
+  }
+}

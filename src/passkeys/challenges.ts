@@ -1,0 +1,60 @@
+/** Challenges: what a passkey signs, once. The store has their digests. */
+import { createHash, randomBytes } from 'node:crypto'
+import { ServiceError } from '../errors.ts'
+import { challengeIn, type NewCredential, type PresentedCredential } from './credentials.ts'
+import type { RelyingParty } from './relying-party.ts'
+import type { PasskeyStore } from './stored-passkeys.ts'
+import type { Ceremony } from './web-authn.ts'
+
+/** Milliseconds. */
+const LIFETIME = 300_000
+const BYTES = 32
+
+export interface ChallengesDeps {
+  readonly store: Pick<PasskeyStore, 'addChallenge' | 'takeChallenge'>
+  /** `null` if the service has no host name. */
+  readonly party: RelyingParty | null
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number
+}
+
+const digestOf = (challenge: string): string => createHash('sha256').update(challenge).digest('base64url')
+
+export class Challenges {
+  readonly #deps: ChallengesDeps
+
+  constructor(deps: ChallengesDeps) {
+    this.#deps = deps
+  }
+
+  /** @param sessionId that adds a passkey; `null` for a sign-in. @throws {ServiceError} `passkeysUnavailable` */
+  async begin(sessionId: string | null): Promise<Ceremony> {
+    const ceremony = this.#ceremony(randomBytes(BYTES).toString('base64url'))
+    const { store, clock } = this.#deps
+    await store.addChallenge(digestOf(ceremony.challenge), sessionId, clock() + LIFETIME)
+    return ceremony
+  }
+
+  /**
+   * Uses up the challenge that a credential signs. Nothing has verified the signature so far.
+   * @param sessionId as for {@link begin}.
+   * @returns `null` if there is no such challenge: it has expired, was used, or belongs to another session.
+   * @throws {ServiceError} `passkeysUnavailable`
+   */
+  async take(
+    credential: NewCredential | PresentedCredential,
+    sessionId: string | null,
+  ): Promise<Ceremony | null> {
+    const challenge = challengeIn(credential)
+    if (challenge === null) return null
+    const ceremony = this.#ceremony(challenge)
+    const { store, clock } = this.#deps
+    return (await store.takeChallenge(digestOf(challenge), sessionId, clock())) ? ceremony : null
+  }
+
+  #ceremony(challenge: string): Ceremony {
+    const { party } = this.#deps
+    if (party === null) throw new ServiceError('passkeysUnavailable')
+    return { party, challenge, timeout: LIFETIME }
+  }
+}

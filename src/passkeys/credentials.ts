@@ -1,0 +1,40 @@
+/** What browsers send of passkeys: `PublicKeyCredential.toJSON()` (WebAuthn §5.1.8). Bytes are base64url. */
+
+interface Credential {
+  readonly id: string
+  readonly rawId: string
+  readonly type: 'public-key'
+}
+
+/** Of `navigator.credentials.create`. */
+export interface NewCredential extends Credential {
+  readonly response: {
+    readonly clientDataJSON: string
+    readonly attestationObject: string
+    readonly transports?: readonly string[]
+  }
+}
+
+/** Of `navigator.credentials.get`. */
+export interface PresentedCredential extends Credential {
+  readonly response: {
+    readonly clientDataJSON: string
+    readonly authenticatorData: string
+    readonly signature: string
+    readonly userHandle?: string | null
+  }
+}
+
+/** @returns the challenge that was signed, which nothing has verified so far; `null` for what is no client data. */
+export const challengeIn = ({ response }: NewCredential | PresentedCredential): string | null => {
+  try {
+    const { challenge } = JSON.parse(Buffer.from(response.clientDataJSON, 'base64url').toString())
+    return typeof challenge === 'string' ? challenge : null
+  } catch {
+    return null
+  }
+}
+
+/** The user handle of WebAuthn: the 16 bytes of the user's id. */
+export const userHandleOf = (userId: string): Uint8Array<ArrayBuffer> =>
+  Uint8Array.from(Buffer.from(userId.replaceAll('-', ''), 'hex'))

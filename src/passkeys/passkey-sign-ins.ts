@@ -1,0 +1,96 @@
+/** Sign-in with a passkey, without e-mail and password. */
+import { type AuthResult, authResult } from '../accounts/auth-result.ts'
+import type { Outcomes } from '../accounts/outcomes.ts'
+import { actingUser, anonymous, newEvent } from '../audit-log/event.ts'
+import type { AccessTokens } from '../auth/access-tokens.ts'
+import { newSession, type SessionClient, type SessionLimits } from '../auth/session.ts'
+import { ServiceError } from '../errors.ts'
+import type { User } from '../users/user.ts'
+import type { UserStore } from '../users/user-store.ts'
+import type { Challenges } from './challenges.ts'
+import { type PresentedCredential, userHandleOf } from './credentials.ts'
+import type { PasskeyStore, PasskeyUse } from './stored-passkeys.ts'
+import type { RequestOptions } from './web-authn.ts'
+
+export interface PasskeySignInsDeps {
+  readonly store: Pick<PasskeyStore, 'findPasskey' | 'signInWithPasskey'>
+  readonly challenges: Challenges
+  readonly users: Pick<UserStore, 'find'>
+  readonly tokens: AccessTokens
+  readonly limits: SessionLimits
+  /** Whether signing in requires a verified e-mail. */
+  readonly requireEmailVerification: boolean
+  /** Counts the sign-ins with passwords too. */
+  readonly outcomes: Outcomes
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number
+}
+
+interface Verified {
+  readonly user: User
+  readonly use: PasskeyUse
+}
+
+/** Whether the authenticator names the user who has the passkey (WebAuthn §7.2, step 6). */
+const namesUser = ({ response }: PresentedCredential, userId: string): boolean =>
+  typeof response.userHandle === 'string' &&
+  Buffer.from(response.userHandle, 'base64url').equals(userHandleOf(userId))
+
+export class PasskeySignIns {
+  readonly #deps: PasskeySignInsDeps
+
+  constructor(deps: PasskeySignInsDeps) {
+    this.#deps = deps
+  }
+
+  /** Begins a sign-in. @returns options for the browser, for five minutes. @throws {ServiceError} `passkeysUnavailable` */
+  async requestOptions(): Promise<RequestOptions> {
+    const ceremony = await this.#deps.challenges.begin(null)
+    const { requestOptions } = await import('./web-authn.ts')
+    return requestOptions(ceremony)
+  }
+
+  /**
+   * Opens a session. It needs no code: the authenticator has verified the user.
+   * @throws {ServiceError} `wrongPasskey`; `accountDisabled`, `emailNotVerified` only after the correct signature;
+   * `passkeysUnavailable`, `storeUnavailable`
+   */
+  signIn(credential: PresentedCredential, client: SessionClient): Promise<AuthResult> {
+    return this.#deps.outcomes.count(() => this.#signIn(credential, client))
+  }
+
+  async #signIn(credential: PresentedCredential, client: SessionClient): Promise<AuthResult> {
+    const { store, tokens, limits, requireEmailVerification, clock } = this.#deps
+    const { user, use } = await this.#verify(credential)
+    if (user.disabled) throw new ServiceError('accountDisabled')
+    if (requireEmailVerification && !user.emailVerified) throw new ServiceError('emailNotVerified')
+    const now = clock()
+    const session = newSession(user.id, now, limits, client)
+    const details = { session: session.id, passkey: use.id }
+    const event = newEvent('user.signed-in', actingUser(user.id, client.ip), user.id, now, details)
+    const regressed = newEvent('passkey.counter-regressed', anonymous(client.ip), user.id, now, {
+      passkey: use.id,
+    })
+    const outcome = await store.signInWithPasskey(use, session, event, regressed)
+    if (outcome === 'accountDisabled') throw new ServiceError('accountDisabled')
+    if (outcome !== 'opened') throw new ServiceError('wrongPasskey')
+    return authResult(tokens, user, session)
+  }
+
+  /** @throws {ServiceError} `wrongPasskey` */
+  async #verify(credential: PresentedCredential): Promise<Verified> {
+    const { store, challenges, users } = this.#deps
+    const ceremony = await challenges.take(credential, null)
+    const passkey = ceremony && (await store.findPasskey(credential.id))
+    const user = passkey && namesUser(credential, passkey.userId) && (await users.find(passkey.userId))
+    if (!(ceremony && passkey && user)) throw new ServiceError('wrongPasskey')
+    const { verifyCredential } = await import('./web-authn.ts')
+    try {
+      const use = await verifyCredential(ceremony, credential, passkey.publicKey)
+      return { user, use: { id: passkey.id, ...use } }
+    } catch {
+      // Of many kinds, and caused by the client: not logged as failures.
+      throw new ServiceError('wrongPasskey')
+    }
+  }
+}

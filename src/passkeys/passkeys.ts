@@ -1,0 +1,122 @@
+/** Passkeys of users (DESIGN §22). `passkey-sign-ins.ts` signs in with them. */
+import type { Mails } from '../accounts/mails.ts'
+import { type Actor, newEvent } from '../audit-log/event.ts'
+import type { Principal } from '../auth/principal.ts'
+import { ServiceError } from '../errors.ts'
+import { newId } from '../ids.ts'
+import type { UserRefusal } from '../users/user-store.ts'
+import type { Challenges } from './challenges.ts'
+import type { NewCredential } from './credentials.ts'
+import { MAX_PASSKEYS, type Passkey, type PasskeyStore } from './stored-passkeys.ts'
+import type { Ceremony, CreationOptions, VerifiedPasskey } from './web-authn.ts'
+
+export interface PasskeysDeps {
+  readonly store: PasskeyStore
+  readonly challenges: Challenges
+  readonly mails: Mails
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number
+}
+
+/** The session of a user. */
+type Owner = Pick<Principal, 'cachedUser' | 'credentialId'>
+
+interface ChangeOptions {
+  /** Whether the user's other sessions end. */
+  readonly endsOthers: boolean
+  readonly actor: Actor
+}
+
+type Refusal = 'tooManyPasskeys' | 'passkeyExists' | 'passkeyNotFound' | 'sessionNotFound' | UserRefusal
+
+/** @throws {ServiceError} if the operation has refused its work. */
+const assertDone = (outcome: 'added' | 'removed' | Refusal): void => {
+  switch (outcome) {
+    case 'added':
+    case 'removed':
+      return
+    case 'tooManyPasskeys':
+    case 'passkeyExists':
+    case 'passkeyNotFound':
+      throw new ServiceError(outcome)
+    default:
+      throw new ServiceError('signInRequired')
+  }
+}
+
+const verified = async (ceremony: Ceremony, credential: NewCredential): Promise<VerifiedPasskey> => {
+  const { verifyNewCredential } = await import('./web-authn.ts')
+  try {
+    return await verifyNewCredential(ceremony, credential)
+  } catch {
+    // Of many kinds, and caused by the client: not logged as failures.
+    throw new ServiceError('wrongNewPasskey')
+  }
+}
+
+export class Passkeys {
+  readonly #deps: PasskeysDeps
+
+  constructor(deps: PasskeysDeps) {
+    this.#deps = deps
+  }
+
+  /** The passkeys of a user, newest first. */
+  async list(userId: string): Promise<readonly Passkey[]> {
+    return this.#deps.store.listPasskeys(userId)
+  }
+
+  /**
+   * Begins a registration.
+   * @param owner who has proved their identity.
+   * @returns options for the browser. The passkey has to be added within five minutes, in the same session.
+   * @throws {ServiceError} `passkeysUnavailable`, `tooManyPasskeys`
+   */
+  async creationOptions({ cachedUser, credentialId }: Owner): Promise<CreationOptions> {
+    const { store, challenges } = this.#deps
+    const passkeys = await store.listPasskeys(cachedUser.user.id)
+    if (passkeys.length >= MAX_PASSKEYS) throw new ServiceError('tooManyPasskeys')
+    const ceremony = await challenges.begin(credentialId)
+    const { creationOptions } = await import('./web-authn.ts')
+    return creationOptions(ceremony, cachedUser.user, passkeys)
+  }
+
+  /**
+   * Adds the passkey that a browser has made with the options, and mails the user.
+   * @throws {ServiceError} `wrongNewPasskey`, `passkeyExists`, `tooManyPasskeys`, `passkeysUnavailable`, `signInRequired`
+   */
+  async add(
+    { cachedUser, credentialId: sessionId }: Owner,
+    { credential, name }: { readonly credential: NewCredential; readonly name: string | null },
+    { endsOthers, actor }: ChangeOptions,
+  ): Promise<Passkey> {
+    const { store, challenges, mails, clock } = this.#deps
+    const ceremony = await challenges.take(credential, sessionId)
+    if (ceremony === null) throw new ServiceError('wrongNewPasskey')
+    const { credentialId, publicKey, counter, ...made } = await verified(ceremony, credential)
+    const { id: userId, email } = cachedUser.user
+    const now = clock()
+    const passkey = { id: newId(now), credentialId, name, ...made, createdAt: now, lastUsedAt: null }
+    const event = newEvent('passkey.added', actor, userId, now, { passkey: passkey.id })
+    assertDone(await store.addPasskey({ ...passkey, publicKey, counter }, { sessionId, endsOthers }, event))
+    mails.send('passkeyAdded', email)
+    return passkey
+  }
+
+  /**
+   * Removes a passkey, and mails the user.
+   * @param owner who has proved their identity.
+   * @throws {ServiceError} `passkeyNotFound`, `signInRequired`
+   */
+  async remove(
+    { cachedUser, credentialId: sessionId }: Owner,
+    id: string,
+    { endsOthers, actor }: ChangeOptions,
+  ): Promise<void> {
+    const { store, mails, clock } = this.#deps
+    const { id: userId, email } = cachedUser.user
+    const event = newEvent('passkey.removed', actor, userId, clock(), { passkey: id })
+    assertDone(await store.removePasskey(id, { sessionId, endsOthers }, event))
+    mails.send('passkeyRemoved', email)
+  }
+}

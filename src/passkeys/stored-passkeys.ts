@@ -1,0 +1,287 @@
+/** What the store runs for passkeys. The writer thread of SQLite imports this module. */
+import type { AuditEvent } from '../audit-log/event.ts'
+import type { Session } from '../auth/session.ts'
+import { recordStatement } from '../storage/operations/events.ts'
+import { listFactor, type OwnFactorChange, refusalOfChange } from '../storage/operations/factors.ts'
+import {
+  firstRow,
+  type Query,
+  query,
+  type Statement,
+  type Steps,
+  unlessTaken,
+} from '../storage/operations/operation.ts'
+import { refusalOf } from '../storage/operations/refusals.ts'
+import { addSessionStatement, revokeSessionsStatement } from '../storage/operations/sessions.ts'
+import { lockUser } from '../storage/operations/user-locks.ts'
+import { invalidates, invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
+import { type FeatureStore, type StoredFeature, table } from '../storage/stored-feature.ts'
+import type { UserRefusal } from '../users/user-store.ts'
+
+/** Passkeys of one user. */
+export const MAX_PASSKEYS = 20
+
+/** Timestamps are milliseconds since the epoch. */
+export interface Passkey {
+  readonly id: string
+  /** base64url; unique among all users. */
+  readonly credentialId: string
+  /** Given by the user. */
+  readonly name: string | null
+  /** How a browser reaches the authenticator, such as `internal` or `usb`. */
+  readonly transports: readonly string[]
+  /** Whether it is synchronised among devices, as of its last use. */
+  readonly backedUp: boolean
+  readonly createdAt: number
+  readonly lastUsedAt: number | null
+}
+
+export interface NewPasskey extends Passkey {
+  /** COSE, base64url. */
+  readonly publicKey: string
+  /** Of signatures; 0 for passkeys that do not count. */
+  readonly counter: number
+}
+
+/** What verifies a signature. */
+export interface FoundPasskey {
+  readonly id: string
+  readonly userId: string
+  readonly publicKey: string
+}
+
+/** One signature of a passkey. */
+export interface PasskeyUse {
+  readonly id: string
+  readonly counter: number
+  readonly backedUp: boolean
+}
+
+interface PasskeysTable {
+  id: string
+  user_key: number
+  credential_id: string
+  public_key: string
+  counter: number
+  name: string | null
+  /** JSON. */
+  transports: string
+  backed_up: number
+  created_at: number
+  /** 0 before the first sign-in. */
+  last_used_at: number
+}
+
+type PasskeyRow = Omit<PasskeysTable, 'user_key' | 'public_key' | 'counter'>
+
+/** A challenge that waits for its signature. */
+interface PasskeyChallengesTable {
+  /** SHA-256 of the challenge. */
+  id: string
+  /** The session that adds a passkey; `null` for a sign-in. The session names the user. */
+  session_id: string | null
+  expires_at: number
+}
+
+const USER_KEY = '(SELECT key FROM users WHERE id = $1)'
+
+/** @param sessionId that adds a passkey; `null` for a sign-in. */
+function* addChallenge(id: string, sessionId: string | null, expiresAt: number): Steps<Write<void>> {
+  yield {
+    text: 'INSERT INTO passkey_challenges (id, session_id, expires_at) VALUES ($1, $2, $3)',
+    values: [id, sessionId, expiresAt],
+  }
+  return invalidatesNothing(undefined)
+}
+
+/** Uses up a challenge: of simultaneous calls, one succeeds. @returns false if there is none for this session, or for a sign-in. */
+function* takeChallenge(id: string, sessionId: string | null, at: number): Steps<Write<boolean>> {
+  const taken = yield* firstRow({
+    text: `DELETE FROM passkey_challenges
+      WHERE id = $1 AND session_id IS NOT DISTINCT FROM CAST($2 AS text) AND expires_at > $3 RETURNING id`,
+    values: [id, sessionId, at],
+  })
+  return invalidatesNothing(taken !== undefined)
+}
+
+const countStatement = (userId: string): Statement => ({
+  text: `SELECT count(*) AS count FROM passkeys WHERE user_key = ${USER_KEY}`,
+  values: [userId],
+})
+
+function* addPasskey(
+  passkey: NewPasskey,
+  change: OwnFactorChange,
+  event: AuditEvent,
+): Steps<Write<'added' | 'tooManyPasskeys' | 'passkeyExists' | 'sessionNotFound' | UserRefusal>> {
+  const { userId, at } = event
+  const refused = yield* refusalOfChange(userId, change)
+  if (refused !== null) return refusedFor(userId, refused)
+  const { id, credentialId, publicKey, counter, name, transports, backedUp, createdAt } = passkey
+  const added = yield* unlessTaken({
+    text: `INSERT INTO passkeys
+        (id, user_key, credential_id, public_key, counter, name, transports, backed_up, created_at, last_used_at)
+      SELECT $2, key, $3, $4, $5, $6, $7, $8, $9, 0 FROM users
+      WHERE id = $1 AND (SELECT count(*) FROM passkeys WHERE user_key = users.key) < ${MAX_PASSKEYS} RETURNING id`,
+    values: [
+      ...[userId, id, credentialId, publicKey, counter, name],
+      ...[JSON.stringify(transports), Number(backedUp), createdAt],
+    ],
+  })
+  if (added === 'taken') return refusedFor(userId, 'passkeyExists')
+  if (added.length === 0) return refusedFor(userId, 'tooManyPasskeys')
+  yield* listFactor(userId, 'passkey', true, at)
+  if (change.endsOthers) yield revokeSessionsStatement(userId, change.sessionId)
+  yield recordStatement(event)
+  return invalidates(userId, 'added')
+}
+
+function* removePasskey(
+  id: string,
+  change: OwnFactorChange,
+  event: AuditEvent,
+): Steps<Write<'removed' | 'passkeyNotFound' | 'sessionNotFound' | UserRefusal>> {
+  const { userId, at } = event
+  const refused = yield* refusalOfChange(userId, change)
+  if (refused !== null) return refusedFor(userId, refused)
+  const removed = yield* firstRow({
+    text: `DELETE FROM passkeys WHERE user_key = ${USER_KEY} AND id = $2 RETURNING id`,
+    values: [userId, id],
+  })
+  if (removed === undefined) return refusedFor(userId, 'passkeyNotFound')
+  const left = yield* firstRow<{ count: number }>(countStatement(userId))
+  yield* listFactor(userId, 'passkey', (left?.count ?? 0) > 0, at)
+  if (change.endsOthers) yield revokeSessionsStatement(userId, change.sessionId)
+  yield recordStatement(event)
+  return invalidates(userId, 'removed')
+}
+
+/** Both timestamps of a passkey grow, so that a copy recognises the newer row. */
+const useStatement = ({ id, counter, backedUp }: PasskeyUse, { userId, at }: AuditEvent): Statement => ({
+  text: `UPDATE passkeys SET counter = $3, backed_up = $4,
+      last_used_at = CASE WHEN last_used_at < $5 THEN $5 ELSE last_used_at + 1 END
+    WHERE user_key = ${USER_KEY} AND id = $2 AND (counter < $3 OR (counter = 0 AND $3 = 0)) RETURNING id`,
+  values: [userId, id, counter, Number(backedUp), at],
+})
+
+/**
+ * Opens a session for a verified signature, if the passkey still exists and its counter has grown: else two devices may have the
+ * private key (WebAuthn §6.1.1).
+ * @param regressed recorded if the counter has not grown.
+ */
+function* signInWithPasskey(
+  use: PasskeyUse,
+  session: Session,
+  event: AuditEvent,
+  regressed: AuditEvent,
+): Steps<Write<'opened' | 'counterRegressed' | 'passkeyNotFound' | UserRefusal>> {
+  const { userId } = event
+  // A removal of the passkey locks the user too: the session is opened before, or not at all.
+  const refused = refusalOf(yield* lockUser(userId, null, 'shared'), { onlyEnabled: true })
+  if (refused !== null) return refusedFor(userId, refused)
+  if ((yield* firstRow(useStatement(use, event))) === undefined) {
+    const found = yield* firstRow({
+      text: `SELECT id FROM passkeys WHERE user_key = ${USER_KEY} AND id = $2`,
+      values: [userId, use.id],
+    })
+    if (found === undefined) return refusedFor(userId, 'passkeyNotFound')
+    yield recordStatement(regressed)
+    return invalidatesNothing('counterRegressed')
+  }
+  yield addSessionStatement(session)
+  yield recordStatement(event)
+  return invalidatesNothing('opened')
+}
+
+const findPasskey = (credentialId: string): Query<FoundPasskey | undefined> =>
+  query(
+    {
+      name: 'passkey',
+      text: `SELECT passkeys.id, users.id AS "userId", public_key AS "publicKey"
+        FROM passkeys JOIN users ON users.key = passkeys.user_key WHERE credential_id = $1`,
+      values: [credentialId],
+    },
+    ([found]: readonly FoundPasskey[]) => found,
+  )
+
+const toPasskey = (row: PasskeyRow): Passkey => ({
+  id: row.id,
+  credentialId: row.credential_id,
+  name: row.name,
+  transports: JSON.parse(row.transports) as string[],
+  backedUp: row.backed_up === 1,
+  createdAt: row.created_at,
+  lastUsedAt: row.last_used_at === 0 ? null : row.last_used_at,
+})
+
+/** The passkeys of a user, newest first. */
+const listPasskeys = (userId: string): Query<readonly Passkey[]> =>
+  query(
+    {
+      name: 'passkeys',
+      text: `SELECT id, credential_id, name, transports, backed_up, created_at, last_used_at
+        FROM passkeys WHERE user_key = ${USER_KEY} ORDER BY id DESC LIMIT ${MAX_PASSKEYS}`,
+      values: [userId],
+    },
+    (found: readonly PasskeyRow[]) => found.map(toPasskey),
+  )
+
+export const storedPasskeys = {
+  name: 'passkeys',
+  module: import.meta.url,
+  migrations: {
+    '0001_passkeys': {
+      async up(db, { text, keyType }) {
+        await db.schema
+          .createTable('passkeys')
+          .addColumn('id', text, column => column.primaryKey())
+          .addColumn('user_key', keyType, column =>
+            column.notNull().references('users.key').onDelete('cascade'),
+          )
+          .addColumn('credential_id', text, column => column.notNull().unique())
+          .addColumn('public_key', text, column => column.notNull())
+          .addColumn('counter', 'bigint', column => column.notNull())
+          .addColumn('name', 'text')
+          .addColumn('transports', 'text', column => column.notNull())
+          .addColumn('backed_up', 'integer', column => column.notNull())
+          .addColumn('created_at', 'bigint', column => column.notNull())
+          // Never null, so that a copy recognises the newer row.
+          .addColumn('last_used_at', 'bigint', column => column.notNull())
+          .execute()
+        await db.schema
+          .createIndex('passkeys_by_user_key')
+          .on('passkeys')
+          .columns(['user_key', 'id'])
+          .execute()
+        await db.schema
+          .createTable('passkey_challenges')
+          .addColumn('id', text, column => column.primaryKey())
+          .addColumn('session_id', text)
+          .addColumn('expires_at', 'bigint', column => column.notNull())
+          .execute()
+        await db.schema
+          .createIndex('passkey_challenges_by_expires_at')
+          .on('passkey_challenges')
+          .column('expires_at')
+          .execute()
+      },
+    },
+  },
+  tables: {
+    passkeys: table<PasskeysTable>({
+      owner: 'user_key',
+      key: 'id',
+      updatedAt: 'last_used_at',
+      isFactor: true,
+    }),
+    passkey_challenges: table<PasskeyChallengesTable>({
+      owner: null,
+      key: 'id',
+      cleanUp: { column: 'expires_at', after: 0 },
+    }),
+  },
+  operations: { addChallenge, takeChallenge, addPasskey, removePasskey, signInWithPasskey },
+  reads: { findPasskey, listPasskeys },
+} satisfies StoredFeature
+
+export type PasskeyStore = FeatureStore<typeof storedPasskeys.operations, typeof storedPasskeys.reads>
