@@ -2,13 +2,15 @@
  * Hosted pages (DESIGN §23): HTML for people, made of responses of the API. Routes of pages call `app.servePages()` in a scope of their
  * own. The templates are loaded with the first page.
  */
+import { readFileSync } from 'node:fs'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { type ApiCall, type ApiResponse, callApi } from '../src/http/api-calls.ts'
+import { callApi } from '../src/http/api-calls.ts'
 import { crossSiteError } from '../src/http/csrf.ts'
 import { logError, orDisconnected } from '../src/http/error-log.ts'
 import { errorResponseFor, withErrors } from '../src/http/error-responses.ts'
 import { type StaticResponse, sendStatic, staticResponse } from '../src/http/static-responses.ts'
+import type { ApiCall, ApiResponse } from '../src/pages/api.ts'
 import type { Page, PageContext } from '../src/pages/layout.ts'
 import type * as Pages from '../src/pages/pages.ts'
 import { closeIfIncomplete } from './error-handler.ts'
@@ -34,10 +36,14 @@ declare module 'fastify' {
 
 const RELAYED = ['set-cookie', 'retry-after', 'www-authenticate', 'ratelimit', 'ratelimit-policy'] as const
 
-/** The origin of the web application, to which a form may redirect: browsers check redirects too. */
-const policyOf = ({ webUrl, hasPages }: FastifyInstance['config']): string =>
+/**
+ * Without inline script or style. A form may redirect to the web application: browsers check redirects too.
+ * @param hasScript for pages with passkeys, whose script calls the API.
+ */
+const policyOf = ({ webUrl, hasPages }: FastifyInstance['config'], hasScript: boolean): string =>
   [
     "default-src 'none'",
+    ...(hasScript ? ["script-src 'self'", "connect-src 'self'"] : []),
     "style-src 'self'",
     'img-src data:',
     `form-action 'self'${hasPages ? '' : ` ${new URL(webUrl).origin}`}`,
@@ -45,14 +51,17 @@ const policyOf = ({ webUrl, hasPages }: FastifyInstance['config']): string =>
     "frame-ancestors 'none'",
   ].join('; ')
 
+const readScript = (): Buffer => readFileSync(new URL('../src/pages/passkeys.js', import.meta.url))
+
 const pages = async (app: FastifyInstance): Promise<void> => {
   const { config } = app
-  const headers = {
-    'content-security-policy': policyOf(config),
+  const headersOf = (hasScript: boolean) => ({
+    'content-security-policy': policyOf(config, hasScript),
     // URLs of pages have tokens: only the origin is sent. Not `no-referrer`, with which the Origin of a form is `null`.
     'referrer-policy': 'strict-origin',
     'x-content-type-options': 'nosniff',
-  }
+  })
+  const [headers, headersWithScript] = [headersOf(false), headersOf(true)]
 
   /** The way from the URL of a request to the service, which a proxy may have below another path. */
   const rootOf = ({ url }: FastifyRequest): string => {
@@ -86,10 +95,12 @@ const pages = async (app: FastifyInstance): Promise<void> => {
       product: config.productName,
       hasPages: config.hasPages,
     }
+    const page = create(templates, context)
     this.vary('accept-language')
-    return this.headers({ ...headers, 'cache-control': 'no-store' })
+    return this.headers(page.hasPasskeys ? headersWithScript : headers)
+      .header('cache-control', 'no-store')
       .type('text/html; charset=utf-8')
-      .send(templates.documentOf(context, create(templates, context)).text)
+      .send(templates.documentOf(context, page).text)
   })
 
   app.decorate('servePages', function servePages(this: FastifyInstance) {
@@ -97,6 +108,11 @@ const pages = async (app: FastifyInstance): Promise<void> => {
     // Also for forms of strangers: otherwise another site could sign a browser in to an account of its own.
     this.addHook('onRequest', function rejectCrossSiteForm(request, _reply, done) {
       done(crossSiteError(request, config.allowedOrigins))
+    })
+    // A form without fields has an empty body.
+    this.addHook('preValidation', function provideEmptyForm(request, _reply, done) {
+      if (request.method === 'POST') request.body ??= {}
+      done()
     })
     this.setErrorHandler(async (raised, request, reply) => {
       const error = orDisconnected(raised, reply)
@@ -107,7 +123,9 @@ const pages = async (app: FastifyInstance): Promise<void> => {
       return reply
         .code(response.status)
         .headers(response.headers)
-        .sendPage((templates, context) => templates.errorPage(context, response.body.errors))
+        .sendPage((templates, context) =>
+          templates.errorPage(context, response.body.errors, { isSignedIn: request.principal !== null }),
+        )
     })
   })
 
@@ -120,6 +138,8 @@ const pages = async (app: FastifyInstance): Promise<void> => {
     '/pages/style.css',
     staticResponse('text/css; charset=utf-8', async () => (await import('../src/pages/style.ts')).STYLE),
   )
+  if (config.hasPages)
+    serve('/pages/passkeys.js', staticResponse('text/javascript; charset=utf-8', readScript))
 }
 
 export default fp(pages, { name: 'pages', dependencies: ['json-body', 'error-handler', 'csrf', 'openapi'] })

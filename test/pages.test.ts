@@ -1,1 +1,2 @@
 import './pages/access.test.ts'
+import './pages/security.test.ts'

@@ -1,24 +1,7 @@
 /** Requests of hosted pages to the API of the same service, as the browser would send them over the same connection. */
 import type { FastifyInstance, FastifyRequest, InjectOptions } from 'fastify'
-import { type ErrorBody, ServiceError } from '../errors.ts'
-
-export interface ApiCall {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
-  /** Below the prefix of the service. */
-  readonly path: string
-  /** The JSON body. */
-  readonly body?: object
-}
-
-export interface ApiResponse {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string | string[] | number | undefined>>
-  /** The JSON body; `null` without one. */
-  // biome-ignore lint/suspicious/noExplicitAny: the routes validate their responses by schemas of their own
-  readonly body: any
-  /** The messages by field; empty if the call has succeeded. */
-  readonly errors: ErrorBody['errors']
-}
+import { ServiceError } from '../errors.ts'
+import type { ApiCall, ApiResponse } from '../pages/api.ts'
 
 /**
  * What the API reads of the browser's request. The address is that of the same connection, so the service believes forwarded

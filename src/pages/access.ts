@@ -3,8 +3,8 @@ import { html } from './html.ts'
 import { Form, hiddenField, links, NO_ERRORS, type Page, type PageContext } from './layout.ts'
 import type { FieldErrors } from './messages.ts'
 
-/** A recovery code is an answer too, so the field takes text. */
-const codeField = ({ texts }: PageContext) =>
+/** Recovery codes are accepted too, so the field takes text. */
+export const codeField = ({ texts }: PageContext) =>
   ({
     name: 'code',
     label: texts.code,
@@ -38,6 +38,7 @@ export const signInPage = (
   ]
   return {
     title: texts.signIn,
+    hasPasskeys: true,
     hasErrors: form.hasErrors,
     body: html`<div class="card">
 <h1>${texts.signIn}</h1>
@@ -47,6 +48,11 @@ ${wantsCode && html`<p>${texts.secondStep}</p>`}
 ${fields}
 <button class="main">${texts.signIn}</button>
 </form>
+<div id="passkey-sign-in" hidden>
+<p class="or">${texts.or}</p>
+<button type="button" class="main plain">${texts.passkeySignIn}</button>
+<p class="error" role="alert" hidden>${texts.passkeyFailed}</p>
+</div>
 </div>
 ${links([[`${root}forgot-password`, texts.forgotLink]])}`,
   }
@@ -151,17 +157,25 @@ export const emailConfirmedPage = ({ texts, root }: PageContext, email: string):
 ${links([[`${root}security`, texts.toSecurity]])}`,
 })
 
-/** @param title by default that of any error. */
-export const errorPage = (context: PageContext, errors: FieldErrors, title?: string): Page => {
+/** @param options.title by default that of any error. */
+export const errorPage = (
+  context: PageContext,
+  errors: FieldErrors,
+  { title, isSignedIn = false }: { readonly title?: string; readonly isSignedIn?: boolean } = {},
+): Page => {
   const { texts, root, hasPages } = context
   const heading = title ?? texts.failed
+  const back = isSignedIn
+    ? ([`${root}security`, texts.backToSecurity] as const)
+    : ([`${root}sign-in`, texts.backToSignIn] as const)
   return {
     title: heading,
     hasErrors: true,
+    isSignedIn,
     body: html`<div class="card">
 <h1>${heading}</h1>
 ${new Form(context, errors).summary()}
 </div>
-${hasPages && links([[`${root}sign-in`, texts.backToSignIn]])}`,
+${hasPages && links([back])}`,
   }
 }

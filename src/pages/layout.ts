@@ -24,8 +24,8 @@ export interface Page {
   readonly isWide?: boolean
   /** Whether there is a button to sign out. */
   readonly isSignedIn?: boolean
-  /** The URL of the page's script, relative to the service. */
-  readonly script?: string
+  /** Whether the page has the script for passkeys. */
+  readonly hasPasskeys?: boolean
 }
 
 const signOutForm = ({ texts, root }: PageContext): Html =>
@@ -42,8 +42,7 @@ export const documentOf = (context: PageContext, page: Page): Html => {
 <title>${page.hasErrors && `${texts.errorTitle}: `}${page.title} – ${product}</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="${root}pages/style.css">
-${page.script !== undefined && html`<script type="module" src="${root}${page.script}"></script>`}
-</head>
+${page.hasPasskeys && html`<script type="module" src="${root}pages/passkeys.js"></script>\n`}</head>
 <body${page.isWide && html` class="wide"`}>
 <header><p class="product">${product}</p>${page.isSignedIn && signOutForm(context)}</header>
 <main>
@@ -104,6 +103,31 @@ ${hint && html`<p class="hint" id="${id}-hint">${hint}</p>`}
     }${sentences.length > 0 && html` aria-invalid="true"`}>
 ${sentences.length > 0 && html`<p class="error" id="${id}-error">${sentences.map(text => html`${text} `)}</p>`}
 </div>`
+  }
+
+  /** A group of checkboxes under one name of the API. */
+  group(name: string, legend: string, checks: readonly Html[]): Html {
+    this.#labels.set(name, legend)
+    const id = this.#idOf(name)
+    const sentences = this.#sentences(name)
+    return html`<fieldset id="${id}" tabindex="-1"${sentences.length > 0 && html` aria-describedby="${id}-error"`}>
+<legend>${legend}</legend>
+${checks}
+${sentences.length > 0 && html`<p class="error" id="${id}-error">${sentences.map(text => html`${text} `)}</p>`}
+</fieldset>`
+  }
+
+  /** A checkbox, which a form sends as `on`. */
+  check({
+    name,
+    label,
+    isChecked,
+  }: {
+    readonly name: string
+    readonly label: Html
+    readonly isChecked: boolean
+  }): Html {
+    return html`<label class="check"><input type="checkbox" name="${name}"${isChecked && html` checked`}>${label}</label>`
   }
 
   /** Every error, with links to the fields. It has the focus when the page opens, so that screen readers begin there. */

@@ -3,6 +3,7 @@ import { LANGUAGES, type Language } from './texts.ts'
 
 export * from './access.ts'
 export { documentOf } from './layout.ts'
+export * from './security.ts'
 export { LANGUAGES } from './texts.ts'
 
 const [DEFAULT_LANGUAGE] = Object.keys(LANGUAGES) as [Language]

@@ -17,20 +17,29 @@ const attributesOf = (tag: string): Record<string, string> =>
     Array.from(tag.matchAll(/([\w-]+)="([^"]*)"/g), ([, name = '', value = '']) => [name, decode(value)]),
   )
 
+/** The option that is chosen when the page opens. */
+const selectsIn = (form: string): (readonly [string, string])[] =>
+  Array.from(form.matchAll(/<select[^>]*>[\s\S]*?<\/select>/g), ([text]) => {
+    const chosen = /<option[^>]* selected>/.exec(text)?.[0] ?? ''
+    return [attributesOf(text).name ?? '', attributesOf(chosen).value ?? '']
+  })
+
 const formsIn = (page: string): Form[] =>
   Array.from(page.matchAll(/<form[^>]*>[\s\S]*?<\/form>/g), ([text]) => {
     const fields = Array.from(
       text.matchAll(/<input[^>]*>/g),
       ([tag]) => ({ ...attributesOf(tag), tag }) as Record<string, string>,
     )
+    const selects = selectsIn(text)
     return {
       action: attributesOf(/<form[^>]*>/.exec(text)?.[0] ?? '').action ?? '',
-      values: Object.fromEntries(
-        fields
+      values: Object.fromEntries([
+        ...fields
           .filter(({ type, tag = '' }) => type !== 'checkbox' || / checked/.test(tag))
           .map(({ name = '', value, type }) => [name, value ?? (type === 'checkbox' ? 'on' : '')]),
-      ),
-      names: fields.map(({ name = '' }) => name),
+        ...selects,
+      ]),
+      names: [...fields, ...selects.map(([name]) => ({ name }))].map(({ name = '' }) => name),
     }
   })
 
