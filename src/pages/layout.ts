@@ -63,6 +63,8 @@ export interface Field {
   readonly autocomplete: string
   /** Whether the field may stay empty. */
   readonly isOptional?: boolean
+  /** Whether another field may be filled in instead. */
+  readonly isAlternative?: boolean
   /** Whether the keyboard of a phone shows digits first. It still has letters, for recovery codes. */
   readonly isCode?: boolean
 }
@@ -86,7 +88,9 @@ export class Form {
     return Object.keys(this.#errors).length > 0
   }
 
-  field({ name, label, type = 'text', value, hint, autocomplete, isOptional, isCode }: Field): Html {
+  field(field: Field): Html {
+    const { name, label, type = 'text', value, hint, autocomplete } = field
+    const { isOptional = false, isAlternative = false, isCode = false } = field
     this.#labels.set(name, label)
     const id = this.#idOf(name)
     const sentences = this.#sentences(name)
@@ -98,7 +102,7 @@ export class Form {
 ${hint && html`<p class="hint" id="${id}-hint">${hint}</p>`}
 <input id="${id}" name="${name}" type="${type}" autocomplete="${autocomplete}"${
       value !== undefined && html` value="${value}"`
-    }${!isOptional && html` required`}${isCode && html` autocapitalize="none" spellcheck="false"`}${
+    }${!isOptional && !isAlternative && html` required`}${isCode && html` autocapitalize="none" spellcheck="false"`}${
       descriptions !== '' && html` aria-describedby="${descriptions}"`
     }${sentences.length > 0 && html` aria-invalid="true"`}>
 ${sentences.length > 0 && html`<p class="error" id="${id}-error">${sentences.map(text => html`${text} `)}</p>`}
@@ -158,6 +162,10 @@ ${sentences.length > 0 && html`<p class="error" id="${id}-error">${sentences.map
 }
 
 export const NO_ERRORS: FieldErrors = {}
+
+/** Tells password managers whose password a form asks for. It is not sent. */
+export const usernameField = (email: string): Html =>
+  html`<input type="email" autocomplete="username" value="${email}" hidden readonly>`
 
 export const hiddenField = (name: string, value: string): Html =>
   html`<input type="hidden" name="${name}" value="${value}">`

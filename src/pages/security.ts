@@ -1,7 +1,7 @@
 /** Pages of signed-in users: sessions, password, authenticator app, recovery codes, passkeys, API keys. */
 import { codeField } from './access.ts'
 import { type Html, html } from './html.ts'
-import { Form, hiddenField, links, NO_ERRORS, type Page, type PageContext } from './layout.ts'
+import { Form, hiddenField, links, NO_ERRORS, type Page, type PageContext, usernameField } from './layout.ts'
 import type { FieldErrors } from './messages.ts'
 import type { Texts } from './texts.ts'
 
@@ -206,9 +206,15 @@ ${apiKeysSection(context, state.apiKeys)}`,
 const backToSecurity = ({ texts, root }: PageContext): Html =>
   links([[`${root}security`, texts.backToSecurity]])
 
+export interface PasswordState {
+  readonly email: string
+  readonly minLength: number
+  readonly errors?: FieldErrors
+}
+
 export const changePasswordPage = (
   context: PageContext,
-  { minLength, errors = NO_ERRORS }: { readonly minLength: number; readonly errors?: FieldErrors },
+  { email, minLength, errors = NO_ERRORS }: PasswordState,
 ): Page => {
   const { texts, root } = context
   const form = new Form(context, errors)
@@ -236,6 +242,7 @@ export const changePasswordPage = (
 ${form.summary()}
 <p>${texts.resetText}</p>
 <form method="post" action="${root}security/password">
+${usernameField(email)}
 ${fields}
 <button class="main">${texts.resetButton}</button>
 </form>
@@ -249,6 +256,7 @@ export interface ProofState {
   readonly action: string
   /** Fields of the action that is repeated. */
   readonly fields: Readonly<Record<string, string>>
+  readonly email: string
   /** Whether the user has codes. */
   readonly hasCodes: boolean
   readonly errors?: FieldErrors
@@ -256,7 +264,7 @@ export interface ProofState {
 
 export const proofPage = (
   context: PageContext,
-  { action, fields, hasCodes, errors = NO_ERRORS }: ProofState,
+  { action, fields, email, hasCodes, errors = NO_ERRORS }: ProofState,
 ): Page => {
   const { texts, root } = context
   const form = new Form(context, errors)
@@ -266,9 +274,10 @@ export const proofPage = (
       label: texts.password,
       type: 'password',
       autocomplete: 'current-password',
-      isOptional: hasCodes,
+      isAlternative: hasCodes,
     }),
-    hasCodes && html`<p class="or">${texts.or}</p>${form.field({ ...codeField(context), isOptional: true })}`,
+    hasCodes &&
+      html`<p class="or">${texts.or}</p>${form.field({ ...codeField(context), isAlternative: true })}`,
   ]
   return {
     title: texts.proof,
@@ -280,6 +289,7 @@ ${form.summary()}
 <p>${hasCodes ? texts.proofEither : texts.proofPassword}</p>
 <form method="post" action="${root}${action}">
 ${Object.entries(fields).map(([name, value]) => hiddenField(name, value))}
+${usernameField(email)}
 ${entered}
 <button class="main">${texts.proofButton}</button>
 </form>

@@ -37,9 +37,9 @@ body {
   font: 1rem/1.5 system-ui, sans-serif;
   overflow-wrap: anywhere;
 }
-header, main, footer { width: 100%; max-width: 27rem; margin: 0 auto; }
-.wide header, .wide main, .wide footer { max-width: 46rem; }
-header { display: flex; flex-wrap: wrap; gap: .5rem 1rem; align-items: center; justify-content: space-between; min-height: 2.75rem; }
+header, main { width: 100%; max-width: 27rem; margin: 0 auto; }
+.wide header, .wide main { max-width: 46rem; }
+header { display: flex; flex-wrap: wrap; gap: .5rem 1rem; align-items: center; justify-content: space-between; min-height: 2.75rem; margin-bottom: .75rem; }
 .product { margin: 0; font-weight: 600; }
 section, .card {
   margin: 0 0 1rem;
@@ -54,7 +54,7 @@ h2 { margin: 0 0 .5rem; font-size: 1.15rem; line-height: 1.3; }
 p { margin: 0 0 .75rem; }
 a { color: var(--accent); }
 form { margin: 0; }
-form + form, p + form, ul + form, form + p, form + details { margin-top: 1rem; }
+main p + form, ul + form, form + form, form + p { margin-top: 1rem; }
 label, legend { display: block; margin: 0 0 .25rem; padding: 0; font-weight: 600; }
 .field { margin: 0 0 1rem; }
 .hint, .muted { color: var(--muted); font-size: .9rem; }
@@ -109,9 +109,7 @@ code, .codes { font: .95rem/1.6 ui-monospace, monospace; }
 .secret { display: block; padding: .6rem .75rem; border: 1px solid var(--line); border-radius: .5rem; user-select: all; }
 .codes { columns: 2; margin: 0 0 1rem; padding: .75rem 1rem; border: 1px solid var(--line); border-radius: .5rem; list-style: none; overflow-wrap: normal; }
 .qr { display: block; width: 15rem; max-width: 100%; height: auto; margin: 0 auto 1rem; background: #ffffff; border-radius: .5rem; }
-details { margin: 0 0 1rem; }
-summary { cursor: pointer; color: var(--accent); font-weight: 600; min-height: 2rem; }
-details > form, details > .field { margin-top: .75rem; }
+section > :last-child, .card > :last-child, form > :last-child { margin-bottom: 0; }
 [hidden] { display: none; }
 @media (max-width: 24rem) { .codes { columns: 1; } }
 `

@@ -29,7 +29,7 @@ const formsIn = (page: string): Form[] =>
     const fields = Array.from(
       text.matchAll(/<input[^>]*>/g),
       ([tag]) => ({ ...attributesOf(tag), tag }) as Record<string, string>,
-    )
+    ).filter(({ name }) => name !== undefined)
     const selects = selectsIn(text)
     return {
       action: attributesOf(/<form[^>]*>/.exec(text)?.[0] ?? '').action ?? '',

@@ -68,12 +68,6 @@ const security: FastifyPluginAsyncTypebox = async app => {
   const api = (request: FastifyRequest, path: string): Promise<ApiResponse> =>
     app.callApi(request, { method: 'GET', path })
 
-  /** Whether the user can prove their identity with a code. */
-  const hasCodes = async (request: FastifyRequest): Promise<boolean> => {
-    const { body } = await api(request, '/account/totp')
-    return (body?.confirmedAt ?? null) !== null
-  }
-
   const sendErrors = (reply: FastifyReply, errors: ApiResponse['errors']): Promise<FastifyReply> =>
     reply.sendPage((pages, context) => pages.errorPage(context, errors, { isSignedIn: true }))
 
@@ -83,9 +77,12 @@ const security: FastifyPluginAsyncTypebox = async app => {
     [action, fields]: NonNullable<Act['repeat']>,
     errors: ApiResponse['errors'],
   ): Promise<FastifyReply> => {
-    const codes = await hasCodes(request)
+    const [account, totp] = await Promise.all([api(request, '/account'), api(request, '/account/totp')])
+    if (account.status === 401) return reply.redirectToPage('sign-in')
+    const { email } = account.body
+    const hasCodes = (totp.body.confirmedAt ?? null) !== null
     return reply.sendPage((pages, context) =>
-      pages.proofPage(context, { action, fields, hasCodes: codes, errors }),
+      pages.proofPage(context, { action, fields, email, hasCodes, errors }),
     )
   }
 
@@ -155,31 +152,29 @@ const security: FastifyPluginAsyncTypebox = async app => {
     ),
   )
 
-  /** A page with a form, only for users who are signed in. */
-  const openForm = async (
+  const sendPasswordForm = async (
     request: FastifyRequest,
     reply: FastifyReply,
-    send: () => FastifyReply | Promise<FastifyReply>,
-  ): Promise<FastifyReply> =>
-    (await api(request, '/account')).status === 401 ? reply.redirectToPage('sign-in') : send()
+    errors: ApiResponse['errors'],
+  ): Promise<FastifyReply> => {
+    const account = await api(request, '/account')
+    if (account.status === 401) return reply.redirectToPage('sign-in')
+    const { email } = account.body
+    return reply.sendPage((pages, context) => pages.changePasswordPage(context, { email, minLength, errors }))
+  }
 
-  const sendPasswordForm = (reply: FastifyReply, errors: ApiResponse['errors']): Promise<FastifyReply> =>
-    reply.sendPage((pages, context) => pages.changePasswordPage(context, { minLength, errors }))
-
-  app.get('/password', { schema: { hide: true } }, (request, reply) =>
-    openForm(request, reply, () => sendPasswordForm(reply, {})),
-  )
+  app.get('/password', { schema: { hide: true } }, (request, reply) => sendPasswordForm(request, reply, {}))
 
   app.post('/password', hidden({ currentPassword: FormText, newPassword: FormText }), (request, reply) => {
     const call = { method: 'PUT', path: '/account/password', body: request.validatedData.body } as const
-    const form = (errors: ApiResponse['errors']) => sendPasswordForm(reply, errors)
+    const form = (errors: ApiResponse['errors']) => sendPasswordForm(request, reply, errors)
     return act(request, reply, { call, form }, response =>
       reply.relay(response).redirectToPage('security?done=password'),
     )
   })
 
   app.get('/proof', { schema: { hide: true } }, (request, reply) =>
-    openForm(request, reply, () => sendProofPage(request, reply, ['security/proof', {}], {})),
+    sendProofPage(request, reply, ['security/proof', {}], {}),
   )
 
   app.post('/proof', hidden(ProofFields), (request, reply) => {
@@ -233,10 +228,10 @@ const security: FastifyPluginAsyncTypebox = async app => {
     )
   })
 
-  app.get('/api-keys', { schema: { hide: true } }, (request, reply) =>
-    openForm(request, reply, () =>
-      reply.sendPage((pages, context) => pages.newApiKeyPage(context, { scopes: userScopes })),
-    ),
+  app.get('/api-keys', { schema: { hide: true } }, async (request, reply) =>
+    (await api(request, '/account')).status === 401
+      ? reply.redirectToPage('sign-in')
+      : reply.sendPage((pages, context) => pages.newApiKeyPage(context, { scopes: userScopes })),
   )
 
   const scopeFields = Object.fromEntries(
