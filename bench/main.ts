@@ -1,17 +1,17 @@
 /**
  * Compares the cost of the service with bare Fastify and others, in one run. Missed targets do not fail it.
  *
- * `npm run bench -- [scenario …] [--store sqlite|postgres] [--rounds N] [--seconds N] [--json] [--plots]`; without names it runs
- * all scenarios, and writes RESULTS.md or RESULTS-postgres.md, and the plots of `load-curve`. Results go to standard output,
- * progress to standard error.
+ * `npm run bench -- [scenario …] [--store sqlite|postgres] [--rounds N] [--seconds N] [--json] [--plots] [--update]`; without names
+ * it runs all scenarios, and writes RESULTS.md or RESULTS-postgres.md, and the plots of `load-curve`. With names, `--update` replaces
+ * these scenarios in the document. Results go to standard output, progress to standard error.
  */
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { chooseGenerator } from './load/generator.ts'
 import { CONNECTIONS } from './load/load.ts'
 import { progress } from './progress.ts'
-import { heading, type ScenarioResult, toJson, toMarkdown, toText } from './report.ts'
+import { heading, type ScenarioResult, toJson, toMarkdown, toText, updateMarkdown } from './report.ts'
 import type { Bench } from './scenario.ts'
 import { SCENARIOS, skipReason } from './scenarios/index.ts'
 import { createStore, type Engine, isEngine, type Store } from './stores.ts'
@@ -28,6 +28,8 @@ const { values, positionals } = parseArgs({
     json: { type: 'boolean', default: false },
     /** Write the plots also if scenarios are named. */
     plots: { type: 'boolean', default: false },
+    /** Replace the named scenarios in the document. */
+    update: { type: 'boolean', default: false },
   },
 })
 
@@ -86,6 +88,12 @@ for (const [index, scenario] of scenarios.entries()) {
   if (!values.json) print(toText(result))
 }
 if (values.json) print(toJson(conditions, results))
+const document = join(import.meta.dirname, RESULTS[engine])
 if (chosen.length === 0) {
-  writeFileSync(join(import.meta.dirname, RESULTS[engine]), toMarkdown(conditions, results))
+  writeFileSync(document, toMarkdown(conditions, results))
+} else if (values.update) {
+  const updated = updateMarkdown(readFileSync(document, 'utf8'), conditions, results)
+  if (updated === null)
+    fail(`${RESULTS[engine]} has other rounds, or is of another machine: run all scenarios`)
+  else writeFileSync(document, updated)
 }

@@ -88,15 +88,38 @@ const markdownOf = (result: ScenarioResult): string => {
   return `${head}${lines.join('\n')}\n`
 }
 
-/** The document of a run of all scenarios. */
-export const toMarkdown = (conditions: Conditions, results: readonly ScenarioResult[]): string =>
+const introductionOf = (conditions: Conditions): string =>
   [
     `# Benchmark results on ${STORE[conditions.engine]}`,
     'Written by `npm run bench`: do not edit. Ratios compare two processes that are loaded alternately within one run; ' +
       'other figures depend on the machine.',
     heading(conditions).trim().replace('\n', ' '),
-    ...results.map(markdownOf),
   ].join('\n\n')
+
+/** The document of a run of all scenarios. */
+export const toMarkdown = (conditions: Conditions, results: readonly ScenarioResult[]): string =>
+  [introductionOf(conditions), ...results.map(markdownOf)].join('\n\n')
+
+/** The start of each scenario in the document. */
+const SECTION = /^(?=## )/m
+
+/**
+ * Replaces the scenarios of a later run in the document of all.
+ * @returns `null` if the document was measured under other conditions.
+ */
+export const updateMarkdown = (
+  document: string,
+  conditions: Conditions,
+  results: readonly ScenarioResult[],
+): string | null => {
+  const [introduction = '', ...sections] = document.split(SECTION)
+  if (introduction.trim() !== introductionOf(conditions)) return null
+  const updated = sections.map(section => {
+    const result = results.find(({ name }) => section.startsWith(`## ${name}\n`))
+    return (result === undefined ? section : markdownOf(result)).trim()
+  })
+  return `${[introduction.trim(), ...updated].join('\n\n\n')}\n`.replace('\n\n\n', '\n\n')
+}
 
 export const toJson = (conditions: Conditions, results: readonly ScenarioResult[]): string =>
   JSON.stringify({ conditions: { ...conditions, ...machine() }, scenarios: results }, null, 2)

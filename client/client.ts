@@ -81,6 +81,12 @@ export interface Errors {
 export interface SignInRequest {
   email: string
   password: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
+}
+
+export interface RequestEmailCodeRequest {
+  email: string
 }
 
 export interface ForgotPasswordRequest {
@@ -90,6 +96,49 @@ export interface ForgotPasswordRequest {
 export interface ResetPasswordRequest {
   token: string
   password: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
+}
+
+export interface SignInByEmailCodeRequest {
+  email: string
+  /** The eight digits of the newest mail */
+  emailCode: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
+}
+
+export interface PasskeyRequestOptions {
+  /** Works once, for five minutes */
+  challenge: string
+  rpId: string
+  /** Milliseconds */
+  timeout: number
+  userVerification: 'required'
+}
+
+export interface PasskeyCredential {
+  /** The id of the credential, in base64url */
+  id: string
+  /** The id of the credential, in base64url */
+  rawId: string
+  type: 'public-key'
+  response: {
+    /** What the browser has signed: the challenge and the origin, in base64url */
+    clientDataJSON: string
+    /** What the authenticator has signed, in base64url */
+    authenticatorData: string
+    /** The signature, in base64url */
+    signature: string
+    /** The id of the user, in base64url */
+    userHandle?: string | null
+    [name: string]: unknown
+  }
+  [name: string]: unknown
+}
+
+export interface SignInWithPasskeyRequest {
+  credential: PasskeyCredential
 }
 
 export interface VerifyEmailRequest {
@@ -134,8 +183,10 @@ export interface CreateApiKeyRequest {
   scopes?: Array<'account:read' | 'account:write' | 'users:read'>
   /** In the future; by default the key does not expire */
   expiresAt?: string | null
-  /** Needed unless you signed in or re-authenticated within the last ten minutes */
+  /** Needed, or a code, unless you signed in or re-authenticated within the last ten minutes */
   password?: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
 }
 
 export interface ApiKey {
@@ -166,13 +217,91 @@ export interface ChangeEmailRequest {
   email: string
 }
 
+export interface PasskeyCreationOptions {
+  /** Works once, for five minutes */
+  challenge: string
+  rp: {
+    id: string
+    name: string
+  }
+  user: {
+    id: string
+    name: string
+    displayName: string
+  }
+  pubKeyCredParams: Array<{
+    type: 'public-key'
+    alg: number
+  }>
+  /** Milliseconds */
+  timeout: number
+  excludeCredentials: Array<{
+    id: string
+    type: 'public-key'
+    transports?: string[]
+  }>
+  authenticatorSelection: {
+    residentKey: 'required'
+    requireResidentKey: boolean
+    userVerification: 'required'
+  }
+  attestation: 'none'
+  extensions: {
+    credProps: boolean
+  }
+}
+
+export interface NewPasskeyCredential {
+  /** The id of the credential, in base64url */
+  id: string
+  /** The id of the credential, in base64url */
+  rawId: string
+  type: 'public-key'
+  response: {
+    /** What the browser has signed: the challenge and the origin, in base64url */
+    clientDataJSON: string
+    /** The public key, in base64url */
+    attestationObject: string
+    transports?: string[]
+    [name: string]: unknown
+  }
+  [name: string]: unknown
+}
+
+export interface CreatePasskeyRequest {
+  credential: NewPasskeyCredential
+  name?: string
+}
+
+export interface Passkey {
+  id: string
+  name: string | null
+  transports: string[]
+  /** Whether it is synchronised among devices, as of its last use */
+  backedUp: boolean
+  /** ISO 8601 in UTC, with milliseconds */
+  createdAt: string
+  lastUsedAt: string | null
+}
+
+export interface PasskeyList {
+  results: Passkey[]
+}
+
 export interface ChangePasswordRequest {
   currentPassword: string
   newPassword: string
 }
 
 export interface ReauthenticateRequest {
-  password: string
+  password?: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
+}
+
+export interface RecoveryCodes {
+  /** Each signs in once in place of a code of the app; shown only here */
+  recoveryCodes: string[]
 }
 
 export interface Session {
@@ -193,6 +322,26 @@ export interface Session {
 
 export interface SessionList {
   results: Session[]
+}
+
+export interface Totp {
+  confirmedAt: string | null
+  /** Codes that are not used */
+  recoveryCodes: number
+}
+
+export interface NewTotp {
+  /** Base32, to type in */
+  secret: string
+  /** For a link on the device with the app */
+  uri: string
+  /** The URI as a QR code: SVG */
+  qr: string
+}
+
+export interface ConfirmTotpRequest {
+  /** Six digits, as the authenticator app shows them */
+  code: string
 }
 
 export interface Profile {
@@ -230,10 +379,19 @@ export interface AuditEvent {
     | 'password.changed'
     | 'password.reset-requested'
     | 'password.reset'
+    | 'email-code.requested'
     | 'email.verification-requested'
     | 'email.verified'
     | 'email.change-requested'
     | 'email.changed'
+    | 'totp.added'
+    | 'totp.removed'
+    | 'recovery-codes.replaced'
+    | 'recovery-code.used'
+    | 'passkey.added'
+    | 'passkey.removed'
+    | 'passkey.counter-regressed'
+    | 'factors.removed'
     | 'api-key.created'
     | 'api-key.revoked'
     | 'admin-key.created'
@@ -249,6 +407,8 @@ export interface AuditEvent {
     | {
     /** The id of the session */
     session?: string
+    /** The id of the passkey */
+    passkey?: string
     /** The changed fields of the user */
     fields?: string[]
     /** The id of the session that was kept */
@@ -402,6 +562,8 @@ export interface AdminUser {
   updatedAt: string
   lastRequestAt: string | null
   disabled: boolean
+  /** Ways to prove the identity besides the password */
+  factors: Array<'passkey' | 'totp'>
 }
 
 export interface AdminUserPage {
@@ -451,6 +613,8 @@ export interface ExportedUser {
   updatedAt: string
   lastRequestAt: string | null
   disabled: boolean
+  /** Ways to prove the identity besides the password */
+  factors: Array<'passkey' | 'totp'>
   passwordHash?: string
 }
 
@@ -469,6 +633,8 @@ export interface ImportedUser {
   createdAt?: string
   updatedAt?: string
   lastRequestAt?: string | null
+  /** As an export writes it. Ignored: factors are not imported */
+  factors?: string[]
 }
 
 export interface ImportedLine {
@@ -495,8 +661,78 @@ export interface WarmUp {
   seconds: number
 }
 
+export type CreatePasskeyOptionsBody = 
+  | {
+  /** Needed, or a code, unless you signed in or re-authenticated within the last ten minutes */
+  password?: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
+}
+  | null
+
+export interface CreatePasskeyQuery {
+  /** Whether your other sessions end */
+  endOthers?: boolean
+}
+
+export type DeletePasskeyBody = 
+  | {
+  /** Needed, or a code, unless you signed in or re-authenticated within the last ten minutes */
+  password?: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
+}
+  | null
+
+export interface DeletePasskeyQuery {
+  /** Whether your other sessions end */
+  endOthers?: boolean
+}
+
+export type CreateRecoveryCodesBody = 
+  | {
+  /** Needed, or a code, unless you signed in or re-authenticated within the last ten minutes */
+  password?: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
+}
+  | null
+
+export interface CreateRecoveryCodesQuery {
+  /** Whether your other sessions end */
+  endOthers?: boolean
+}
+
 export interface DeleteSessionsQuery {
   scope?: 'others' | 'all'
+}
+
+export type CreateTotpBody = 
+  | {
+  /** Needed, or a code, unless you signed in or re-authenticated within the last ten minutes */
+  password?: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
+}
+  | null
+
+export type DeleteTotpBody = 
+  | {
+  /** Needed, or a code, unless you signed in or re-authenticated within the last ten minutes */
+  password?: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
+}
+  | null
+
+export interface DeleteTotpQuery {
+  /** Whether your other sessions end */
+  endOthers?: boolean
+}
+
+export interface ConfirmTotpQuery {
+  /** Whether your other sessions end */
+  endOthers?: boolean
 }
 
 export interface ListProfilesQuery {
@@ -532,10 +768,19 @@ export interface ListEventsQuery {
     | 'password.changed'
     | 'password.reset-requested'
     | 'password.reset'
+    | 'email-code.requested'
     | 'email.verification-requested'
     | 'email.verified'
     | 'email.change-requested'
     | 'email.changed'
+    | 'totp.added'
+    | 'totp.removed'
+    | 'recovery-codes.replaced'
+    | 'recovery-code.used'
+    | 'passkey.added'
+    | 'passkey.removed'
+    | 'passkey.counter-regressed'
+    | 'factors.removed'
     | 'api-key.created'
     | 'api-key.revoked'
     | 'admin-key.created'
@@ -611,6 +856,15 @@ export interface Client {
   signIn(body: SignInRequest, options?: CallOptions): Call<SignedIn>
 
   /**
+   * Mail a code to sign in with, if the account exists
+   *
+   * Needs no credentials.
+   *
+   * `POST /account/email-code`
+   */
+  requestEmailCode(body: RequestEmailCodeRequest, options?: CallOptions): Call<Accepted>
+
+  /**
    * Mail a link to reset the password, if the account exists
    *
    * Needs no credentials.
@@ -627,6 +881,33 @@ export interface Client {
    * `POST /account/reset-password`
    */
   resetPassword(body: ResetPasswordRequest, options?: CallOptions): Call<SignedIn>
+
+  /**
+   * Sign in with a mailed code
+   *
+   * Needs no credentials.
+   *
+   * `POST /account/sign-in/email-code`
+   */
+  signInByEmailCode(body: SignInByEmailCodeRequest, options?: CallOptions): Call<SignedIn>
+
+  /**
+   * Begin to sign in with a passkey: get options for navigator.credentials.get
+   *
+   * Needs no credentials.
+   *
+   * `POST /account/sign-in/passkey/options`
+   */
+  createPasskeySignInOptions(options?: CallOptions): Call<PasskeyRequestOptions>
+
+  /**
+   * Sign in with a passkey
+   *
+   * Needs no credentials.
+   *
+   * `POST /account/sign-in/passkey`
+   */
+  signInWithPasskey(body: SignInWithPasskeyRequest, options?: CallOptions): Call<SignedIn>
 
   /**
    * Verify an e-mail address with a mailed token
@@ -728,6 +1009,42 @@ export interface Client {
   changeEmail(body: ChangeEmailRequest, options?: CallOptions): Call<Accepted>
 
   /**
+   * Begin to add a passkey: get options for navigator.credentials.create
+   *
+   * API keys are not accepted.
+   *
+   * `POST /account/passkeys/options`
+   */
+  createPasskeyOptions(body?: CreatePasskeyOptionsBody, options?: CallOptions): Call<PasskeyCreationOptions>
+
+  /**
+   * List your passkeys, newest first
+   *
+   * API keys are not accepted.
+   *
+   * `GET /account/passkeys`
+   */
+  listPasskeys(options?: CallOptions): Call<PasskeyList>
+
+  /**
+   * Add the passkey that the browser has made: it signs in without e-mail and password
+   *
+   * API keys are not accepted.
+   *
+   * `POST /account/passkeys`
+   */
+  createPasskey(body: CreatePasskeyRequest, query?: CreatePasskeyQuery, options?: CallOptions): Call<Passkey>
+
+  /**
+   * Remove a passkey
+   *
+   * API keys are not accepted.
+   *
+   * `DELETE /account/passkeys/{id}`
+   */
+  deletePasskey(id: string, body?: DeletePasskeyBody, query?: DeletePasskeyQuery, options?: CallOptions): Call<void>
+
+  /**
    * Change your password; ends all earlier sessions
    *
    * API keys are not accepted.
@@ -744,6 +1061,15 @@ export interface Client {
    * `POST /account/reauthenticate`
    */
   reauthenticate(body: ReauthenticateRequest, options?: CallOptions): Call<void>
+
+  /**
+   * Get new recovery codes. The former ones do not work any more
+   *
+   * API keys are not accepted.
+   *
+   * `POST /account/recovery-codes`
+   */
+  createRecoveryCodes(body?: CreateRecoveryCodesBody, query?: CreateRecoveryCodesQuery, options?: CallOptions): Call<RecoveryCodes>
 
   /**
    * List your sessions, newest first, at most 1,000
@@ -782,6 +1108,42 @@ export interface Client {
   signOut(options?: CallOptions): Call<void>
 
   /**
+   * Whether you have an authenticator app, and how many recovery codes are left
+   *
+   * API keys are not accepted.
+   *
+   * `GET /account/totp`
+   */
+  getTotp(options?: CallOptions): Call<Totp>
+
+  /**
+   * Get a secret for an authenticator app. Confirm it within an hour
+   *
+   * API keys are not accepted.
+   *
+   * `POST /account/totp`
+   */
+  createTotp(body?: CreateTotpBody, options?: CallOptions): Call<NewTotp>
+
+  /**
+   * Remove the authenticator app and the recovery codes
+   *
+   * API keys are not accepted.
+   *
+   * `DELETE /account/totp`
+   */
+  deleteTotp(body?: DeleteTotpBody, query?: DeleteTotpQuery, options?: CallOptions): Call<void>
+
+  /**
+   * Confirm the secret with a code of the app. From now on, your password needs a code too
+   *
+   * API keys are not accepted.
+   *
+   * `POST /account/totp/confirm`
+   */
+  confirmTotp(body: ConfirmTotpRequest, query?: ConfirmTotpQuery, options?: CallOptions): Call<RecoveryCodes>
+
+  /**
    * Mail the verification link again, unless the e-mail is verified
    *
    * API keys are not accepted.
@@ -806,8 +1168,12 @@ export const createClient = (options: ClientOptions): Client => {
     getService: (options) => transport.json('GET', '/', { options }),
     signUp: (body, options) => transport.signIn('POST', '/account/sign-up', { body, options }),
     signIn: (body, options) => transport.signIn('POST', '/account/sign-in', { body, options }),
+    requestEmailCode: (body, options) => transport.json('POST', '/account/email-code', { body, options }),
     forgotPassword: (body, options) => transport.json('POST', '/account/forgot-password', { body, options }),
     resetPassword: (body, options) => transport.signIn('POST', '/account/reset-password', { body, options }),
+    signInByEmailCode: (body, options) => transport.signIn('POST', '/account/sign-in/email-code', { body, options }),
+    createPasskeySignInOptions: (options) => transport.json('POST', '/account/sign-in/passkey/options', { options }),
+    signInWithPasskey: (body, options) => transport.signIn('POST', '/account/sign-in/passkey', { body, options }),
     verifyEmail: (body, options) => transport.json('POST', '/account/verify-email', { body, options }),
     getHealth: (options) => transport.json('GET', '/health', { options }),
     getReadiness: (options) => transport.json('GET', '/ready', { options }),
@@ -819,12 +1185,21 @@ export const createClient = (options: ClientOptions): Client => {
     createApiKey: (body, options) => transport.json('POST', '/account/api-keys', { body, options }),
     deleteApiKey: (id, options) => transport.json('DELETE', `/account/api-keys/${segment(id)}`, { options }),
     changeEmail: (body, options) => transport.json('PUT', '/account/email', { body, options }),
+    createPasskeyOptions: (body, options) => transport.json('POST', '/account/passkeys/options', { body, options }),
+    listPasskeys: (options) => transport.json('GET', '/account/passkeys', { options }),
+    createPasskey: (body, query, options) => transport.json('POST', '/account/passkeys', { query, body, options }),
+    deletePasskey: (id, body, query, options) => transport.json('DELETE', `/account/passkeys/${segment(id)}`, { query, body, options }),
     changePassword: (body, options) => transport.signIn('PUT', '/account/password', { body, options }),
     reauthenticate: (body, options) => transport.json('POST', '/account/reauthenticate', { body, options }),
+    createRecoveryCodes: (body, query, options) => transport.json('POST', '/account/recovery-codes', { query, body, options }),
     listSessions: (options) => transport.json('GET', '/account/sessions', { options }),
     deleteSessions: (query, options) => transport.json('DELETE', '/account/sessions', { query, options }),
     deleteSession: (id, options) => transport.json('DELETE', `/account/sessions/${segment(id)}`, { options }),
     signOut: (options) => transport.signOut('POST', '/account/sign-out', { options }),
+    getTotp: (options) => transport.json('GET', '/account/totp', { options }),
+    createTotp: (body, options) => transport.json('POST', '/account/totp', { body, options }),
+    deleteTotp: (body, query, options) => transport.json('DELETE', '/account/totp', { query, body, options }),
+    confirmTotp: (body, query, options) => transport.json('POST', '/account/totp/confirm', { query, body, options }),
     resendVerification: (options) => transport.json('POST', '/account/verify-email/resend', { options }),
     listProfiles: (query, options) => transport.pages('/users', query, options),
   }
@@ -959,6 +1334,15 @@ export interface AdminClient {
   deleteUserApiKey(id: string, keyId: string, options?: CallOptions): Call<void>
 
   /**
+   * Remove all second factors of a user who has lost them
+   *
+   * Needs the scope `users:write`.
+   *
+   * `DELETE /admin/users/{id}/factors`
+   */
+  deleteUserFactors(id: string, options?: CallOptions): Call<void>
+
+  /**
    * Impersonate a user for an hour; logged as an event, sets no cookie
    *
    * Needs the scope `users:impersonate`.
@@ -1021,6 +1405,7 @@ export const createAdminClient = (options: AdminClientOptions): AdminClient => {
     deleteUser: (id, options) => transport.json('DELETE', `/admin/users/${segment(id)}`, { options }),
     listUserApiKeys: (id, options) => transport.json('GET', `/admin/users/${segment(id)}/api-keys`, { options }),
     deleteUserApiKey: (id, keyId, options) => transport.json('DELETE', `/admin/users/${segment(id)}/api-keys/${segment(keyId)}`, { options }),
+    deleteUserFactors: (id, options) => transport.json('DELETE', `/admin/users/${segment(id)}/factors`, { options }),
     impersonateUser: (id, options) => transport.json('POST', `/admin/users/${segment(id)}/impersonate`, { options }),
     deleteUserSessions: (id, options) => transport.json('DELETE', `/admin/users/${segment(id)}/sessions`, { options }),
     exportUsers: (query, options) => transport.lines('GET', '/admin/users/export', { query, options }),

@@ -1,4 +1,4 @@
-/** The OpenAPI document of a service with default settings. */
+/** The OpenAPI document of a service with every route. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ export const openApiDocument = async (): Promise<string> => {
   try {
     const app = await buildApp(
       loadConfig({
-        ...{ NODE_ENV: 'test', LOG_LEVEL: 'silent', MAIL_URL: 'off', DRAIN_DELAY: '0s' },
+        ...{ NODE_ENV: 'test', LOG_LEVEL: 'silent', EMAIL_CODES: 'on', DRAIN_DELAY: '0s' },
         DATABASE_URL: `sqlite:${join(folder, 'empty.db')}`,
       }),
     )

@@ -1,6 +1,7 @@
 /** The features that every service has, and how they are joined with those that a team adds. */
 import { adminKeys } from './admin-keys/admin-keys.ts'
 import { apiKeys } from './api-keys/api-keys.ts'
+import { storedEmailCodes } from './email-codes/stored-email-codes.ts'
 import type { Feature, ServicesOf } from './feature.ts'
 import { FEATURES } from './features.ts'
 import { storedPasskeys } from './passkeys/stored-passkeys.ts'
@@ -12,6 +13,7 @@ export const BUILT_IN_FEATURES = [
   adminKeys,
   storedTotp,
   storedPasskeys,
+  storedEmailCodes,
 ] as const satisfies readonly Feature[]
 
 /**

@@ -16,6 +16,7 @@ const CORE_SERVICES: Readonly<Record<keyof CoreServices, true>> = {
   emailAddresses: true,
   passwordChanges: true,
   passwordResets: true,
+  emailCodes: true,
   totp: true,
   passkeys: true,
   passkeySignIns: true,

@@ -51,6 +51,7 @@ export const ERRORS = {
   badCursor: define(400, 'cursor', 'is not a cursor of this list'),
   signInRequired: define(401, 'global', 'Sign in to use this route'),
   adminKeyRequired: define(401, 'global', 'This route needs a valid admin key'),
+  wrongEmailCode: define(401, 'emailCode', 'is wrong or has expired'),
   wrongCredentials: define(401, 'credentials', 'The e-mail or the password is wrong'),
   codeRequired: define(401, 'code', 'is required'),
   wrongCode: define(401, 'code', 'is wrong'),
@@ -67,7 +68,7 @@ export const ERRORS = {
   reauthenticationRequired: define(
     403,
     'global',
-    'This needs a sign-in within the last ten minutes: send your password too',
+    'This needs a sign-in within the last ten minutes: send your password or a code too, or use POST /account/reauthenticate first',
   ),
   encryptionKeyRequired: define(
     403,

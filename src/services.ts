@@ -32,6 +32,8 @@ import { WarmUp } from './auth/warm-up.ts'
 import type { FeatureServices } from './built-in-features.ts'
 import { DeferredWork } from './concurrency/deferred-work.ts'
 import type { Config } from './config/config.ts'
+import { EmailCodes } from './email-codes/email-codes.ts'
+import { type EmailCodeStore, storedEmailCodes } from './email-codes/stored-email-codes.ts'
 import { Keyring } from './encryption/keyring.ts'
 import {
   adminScopesOf,
@@ -147,6 +149,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
   const adminKeyStore = storage.features[adminKeys.name] as AdminKeyStore
   const totpStore = storage.features[storedTotp.name] as TotpStore
   const passkeyStore = storage.features[storedPasskeys.name] as PasskeyStore
+  const emailCodeStore = storage.features[storedEmailCodes.name] as EmailCodeStore
   const keyring = Keyring.from(config)
   const lastRequests = new LastRequests({
     userCache,
@@ -236,11 +239,14 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
           onFailure: (err, message) => logger.error({ err }, message),
         })
 
-  const usersService = new Users({ store: users, clock })
   const signUps = new SignUps(accountDeps)
   const signIns = new SignIns(accountDeps)
   const challenges = new Challenges({ store: passkeyStore, party: relyingPartyOf(config), clock })
   const passkeyDeps = { store: passkeyStore, challenges, mails, clock }
+  const emailCodes =
+    config.hasEmailCodes && keyring !== null
+      ? new EmailCodes({ ...accountDeps, store: emailCodeStore, keyring, outcomes: signIns.outcomes, logger })
+      : null
   const metrics = new Metrics({
     ...{ signUps, signIns, throttleEvents, hasher, authenticator, lastRequests, storage, mailer },
     limits: Object.keys(RATE_LIMITS.perAddress) as RateLimitName[],
@@ -262,9 +268,11 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     passkeys: new Passkeys(passkeyDeps),
     passkeySignIns: new PasskeySignIns({ ...accountDeps, ...passkeyDeps, outcomes: signIns.outcomes }),
     factorRemoval: new FactorRemoval(accountDeps),
+    /** `null` with `EMAIL_CODES=off`. */
+    emailCodes,
     impersonation: new Impersonation({ ...accountDeps, adminKeys: adminKeyStore }),
     sessions: new Sessions({ store: sessions, limits, clock }),
-    users: usersService,
+    users: new Users({ store: users, clock }),
     auditLog: new AuditLog(events),
     /** Every type of event. */
     eventSchemas: eventSchemasOf(deps.features),

@@ -29,6 +29,13 @@ export interface NewEmailValue {
   readonly newEmail: string
 }
 
+export interface EmailCodeValue {
+  /** Eight digits. */
+  readonly code: string
+  /** Whether the user has confirmed the address. */
+  readonly isConfirmed: boolean
+}
+
 const HOUR = 3_600_000
 const VERIFICATION_LIFETIME = 24 * HOUR
 const RESET_LIFETIME = HOUR
@@ -67,6 +74,12 @@ const notYou = ({ accountUrl }: MailSite): Block => ({
   link: accountUrl,
   label: 'If it was not you, choose a new password now',
 })
+
+/** Whoever opened the account may not be the owner of the address, and would keep the password. */
+const unconfirmed = ({ name, webUrl }: MailSite): Block[] => [
+  `The address of this account at ${name} has not been confirmed yet. Signing in with the code confirms it.`,
+  { link: webUrl, label: 'If you have not opened the account yourself, choose a new password first' },
+]
 
 export const ACCOUNT_MAILS = {
   /** To a new account. */
@@ -134,6 +147,17 @@ export const ACCOUNT_MAILS = {
       `The link works once, for ${hours(RESET_LIFETIME)}. If it was not you, ignore this mail: your password stays the same.`,
     ],
   },
+  emailCode: {
+    subject: 'Your code to sign in',
+    isRateLimited: true,
+    body: (site, { code, isConfirmed }: EmailCodeValue) => [
+      `Enter this code to sign in at ${site.name}:`,
+      { code },
+      'It works once, for ten minutes. Nobody will ever ask you for it: do not give it to anybody.',
+      ...(isConfirmed ? [] : unconfirmed(site)),
+      'If it was not you, ignore this mail: without the code, nobody can sign in with it.',
+    ],
+  },
   passwordChanged: {
     subject: 'Your password has been changed',
     isRateLimited: true,
@@ -192,12 +216,12 @@ export const ACCOUNT_MAILS = {
       notYou(site),
     ],
   },
-  /** Once a day, when wrong codes are throttled: whoever sends them knows the password. */
+  /** Once a day, when wrong codes are throttled. Codes are compared only after another proof, or in a session. */
   wrongCodes: {
-    subject: 'Somebody may know your password',
+    subject: 'Somebody has entered wrong codes for your account',
     isRateLimited: true,
     body: site => [
-      `Somebody has entered the correct password of your account at ${site.name}, and several wrong codes.`,
+      `Somebody has entered several wrong codes for your account at ${site.name}. They know your password, can read your mails, or use a device on which you are signed in.`,
       'If it was you, you need to do nothing.',
       notYou(site),
     ],

@@ -6,6 +6,7 @@ import { Counters } from '../statistics/counters.ts'
 const BY_ERROR = {
   wrongCredentials: 'wrong_credentials',
   wrongPasskey: 'wrong_credentials',
+  wrongEmailCode: 'wrong_credentials',
   codeRequired: 'code_required',
   wrongCode: 'wrong_code',
   accountDisabled: 'account_disabled',

@@ -52,6 +52,7 @@ export const EVENTS = {
   'password.changed': NoDetails,
   'password.reset-requested': NoDetails,
   'password.reset': NoDetails,
+  'email-code.requested': NoDetails,
   'email.verification-requested': NoDetails,
   'email.verified': NoDetails,
   'email.change-requested': NoDetails,

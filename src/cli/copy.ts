@@ -47,7 +47,7 @@ const summary = (report: CopyReport, file: string): string[] => {
     `${count(sessions, 'session')} copied or updated, ${count(emailTokens, 'e-mail token')} copied`,
     `${count(events, 'event')} of the audit log copied`,
     ...Object.entries(tables).map(([name, rows]) => tableSummary(name, rows)),
-    'Access tokens stay valid if the new service has the same JWT_SECRET or JWT_SECRET_FILE, and private key',
+    'Access tokens stay valid if the new service has the same JWT_SECRET or JWT_SECRET_FILE, and private key; codes with the same ENCRYPTION_KEY',
     ...generatedKeyFiles(file).map(
       ({ kind, file }) => `The ${kind} that the service generated is in ${file}`,
     ),

@@ -19,7 +19,7 @@ export const keysCommands = (program: Command): void => {
   const keys = program.command('keys').description('Keys and secrets')
   keys
     .command('new')
-    .description('Print a new strong key, for ADMIN_KEY or JWT_SECRET; it is not stored')
+    .description('Print a new strong key, for ADMIN_KEY, JWT_SECRET or ENCRYPTION_KEY; it is not stored')
     .addOption(
       option(
         '--algorithm <name>',

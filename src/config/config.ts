@@ -137,15 +137,26 @@ const keyContradictionsOf = ({ values: v, variables }: Settings, publicUrl: stri
   ]
 }
 
+/** @returns sentences about settings that need mails. */
+const mailContradictionsOf = (v: Values): string[] => [
+  ...(v.REQUIRE_EMAIL_VERIFICATION === 'true' && v.MAIL_URL === 'off'
+    ? ['MAIL_URL cannot be off with REQUIRE_EMAIL_VERIFICATION: no user could sign in']
+    : []),
+  ...(v.EMAIL_CODES === 'on' && v.MAIL_URL === 'off'
+    ? ['MAIL_URL cannot be off with EMAIL_CODES: no code would be sent']
+    : []),
+  ...(v.EMAIL_CODES === 'on' && encryptionKeyOf(v) === null
+    ? ['ENCRYPTION_KEY is needed with PostgreSQL and EMAIL_CODES: every instance has to read the codes']
+    : []),
+]
+
 /** @returns sentences about settings that contradict each other. */
 const contradictionsOf = ({ values: v, variables }: Settings): string[] => [
   ...(v.ADMIN_KEY_PREVIOUS && !v.ADMIN_KEY ? ['ADMIN_KEY_PREVIOUS has no effect without ADMIN_KEY'] : []),
   ...(v.ENCRYPTION_KEY_PREVIOUS && encryptionKeyOf(v) === null
     ? ['ENCRYPTION_KEY_PREVIOUS has no effect without ENCRYPTION_KEY']
     : []),
-  ...(v.REQUIRE_EMAIL_VERIFICATION === 'true' && v.MAIL_URL === 'off'
-    ? ['MAIL_URL cannot be off with REQUIRE_EMAIL_VERIFICATION: no user could sign in']
-    : []),
+  ...mailContradictionsOf(v),
   ...(v.DATABASE_URL?.engine === 'sqlite' && v.WORKERS !== null && v.WORKERS > 1 && !HAS_REUSE_PORT
     ? [`WORKERS can only be 1 with SQLite on ${process.platform}: its threads cannot share a port`]
     : []),
@@ -222,7 +233,7 @@ export const loadConfig = (environment: Environment, basePath = '') => {
     adminKeys: [v.ADMIN_KEY, v.ADMIN_KEY_PREVIOUS].filter(key => key !== null),
     /** The keys of access tokens: settings, or the places of generated ones. */
     signingKeys,
-    /** Encrypts second factors: the key or its file, and a former key. `null`: users cannot add authenticator apps. */
+    /** Encrypts second factors and mailed codes: the key or its file, and a former key. `null`: users cannot add authenticator apps. */
     encryptionKey: encryptionKeyOf(v),
     encryptionKeyPrevious: v.ENCRYPTION_KEY_PREVIOUS,
     /** `aud` of new access tokens first. Those for the others are still accepted. */
@@ -253,6 +264,8 @@ export const loadConfig = (environment: Environment, basePath = '') => {
     passwordMinLength: v.PASSWORD_MIN_LENGTH,
     /** Then signing in requires a verified e-mail, and sign-up does not reveal which addresses have accounts. */
     requireEmailVerification: v.REQUIRE_EMAIL_VERIFICATION === 'true',
+    /** Whether users can sign in with a code that is mailed. */
+    hasEmailCodes: v.EMAIL_CODES === 'on',
     /** What metadata must match when it is written. */
     metadataSchemas: { user: v.USER_METADATA_SCHEMA, app: v.APP_METADATA_SCHEMA },
     mail: {

@@ -68,6 +68,7 @@ export const SETTINGS = {
   EVENTS_KEPT: { read: duration('1d'), default: '365d' },
   PASSWORD_MIN_LENGTH: { read: integer(8, 128), default: '8' },
   REQUIRE_EMAIL_VERIFICATION: { read: oneOf('false', 'true'), default: 'false' },
+  EMAIL_CODES: { read: oneOf('off', 'on'), default: 'off' },
   USER_METADATA_SCHEMA: { read: metadataSchema, default: null },
   APP_METADATA_SCHEMA: { read: metadataSchema, default: null },
   MAIL_URL: { read: mailUrl, default: null, canBeFile: true },

@@ -57,11 +57,14 @@ const exampleOfType = (schema: Schema, named: Named): unknown => {
   }
 }
 
-/** The first of `examples`; otherwise composed of the examples of the properties, and of a value for each type and format. */
+/**
+ * The first of `examples`; otherwise composed of the examples of the properties, and of a value for each type and format.
+ * @returns `undefined` for an empty list of `examples`, which leaves an optional property out.
+ */
 export const exampleOf = (schema: Schema, named: Named = {}): unknown => {
-  const { title = '', examples = [], enum: [first] = [], allOf = [], anyOf = [] } = schema
+  const { title = '', examples, enum: [first] = [], allOf = [], anyOf = [] } = schema
   if (title in named) return named[title]
-  if (examples.length > 0) return examples[0]
+  if (examples !== undefined) return examples[0]
   if (schema.const !== undefined) return schema.const
   if (first !== undefined) return first
   const [part] = [...allOf, ...anyOf]

@@ -7,7 +7,7 @@ import type { User, UserChanges } from './user.ts'
 export interface UpdateOptions {
   /** Revoke all of the user's sessions in the same transaction. */
   readonly revokeSessions: boolean
-  /** Invalidate all of the user's e-mail tokens in the same transaction. */
+  /** Invalidate all of the user's e-mail tokens, and the mailed code to sign in, in the same transaction. */
   readonly invalidateTokens: boolean
   /** Change only an enabled user, for changes that users make themselves. */
   readonly onlyEnabled: boolean

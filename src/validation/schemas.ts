@@ -63,12 +63,30 @@ export const PresentedPassword = Type.String({
   examples: [EXAMPLE_PASSWORD],
 })
 
-/** A code of an authenticator app, or a recovery code. It matches or not. */
+/** A code of an authenticator app. It matches or not. */
 export const PresentedCode = Type.String({
   minLength: 1,
   maxLength: 64,
-  description: 'Six digits of an authenticator app, or a recovery code',
+  description: 'Six digits, as the authenticator app shows them',
   examples: ['123456'],
+})
+
+/** A code in place of the password or besides it. Examples leave it out, because only some users have an app. */
+export const OptionalCode = Type.Optional(
+  Type.String({
+    minLength: 1,
+    maxLength: 64,
+    description: 'Six digits of an authenticator app, or a recovery code',
+    examples: [],
+  }),
+)
+
+/** A mailed code. It matches or not. */
+export const PresentedEmailCode = Type.String({
+  minLength: 1,
+  maxLength: 64,
+  description: 'The eight digits of the newest mail',
+  examples: ['12345678'],
 })
 
 /** What proves the identity of a user, as properties of a body. */
@@ -78,7 +96,7 @@ export const ProofProperties = {
       description: 'Needed, or a code, unless you signed in or re-authenticated within the last ten minutes',
     }),
   ),
-  code: Type.Optional(PresentedCode),
+  code: OptionalCode,
 }
 
 /** A password hash of another service. */
@@ -154,6 +172,12 @@ export const ImportedUser = (schemas: MetadataSchemas) =>
       updatedAt: Type.Optional(Timestamp),
       lastRequestAt: Type.Optional(
         Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time' }),
+      ),
+      factors: Type.Optional(
+        Type.Array(Type.String(), {
+          description: 'As an export writes it. Ignored: factors are not imported',
+          examples: [],
+        }),
       ),
     },
     { title: 'ImportedUser' },

@@ -15,7 +15,8 @@ import { until } from '../support/until.ts'
 const TEN_MINUTES = 600_000
 /** Milliseconds until events that are not visible count as missing. */
 const DEADLINE = 10_000
-const REFUSED = 'This needs a sign-in within the last ten minutes: send your password too'
+const REFUSED =
+  'This needs a sign-in within the last ten minutes: send your password or a code too, or use POST /account/reauthenticate first'
 const CHALLENGE = 'Bearer error="insufficient_user_authentication", max_age=600'
 const OTHER_PASSWORD = 'another pass phrase of some length'
 

@@ -7,6 +7,7 @@ import t, { type Test } from 'tap'
 import { generateClient, type OpenApiDocument } from '../../client/generate.ts'
 import { build, temporaryFolder } from '../support/build.ts'
 import { listen } from '../support/clients.ts'
+import { EMAIL_CODES } from '../support/email-codes.ts'
 
 const PROJECT = join(import.meta.dirname, '..', '..')
 const RUNTIME = 'gatehouse/client/runtime'
@@ -20,7 +21,7 @@ const run = (...args: string[]): Promise<{ code: number; stdout: string; stderr:
     error => error,
   )
 
-const app = await build(t)
+const app = await build(t, { env: EMAIL_CODES })
 const document: OpenApiDocument = (await app.inject('/openapi.json')).json()
 
 t.test('client/client.ts is generated from the live document: `npm run client` updates it', async t => {

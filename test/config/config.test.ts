@@ -72,6 +72,7 @@ const WRONG: [name: string, values: string[]][] = [
     ['accounts.example.com', 'ftp://h', 'https://u:canary@h', 'https://h/?a=b', 'https://h/#a', 'https://'],
   ],
   ['WEB_URL', ['/welcome', 'javascript:alert(1)', 'https://u:canary@h', 'https://h/#/app']],
+  ['EMAIL_CODES', ['true', 'ON', '1']],
   ['DRAIN_DELAY', ['soon']],
 ]
 
@@ -230,6 +231,18 @@ t.test('PostgreSQL requires a shared secret (DESIGN §5)', async t => {
     workers: 4,
   })
   t.ok(loadConfig({ DATABASE_URL, JWT_SECRET: SECRET, WORKERS: 'auto' }).workers >= 1)
+})
+
+t.test('mailed codes require mails, and with PostgreSQL a shared encryption key (DESIGN §21)', async t => {
+  t.equal(loadConfig({}).hasEmailCodes, false)
+  t.equal(loadConfig({ EMAIL_CODES: 'on' }).hasEmailCodes, true)
+  t.match(
+    configErrors({ EMAIL_CODES: 'on', MAIL_URL: 'off' }),
+    /^ {2}MAIL_URL cannot be off with EMAIL_CODES: no code would be sent$/m,
+  )
+  const postgres = { DATABASE_URL: 'postgres://db.example/gatehouse', JWT_SECRET: SECRET, EMAIL_CODES: 'on' }
+  t.match(configErrors(postgres), /^ {2}ENCRYPTION_KEY is needed with PostgreSQL and EMAIL_CODES: /m)
+  t.equal(loadConfig({ ...postgres, ENCRYPTION_KEY: SECRET }).hasEmailCodes, true)
 })
 
 t.test('several workers are the default of SQLite in production only (DESIGN §15)', async t => {

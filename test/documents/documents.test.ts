@@ -20,6 +20,7 @@ import { adminScopesOf, eventSchemasOf, type Feature, userScopesOf } from '../..
 import type { MailKinds } from '../../src/mail/kinds.ts'
 import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
 import { build } from '../support/build.ts'
+import { EMAIL_CODES } from '../support/email-codes.ts'
 import { liveRoutes } from '../support/routes.ts'
 
 const BUILT_IN: readonly Feature[] = BUILT_IN_FEATURES
@@ -84,7 +85,7 @@ t.test('events: the table in docs/api.md has every type, in the order of the cod
 t.test(
   'rate limits: the table in docs/api.md has the limits of the code and their routes (DESIGN §9)',
   async t => {
-    const live = liveRoutes(await build(t))
+    const live = liveRoutes(await build(t, { env: EMAIL_CODES }))
     const routesOf = (name: string): string[] =>
       live
         .filter(({ rateLimit, ofFeature, method }) => rateLimit === name && !ofFeature && method !== 'HEAD')
@@ -154,7 +155,7 @@ t.test('scopes: the tables in docs/api.md have those of the code, in its order (
 })
 
 t.test('routes: the table in docs/api.md is the live one (§4)', async t => {
-  const live = liveRoutes(await build(t))
+  const live = liveRoutes(await build(t, { env: EMAIL_CODES }))
     .filter(({ documentation, ofFeature, method }) => !documentation && !ofFeature && method !== 'HEAD')
     .map(({ method, url, gate, scope }) =>
       [method, url, gate ?? 'public', ...(scope === undefined ? [] : [scope])].join(' '),

@@ -7,6 +7,7 @@ import { call, forgot } from '../support/account-routes.ts'
 import { createKey as createAdminKey } from '../support/admin-keys.ts'
 import { impersonate, postUser } from '../support/admin-routes.ts'
 import { createKey } from '../support/api-keys.ts'
+import { addTotp, beginTotp } from '../support/authenticator-apps.ts'
 import { launchBrowser, withoutBrowser } from '../support/browser.ts'
 import {
   asAdmin,
@@ -20,19 +21,23 @@ import {
   updateUser,
 } from '../support/build.ts'
 import { NDJSON } from '../support/bulk-users.ts'
+import { codesOf, EMAIL_CODES } from '../support/email-codes.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { perAddress } from '../support/limits.ts'
 import { mailbox } from '../support/mailbox.ts'
+import { creationOptions, register, requestOptions } from '../support/passkeys.ts'
 import { type RightRequest, responsesOf } from '../support/route-responses.ts'
 import { type LiveRoute, liveRoutes } from '../support/routes.ts'
+import { SoftwareAuthenticator } from '../support/software-authenticator.ts'
 
 const app = await build(t, {
   hasher: quickHashing,
   // On, so that the headers of limits are sent.
-  env: { RATE_LIMIT: 'on' },
+  env: { ...EMAIL_CODES, RATE_LIMIT: 'on' },
   rateLimits: { ...RATE_LIMITS, perAddress: perAddress() },
 })
 const mails = mailbox(app)
+const codes = codesOf(app)
 const routes = liveRoutes(app).filter(({ page }) => !page)
 const document = (await app.inject('/openapi.json')).json()
 
@@ -98,10 +103,18 @@ t.test('the service accepts the examples of the document', async t => {
 
 const verification = async ({ email }: SignedUp) => ({ token: await mails.token(email, 'verification') })
 
+/** An authenticator app is added first. */
+const withTotp = async ({ token }: SignedUp) => {
+  await addTotp(app, token)
+  return {}
+}
+
 /** The request bodies of the routes, and a query. */
 const BODIES: Record<string, (user: SignedUp) => object | string | Promise<object>> = {
   'POST /account/sign-up': () => ({ email: freshEmail(), password: PASSWORD }),
   'POST /account/sign-in': ({ email }) => ({ email, password: PASSWORD }),
+  'POST /account/email-code': ({ email }) => ({ email }),
+  'POST /account/sign-in/email-code': async ({ email }) => ({ email, emailCode: await codes.request(email) }),
   'POST /account/forgot-password': ({ email }) => ({ email }),
   'POST /account/verify-email': verification,
   'POST /account/reset-password': async ({ email }) => {
@@ -111,7 +124,19 @@ const BODIES: Record<string, (user: SignedUp) => object | string | Promise<objec
   'PUT /account': () => ({ firstName: 'Ann' }),
   'DELETE /account': () => ({ password: PASSWORD }),
   'POST /account/api-keys': () => ({ name: 'a script' }),
+  'POST /account/passkeys': async ({ token }) => ({
+    credential: new SoftwareAuthenticator().create((await creationOptions(app, token)).json()),
+    name: 'a laptop',
+  }),
+  'POST /account/sign-in/passkey': async ({ token }) => {
+    const { authenticator } = await register(app, token)
+    return { credential: authenticator.get((await requestOptions(app)).json()) }
+  },
   'POST /account/reauthenticate': () => ({ password: PASSWORD }),
+  'POST /account/totp': () => ({}),
+  'POST /account/totp/confirm': async ({ token }) => ({ code: (await beginTotp(app, token)).code() }),
+  'DELETE /account/totp': withTotp,
+  'POST /account/recovery-codes': withTotp,
   'PUT /account/email': () => ({ email: freshEmail(), password: PASSWORD }),
   'PUT /account/password': () => ({ currentPassword: PASSWORD, newPassword: `${PASSWORD} 2` }),
   'POST /admin/introspect': ({ token }) => ({ token }),
@@ -166,6 +191,7 @@ const rightRequest = async (route: LiveRoute): Promise<RightRequest> => {
     if (url.startsWith('/admin/keys')) return (await createAdminKey(app, ['users:read'])).id
     if (url.startsWith('/account/sessions')) return sessions.json().results[0].id
     if (url.startsWith('/account/api-keys')) return created.id
+    if (url.startsWith('/account/passkeys/:id')) return (await register(app, user.token)).id
     return ofFeature && url.includes('/:id') ? featureId(route, gate ? credentials[gate] : {}) : user.id
   }
   return {

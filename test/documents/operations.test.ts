@@ -3,6 +3,7 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { build } from '../support/build.ts'
+import { EMAIL_CODES } from '../support/email-codes.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { liveRoutes } from '../support/routes.ts'
 
@@ -31,8 +32,12 @@ const OPERATION_IDS = {
   'GET /.well-known/jwks.json': 'getJsonWebKeySet',
   'POST /account/sign-up': 'signUp',
   'POST /account/sign-in': 'signIn',
+  'POST /account/sign-in/passkey': 'signInWithPasskey',
+  'POST /account/sign-in/passkey/options': 'createPasskeySignInOptions',
   'POST /account/reauthenticate': 'reauthenticate',
   'POST /account/sign-out': 'signOut',
+  'POST /account/email-code': 'requestEmailCode',
+  'POST /account/sign-in/email-code': 'signInByEmailCode',
   'POST /account/forgot-password': 'forgotPassword',
   'POST /account/reset-password': 'resetPassword',
   'POST /account/verify-email': 'verifyEmail',
@@ -45,9 +50,18 @@ const OPERATION_IDS = {
   'GET /account/sessions': 'listSessions',
   'DELETE /account/sessions': 'deleteSessions',
   'DELETE /account/sessions/{id}': 'deleteSession',
+  'GET /account/passkeys': 'listPasskeys',
+  'POST /account/passkeys': 'createPasskey',
+  'POST /account/passkeys/options': 'createPasskeyOptions',
+  'DELETE /account/passkeys/{id}': 'deletePasskey',
   'GET /account/api-keys': 'listApiKeys',
   'POST /account/api-keys': 'createApiKey',
   'DELETE /account/api-keys/{id}': 'deleteApiKey',
+  'GET /account/totp': 'getTotp',
+  'POST /account/totp': 'createTotp',
+  'POST /account/totp/confirm': 'confirmTotp',
+  'DELETE /account/totp': 'deleteTotp',
+  'POST /account/recovery-codes': 'createRecoveryCodes',
   'GET /users': 'listProfiles',
   'GET /admin/users': 'listUsers',
   'POST /admin/users': 'createUser',
@@ -58,6 +72,7 @@ const OPERATION_IDS = {
   'POST /admin/users/import': 'importUsers',
   'POST /admin/users/{id}/impersonate': 'impersonateUser',
   'DELETE /admin/users/{id}/sessions': 'deleteUserSessions',
+  'DELETE /admin/users/{id}/factors': 'deleteUserFactors',
   'GET /admin/users/{id}/api-keys': 'listUserApiKeys',
   'DELETE /admin/users/{id}/api-keys/{keyId}': 'deleteUserApiKey',
   'GET /admin/keys': 'listAdminKeys',
@@ -71,7 +86,7 @@ const OPERATION_IDS = {
 }
 
 t.test('operationIds are camelCase, unique and stable', async t => {
-  const app = await build(t, { hasher: quickHashing })
+  const app = await build(t, { env: EMAIL_CODES, hasher: quickHashing })
   const operations = operationsOf(await documentOf(app))
   const ids = Object.values(operations).map(({ operationId }) => operationId)
   for (const id of ids) t.match(id, /^[a-z][a-zA-Z\d]*$/)

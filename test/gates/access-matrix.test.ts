@@ -3,11 +3,12 @@ import type { InjectOptions } from 'fastify'
 import t from 'tap'
 import { createKey } from '../support/admin-keys.ts'
 import { ADMIN_KEY, accountStatus, bearer, cookie, signUp, updateUser } from '../support/build.ts'
+import { EMAIL_CODES } from '../support/email-codes.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { type LiveRoute, liveRoutes } from '../support/routes.ts'
 
 await onEveryEngine(t, async (t, { build }) => {
-  const app = await build(t)
+  const app = await build(t, { env: EMAIL_CODES })
   const routes = liveRoutes(app)
   let good = await signUp(app)
   const disabled = await signUp(app)
@@ -50,17 +51,22 @@ await onEveryEngine(t, async (t, { build }) => {
     t.same(table.sort(), [
       'DELETE /account user',
       'DELETE /account/api-keys/:id user',
+      'DELETE /account/passkeys/:id user',
       'DELETE /account/sessions user',
       'DELETE /account/sessions/:id user',
+      'DELETE /account/totp user',
       'DELETE /admin/keys/:id adminKey',
       'DELETE /admin/users/:id adminKey',
       'DELETE /admin/users/:id/api-keys/:keyId adminKey',
+      'DELETE /admin/users/:id/factors adminKey',
       'DELETE /admin/users/:id/sessions adminKey',
       'GET / public',
       'GET /.well-known/jwks.json public',
       'GET /account user',
       'GET /account/api-keys user',
+      'GET /account/passkeys user',
       'GET /account/sessions user',
+      'GET /account/totp user',
       'GET /account/verify-email public',
       'GET /admin/events adminKey',
       'GET /admin/keys adminKey',
@@ -74,12 +80,21 @@ await onEveryEngine(t, async (t, { build }) => {
       'GET /ready public',
       'GET /users user',
       'POST /account/api-keys user',
+      'POST /account/email-code public',
       'POST /account/forgot-password public',
+      'POST /account/passkeys user',
+      'POST /account/passkeys/options user',
       'POST /account/reauthenticate user',
+      'POST /account/recovery-codes user',
       'POST /account/reset-password public',
       'POST /account/sign-in public',
+      'POST /account/sign-in/email-code public',
+      'POST /account/sign-in/passkey public',
+      'POST /account/sign-in/passkey/options public',
       'POST /account/sign-out user',
       'POST /account/sign-up public',
+      'POST /account/totp user',
+      'POST /account/totp/confirm user',
       'POST /account/verify-email public',
       'POST /account/verify-email/resend user',
       'POST /admin/introspect adminKey',

@@ -14,7 +14,8 @@ import { perAddress } from '../support/limits.ts'
 import { projectTree } from '../support/project-copy.ts'
 
 const TEN_MINUTES = 600_000
-const REFUSED = 'This needs a sign-in within the last ten minutes: send your password too'
+const REFUSED =
+  'This needs a sign-in within the last ten minutes: send your password or a code too, or use POST /account/reauthenticate first'
 const CHALLENGE = 'Bearer error="insufficient_user_authentication", max_age=600'
 
 const route = (
@@ -204,7 +205,7 @@ t.test('a declaration that cannot be met stops the start', async t => {
     ],
     [
       inPrivate(route('{ reauthenticate: true }', 'Type.Object({ password: Type.String() })')),
-      /adds password to its body: rename its own/,
+      /adds password and code to its body: rename its own/,
     ],
     ...[
       'Type.Union([Type.Object({ name: Type.String() }), Type.Null()])',

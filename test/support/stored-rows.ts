@@ -1,4 +1,4 @@
-/** All stored data, as text. */
+/** Stored data, read and changed without the service. */
 import Database from 'better-sqlite3'
 import { query } from './postgres.ts'
 
@@ -16,6 +16,17 @@ export const storedRows = async (databaseUrl: string): Promise<string> => {
     const tables = database.prepare(`SELECT name FROM sqlite_schema WHERE type = 'table'`).pluck().all()
     for (const name of tables) rows.push(name, database.prepare(`SELECT * FROM "${name}"`).raw().all())
     return JSON.stringify(rows)
+  } finally {
+    database.close()
+  }
+}
+
+/** Runs one statement that changes stored data. */
+export const execute = async (databaseUrl: string, text: string): Promise<void> => {
+  if (databaseUrl.startsWith('postgres')) return void (await query(databaseUrl, text))
+  const database = new Database(databaseUrl.replace(/^sqlite:/, ''))
+  try {
+    database.prepare(text).run()
   } finally {
     database.close()
   }

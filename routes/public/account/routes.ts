@@ -11,7 +11,7 @@ import {
   LastName,
   Name,
   NewPassword,
-  PresentedCode,
+  OptionalCode,
   PresentedPassword,
   SignedIn,
   Strict,
@@ -29,7 +29,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
   const SignIn = Strict({
     email: KnownEmail,
     password: PresentedPassword,
-    code: Type.Optional(PresentedCode),
+    code: OptionalCode,
   })
 
   app.post(

@@ -19,7 +19,7 @@ import { parameters, valuesOf } from './parameters.ts'
 import { refusalOf } from './refusals.ts'
 import { addSessionStatement, revokeSessionsStatement } from './sessions.ts'
 import { LOCK_USERS_TABLE, lockUser } from './user-locks.ts'
-import { deleteTokensStatement, RETURNING_USER } from './users.ts'
+import { invalidateMails, RETURNING_USER } from './users.ts'
 import { invalidates, invalidatesNothing, refusedFor, type Write } from './write.ts'
 
 /** The parameters after the columns of the token. */
@@ -87,9 +87,8 @@ export function* confirmEmail(
   if (confirmed === 'taken') return refusedFor(userId, 'emailTaken')
   const [user] = confirmed
   if (user === undefined) return refusedFor(userId, undefined)
-  yield isCurrentEmail
-    ? { text: 'DELETE FROM email_tokens WHERE digest = $1', values: [digest] }
-    : deleteTokensStatement(userId)
+  if (isCurrentEmail) yield { text: 'DELETE FROM email_tokens WHERE digest = $1', values: [digest] }
+  else yield* invalidateMails(userId)
   yield recordStatement(event)
   return invalidates(userId, toUser(user))
 }
@@ -109,7 +108,7 @@ export function* resetPassword(
     values: [event.at, userId, email, newHash, factorsColumn(factors)],
   })
   if (user === undefined) return refusedFor(userId, undefined)
-  yield deleteTokensStatement(userId)
+  yield* invalidateMails(userId)
   yield revokeSessionsStatement(userId, null)
   yield addSessionStatement(session)
   yield recordStatement(event)

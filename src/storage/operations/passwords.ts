@@ -10,7 +10,7 @@ import { firstRow, type Query, query, type Statement, type Steps } from './opera
 import { refusalOf } from './refusals.ts'
 import { addSessionStatement, revokeSessionsStatement } from './sessions.ts'
 import { lockUser } from './user-locks.ts'
-import { RETURNING_USER } from './users.ts'
+import { deleteEmailCodeStatement, RETURNING_USER } from './users.ts'
 import { invalidates, invalidatesNothing, refusedFor, type UncachedWrite, type Write } from './write.ts'
 
 /** Replaces a hash by another one of the same password. */
@@ -54,6 +54,7 @@ export function* changePassword(
       WHERE user_key = (SELECT key FROM users WHERE id = $1) AND ${isOneOf('purpose', '$2', 'text')}`,
     values: [userId, INVALIDATED_BY_PASSWORD_CHANGE],
   }
+  yield deleteEmailCodeStatement(userId)
   yield revokeSessionsStatement(userId, null)
   yield addSessionStatement(session)
   yield recordStatement(event)

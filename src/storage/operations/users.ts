@@ -16,10 +16,22 @@ import { invalidates, refusedFor, type Write } from './write.ts'
 /** The end of an update of a user. It returns the {@link UserRow}. */
 export const RETURNING_USER = `RETURNING ${USER_VALUES}`
 
-export const deleteTokensStatement = (userId: string): Statement => ({
+const deleteTokensStatement = (userId: string): Statement => ({
   text: 'DELETE FROM email_tokens WHERE user_key = (SELECT key FROM users WHERE id = $1)',
   values: [userId],
 })
+
+/** The table is one of a built-in feature: `src/email-codes/stored-email-codes.ts`. */
+export const deleteEmailCodeStatement = (userId: string): Statement => ({
+  text: 'DELETE FROM email_codes WHERE user_key = (SELECT key FROM users WHERE id = $1)',
+  values: [userId],
+})
+
+/** Invalidates everything that was mailed to a user and gives access to the account: links, and the code to sign in. */
+export function* invalidateMails(userId: string): Steps<void> {
+  yield deleteTokensStatement(userId)
+  yield deleteEmailCodeStatement(userId)
+}
 
 /**
  * Changes nothing and returns no row if the user is missing, or is not what the options require. The subquery waits for the lock:
@@ -77,7 +89,7 @@ export function* updateUser(
   if (updated === 'taken') return refusedFor(id, 'emailTaken')
   // A separate statement: it sees the sessions of transactions that held the user's lock before.
   if (options.revokeSessions) yield revokeSessionsStatement(id, null)
-  if (options.invalidateTokens) yield deleteTokensStatement(id)
+  if (options.invalidateTokens) yield* invalidateMails(id)
   yield recordStatement(event)
   return invalidates(id, toUser(updated[0] as UserRow))
 }

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { disconnectSignal } from '../../../request-context.ts'
-import { ErrorBody, PresentedCode, PresentedPassword, Strict } from '../../../schemas.ts'
+import { ErrorBody, OptionalCode, PresentedPassword, Strict } from '../../../schemas.ts'
 
 const reauthenticate: FastifyPluginAsyncTypebox = async app => {
   const { reauthentication } = app.services
@@ -15,7 +15,7 @@ const reauthenticate: FastifyPluginAsyncTypebox = async app => {
         summary: 'Prove your identity: for ten minutes, this session can use the routes that need it',
         body: Strict({
           password: Type.Optional(PresentedPassword),
-          code: Type.Optional(PresentedCode),
+          code: OptionalCode,
         }),
         response: { 204: Type.Null(), 429: ErrorBody, 503: ErrorBody },
       },

@@ -1,8 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from '@sinclair/typebox'
 import { clientOf, disconnectSignal } from '../../../request-context.ts'
 import { withHeaders } from '../../../response-headers.ts'
-import { ErrorBody, NewPassword, PresentedCode, PresentedToken, SignedIn, Strict } from '../../../schemas.ts'
+import { ErrorBody, NewPassword, OptionalCode, PresentedToken, SignedIn, Strict } from '../../../schemas.ts'
 import { sendSignedIn } from '../../../serializers.ts'
 
 const resetPassword: FastifyPluginAsyncTypebox = async app => {
@@ -10,7 +9,7 @@ const resetPassword: FastifyPluginAsyncTypebox = async app => {
   const Reset = Strict({
     token: PresentedToken,
     password: NewPassword(app.config.passwordMinLength),
-    code: Type.Optional(PresentedCode),
+    code: OptionalCode,
   })
 
   app.post(

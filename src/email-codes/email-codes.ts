@@ -1,0 +1,168 @@
+/** Signing in with a code that is mailed (DESIGN §21). */
+import { createHash, randomInt, timingSafeEqual } from 'node:crypto'
+import type { BaseLogger } from 'pino'
+import { type AuthResult, authResult } from '../accounts/auth-result.ts'
+import type { Mails } from '../accounts/mails.ts'
+import type { Outcomes } from '../accounts/outcomes.ts'
+import { retryOnChange } from '../accounts/retry.ts'
+import { PresentedCode, type SecondFactor } from '../accounts/second-factor.ts'
+import { actingUser, anonymous, newEvent } from '../audit-log/event.ts'
+import type { AccessTokens } from '../auth/access-tokens.ts'
+import { newSession, type SessionClient, type SessionLimits } from '../auth/session.ts'
+import type { DeferredWork } from '../concurrency/deferred-work.ts'
+import { DecryptionError, type Keyring } from '../encryption/keyring.ts'
+import { ServiceError } from '../errors.ts'
+import { newId } from '../ids.ts'
+import type { UserStore } from '../users/user-store.ts'
+import type { EmailCodeStore, PendingEmailCode } from './stored-email-codes.ts'
+
+const DIGITS = 8
+
+/** Milliseconds. */
+const LIFETIME = 600_000
+
+/** What the code of a user is encrypted for. */
+const contextOf = (userId: string) => ({ purpose: 'email-code', userId })
+
+const newCode = (): string => String(randomInt(10 ** DIGITS)).padStart(DIGITS, '0')
+
+/** A code as people type it: with or without spaces and hyphens. */
+const canonical = (code: string): string => code.replaceAll(/[\s-]/g, '')
+
+const isEqual = (expected: string, presented: string): boolean => {
+  const [one, other] = [Buffer.from(expected), Buffer.from(canonical(presented))]
+  return one.length === other.length && timingSafeEqual(one, other)
+}
+
+/** The row that every attempt for an address writes, one of 256: simultaneous attempts for different addresses seldom wait for each other. */
+const attemptsRowOf = (email: string): string => createHash('sha256').update(email).digest('hex').slice(0, 2)
+
+export interface EmailCodeCredentials {
+  /** In canonical form. */
+  readonly email: string
+  readonly emailCode: string
+  /** For users with a second factor. */
+  readonly code?: string
+}
+
+export interface EmailCodesDeps {
+  readonly store: EmailCodeStore
+  readonly users: UserStore
+  readonly keyring: Keyring
+  readonly tokens: AccessTokens
+  readonly secondFactor: SecondFactor
+  readonly mails: Mails
+  readonly limits: SessionLimits
+  /** Those of all sign-ins. */
+  readonly outcomes: Outcomes
+  readonly deferred: DeferredWork
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number
+  readonly logger: Pick<BaseLogger, 'error'>
+}
+
+export class EmailCodes {
+  readonly #deps: EmailCodesDeps
+  /** Decrypted where there is no code, so that the work is the same. */
+  readonly #nobodysCode: PendingEmailCode
+
+  constructor(deps: EmailCodesDeps) {
+    this.#deps = deps
+    const userId = ''
+    this.#nobodysCode = { id: '', userId, code: deps.keyring.encrypt(newCode(), contextOf(userId)) }
+  }
+
+  /**
+   * Mails a code to sign in with, if there is an enabled account with this e-mail. All work is deferred, so that neither the response nor
+   * its time reveals whether there is one.
+   * @param email in canonical form.
+   */
+  request(email: string, ip: string | null): void {
+    this.#deps.deferred.run(() => this.#mail(email, ip))
+  }
+
+  /**
+   * Uses up a code and opens a session. An unknown e-mail, and one without a code, cost the same work as a wrong code.
+   * @throws {ServiceError} `wrongEmailCode`; `accountDisabled`, `codeRequired` and `wrongCode` only after the correct e-mail code, which
+   * stays valid; `codesUnavailable`, `tooManyRequests`, `storeUnavailable`
+   */
+  signIn(credentials: EmailCodeCredentials, client: SessionClient): Promise<AuthResult> {
+    return this.#deps.outcomes.count(async () => {
+      const { email, emailCode, code } = credentials
+      const found = await this.#compare(email, emailCode)
+      const presented = new PresentedCode(this.#deps.secondFactor, code, client.ip)
+      try {
+        const result = await retryOnChange(() => this.#open(email, found, presented, client))
+        if (result === undefined) throw new ServiceError('wrongEmailCode')
+        return result
+      } catch (error) {
+        // The limit is for guesses: somebody who knows the code may mistype the other one.
+        await this.#deps.store.uncountAttempt(found.id)
+        throw error
+      }
+    })
+  }
+
+  /** @throws {ServiceError} `wrongEmailCode` */
+  async #compare(email: string, presented: string): Promise<PendingEmailCode> {
+    const { store, clock } = this.#deps
+    const found = await store.countAttempt(email, attemptsRowOf(email), clock())
+    const isRight = this.#isRight(found ?? this.#nobodysCode, presented)
+    if (found === undefined || !isRight) throw new ServiceError('wrongEmailCode')
+    return found
+  }
+
+  #isRight({ userId, code }: PendingEmailCode, presented: string): boolean {
+    const { keyring, logger } = this.#deps
+    try {
+      return isEqual(keyring.decrypt(code, contextOf(userId)).text, presented)
+    } catch (err) {
+      if (!(err instanceof DecryptionError)) throw err
+      logger.error({ err, user: userId }, 'a mailed code cannot be decrypted')
+      return false
+    }
+  }
+
+  /** @returns `undefined` when the user's factors have changed meanwhile. */
+  async #open(
+    email: string,
+    { id, userId }: PendingEmailCode,
+    code: PresentedCode,
+    client: SessionClient,
+  ): Promise<AuthResult | undefined> {
+    const { store, users, tokens, limits, clock } = this.#deps
+    const user = await users.find(userId)
+    if (user === undefined) throw new ServiceError('wrongEmailCode')
+    if (user.disabled) throw new ServiceError('accountDisabled')
+    await code.require(user)
+    const now = clock()
+    const session = newSession(userId, now, limits, client)
+    const actor = actingUser(userId, client.ip)
+    const verified = newEvent('email.verified', actor, userId, now)
+    const signedIn = newEvent('user.signed-in', actor, userId, now, { session: session.id })
+    const proof = { id, email, factors: user.factors }
+    const outcome = await store.openSessionByCode(proof, session, signedIn, verified)
+    if (outcome === 'factorsChanged') return undefined
+    if (outcome === 'accountDisabled') throw new ServiceError('accountDisabled')
+    if (outcome !== 'opened') throw new ServiceError('wrongEmailCode')
+    const signedInUser = user.emailVerified ? user : await users.find(userId)
+    if (signedInUser === undefined) throw new ServiceError('wrongEmailCode')
+    return authResult(tokens, signedInUser, session)
+  }
+
+  async #mail(email: string, ip: string | null): Promise<void> {
+    const { store, users, keyring, mails, clock } = this.#deps
+    const found = await users.findByEmail(email)
+    if (found === undefined) return
+    const { id: userId, emailVerified } = found.user
+    const now = clock()
+    const code = newCode()
+    const stored = {
+      ...{ id: newId(now), userId, email, createdAt: now, expiresAt: now + LIFETIME },
+      code: keyring.encrypt(code, contextOf(userId)),
+    }
+    const event = newEvent('email-code.requested', anonymous(ip), userId, now)
+    if ((await store.addEmailCode(stored, event)) === 'added')
+      mails.send('emailCode', email, { code, isConfirmed: emailVerified })
+  }
+}

@@ -1,0 +1,185 @@
+/** What the store runs for codes that are mailed to sign in. The writer thread of SQLite imports this module. */
+import { MAIL_WINDOW, MAX_MAILS } from '../accounts/email-token.ts'
+import type { AuditEvent } from '../audit-log/event.ts'
+import type { Session } from '../auth/session.ts'
+import { firstIdAt } from '../ids.ts'
+import { recordStatement } from '../storage/operations/events.ts'
+import { firstRow, type Steps } from '../storage/operations/operation.ts'
+import { refusalOf } from '../storage/operations/refusals.ts'
+import { addSessionStatement } from '../storage/operations/sessions.ts'
+import { LOCK_USERS_TABLE, lockUser } from '../storage/operations/user-locks.ts'
+import { deleteEmailCodeStatement } from '../storage/operations/users.ts'
+import { invalidates, invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
+import { factorsColumn } from '../storage/rows.ts'
+import { type FeatureStore, type StoredFeature, table } from '../storage/stored-feature.ts'
+import type { Factor } from '../users/factors.ts'
+import type { UserRefusal } from '../users/user-store.ts'
+
+/** Comparisons that one code allows. */
+export const MAX_ATTEMPTS = 5
+
+/** A code that was mailed. Timestamps are milliseconds since the epoch. */
+export interface NewEmailCode {
+  readonly id: string
+  readonly userId: string
+  /** The recipient. The code is not valid once the account has another address. */
+  readonly email: string
+  /** Encrypted: anybody could find eight digits by their hash. */
+  readonly code: string
+  readonly createdAt: number
+  readonly expiresAt: number
+}
+
+/** A code that may be compared. */
+export type PendingEmailCode = Pick<NewEmailCode, 'id' | 'userId' | 'code'>
+
+interface EmailCodesTable {
+  id: string
+  user_key: number
+  email: string
+  code: string
+  attempts: number
+  expires_at: number
+  updated_at: number
+}
+
+/** Stores a code in place of the user's former one, if the user is enabled and the limit of mails is not reached. */
+function* addEmailCode(
+  { id, userId, email, code, createdAt, expiresAt }: NewEmailCode,
+  event: AuditEvent,
+): Steps<Write<'added' | 'tooManyMails' | UserRefusal>> {
+  // Concurrent calls for one user run one after the other, so each counts the events of the earlier ones.
+  const refused = refusalOf(yield* lockUser(userId), { onlyEnabled: true })
+  if (refused !== null) return refusedFor(userId, refused)
+  const mailed = yield* firstRow<{ count: number }>({
+    text: 'SELECT count(*) AS count FROM events WHERE user_id = $1 AND id >= $2 AND type = $3',
+    values: [userId, firstIdAt(createdAt - MAIL_WINDOW + 1), event.type],
+  })
+  if ((mailed?.count ?? 0) >= MAX_MAILS) return invalidatesNothing('tooManyMails')
+  yield deleteEmailCodeStatement(userId)
+  yield {
+    text: `INSERT INTO email_codes (id, user_key, email, code, attempts, expires_at, updated_at)
+      SELECT $2, key, $3, $4, 0, $5, $6 FROM users WHERE id = $1`,
+    values: [userId, id, email, code, expiresAt, createdAt],
+  }
+  yield recordStatement(event)
+  return invalidatesNothing('added')
+}
+
+/**
+ * Counts an attempt before its code is compared: of simultaneous attempts, no more than {@link MAX_ATTEMPTS} get the code. Every
+ * attempt has the same statements and writes a row, also for an address without a code, so that its time does not reveal whether there
+ * is one.
+ * @param row the one that is written in any case.
+ */
+function* countAttempt(email: string, row: string, at: number): Steps<Write<PendingEmailCode | undefined>> {
+  yield {
+    text: `INSERT INTO email_code_attempts (id, attempts) VALUES ($1, 1)
+      ON CONFLICT (id) DO UPDATE SET attempts = email_code_attempts.attempts + 1`,
+    values: [row],
+  }
+  const found = yield* firstRow<PendingEmailCode>({
+    text: `UPDATE email_codes SET attempts = attempts + 1, updated_at = $2
+      WHERE user_key = (SELECT key FROM users WHERE email = $1) AND email = $1 AND expires_at > $2
+        AND attempts < ${MAX_ATTEMPTS}
+      RETURNING id, (SELECT id FROM users WHERE key = user_key) AS "userId", code`,
+    values: [email, at],
+  })
+  return invalidatesNothing(found)
+}
+
+/** Takes back an attempt with the correct code, which was not used up. */
+function* uncountAttempt(id: string): Steps<Write<void>> {
+  yield { text: 'UPDATE email_codes SET attempts = attempts - 1 WHERE id = $1', values: [id] }
+  return invalidatesNothing(undefined)
+}
+
+/** What a sign-in with a code has verified. */
+interface VerifiedCode {
+  readonly id: string
+  /** In canonical form. */
+  readonly email: string
+  readonly factors: readonly Factor[]
+}
+
+/**
+ * Uses up a code and opens a session, if the user still has the e-mail and the factors. Of simultaneous calls with one code, one
+ * succeeds. The e-mail becomes verified.
+ * @param verified the event of a user whose e-mail was not verified.
+ */
+function* openSessionByCode(
+  { id, email, factors }: VerifiedCode,
+  session: Session,
+  signedIn: AuditEvent,
+  verified: AuditEvent,
+): Steps<Write<'opened' | 'codeNotFound' | 'factorsChanged' | UserRefusal>> {
+  const { userId } = session
+  yield LOCK_USERS_TABLE
+  const refused = refusalOf(yield* lockUser(userId), { onlyEnabled: true })
+  if (refused !== null) return refusedFor(userId, refused)
+  const user = yield* firstRow<{ factors: string | null }>({
+    text: 'SELECT factors FROM users WHERE id = $1',
+    values: [userId],
+  })
+  if (user?.factors !== factorsColumn(factors)) return refusedFor(userId, 'factorsChanged')
+  const used = yield* firstRow({
+    text: `DELETE FROM email_codes WHERE id = $2 AND expires_at > $4
+      AND user_key = (SELECT key FROM users WHERE id = $1 AND email = $3) RETURNING id`,
+    values: [userId, id, email, signedIn.at],
+  })
+  if (used === undefined) return refusedFor(userId, 'codeNotFound')
+  yield addSessionStatement(session)
+  const changed = yield* firstRow({
+    text: `UPDATE users SET email_verified = 1, updated_at = $2, version = version + 1
+      WHERE id = $1 AND email_verified = 0 RETURNING id`,
+    values: [userId, verified.at],
+  })
+  if (changed !== undefined) yield recordStatement(verified)
+  yield recordStatement(signedIn)
+  return changed === undefined ? invalidatesNothing('opened') : invalidates(userId, 'opened')
+}
+
+export const storedEmailCodes = {
+  name: 'email-codes',
+  module: import.meta.url,
+  migrations: {
+    '0001_email_codes': {
+      async up(db, { text, keyType }) {
+        await db.schema
+          .createTable('email_codes')
+          .addColumn('id', text, column => column.primaryKey())
+          .addColumn('user_key', keyType, column =>
+            column.notNull().unique().references('users.key').onDelete('cascade'),
+          )
+          .addColumn('email', text, column => column.notNull())
+          .addColumn('code', text, column => column.notNull())
+          .addColumn('attempts', 'integer', column => column.notNull())
+          .addColumn('expires_at', 'bigint', column => column.notNull())
+          .addColumn('updated_at', 'bigint', column => column.notNull())
+          .execute()
+        await db.schema
+          .createIndex('email_codes_by_expires_at')
+          .on('email_codes')
+          .column('expires_at')
+          .execute()
+        // Few rows, which say nothing about users: they are neither copied nor removed.
+        await db.schema
+          .createTable('email_code_attempts')
+          .addColumn('id', text, column => column.primaryKey())
+          .addColumn('attempts', 'bigint', column => column.notNull())
+          .execute()
+      },
+    },
+  },
+  tables: {
+    email_codes: table<EmailCodesTable>({
+      owner: 'user_key',
+      key: 'id',
+      updatedAt: 'updated_at',
+      cleanUp: { column: 'expires_at', after: 0 },
+    }),
+  },
+  operations: { addEmailCode, countAttempt, uncountAttempt, openSessionByCode },
+} satisfies StoredFeature
+
+export type EmailCodeStore = FeatureStore<typeof storedEmailCodes.operations, Record<never, never>>

@@ -1,0 +1,7 @@
+/** Signing in with mailed codes (DESIGN §21). */
+import './email-codes/attempts.test.ts'
+import './email-codes/enumeration.test.ts'
+import './email-codes/mails.test.ts'
+import './email-codes/second-factor.test.ts'
+import './email-codes/sign-in.test.ts'
+import './email-codes/stored-codes.test.ts'

@@ -1,0 +1,90 @@
+/** A mailed code together with a code of an authenticator app (DESIGN §20, §21). */
+import t from 'tap'
+import { newEvent, OPERATOR } from '../../src/audit-log/event.ts'
+import { newSession } from '../../src/auth/session.ts'
+import { type EmailCodeStore, storedEmailCodes } from '../../src/email-codes/stored-email-codes.ts'
+import { addTotp, STEP } from '../support/authenticator-apps.ts'
+import { accountStatus, manualClock, signUp } from '../support/build.ts'
+import { codesOf, EMAIL_CODES, otherThan, signInByCode } from '../support/email-codes.ts'
+import { onEveryEngine } from '../support/engines.ts'
+import { errorsAt, globalErrorOf } from '../support/error-response.ts'
+
+const WRONG_CODE = '000000'
+
+await onEveryEngine(t, async (t, { build }) => {
+  const clock = manualClock()
+  const options = { env: { ...EMAIL_CODES, RATE_LIMIT: 'on' }, clock: clock.now }
+  const app = await build(t, options)
+  const codes = codesOf(app)
+
+  const withTotp = async () => {
+    const user = await signUp(app)
+    const totp = await addTotp(app, user.token)
+    const emailCode = await codes.request(user.email)
+    // The code of the confirmation is used up.
+    clock.advance(STEP)
+    return { ...user, totp, emailCode }
+  }
+
+  t.test('the code of the app is required too, after the correct mailed code', async t => {
+    const { email, emailCode, totp } = await withTotp()
+    for (const code of [undefined, totp.code(), WRONG_CODE])
+      errorsAt(t, await signInByCode(app, email, otherThan(emailCode), code), 401, ['emailCode'])
+    t.strictSame(errorsAt(t, await signInByCode(app, email, emailCode), 401, ['code']), {
+      code: ['is required'],
+    })
+    t.strictSame(errorsAt(t, await signInByCode(app, email, emailCode, WRONG_CODE), 401, ['code']), {
+      code: ['is wrong'],
+    })
+    const response = await signInByCode(app, email, emailCode, totp.code())
+    t.equal(response.statusCode, 200, 'neither code was used up')
+    t.equal(await accountStatus(app, response.json().accessToken), 200)
+    errorsAt(t, await signInByCode(app, email, emailCode, totp.code()), 401, ['emailCode'], 'used up now')
+  })
+
+  t.test('a recovery code works too', async t => {
+    const { email, emailCode, totp } = await withTotp()
+    t.equal((await signInByCode(app, email, emailCode, totp.recoveryCodes[0])).statusCode, 200)
+  })
+
+  t.test('a code of the app is not used up by a wrong mailed code', async t => {
+    const { email, emailCode, totp } = await withTotp()
+    errorsAt(t, await signInByCode(app, email, otherThan(emailCode), totp.code()), 401, ['emailCode'])
+    t.equal((await signInByCode(app, email, emailCode, totp.code())).statusCode, 200)
+  })
+
+  t.test('wrong codes of the app are throttled, and do not count as attempts of the mailed one', async t => {
+    const { email, emailCode, totp } = await withTotp()
+    for (let attempt = 1; attempt <= 6; attempt += 1)
+      errorsAt(t, await signInByCode(app, email, emailCode, WRONG_CODE), 401, ['code'], `${attempt}`)
+    globalErrorOf(t, await signInByCode(app, email, emailCode, totp.code()), 429)
+    errorsAt(
+      t,
+      await signInByCode(app, email, otherThan(emailCode)),
+      401,
+      ['emailCode'],
+      'no guess is throttled',
+    )
+  })
+
+  t.test('users without a second factor need no code, and one that is sent is ignored', async t => {
+    const { email } = await signUp(app)
+    t.equal((await signInByCode(app, email, await codes.request(email), WRONG_CODE)).statusCode, 200)
+  })
+
+  t.test('a session only opens with the factors that were verified', async t => {
+    const user = await signUp(app)
+    const emailCode = await codes.request(user.email)
+    const store = app.services.storage.features[storedEmailCodes.name] as EmailCodeStore
+    const now = clock.now()
+    const found = await store.countAttempt(user.email, '00', now)
+    const totp = await addTotp(app, user.token)
+    const session = newSession(user.id, now, { lifetime: STEP, idle: STEP })
+    const signedIn = newEvent('user.signed-in', OPERATOR, user.id, now, { session: session.id })
+    const verified = newEvent('email.verified', OPERATOR, user.id, now)
+    const proof = { id: found?.id ?? '', email: user.email, factors: [] }
+    t.equal(await store.openSessionByCode(proof, session, signedIn, verified), 'factorsChanged')
+    clock.advance(STEP)
+    t.equal((await signInByCode(app, user.email, emailCode, totp.code())).statusCode, 200, 'not used up')
+  })
+})

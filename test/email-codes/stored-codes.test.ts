@@ -1,0 +1,61 @@
+/** Codes in the store: clean-up and copies (DESIGN §7, §9, §21). */
+import { join } from 'node:path'
+import t from 'tap'
+import { build, manualClock, signUp, temporaryFolder } from '../support/build.ts'
+import { copyHere } from '../support/copy-runs.ts'
+import { codesOf, EMAIL_CODES, otherThan, signInByCode } from '../support/email-codes.ts'
+import { onEveryEngine } from '../support/engines.ts'
+import { errorsAt } from '../support/error-response.ts'
+import { createDatabase } from '../support/postgres.ts'
+import { storedRows } from '../support/stored-rows.ts'
+import { until } from '../support/until.ts'
+
+const MINUTE = 60_000
+
+const codesIn = async (url: string): Promise<string> =>
+  /"email_codes",\[(.*?)\]/.exec(await storedRows(url))?.[1] ?? ''
+
+await onEveryEngine(t, async (t, { build, newDatabase }) => {
+  t.test('expired codes are removed, others stay', async t => {
+    const clock = manualClock()
+    const DATABASE_URL = await newDatabase(t)
+    const app = await build(t, {
+      env: { ...EMAIL_CODES, DATABASE_URL },
+      clock: clock.now,
+      cleanUpPace: { startWithin: 1, interval: 10, pause: 1 },
+    })
+    const codes = codesOf(app)
+    const [expired, pending] = [await signUp(app), await signUp(app)]
+    await codes.request(expired.email)
+    clock.advance(10 * MINUTE + 1)
+    const code = await codes.request(pending.email)
+    const left = await until(
+      () => codesIn(DATABASE_URL),
+      rows => !rows.includes(expired.email),
+      30_000,
+    )
+    t.notOk(left.includes(expired.email))
+    t.equal((await signInByCode(app, pending.email, code)).statusCode, 200)
+    t.equal(await codesIn(DATABASE_URL), '')
+  })
+})
+
+t.test('`copy` moves pending codes with their attempts, and restores no used one', async t => {
+  const file = join(temporaryFolder(t), 'test.db')
+  const url = await createDatabase(t)
+  const source = await build(t, { env: { ...EMAIL_CODES, DATABASE_URL: `sqlite:${file}` } })
+  const codes = codesOf(source)
+  const [ann, ben] = [await signUp(source), await signUp(source)]
+  const [codeOfAnn, codeOfBen] = [await codes.request(ann.email), await codes.request(ben.email)]
+  for (let attempt = 1; attempt <= 3; attempt += 1)
+    await signInByCode(source, ben.email, otherThan(codeOfBen, attempt))
+  t.match(await copyHere(file, url), { tables: { email_codes: { added: 2 } }, complete: true })
+
+  const target = await build(t, { env: { ...EMAIL_CODES, DATABASE_URL: url } })
+  t.equal((await signInByCode(target, ann.email, codeOfAnn)).statusCode, 200)
+  for (let attempt = 4; attempt <= 5; attempt += 1)
+    errorsAt(t, await signInByCode(target, ben.email, otherThan(codeOfBen, attempt)), 401, ['emailCode'])
+  errorsAt(t, await signInByCode(target, ben.email, codeOfBen), 401, ['emailCode'], 'five attempts in all')
+  await copyHere(file, url)
+  errorsAt(t, await signInByCode(target, ann.email, codeOfAnn), 401, ['emailCode'], 'used in the target')
+})

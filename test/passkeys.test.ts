@@ -1,0 +1,8 @@
+import './passkeys/relying-party.test.ts'
+import './passkeys/registration.test.ts'
+import './passkeys/sign-in.test.ts'
+import './passkeys/challenges.test.ts'
+import './passkeys/removal.test.ts'
+import './passkeys/hostile-input.test.ts'
+import './passkeys/copy.test.ts'
+import './passkeys/browser.test.ts'

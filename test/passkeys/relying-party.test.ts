@@ -1,0 +1,58 @@
+/** The relying party that follows from the configuration (DESIGN §22). */
+import t from 'tap'
+import { relyingPartyOf } from '../../src/passkeys/relying-party.ts'
+import { call } from '../support/account-routes.ts'
+import { build, signUp } from '../support/build.ts'
+import { globalErrorOf } from '../support/error-response.ts'
+import { creationOptions, requestOptions } from '../support/passkeys.ts'
+
+const partyOf = (publicUrl: string, webUrl = publicUrl, allowedOrigins: string[] = []) =>
+  relyingPartyOf({ publicUrl, webUrl, allowedOrigins, productName: 'Gatehouse' })
+
+t.test('the host of WEB_URL is the id, and its pages and those below it may use passkeys', async t => {
+  t.same(partyOf('https://accounts.example.com/auth'), {
+    id: 'accounts.example.com',
+    name: 'Gatehouse',
+    origins: ['https://accounts.example.com'],
+  })
+  t.same(
+    partyOf('https://api.example.com', 'https://example.com/app?tab=1', [
+      'https://admin.example.com:8443',
+      'https://example.com.evil.com',
+      'https://notexample.com',
+      'https://example.com',
+    ]),
+    {
+      id: 'example.com',
+      name: 'Gatehouse',
+      origins: ['https://api.example.com', 'https://example.com', 'https://admin.example.com:8443'],
+    },
+  )
+  t.same(
+    partyOf('https://api.example.com', 'https://app.example.com')?.origins,
+    ['https://app.example.com'],
+    'a page of the API cannot use passkeys of the application',
+  )
+})
+
+t.test('this machine is localhost, another address has no passkeys', async t => {
+  for (const host of ['127.0.0.1', '[::1]', 'localhost'])
+    t.same(partyOf(`http://${host}:3000`, `http://${host}:3000/docs`, ['http://localhost:5173']), {
+      id: 'localhost',
+      name: 'Gatehouse',
+      origins: ['http://localhost:3000', 'http://localhost:5173'],
+    })
+  for (const host of ['10.0.0.7', '[2001:db8::7]', '0.0.0.0']) t.equal(partyOf(`http://${host}`), null, host)
+})
+
+t.test('without a host name the routes are 403', async t => {
+  const app = await build(t, { env: { PUBLIC_URL: 'https://192.0.2.7' } })
+  const { token } = await signUp(app)
+  const message = 'This service has an IP address in place of a host name, so passkeys cannot be used'
+  t.equal(globalErrorOf(t, await requestOptions(app), 403), message)
+  t.equal(globalErrorOf(t, await creationOptions(app, token), 403), message)
+  const clientDataJSON = Buffer.from('{"challenge":"x"}').toString('base64url')
+  const response = { clientDataJSON, authenticatorData: 'x', signature: 'x' }
+  const credential = { id: 'x', rawId: 'x', type: 'public-key', response }
+  t.equal(globalErrorOf(t, await call(app, 'POST', '/account/sign-in/passkey', { credential }), 403), message)
+})

@@ -1,0 +1,235 @@
+/** Sign-in with a passkey (DESIGN §22). */
+import type { FastifyInstance } from 'fastify'
+import t from 'tap'
+import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
+import { call } from '../support/account-routes.ts'
+import { allEvents, deleteUser } from '../support/admin-routes.ts'
+import { accountStatus, bearer, manualClock, signUp, updateUser } from '../support/build.ts'
+import { onEveryEngine } from '../support/engines.ts'
+import { errorsAt, errorsOf, globalErrorOf } from '../support/error-response.ts'
+import { perAddress } from '../support/limits.ts'
+import { mailbox } from '../support/mailbox.ts'
+import {
+  creationOptions,
+  ENV,
+  listPasskeys,
+  postSignIn,
+  register,
+  removePasskey,
+  requestOptions,
+  signInWith,
+} from '../support/passkeys.ts'
+import { isPrivateJson } from '../support/response-shapes.ts'
+import { FLAGS, SoftwareAuthenticator } from '../support/software-authenticator.ts'
+
+const WRONG = { credential: ['could not be verified'] }
+
+const outcomes = (app: FastifyInstance) => ({ ...app.services.signIns.outcomes.values })
+
+await onEveryEngine(t, async (t, { build, newDatabase }) => {
+  const clock = manualClock()
+  const DATABASE_URL = await newDatabase(t)
+  const env = { ...ENV, DATABASE_URL }
+  const app = await build(t, { clock: clock.now, env })
+
+  t.test('the options name no user, and are alike for everybody', async t => {
+    const response = await requestOptions(app)
+    isPrivateJson(t, response, 200)
+    const { challenge, ...options } = response.json()
+    t.equal(Buffer.from(challenge, 'base64url').length, 32)
+    t.same(options, { rpId: 'localhost', timeout: 300_000, userVerification: 'required' })
+  })
+
+  t.test('a passkey signs in without a user name', async t => {
+    const user = await signUp(app, { firstName: 'Ann' })
+    const { authenticator, id } = await register(app, user.token)
+    clock.advance(86_400_000)
+    const before = outcomes(app)
+    const response = await signInWith(app, authenticator)
+    isPrivateJson(t, response, 200)
+    t.match(response.headers['set-cookie'], /^ACCESS_TOKEN=.*HttpOnly/)
+    const { accessToken, user: account, ...others } = response.json()
+    t.same(Object.keys(others), ['expiresAt'])
+    t.match(account, { id: user.id, email: user.email, firstName: 'Ann' })
+    t.equal(await accountStatus(app, accessToken), 200)
+    t.equal(outcomes(app).succeeded, (before.succeeded ?? 0) + 1)
+    t.match(await listPasskeys(app, accessToken), [{ id, lastUsedAt: new Date(clock.now()).toISOString() }])
+    const sessions = (await call(app, 'GET', '/account/sessions', undefined, bearer(accessToken))).json()
+    const session = sessions.results.find(({ current }: { current: boolean }) => current)
+    const [event] = await allEvents(app, { userId: user.id, type: 'user.signed-in' })
+    t.match(event, { actor: { type: 'user', id: user.id }, details: { session: session.id, passkey: id } })
+    t.equal((await creationOptions(app, accessToken)).statusCode, 200, 'it has proved the identity')
+  })
+
+  t.test('each of two passkeys signs in', async t => {
+    const user = await signUp(app)
+    const [one, two] = [await register(app, user.token), await register(app, user.token, { counter: null })]
+    for (const { authenticator } of [one, two, two, one])
+      t.equal((await signInWith(app, authenticator)).json().user?.id, user.id)
+  })
+
+  t.test('whatever is wrong is 401 with one body', async t => {
+    const [user, other] = [await signUp(app), await signUp(app)]
+    const { authenticator } = await register(app, user.token)
+    const stranger = new SoftwareAuthenticator()
+    stranger.create((await creationOptions(app, other.token)).json())
+    const handleOf = (id: string) => Buffer.from(id.replaceAll('-', ''), 'hex').toString('base64url')
+    const before = outcomes(app)
+    const flags = FLAGS.up | FLAGS.uv
+    const wrong: [string, object][] = [
+      ['another origin', { origin: 'https://evil.example' }],
+      ['an origin below the host on another port', { origin: 'http://localhost:3001' }],
+      ['another RP id', { rpId: 'evil.example' }],
+      ['a registration', { type: 'webauthn.create' }],
+      ['in a frame of another site', { crossOrigin: true }],
+      ['an unknown challenge', { challenge: Buffer.alloc(32).toString('base64url') }],
+      ['an empty challenge', { challenge: '' }],
+      ['the user was not verified', { flags: flags & ~FLAGS.uv }],
+      ['the user was not present', { flags: flags & ~FLAGS.up }],
+      ['of another user', { userHandle: handleOf(other.id) }],
+      ['of no user', { userHandle: null }],
+      ['an empty user', { userHandle: '' }],
+    ]
+    const refused = wrong.map(async ([title, changes]) => {
+      const response = await signInWith(app, authenticator, changes)
+      t.same(errorsAt(t, response, 401, ['credential'], title), WRONG, title)
+      t.equal(response.headers['set-cookie'], undefined)
+    })
+    await Promise.all(refused)
+    t.same(errorsOf(t, await signInWith(app, stranger), 401), WRONG, 'an unknown passkey')
+    const impostor = authenticator.get((await requestOptions(app)).json())
+    const { signature } = stranger.get((await requestOptions(app)).json()).response
+    const forged = { ...impostor, response: { ...impostor.response, signature } }
+    t.same(errorsOf(t, await postSignIn(app, forged), 401), WRONG, 'a signature of another key')
+    const renamed = { ...authenticator.get((await requestOptions(app)).json()), rawId: 'AAAA' }
+    t.same(errorsOf(t, await postSignIn(app, renamed), 401), WRONG, 'two ids')
+    const { challenge } = (await creationOptions(app, user.token)).json()
+    const swapped = await signInWith(app, authenticator, { challenge })
+    t.same(errorsOf(t, swapped, 401), WRONG, 'a challenge for a registration')
+    const counted = (outcomes(app).wrong_credentials ?? 0) - (before.wrong_credentials ?? 0)
+    t.equal(counted, wrong.length + 4)
+    t.equal((await signInWith(app, authenticator)).statusCode, 200, 'it still works')
+  })
+
+  t.test('malformed input is 400 under the names of its fields', async t => {
+    const authenticator = new SoftwareAuthenticator()
+    const credential = authenticator.get((await requestOptions(app)).json())
+    const { response } = credential
+    const cases: [credential: object | string | undefined, field: string][] = [
+      [undefined, 'credential'],
+      ['x', 'credential'],
+      [{ ...credential, id: 'a b' }, 'credential.id'],
+      [{ ...credential, id: 'x'.repeat(1_365) }, 'credential.id'],
+      [{ ...credential, type: 'x' }, 'credential.type'],
+      [{ ...credential, response: [] }, 'credential.response'],
+      [{ ...credential, response: { ...response, signature: '+/' } }, 'credential.response.signature'],
+      [
+        { ...credential, response: { ...response, authenticatorData: 'x'.repeat(4_097) } },
+        'credential.response.authenticatorData',
+      ],
+      [{ ...credential, response: { ...response, userHandle: 7 } }, 'credential.response.userHandle'],
+      [
+        { ...credential, response: { ...response, clientDataJSON: '' } },
+        'credential.response.clientDataJSON',
+      ],
+    ]
+    for (const [given, field] of cases) {
+      const answer = await call(app, 'POST', '/account/sign-in/passkey', { credential: given })
+      errorsAt(t, answer, 400, [field], field)
+    }
+  })
+
+  t.test('a counter that has not grown is refused and recorded: another device has the key', async t => {
+    const user = await signUp(app)
+    const { authenticator, id } = await register(app, user.token, { counter: 5 })
+    t.equal((await signInWith(app, authenticator, { counter: 9 })).statusCode, 200)
+    for (const counter of [9, 8, 1, 0])
+      t.same(errorsOf(t, await signInWith(app, authenticator, { counter }), 401), WRONG, String(counter))
+    const events = await allEvents(app, { userId: user.id, type: 'passkey.counter-regressed' })
+    t.equal(events.length, 4)
+    for (const event of events) t.match(event, { actor: { type: 'anonymous' }, details: { passkey: id } })
+    t.equal((await signInWith(app, authenticator, { counter: 10 })).statusCode, 200)
+    t.equal((await signInWith(app, authenticator, { counter: 2 ** 32 - 1 })).statusCode, 200)
+    t.equal((await signInWith(app, authenticator, { counter: 11 })).statusCode, 401)
+  })
+
+  t.test('a passkey that does not count signs in again and again, until it counts', async t => {
+    const { authenticator } = await register(app, (await signUp(app)).token, { counter: null })
+    for (const counter of [0, 0, 1])
+      t.equal((await signInWith(app, authenticator, { counter })).statusCode, 200)
+    t.equal((await signInWith(app, authenticator, { counter: 0 })).statusCode, 401)
+  })
+
+  t.test('of 20 concurrent signatures with one counter, one signs in', async t => {
+    const user = await signUp(app)
+    const { authenticator } = await register(app, user.token)
+    const options = await Promise.all(Array.from({ length: 20 }, () => requestOptions(app)))
+    const signed = options.map(response => authenticator.get(response.json(), { counter: 7 }))
+    const statuses = (await Promise.all(signed.map(credential => postSignIn(app, credential)))).map(
+      ({ statusCode }) => statusCode,
+    )
+    t.same(statuses.toSorted(), [200, ...Array.from({ length: 19 }, () => 401)])
+  })
+
+  t.test('a user who is disabled or removed does not sign in', async t => {
+    const user = await signUp(app)
+    const { authenticator } = await register(app, user.token)
+    await updateUser(app, user.id, { disabled: true })
+    t.equal(globalErrorOf(t, await signInWith(app, authenticator), 403), 'This account is disabled')
+    await updateUser(app, user.id, { disabled: false })
+    t.equal((await signInWith(app, authenticator)).statusCode, 200)
+    await deleteUser(app, user.id)
+    t.same(errorsOf(t, await signInWith(app, authenticator), 401), WRONG)
+  })
+
+  t.test('the state of the backup is that of the last sign-in', async t => {
+    const user = await signUp(app)
+    const { authenticator } = await register(app, user.token)
+    const flags = FLAGS.up | FLAGS.uv | FLAGS.be | FLAGS.bs
+    t.equal((await signInWith(app, authenticator, { flags })).statusCode, 200)
+    t.match(await listPasskeys(app, user.token), [{ backedUp: true }])
+  })
+
+  t.test('another instance knows the challenge and the passkey', async t => {
+    const other = await build(t, { clock: clock.now, env })
+    const user = await signUp(app)
+    const { authenticator, id } = await register(app, user.token)
+    const options = (await requestOptions(app)).json()
+    t.equal((await postSignIn(other, authenticator.get(options))).statusCode, 200)
+    t.equal((await removePasskey(app, user.token, id)).statusCode, 204)
+    t.equal((await signInWith(other, authenticator)).statusCode, 401)
+  })
+
+  t.test('a verified e-mail is needed where passwords need it', async t => {
+    const strict = await build(t, { env: { ...env, REQUIRE_EMAIL_VERIFICATION: 'true' } })
+    const user = await signUp(app)
+    const { authenticator } = await register(app, user.token)
+    t.match(globalErrorOf(t, await signInWith(strict, authenticator), 403), /^The e-mail is not verified/)
+    await updateUser(app, user.id, { emailVerified: true })
+    t.equal((await signInWith(strict, authenticator)).statusCode, 200)
+  })
+
+  t.test('both routes have the limit of sign-ins', async t => {
+    const limited = await build(t, {
+      env: { ...ENV, DATABASE_URL: await newDatabase(t), RATE_LIMIT: 'on' },
+      rateLimits: { ...RATE_LIMITS, perAddress: perAddress({ 'sign-in': 4 }) },
+    })
+    const { authenticator } = await register(limited, (await signUp(limited)).token)
+    t.equal((await signInWith(limited, authenticator)).statusCode, 200)
+    const options = (await requestOptions(limited)).json()
+    t.equal((await postSignIn(limited, authenticator.get(options))).statusCode, 200)
+    globalErrorOf(t, await requestOptions(limited), 429)
+    globalErrorOf(t, await postSignIn(limited, authenticator.get(options)), 429)
+  })
+
+  t.test('a sign-in sends no mail', async t => {
+    const own = await build(t, { env: { ...ENV, DATABASE_URL: await newDatabase(t) } })
+    const user = await signUp(own)
+    const { authenticator } = await register(own, user.token)
+    t.equal((await signInWith(own, authenticator)).statusCode, 200)
+    t.same((await mailbox(own).final(user.email)).sort(), [
+      'A passkey has been added to your account',
+      'Confirm your e-mail address',
+    ])
+  })
+})
