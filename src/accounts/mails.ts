@@ -76,9 +76,9 @@ const notYou = ({ accountUrl }: MailSite): Block => ({
 })
 
 /** Whoever opened the account may not be the owner of the address, and would keep the password. */
-const unconfirmed = ({ name, webUrl }: MailSite): Block[] => [
+const unconfirmed = ({ name, accountUrl }: MailSite): Block[] => [
   `The address of this account at ${name} has not been confirmed yet. Signing in with the code confirms it.`,
-  { link: webUrl, label: 'If you have not opened the account yourself, choose a new password first' },
+  { link: accountUrl, label: 'If you have not opened the account yourself, choose a new password first' },
 ]
 
 export const ACCOUNT_MAILS = {
@@ -232,7 +232,7 @@ export const ACCOUNT_MAILS = {
     body: site => [
       `A new passkey signs in to your account at ${site.name}, without the password.`,
       'If it was you, you need to do nothing.',
-      { link: site.webUrl, label: 'If it was not you, remove the passkey and choose a new password now' },
+      { link: site.accountUrl, label: 'If it was not you, remove the passkey and choose a new password now' },
     ],
   },
   passkeyRemoved: {

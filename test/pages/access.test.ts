@@ -16,6 +16,7 @@ import {
 } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { FormClient } from '../support/form-client.ts'
+import { buildHost, signUpAt } from '../support/host.ts'
 import { perAddress } from '../support/limits.ts'
 import { mailbox } from '../support/mailbox.ts'
 
@@ -298,4 +299,30 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(page.statusCode, 200)
     t.match(page.headers['content-security-policy'], "form-action 'self' https://app.example.com;")
   })
+})
+
+t.test('in an application of another team the pages are below its prefix (DESIGN §12)', async t => {
+  const host = await buildHost(t, {
+    before: async app => {
+      app.setErrorHandler((_error, _request, reply) => reply.code(500).send('host'))
+      app.addContentTypeParser('application/x-www-form-urlencoded', (_request, _payload, done) =>
+        done(null, 'host'),
+      )
+    },
+  })
+  const response = await signUpAt(host)
+  const { email } = response.json().user
+  const browser = await new FormClient(host).open('/auth/sign-in')
+  t.match(browser.page, 'href="./pages/style.css"')
+  await browser.submit('sign-in', { email, password: 'wrong' })
+  t.equal(browser.status, 401)
+  await browser.submit('sign-in', { email, password: PASSWORD })
+  t.equal(browser.path, '/auth/security')
+  await browser.submit('security/totp')
+  t.equal(browser.path, '/auth/security/totp')
+  t.equal(browser.heading, 'Add an authenticator app')
+  await browser.open('/auth/security')
+  await browser.submit('sign-out')
+  t.equal(browser.path, '/auth/sign-in')
+  t.equal((await host.inject('/auth/pages/style.css')).statusCode, 200)
 })
