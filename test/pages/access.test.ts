@@ -232,6 +232,7 @@ await onEveryEngine(t, async (t, { build }) => {
       [415, await send('{}', 'text/plain')],
       [400, await app.inject('/sign-in?next=https://elsewhere.example')],
       [400, await app.inject('/reset-password')],
+      [400, await app.inject('/reset-password?token=%ff')],
     ] as const) {
       t.equal(response.statusCode, status, response.body)
       t.match(response.headers['content-type'], 'text/html')
