@@ -597,6 +597,13 @@ export interface UpdateUserRequest {
   appMetadata?: AppMetadata
 }
 
+export interface Credentials {
+  /** Of the authenticator app: base32, for codes with SHA-1, six digits and steps of 30 seconds */
+  totpSecret?: string
+  /** SHA-256 of each recovery code that is left, in base64url */
+  recoveryCodes?: string[]
+}
+
 export interface ExportedUser {
   id: string
   email: string
@@ -615,6 +622,7 @@ export interface ExportedUser {
   /** Ways to prove the identity besides the password */
   factors: Array<'passkey' | 'totp'>
   passwordHash?: string
+  credentials?: Credentials
 }
 
 export interface ImportedUser {
@@ -632,8 +640,9 @@ export interface ImportedUser {
   createdAt?: string
   updatedAt?: string
   lastRequestAt?: string | null
-  /** As an export writes it. Ignored: factors are not imported */
-  factors?: string[]
+  credentials?: Credentials
+  /** As exported; the factors of the user follow from `credentials` */
+  factors?: Array<'passkey' | 'totp'>
 }
 
 export interface ImportedLine {
@@ -816,7 +825,7 @@ export interface ListUsersQuery {
 }
 
 export interface ExportUsersQuery {
-  /** Includes `passwordHash`, to import the users elsewhere */
+  /** Includes `passwordHash` and the `credentials` of factors, to import the users elsewhere */
   passwordHashes?: boolean
 }
 

@@ -9,6 +9,7 @@ import { InputId, Strict, withExample } from '../src/validation/schemas.ts'
 
 export { NewCredential, PresentedCredential } from '../src/validation/credentials.ts'
 export {
+  Credentials,
   Email,
   ExpiresAt,
   InputId,
@@ -182,7 +183,7 @@ export const RecoveryCodes = Type.Object(
   {
     recoveryCodes: Type.Array(Type.String(), {
       description: 'Each signs in once in place of a code of the app; shown only here',
-      examples: [['k3wf-7hqa-x9mz-24tn']],
+      examples: [['k3wf-7hqa-x9mz-24tn-p6dr-8ubc']],
     }),
   },
   { title: 'RecoveryCodes' },

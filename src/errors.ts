@@ -128,6 +128,11 @@ export const ERRORS = {
     'global',
     'Codes of authenticator apps cannot be verified at present: use a recovery code',
   ),
+  secretsUnavailable: define(
+    503,
+    'global',
+    'Secrets of authenticator apps cannot be decrypted: configure the ENCRYPTION_KEY that encrypted them',
+  ),
   draining: define(503, 'global', 'This instance is shutting down', 1),
   warmingUp: define(503, 'global', 'This instance is filling its cache', 1),
   versionNotSupported: define(505, 'global', 'The version must be HTTP/1.1 or HTTP/1.0'),

@@ -63,6 +63,7 @@ import { agingTables } from './storage/aging-tables.ts'
 import type { Storage } from './storage/storage.ts'
 import { tablesOf } from './storage/stored-feature.ts'
 import { withLastRequests } from './storage/with-last-requests.ts'
+import { BulkTotp } from './totp/bulk-totp.ts'
 import { storedTotp, type TotpStore } from './totp/stored-totp.ts'
 import { Totp } from './totp/totp.ts'
 import { TotpCodes } from './totp/totp-codes.ts'
@@ -195,8 +196,9 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
   // Accounts
   const { mails, mailer, close: closeMails } = createMails(config, deps, rateLimits)
   const deferred = new DeferredWork(logFailure('a requested mail was dropped'))
-  const totpDeps = { store: totpStore, keyring, mails, clock }
-  const secondFactor = new TotpCodes({ ...totpDeps, loginThrottle, openRateLimit, logger })
+  const totpDeps = { store: totpStore, keyring, loginThrottle, mails, clock }
+  const bulkFactors = [new BulkTotp({ store: totpStore, keyring: () => keyring })]
+  const secondFactor = new TotpCodes({ ...totpDeps, openRateLimit, logger })
   const reauthentication = new Reauthentication({
     ...{ users, sessions, hasher, loginThrottle, secondFactor, clock },
   })
@@ -279,8 +281,8 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     userScopes: userScopesOf(deps.features),
     adminScopes: adminScopesOf(deps.features),
     reauthentication,
-    imports: new Imports({ store: bulkUsers, clock }),
-    exports: new Exports({ store: bulkUsers }),
+    imports: new Imports({ store: bulkUsers, factors: bulkFactors, clock }),
+    exports: new Exports({ store: bulkUsers, factors: bulkFactors }),
     authenticator,
     adminAuthenticator,
     /** The public keys of access tokens. */

@@ -11,13 +11,30 @@ export type Imported =
   /** The id belongs to a user with another e-mail. */
   | { readonly status: 'idTaken' }
 
+/** A row in a table of a feature, without the column that names the user who owns it. */
+export interface OwnedRow {
+  readonly table: string
+  readonly values: Readonly<Record<string, string | number | null>>
+}
+
+/** A row that is added with its user. */
+export interface ImportedRow extends OwnedRow {
+  /** The index of the user who owns it. */
+  readonly user: number
+}
+
 export interface BulkUserStore {
   /**
    * Adds the users whose id and e-mail are free. Of two simultaneous imports or sign-ups with one e-mail, one succeeds.
    * @param events one for each user, in the same order; stored for those who are added.
+   * @param rows stored in the same transaction, for those who are added.
    * @returns one result for each user, in the same order, when all are on disk.
    */
-  importUsers(users: readonly UserWithHash[], events: readonly AuditEvent[]): Promise<readonly Imported[]>
+  importUsers(
+    users: readonly UserWithHash[],
+    events: readonly AuditEvent[],
+    rows: readonly ImportedRow[],
+  ): Promise<readonly Imported[]>
   /** The next users in order of creation: few enough not to delay other requests. Empty at the end. */
   exportUsers(after: Position | null): MaybePromise<readonly UserWithHash[]>
 }

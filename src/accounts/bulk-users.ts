@@ -1,15 +1,28 @@
 /** Import and export of users in bulk. */
 import { type Actor, newEvent } from '../audit-log/event.ts'
 import { ERRORS, type ErrorBody, errorBody, ServiceError } from '../errors.ts'
+import { newId } from '../ids.ts'
 import { dummyHash } from '../passwords/formats.ts'
+import { type Factor, NO_FACTORS } from '../users/factors.ts'
 import type { Position } from '../users/listing.ts'
 import type { JsonObject } from '../users/metadata.ts'
 import type { UserWithHash } from '../users/user.ts'
 import { newUser } from './account-creation.ts'
-import type { BulkUserStore, Imported } from './bulk-user-store.ts'
+import type { BulkFactor, Credentials, FieldErrors } from './bulk-factors.ts'
+import type { BulkUserStore, Imported, OwnedRow } from './bulk-user-store.ts'
+
+/** A user with everything that another service needs. */
+export type ExportedUser = UserWithHash & { readonly credentials?: Credentials }
+
+/** What an export contains besides what administrators see. */
+export interface ExportContents {
+  /** Whether it has password hashes and the credentials of factors. */
+  readonly withHash: boolean
+}
 
 export interface ExportsDeps {
   readonly store: BulkUserStore
+  readonly factors: readonly BulkFactor[]
 }
 
 export class Exports {
@@ -22,18 +35,37 @@ export class Exports {
   /**
    * Pages of all users in order of creation. A user who exists throughout the export appears exactly once, in the state at
    * the time the page is read.
-   * @throws {ServiceError} `storeUnavailable`, `overloaded`
+   * @throws {ServiceError} `storeUnavailable`, `overloaded`, and those of {@link BulkFactor.credentialsOf}
    */
-  async *pages(): AsyncGenerator<readonly UserWithHash[]> {
+  async *pages({ withHash }: ExportContents): AsyncGenerator<readonly ExportedUser[]> {
     const { store } = this.#deps
     let after: Position | null = null
     for (;;) {
       const users: readonly UserWithHash[] = await store.exportUsers(after)
       const last = users.at(-1)
       if (last === undefined) return
-      yield users
+      yield withHash ? await this.#withCredentials(users) : users
       after = { key: last.createdAt, id: last.id }
     }
+  }
+
+  /**
+   * Reads the credentials after the users, on PostgreSQL possibly from another server. A factor that was removed in between is not
+   * listed, so that every listed factor has its credentials.
+   */
+  async #withCredentials(users: readonly UserWithHash[]): Promise<readonly ExportedUser[]> {
+    if (users.every(({ factors }) => factors.length === 0)) return users
+    const found = new Map<Factor, ReadonlyMap<string, Credentials>>()
+    for (const kind of this.#deps.factors) {
+      const having = users.filter(({ factors }) => factors.includes(kind.factor))
+      found.set(kind.factor, having.length === 0 ? new Map() : await kind.credentialsOf(having))
+    }
+    return users.map(user => {
+      if (user.factors.length === 0) return user
+      const factors = user.factors.filter(factor => found.get(factor)?.has(user.id))
+      const parts = factors.map(factor => found.get(factor)?.get(user.id))
+      return { ...user, factors, ...(parts.length > 0 && { credentials: Object.assign({}, ...parts) }) }
+    })
   }
 }
 
@@ -54,14 +86,15 @@ export interface UserRecord {
   readonly createdAt?: string
   readonly updatedAt?: string
   readonly lastRequestAt?: string | null
+  readonly credentials?: Credentials
+  /** What the export lists. The factors of the new user follow from the credentials. */
+  readonly factors?: readonly Factor[]
 }
-
-type Errors = Readonly<Record<string, readonly string[]>>
 
 /** A line of an import: a user, or what is wrong with it. */
 export type UserLine = { readonly line: number } & (
   | { readonly value: UserRecord; readonly errors?: undefined }
-  | { readonly errors: Errors }
+  | { readonly errors: FieldErrors }
 )
 
 export interface Counts {
@@ -72,26 +105,35 @@ export interface Counts {
 
 export type ImportResult =
   | { readonly line: number; readonly status: 'created' | 'exists'; readonly id: string }
-  | { readonly line: number; readonly status: 'failed'; readonly errors: Errors }
+  | { readonly line: number; readonly status: 'failed'; readonly errors: FieldErrors }
   | ({ readonly status: 'finished' } & Counts)
   /** Lines without a result have to be imported again. */
   | ({ readonly status: 'stopped'; readonly error: ServiceError } & Counts)
 
 const ID_TAKEN: ErrorBody = errorBody('id', ERRORS.emailTaken.message)
 
-const toUser = (record: UserRecord, now: number): UserWithHash => {
+const toUser = (record: UserRecord, factors: readonly Factor[], now: number): UserWithHash => {
   const { passwordHash = dummyHash(), createdAt, updatedAt, lastRequestAt, ...account } = record
   const user = newUser(account, createdAt === undefined ? now : Date.parse(createdAt))
   return {
     ...user,
     passwordHash,
+    factors,
     updatedAt: updatedAt === undefined ? user.createdAt : Date.parse(updatedAt),
     lastRequestAt: lastRequestAt ? Date.parse(lastRequestAt) : null,
   }
 }
 
+/** A line that can be stored, or what is wrong with it. */
+type Prepared =
+  | { readonly user: UserWithHash; readonly rows: readonly OwnedRow[]; readonly errors?: undefined }
+  | { readonly errors: FieldErrors }
+
+const NO_ROWS: ReturnType<BulkFactor['toRows']> = { rows: [], errors: {} }
+
 export interface ImportsDeps {
   readonly store: BulkUserStore
+  readonly factors: readonly BulkFactor[]
   readonly clock: () => number
 }
 
@@ -127,11 +169,15 @@ export class Imports {
 
   async #import(lines: readonly UserLine[], actor: Actor) {
     const now = this.#deps.clock()
-    const users = lines.flatMap(line => (line.errors === undefined ? [toUser(line.value, now)] : []))
+    const prepared = lines.map(line => (line.errors === undefined ? this.#prepare(line.value, now) : line))
+    const added = prepared.filter(line => line.errors === undefined)
+    const users = added.map(({ user }) => user)
     const events = users.map(({ id }) => newEvent('user.created', actor, id, now))
-    const imported = users.length === 0 ? [] : await this.#deps.store.importUsers(users, events)
+    const rows = added.flatMap((line, user) => line.rows.map(row => ({ ...row, user })))
+    const imported = users.length === 0 ? [] : await this.#deps.store.importUsers(users, events, rows)
     let next = 0
-    return lines.map(({ line, errors }) => {
+    return lines.map(({ line }, index) => {
+      const { errors } = prepared[index] as Prepared
       if (errors !== undefined) return { line, status: 'failed' as const, errors }
       const [user, outcome] = [users[next] as UserWithHash, imported[next] as Imported]
       next += 1
@@ -139,5 +185,22 @@ export class Imports {
       const id = outcome.status === 'exists' ? outcome.id : user.id
       return { line, status: outcome.status, id }
     })
+  }
+
+  #prepare({ credentials, factors: listed = NO_FACTORS, ...record }: UserRecord, now: number): Prepared {
+    const id = record.id ?? newId()
+    const parts = this.#deps.factors.map(kind => ({
+      factor: kind.factor,
+      ...(credentials === undefined ? NO_ROWS : kind.toRows(id, credentials, now)),
+    }))
+    const factors = parts.filter(({ rows }) => rows.length > 0).map(({ factor }) => factor)
+    const errors: FieldErrors = Object.assign({}, ...parts.map(part => part.errors))
+    if (Object.keys(errors).length > 0) return { errors }
+    // Otherwise the password alone would sign in users who have protected their account elsewhere.
+    const lost = record.passwordHash === undefined ? [] : listed.filter(factor => !factors.includes(factor))
+    if (lost.length > 0)
+      return { errors: { factors: lost.map(factor => `must not have ${factor} without its credentials`) } }
+    const user = toUser({ ...record, id }, factors, now)
+    return { user, rows: parts.flatMap(({ rows }) => rows) }
   }
 }

@@ -3,8 +3,7 @@ import type { Principal } from '../auth/principal.ts'
 import type { Session } from '../auth/session.ts'
 import { errorBody } from '../errors.ts'
 import { serializeAdminUser } from '../users/serializers.ts'
-import type { UserWithHash } from '../users/user.ts'
-import type { ImportResult } from './bulk-users.ts'
+import type { ExportContents, ExportedUser, ImportResult } from './bulk-users.ts'
 
 /** @param current the principal of the request, if it is the sessions' user; else `null`. */
 export const serializeSession = (session: Session, current: Principal | null) => {
@@ -22,9 +21,12 @@ export const serializeSession = (session: Session, current: Principal | null) =>
   }
 }
 
-/** With the hash, the password still works after an import. */
-export const serializeExportedUser = (user: UserWithHash, { withHash }: { readonly withHash: boolean }) =>
-  withHash ? { ...serializeAdminUser(user), passwordHash: user.passwordHash } : serializeAdminUser(user)
+/** With the hash and the credentials, the password and the factors still work after an import. */
+export const serializeExportedUser = (user: ExportedUser, { withHash }: ExportContents) => {
+  const { passwordHash, credentials } = user
+  if (!withHash) return serializeAdminUser(user)
+  return { ...serializeAdminUser(user), passwordHash, ...(credentials !== undefined && { credentials }) }
+}
 
 export const serializeImportResult = (result: ImportResult) => {
   if (result.status !== 'stopped') return result

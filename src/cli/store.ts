@@ -5,13 +5,16 @@ import { Exports, Imports } from '../accounts/bulk-users.ts'
 import { AuditLog } from '../audit-log/audit-log.ts'
 import { Sessions } from '../auth/sessions.ts'
 import { allFeatures } from '../built-in-features.ts'
-import { ConfigError } from '../config/config.ts'
+import { ConfigError, encryptionKeysOf } from '../config/config.ts'
 import { type Environment, readSettings } from '../config/read-settings.ts'
 import type { Values } from '../config/settings.ts'
+import { Keyring } from '../encryption/keyring.ts'
 import { hash, verify } from '../passwords/hashing-thread.ts'
 import { canonicalPassword } from '../passwords/policy.ts'
 import { openStorage, type StorageLocation } from '../storage/open.ts'
 import type { Storage } from '../storage/storage.ts'
+import { BulkTotp } from '../totp/bulk-totp.ts'
+import { storedTotp, type TotpStore } from '../totp/stored-totp.ts'
 import { Users } from '../users/users.ts'
 import { CommandError } from './failure.ts'
 import type { DatabaseOptions } from './options.ts'
@@ -68,20 +71,32 @@ export const withStore = async (
   use: (store: Store) => Promise<void>,
   connections = CONNECTIONS,
 ): Promise<void> => {
-  const { DATABASE_URL, SESSION_LIFETIME, SESSION_IDLE } = settings(options)
+  const values = settings(options)
+  const { DATABASE_URL, SESSION_LIFETIME, SESSION_IDLE } = values
   assertExists(DATABASE_URL)
   const storage = await openStorage(DATABASE_URL, connections, allFeatures())
   const { users, accounts: accountStore, sessions, events, bulkUsers } = storage
   const clock = Date.now
   const limits = { lifetime: SESSION_LIFETIME, idle: SESSION_IDLE }
+  let keyring: Keyring | null | undefined
+  const factors = [
+    new BulkTotp({
+      store: storage.features[storedTotp.name] as TotpStore,
+      // Created on demand: on SQLite this may create the file of the key.
+      keyring() {
+        keyring ??= Keyring.from(encryptionKeysOf(values))
+        return keyring
+      },
+    }),
+  ]
   try {
     await use({
       users: new Users({ store: users, clock }),
       sessions: new Sessions({ store: sessions, limits, clock }),
       newAccounts: new NewAccounts({ users, accountStore, hasher, clock }),
       auditLog: new AuditLog(events),
-      imports: new Imports({ store: bulkUsers, clock }),
-      exports: new Exports({ store: bulkUsers }),
+      imports: new Imports({ store: bulkUsers, factors, clock }),
+      exports: new Exports({ store: bulkUsers, factors }),
       featureStores: storage.features,
     })
   } finally {

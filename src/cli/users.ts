@@ -4,7 +4,7 @@ import { createReadStream } from 'node:fs'
 import { addAbortSignal, type Readable } from 'node:stream'
 import type { Command } from 'commander'
 import type { AccountInput } from '../accounts/account-creation.ts'
-import type { Exports, ImportResult, UserLine } from '../accounts/bulk-users.ts'
+import type { ExportContents, Exports, ImportResult, UserLine } from '../accounts/bulk-users.ts'
 import { serializeExportedUser, serializeImportResult } from '../accounts/serializers.ts'
 import { OPERATOR } from '../audit-log/event.ts'
 import { integer, oneOf, type Reader, SettingError } from '../config/readers.ts'
@@ -298,15 +298,10 @@ interface ExportOptions extends DatabaseOptions {
   readonly file?: string
 }
 
-/** What {@link serializeExportedUser} includes. */
-interface Contents {
-  readonly withHash: boolean
-}
-
-const exportToFile = async (exports: Exports, file: string, contents: Contents): Promise<void> => {
+const exportToFile = async (exports: Exports, file: string, contents: ExportContents): Promise<void> => {
   let users = 0
   async function* texts() {
-    for await (const page of exports.pages()) {
+    for await (const page of exports.pages(contents)) {
       users += page.length
       yield toLines(page.map(user => serializeExportedUser(user, contents)))
     }
@@ -319,13 +314,13 @@ const exportUsers = ({ passwordHashes = false, file, ...options }: ExportOptions
   withStore(options, async ({ exports }) => {
     const contents = { withHash: passwordHashes }
     if (file !== undefined) return exportToFile(exports, file, contents)
-    for await (const page of exports.pages())
+    for await (const page of exports.pages(contents))
       await write(toLines(page.map(user => serializeExportedUser(user, contents))))
   })
 
 const addExport = (users: Command): void => {
   databaseCommand(users, 'export', 'Write every user as a line of JSON, in order of creation')
-    .option('--password-hashes', 'include password hashes, to import them elsewhere')
+    .option('--password-hashes', 'include password hashes and second factors, to import them elsewhere')
     .addOption(
       option(
         '--file <file>',

@@ -42,6 +42,12 @@ const encryptionKeyOf = ({ ENCRYPTION_KEY, DATABASE_URL }: Partial<Values>): Sec
   return { file: encryptionKeyFileOf(DATABASE_URL?.file ?? '') }
 }
 
+/** Of second factors and mailed codes. Commands need no other key. */
+export const encryptionKeysOf = (v: Partial<Values>) => ({
+  encryptionKey: encryptionKeyOf(v),
+  encryptionKeyPrevious: v.ENCRYPTION_KEY_PREVIOUS ?? null,
+})
+
 /** As {@link secretOf}, for private keys. */
 const privateKeyOf = ({ JWT_PRIVATE_KEY, DATABASE_URL }: Partial<Values>): PrivateKeySource | null => {
   if (JWT_PRIVATE_KEY) return { value: JWT_PRIVATE_KEY }
@@ -234,8 +240,7 @@ export const loadConfig = (environment: Environment, basePath = '') => {
     /** The keys of access tokens: settings, or the places of generated ones. */
     signingKeys,
     /** Encrypts second factors and mailed codes: the key or its file, and a former key. `null`: users cannot add authenticator apps. */
-    encryptionKey: encryptionKeyOf(v),
-    encryptionKeyPrevious: v.ENCRYPTION_KEY_PREVIOUS,
+    ...encryptionKeysOf(v),
     /** `aud` of new access tokens first. Those for the others are still accepted. */
     jwtAudiences: [
       v.JWT_AUDIENCE,

@@ -95,7 +95,7 @@ function* uncountAttempt(id: string): Steps<Write<void>> {
 }
 
 /** What a sign-in with a code has verified. */
-interface VerifiedCode {
+export interface VerifiedCode {
   readonly id: string
   /** In canonical form. */
   readonly email: string

@@ -107,9 +107,8 @@ button {
 .or::before, .or::after { content: ''; flex: 1; border-top: 1px solid var(--line); }
 code, .codes { font: .95rem/1.6 ui-monospace, monospace; }
 .secret { display: block; padding: .6rem .75rem; border: 1px solid var(--line); border-radius: .5rem; user-select: all; }
-.codes { columns: 2; margin: 0 0 1rem; padding: .75rem 1rem; border: 1px solid var(--line); border-radius: .5rem; list-style: none; overflow-wrap: normal; }
+.codes { margin: 0 0 1rem; padding: .75rem; border: 1px solid var(--line); border-radius: .5rem; list-style: none; white-space: nowrap; font-size: clamp(.7rem, 3.7vw, .95rem); }
 .qr { display: block; width: 15rem; max-width: 100%; height: auto; margin: 0 auto 1rem; background: #ffffff; border-radius: .5rem; }
 section > :last-child, .card > :last-child, form > :last-child { margin-bottom: 0; }
 [hidden] { display: none; }
-@media (max-width: 24rem) { .codes { columns: 1; } }
 `

@@ -280,6 +280,7 @@ export const storedPasskeys = {
       cleanUp: { column: 'expires_at', after: 0 },
     }),
   },
+  factor: { name: 'passkey', users: 'SELECT user_key FROM passkeys' },
   operations: { addChallenge, takeChallenge, addPasskey, removePasskey, signInWithPasskey },
   reads: { findPasskey, listPasskeys },
 } satisfies StoredFeature

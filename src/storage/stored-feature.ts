@@ -1,6 +1,7 @@
 /** The part of a feature that the store runs: tables, migrations, operations. `src/feature.ts` has the whole declaration. */
 import type { Kysely } from 'kysely'
 import type { MaybePromise } from '../maybe-promise.ts'
+import type { Factor } from '../users/factors.ts'
 import type { FeatureDialect } from './migrations/schema-dialect.ts'
 import type { Query, Steps } from './operations/operation.ts'
 import type { Write } from './operations/write.ts'
@@ -50,6 +51,13 @@ export interface FeatureMigration {
   up(db: Kysely<unknown>, dialect: FeatureDialect): Promise<void>
 }
 
+/** A factor whose rows a feature has. */
+export interface StoredFactor {
+  readonly name: Factor
+  /** Selects the keys of the users who have it, as `user_key`. */
+  readonly users: string
+}
+
 export interface StoredFeature {
   readonly name: string
   /** `import.meta.url` of the module that exports the feature: the writer thread of SQLite imports it. */
@@ -57,6 +65,8 @@ export interface StoredFeature {
   /** By name, such as `0001_notes`. They run in the order of their names. */
   readonly migrations?: Readonly<Record<string, FeatureMigration>>
   readonly tables?: Readonly<Record<string, FeatureTable>>
+  /** After a `copy`, the target lists the factors of users by their rows. */
+  readonly factor?: StoredFactor
   readonly operations?: Readonly<Record<string, FeatureOperation>>
   /** Statements that only read. On SQLite they run on the event loop, so each must be fast. */
   readonly reads?: Readonly<Record<string, FeatureRead>>

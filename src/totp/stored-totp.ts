@@ -1,9 +1,11 @@
 /** What the store runs for authenticator apps and recovery codes. The writer thread of SQLite imports this module. */
+import type { OwnedRow } from '../accounts/bulk-user-store.ts'
 import type { AuditEvent } from '../audit-log/event.ts'
 import { recordStatement } from '../storage/operations/events.ts'
 import { listFactor, type OwnFactorChange, refusalOfChange } from '../storage/operations/factors.ts'
 import { firstRow, type Query, query, type Statement, type Steps } from '../storage/operations/operation.ts'
 import { revokeSessionsStatement } from '../storage/operations/sessions.ts'
+import { lockUser } from '../storage/operations/user-locks.ts'
 import { invalidates, invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
 import { type FeatureStore, type StoredFeature, table } from '../storage/stored-feature.ts'
 import type { UserRefusal } from '../users/user-store.ts'
@@ -150,6 +152,7 @@ function* useTotpStep(
 
 /** @returns how many codes are left; `null` if the user has no such code. */
 function* useRecoveryCode(digest: string, event: AuditEvent): Steps<Write<number | null>> {
+  if ((yield* lockUser(event.userId)) === undefined) return invalidatesNothing(null)
   const used = yield* firstRow({
     text: `DELETE FROM recovery_codes WHERE digest = $2 AND user_key = ${USER_KEY} RETURNING id`,
     values: [event.userId, digest],
@@ -179,6 +182,56 @@ const findTotp = (userId: string): Query<StoredTotp | undefined> =>
 
 const countRecoveryCodes = (userId: string): Query<number> =>
   query(countStatement(userId), ([row]: readonly { count: number }[]) => row?.count ?? 0)
+
+/** The encrypted secret of a user, of several at once. */
+export interface UserSecret {
+  readonly userId: string
+  readonly secret: string
+}
+
+const OF_USERS = 'JOIN users ON users.key = user_key WHERE'
+
+/** The confirmed secrets of users. */
+const listSecrets = (userIds: readonly string[]): Query<readonly UserSecret[]> =>
+  query(
+    {
+      text: ({ isOneOf }) => `SELECT users.id AS "userId", secret FROM totp ${OF_USERS}
+        ${isOneOf('users.id', '$1', 'text')} AND confirmed_at IS NOT NULL`,
+      values: [userIds],
+    },
+    (rows: readonly UserSecret[]) => rows,
+  )
+
+/** The recovery codes of users, in an order that does not reveal that of the codes. */
+const listRecoveryCodes = (
+  userIds: readonly string[],
+): Query<readonly { readonly userId: string; readonly digest: string }[]> =>
+  query(
+    {
+      text: ({ isOneOf }) => `SELECT users.id AS "userId", digest FROM recovery_codes ${OF_USERS}
+        ${isOneOf('users.id', '$1', 'text')} ORDER BY digest`,
+      values: [userIds],
+    },
+    (rows: readonly { userId: string; digest: string }[]) => rows,
+  )
+
+/** The row of a secret that another service has confirmed. */
+export const confirmedTotpRow = (id: string, secret: string, at: number): OwnedRow => ({
+  table: 'totp',
+  values: {
+    id,
+    secret,
+    confirmed_at: at,
+    expires_at: null,
+    last_step: 0,
+    updated_at: at,
+  } satisfies Omit<TotpTable, 'user_key'>,
+})
+
+export const recoveryCodeRow = ({ id, digest }: StoredRecoveryCode): OwnedRow => ({
+  table: 'recovery_codes',
+  values: { id, digest } satisfies Omit<RecoveryCodesTable, 'user_key'>,
+})
 
 export const storedTotp = {
   name: 'totp',
@@ -225,6 +278,7 @@ export const storedTotp = {
     }),
     recovery_codes: table<RecoveryCodesTable>({ owner: 'user_key', key: 'id', isFactor: true }),
   },
+  factor: { name: 'totp', users: 'SELECT user_key FROM totp WHERE confirmed_at IS NOT NULL' },
   operations: {
     beginTotp,
     confirmTotp,
@@ -233,7 +287,7 @@ export const storedTotp = {
     useTotpStep,
     useRecoveryCode,
   },
-  reads: { findTotp, countRecoveryCodes },
+  reads: { findTotp, countRecoveryCodes, listSecrets, listRecoveryCodes },
 } satisfies StoredFeature
 
 export type TotpStore = FeatureStore<typeof storedTotp.operations, typeof storedTotp.reads>

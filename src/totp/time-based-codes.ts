@@ -43,6 +43,26 @@ export const fromBase32 = (text: string): Buffer => {
   return Buffer.from(bytes)
 }
 
+/**
+ * Bytes of secrets that other services have made. Many have 80 bits, below the 128 of RFC 4226 §4: refused, their users would lose the
+ * second factor. HMAC-SHA-1 hashes keys of more than 64 bytes first (RFC 2104 §2), so longer ones are no stronger.
+ */
+const IMPORTED_LENGTHS = { min: 10, max: 64 }
+
+/** Characters in the last group of base32 for one to four bytes, or none (RFC 4648 §6). */
+const LAST_GROUPS: ReadonlySet<number> = new Set([0, 2, 4, 5, 7])
+
+/**
+ * @param text in upper case, without padding.
+ * @returns the errors of a secret of another service: at most one message.
+ */
+export const secretViolations = (text: string): string[] => {
+  const { min, max } = IMPORTED_LENGTHS
+  if (!/^[A-Z2-7]*$/.test(text) || !LAST_GROUPS.has(text.length % 8)) return ['must be base32 (RFC 4648)']
+  const length = Math.floor((text.length * 5) / 8)
+  return length >= min && length <= max ? [] : [`must be base32 of ${min} to ${max} bytes`]
+}
+
 /** @returns base32 of 160 random bits. */
 export const newTotpSecret = (): string => toBase32(randomBytes(SECRET_LENGTH))
 

@@ -7,6 +7,7 @@ import { DecryptionError, type Keyring } from '../encryption/keyring.ts'
 import { ServiceError } from '../errors.ts'
 import { codeSubject, type LoginThrottle } from '../rate-limits/login-throttle.ts'
 import type { OpenRateLimit, RateLimit } from '../rate-limits/rate-limit.ts'
+import { needsCode } from '../users/factors.ts'
 import type { User } from '../users/user.ts'
 import { isRecoveryCode, recoveryCodeDigest } from './recovery-codes.ts'
 import type { StoredTotp, TotpStore } from './stored-totp.ts'
@@ -46,7 +47,7 @@ export class TotpCodes implements SecondFactor {
       )
       return isRight === true
     } catch (error) {
-      if (error instanceof ServiceError && error.code === 'tooManyRequests')
+      if (error instanceof ServiceError && error.code === 'tooManyRequests' && needsCode(user))
         await this.#noticeWrongCodes(user)
       throw error
     }
@@ -95,7 +96,7 @@ export class TotpCodes implements SecondFactor {
     }
   }
 
-  /** Whoever sends codes at sign-in knows the password. */
+  /** Whoever sends codes has another proof of identity, or a session. */
   async #noticeWrongCodes({ id, email }: User): Promise<void> {
     if ((await this.#notices.consume(id)).allowed) this.#deps.mails.send('wrongCodes', email)
   }

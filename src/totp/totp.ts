@@ -3,13 +3,14 @@ import encodeQr from 'qr'
 import type { Mails } from '../accounts/mails.ts'
 import { type Actor, type EventType, newEvent } from '../audit-log/event.ts'
 import type { Principal } from '../auth/principal.ts'
-import type { Keyring } from '../encryption/keyring.ts'
+import { DecryptionError, type Keyring } from '../encryption/keyring.ts'
 import { ServiceError } from '../errors.ts'
 import { newId } from '../ids.ts'
+import { codeSubject, type LoginThrottle } from '../rate-limits/login-throttle.ts'
 import type { OwnFactorChange } from '../storage/operations/factors.ts'
 import type { UserRefusal } from '../users/user-store.ts'
 import { newRecoveryCodes, recoveryCodeDigest } from './recovery-codes.ts'
-import type { StoredRecoveryCode, TotpStore } from './stored-totp.ts'
+import type { StoredRecoveryCode, StoredTotp, TotpStore } from './stored-totp.ts'
 import { acceptedStep, newTotpSecret, totpUri } from './time-based-codes.ts'
 import { secretContext } from './totp-codes.ts'
 
@@ -22,6 +23,7 @@ const QUIET_ZONE = 4
 export interface TotpDeps {
   readonly store: TotpStore
   readonly keyring: Keyring | null
+  readonly loginThrottle: LoginThrottle
   readonly mails: Mails
   /** The name of the service in authenticator apps. */
   readonly productName: string
@@ -45,6 +47,13 @@ export interface TotpState {
   /** Recovery codes that are not used. */
   readonly recoveryCodes: number
 }
+
+/** A QR code as SVG. Its background is part of it: scanners need one that is lighter than the modules, and pages may be dark. */
+const qrOf = (text: string): string =>
+  encodeQr(text, 'svg', { border: QUIET_ZONE }).replace(
+    '<path',
+    '<rect width="100%" height="100%" fill="#fff"/><path',
+  )
 
 /** The session of a user, who has proved their identity. */
 type Owner = Pick<Principal, 'cachedUser' | 'credentialId'>
@@ -101,29 +110,29 @@ export class Totp {
     }
     assertDone(await store.beginTotp(userId, totp, credentialId, now))
     const uri = totpUri(secret, productName, email)
-    return { secret, uri, qr: encodeQr(uri, 'svg', { border: QUIET_ZONE }) }
+    return { secret, uri, qr: qrOf(uri) }
   }
 
   /**
    * Confirms the secret with the first code of the app: from now on, signing in with the password needs a code.
    * @returns the recovery codes.
-   * @throws {ServiceError} `totpNotBegun`, `wrongProofCode`, `signInRequired`
+   * @throws {ServiceError} `totpNotBegun`, `wrongProofCode`, `tooManyRequests`, `signInRequired`
    */
   async confirm(owner: Owner, code: string, endsOthers: boolean, actor: Actor): Promise<string[]> {
-    const { store, keyring, clock } = this.#deps
-    const { id: userId } = owner.cachedUser.user
+    const { store, loginThrottle, clock } = this.#deps
+    const { user } = owner.cachedUser
     const now = clock()
-    const totp = await store.findTotp(userId)
-    if (keyring === null || totp === undefined || totp.confirmedAt !== null || (totp.expiresAt ?? 0) <= now)
-      throw new ServiceError('totpNotBegun')
-    const { text } = keyring.decrypt(totp.secret, secretContext(userId))
-    // Nothing depends on the secret yet, so wrong codes need no limit of their own.
-    const step = acceptedStep(text, code, now, totp.lastStep)
-    if (step === null) throw new ServiceError('wrongProofCode')
+    const { totp, text } = await this.#findUnconfirmed(user.id, now)
+    // Counted with all codes of the user: a stolen session must not guess a code and get recovery codes.
+    const step = await loginThrottle.check(
+      codeSubject(user, actor.ip),
+      async () => acceptedStep(text, code, now, totp.lastStep) ?? undefined,
+    )
+    if (step === undefined) throw new ServiceError('wrongProofCode')
     const codes = newRecoveryCodes()
     const [change, event] = this.#changeOf(owner, 'totp.added', endsOthers, actor)
     assertDone(await store.confirmTotp({ id: totp.id, step }, stored(codes), change, event))
-    this.#deps.mails.send('totpAdded', owner.cachedUser.user.email)
+    this.#deps.mails.send('totpAdded', user.email)
     return codes
   }
 
@@ -141,6 +150,20 @@ export class Totp {
     assertDone(await this.#deps.store.replaceRecoveryCodes(stored(codes), change, event))
     this.#deps.mails.send('recoveryCodesReplaced', owner.cachedUser.user.email)
     return codes
+  }
+
+  /** @throws {ServiceError} `totpNotBegun`, also if the key of the secret is not configured any more. */
+  async #findUnconfirmed(userId: string, now: number): Promise<{ totp: StoredTotp; text: string }> {
+    const { store, keyring } = this.#deps
+    const totp = await store.findTotp(userId)
+    if (keyring === null || totp === undefined || totp.confirmedAt !== null || (totp.expiresAt ?? 0) <= now)
+      throw new ServiceError('totpNotBegun')
+    try {
+      return { totp, text: keyring.decrypt(totp.secret, secretContext(userId)).text }
+    } catch (cause) {
+      if (!(cause instanceof DecryptionError)) throw cause
+      throw new ServiceError('totpNotBegun', { cause })
+    }
   }
 
   #changeOf(

@@ -1,5 +1,6 @@
 /** Turns violations of schemas into the messages of each field in the error body (§7.1). */
 import { ERRORS } from '../errors.ts'
+import { DIGEST_PATTERN } from '../totp/recovery-codes.ts'
 import { INVALID_ROLE, ROLE_PATTERN } from '../users/roles.ts'
 import { INVALID_TIMESTAMP } from './formats.ts'
 
@@ -18,7 +19,10 @@ const FORMATS: Readonly<Record<string, string>> = {
 }
 
 /** Messages for patterns that the service declares. */
-const PATTERNS: Readonly<Record<string, string>> = { [ROLE_PATTERN]: INVALID_ROLE }
+const PATTERNS: Readonly<Record<string, string>> = {
+  [ROLE_PATTERN]: INVALID_ROLE,
+  [DIGEST_PATTERN]: 'must be a SHA-256 digest in base64url: 43 characters',
+}
 
 const plural = (count: unknown, noun: string, nouns = `${noun}s`): string =>
   `${count} ${count === 1 ? noun : nouns}`

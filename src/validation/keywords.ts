@@ -2,6 +2,7 @@
 import type { FuncKeywordDefinition } from 'ajv'
 import { hashViolation } from '../passwords/formats.ts'
 import { passwordViolations } from '../passwords/policy.ts'
+import { secretViolations } from '../totp/time-based-codes.ts'
 import { canonicalEmail } from '../users/user.ts'
 import type { FieldViolation } from './field-errors.ts'
 import { emailViolations, idListViolations, nameViolations, newEmailViolations } from './formats.ts'
@@ -16,9 +17,11 @@ const NORMALIZE: Readonly<Record<string, (text: string) => string>> = {
   trim: text => text.trim(),
   email: canonicalEmail,
   lower: text => text.toLowerCase(),
+  // ASCII only: the upper case of ß is SS.
+  base32: text => text.replaceAll(/[a-z]+/g, letters => letters.toUpperCase()).replace(/=+$/, ''),
 }
 
-/** `normalize: 'trim' | 'email' | 'lower'`: changes the text in place, before its length and format are checked. */
+/** `normalize: 'trim' | 'email' | 'lower' | 'base32'`: changes the text in place, before its length and format are checked. */
 const normalize = (name: string, text: string, _schema: unknown, parent?: Parent): boolean => {
   if (parent !== undefined) parent.parentData[parent.parentDataProperty] = NORMALIZE[name]?.(text) ?? text
   return true
@@ -61,6 +64,10 @@ const passwordHash: KeywordValidator = (_on, encoded) => {
   return report('passwordHash', passwordHash, violation === null ? [] : [violation])
 }
 
+/** `totpSecret: true`: the secret of an authenticator app, in base32. */
+const totpSecret: KeywordValidator = (_on, encoded) =>
+  report('totpSecret', totpSecret, secretViolations(encoded))
+
 /** `text: 'any' | 'storable'`: rejects text that a store could not return exactly (DESIGN §4). */
 const text: KeywordValidator = (kind, value) => {
   const violations: string[] = []
@@ -89,7 +96,7 @@ const compileMetadata = (own: ValidateMetadata | null) => {
   return validate
 }
 
-const RULES = { text, emailAddress, personName, chosenPassword, passwordHash, idList }
+const RULES = { text, emailAddress, personName, chosenPassword, passwordHash, totpSecret, idList }
 
 export const KEYWORDS: readonly (FuncKeywordDefinition & { readonly keyword: string })[] = [
   { keyword: 'metadata', type: 'object', compile: compileMetadata, errors: true },

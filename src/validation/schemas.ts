@@ -2,6 +2,8 @@
 import { type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import type { ScopeDescriptions } from '../auth/scopes.ts'
 import { PASSWORD_MAX_LENGTH } from '../passwords/policy.ts'
+import { DIGEST_PATTERN, RECOVERY_CODES } from '../totp/recovery-codes.ts'
+import { FACTORS, type Factor } from '../users/factors.ts'
 import type { JsonObject } from '../users/metadata.ts'
 import { MAX_ROLES, ROLE_PATTERN } from '../users/roles.ts'
 import { EMAIL_MAX_LENGTH } from '../users/user.ts'
@@ -156,6 +158,30 @@ export const InputId = Type.String({ normalize: 'lower', format: 'uuid' })
 
 const Timestamp = Type.String({ format: 'date-time' })
 
+/** The credentials of a user besides the password, in imports and exports. */
+export const Credentials = Strict(
+  {
+    totpSecret: Type.Optional(
+      Type.String({
+        normalize: 'base32',
+        totpSecret: true,
+        description:
+          'Of the authenticator app: base32, for codes with SHA-1, six digits and steps of 30 seconds',
+        examples: ['GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ'],
+      }),
+    ),
+    recoveryCodes: Type.Optional(
+      Type.Array(Type.String({ pattern: DIGEST_PATTERN }), {
+        maxItems: RECOVERY_CODES,
+        uniqueItems: true,
+        description: 'SHA-256 of each recovery code that is left, in base64url',
+        examples: [['eTkLRgRvJ0SrzEIqEDPyzEKEhqOLhHjLXTUZ3YlJ_Uo']],
+      }),
+    ),
+  },
+  { title: 'Credentials' },
+)
+
 /** A line of an import. */
 export const ImportedUser = (schemas: MetadataSchemas) =>
   Strict(
@@ -173,10 +199,12 @@ export const ImportedUser = (schemas: MetadataSchemas) =>
       lastRequestAt: Type.Optional(
         Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time' }),
       ),
+      credentials: Type.Optional(Credentials),
       factors: Type.Optional(
-        Type.Array(Type.String(), {
-          description: 'As an export writes it. Ignored: factors are not imported',
-          examples: [],
+        Type.Array(Type.Unsafe<Factor>({ type: 'string', enum: [...FACTORS] }), {
+          uniqueItems: true,
+          description: 'As exported; the factors of the user follow from `credentials`',
+          examples: [['totp']],
         }),
       ),
     },

@@ -54,6 +54,7 @@ t.test('accounts, tokens and passwords work on PostgreSQL; a second run changes 
   t.equal(code, 0, stderr)
   t.match(stdout, new RegExp(`^${NAMES.length + 1} users in the source:\n  ${NAMES.length + 1} +copied\n`))
   t.match(stdout, `The secret that the service generated is in ${secretFile}\n`)
+  t.match(stdout, `The encryption key that the service generated is in ${file}.encryption-key\n`)
   t.equal(stderr, `${NAMES.length + 1} of ${NAMES.length + 1} users\n`, 'progress')
   t.notMatch(stdout + stderr, passwordOf(url))
   t.notMatch(stdout + stderr, readFileSync(secretFile, 'utf8').trim())

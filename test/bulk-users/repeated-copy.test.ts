@@ -236,6 +236,7 @@ t.test('a user who was deleted and imported again stays', async t => {
     storage.bulkUsers.importUsers(
       [{ ...user, factors: NO_FACTORS, lastRequestAt: null, version: 1 }],
       [eventOf(user.id, NOW + 2)],
+      [],
     )
   for (const { user } of added) await source.users.remove(eventOf(user.id, NOW + 1, 'user.deleted'), null)
   await importInto(source, inSource)

@@ -30,6 +30,8 @@ const WRONG: [name: string, values: string[]][] = [
   ['JWT_PRIVATE_KEY_PREVIOUS', ['canary']],
   ['JWT_AUDIENCE', ['two words', 'a"b', 'a\\b', 'é']],
   ['JWT_AUDIENCE_PREVIOUS', ['two words']],
+  ['ENCRYPTION_KEY', ['canary'.padEnd(31, 'x'), `${SECRET}é`]],
+  ['ENCRYPTION_KEY_PREVIOUS', ['canary'.padEnd(31, 'x')]],
   ['ADMIN_KEY', ['canary'.padEnd(15, 'x')]],
   ['JWT_SECRET_FILE', ['/nowhere/secret']],
   ['DATABASE_URL', ['mysql://canary@127.0.0.1:1/x', 'sqlite:', 'sqlite::memory:', 'data/x.db']],
@@ -209,6 +211,13 @@ t.test('previous secrets require current ones, and a secret is given once (DESIG
     configErrors({ JWT_SECRET_PREVIOUS: SECRET }),
     /JWT_SECRET_PREVIOUS has no effect without JWT_SECRET/,
   )
+  t.match(
+    configErrors({
+      ...{ DATABASE_URL: 'postgres://db/gatehouse', JWT_SECRET: SECRET },
+      ENCRYPTION_KEY_PREVIOUS: SECRET,
+    }),
+    /ENCRYPTION_KEY_PREVIOUS has no effect without ENCRYPTION_KEY/,
+  )
   const file = join(temporaryFolder(t), 'secret')
   writeFileSync(file, `${SECRET}\n`)
   t.match(
@@ -228,6 +237,7 @@ t.test('PostgreSQL requires a shared secret (DESIGN §5)', async t => {
     storage: { engine: 'postgres', url: DATABASE_URL },
     databaseConnections: 25,
     signingKeys: { signer: { algorithm: 'HS256', secret: { value: SECRET } }, privateKey: null },
+    encryptionKey: null,
     workers: 4,
   })
   t.ok(loadConfig({ DATABASE_URL, JWT_SECRET: SECRET, WORKERS: 'auto' }).workers >= 1)
@@ -302,6 +312,8 @@ t.test('values are parsed in their units, and empty ones are absent (DESIGN §8)
     adminKeys: [],
     storage: { engine: 'sqlite', file: '/var/lib/gatehouse.db' },
     signingKeys: { signer: { secret: { file: '/var/lib/gatehouse.db.jwt-secret' } } },
+    encryptionKey: { file: '/var/lib/gatehouse.db.encryption-key' },
+    encryptionKeyPrevious: null,
     sessionLifetime: 43_200_000,
     sessionIdle: 90_000,
     eventsKept: 172_800_000,

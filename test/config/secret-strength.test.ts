@@ -7,7 +7,10 @@ import t from 'tap'
 import { ConfigError, loadConfig } from '../../src/config/config.ts'
 import { ADMIN_KEY, JWT_SECRET, temporaryFolder } from '../support/build.ts'
 
-const NAMES = ['ADMIN_KEY', 'ADMIN_KEY_PREVIOUS', 'JWT_SECRET', 'JWT_SECRET_PREVIOUS'] as const
+const NAMES = [
+  ...['ADMIN_KEY', 'ADMIN_KEY_PREVIOUS', 'JWT_SECRET', 'JWT_SECRET_PREVIOUS'],
+  ...['ENCRYPTION_KEY', 'ENCRYPTION_KEY_PREVIOUS'],
+]
 
 const STRONG = { ADMIN_KEY, JWT_SECRET, PUBLIC_URL: 'https://accounts.example.com' }
 

@@ -1,6 +1,6 @@
 /** Signing in with a mailed code, and what invalidates a code (DESIGN §21). */
 import t from 'tap'
-import { accountOf, call, forgot, reset } from '../support/account-routes.ts'
+import { accountOf, call, changeEmail, forgot, reset, verify } from '../support/account-routes.ts'
 import {
   accountStatus,
   asAdmin,
@@ -157,6 +157,20 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     await updateUser(app, ben.id, { email: freshEmail() })
     await updateUser(app, ann.id, { email: former })
     errorsAt(t, await signInByCode(app, former, code), 401, ['emailCode'], 'also when it is changed back')
+  })
+
+  t.test('so does the link that confirms another e-mail, but not its request', async t => {
+    const user = await signUp(app)
+    const later = freshEmail()
+    await changeEmail(app, user.token, { email: later, password: PASSWORD })
+    const token = await codes.mails.token(later, 'emailChange')
+    const code = await codes.request(user.email)
+    t.equal((await signInByCode(app, user.email, code)).statusCode, 200)
+    const second = await codes.request(user.email, 2)
+    t.equal((await verify(app, token)).statusCode, 200)
+    for (const email of [user.email, later])
+      errorsAt(t, await signInByCode(app, email, second), 401, ['emailCode'])
+    t.equal((await signInByCode(app, later, await codes.request(later))).statusCode, 200)
   })
 
   t.test('a new password and a reset invalidate the code', async t => {

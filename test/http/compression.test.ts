@@ -33,8 +33,11 @@ const importUsers = (app: FastifyInstance, count: number) =>
 /** Names of properties that would be a credential, or part of one. */
 const CREDENTIAL = /token|secret|password|code|prefix|^(?:admin)?key$|^private|^uri$|^qr$/i
 
-/** Properties with such names that are none: in events the id of the key; the hash makes a response exempt. */
-const EXCEPTIONS: Record<string, string[]> = { '/admin/events': ['adminKey'], [EXPORT]: ['passwordHash'] }
+/** Properties with such names that are none: in events the id of the key; the hash, which comes with the others, makes a response exempt. */
+const EXCEPTIONS: Record<string, string[]> = {
+  '/admin/events': ['adminKey'],
+  [EXPORT]: ['passwordHash', 'totpSecret', 'recoveryCodes'],
+}
 
 /** Every name of a property in a schema. */
 const namesIn = (schema: unknown): string[] => {

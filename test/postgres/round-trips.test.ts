@@ -1,6 +1,8 @@
 /** How many round trips to PostgreSQL a request takes: over a network each costs its latency (DESIGN §7). */
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
+import { recoveryCodeDigest } from '../../src/totp/recovery-codes.ts'
+import { addTotp, ENCRYPTION_KEY, signInWith } from '../support/authenticator-apps.ts'
 import {
   accountStatus,
   asAdmin,
@@ -11,8 +13,12 @@ import {
   signIn,
   signUp,
 } from '../support/build.ts'
+import { exportAll, importAll } from '../support/bulk-users.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { createProxy } from '../support/tcp-proxy.ts'
+
+const SECRET = 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ'
+const DIGEST = recoveryCodeDigest('abcd-efgh-jkmn-pqrs')
 
 /** Messages to which the server sends a response: a simple query, and the end of an extended one. */
 const QUERY = 0x51
@@ -39,7 +45,7 @@ t.test('the round trips of a request', async t => {
     if (chunk[0] === 0 || BACKGROUND.test(chunk.toString('latin1'))) return
     trips += messagesOf(chunk).filter(({ type }) => type === QUERY || type === SYNC).length
   })
-  const app = await build(t, { env: { DATABASE_URL: proxy.url, DATABASE_CONNECTIONS: '1' } })
+  const app = await build(t, { env: { DATABASE_URL: proxy.url, DATABASE_CONNECTIONS: '1', ENCRYPTION_KEY } })
   const other = await build(t, { env: { DATABASE_URL: proxy.url, DATABASE_CONNECTIONS: '1' } })
   const { token, email, id } = await signUp(app)
   await accountStatus(other, token)
@@ -76,8 +82,29 @@ t.test('the round trips of a request', async t => {
     'a sign-up',
   )
   t.equal(await tripsOf(() => signIn(app, email)), 2, 'a sign-in')
+  t.equal(await tripsOf(() => signIn(app, email, 'wrong')), 1, 'a sign-in with a wrong password')
+  const factors = await signUp(app)
+  const { recoveryCodes } = await addTotp(app, factors.token)
+  const codes = [...recoveryCodes]
+  t.equal(
+    await tripsOf(() => signIn(app, factors.email, 'wrong')),
+    1,
+    'the same with an authenticator app, which nothing is read of',
+  )
+  t.equal(await tripsOf(() => signIn(app, factors.email)), 1, 'a sign-in without the code')
+  t.equal(
+    await tripsOf(() => signInWith(app, factors.email, codes.pop())),
+    8,
+    'a sign-in with a recovery code: a transaction uses it up',
+  )
   t.equal(await tripsOf(() => app.inject({ url: `/admin/users/${id}`, headers: asAdmin })), 1, 'a user')
   t.equal(await tripsOf(() => app.inject({ url: '/admin/users', headers: asAdmin })), 1, 'a list')
+  const line = () => ({ email: freshEmail() })
+  const withApp = () => ({ ...line(), credentials: { totpSecret: SECRET, recoveryCodes: [DIGEST] } })
+  t.equal(await tripsOf(() => importAll(app, [line(), line()])), 1, 'an import')
+  t.equal(await tripsOf(() => importAll(app, [line(), withApp()])), 1, 'an import with second factors')
+  const pages = await tripsOf(() => exportAll(app))
+  t.equal(await tripsOf(() => exportAll(app, '?passwordHashes=true')), pages + 2, 'and their export')
   await accountStatus(app, token)
   t.equal(await tripsOf(() => put(app)), 4, 'a change of a user')
 })

@@ -4,6 +4,9 @@ import { Secret, TOTP } from 'otpauth'
 import { call } from './account-routes.ts'
 import { bearer, PASSWORD } from './build.ts'
 
+/** On SQLite a missing key is created, on PostgreSQL it is not. */
+export const ENCRYPTION_KEY = 'test-encryption-key-0123456789abcdef0123456789abcdef'
+
 /** Milliseconds. */
 export const STEP = 30_000
 
@@ -37,6 +40,9 @@ export const beginTotp = async (app: FastifyInstance, token: string): Promise<Ap
 
 export const confirmTotp = (app: FastifyInstance, token: string, code: string, query = '') =>
   call(app, 'POST', `/account/totp/confirm${query}`, { code }, bearer(token))
+
+export const totpOf = async (app: FastifyInstance, token: string) =>
+  bodyOf(await call(app, 'GET', '/account/totp', undefined, bearer(token)), 200)
 
 export interface AddedApp extends App {
   readonly recoveryCodes: readonly string[]

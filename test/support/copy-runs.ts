@@ -15,7 +15,7 @@ const LOCK_TIMEOUT = 60_000
 /** All copied data, in queries that both engines understand. */
 const CONTENT = [
   `SELECT id, email, password_hash, first_name, last_name, first_name_key, last_name_key, email_verified, disabled,
-     created_at, updated_at, roles, user_metadata, app_metadata, at FROM users LEFT JOIN last_requests ON user_key = key ORDER BY id`,
+     created_at, updated_at, roles, user_metadata, app_metadata, factors, at FROM users LEFT JOIN last_requests ON user_key = key ORDER BY id`,
   'SELECT role, user_created_at, user_id, users.id FROM user_roles JOIN users ON key = user_key ORDER BY role, user_id',
   `SELECT sessions.id, users.id AS user_id, sessions.created_at, expires_at, last_request_at
      FROM sessions JOIN users ON key = user_key ORDER BY sessions.id`,

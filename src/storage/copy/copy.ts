@@ -176,6 +176,7 @@ const copyAll = async (source: Source, target: Target, options: CopyOptions): Pr
   const log = await copyEvents(source, target, copiedEvents, signal)
   if (!log.complete) return { ...report, ...log }
   const tables = await copyTables(source, target, described, leftOut, signal)
+  if (tables.complete) await target.listFactors()
   // Last, when the target has the admin keys of both stores. A session may be newer than the end of its key in the other store.
   if (tables.complete && 'admin_keys' in tables.tables) await target.revokeOrphanedImpersonations()
   return { ...report, ...log, ...tables }

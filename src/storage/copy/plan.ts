@@ -9,6 +9,8 @@ export interface SourceUser extends UserColumns {
   /** The key in the source; the target has keys of its own. */
   readonly key: number
   readonly last_request_at: number | null
+  /** Only of users who are added: afterwards the rows of the factors decide. */
+  readonly factors: string | null
 }
 
 export interface Conflict {

@@ -69,7 +69,7 @@ const ROW_BATCH_BYTES = 8 * 2 ** 20
 /** Milliseconds to wait for another process that recovers the file after a crash. */
 const LOCK_TIMEOUT = 5_000
 
-const SELECT_USERS = `SELECT key, ${USER_COLUMNS.join(', ')},
+const SELECT_USERS = `SELECT key, factors, ${USER_COLUMNS.join(', ')},
   (SELECT at FROM last_requests WHERE user_key = users.key) AS last_request_at FROM users`
 
 /** `CROSS JOIN` fixes the order of the join: each user's sessions are read from the index. */

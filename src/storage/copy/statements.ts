@@ -3,6 +3,7 @@ import type { Statement } from '../postgres/database.ts'
 import { CHANNEL } from '../postgres/notifications.ts'
 import { arrays, arraysOf } from '../postgres/parameters.ts'
 import { EMAIL_TOKEN_COLUMNS, EVENT_COLUMNS, type EventRow, SESSION_COLUMNS, USER_COLUMNS } from '../rows.ts'
+import type { StoredFactor } from '../stored-feature.ts'
 import { ACCESS_CHANGES, type SourceUser } from './plan.ts'
 import type { DeletedUser, SourceEmailToken, SourceSession } from './source.ts'
 
@@ -100,10 +101,28 @@ export const usersWithIdOrEmail = (users: readonly SourceUser[]): Statement => (
   values: [idsOf(users), users.map(({ email }) => email)],
 })
 
+const ADDED_COLUMNS = [...USER_COLUMNS, 'factors'] as const
+
+/** With their factors: until the rows of the factors are copied too, these users cannot sign in with the password alone. */
 export const addUsers = (users: readonly SourceUser[]): Statement => ({
   name: 'copy-add-users',
-  text: `INSERT INTO users (${USER_COLUMN_LIST}) SELECT * FROM unnest(${arrays(USER_COLUMNS, 1)})`,
-  values: arraysOf(USER_COLUMNS, users),
+  text: `INSERT INTO users (${ADDED_COLUMNS.join(', ')}) SELECT * FROM unnest(${arrays(ADDED_COLUMNS, 1)})`,
+  values: arraysOf(ADDED_COLUMNS, users),
+})
+
+/**
+ * Lists the factors of every user by their rows, which are copied alike wherever the user changed later. The text is that of `factorsColumn`.
+ * @returns the ids of the users whose list has changed.
+ */
+export const listFactors = (factors: readonly StoredFactor[]): Statement => ({
+  text: `WITH held AS (${factors.map(({ name, users }) => `SELECT user_key, '${name}' AS name FROM (${users}) AS own`).join(' UNION ')}),
+    listed AS (
+      SELECT user_key, '["' || string_agg(name, '","' ORDER BY name COLLATE "C") || '"]' AS factors FROM held GROUP BY user_key
+    )
+    UPDATE users SET factors = listed.factors
+    FROM users AS own LEFT JOIN listed ON listed.user_key = own.key
+    WHERE users.key = own.key AND own.factors IS DISTINCT FROM listed.factors RETURNING users.id`,
+  values: [],
 })
 
 /** Replaces e-mails by ids until `changeUsers` sets the new ones. No e-mail has the form of an id. */

@@ -3,7 +3,14 @@ import pg from 'pg'
 import { connectionOptions, ignore, reason, type Statement } from '../postgres/database.ts'
 import { migratePrimary } from '../postgres/migrate.ts'
 import type { EventRow, UserColumns } from '../rows.ts'
-import { isOwned, type NamedTable, type OwnedTable, type StoredFeature, tablesOf } from '../stored-feature.ts'
+import {
+  isOwned,
+  type NamedTable,
+  type OwnedTable,
+  type StoredFactor,
+  type StoredFeature,
+  tablesOf,
+} from '../stored-feature.ts'
 import {
   type AccessChanges,
   CopyError,
@@ -52,10 +59,12 @@ const attempt = async <Result>(work: () => Promise<Result>, where = 'the target'
 export class Target {
   readonly #client: pg.Client
   readonly #ownedTables: readonly OwnedTable[]
+  readonly #factors: readonly StoredFactor[]
 
-  private constructor(client: pg.Client, ownedTables: readonly OwnedTable[]) {
+  private constructor(client: pg.Client, features: readonly StoredFeature[]) {
     this.#client = client
-    this.#ownedTables = ownedTables
+    this.#ownedTables = tablesOf(features).filter(isOwned)
+    this.#factors = features.flatMap(({ factor }) => factor ?? [])
   }
 
   /** Connects to the database at `url` and migrates it. @throws {CopyError} */
@@ -70,7 +79,7 @@ export class Target {
       // The next statement reports a broken connection.
       client.on('error', ignore)
       await client.connect()
-      const target = new Target(client, tablesOf(features).filter(isOwned))
+      const target = new Target(client, features)
       await target.#run(statements.CREATE_COPIED_ROWS)
       await target.#run(statements.CREATE_COPIED_EVENTS)
       return target
@@ -210,6 +219,15 @@ export class Target {
   revokeOrphanedImpersonations(): Promise<void> {
     return this.#transaction(async () => {
       const users = idsOf(await this.#run<WithId>(statements.REVOKE_ORPHANED_IMPERSONATIONS))
+      if (users.length > 0) await this.#run(statements.notification(users))
+    })
+  }
+
+  /** Makes users list the factors whose rows they have now. @throws {CopyError} as {@link write} */
+  async listFactors(): Promise<void> {
+    if (this.#factors.length === 0) return
+    await this.#transaction(async () => {
+      const users = idsOf(await this.#run<WithId>(statements.listFactors(this.#factors)))
       if (users.length > 0) await this.#run(statements.notification(users))
     })
   }

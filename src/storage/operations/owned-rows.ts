@@ -12,6 +12,17 @@ export const deleteOwnedStatement = ({ name, owner }: OwnedTable, userId: string
   values: [userId],
 })
 
+/** @returns an `INSERT`, up to its columns: first that of the user. @throws {Error} if no table of that name has an owner. */
+export const insertOwned = (
+  tables: readonly OwnedTable[],
+  name: string,
+  columns: readonly string[],
+): string => {
+  const table = tables.find(table => table.name === name)
+  if (table === undefined) throw new Error(`No feature declares a table ${name} whose rows belong to users`)
+  return `INSERT INTO ${quoted(name)} (${[table.owner, ...columns].map(quoted).join(', ')})`
+}
+
 /**
  * Removes old rows, oldest first. On PostgreSQL it skips locked rows.
  * @param before rows with this value of the column or a higher one stay.

@@ -1,50 +1,95 @@
 /** Imports many users with one statement. */
-import type { Imported } from '../../accounts/bulk-user-store.ts'
+import type { Imported, ImportedRow, OwnedRow } from '../../accounts/bulk-user-store.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
 import { ServiceError } from '../../errors.ts'
 import type { UserWithHash } from '../../users/user.ts'
-import { EVENT_COLUMNS, eventColumns, USER_COLUMNS, userColumns } from '../rows.ts'
+import { insertOwned, quoted } from '../operations/owned-rows.ts'
+import { EVENT_COLUMNS, eventColumns, factorsColumn, USER_COLUMNS, userColumns } from '../rows.ts'
+import type { OwnedTable } from '../stored-feature.ts'
 import type { Database, Statement } from './database.ts'
 import { arrays, arraysOf } from './parameters.ts'
 
-const GIVEN_COLUMNS = [...USER_COLUMNS, 'last_request_at'] as const
+const GIVEN_COLUMNS = [...USER_COLUMNS, 'factors', 'last_request_at'] as const
 
-const columns = USER_COLUMNS.join(', ')
+const columns = [...USER_COLUMNS, 'factors'].join(', ')
 
-/** Inserts in the order of e-mails, so that two instances that import the same users cannot deadlock. */
+/**
+ * Inserts in the order of e-mails, so that two instances that import the same users cannot deadlock. `lines` has the line of each
+ * user who was added: of equal ones, the first.
+ */
 const IMPORT = `WITH given AS (
     SELECT * FROM unnest(${arrays(GIVEN_COLUMNS, 1)})
       WITH ORDINALITY AS given (${GIVEN_COLUMNS.join(', ')}, line)
   ), added AS (
     INSERT INTO users (${columns}) SELECT ${columns} FROM given ORDER BY email COLLATE "C", line
     ON CONFLICT DO NOTHING RETURNING key, id, email
+  ), lines AS (
+    SELECT DISTINCT ON (key) key, line, last_request_at FROM added JOIN given USING (id, email) ORDER BY key, line
   ), requested AS (
     INSERT INTO last_requests (user_key, at)
-    SELECT DISTINCT ON (key) key, last_request_at FROM added JOIN given USING (id, email)
-    WHERE last_request_at IS NOT NULL ORDER BY key, line
+    SELECT key, last_request_at FROM lines WHERE last_request_at IS NOT NULL
   ), recorded AS (
     INSERT INTO events (${EVENT_COLUMNS.join(', ')})
-    SELECT event.* FROM unnest(${arrays(EVENT_COLUMNS, GIVEN_COLUMNS.length + 1)})
-      AS event (${EVENT_COLUMNS.join(', ')}) JOIN added ON added.id = event.user_id
-  )
-  SELECT id, email FROM added`
+    SELECT ${EVENT_COLUMNS.map(column => `event.${column}`).join(', ')}
+    FROM unnest(${arrays(EVENT_COLUMNS, GIVEN_COLUMNS.length + 1)})
+      WITH ORDINALITY AS event (${EVENT_COLUMNS.join(', ')}, line) JOIN lines USING (line)
+  )`
+
+const RETURN_ADDED = 'SELECT id, email FROM added'
+
+const PARAMETERS = GIVEN_COLUMNS.length + EVENT_COLUMNS.length
+
+/** Rows of one table with the same columns. */
+const byForm = (rows: readonly ImportedRow[]): ImportedRow[][] => [
+  ...Map.groupBy(rows, ({ table, values }) => JSON.stringify([table, ...Object.keys(values)])).values(),
+]
+
+/**
+ * A part of the statement that adds rows of features. The server converts their values to the types of the columns.
+ * @param parameter with the rows as JSON.
+ */
+const addRows = (tables: readonly OwnedTable[], { table, values }: OwnedRow, parameter: number): string => {
+  const names = Object.keys(values)
+  return `, rows_${parameter} AS (
+    ${insertOwned(tables, table, names)}
+    SELECT ${['lines.key', ...names.map(name => `record.${quoted(name)}`)].join(', ')}
+    FROM json_array_elements($${parameter}::json) AS each (item)
+      JOIN lines ON lines.line = (item ->> 'line')::bigint
+      CROSS JOIN LATERAL json_populate_record(NULL::${quoted(table)}, item -> 'values') AS record
+  )`
+}
 
 const FIND = 'SELECT id, email FROM users WHERE email = ANY($1::text[]) OR id = ANY($2::text[])'
 
 /** How often an import is attempted if the conflicting user is removed in between. */
 const ATTEMPTS = 3
 
-const importStatement = (users: readonly UserWithHash[], events: readonly AuditEvent[]): Statement => ({
-  name: 'import',
-  text: IMPORT,
-  values: [
-    ...arraysOf(
-      GIVEN_COLUMNS,
-      users.map(user => ({ ...userColumns(user), last_request_at: user.lastRequestAt })),
-    ),
-    ...arraysOf(EVENT_COLUMNS, events.map(eventColumns)),
-  ],
-})
+const importStatement = (
+  tables: readonly OwnedTable[],
+  users: readonly UserWithHash[],
+  events: readonly AuditEvent[],
+  rows: readonly ImportedRow[],
+): Statement => {
+  const forms = byForm(rows)
+  const parts = forms.map(([row], index) => addRows(tables, row as OwnedRow, PARAMETERS + index + 1))
+  return {
+    // Prepared without rows of features only: with them, it has many texts.
+    ...(parts.length === 0 && { name: 'import' }),
+    text: [IMPORT, ...parts, RETURN_ADDED].join('\n  '),
+    values: [
+      ...arraysOf(
+        GIVEN_COLUMNS,
+        users.map(user => ({
+          ...userColumns(user),
+          factors: factorsColumn(user.factors),
+          last_request_at: user.lastRequestAt,
+        })),
+      ),
+      ...arraysOf(EVENT_COLUMNS, events.map(eventColumns)),
+      ...forms.map(form => JSON.stringify(form.map(({ user, values }) => ({ line: user + 1, values })))),
+    ],
+  }
+}
 
 interface UserIds {
   readonly id: string
@@ -54,13 +99,16 @@ interface UserIds {
 const idsByEmail = (rows: readonly UserIds[]): Map<string, string> =>
   new Map(rows.map(({ id, email }) => [email, id]))
 
-export const importOperations = (database: Database) => {
+/** @param tables of features. */
+export const importOperations = (database: Database, tables: readonly OwnedTable[]) => {
   /** @returns `null` for a user whose conflicting user no longer exists. */
   const attempt = async (
     users: readonly UserWithHash[],
     events: readonly AuditEvent[],
+    rowsOfUsers: readonly ImportedRow[],
   ): Promise<readonly (Imported | null)[]> => {
-    const added = idsByEmail(await database.writeUncached<UserIds>(importStatement(users, events)))
+    const statement = importStatement(tables, users, events, rowsOfUsers)
+    const added = idsByEmail(await database.writeUncached<UserIds>(statement))
     if (added.size === users.length) return users.map(() => ({ status: 'created' }))
     // A separate statement: it sees users that another transaction was adding when the first one conflicted with them.
     const others = users.filter(({ email }) => !added.has(email))
@@ -85,8 +133,9 @@ export const importOperations = (database: Database) => {
     async importUsers(
       users: readonly UserWithHash[],
       events: readonly AuditEvent[],
+      rows: readonly ImportedRow[],
     ): Promise<readonly Imported[]> {
-      const outcomes = [...(await attempt(users, events))]
+      const outcomes = [...(await attempt(users, events, rows))]
       for (let attempts = 1; attempts < ATTEMPTS; attempts += 1) {
         // The conflicting users have been removed since.
         const remaining = users.flatMap((_, index) => (outcomes[index] === null ? [index] : []))
@@ -94,6 +143,10 @@ export const importOperations = (database: Database) => {
         const again = await attempt(
           remaining.map(index => users[index] as UserWithHash),
           remaining.map(index => events[index] as AuditEvent),
+          rows.flatMap(row => {
+            const user = remaining.indexOf(row.user)
+            return user === -1 ? [] : [{ ...row, user }]
+          }),
         )
         for (const [position, index] of remaining.entries()) outcomes[index] = again[position] ?? null
       }

@@ -7,7 +7,7 @@ import { storageOf } from '../engine.ts'
 import { operationsOf, type ResultOf } from '../operations/operations.ts'
 import type { ReplicaOptions } from '../replica-options.ts'
 import type { Storage } from '../storage.ts'
-import type { StoredFeature } from '../stored-feature.ts'
+import { isOwned, type StoredFeature, tablesOf } from '../stored-feature.ts'
 import { cleanUp } from './clean-up.ts'
 import { Database, type Reader } from './database.ts'
 import { followEvents, listEvents, logEnd } from './events.ts'
@@ -110,7 +110,7 @@ export const openPostgresStorage = async (
       lastRequests: lastRequestOperations(database),
       openRateLimit: openRateLimit(database),
       bulkUsers: {
-        ...importOperations(database),
+        ...importOperations(database, tablesOf(features).filter(isOwned)),
         exportUsers: after =>
           readOnAny(
             reader => exportUsers(reader, after),

@@ -24,7 +24,7 @@ import { parameters } from './parameters.ts'
 /** The values of a row, in the order of its columns. */
 type Row = readonly unknown[]
 
-const insertInto = (table: string, columns: readonly string[]): string =>
+export const insertInto = (table: string, columns: readonly string[]): string =>
   `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${parameters(columns)})`
 
 export const INSERT_USER = insertInto('users', USER_COLUMNS)

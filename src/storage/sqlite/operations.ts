@@ -5,7 +5,7 @@
 
 import { operationsOf } from '../operations/operations.ts'
 import { invalidatesNothing, type Write } from '../operations/write.ts'
-import type { StoredFeature } from '../stored-feature.ts'
+import { isOwned, type StoredFeature, tablesOf } from '../stored-feature.ts'
 import { prepareCleanUpOperations } from './clean-up.ts'
 import type { Connection } from './database.ts'
 import { prepareHotOperations } from './hot-operations.ts'
@@ -13,11 +13,11 @@ import { prepareImportOperations } from './import-operations.ts'
 import { prepareLastRequestOperations } from './last-request-operations.ts'
 import { OperationRunner } from './operation-runner.ts'
 
-const prepareHandWritten = (db: Connection) =>
+const prepareHandWritten = (db: Connection, features: readonly StoredFeature[]) =>
   ({
     ...prepareHotOperations(db),
     ...prepareLastRequestOperations(db),
-    ...prepareImportOperations(db),
+    ...prepareImportOperations(db, tablesOf(features).filter(isOwned)),
     ...prepareCleanUpOperations(db),
 
     /** Does nothing. Calls run in order, so all earlier calls are settled when this one is. */
@@ -40,5 +40,8 @@ export const prepareOperations = (
     name,
     (...args) => runner.run<Write<unknown>>(operation(...args)),
   ])
-  return new Map([...shared, ...(Object.entries(prepareHandWritten(db)) as [string, RunOperation][])])
+  return new Map([
+    ...shared,
+    ...(Object.entries(prepareHandWritten(db, features)) as [string, RunOperation][]),
+  ])
 }

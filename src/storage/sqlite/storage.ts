@@ -190,7 +190,7 @@ const storageOfEventLoop = (
       },
       openRateLimit,
       bulkUsers: {
-        importUsers: (users, events) => writer.runHandWritten('importUsers', users, events),
+        importUsers: (users, events, rows) => writer.runHandWritten('importUsers', users, events, rows),
         exportUsers: after => timeSlicer.run(exportUsers(reader, after)),
       },
       cleanUp: {

@@ -1,6 +1,13 @@
 /** Contract: many users are imported at a time, each if possible, and exported in order of creation. */
 import { v7 as uuidv7 } from 'uuid'
+import type { ImportedRow } from '../../../src/accounts/bulk-user-store.ts'
 import type { Storage } from '../../../src/storage/storage.ts'
+import {
+  confirmedTotpRow,
+  recoveryCodeRow,
+  storedTotp,
+  type TotpStore,
+} from '../../../src/totp/stored-totp.ts'
 import { NO_FACTORS } from '../../../src/users/factors.ts'
 import type { UserWithHash } from '../../../src/users/user.ts'
 import { add, eventOf, NOW, newUser, type Part, sessionOf, verifiedBy } from './fixtures.ts'
@@ -13,11 +20,24 @@ const portable = (fields: Partial<UserWithHash> = {}): UserWithHash => ({
   ...fields,
 })
 
-const importUsers = (storage: Storage, users: readonly UserWithHash[]) =>
+const importUsers = (storage: Storage, users: readonly UserWithHash[], rows: readonly ImportedRow[] = []) =>
   storage.bulkUsers.importUsers(
     users,
     users.map(({ id }) => eventOf(id, NOW, 'user.created')),
+    rows,
   )
+
+const secretOf = (user: number): ImportedRow => ({
+  ...confirmedTotpRow(uuidv7(), `secret of ${user}`, NOW),
+  user,
+})
+
+const recoveryCodeOf = (user: number): ImportedRow => ({
+  ...recoveryCodeRow({ id: uuidv7(), digest: `digest of ${user}` }),
+  user,
+})
+
+const totpOf = (storage: Storage): TotpStore => storage.features[storedTotp.name] as TotpStore
 
 const exported = async (storage: Storage): Promise<UserWithHash[]> => {
   const users: UserWithHash[] = []
@@ -118,6 +138,59 @@ export const bulkUsers: Part = async (t, open) => {
       t.equal(winners.filter(Boolean).length, 1, `user ${index}`)
     }
     t.equal(await here.users.count({}), users.length)
+  })
+
+  t.test('equal users of one call get the rows and the event of the first', async t => {
+    const storage = await open(t)
+    const [user, other] = [portable(), portable()]
+    const given = [user, { ...user }, portable({ email: user.email }), other, portable({ id: other.id })]
+    const outcomes = await importUsers(
+      storage,
+      given,
+      given.flatMap((_, index) => [secretOf(index), recoveryCodeOf(index), recoveryCodeOf(index)]),
+    )
+    t.strictSame(outcomes.map(({ status }) => status).toSorted(), [
+      'created',
+      'created',
+      'exists',
+      'exists',
+      'idTaken',
+    ])
+    t.equal((await totpOf(storage).findTotp(user.id))?.secret, 'secret of 0')
+    t.strictSame(await totpOf(storage).listRecoveryCodes([user.id]), [
+      { userId: user.id, digest: 'digest of 0' },
+      { userId: user.id, digest: 'digest of 0' },
+    ])
+    const line = outcomes[3]?.status === 'created' ? 3 : 4
+    t.equal((await totpOf(storage).findTotp(other.id))?.secret, `secret of ${line}`)
+    for (const { id } of [user, other]) {
+      const events = await storage.events.list({ filter: { userId: id }, beforeId: null, limit: 10 })
+      t.strictSame(
+        events.map(({ type }) => type),
+        ['user.created'],
+      )
+    }
+  })
+
+  t.test('a user is stored with all rows, or not at all', async t => {
+    const storage = await open(t)
+    const [good, bad, late] = [portable({ factors: ['totp'] }), portable({ factors: ['totp'] }), portable()]
+    t.strictSame(await importUsers(storage, [portable(), good], [secretOf(1), recoveryCodeOf(1)]), [
+      { status: 'created' },
+      { status: 'created' },
+    ])
+    t.strictSame((await storage.users.find(good.id))?.factors, ['totp'])
+    t.match(await totpOf(storage).findTotp(good.id), { confirmedAt: NOW, lastStep: 0, expiresAt: null })
+    t.equal(await totpOf(storage).countRecoveryCodes(good.id), 1)
+    const incomplete = { ...recoveryCodeOf(0), values: { id: uuidv7(), digest: null } }
+    await t.rejects(importUsers(storage, [bad, late], [secretOf(0), incomplete]))
+    await t.rejects(importUsers(storage, [bad, late], [{ user: 0, table: 'sessions', values: {} }]))
+    for (const { id } of [bad, late]) t.equal(await storage.users.find(id), undefined)
+    t.strictSame(await importUsers(storage, [bad, late], [secretOf(0)]), [
+      { status: 'created' },
+      { status: 'created' },
+    ])
+    t.equal((await totpOf(storage).listSecrets([good.id, bad.id, late.id])).length, 2)
   })
 
   t.test('a user who cannot be stored fails the call, which leaves nothing', async t => {

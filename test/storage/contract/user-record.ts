@@ -124,7 +124,7 @@ export const userRecord: Part = async (t, open) => {
     }
     const given = [...users, again]
     const events = given.map(({ id }) => eventOf(id, NOW, 'user.created'))
-    const outcomes = await storage.bulkUsers.importUsers(given, events)
+    const outcomes = await storage.bulkUsers.importUsers(given, events, [])
     t.equal(outcomes.filter(({ status }) => status === 'created').length, 50)
     for (const each of users) t.strictSame(await storage.users.find(each.id), asStored(each))
     t.equal((await withRole('odd')).length, 25)

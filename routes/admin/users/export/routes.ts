@@ -1,14 +1,14 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
+import type { ExportedUser as User } from '../../../../src/accounts/bulk-users.ts'
 import { serializeExportedUser } from '../../../../src/accounts/serializers.ts'
-import type { UserWithHash } from '../../../../src/users/user.ts'
 import { NDJSON } from '../../../../src/validation/ndjson.ts'
-import { AdminUser, ErrorBody, PasswordHash, Strict } from '../../../schemas.ts'
+import { AdminUser, Credentials, ErrorBody, PasswordHash, Strict } from '../../../schemas.ts'
 
 const Query = Strict({
   passwordHashes: Type.Boolean({
     default: false,
-    description: 'Includes `passwordHash`, to import the users elsewhere',
+    description: 'Includes `passwordHash` and the `credentials` of factors, to import the users elsewhere',
   }),
 })
 
@@ -17,6 +17,7 @@ const ExportedUser = Type.Composite(
     AdminUser,
     Type.Object({
       passwordHash: Type.Optional(Type.String({ examples: PasswordHash.examples as string[] })),
+      credentials: Type.Optional(Credentials),
     }),
   ],
   {
@@ -41,8 +42,9 @@ const exportUsers: FastifyPluginAsyncTypebox = async app => {
     },
     async (request, reply) => {
       const { passwordHashes } = request.validatedData.query
-      const serialize = (user: UserWithHash) => serializeExportedUser(user, { withHash: passwordHashes })
-      const pages = app.requestAuthentication.whileAdmin(request, exports.pages())
+      const contents = { withHash: passwordHashes }
+      const serialize = (user: User) => serializeExportedUser(user, contents)
+      const pages = app.requestAuthentication.whileAdmin(request, exports.pages(contents))
       // Read before the response starts, so that an unavailable store is a 503.
       const first = await pages.next()
       async function* lines() {
