@@ -94,6 +94,7 @@ const pages = async (app: FastifyInstance): Promise<void> => {
       root: rootOf(this.request),
       product: config.productName,
       hasPages: config.hasPages,
+      hasEmailCodes: config.hasEmailCodes,
     }
     const page = create(templates, context)
     this.vary('accept-language')

@@ -24,7 +24,7 @@ export const signInPage = (
   context: PageContext,
   { email, wantsCode = false, errors = NO_ERRORS }: SignInState = {},
 ): Page => {
-  const { texts, root } = context
+  const { texts, root, hasEmailCodes } = context
   const form = new Form(context, errors)
   const fields = [
     form.field({ name: 'email', label: texts.email, type: 'email', value: email, autocomplete: 'username' }),
@@ -54,7 +54,79 @@ ${fields}
 <p class="error" role="alert" hidden>${texts.passkeyFailed}</p>
 </div>
 </div>
-${links([[`${root}forgot-password`, texts.forgotLink]])}`,
+${links([
+  [`${root}forgot-password`, texts.forgotLink],
+  ...(hasEmailCodes ? [[`${root}sign-in/email-code`, texts.emailCodeSignIn] as const] : []),
+])}`,
+  }
+}
+
+export const requestEmailCodePage = (
+  context: PageContext,
+  { email, errors = NO_ERRORS }: Pick<SignInState, 'email' | 'errors'> = {},
+): Page => {
+  const { texts, root } = context
+  const form = new Form(context, errors)
+  const field = form.field({
+    name: 'email',
+    label: texts.email,
+    type: 'email',
+    value: email,
+    autocomplete: 'username',
+  })
+  return {
+    title: texts.emailCodeSignIn,
+    hasErrors: form.hasErrors,
+    body: html`<div class="card">
+<h1>${texts.emailCodeSignIn}</h1>
+${form.summary()}
+<p>${texts.emailCodeText}</p>
+<form method="post" action="${root}sign-in/email-code">
+${field}
+<button class="main">${texts.emailCodeSend}</button>
+</form>
+</div>
+${links([[`${root}sign-in`, texts.backToSignIn]])}`,
+  }
+}
+
+export interface EmailCodeState {
+  readonly email: string
+  readonly wantsCode?: boolean
+  readonly errors?: FieldErrors
+}
+
+/** The second step: the code from the mail. */
+export const emailCodePage = (
+  context: PageContext,
+  { email, wantsCode = false, errors = NO_ERRORS }: EmailCodeState,
+): Page => {
+  const { texts, root } = context
+  const form = new Form(context, errors)
+  const fields = [
+    form.field({
+      name: 'emailCode',
+      label: texts.emailCode,
+      hint: texts.emailCodeHint,
+      autocomplete: wantsCode ? 'off' : 'one-time-code',
+      isCode: true,
+    }),
+    wantsCode && form.field(codeField(context)),
+  ]
+  return {
+    title: texts.emailCodeSignIn,
+    hasErrors: form.hasErrors,
+    body: html`<div class="card">
+<h1>${texts.emailCodeSignIn}</h1>
+${form.summary()}
+<p>${wantsCode ? texts.emailCodeSecondStep : texts.emailCodeSent}</p>
+<form method="post" action="${root}sign-in/email-code/confirm">
+${hiddenField('email', email)}
+${fields}
+<button class="main">${texts.signIn}</button>
+</form>
+</div>
+${links([[`${root}sign-in/email-code`, texts.emailCodeAgain]])}`,
   }
 }
 

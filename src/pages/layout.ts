@@ -13,6 +13,8 @@ export interface PageContext {
   readonly product: string
   /** Whether there are all pages, and not only the one that confirms an e-mail. */
   readonly hasPages: boolean
+  /** Whether users can sign in with mailed codes. */
+  readonly hasEmailCodes: boolean
 }
 
 export interface Page {

@@ -1,5 +1,6 @@
 /** Pages of users who are not signed in (DESIGN §23): sign-in, forgotten password, links of mails. */
 import type { FastifyInstance } from 'fastify'
+import { Secret, TOTP } from 'otpauth'
 import type { Email } from 'postal-mime'
 import t from 'tap'
 import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
@@ -14,6 +15,7 @@ import {
   signUp,
   updateUser,
 } from '../support/build.ts'
+import { codesOf, EMAIL_CODES, otherThan } from '../support/email-codes.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { FormClient } from '../support/form-client.ts'
 import { buildHost, signUpAt } from '../support/host.ts'
@@ -176,6 +178,44 @@ await onEveryEngine(t, async (t, { build }) => {
     await browser.submit('reset-password', { password: NEW })
     t.equal(browser.status, 400)
     t.match(browser.page, 'it has expired, or it was used already')
+  })
+
+  t.test('sign-in with a mailed code, where the service has them', async t => {
+    t.notMatch((await new FormClient(app).open('/sign-in')).page, 'email-code')
+    t.equal((await app.inject('/sign-in/email-code')).statusCode, 404)
+    const own = await build(t, { env: EMAIL_CODES })
+    const codes = codesOf(own)
+    const { email } = await signUp(own)
+    const browser = await new FormClient(own).open('/sign-in')
+    t.match(browser.page, '<a href="./sign-in/email-code">')
+    await browser.open('/sign-in/email-code')
+    await browser.submit('email-code', { email: HOSTILE })
+    t.equal(browser.status, 400)
+    t.match(browser.page, 'E-mail: This is not an e-mail address.')
+    await browser.submit('email-code', { email })
+    t.match(browser.page, 'a code is on its way')
+    const emailCode = await codes.newest(email)
+    await browser.submit('confirm', { emailCode: otherThan(emailCode) })
+    t.equal(browser.status, 401)
+    t.match(browser.page, 'The code is wrong or has expired.')
+    await browser.submit('confirm', { emailCode })
+    t.equal(browser.path, '/security')
+
+    await browser.submit('security/totp')
+    const secret = (/<code class="secret">([^<]+)</.exec(browser.page)?.[1] ?? '').replaceAll(' ', '')
+    const totp = new TOTP({ secret: Secret.fromBase32(secret) })
+    await browser.submit('totp/confirm', { code: totp.generate() })
+    t.equal(browser.heading, 'Your recovery codes')
+    const [, code = ''] = /<li>([a-z\d-]+)<\/li>/.exec(browser.page) ?? []
+    await browser.open('/sign-in/email-code')
+    await browser.submit('email-code', { email })
+    const second = await codes.newest(email, 2)
+    await browser.submit('confirm', { emailCode: second })
+    t.equal(browser.status, 401)
+    t.match(browser.page, 'Your account needs a second code too.')
+    t.notMatch(browser.page, second)
+    await browser.submit('confirm', { emailCode: second, code })
+    t.equal(browser.path, '/security')
   })
 
   t.test('a link that confirms an e-mail changes nothing until its button is pressed', async t => {

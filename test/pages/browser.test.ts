@@ -8,6 +8,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { launchBrowser, withoutBrowser } from '../support/browser.ts'
 import { build, manualClock, PASSWORD, signUp } from '../support/build.ts'
+import { EMAIL_CODES } from '../support/email-codes.ts'
 import { mailbox } from '../support/mailbox.ts'
 
 const NEW = 'nine otters crossed a bridge'
@@ -60,7 +61,7 @@ const openBrowser = async (browser: Browser, options: BrowserContextOptions) => 
 
 t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
   const clock = manualClock(Date.now())
-  const app = await build(t, { clock: clock.now })
+  const app = await build(t, { clock: clock.now, env: EMAIL_CODES })
   const mails = mailbox(app)
   const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
   const service = `http://localhost:${port}`
@@ -118,6 +119,12 @@ t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
       await press('sign-out')
       await page.waitForURL(`${service}/sign-in`)
       await seen('sign-in')
+      await page.goto(`${service}/sign-in/email-code`)
+      await seen('request of a mailed code')
+      await page.fill('#email', email)
+      await press('email-code')
+      await seen('mailed code')
+      await page.goto(`${service}/sign-in`)
       await page.fill('#email', email)
       await page.fill('#password', 'wrong')
       await press('sign-in')
