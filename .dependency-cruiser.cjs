@@ -101,6 +101,12 @@ module.exports = {
       'src/validation imports the domain only: it serves HTTP and the command line',
     ),
     rule(
+      'pages-imports',
+      '^src/pages',
+      '^src/(?!pages/|errors\\.ts$)|node_modules/',
+      'src/pages imports only src/errors.ts: templates know neither HTTP nor services',
+    ),
+    rule(
       'openapi-imports',
       '^src/openapi',
       '^src/(?!openapi/|validation/)|node_modules/',
