@@ -5,9 +5,9 @@ import { DecryptionError, type Keyring } from '../encryption/keyring.ts'
 import { ServiceError } from '../errors.ts'
 import { newId } from '../ids.ts'
 import type { User } from '../users/user.ts'
+import { decryptSecret, encryptSecret } from './secrets.ts'
 import { confirmedTotpRow, recoveryCodeRow, type TotpStore } from './stored-totp.ts'
 import { fromBase32, toBase32 } from './time-based-codes.ts'
-import { secretContext } from './totp-codes.ts'
 
 const NO_ERRORS = {}
 
@@ -41,7 +41,7 @@ export class BulkTotp implements BulkFactor {
     // Other encoders may set the bits after the last byte.
     const secret = toBase32(fromBase32(totpSecret))
     const rows = [
-      confirmedTotpRow(newId(now), keyring.encrypt(secret, secretContext(userId)), now),
+      confirmedTotpRow(newId(now), encryptSecret(keyring, userId, secret), now),
       ...recoveryCodes.map(digest => recoveryCodeRow({ id: newId(now), digest })),
     ]
     return { rows, errors: NO_ERRORS }
@@ -66,9 +66,7 @@ export class BulkTotp implements BulkFactor {
   /** @throws {ServiceError} `secretsUnavailable`: an export without the secret would remove the second factor. */
   #decrypt(userId: string, secret: string): string {
     try {
-      const keyring = this.#deps.keyring()
-      if (keyring === null) throw new DecryptionError('ENCRYPTION_KEY is not set')
-      return keyring.decrypt(secret, secretContext(userId)).text
+      return decryptSecret(this.#deps.keyring(), userId, secret).text
     } catch (error) {
       if (!(error instanceof DecryptionError)) throw error
       throw new ServiceError('secretsUnavailable', {

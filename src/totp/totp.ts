@@ -9,9 +9,9 @@ import { newId } from '../ids.ts'
 import { codeSubject, type LoginThrottle } from '../rate-limits/login-throttle.ts'
 import type { OwnFactorChange } from '../storage/operations/factors.ts'
 import { newRecoveryCodes, recoveryCodeDigest } from './recovery-codes.ts'
+import { decryptSecret, encryptSecret } from './secrets.ts'
 import type { StoredRecoveryCode, StoredTotp, TotpStore } from './stored-totp.ts'
 import { acceptedStep, newTotpSecret, totpUri } from './time-based-codes.ts'
-import { secretContext } from './totp-codes.ts'
 
 /** Milliseconds in which a new secret has to be confirmed. */
 const CONFIRMATION_LIMIT = 3_600_000
@@ -82,7 +82,7 @@ export class Totp {
     const now = clock()
     const totp = {
       id: newId(now),
-      secret: keyring.encrypt(secret, secretContext(userId)),
+      secret: encryptSecret(keyring, userId, secret),
       expiresAt: now + CONFIRMATION_LIMIT,
     }
     assertDone(await store.beginTotp(userId, totp, credentialId, now))
@@ -133,10 +133,10 @@ export class Totp {
   async #findUnconfirmed(userId: string, now: number): Promise<{ totp: StoredTotp; text: string }> {
     const { store, keyring } = this.#deps
     const totp = await store.findTotp(userId)
-    if (keyring === null || totp === undefined || totp.confirmedAt !== null || (totp.expiresAt ?? 0) <= now)
+    if (totp === undefined || totp.confirmedAt !== null || (totp.expiresAt ?? 0) <= now)
       throw new ServiceError('totpNotBegun')
     try {
-      return { totp, text: keyring.decrypt(totp.secret, secretContext(userId)).text }
+      return { totp, text: decryptSecret(keyring, userId, totp.secret).text }
     } catch (cause) {
       if (!(cause instanceof DecryptionError)) throw cause
       throw new ServiceError('totpNotBegun', { cause })
