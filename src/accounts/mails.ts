@@ -75,7 +75,7 @@ const notYou = ({ webUrl }: MailSite): Block => ({
   label: 'If it was not you, choose a new password now',
 })
 
-/** Whoever opened the account may not be the owner of the address, and would keep the password. */
+/** The account may have been opened by somebody who does not own the address, and who would keep the password. */
 const unconfirmed = ({ name, webUrl }: MailSite): Block[] => [
   `The address of this account at ${name} has not been confirmed yet. Signing in with the code confirms it.`,
   { link: webUrl, label: 'If you have not opened the account yourself, choose a new password first' },
