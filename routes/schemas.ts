@@ -9,9 +9,9 @@ import { InputId, Strict, withExample } from '../src/validation/schemas.ts'
 
 export { NewCredential, PresentedCredential } from '../src/validation/passkeys.ts'
 export {
-  Credentials,
   Email,
   ExpiresAt,
+  FactorCredentials,
   InputId,
   KeyName,
   KnownEmail,

@@ -1,6 +1,6 @@
 /** Authenticator apps and recovery codes in imports and exports of users (DESIGN §9). */
 import { setImmediate } from 'node:timers/promises'
-import type { BulkFactor, Credentials } from '../accounts/bulk-factors.ts'
+import type { BulkFactor, FactorCredentials } from '../accounts/bulk-factors.ts'
 import { DecryptionError, type Keyring } from '../encryption/keyring.ts'
 import { ServiceError } from '../errors.ts'
 import { newId } from '../ids.ts'
@@ -28,7 +28,7 @@ export class BulkTotp implements BulkFactor {
     this.#deps = deps
   }
 
-  toRows(userId: string, { totpSecret, recoveryCodes = [] }: Credentials, now: number) {
+  toRows(userId: string, { totpSecret, recoveryCodes = [] }: FactorCredentials, now: number) {
     if (totpSecret === undefined) {
       const errors = recoveryCodes.length === 0 ? NO_ERRORS : { 'credentials.totpSecret': ['is required'] }
       return { rows: [], errors }
@@ -47,12 +47,12 @@ export class BulkTotp implements BulkFactor {
     return { rows, errors: NO_ERRORS }
   }
 
-  async credentialsOf(users: readonly User[]): Promise<ReadonlyMap<string, Credentials>> {
+  async credentialsOf(users: readonly User[]): Promise<ReadonlyMap<string, FactorCredentials>> {
     const { store } = this.#deps
     const ids = users.map(({ id }) => id)
     const secrets = await store.listSecrets(ids)
     const codes = Map.groupBy(await store.listRecoveryCodes(ids), ({ userId }) => userId)
-    const credentials = new Map<string, Credentials>()
+    const credentials = new Map<string, FactorCredentials>()
     for (const { userId, secret } of secrets) {
       // Other requests have their turn.
       if (credentials.size % SLICE === 0) await setImmediate()
