@@ -1342,7 +1342,7 @@ export interface AdminClient {
   deleteUserApiKey(id: string, keyId: string, options?: CallOptions): Call<void>
 
   /**
-   * Remove all second factors of a user who has lost them
+   * Remove the authenticator app, recovery codes and passkeys of a user who has lost them
    *
    * Needs the scope `users:write`.
    *
