@@ -597,7 +597,7 @@ export interface UpdateUserRequest {
   appMetadata?: AppMetadata
 }
 
-export interface Credentials {
+export interface FactorCredentials {
   /** Of the authenticator app: base32, for codes with SHA-1, six digits and steps of 30 seconds */
   totpSecret?: string
   /** SHA-256 of each recovery code that is left, in base64url */
@@ -622,7 +622,7 @@ export interface ExportedUser {
   /** Ways to prove the identity besides the password */
   factors: Array<'passkey' | 'totp'>
   passwordHash?: string
-  credentials?: Credentials
+  credentials?: FactorCredentials
 }
 
 export interface ImportedUser {
@@ -640,7 +640,7 @@ export interface ImportedUser {
   createdAt?: string
   updatedAt?: string
   lastRequestAt?: string | null
-  credentials?: Credentials
+  credentials?: FactorCredentials
   /** As exported; the factors of the user follow from `credentials` */
   factors?: Array<'passkey' | 'totp'>
 }
@@ -1342,7 +1342,7 @@ export interface AdminClient {
   deleteUserApiKey(id: string, keyId: string, options?: CallOptions): Call<void>
 
   /**
-   * Remove all second factors of a user who has lost them
+   * Remove the authenticator app, recovery codes and passkeys of a user who has lost them
    *
    * Needs the scope `users:write`.
    *

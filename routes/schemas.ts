@@ -7,11 +7,11 @@ import { SORTS, type Sort } from '../src/users/listing.ts'
 import type { JsonObject } from '../src/users/metadata.ts'
 import { InputId, Strict, withExample } from '../src/validation/schemas.ts'
 
-export { NewCredential, PresentedCredential } from '../src/validation/credentials.ts'
+export { NewCredential, PresentedCredential } from '../src/validation/passkeys.ts'
 export {
-  Credentials,
   Email,
   ExpiresAt,
+  FactorCredentials,
   InputId,
   KeyName,
   KnownEmail,

@@ -73,6 +73,8 @@ export interface AppOptions {
   readonly hasher?: PasswordHasher
   readonly rateLimits?: RateLimits
   readonly cleanUpPace?: CleanUpPace
+  /** Milliseconds until deferred work begins, at most. */
+  readonly maxDeferral?: number
   /** Called for every event of the audit log, in order and after the commit. */
   readonly onEvent?: EventHandler | undefined
   /** Replace the texts of mails. */
@@ -154,7 +156,7 @@ export const openServices = async (
   logger: FastifyBaseLogger,
   options: AppOptions = {},
 ): Promise<Services> => {
-  const { clock = Date.now, hasher, rateLimits, cleanUpPace } = options
+  const { clock = Date.now, hasher, rateLimits, cleanUpPace, maxDeferral } = options
   const features = allFeatures(options.features)
   checkFeatures(features)
   const replica = config.replica && { ...config.replica, log: logger }
@@ -164,7 +166,7 @@ export const openServices = async (
   const storage = recorder === undefined ? opened : withRecorder(opened, recorder)
   try {
     const { onEvent, mailTemplates, workerChannel } = options
-    const parts = { hasher, rateLimits, cleanUpPace, onEvent, mailTemplates, workerChannel }
+    const parts = { hasher, rateLimits, cleanUpPace, maxDeferral, onEvent, mailTemplates, workerChannel }
     return (await createServices(config, { storage, features, clock, logger, ...parts })) as Services
   } catch (error) {
     await storage.close()

@@ -83,6 +83,8 @@ export interface ServicesDeps {
   readonly rateLimits: RateLimits | undefined
   /** Default: the pace of production. */
   readonly cleanUpPace: CleanUpPace | undefined
+  /** Milliseconds until requested mails, and events of the login throttle, at most. Default: those of {@link DeferredWork}. */
+  readonly maxDeferral: number | undefined
   /** Called for every event of the audit log, see {@link EventFeed}. Default: none. */
   readonly onEvent?: EventHandler | undefined
   /** Replace the texts of mails. */
@@ -178,7 +180,10 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
 
   // Rate limits
   const rateLimits = config.isRateLimited ? (deps.rateLimits ?? RATE_LIMITS) : null
-  const deferredEvents = new DeferredWork(logFailure('an event of the audit log was dropped'))
+  const deferredEvents = new DeferredWork(
+    logFailure('an event of the audit log was dropped'),
+    deps.maxDeferral,
+  )
   const throttleEvents = new ThrottleEvents({
     users,
     events,
@@ -195,7 +200,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
 
   // Accounts
   const { mails, mailer, close: closeMails } = createMails(config, deps, rateLimits)
-  const deferred = new DeferredWork(logFailure('a requested mail was dropped'))
+  const deferred = new DeferredWork(logFailure('a requested mail was dropped'), deps.maxDeferral)
   const totpDeps = { store: totpStore, keyring, loginThrottle, mails, clock }
   const bulkFactors = [new BulkTotp({ store: totpStore, keyring: () => keyring })]
   const secondFactor = new TotpCodes({ ...totpDeps, openRateLimit, logger })

@@ -7,7 +7,7 @@ import type { OwnedRow } from './bulk-user-store.ts'
  * The credentials of a user besides the password, as a line of an import or export has them. They do not depend on the keys of a
  * service. Each kind of factor has its own properties.
  */
-export interface Credentials {
+export interface FactorCredentials {
   /** The secret of the authenticator app: base32 (RFC 4648). */
   readonly totpSecret?: string
   /** Digests of the recovery codes: SHA-256, base64url. */
@@ -25,7 +25,7 @@ export interface BulkFactor {
    */
   toRows(
     userId: string,
-    credentials: Credentials,
+    credentials: FactorCredentials,
     now: number,
   ): { readonly rows: readonly OwnedRow[]; readonly errors: FieldErrors }
   /**
@@ -33,5 +33,5 @@ export interface BulkFactor {
    * @returns by the id of the user. Users who have lost the factor since are missing.
    * @throws {ServiceError} `secretsUnavailable`, `storeUnavailable`, `overloaded`
    */
-  credentialsOf(users: readonly User[]): Promise<ReadonlyMap<string, Credentials>>
+  credentialsOf(users: readonly User[]): Promise<ReadonlyMap<string, FactorCredentials>>
 }

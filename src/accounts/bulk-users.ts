@@ -8,11 +8,11 @@ import type { Position } from '../users/listing.ts'
 import type { JsonObject } from '../users/metadata.ts'
 import type { UserWithHash } from '../users/user.ts'
 import { newUser } from './account-creation.ts'
-import type { BulkFactor, Credentials, FieldErrors } from './bulk-factors.ts'
+import type { BulkFactor, FactorCredentials, FieldErrors } from './bulk-factors.ts'
 import type { BulkUserStore, Imported, OwnedRow } from './bulk-user-store.ts'
 
 /** A user with everything that another service needs. */
-export type ExportedUser = UserWithHash & { readonly credentials?: Credentials }
+export type ExportedUser = UserWithHash & { readonly credentials?: FactorCredentials }
 
 /** What an export contains besides what administrators see. */
 export interface ExportContents {
@@ -55,7 +55,7 @@ export class Exports {
    */
   async #withCredentials(users: readonly UserWithHash[]): Promise<readonly ExportedUser[]> {
     if (users.every(({ factors }) => factors.length === 0)) return users
-    const found = new Map<Factor, ReadonlyMap<string, Credentials>>()
+    const found = new Map<Factor, ReadonlyMap<string, FactorCredentials>>()
     for (const kind of this.#deps.factors) {
       const having = users.filter(({ factors }) => factors.includes(kind.factor))
       found.set(kind.factor, having.length === 0 ? new Map() : await kind.credentialsOf(having))
@@ -86,7 +86,7 @@ export interface UserRecord {
   readonly createdAt?: string
   readonly updatedAt?: string
   readonly lastRequestAt?: string | null
-  readonly credentials?: Credentials
+  readonly credentials?: FactorCredentials
   /** What the export lists. The factors of the new user follow from the credentials. */
   readonly factors?: readonly Factor[]
 }

@@ -1,11 +1,9 @@
 import type { ApiKey } from '../auth/api-key.ts'
-
-const toIso = (timestamp: number | null): string | null =>
-  timestamp === null ? null : new Date(timestamp).toISOString()
+import { toIso, toIsoOrNull } from '../users/serializers.ts'
 
 export const serializeApiKey = (apiKey: ApiKey) => ({
   ...apiKey,
-  createdAt: new Date(apiKey.createdAt).toISOString(),
-  expiresAt: toIso(apiKey.expiresAt),
-  lastUsedAt: toIso(apiKey.lastUsedAt),
+  createdAt: toIso(apiKey.createdAt),
+  expiresAt: toIsoOrNull(apiKey.expiresAt),
+  lastUsedAt: toIsoOrNull(apiKey.lastUsedAt),
 })

@@ -14,7 +14,7 @@ import {
 import { recordStatement } from '../storage/operations/events.ts'
 import { firstRow, type Query, query, type Steps } from '../storage/operations/operation.ts'
 import { refusalOf } from '../storage/operations/refusals.ts'
-import { sessionExists } from '../storage/operations/sessions.ts'
+import { refusalOfSession } from '../storage/operations/sessions.ts'
 import { lockUser } from '../storage/operations/user-locks.ts'
 import { invalidates, invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
 import { type FeatureStore, type StoredFeature, table } from '../storage/stored-feature.ts'
@@ -37,9 +37,8 @@ function* addApiKey(
   event: AuditEvent,
 ): Steps<Write<'added' | 'tooManyApiKeys' | 'sessionNotFound' | UserRefusal>> {
   const { userId } = event
-  const refused = refusalOf(yield* lockUser(userId), { onlyEnabled: true })
+  const refused = yield* refusalOfSession(userId, sessionId)
   if (refused !== null) return refusedFor(userId, refused)
-  if (!(yield* sessionExists(sessionId, userId))) return refusedFor(userId, 'sessionNotFound')
   const added = yield* firstRow({
     text: `INSERT INTO api_keys (id, user_key, digest, name, prefix, scopes, created_at, expires_at, last_used_at)
       SELECT $1, key, $3, $4, $5, $6, $7, $8, 0 FROM users

@@ -15,13 +15,18 @@ const CAPACITY = 10_000
 
 export class DeferredWork {
   readonly #onFailure: (error: unknown) => void
+  readonly #maxDelay: number
   readonly #waiting = new Map<NodeJS.Timeout, () => Promise<void>>()
   readonly #running = new Set<Promise<void>>()
   #closed = false
 
-  /** @param onFailure called with the error of work that was given up. */
-  constructor(onFailure: (error: unknown) => void) {
+  /**
+   * @param onFailure called with the error of work that was given up.
+   * @param maxDelay milliseconds until the first attempt, at most.
+   */
+  constructor(onFailure: (error: unknown) => void, maxDelay = MAX_DELAY) {
     this.#onFailure = onFailure
+    this.#maxDelay = maxDelay
   }
 
   /** Returns at once; errors go to `onFailure`. */
@@ -47,7 +52,7 @@ export class DeferredWork {
       this.#running.add(done)
       return done.finally(() => this.#running.delete(done))
     }
-    const timer = setTimeout(start, randomInt(MAX_DELAY) * 2 ** (attempt - 1))
+    const timer = setTimeout(start, randomInt(this.#maxDelay) * 2 ** (attempt - 1))
     this.#waiting.set(timer, start)
   }
 

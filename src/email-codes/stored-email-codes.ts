@@ -4,6 +4,7 @@ import type { AuditEvent } from '../audit-log/event.ts'
 import type { Session } from '../auth/session.ts'
 import { firstIdAt } from '../ids.ts'
 import { recordStatement } from '../storage/operations/events.ts'
+import { factorsOf } from '../storage/operations/factors.ts'
 import { firstRow, type Steps } from '../storage/operations/operation.ts'
 import { refusalOf } from '../storage/operations/refusals.ts'
 import { addSessionStatement } from '../storage/operations/sessions.ts'
@@ -117,11 +118,7 @@ function* openSessionByCode(
   yield LOCK_USERS_TABLE
   const refused = refusalOf(yield* lockUser(userId), { onlyEnabled: true })
   if (refused !== null) return refusedFor(userId, refused)
-  const user = yield* firstRow<{ factors: string | null }>({
-    text: 'SELECT factors FROM users WHERE id = $1',
-    values: [userId],
-  })
-  if (user?.factors !== factorsColumn(factors)) return refusedFor(userId, 'factorsChanged')
+  if ((yield* factorsOf(userId)) !== factorsColumn(factors)) return refusedFor(userId, 'factorsChanged')
   const used = yield* firstRow({
     text: `DELETE FROM email_codes WHERE id = $2 AND expires_at > $4
       AND user_key = (SELECT key FROM users WHERE id = $1 AND email = $3) RETURNING id`,

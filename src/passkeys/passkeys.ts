@@ -1,10 +1,9 @@
 /** Passkeys of users (DESIGN §22). `passkey-sign-ins.ts` signs in with them. */
+import { assertDone, type FactorChange, type FactorOwner } from '../accounts/factor-changes.ts'
 import type { Mails } from '../accounts/mails.ts'
-import { type Actor, newEvent } from '../audit-log/event.ts'
-import type { Principal } from '../auth/principal.ts'
+import { newEvent } from '../audit-log/event.ts'
 import { ServiceError } from '../errors.ts'
 import { newId } from '../ids.ts'
-import type { UserRefusal } from '../users/user-store.ts'
 import type { Challenges } from './challenges.ts'
 import type { NewCredential } from './credentials.ts'
 import { MAX_PASSKEYS, type Passkey, type PasskeyStore } from './stored-passkeys.ts'
@@ -16,32 +15,6 @@ export interface PasskeysDeps {
   readonly mails: Mails
   /** Milliseconds since the epoch. */
   readonly clock: () => number
-}
-
-/** The session of a user. */
-type Owner = Pick<Principal, 'cachedUser' | 'credentialId'>
-
-interface ChangeOptions {
-  /** Whether the user's other sessions end. */
-  readonly endsOthers: boolean
-  readonly actor: Actor
-}
-
-type Refusal = 'tooManyPasskeys' | 'passkeyExists' | 'passkeyNotFound' | 'sessionNotFound' | UserRefusal
-
-/** @throws {ServiceError} if the operation has refused its work. */
-const assertDone = (outcome: 'added' | 'removed' | Refusal): void => {
-  switch (outcome) {
-    case 'added':
-    case 'removed':
-      return
-    case 'tooManyPasskeys':
-    case 'passkeyExists':
-    case 'passkeyNotFound':
-      throw new ServiceError(outcome)
-    default:
-      throw new ServiceError('signInRequired')
-  }
 }
 
 const verified = async (ceremony: Ceremony, credential: NewCredential): Promise<VerifiedPasskey> => {
@@ -72,7 +45,7 @@ export class Passkeys {
    * @returns options for the browser. The passkey has to be added within five minutes, in the same session.
    * @throws {ServiceError} `passkeysUnavailable`, `tooManyPasskeys`
    */
-  async creationOptions({ cachedUser, credentialId }: Owner): Promise<CreationOptions> {
+  async creationOptions({ cachedUser, credentialId }: FactorOwner): Promise<CreationOptions> {
     const { store, challenges } = this.#deps
     const passkeys = await store.listPasskeys(cachedUser.user.id)
     if (passkeys.length >= MAX_PASSKEYS) throw new ServiceError('tooManyPasskeys')
@@ -86,9 +59,9 @@ export class Passkeys {
    * @throws {ServiceError} `wrongNewPasskey`, `passkeyExists`, `tooManyPasskeys`, `passkeysUnavailable`, `signInRequired`
    */
   async add(
-    { cachedUser, credentialId: sessionId }: Owner,
+    { cachedUser, credentialId: sessionId }: FactorOwner,
     { credential, name }: { readonly credential: NewCredential; readonly name: string | null },
-    { endsOthers, actor }: ChangeOptions,
+    { endsOthers, actor }: FactorChange,
   ): Promise<Passkey> {
     const { store, challenges, mails, clock } = this.#deps
     const ceremony = await challenges.take(credential, sessionId)
@@ -109,9 +82,9 @@ export class Passkeys {
    * @throws {ServiceError} `passkeyNotFound`, `signInRequired`
    */
   async remove(
-    { cachedUser, credentialId: sessionId }: Owner,
+    { cachedUser, credentialId: sessionId }: FactorOwner,
     id: string,
-    { endsOthers, actor }: ChangeOptions,
+    { endsOthers, actor }: FactorChange,
   ): Promise<void> {
     const { store, mails, clock } = this.#deps
     const { id: userId, email } = cachedUser.user

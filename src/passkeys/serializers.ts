@@ -1,8 +1,8 @@
-import { toIso } from '../users/serializers.ts'
+import { toIso, toIsoOrNull } from '../users/serializers.ts'
 import type { Passkey } from './stored-passkeys.ts'
 
 export const serializePasskey = ({ id, name, transports, backedUp, createdAt, lastUsedAt }: Passkey) => ({
   ...{ id, name, transports, backedUp },
-  createdAt: new Date(createdAt).toISOString(),
-  lastUsedAt: lastUsedAt === null ? null : toIso(lastUsedAt),
+  createdAt: toIso(createdAt),
+  lastUsedAt: toIsoOrNull(lastUsedAt),
 })

@@ -2,7 +2,7 @@
 import type { AuditEvent } from '../audit-log/event.ts'
 import type { Session } from '../auth/session.ts'
 import { recordStatement } from '../storage/operations/events.ts'
-import { listFactor, type OwnFactorChange, refusalOfChange } from '../storage/operations/factors.ts'
+import { changeFactors, listFactor, type OwnFactorChange } from '../storage/operations/factors.ts'
 import {
   firstRow,
   type Query,
@@ -12,9 +12,9 @@ import {
   unlessTaken,
 } from '../storage/operations/operation.ts'
 import { refusalOf } from '../storage/operations/refusals.ts'
-import { addSessionStatement, revokeSessionsStatement } from '../storage/operations/sessions.ts'
+import { addSessionStatement } from '../storage/operations/sessions.ts'
 import { lockUser } from '../storage/operations/user-locks.ts'
-import { invalidates, invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
+import { invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
 import { type FeatureStore, type StoredFeature, table } from '../storage/stored-feature.ts'
 import type { UserRefusal } from '../users/user-store.ts'
 
@@ -104,57 +104,41 @@ function* takeChallenge(id: string, sessionId: string | null, at: number): Steps
   return invalidatesNothing(taken !== undefined)
 }
 
-const countStatement = (userId: string): Statement => ({
-  text: `SELECT count(*) AS count FROM passkeys WHERE user_key = ${USER_KEY}`,
-  values: [userId],
-})
-
-function* addPasskey(
-  passkey: NewPasskey,
-  change: OwnFactorChange,
-  event: AuditEvent,
-): Steps<Write<'added' | 'tooManyPasskeys' | 'passkeyExists' | 'sessionNotFound' | UserRefusal>> {
-  const { userId, at } = event
-  const refused = yield* refusalOfChange(userId, change)
-  if (refused !== null) return refusedFor(userId, refused)
-  const { id, credentialId, publicKey, counter, name, transports, backedUp, createdAt } = passkey
-  const added = yield* unlessTaken({
-    text: `INSERT INTO passkeys
-        (id, user_key, credential_id, public_key, counter, name, transports, backed_up, created_at, last_used_at)
-      SELECT $2, key, $3, $4, $5, $6, $7, $8, $9, 0 FROM users
-      WHERE id = $1 AND (SELECT count(*) FROM passkeys WHERE user_key = users.key) < ${MAX_PASSKEYS} RETURNING id`,
-    values: [
-      ...[userId, id, credentialId, publicKey, counter, name],
-      ...[JSON.stringify(transports), Number(backedUp), createdAt],
-    ],
+const addPasskey = (passkey: NewPasskey, change: OwnFactorChange, event: AuditEvent) =>
+  changeFactors(change, event, function* () {
+    const { userId, at } = event
+    const { id, credentialId, publicKey, counter, name, transports, backedUp, createdAt } = passkey
+    const added = yield* unlessTaken({
+      text: `INSERT INTO passkeys
+          (id, user_key, credential_id, public_key, counter, name, transports, backed_up, created_at, last_used_at)
+        SELECT $2, key, $3, $4, $5, $6, $7, $8, $9, 0 FROM users
+        WHERE id = $1 AND (SELECT count(*) FROM passkeys WHERE user_key = users.key) < ${MAX_PASSKEYS} RETURNING id`,
+      values: [
+        ...[userId, id, credentialId, publicKey, counter, name],
+        ...[JSON.stringify(transports), Number(backedUp), createdAt],
+      ],
+    })
+    if (added === 'taken') return 'passkeyExists'
+    if (added.length === 0) return 'tooManyPasskeys'
+    yield* listFactor(userId, 'passkey', true, at)
+    return null
   })
-  if (added === 'taken') return refusedFor(userId, 'passkeyExists')
-  if (added.length === 0) return refusedFor(userId, 'tooManyPasskeys')
-  yield* listFactor(userId, 'passkey', true, at)
-  if (change.endsOthers) yield revokeSessionsStatement(userId, change.sessionId)
-  yield recordStatement(event)
-  return invalidates(userId, 'added')
-}
 
-function* removePasskey(
-  id: string,
-  change: OwnFactorChange,
-  event: AuditEvent,
-): Steps<Write<'removed' | 'passkeyNotFound' | 'sessionNotFound' | UserRefusal>> {
-  const { userId, at } = event
-  const refused = yield* refusalOfChange(userId, change)
-  if (refused !== null) return refusedFor(userId, refused)
-  const removed = yield* firstRow({
-    text: `DELETE FROM passkeys WHERE user_key = ${USER_KEY} AND id = $2 RETURNING id`,
-    values: [userId, id],
+const removePasskey = (id: string, change: OwnFactorChange, event: AuditEvent) =>
+  changeFactors(change, event, function* () {
+    const { userId, at } = event
+    const removed = yield* firstRow({
+      text: `DELETE FROM passkeys WHERE user_key = ${USER_KEY} AND id = $2 RETURNING id`,
+      values: [userId, id],
+    })
+    if (removed === undefined) return 'passkeyNotFound'
+    const left = yield* firstRow({
+      text: `SELECT id FROM passkeys WHERE user_key = ${USER_KEY} LIMIT 1`,
+      values: [userId],
+    })
+    yield* listFactor(userId, 'passkey', left !== undefined, at)
+    return null
   })
-  if (removed === undefined) return refusedFor(userId, 'passkeyNotFound')
-  const left = yield* firstRow<{ count: number }>(countStatement(userId))
-  yield* listFactor(userId, 'passkey', (left?.count ?? 0) > 0, at)
-  if (change.endsOthers) yield revokeSessionsStatement(userId, change.sessionId)
-  yield recordStatement(event)
-  return invalidates(userId, 'removed')
-}
 
 /** Both timestamps of a passkey grow, so that a copy recognises the newer row. */
 const useStatement = ({ id, counter, backedUp }: PasskeyUse, { userId, at }: AuditEvent): Statement => ({

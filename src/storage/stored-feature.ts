@@ -32,7 +32,7 @@ export interface FeatureTable {
    * Without it, rows count as immutable: they are only added and deleted.
    */
   readonly updatedAt?: string
-  /** Whether its rows are second factors of their owners: `DELETE /admin/users/:id/factors` deletes them. */
+  /** Whether its rows belong to factors of their owners: `DELETE /admin/users/:id/factors` deletes them. */
   readonly isFactor?: true
   readonly cleanUp?: CleanUpRule<string>
 }

@@ -1,13 +1,13 @@
 /** Authenticator apps and recovery codes in imports and exports of users (DESIGN §9). */
 import { setImmediate } from 'node:timers/promises'
-import type { BulkFactor, Credentials } from '../accounts/bulk-factors.ts'
+import type { BulkFactor, FactorCredentials } from '../accounts/bulk-factors.ts'
 import { DecryptionError, type Keyring } from '../encryption/keyring.ts'
 import { ServiceError } from '../errors.ts'
 import { newId } from '../ids.ts'
 import type { User } from '../users/user.ts'
+import { decryptSecret, encryptSecret } from './secrets.ts'
 import { confirmedTotpRow, recoveryCodeRow, type TotpStore } from './stored-totp.ts'
 import { fromBase32, toBase32 } from './time-based-codes.ts'
-import { secretContext } from './totp-codes.ts'
 
 const NO_ERRORS = {}
 
@@ -28,7 +28,7 @@ export class BulkTotp implements BulkFactor {
     this.#deps = deps
   }
 
-  toRows(userId: string, { totpSecret, recoveryCodes = [] }: Credentials, now: number) {
+  toRows(userId: string, { totpSecret, recoveryCodes = [] }: FactorCredentials, now: number) {
     if (totpSecret === undefined) {
       const errors = recoveryCodes.length === 0 ? NO_ERRORS : { 'credentials.totpSecret': ['is required'] }
       return { rows: [], errors }
@@ -41,18 +41,18 @@ export class BulkTotp implements BulkFactor {
     // Other encoders may set the bits after the last byte.
     const secret = toBase32(fromBase32(totpSecret))
     const rows = [
-      confirmedTotpRow(newId(now), keyring.encrypt(secret, secretContext(userId)), now),
+      confirmedTotpRow(newId(now), encryptSecret(keyring, userId, secret), now),
       ...recoveryCodes.map(digest => recoveryCodeRow({ id: newId(now), digest })),
     ]
     return { rows, errors: NO_ERRORS }
   }
 
-  async credentialsOf(users: readonly User[]): Promise<ReadonlyMap<string, Credentials>> {
+  async credentialsOf(users: readonly User[]): Promise<ReadonlyMap<string, FactorCredentials>> {
     const { store } = this.#deps
     const ids = users.map(({ id }) => id)
     const secrets = await store.listSecrets(ids)
     const codes = Map.groupBy(await store.listRecoveryCodes(ids), ({ userId }) => userId)
-    const credentials = new Map<string, Credentials>()
+    const credentials = new Map<string, FactorCredentials>()
     for (const { userId, secret } of secrets) {
       // Other requests have their turn.
       if (credentials.size % SLICE === 0) await setImmediate()
@@ -66,9 +66,7 @@ export class BulkTotp implements BulkFactor {
   /** @throws {ServiceError} `secretsUnavailable`: an export without the secret would remove the second factor. */
   #decrypt(userId: string, secret: string): string {
     try {
-      const keyring = this.#deps.keyring()
-      if (keyring === null) throw new DecryptionError('ENCRYPTION_KEY is not set')
-      return keyring.decrypt(secret, secretContext(userId)).text
+      return decryptSecret(this.#deps.keyring(), userId, secret).text
     } catch (error) {
       if (!(error instanceof DecryptionError)) throw error
       throw new ServiceError('secretsUnavailable', {

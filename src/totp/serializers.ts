@@ -1,6 +1,7 @@
+import { toIsoOrNull } from '../users/serializers.ts'
 import type { TotpState } from './totp.ts'
 
 export const serializeTotp = ({ confirmedAt, recoveryCodes }: TotpState) => ({
-  confirmedAt: confirmedAt === null ? null : new Date(confirmedAt).toISOString(),
+  confirmedAt: toIsoOrNull(confirmedAt),
   recoveryCodes,
 })

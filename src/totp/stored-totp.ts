@@ -2,11 +2,11 @@
 import type { OwnedRow } from '../accounts/bulk-user-store.ts'
 import type { AuditEvent } from '../audit-log/event.ts'
 import { recordStatement } from '../storage/operations/events.ts'
-import { listFactor, type OwnFactorChange, refusalOfChange } from '../storage/operations/factors.ts'
+import { changeFactors, listFactor, type OwnFactorChange } from '../storage/operations/factors.ts'
 import { firstRow, type Query, query, type Statement, type Steps } from '../storage/operations/operation.ts'
-import { revokeSessionsStatement } from '../storage/operations/sessions.ts'
+import { refusalOfSession } from '../storage/operations/sessions.ts'
 import { lockUser } from '../storage/operations/user-locks.ts'
-import { invalidates, invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
+import { invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
 import { type FeatureStore, type StoredFeature, table } from '../storage/stored-feature.ts'
 import type { UserRefusal } from '../users/user-store.ts'
 
@@ -45,10 +45,13 @@ interface RecoveryCodesTable extends StoredRecoveryCode {
 
 const USER_KEY = '(SELECT key FROM users WHERE id = $1)'
 
-const confirmedStatement = (userId: string): Statement => ({
-  text: `SELECT id FROM totp WHERE user_key = ${USER_KEY} AND confirmed_at IS NOT NULL`,
-  values: [userId],
-})
+function* isConfirmed(userId: string): Steps<boolean> {
+  const found = yield* firstRow({
+    text: `SELECT id FROM totp WHERE user_key = ${USER_KEY} AND confirmed_at IS NOT NULL`,
+    values: [userId],
+  })
+  return found !== undefined
+}
 
 /** Stores a secret until it is confirmed. It replaces the one of an earlier call. */
 function* beginTotp(
@@ -56,17 +59,17 @@ function* beginTotp(
   { id, secret, expiresAt }: Pick<StoredTotp, 'id' | 'secret'> & { readonly expiresAt: number },
   sessionId: string,
   at: number,
-): Steps<Write<'begun' | 'totpExists' | 'sessionNotFound' | UserRefusal>> {
-  const refused = yield* refusalOfChange(userId, { sessionId })
+): Steps<Write<'done' | 'totpExists' | 'sessionNotFound' | UserRefusal>> {
+  const refused = yield* refusalOfSession(userId, sessionId)
   if (refused !== null) return refusedFor(userId, refused)
-  if ((yield* firstRow(confirmedStatement(userId))) !== undefined) return refusedFor(userId, 'totpExists')
+  if (yield* isConfirmed(userId)) return refusedFor(userId, 'totpExists')
   yield { text: `DELETE FROM totp WHERE user_key = ${USER_KEY}`, values: [userId] }
   yield {
     text: `INSERT INTO totp (id, user_key, secret, confirmed_at, expires_at, last_step, updated_at)
       SELECT $2, key, $3, NULL, $4, 0, $5 FROM users WHERE id = $1`,
     values: [userId, id, secret, expiresAt, at],
   }
-  return invalidatesNothing('begun')
+  return invalidatesNothing('done')
 }
 
 function* replaceCodes(userId: string, codes: readonly StoredRecoveryCode[]): Steps<void> {
@@ -80,58 +83,45 @@ function* replaceCodes(userId: string, codes: readonly StoredRecoveryCode[]): St
 }
 
 /** @param step of the code that confirms, which is used up by it. */
-function* confirmTotp(
+const confirmTotp = (
   { id, step }: { readonly id: string; readonly step: number },
   codes: readonly StoredRecoveryCode[],
   change: OwnFactorChange,
   event: AuditEvent,
-): Steps<Write<'confirmed' | 'totpNotBegun' | 'sessionNotFound' | UserRefusal>> {
-  const { userId, at } = event
-  const refused = yield* refusalOfChange(userId, change)
-  if (refused !== null) return refusedFor(userId, refused)
-  const confirmed = yield* firstRow({
-    text: `UPDATE totp SET confirmed_at = $3, expires_at = NULL, last_step = $4, updated_at = $3
-      WHERE id = $2 AND user_key = ${USER_KEY} AND confirmed_at IS NULL AND expires_at > $3 RETURNING id`,
-    values: [userId, id, at, step],
+) =>
+  changeFactors(change, event, function* () {
+    const { userId, at } = event
+    const confirmed = yield* firstRow({
+      text: `UPDATE totp SET confirmed_at = $3, expires_at = NULL, last_step = $4, updated_at = $3
+        WHERE id = $2 AND user_key = ${USER_KEY} AND confirmed_at IS NULL AND expires_at > $3 RETURNING id`,
+      values: [userId, id, at, step],
+    })
+    if (confirmed === undefined) return 'totpNotBegun'
+    yield* replaceCodes(userId, codes)
+    yield* listFactor(userId, 'totp', true, at)
+    return null
   })
-  if (confirmed === undefined) return refusedFor(userId, 'totpNotBegun')
-  yield* replaceCodes(userId, codes)
-  yield* listFactor(userId, 'totp', true, at)
-  if (change.endsOthers) yield revokeSessionsStatement(userId, change.sessionId)
-  yield recordStatement(event)
-  return invalidates(userId, 'confirmed')
-}
 
-function* removeTotp(
-  change: OwnFactorChange,
-  event: AuditEvent,
-): Steps<Write<'removed' | 'totpNotFound' | 'sessionNotFound' | UserRefusal>> {
-  const { userId, at } = event
-  const refused = yield* refusalOfChange(userId, change)
-  if (refused !== null) return refusedFor(userId, refused)
-  if ((yield* firstRow(confirmedStatement(userId))) === undefined) return refusedFor(userId, 'totpNotFound')
-  yield { text: `DELETE FROM totp WHERE user_key = ${USER_KEY}`, values: [userId] }
-  yield* replaceCodes(userId, [])
-  yield* listFactor(userId, 'totp', false, at)
-  if (change.endsOthers) yield revokeSessionsStatement(userId, change.sessionId)
-  yield recordStatement(event)
-  return invalidates(userId, 'removed')
-}
+const removeTotp = (change: OwnFactorChange, event: AuditEvent) =>
+  changeFactors(change, event, function* () {
+    const { userId, at } = event
+    if (!(yield* isConfirmed(userId))) return 'totpNotFound'
+    yield { text: `DELETE FROM totp WHERE user_key = ${USER_KEY}`, values: [userId] }
+    yield* replaceCodes(userId, [])
+    yield* listFactor(userId, 'totp', false, at)
+    return null
+  })
 
-function* replaceRecoveryCodes(
+const replaceRecoveryCodes = (
   codes: readonly StoredRecoveryCode[],
   change: OwnFactorChange,
   event: AuditEvent,
-): Steps<Write<'replaced' | 'totpNotFound' | 'sessionNotFound' | UserRefusal>> {
-  const { userId } = event
-  const refused = yield* refusalOfChange(userId, change)
-  if (refused !== null) return refusedFor(userId, refused)
-  if ((yield* firstRow(confirmedStatement(userId))) === undefined) return refusedFor(userId, 'totpNotFound')
-  yield* replaceCodes(userId, codes)
-  if (change.endsOthers) yield revokeSessionsStatement(userId, change.sessionId)
-  yield recordStatement(event)
-  return invalidates(userId, 'replaced')
-}
+) =>
+  changeFactors(change, event, function* () {
+    if (!(yield* isConfirmed(event.userId))) return 'totpNotFound'
+    yield* replaceCodes(event.userId, codes)
+    return null
+  })
 
 /**
  * Accepts the code of a step, if none of this or a later step was accepted before: of simultaneous calls with one step, one succeeds.

@@ -10,14 +10,12 @@ import type { OpenRateLimit, RateLimit } from '../rate-limits/rate-limit.ts'
 import { needsCode } from '../users/factors.ts'
 import type { User } from '../users/user.ts'
 import { isRecoveryCode, recoveryCodeDigest } from './recovery-codes.ts'
+import { decryptSecret, encryptSecret } from './secrets.ts'
 import type { StoredTotp, TotpStore } from './stored-totp.ts'
 import { acceptedStep } from './time-based-codes.ts'
 
 /** Seconds between two mails that wrong codes are throttled. */
 const NOTICE_INTERVAL = 86_400
-
-/** What the secret of a user's authenticator app is encrypted for. */
-export const secretContext = (userId: string) => ({ purpose: 'totp', userId })
 
 export interface TotpCodesDeps {
   readonly store: TotpStore
@@ -84,11 +82,9 @@ export class TotpCodes implements SecondFactor {
    */
   #decrypt(userId: string, { secret }: StoredTotp): { text: string; encrypted: string } {
     const { keyring, logger } = this.#deps
-    const context = secretContext(userId)
     try {
-      if (keyring === null) throw new DecryptionError('ENCRYPTION_KEY is not set')
-      const { text, isOutdated } = keyring.decrypt(secret, context)
-      return { text, encrypted: isOutdated ? keyring.encrypt(text, context) : secret }
+      const { text, isOutdated } = decryptSecret(keyring, userId, secret)
+      return { text, encrypted: keyring && isOutdated ? encryptSecret(keyring, userId, text) : secret }
     } catch (cause) {
       if (!(cause instanceof DecryptionError)) throw cause
       logger.error({ err: cause, user: userId }, 'the secret of an authenticator app cannot be decrypted')
@@ -96,7 +92,7 @@ export class TotpCodes implements SecondFactor {
     }
   }
 
-  /** Whoever sends codes has another proof of identity, or a session. */
+  /** The mail is worth sending: a client that sends codes has another proof of identity, or a session. */
   async #noticeWrongCodes({ id, email }: User): Promise<void> {
     if ((await this.#notices.consume(id)).allowed) this.#deps.mails.send('wrongCodes', email)
   }

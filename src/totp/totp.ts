@@ -1,18 +1,17 @@
 /** Authenticator apps and recovery codes of users (DESIGN §20). `totp-codes.ts` verifies their codes. */
 import encodeQr from 'qr'
+import { assertDone, type FactorChange, type FactorOwner } from '../accounts/factor-changes.ts'
 import type { Mails } from '../accounts/mails.ts'
-import { type Actor, type EventType, newEvent } from '../audit-log/event.ts'
-import type { Principal } from '../auth/principal.ts'
+import { type AuditEvent, type EventType, newEvent } from '../audit-log/event.ts'
 import { DecryptionError, type Keyring } from '../encryption/keyring.ts'
 import { ServiceError } from '../errors.ts'
 import { newId } from '../ids.ts'
 import { codeSubject, type LoginThrottle } from '../rate-limits/login-throttle.ts'
 import type { OwnFactorChange } from '../storage/operations/factors.ts'
-import type { UserRefusal } from '../users/user-store.ts'
 import { newRecoveryCodes, recoveryCodeDigest } from './recovery-codes.ts'
+import { decryptSecret, encryptSecret } from './secrets.ts'
 import type { StoredRecoveryCode, StoredTotp, TotpStore } from './stored-totp.ts'
 import { acceptedStep, newTotpSecret, totpUri } from './time-based-codes.ts'
-import { secretContext } from './totp-codes.ts'
 
 /** Milliseconds in which a new secret has to be confirmed. */
 const CONFIRMATION_LIMIT = 3_600_000
@@ -55,29 +54,7 @@ const qrOf = (text: string): string =>
     '<rect width="100%" height="100%" fill="#fff"/><path',
   )
 
-/** The session of a user, who has proved their identity. */
-type Owner = Pick<Principal, 'cachedUser' | 'credentialId'>
-
-type Refusal = 'totpExists' | 'totpNotBegun' | 'totpNotFound' | 'sessionNotFound' | UserRefusal
-
-/** @throws {ServiceError} if the operation has refused its work. */
-const assertDone = (outcome: 'begun' | 'confirmed' | 'removed' | 'replaced' | Refusal): void => {
-  switch (outcome) {
-    case 'begun':
-    case 'confirmed':
-    case 'removed':
-    case 'replaced':
-      return
-    case 'totpExists':
-    case 'totpNotBegun':
-    case 'totpNotFound':
-      throw new ServiceError(outcome)
-    default:
-      throw new ServiceError('signInRequired')
-  }
-}
-
-const stored = (codes: readonly string[]): StoredRecoveryCode[] =>
+const storedCodes = (codes: readonly string[]): StoredRecoveryCode[] =>
   codes.map(code => ({ id: newId(), digest: recoveryCodeDigest(code) }))
 
 export class Totp {
@@ -97,7 +74,7 @@ export class Totp {
    * Makes a secret for an authenticator app. Nothing changes until {@link confirm}; a second call replaces the secret.
    * @throws {ServiceError} `encryptionKeyRequired`, `totpExists`, `signInRequired`
    */
-  async begin({ cachedUser, credentialId }: Owner): Promise<NewTotp> {
+  async begin({ cachedUser, credentialId }: FactorOwner): Promise<NewTotp> {
     const { store, keyring, productName, clock } = this.#deps
     if (keyring === null) throw new ServiceError('encryptionKeyRequired')
     const { id: userId, email } = cachedUser.user
@@ -105,7 +82,7 @@ export class Totp {
     const now = clock()
     const totp = {
       id: newId(now),
-      secret: keyring.encrypt(secret, secretContext(userId)),
+      secret: encryptSecret(keyring, userId, secret),
       expiresAt: now + CONFIRMATION_LIMIT,
     }
     assertDone(await store.beginTotp(userId, totp, credentialId, now))
@@ -118,36 +95,36 @@ export class Totp {
    * @returns the recovery codes.
    * @throws {ServiceError} `totpNotBegun`, `wrongProofCode`, `tooManyRequests`, `signInRequired`
    */
-  async confirm(owner: Owner, code: string, endsOthers: boolean, actor: Actor): Promise<string[]> {
+  async confirm(owner: FactorOwner, code: string, change: FactorChange): Promise<string[]> {
     const { store, loginThrottle, clock } = this.#deps
     const { user } = owner.cachedUser
     const now = clock()
     const { totp, text } = await this.#findUnconfirmed(user.id, now)
     // Counted with all codes of the user: a stolen session must not guess a code and get recovery codes.
     const step = await loginThrottle.check(
-      codeSubject(user, actor.ip),
+      codeSubject(user, change.actor.ip),
       async () => acceptedStep(text, code, now, totp.lastStep) ?? undefined,
     )
     if (step === undefined) throw new ServiceError('wrongProofCode')
     const codes = newRecoveryCodes()
-    const [change, event] = this.#changeOf(owner, 'totp.added', endsOthers, actor)
-    assertDone(await store.confirmTotp({ id: totp.id, step }, stored(codes), change, event))
+    const stored = this.#changeOf(owner, 'totp.added', change)
+    assertDone(await store.confirmTotp({ id: totp.id, step }, storedCodes(codes), ...stored))
     this.#deps.mails.send('totpAdded', user.email)
     return codes
   }
 
   /** Removes the authenticator app and the recovery codes. @throws {ServiceError} `totpNotFound`, `signInRequired` */
-  async remove(owner: Owner, endsOthers: boolean, actor: Actor): Promise<void> {
-    const [change, event] = this.#changeOf(owner, 'totp.removed', endsOthers, actor)
-    assertDone(await this.#deps.store.removeTotp(change, event))
+  async remove(owner: FactorOwner, change: FactorChange): Promise<void> {
+    const stored = this.#changeOf(owner, 'totp.removed', change)
+    assertDone(await this.#deps.store.removeTotp(...stored))
     this.#deps.mails.send('totpRemoved', owner.cachedUser.user.email)
   }
 
   /** Replaces the recovery codes. @returns the new ones. @throws {ServiceError} `totpNotFound`, `signInRequired` */
-  async replaceRecoveryCodes(owner: Owner, endsOthers: boolean, actor: Actor): Promise<string[]> {
+  async replaceRecoveryCodes(owner: FactorOwner, change: FactorChange): Promise<string[]> {
     const codes = newRecoveryCodes()
-    const [change, event] = this.#changeOf(owner, 'recovery-codes.replaced', endsOthers, actor)
-    assertDone(await this.#deps.store.replaceRecoveryCodes(stored(codes), change, event))
+    const stored = this.#changeOf(owner, 'recovery-codes.replaced', change)
+    assertDone(await this.#deps.store.replaceRecoveryCodes(storedCodes(codes), ...stored))
     this.#deps.mails.send('recoveryCodesReplaced', owner.cachedUser.user.email)
     return codes
   }
@@ -156,10 +133,10 @@ export class Totp {
   async #findUnconfirmed(userId: string, now: number): Promise<{ totp: StoredTotp; text: string }> {
     const { store, keyring } = this.#deps
     const totp = await store.findTotp(userId)
-    if (keyring === null || totp === undefined || totp.confirmedAt !== null || (totp.expiresAt ?? 0) <= now)
+    if (totp === undefined || totp.confirmedAt !== null || (totp.expiresAt ?? 0) <= now)
       throw new ServiceError('totpNotBegun')
     try {
-      return { totp, text: keyring.decrypt(totp.secret, secretContext(userId)).text }
+      return { totp, text: decryptSecret(keyring, userId, totp.secret).text }
     } catch (cause) {
       if (!(cause instanceof DecryptionError)) throw cause
       throw new ServiceError('totpNotBegun', { cause })
@@ -167,11 +144,10 @@ export class Totp {
   }
 
   #changeOf(
-    { cachedUser, credentialId: sessionId }: Owner,
+    { cachedUser, credentialId: sessionId }: FactorOwner,
     type: Extract<EventType, 'totp.added' | 'totp.removed' | 'recovery-codes.replaced'>,
-    endsOthers: boolean,
-    actor: Actor,
-  ): [OwnFactorChange, ReturnType<typeof newEvent>] {
+    { endsOthers, actor }: FactorChange,
+  ): [OwnFactorChange, AuditEvent] {
     return [{ sessionId, endsOthers }, newEvent(type, actor, cachedUser.user.id, this.#deps.clock())]
   }
 }

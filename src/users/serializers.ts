@@ -13,6 +13,9 @@ export const toIso = (timestamp: number): string => {
   return lastText
 }
 
+export const toIsoOrNull = (timestamp: number | null): string | null =>
+  timestamp === null ? null : toIso(timestamp)
+
 /** ETags carry the version. */
 type SerializableUser = Omit<User, 'version'>
 
@@ -28,7 +31,7 @@ export const serializeAccount = (user: SerializableUser, lastRequestAt = user.la
   appMetadata: user.appMetadata,
   createdAt: new Date(user.createdAt).toISOString(),
   updatedAt: new Date(user.updatedAt).toISOString(),
-  lastRequestAt: lastRequestAt === null ? null : toIso(lastRequestAt),
+  lastRequestAt: toIsoOrNull(lastRequestAt),
 })
 
 /** For administrators. */

@@ -159,7 +159,7 @@ export const InputId = Type.String({ normalize: 'lower', format: 'uuid' })
 const Timestamp = Type.String({ format: 'date-time' })
 
 /** The credentials of a user besides the password, in imports and exports. */
-export const Credentials = Strict(
+export const FactorCredentials = Strict(
   {
     totpSecret: Type.Optional(
       Type.String({
@@ -179,7 +179,7 @@ export const Credentials = Strict(
       }),
     ),
   },
-  { title: 'Credentials' },
+  { title: 'FactorCredentials' },
 )
 
 /** A line of an import. */
@@ -199,7 +199,7 @@ export const ImportedUser = (schemas: MetadataSchemas) =>
       lastRequestAt: Type.Optional(
         Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time' }),
       ),
-      credentials: Type.Optional(Credentials),
+      credentials: Type.Optional(FactorCredentials),
       factors: Type.Optional(
         Type.Array(Type.Unsafe<Factor>({ type: 'string', enum: [...FACTORS] }), {
           uniqueItems: true,

@@ -13,6 +13,9 @@ export const ADMIN_KEY = 'test-admin-key-0123456789abcdef'
 export const JWT_SECRET = 'test-jwt-secret-0123456789abcdef0123456789abcdef'
 export const PASSWORD = 'a rather long pass phrase 7'
 
+/** Milliseconds. Tests wait for deferred work, such as requested mails: in production a quarter of a second on average. */
+const MAX_DEFERRAL = 10
+
 /** The part of tap's test object that helpers need. */
 export type Context = Pick<Test, 'teardown'>
 
@@ -50,7 +53,7 @@ export const build = async (
   // On PostgreSQL mails would become files below the working directory.
   const mail = { ...config.mail, folder: join(temporaryFolder(t), 'outbox') }
   const hashing = realHashing ? {} : { hasher: quickHashing }
-  const app = await buildApp({ ...config, mail }, { ...hashing, ...parts })
+  const app = await buildApp({ ...config, mail }, { ...hashing, maxDeferral: MAX_DEFERRAL, ...parts })
   t.teardown(() => app.close())
   extend?.(app)
   await app.ready()

@@ -7,12 +7,11 @@ import type { OwnedTable } from '../stored-feature.ts'
 import { recordStatement } from './events.ts'
 import { firstRow, type Steps } from './operation.ts'
 import { deleteOwnedStatement } from './owned-rows.ts'
-import { refusalOf } from './refusals.ts'
-import { sessionExists } from './sessions.ts'
+import { refusalOfSession, revokeSessionsStatement } from './sessions.ts'
 import { lockUser } from './user-locks.ts'
 import { invalidates, refusedFor, type Write } from './write.ts'
 
-/** A change that the user of a session makes. */
+/** A change of factors that the user of a session makes. */
 export interface OwnFactorChange {
   readonly sessionId: string
   /** Whether the user's other sessions end. */
@@ -20,16 +19,30 @@ export interface OwnFactorChange {
 }
 
 /**
- * Locks the user. The session must still exist: a new password, for example, has ended it.
- * @returns why the change is refused; `null` if it is not.
+ * Runs a change of the factors of the event's user. It locks the user first. The session must still exist: a new password, for
+ * example, has ended it.
+ * @param change returns why it is refused, before it writes anything; else `null`.
  */
-export function* refusalOfChange(
-  userId: string,
-  { sessionId }: Pick<OwnFactorChange, 'sessionId'>,
-): Steps<'sessionNotFound' | UserRefusal | null> {
-  const refused = refusalOf(yield* lockUser(userId), { onlyEnabled: true })
-  if (refused !== null) return refused
-  return (yield* sessionExists(sessionId, userId)) ? null : 'sessionNotFound'
+export function* changeFactors<Refusal extends string>(
+  { sessionId, endsOthers }: OwnFactorChange,
+  event: AuditEvent,
+  change: () => Steps<Refusal | null>,
+): Steps<Write<'done' | Refusal | 'sessionNotFound' | UserRefusal>> {
+  const { userId } = event
+  const refused = (yield* refusalOfSession(userId, sessionId)) ?? (yield* change())
+  if (refused !== null) return refusedFor(userId, refused)
+  if (endsOthers) yield revokeSessionsStatement(userId, sessionId)
+  yield recordStatement(event)
+  return invalidates(userId, 'done')
+}
+
+/** @returns the column with the factors of a user, who should be locked; `undefined` if there is no such user. */
+export function* factorsOf(userId: string): Steps<string | null | undefined> {
+  const user = yield* firstRow<{ factors: string | null }>({
+    text: 'SELECT factors FROM users WHERE id = $1',
+    values: [userId],
+  })
+  return user?.factors
 }
 
 /**
@@ -38,11 +51,7 @@ export function* refusalOfChange(
  * @param at milliseconds since the epoch.
  */
 export function* listFactor(userId: string, factor: Factor, isAdded: boolean, at: number): Steps<void> {
-  const user = yield* firstRow<{ factors: string | null }>({
-    text: 'SELECT factors FROM users WHERE id = $1',
-    values: [userId],
-  })
-  const others = toFactors(user?.factors ?? null).filter(each => each !== factor)
+  const others = toFactors((yield* factorsOf(userId)) ?? null).filter(each => each !== factor)
   yield {
     text: 'UPDATE users SET factors = CAST($2 AS text), updated_at = $3, version = version + 1 WHERE id = $1',
     values: [userId, factorsColumn(isAdded ? [...others, factor] : others), at],

@@ -95,3 +95,16 @@ export function* sessionExists(id: string, userId: string): Steps<boolean> {
   })
   return session !== undefined
 }
+
+/**
+ * Locks a user who makes a change in a session.
+ * @returns why the change is refused; `null` if it is not.
+ */
+export function* refusalOfSession(
+  userId: string,
+  sessionId: string,
+): Steps<'sessionNotFound' | UserRefusal | null> {
+  const refused = refusalOf(yield* lockUser(userId), { onlyEnabled: true })
+  if (refused !== null) return refused
+  return (yield* sessionExists(sessionId, userId)) ? null : 'sessionNotFound'
+}

@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import type { ExportedUser as User } from '../../../../src/accounts/bulk-users.ts'
 import { serializeExportedUser } from '../../../../src/accounts/serializers.ts'
 import { NDJSON } from '../../../../src/validation/ndjson.ts'
-import { AdminUser, Credentials, ErrorBody, PasswordHash, Strict } from '../../../schemas.ts'
+import { AdminUser, ErrorBody, FactorCredentials, PasswordHash, Strict } from '../../../schemas.ts'
 
 const Query = Strict({
   passwordHashes: Type.Boolean({
@@ -17,7 +17,7 @@ const ExportedUser = Type.Composite(
     AdminUser,
     Type.Object({
       passwordHash: Type.Optional(Type.String({ examples: PasswordHash.examples as string[] })),
-      credentials: Type.Optional(Credentials),
+      credentials: Type.Optional(FactorCredentials),
     }),
   ],
   {

@@ -19,13 +19,8 @@ const recoveryCodes: FastifyPluginAsyncTypebox = async app => {
     async (request, reply) => {
       const { endOthers } = request.validatedData.query
       reply.header('cache-control', 'no-store')
-      return {
-        recoveryCodes: await totp.replaceRecoveryCodes(
-          request.requirePrincipal(),
-          endOthers,
-          userActor(request),
-        ),
-      }
+      const change = { endsOthers: endOthers, actor: userActor(request) }
+      return { recoveryCodes: await totp.replaceRecoveryCodes(request.requirePrincipal(), change) }
     },
   )
 }

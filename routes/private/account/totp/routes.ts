@@ -62,14 +62,8 @@ const totpOfAccount: FastifyPluginAsyncTypebox = async app => {
       refuseImpersonation(request)
       const { body, query } = request.validatedData
       reply.header('cache-control', 'no-store')
-      return {
-        recoveryCodes: await totp.confirm(
-          request.requirePrincipal(),
-          body.code,
-          query.endOthers,
-          userActor(request),
-        ),
-      }
+      const change = { endsOthers: query.endOthers, actor: userActor(request) }
+      return { recoveryCodes: await totp.confirm(request.requirePrincipal(), body.code, change) }
     },
   )
 
@@ -86,7 +80,7 @@ const totpOfAccount: FastifyPluginAsyncTypebox = async app => {
     },
     async (request, reply) => {
       const { endOthers } = request.validatedData.query
-      await totp.remove(request.requirePrincipal(), endOthers, userActor(request))
+      await totp.remove(request.requirePrincipal(), { endsOthers: endOthers, actor: userActor(request) })
       return reply.code(204).send(null)
     },
   )

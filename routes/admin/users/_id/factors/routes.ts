@@ -12,7 +12,7 @@ const factorsOfUser: FastifyPluginAsyncTypebox = async app => {
       config: { scope: 'users:write' },
       schema: {
         operationId: 'deleteUserFactors',
-        summary: 'Remove all second factors of a user who has lost them',
+        summary: 'Remove the authenticator app, recovery codes and passkeys of a user who has lost them',
         params: IdParams,
         response: { 204: Type.Null(), 404: ErrorBody, 503: ErrorBody },
       },
