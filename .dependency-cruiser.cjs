@@ -101,6 +101,12 @@ module.exports = {
       'src/validation imports the domain only: it serves HTTP and the command line',
     ),
     rule(
+      'pages-imports',
+      '^src/pages',
+      '^src/(?!pages/|errors\\.ts$)|node_modules/',
+      'src/pages imports only src/errors.ts: templates know neither HTTP nor services',
+    ),
+    rule(
       'openapi-imports',
       '^src/openapi',
       '^src/(?!openapi/|validation/)|node_modules/',
@@ -130,6 +136,19 @@ module.exports = {
       comment: 'src/tracing loads OpenTelemetry: import it with import(), where traces are configured',
       from: { path: '^(src/(?!tracing/)|plugins|routes)' },
       to: { path: '^src/tracing', dependencyTypesNot: ['type-only', 'dynamic-import'] },
+    },
+    rule(
+      'simplewebauthn-only-in-web-authn',
+      '^(src/(?!passkeys/web-authn\\.ts$)|plugins|routes)',
+      'node_modules/@simplewebauthn/',
+      'only src/passkeys/web-authn.ts imports @simplewebauthn/server',
+    ),
+    {
+      name: 'web-authn-on-demand',
+      severity: 'error',
+      comment: 'src/passkeys/web-authn.ts loads @simplewebauthn/server, 27 MB: import it with import()',
+      from: { path: '^(src|plugins|routes)' },
+      to: { path: '^src/passkeys/web-authn\\.ts$', dependencyTypesNot: ['type-only', 'dynamic-import'] },
     },
     rule(
       'mail-imports',

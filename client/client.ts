@@ -1,5 +1,4 @@
 // Generated from the OpenAPI document of the service: `npm run client` in its project, or gatehouse-client. Do not edit.
-// Without GET /account/verify-email.
 import {
   adminTransport,
   segment,

@@ -2,10 +2,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { Sampler } from '../src/concurrency/sampler.ts'
-import { ERRORS, sentence } from '../src/errors.ts'
+import { ERRORS } from '../src/errors.ts'
 import { closeAfter } from '../src/http/connection.ts'
 import { logError, orDisconnected } from '../src/http/error-log.ts'
-import { type ErrorResponse, errorResponseFor } from '../src/http/error-responses.ts'
+import { type ErrorResponse, errorResponseFor, withErrors } from '../src/http/error-responses.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -18,8 +18,6 @@ declare module 'fastify' {
 
 /** Milliseconds. */
 const OUTAGE_INTERVAL = 1_000
-
-const PLACEHOLDER = 'http://placeholder.invalid'
 
 /**
  * Redirects a browser that follows a link, with the message as `error`. Other clients get the error itself, and the target as
@@ -37,13 +35,7 @@ const sendRedirect = (
     reply.header('location', target)
     return false
   }
-  // The target may be a path of this service: the parser needs an origin, which is removed again.
-  const location = new URL(target, PLACEHOLDER)
-  const sentences = Object.entries(response.body.errors).flatMap(([field, messages]) =>
-    messages.map(message => sentence(field, message)),
-  )
-  location.searchParams.set('error', sentences.join(', '))
-  reply.redirect(location.href.replace(PLACEHOLDER, ''), 303)
+  reply.redirect(withErrors(target, response.body.errors), 303)
   return true
 }
 
@@ -66,7 +58,7 @@ const LAST_RESORT = {
  * Fastify closes the connection after every body that it could not read. If the body is complete, later requests of the connection
  * are already being processed and would lose their responses.
  */
-const closeIfIncomplete = ({ raw }: FastifyRequest, reply: FastifyReply): void => {
+export const closeIfIncomplete = ({ raw }: FastifyRequest, reply: FastifyReply): void => {
   if (!reply.hasHeader('connection')) return
   if (raw.complete && reply.raw.shouldKeepAlive) reply.removeHeader('connection')
   else closeAfter(reply.raw)

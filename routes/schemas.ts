@@ -57,6 +57,9 @@ export const PresentedToken = Type.String({
   examples: ['0193a1c84f10mN2xQ7tVb9KdRw3yLs5hJf8gTz1aXe4uNi6oBv0'],
 })
 
+/** What a person entered into a form of a page. The API validates it. */
+export const FormText = Type.String({ text: 'any' })
+
 export const IdParams = Strict({ id: InputId })
 
 /** Metadata in a response. It is sent as it is stored, also if it does not match the operator's schema. */

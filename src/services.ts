@@ -99,12 +99,12 @@ export type Services = CoreServices & FeatureServices
 
 /** The mails of accounts and features, with the limit for each recipient; and their shutdown, which sends what waits. */
 const createMails = (
-  { mail, productName, publicUrl, webUrl }: Config,
+  { mail, productName, publicUrl, webUrl, accountUrl }: Config,
   { storage, features, logger, mailTemplates: templates }: ServicesDeps,
   rateLimits: RateLimits | null,
 ) => {
   const mailerDeps = {
-    ...{ mail, productName, templates, publicUrl, webUrl },
+    ...{ mail, productName, templates, publicUrl, webUrl, accountUrl },
     ...{ log: logger, closing: SHUTDOWN.mails },
   }
   const kinds: typeof ACCOUNT_MAILS & MailKinds = Object.assign(

@@ -70,15 +70,15 @@ const resetPassword = (site: MailSite, token: string): Block[] => [
   ...withoutBrowser(site, RESET_PASSWORD, token),
 ]
 
-const notYou = ({ webUrl }: MailSite): Block => ({
-  link: webUrl,
+const notYou = ({ accountUrl }: MailSite): Block => ({
+  link: accountUrl,
   label: 'If it was not you, choose a new password now',
 })
 
 /** Whoever opened the account may not be the owner of the address, and would keep the password. */
-const unconfirmed = ({ name, webUrl }: MailSite): Block[] => [
+const unconfirmed = ({ name, accountUrl }: MailSite): Block[] => [
   `The address of this account at ${name} has not been confirmed yet. Signing in with the code confirms it.`,
-  { link: webUrl, label: 'If you have not opened the account yourself, choose a new password first' },
+  { link: accountUrl, label: 'If you have not opened the account yourself, choose a new password first' },
 ]
 
 export const ACCOUNT_MAILS = {
@@ -232,7 +232,7 @@ export const ACCOUNT_MAILS = {
     body: site => [
       `A new passkey signs in to your account at ${site.name}, without the password.`,
       'If it was you, you need to do nothing.',
-      { link: site.webUrl, label: 'If it was not you, remove the passkey and choose a new password now' },
+      { link: site.accountUrl, label: 'If it was not you, remove the passkey and choose a new password now' },
     ],
   },
   passkeyRemoved: {

@@ -21,7 +21,7 @@ const MAILS = {
       `A new API key works for your account at ${site.name}. Programs with it may do: ${scopes.join(', ')}.`,
       'If it was you, you need to do nothing.',
       {
-        link: site.webUrl,
+        link: site.accountUrl,
         label: 'If it was not you, revoke the key and choose a new password now',
       },
     ],

@@ -14,7 +14,8 @@ export const withFeatureServices = async <Services extends object>(
   options: DatabaseOptions,
   use: (services: Services) => Promise<void>,
 ): Promise<void> => {
-  const config = siteOf(settings(options))
+  const { publicUrl, webUrl, productName, isProduction } = siteOf(settings(options))
+  const config = { publicUrl, webUrl, productName, isProduction }
   await withStore(options, ({ featureStores: stores, users }) => {
     const deps = { config, stores, mails: NO_MAILS, users, clock: Date.now, logger }
     return use(createFeatureServices(feature, deps) as Services)

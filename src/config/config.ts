@@ -197,8 +197,12 @@ export const siteOf = (v: Values, basePath = '') => {
     productName: v.PRODUCT_NAME ?? new URL(publicUrl).host,
     /** The base URL of the API: an origin, possibly with a path, without a slash at the end. */
     publicUrl,
-    /** The web application of the users. */
-    webUrl: v.WEB_URL ?? (v.DOCS === 'on' ? `${publicUrl}/docs` : publicUrl),
+    /** The web application of the users. Without `WEB_URL` the service's own pages, which are below `publicUrl`. */
+    webUrl: v.WEB_URL ?? publicUrl,
+    /** Where users manage their account. */
+    accountUrl: v.WEB_URL ?? `${publicUrl}/security`,
+    /** Whether the service has pages for sign-in, password resets and account security. */
+    hasPages: v.WEB_URL === null,
   }
 }
 

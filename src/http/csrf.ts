@@ -23,12 +23,18 @@ const isAllowedOrigin = (
 const isSafe = ({ method, headers }: FastifyRequest): boolean =>
   SAFE_METHODS.has(method) && headers.upgrade?.toLowerCase() !== 'websocket'
 
+/** @returns the error of an unsafe request from another site, whoever makes it. */
+export const crossSiteError = (
+  request: FastifyRequest,
+  allowedOrigins: readonly string[],
+): ServiceError | undefined =>
+  isSafe(request) || isAllowedOrigin(request, allowedOrigins) ? undefined : new ServiceError('csrf')
+
 /** @returns the error of a request that another site may have caused. Call it after authentication. */
 export const csrfError = (
   request: FastifyRequest,
   allowedOrigins: readonly string[],
 ): ServiceError | undefined => {
   if (request.principal === null || request.accessTokenSource !== 'cookie') return undefined
-  if (isSafe(request) || isAllowedOrigin(request, allowedOrigins)) return undefined
-  return new ServiceError('csrf')
+  return crossSiteError(request, allowedOrigins)
 }

@@ -1,5 +1,5 @@
 /** Maps every error to a response: the only place that does (§7, DESIGN §3). */
-import { ERRORS, type ErrorBody, type ErrorName, errorBody, ServiceError } from '../errors.ts'
+import { ERRORS, type ErrorBody, type ErrorName, errorBody, ServiceError, sentence } from '../errors.ts'
 import { type FieldViolation, fieldErrors } from '../validation/field-errors.ts'
 import { insufficientScopes } from './admin-key-header.ts'
 
@@ -92,4 +92,17 @@ const describe = (error: unknown, { isProduction }: ErrorResponseOptions): Error
   const text =
     typeof message === 'string' && message !== '' && !hidden ? message : ERRORS.internalError.message
   return { status, headers: challenge(status), body: errorBody('global', text) }
+}
+
+const PLACEHOLDER = 'http://placeholder.invalid'
+
+/** @returns the target of a redirect with the messages as `error` in its query. */
+export const withErrors = (target: string, errors: ErrorBody['errors']): string => {
+  // The target may be a path of this service: the parser needs an origin, which is removed again.
+  const location = new URL(target, PLACEHOLDER)
+  const sentences = Object.entries(errors).flatMap(([field, messages]) =>
+    messages.map(message => sentence(field, message)),
+  )
+  location.searchParams.set('error', sentences.join(', '))
+  return location.href.replace(PLACEHOLDER, '')
 }

@@ -11,8 +11,10 @@ export interface MailSite {
   readonly host: string
   /** The base URL of the API. */
   readonly publicUrl: string
-  /** The web application of the users. */
+  /** The web application of the users. Without `WEB_URL` the base URL of the hosted pages. */
   readonly webUrl: string
+  /** Where users manage their account: `WEB_URL`, or the hosted page. */
+  readonly accountUrl: string
 }
 
 export interface MailKind {

@@ -55,11 +55,11 @@ export class Mailer<Kinds extends MailKinds> implements MailSender<Kinds> {
   readonly #transport: Transport
 
   constructor(kinds: Kinds, deps: MailerDeps) {
-    const { publicUrl, webUrl, productName, templates = {}, closing } = deps
+    const { publicUrl, webUrl, accountUrl, productName, templates = {}, closing } = deps
     const { url, from, folder } = deps.mail
     this.#kinds = kinds
     const { host } = new URL(publicUrl)
-    this.#site = { name: productName, host, publicUrl, webUrl }
+    this.#site = { name: productName, host, publicUrl, webUrl, accountUrl }
     this.#templates = templates
     this.#log = deps.log
     this.#queue = new DeliveryQueue({ ...LIMITS, ...deps.limits, closing }, deps.log)

@@ -20,7 +20,7 @@ const Bytes = (maxLength: number, description: string, example: string) =>
 const CredentialId = Bytes(1_364, 'The id of the credential', 'rH4y1vZx3ZkQb0nTq2m8WQ')
 
 const ClientData = Bytes(
-  8_192,
+  4_096,
   'What the browser has signed: the challenge and the origin',
   'eyJ0eXBlIjoid2ViYXV0aG4uZ2V0IiwiY2hhbGxlbmdlIjoiIn0',
 )
@@ -37,7 +37,7 @@ export const NewCredential = Open(
     ...credentialProperties,
     response: Open({
       clientDataJSON: ClientData,
-      attestationObject: Bytes(16_384, 'The public key', 'o2NmbXRkbm9uZWdhdHRTdG10oGhhdXRoRGF0YUA'),
+      attestationObject: Bytes(8_192, 'The public key', 'o2NmbXRkbm9uZWdhdHRTdG10oGhhdXRoRGF0YUA'),
       transports: Type.Optional(
         Type.Array(Type.String({ pattern: '^[a-z0-9-]{1,32}$', examples: ['internal'] }), {
           maxItems: 16,

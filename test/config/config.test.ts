@@ -326,10 +326,11 @@ t.test('values are parsed in their units, and empty ones are absent (DESIGN §8)
 })
 
 t.test('mail settings: sender, server and the base of links (DESIGN §8)', async t => {
-  const { mail, publicUrl, webUrl } = loadConfig({})
+  const { mail, publicUrl, webUrl, accountUrl } = loadConfig({})
   t.same(mail, { url: null, from: 'Gatehouse <no-reply@localhost>', folder: join('data', 'outbox') })
   t.equal(publicUrl, 'http://127.0.0.1:3000')
-  t.equal(webUrl, 'http://127.0.0.1:3000/docs')
+  t.equal(webUrl, 'http://127.0.0.1:3000')
+  t.equal(accountUrl, 'http://127.0.0.1:3000/security')
   for (const [HOST, host] of [
     ['0.0.0.0', 'localhost'],
     ['::', 'localhost'],
@@ -353,7 +354,8 @@ t.test('mail settings: sender, server and the base of links (DESIGN §8)', async
   })
   t.equal(given.publicUrl, 'https://example.com/accounts')
   t.equal(given.webUrl, 'https://app.example.com/start?lang=en')
-  t.equal(loadConfig({ PUBLIC_URL: 'https://example.com' }).webUrl, 'https://example.com/docs')
+  t.equal(given.accountUrl, given.webUrl)
+  t.equal(loadConfig({ PUBLIC_URL: 'https://example.com' }).webUrl, 'https://example.com')
   t.equal(
     loadConfig({ DATABASE_URL: 'postgres://u:p@db/gatehouse', JWT_SECRET: SECRET }).mail.folder,
     join('data', 'outbox'),

@@ -167,7 +167,10 @@ t.test('scopes: the tables in docs/api.md have those of the code, in its order (
 
 t.test('routes: the table in docs/api.md is the live one (§4)', async t => {
   const live = liveRoutes(await build(t, { env: EMAIL_CODES }))
-    .filter(({ documentation, ofFeature, method }) => !documentation && !ofFeature && method !== 'HEAD')
+    .filter(
+      ({ documentation, page, ofFeature, method }) =>
+        !documentation && !page && !ofFeature && method !== 'HEAD',
+    )
     .map(({ method, url, gate, scope }) =>
       [method, url, gate ?? 'public', ...(scope === undefined ? [] : [scope])].join(' '),
     )
@@ -178,6 +181,18 @@ t.test('routes: the table in docs/api.md is the live one (§4)', async t => {
         const [gate = '', ...scope] = cell.split(', ')
         return [route, gates[gate], ...scope].join(' ')
       })
+      .sort(),
+    live.sort(),
+  )
+})
+
+t.test('hosted pages: the table in docs/api.md is the live one (DESIGN §23)', async t => {
+  const live = liveRoutes(await build(t, { env: EMAIL_CODES }))
+    .filter(({ page, method }) => page && method !== 'HEAD')
+    .map(({ method, url }) => `${method} ${url}`)
+  t.same(
+    tableBelow(api, '## Hosted pages')
+      .map(([page]) => page)
       .sort(),
     live.sort(),
   )

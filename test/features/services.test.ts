@@ -14,7 +14,7 @@ t.test('services know of the configuration what links and mails need, and no sec
   }
   t.strictSame(await configOf({}), {
     publicUrl: 'http://127.0.0.1:3000',
-    webUrl: 'http://127.0.0.1:3000/docs',
+    webUrl: 'http://127.0.0.1:3000',
     productName: '127.0.0.1:3000',
     isProduction: false,
   })

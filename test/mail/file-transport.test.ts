@@ -99,6 +99,7 @@ t.test('a kind of mail needs its declaration alone, which types what is sent (DE
     productName: 'notes.example.com',
     publicUrl: 'https://notes.example.com/api',
     webUrl: 'https://notes.example.com',
+    accountUrl: 'https://notes.example.com',
     log: mailLog(),
     closing: SHUTDOWN.mails,
   })

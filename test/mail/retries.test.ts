@@ -234,7 +234,7 @@ t.test('waiting mails do not keep a process alive (DESIGN §9: mail)', async t =
     import { Mailer } from './src/mail/mailer.ts'
     setTimeout(() => process.exit(1), 4_000).unref()
     const mailer = (url, closing) => new Mailer(ACCOUNT_MAILS, {
-      mail: { url, from: 'a@example.com', folder: '' }, publicUrl: 'http://x', webUrl: 'http://x', productName: 'x', closing,
+      mail: { url, from: 'a@example.com', folder: '' }, publicUrl: 'http://x', webUrl: 'http://x', accountUrl: 'http://x', productName: 'x', closing,
       log: { info() {}, warn() {}, error(_context, message) { console.log(message) } },
     })
     mailer('smtp://127.0.0.1:1', 100).send('accountDeleted', 'a@example.com')

@@ -29,21 +29,24 @@ const mutate = (random: Random, text: string): string => {
       bytes[at] =
         random.pick([0x00, 0x1b, 0x5b, 0x7b, 0x9b, 0xbb, 0xbf, 0xdb, 0xff, random.integer(0, 255)]) ?? 0
   }
-  return base64url(Uint8Array.from(bytes)) || 'A'
+  const mutated = base64url(Uint8Array.from(bytes))
+  return mutated === text || mutated === '' ? mutate(random, text) : mutated
 }
 
 t.test('mutated responses are refused, and are no errors of the service', async t => {
   const log = logCapture()
   const app = await build(t, { env: ENV, logStream: log.stream })
-  const user = await signUp(app)
-  const { authenticator } = await register(app, user.token, { counter: null })
+  // Of ES256 some changed encodings are the same signature.
+  const options = { algorithm: 'EdDSA', counter: null } as const
+  const { authenticator } = await register(app, (await signUp(app)).token, options)
   const random = createRandom(9052)
   const statuses = new Map<string, number>()
   const count = (title: string) => statuses.set(title, (statuses.get(title) ?? 0) + 1)
+  let user = await signUp(app)
   for (let round = 0; round < ROUNDS; round += 1) {
-    const made = new SoftwareAuthenticator({ algorithm: 'EdDSA' }).create(
-      (await creationOptions(app, user.token)).json(),
-    )
+    // A user has 20 passkeys at most, and some changes do no harm.
+    if (round % 20 === 0) user = await signUp(app)
+    const made = new SoftwareAuthenticator().create((await creationOptions(app, user.token)).json())
     const { attestationObject } = made.response
     const created = await postPasskey(app, user.token, {
       credential: {
@@ -92,7 +95,7 @@ t.test('client data that is no object, deep CBOR, and long lengths are refused',
   const lengths = [0x5a, 0x5b, 0x7a, 0x7b, 0x9a, 0x9b, 0xba, 0xbb].map(head =>
     Buffer.concat([Buffer.of(head), Buffer.alloc(8, 0xff)]),
   )
-  const nested = [0x81, 0xa1, 0xc0, 0xd8].map(byte => Buffer.alloc(12_000, byte))
+  const nested = [0x81, 0xa1, 0xc0, 0xd8].map(byte => Buffer.alloc(6_000, byte))
   for (const bytes of [...lengths, ...nested, Buffer.of(0xf6), Buffer.of(0x00)]) {
     const made = new SoftwareAuthenticator().create((await creationOptions(app, user.token)).json())
     const response = { ...made.response, attestationObject: base64url(bytes) }

@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { call } from '../support/account-routes.ts'
-import { allEvents, impersonate } from '../support/admin-routes.ts'
+import { type AuditLine, allEvents, getEvents, impersonate } from '../support/admin-routes.ts'
 import { createKey } from '../support/api-keys.ts'
 import {
   accountStatus,
@@ -26,6 +26,7 @@ import {
   requestOptions,
   signInWith,
 } from '../support/passkeys.ts'
+import { race, rounds } from '../support/races.ts'
 import { isPrivateJson } from '../support/response-shapes.ts'
 import { type cbor, FLAGS, SoftwareAuthenticator } from '../support/software-authenticator.ts'
 
@@ -205,11 +206,11 @@ await onEveryEngine(t, async (t, { build }) => {
       [{ credential: { ...credential, type: 'password' } }, 'credential.type'],
       [{ credential: { ...credential, response: null } }, 'credential.response'],
       [
-        { credential: { ...credential, response: { ...response, clientDataJSON: 'x'.repeat(8_193) } } },
+        { credential: { ...credential, response: { ...response, clientDataJSON: 'x'.repeat(4_097) } } },
         'credential.response.clientDataJSON',
       ],
       [
-        { credential: { ...credential, response: { ...response, attestationObject: 'x'.repeat(16_385) } } },
+        { credential: { ...credential, response: { ...response, attestationObject: 'x'.repeat(8_193) } } },
         'credential.response.attestationObject',
       ],
       [
@@ -260,6 +261,25 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await postPasskey(app, user.token, { credential })).statusCode, 401)
     t.equal((await postPasskey(app, accessToken, { credential })).statusCode, 400, 'not in another session')
     t.same(await listPasskeys(app, accessToken), [])
+  })
+
+  t.test('100 races with the end of the session: an ended session adds no passkey', async t => {
+    const wrong: string[] = []
+    for (const round of rounds) {
+      const user = await signUp(app)
+      const credential = new SoftwareAuthenticator().create(await begin(user.token))
+      const { accessToken } = (await signIn(app, user.email)).json()
+      const end = () => call(app, 'DELETE', '/account/sessions', undefined, bearer(accessToken))
+      const [added] = await race(round, () => postPasskey(app, user.token, { credential }), end)
+      if (![201, 400, 401].includes(added.statusCode)) wrong.push(`${round}: ${added.statusCode}`)
+      const { results } = (await getEvents(app, { userId: user.id, sort: 'at', limit: 100 })).json()
+      const order = results
+        .map(({ type }: AuditLine) => type)
+        .filter((type: string) => ['passkey.added', 'sessions.ended'].includes(type))
+      const expected = added.statusCode === 201 ? ['passkey.added', 'sessions.ended'] : ['sessions.ended']
+      if (order.join() !== expected.join()) wrong.push(`${round}: ${added.statusCode} ${order}`)
+    }
+    t.same(wrong, [])
   })
 
   t.test('impersonated sessions and API keys add no passkey', async t => {

@@ -235,20 +235,24 @@ t.test('secrets can come from files (DESIGN §8)', async t => {
   t.equal(await remoteAccountStatus(again, token), 200, 'JWT_SECRET_FILE is the same as JWT_SECRET')
 })
 
-t.test('a missing JWT_SECRET is generated once, readable only by its owner (DESIGN §5)', async t => {
+t.test('missing keys are generated once, readable only by their owner (DESIGN §5, §20)', async t => {
   const folder = temporaryFolder(t)
   const databaseFile = join(folder, 'test.db')
   const env = { JWT_SECRET: '' }
   const first = await startServer(t, { databaseFile, env })
   const kept = readdirSync(folder).filter(name => !/^test\.db(-wal|-shm)?$/.test(name))
-  t.equal(kept.length, 1, 'one file beside the data')
-  const secretFile = join(folder, String(kept[0]))
-  t.equal(statSync(secretFile).mode & 0o777, 0o600)
+  t.strictSame(kept.toSorted(), ['test.db.encryption-key', 'test.db.jwt-secret'])
+  const files = kept.map(name => join(folder, name))
+  for (const file of files) t.equal(statSync(file).mode & 0o777, 0o600)
   const token = await signUp(first)
   await first.stop('SIGTERM')
-  const before = statSync(secretFile).mtimeMs
+  const before = files.map(file => statSync(file).mtimeMs)
   const second = await startServer(t, { databaseFile, env })
-  t.equal(statSync(secretFile).mtimeMs, before, 'not written again')
+  t.strictSame(
+    files.map(file => statSync(file).mtimeMs),
+    before,
+    'not written again',
+  )
   t.equal(await remoteAccountStatus(second, token), 200, 'tokens survive a restart')
 })
 

@@ -8,8 +8,8 @@ const CHROMIUM = '/usr/bin/chromium'
 /** Why a test that needs the browser is skipped; `false` where there is one. */
 export const withoutBrowser = existsSync(CHROMIUM) ? false : "needs Debian's chromium"
 
-/** A browser that is closed with the test. */
-export const launchBrowser = async (t: Context): Promise<Browser> => {
+/** A browser that is closed with the test. @param args further options of its command line. */
+export const launchBrowser = async (t: Context, args: readonly string[] = []): Promise<Browser> => {
   const browser = await chromium.launch({
     executablePath: CHROMIUM,
     args: [
@@ -18,6 +18,7 @@ export const launchBrowser = async (t: Context): Promise<Browser> => {
       '--disable-background-networking',
       '--disable-sync',
       '--no-first-run',
+      ...args,
     ],
   })
   t.teardown(() => browser.close())

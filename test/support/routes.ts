@@ -16,11 +16,15 @@ export interface LiveRoute {
   readonly scope: string | undefined
   /** Routes of the documentation, which are not part of the contract. */
   readonly documentation: boolean
+  /** A hosted page, which is for people. */
+  readonly page: boolean
   /** A route below the name of a feature in `src/features.ts`. The documents list the routes of the core. */
   readonly ofFeature: boolean
 }
 
 const FEATURE_FOLDERS: ReadonlySet<string> = new Set(FEATURES.map(({ name }: Feature) => name))
+
+const DOCUMENTATION = /^\/(?:docs|openapi\.json)/
 
 /** Every live route of an app. */
 export const liveRoutes = ({ routeTable }: FastifyInstance): LiveRoute[] =>
@@ -33,7 +37,8 @@ export const liveRoutes = ({ routeTable }: FastifyInstance): LiveRoute[] =>
       rateLimit: options.config?.rateLimit,
       reauthenticate: options.config?.reauthenticate === true,
       roles: options.config?.roles,
-      documentation: url.startsWith('/docs') || url === '/openapi.json',
+      documentation: DOCUMENTATION.test(url),
+      page: options.schema?.hide === true && !DOCUMENTATION.test(url),
       ofFeature: FEATURE_FOLDERS.has(url.replace(/^\/(?:admin\/)?([^/]*).*/, '$1')),
     })),
   )

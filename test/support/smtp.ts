@@ -100,6 +100,7 @@ export const createMailer = (t: Context, url: string | null, parts: Partial<Mail
     productName: 'accounts.example.com',
     publicUrl: 'https://accounts.example.com/api',
     webUrl: 'https://app.example.com/welcome?from=mail',
+    accountUrl: 'https://app.example.com/welcome?from=mail',
     log,
     closing: SHUTDOWN.mails,
     ...parts,

@@ -90,7 +90,13 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     const { email, token } = await signUp(app)
     const begun = await beginTotp(app, token)
     const other = await beginTotp(app, (await signUp(app)).token)
-    for (const code of [begun.code(-2), begun.code(2), other.code(), 'k3wf-7hqa-x9mz-24tn-p6dr-8ubc', '12345'])
+    for (const code of [
+      begun.code(-2),
+      begun.code(2),
+      other.code(),
+      'k3wf-7hqa-x9mz-24tn-p6dr-8ubc',
+      '12345',
+    ])
       t.strictSame(errorsAt(t, await confirmTotp(app, token, code), 400, ['code']), { code: ['is wrong'] })
     for (const code of ['', 5, null, 'x'.repeat(65)])
       errorsAt(t, await confirmTotp(app, token, code as string), 400, ['code'])

@@ -7,6 +7,7 @@ import { accountStatus, manualClock, PASSWORD, signUp, updateUser } from '../sup
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { mailbox } from '../support/mailbox.ts'
+import { readMetrics } from '../support/metrics.ts'
 
 const WRONG = 'not the pass phrase'
 
@@ -36,6 +37,9 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     const signedIn = await signInWith(app, email, code())
     t.equal(signedIn.statusCode, 200)
     t.equal(await accountStatus(app, signedIn.json().accessToken), 200)
+    const metrics = await readMetrics(app)
+    for (const outcome of ['code_required', 'wrong_code', 'succeeded'])
+      t.equal(metrics.sum('gatehouse_sign_ins_total', { outcome }), 1, outcome)
   })
 
   t.test(

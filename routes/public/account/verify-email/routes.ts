@@ -1,18 +1,57 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { ServiceError } from '../../../../src/errors.ts'
-import { withHeaders } from '../../../response-headers.ts'
-import { Account, ErrorBody, PresentedToken, Strict } from '../../../schemas.ts'
+import { Account, ErrorBody, FormText, PresentedToken, Strict } from '../../../schemas.ts'
 import { serializeAccount } from '../../../serializers.ts'
 
 const Token = Strict({ token: PresentedToken })
 
-/** The error for clients other than browsers, with the target of the redirect as `Location`. */
-const ErrorWithTarget = withHeaders(ErrorBody, 'Location')
+/** The page behind the link in a mail. Mail scanners open links, so only its button verifies. */
+const verifyEmailPages: FastifyPluginAsyncTypebox = async app => {
+  const { emailAddresses } = app.services
+  const { webUrl, hasPages } = app.config
+  app.servePages()
+
+  app.get(
+    '',
+    {
+      // Validated by the handler, so that an invalid token redirects too.
+      schema: { hide: true, querystring: Type.Object({ token: Type.Optional(Type.Unknown()) }) },
+    },
+    async (request, reply) => {
+      const { token } = request.validatedData.query
+      const presented = typeof token === 'string' ? token : ''
+      try {
+        await emailAddresses.check(presented)
+      } catch (error) {
+        if (hasPages || !(error instanceof ServiceError)) throw error
+        reply.header('cache-control', 'no-store')
+        throw new ServiceError(error.code, { redirectTo: webUrl, cause: error.cause })
+      }
+      return reply.sendPage((pages, context) => pages.confirmEmailPage(context, presented))
+    },
+  )
+
+  app.post(
+    '/confirm',
+    { schema: { hide: true, body: Strict({ token: FormText }) } },
+    async (request, reply) => {
+      const { body } = request.validatedData
+      const call = { method: 'POST', path: '/account/verify-email', body } as const
+      const response = await app.callApi(request, call)
+      reply.relay(response)
+      if (!hasPages) return reply.redirectToWebApp(response)
+      return reply.sendPage((pages, context) =>
+        response.status === 200
+          ? pages.emailConfirmedPage(context, response.body.email)
+          : pages.errorPage(context, response.errors, { title: context.texts.confirmEmailFailed }),
+      )
+    },
+  )
+}
 
 const verifyEmail: FastifyPluginAsyncTypebox = async app => {
   const { emailAddresses } = app.services
-  const { webUrl } = app.config
 
   app.post(
     '',
@@ -31,38 +70,7 @@ const verifyEmail: FastifyPluginAsyncTypebox = async app => {
     },
   )
 
-  app.get(
-    '',
-    {
-      schema: {
-        operationId: 'followVerificationLink',
-        summary:
-          'The link in a mail: verifies and redirects to the web application, with `?error=` if it fails',
-        // Validated by the handler, so that an invalid token redirects too.
-        querystring: Type.Object({ token: Type.Optional(Type.Unknown()) }),
-        response: {
-          303: withHeaders(Type.Null(), 'Location'),
-          400: ErrorWithTarget,
-          409: ErrorWithTarget,
-          503: ErrorWithTarget,
-        },
-      },
-    },
-    async (request, reply) => {
-      const { token } = request.validatedData.query
-      const presented = typeof token === 'string' ? token : ''
-      reply.header('cache-control', 'no-store')
-      try {
-        // HEAD, which mail scanners send, does not use up the token.
-        if (request.method === 'HEAD') await emailAddresses.check(presented)
-        else await emailAddresses.verify(presented, request.clientAddress)
-      } catch (error) {
-        if (!(error instanceof ServiceError)) throw error
-        throw new ServiceError(error.code, { redirectTo: webUrl, cause: error.cause })
-      }
-      return reply.redirect(webUrl, 303)
-    },
-  )
+  app.register(verifyEmailPages)
 }
 
 export default verifyEmail

@@ -1,0 +1,146 @@
+/**
+ * Hosted pages (DESIGN §23): HTML for people, made of responses of the API. Routes of pages call `app.servePages()` in a scope of their
+ * own. The templates are loaded with the first page.
+ */
+import { readFileSync } from 'node:fs'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
+import { callApi } from '../src/http/api-calls.ts'
+import { crossSiteError } from '../src/http/csrf.ts'
+import { logError, orDisconnected } from '../src/http/error-log.ts'
+import { errorResponseFor, withErrors } from '../src/http/error-responses.ts'
+import { type StaticResponse, sendStatic, staticResponse } from '../src/http/static-responses.ts'
+import type { ApiCall, ApiResponse } from '../src/pages/api.ts'
+import type { Page, PageContext } from '../src/pages/layout.ts'
+import type * as Pages from '../src/pages/pages.ts'
+import { closeIfIncomplete } from './error-handler.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Makes the routes of this scope pages: forms as bodies, errors as HTML. */
+    servePages(): void
+    /** Calls the API with the session of a page's request. @throws {ServiceError} `draining` */
+    callApi(request: FastifyRequest, call: ApiCall): Promise<ApiResponse>
+  }
+  interface FastifyReply {
+    /** Sends a page in the language of the browser. */
+    sendPage(create: (pages: typeof Pages, context: PageContext) => Page): Promise<FastifyReply>
+    /** Takes over the status of an error of the API, and in any case its cookie and its headers about limits. */
+    relay(response: ApiResponse): FastifyReply
+    /** Redirects to another page. @param path below the service, without a slash at the start. */
+    redirectToPage(path: string): FastifyReply
+    /** Redirects to the web application, with the errors of the API as `error`. */
+    redirectToWebApp(response: ApiResponse): FastifyReply
+  }
+}
+
+const RELAYED = ['set-cookie', 'retry-after', 'www-authenticate', 'ratelimit', 'ratelimit-policy'] as const
+
+/**
+ * Without inline script or style. A form may redirect to the web application: browsers check redirects too.
+ * @param hasScript for pages with passkeys, whose script calls the API.
+ */
+const policyOf = ({ webUrl, hasPages }: FastifyInstance['config'], hasScript: boolean): string =>
+  [
+    "default-src 'none'",
+    ...(hasScript ? ["script-src 'self'", "connect-src 'self'"] : []),
+    "style-src 'self'",
+    'img-src data:',
+    `form-action 'self'${hasPages ? '' : ` ${new URL(webUrl).origin}`}`,
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ')
+
+const readScript = (): Buffer => readFileSync(new URL('../src/pages/passkeys.js', import.meta.url))
+
+const pages = async (app: FastifyInstance): Promise<void> => {
+  const { config } = app
+  const headersOf = (hasScript: boolean) => ({
+    'content-security-policy': policyOf(config, hasScript),
+    // URLs of pages have tokens: only the origin is sent. Not `no-referrer`, with which the Origin of a form is `null`.
+    'referrer-policy': 'strict-origin',
+    'x-content-type-options': 'nosniff',
+  })
+  const [headers, headersWithScript] = [headersOf(false), headersOf(true)]
+
+  /** The way from the URL of a request to the service, which a proxy may have below another path. */
+  const rootOf = ({ url }: FastifyRequest): string => {
+    const slashes = (path = ''): number => path.split('/').length - 1
+    const depth = slashes(url.split('?', 1)[0]) - slashes(app.prefix)
+    return depth > 1 ? '../'.repeat(depth - 1) : './'
+  }
+
+  app.decorate('callApi', (request, call) => callApi(app, request, call))
+
+  app.decorateReply('relay', function relay(this: FastifyReply, { status, headers }) {
+    for (const name of RELAYED) if (headers[name] !== undefined) this.header(name, headers[name])
+    return status < 400 ? this : this.code(status)
+  })
+
+  app.decorateReply('redirectToPage', function redirectToPage(this: FastifyReply, path) {
+    return this.header('cache-control', 'no-store').redirect(rootOf(this.request) + path, 303)
+  })
+
+  app.decorateReply('redirectToWebApp', function redirectToWebApp(this: FastifyReply, { status, errors }) {
+    return this.redirect(status < 400 ? config.webUrl : withErrors(config.webUrl, errors), 303)
+  })
+
+  app.decorateReply('sendPage', async function sendPage(this: FastifyReply, create) {
+    const templates = await import('../src/pages/pages.ts')
+    const language = templates.languageOf(accepted => this.request.accepts().languages(accepted))
+    const context = {
+      language,
+      texts: templates.LANGUAGES[language],
+      root: rootOf(this.request),
+      product: config.productName,
+      hasPages: config.hasPages,
+      hasEmailCodes: config.hasEmailCodes,
+    }
+    const page = create(templates, context)
+    this.vary('accept-language')
+    return this.headers(page.hasPasskeys ? headersWithScript : headers)
+      .header('cache-control', 'no-store')
+      .type('text/html; charset=utf-8')
+      .send(templates.documentOf(context, page).text)
+  })
+
+  app.decorate('servePages', function servePages(this: FastifyInstance) {
+    this.acceptForms()
+    // Also for forms of strangers: otherwise another site could sign a browser in to an account of its own.
+    this.addHook('onRequest', function rejectCrossSiteForm(request, _reply, done) {
+      done(crossSiteError(request, config.allowedOrigins))
+    })
+    // A form without fields has an empty body.
+    this.addHook('preValidation', function provideEmptyForm(request, _reply, done) {
+      if (request.method === 'POST') request.body ??= {}
+      done()
+    })
+    this.setErrorHandler(async (raised, request, reply) => {
+      const error = orDisconnected(raised, reply)
+      const response = errorResponseFor(error, config)
+      if (response.redirectTo !== undefined) throw raised
+      logError(error, request, response.status)
+      closeIfIncomplete(request, reply)
+      return reply
+        .code(response.status)
+        .headers(response.headers)
+        .sendPage((templates, context) =>
+          templates.errorPage(context, response.body.errors, { isSignedIn: request.principal !== null }),
+        )
+    })
+  })
+
+  const serve = (url: string, response: StaticResponse): void => {
+    app.get(url, { schema: { hide: true } }, (request, reply) =>
+      sendStatic(response, request, reply.headers(headers)),
+    )
+  }
+  serve(
+    '/pages/style.css',
+    staticResponse('text/css; charset=utf-8', async () => (await import('../src/pages/style.ts')).STYLE),
+  )
+  if (config.hasPages)
+    serve('/pages/passkeys.js', staticResponse('text/javascript; charset=utf-8', readScript))
+}
+
+export default fp(pages, { name: 'pages', dependencies: ['json-body', 'error-handler', 'csrf', 'openapi'] })

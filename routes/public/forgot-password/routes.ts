@@ -1,0 +1,26 @@
+/** The page for users who have forgotten their password. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { FormText, Strict } from '../../schemas.ts'
+
+const forgotPassword: FastifyPluginAsyncTypebox = async app => {
+  if (!app.config.hasPages) return
+  app.servePages()
+
+  app.get('', { schema: { hide: true } }, (_request, reply) =>
+    reply.sendPage((pages, context) => pages.forgotPasswordPage(context)),
+  )
+
+  app.post('', { schema: { hide: true, body: Strict({ email: FormText }) } }, async (request, reply) => {
+    const { body } = request.validatedData
+    const response = await app.callApi(request, { method: 'POST', path: '/account/forgot-password', body })
+    return reply
+      .relay(response)
+      .sendPage((pages, context) =>
+        response.status < 400
+          ? pages.forgotPasswordSentPage(context)
+          : pages.forgotPasswordPage(context, { email: body.email, errors: response.errors }),
+      )
+  })
+}
+
+export default forgotPassword

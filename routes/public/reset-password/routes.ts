@@ -1,0 +1,37 @@
+/** The page behind the link in a mail that resets the password. Opening it changes nothing. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+import { FormText, Strict } from '../../schemas.ts'
+
+const resetPassword: FastifyPluginAsyncTypebox = async app => {
+  const { hasPages, passwordMinLength: minLength } = app.config
+  if (!hasPages) return
+  app.servePages()
+
+  app.get(
+    '',
+    { schema: { hide: true, querystring: Strict({ token: FormText }) } },
+    async (request, reply) => {
+      const { token } = request.validatedData.query
+      return reply.sendPage((pages, context) => pages.resetPasswordPage(context, { token, minLength }))
+    },
+  )
+
+  const Reset = Strict({ token: FormText, password: FormText, code: Type.Optional(FormText) })
+
+  app.post('', { schema: { hide: true, body: Reset } }, async (request, reply) => {
+    const { token, password, code } = request.validatedData.body
+    const body = { token, password, ...(code && { code }) }
+    const response = await app.callApi(request, { method: 'POST', path: '/account/reset-password', body })
+    reply.relay(response)
+    if (response.status === 200) return reply.redirectToPage('security?done=password')
+    const { errors } = response
+    // The user may have no code any more: the field stays once it was asked for.
+    const wantsCode = code !== undefined || 'code' in errors
+    return reply.sendPage((pages, context) =>
+      pages.resetPasswordPage(context, { token, minLength, wantsCode, errors }),
+    )
+  })
+}
+
+export default resetPassword

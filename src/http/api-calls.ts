@@ -1,0 +1,62 @@
+/** Requests of hosted pages to the API of the same service, as the browser would send them over the same connection. */
+import type { FastifyInstance, FastifyRequest, InjectOptions } from 'fastify'
+import { ServiceError } from '../errors.ts'
+import type { ApiCall, ApiResponse } from '../pages/api.ts'
+
+/**
+ * What the API reads of the browser's request. The address is that of the same connection, so the service believes forwarded
+ * addresses exactly where it believes them from the browser.
+ */
+const PASSED_ON = [
+  'cookie',
+  'origin',
+  'sec-fetch-site',
+  'traceparent',
+  'tracestate',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+] as const
+
+const headersOf = ({ headers, host, socket }: FastifyRequest): Record<string, string> => {
+  const { remoteAddress } = socket
+  // Without an address (a Unix socket), nobody is a trusted proxy.
+  const passedOn = PASSED_ON.filter(name => remoteAddress !== undefined || !name.startsWith('x-forwarded-'))
+  return Object.fromEntries([
+    ['host', headers.host ?? host],
+    ['user-agent', headers['user-agent'] ?? ''],
+    ...passedOn.flatMap(name => (headers[name] === undefined ? [] : [[name, String(headers[name])]])),
+  ])
+}
+
+/** @throws {ServiceError} `draining` */
+const send = async (app: FastifyInstance, options: InjectOptions) => {
+  try {
+    return await app.inject(options)
+  } catch (error) {
+    // The only error: the service is closing.
+    throw new ServiceError('draining', { cause: error })
+  }
+}
+
+/**
+ * @param app the instance of the service.
+ * @param request of the browser, whose session and address the API sees. No other credentials are passed on.
+ * @throws {ServiceError} `draining`
+ */
+export const callApi = async (
+  app: FastifyInstance,
+  request: FastifyRequest,
+  { method, path, body }: ApiCall,
+): Promise<ApiResponse> => {
+  const { remoteAddress } = request.socket
+  const { statusCode, headers, payload } = await send(app, {
+    method,
+    url: app.prefix + path,
+    headers: headersOf(request),
+    ...(remoteAddress !== undefined && { remoteAddress }),
+    ...(body !== undefined && { payload: body }),
+  })
+  const parsed = payload === '' ? null : JSON.parse(payload)
+  return { status: statusCode, headers, body: parsed, errors: statusCode < 400 ? {} : parsed.errors }
+}

@@ -1,0 +1,253 @@
+/** Pages of users who are not signed in: sign-in, forgotten passwords, links of mails, errors. */
+import { html } from './html.ts'
+import { Form, hiddenField, links, NO_ERRORS, type Page, type PageContext } from './layout.ts'
+import type { FieldErrors } from './messages.ts'
+
+/** Recovery codes are accepted too, so the field takes text. */
+export const codeField = ({ texts }: PageContext) =>
+  ({
+    name: 'code',
+    label: texts.code,
+    hint: texts.codeHint,
+    autocomplete: 'one-time-code',
+    isCode: true,
+  }) as const
+
+export interface SignInState {
+  readonly email?: string
+  /** Whether the user needs a code besides the password. */
+  readonly wantsCode?: boolean
+  readonly errors?: FieldErrors
+}
+
+export const signInPage = (
+  context: PageContext,
+  { email, wantsCode = false, errors = NO_ERRORS }: SignInState = {},
+): Page => {
+  const { texts, root, hasEmailCodes } = context
+  const form = new Form(context, errors)
+  const fields = [
+    form.field({ name: 'email', label: texts.email, type: 'email', value: email, autocomplete: 'username' }),
+    form.field({
+      name: 'password',
+      label: texts.password,
+      type: 'password',
+      autocomplete: 'current-password',
+    }),
+    wantsCode && form.field(codeField(context)),
+  ]
+  return {
+    title: texts.signIn,
+    hasPasskeys: true,
+    hasErrors: form.hasErrors,
+    body: html`<div class="card">
+<h1>${texts.signIn}</h1>
+${form.summary()}
+${wantsCode && html`<p>${texts.secondStep}</p>`}
+<form method="post" action="${root}sign-in">
+${fields}
+<button class="main">${texts.signIn}</button>
+</form>
+<div id="passkey-sign-in" hidden>
+<p class="or">${texts.or}</p>
+<button type="button" class="main plain">${texts.passkeySignIn}</button>
+<p class="error" role="alert" hidden>${texts.passkeyFailed}</p>
+</div>
+</div>
+${links([
+  [`${root}forgot-password`, texts.forgotLink],
+  ...(hasEmailCodes ? [[`${root}sign-in/email-code`, texts.emailCodeSignIn] as const] : []),
+])}`,
+  }
+}
+
+export const requestEmailCodePage = (
+  context: PageContext,
+  { email, errors = NO_ERRORS }: Pick<SignInState, 'email' | 'errors'> = {},
+): Page => {
+  const { texts, root } = context
+  const form = new Form(context, errors)
+  const field = form.field({
+    name: 'email',
+    label: texts.email,
+    type: 'email',
+    value: email,
+    autocomplete: 'username',
+  })
+  return {
+    title: texts.emailCodeSignIn,
+    hasErrors: form.hasErrors,
+    body: html`<div class="card">
+<h1>${texts.emailCodeSignIn}</h1>
+${form.summary()}
+<p>${texts.emailCodeText}</p>
+<form method="post" action="${root}sign-in/email-code">
+${field}
+<button class="main">${texts.emailCodeSend}</button>
+</form>
+</div>
+${links([[`${root}sign-in`, texts.backToSignIn]])}`,
+  }
+}
+
+export interface EmailCodeState {
+  readonly email: string
+  readonly wantsCode?: boolean
+  readonly errors?: FieldErrors
+}
+
+/** The second step: the code from the mail. */
+export const emailCodePage = (
+  context: PageContext,
+  { email, wantsCode = false, errors = NO_ERRORS }: EmailCodeState,
+): Page => {
+  const { texts, root } = context
+  const form = new Form(context, errors)
+  const fields = [
+    form.field({
+      name: 'emailCode',
+      label: texts.emailCode,
+      hint: texts.emailCodeHint,
+      autocomplete: wantsCode ? 'off' : 'one-time-code',
+      isCode: true,
+    }),
+    wantsCode && form.field(codeField(context)),
+  ]
+  return {
+    title: texts.emailCodeSignIn,
+    hasErrors: form.hasErrors,
+    body: html`<div class="card">
+<h1>${texts.emailCodeSignIn}</h1>
+${form.summary()}
+<p>${wantsCode ? texts.emailCodeSecondStep : texts.emailCodeSent}</p>
+<form method="post" action="${root}sign-in/email-code/confirm">
+${hiddenField('email', email)}
+${fields}
+<button class="main">${texts.signIn}</button>
+</form>
+</div>
+${links([[`${root}sign-in/email-code`, texts.emailCodeAgain]])}`,
+  }
+}
+
+export const forgotPasswordPage = (
+  context: PageContext,
+  { email, errors = NO_ERRORS }: Pick<SignInState, 'email' | 'errors'> = {},
+): Page => {
+  const { texts, root } = context
+  const form = new Form(context, errors)
+  const field = form.field({
+    name: 'email',
+    label: texts.email,
+    type: 'email',
+    value: email,
+    autocomplete: 'username',
+  })
+  return {
+    title: texts.forgot,
+    hasErrors: form.hasErrors,
+    body: html`<div class="card">
+<h1>${texts.forgot}</h1>
+${form.summary()}
+<p>${texts.forgotText}</p>
+<form method="post" action="${root}forgot-password">
+${field}
+<button class="main">${texts.forgotButton}</button>
+</form>
+</div>
+${links([[`${root}sign-in`, texts.backToSignIn]])}`,
+  }
+}
+
+export const forgotPasswordSentPage = ({ texts, root }: PageContext): Page => ({
+  title: texts.forgotSent,
+  body: html`<div class="card">
+<h1>${texts.forgotSent}</h1>
+<p>${texts.forgotSentText}</p>
+</div>
+${links([[`${root}sign-in`, texts.backToSignIn]])}`,
+})
+
+export interface ResetState {
+  readonly token: string
+  readonly minLength: number
+  readonly wantsCode?: boolean
+  readonly errors?: FieldErrors
+}
+
+export const resetPasswordPage = (
+  context: PageContext,
+  { token, minLength, wantsCode = false, errors = NO_ERRORS }: ResetState,
+): Page => {
+  const { texts, root } = context
+  const form = new Form(context, errors)
+  const fields = [
+    form.field({
+      name: 'password',
+      label: texts.newPassword,
+      type: 'password',
+      hint: texts.passwordHint(minLength),
+      autocomplete: 'new-password',
+    }),
+    wantsCode && form.field(codeField(context)),
+  ]
+  return {
+    title: texts.reset,
+    hasErrors: form.hasErrors,
+    body: html`<div class="card">
+<h1>${texts.reset}</h1>
+${form.summary()}
+<p>${wantsCode ? texts.resetSecondStep : texts.resetText}</p>
+<form method="post" action="${root}reset-password">
+${hiddenField('token', token)}
+${fields}
+<button class="main">${texts.resetButton}</button>
+</form>
+</div>
+${links([[`${root}forgot-password`, texts.askAgain]])}`,
+  }
+}
+
+export const confirmEmailPage = ({ texts, root }: PageContext, token: string): Page => ({
+  title: texts.confirmEmail,
+  body: html`<div class="card">
+<h1>${texts.confirmEmail}</h1>
+<p>${texts.confirmEmailText}</p>
+<form method="post" action="${root}account/verify-email/confirm">
+${hiddenField('token', token)}
+<button class="main">${texts.confirmEmailButton}</button>
+</form>
+</div>`,
+})
+
+export const emailConfirmedPage = ({ texts, root }: PageContext, email: string): Page => ({
+  title: texts.emailConfirmed,
+  body: html`<div class="card">
+<h1>${texts.emailConfirmed}</h1>
+<p>${texts.emailConfirmedText(email)}</p>
+</div>
+${links([[`${root}security`, texts.toSecurity]])}`,
+})
+
+/** @param options.title by default that of any error. */
+export const errorPage = (
+  context: PageContext,
+  errors: FieldErrors,
+  { title, isSignedIn = false }: { readonly title?: string; readonly isSignedIn?: boolean } = {},
+): Page => {
+  const { texts, root, hasPages } = context
+  const heading = title ?? texts.failed
+  const back = isSignedIn
+    ? ([`${root}security`, texts.backToSecurity] as const)
+    : ([`${root}sign-in`, texts.backToSignIn] as const)
+  return {
+    title: heading,
+    hasErrors: true,
+    isSignedIn,
+    body: html`<div class="card">
+<h1>${heading}</h1>
+${new Form(context, errors).summary()}
+</div>
+${hasPages && links([back])}`,
+  }
+}

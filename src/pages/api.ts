@@ -1,0 +1,20 @@
+/** The API as hosted pages see it. */
+import type { ErrorBody } from '../errors.ts'
+
+export interface ApiCall {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  /** Below the prefix of the service. */
+  readonly path: string
+  /** The JSON body. */
+  readonly body?: object
+}
+
+export interface ApiResponse {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | number | undefined>>
+  /** The JSON body; `null` without one. */
+  // biome-ignore lint/suspicious/noExplicitAny: the routes validate their responses by schemas of their own
+  readonly body: any
+  /** The messages by field; empty if the call has succeeded. */
+  readonly errors: ErrorBody['errors']
+}

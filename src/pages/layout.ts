@@ -1,0 +1,176 @@
+/** What all hosted pages have in common: the document, forms, and the summary of their errors. */
+import { type Html, html } from './html.ts'
+import { errorSentence, type FieldErrors } from './messages.ts'
+import type { Language, Texts } from './texts.ts'
+
+/** The request that a page responds to. */
+export interface PageContext {
+  readonly texts: Texts
+  readonly language: Language
+  /** The relative URL of the service, with a slash at the end: a proxy may add a path. */
+  readonly root: string
+  /** The name of the product. */
+  readonly product: string
+  /** Whether there are all pages, and not only the one that confirms an e-mail. */
+  readonly hasPages: boolean
+  /** Whether users can sign in with mailed codes. */
+  readonly hasEmailCodes: boolean
+}
+
+export interface Page {
+  readonly title: string
+  readonly body: Html
+  /** Whether the title begins with the word for an error, which screen readers read first. */
+  readonly hasErrors?: boolean
+  /** For pages with lists. */
+  readonly isWide?: boolean
+  /** Whether there is a button to sign out. */
+  readonly isSignedIn?: boolean
+  /** Whether the page has the script for passkeys. */
+  readonly hasPasskeys?: boolean
+}
+
+const signOutForm = ({ texts, root }: PageContext): Html =>
+  html`<form method="post" action="${root}sign-out"><button class="plain">${texts.signOut}</button></form>`
+
+export const documentOf = (context: PageContext, page: Page): Html => {
+  const { texts, language, root, product } = context
+  return html`<!DOCTYPE html>
+<html lang="${language}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<title>${page.hasErrors && `${texts.errorTitle}: `}${page.title} – ${product}</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="${root}pages/style.css">
+${page.hasPasskeys && html`<script type="module" src="${root}pages/passkeys.js"></script>\n`}</head>
+<body${page.isWide && html` class="wide"`}>
+<header><p class="product">${product}</p>${page.isSignedIn && signOutForm(context)}</header>
+<main>
+${page.body}
+</main>
+</body>
+</html>
+`
+}
+
+export interface Field {
+  readonly name: string
+  readonly label: string
+  readonly type?: 'text' | 'email' | 'password'
+  /** What the user had entered. Passwords and codes are never shown again. */
+  readonly value?: string | undefined
+  readonly hint?: string
+  readonly autocomplete: string
+  /** Whether the field may stay empty. */
+  readonly isOptional?: boolean
+  /** Whether another field may be filled in instead. */
+  readonly isAlternative?: boolean
+  /** Whether the keyboard of a phone shows digits first. It still has letters, for recovery codes. */
+  readonly isCode?: boolean
+}
+
+/** The fields of a form and the errors of the last attempt. Render the fields first, then the summary. */
+export class Form {
+  readonly #context: PageContext
+  readonly #errors: FieldErrors
+  /** Labels by field. */
+  readonly #labels = new Map<string, string>()
+  readonly #id: string
+
+  /** @param id distinguishes the fields of several forms on one page. */
+  constructor(context: PageContext, errors: FieldErrors, id = '') {
+    this.#context = context
+    this.#errors = errors
+    this.#id = id
+  }
+
+  get hasErrors(): boolean {
+    return Object.keys(this.#errors).length > 0
+  }
+
+  field(field: Field): Html {
+    const { name, label, type = 'text', value, hint, autocomplete } = field
+    const { isOptional = false, isAlternative = false, isCode = false } = field
+    this.#labels.set(name, label)
+    const id = this.#idOf(name)
+    const sentences = this.#sentences(name)
+    const descriptions = [hint && `${id}-hint`, sentences.length > 0 && `${id}-error`]
+      .filter(Boolean)
+      .join(' ')
+    return html`<div class="field">
+<label for="${id}">${label}${isOptional && html` <span class="muted">(${this.#context.texts.optional})</span>`}</label>
+${hint && html`<p class="hint" id="${id}-hint">${hint}</p>`}
+<input id="${id}" name="${name}" type="${type}" autocomplete="${autocomplete}"${
+      value !== undefined && html` value="${value}"`
+    }${!isOptional && !isAlternative && html` required`}${isCode && html` autocapitalize="none" spellcheck="false"`}${
+      descriptions !== '' && html` aria-describedby="${descriptions}"`
+    }${sentences.length > 0 && html` aria-invalid="true"`}>
+${sentences.length > 0 && html`<p class="error" id="${id}-error">${sentences.map(text => html`${text} `)}</p>`}
+</div>`
+  }
+
+  /** A group of checkboxes under one name of the API. */
+  group(name: string, legend: string, checks: readonly Html[]): Html {
+    this.#labels.set(name, legend)
+    const id = this.#idOf(name)
+    const sentences = this.#sentences(name)
+    return html`<fieldset id="${id}" tabindex="-1"${sentences.length > 0 && html` aria-describedby="${id}-error"`}>
+<legend>${legend}</legend>
+${checks}
+${sentences.length > 0 && html`<p class="error" id="${id}-error">${sentences.map(text => html`${text} `)}</p>`}
+</fieldset>`
+  }
+
+  /** A checkbox, which a form sends as `on`. */
+  check({
+    name,
+    label,
+    isChecked,
+  }: {
+    readonly name: string
+    readonly label: Html
+    readonly isChecked: boolean
+  }): Html {
+    return html`<label class="check"><input type="checkbox" name="${name}"${isChecked && html` checked`}>${label}</label>`
+  }
+
+  /** Every error, with links to the fields. It has the focus when the page opens, so that screen readers begin there. */
+  summary(): Html {
+    if (!this.hasErrors) return html``
+    const items = Object.keys(this.#errors).flatMap(name => {
+      const label = this.#labels.get(name)
+      return this.#sentences(name).map(text =>
+        label === undefined
+          ? html`<li>${text}</li>`
+          : html`<li><a href="#${this.#idOf(name)}">${label}: ${text}</a></li>`,
+      )
+    })
+    return html`<div class="summary" role="alert" tabindex="-1" autofocus>
+<h2>${this.#context.texts.problem}</h2>
+<ul>${items}</ul>
+</div>`
+  }
+
+  #idOf(name: string): string {
+    return `${this.#id}${name}`
+  }
+
+  #sentences(name: string): Html[] {
+    const { texts, language } = this.#context
+    return (this.#errors[name] ?? []).map(message => errorSentence(texts, language, name, message))
+  }
+}
+
+export const NO_ERRORS: FieldErrors = {}
+
+/** Tells password managers whose password a form asks for. It is not sent. */
+export const usernameField = (email: string): Html =>
+  html`<input type="email" autocomplete="username" value="${email}" hidden readonly>`
+
+export const hiddenField = (name: string, value: string): Html =>
+  html`<input type="hidden" name="${name}" value="${value}">`
+
+export const links = (items: readonly (readonly [string, string])[]): Html =>
+  html`<ul class="links">${items.map(([href, text]) => html`<li><a href="${href}">${text}</a></li>`)}</ul>`

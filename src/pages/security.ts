@@ -1,0 +1,411 @@
+/** Pages of signed-in users: sessions, password, authenticator app, recovery codes, passkeys, API keys. */
+import { codeField } from './access.ts'
+import { type Html, html } from './html.ts'
+import { Form, hiddenField, links, NO_ERRORS, type Page, type PageContext, usernameField } from './layout.ts'
+import type { FieldErrors } from './messages.ts'
+import type { Texts } from './texts.ts'
+
+/** What has been done, which the page says after a redirect. */
+export type Done = keyof Texts['done']
+
+interface Session {
+  readonly id: string
+  readonly createdAt: string
+  readonly lastRequestAt: string
+  readonly ip: string | null
+  readonly userAgent: string | null
+  readonly impersonated: boolean
+  readonly current: boolean
+}
+
+interface Passkey {
+  readonly id: string
+  readonly name: string | null
+  readonly createdAt: string
+  readonly lastUsedAt: string | null
+}
+
+interface ApiKey {
+  readonly id: string
+  readonly name: string
+  readonly prefix: string
+  readonly scopes: readonly string[]
+  readonly createdAt: string
+  readonly expiresAt: string | null
+  readonly lastUsedAt: string | null
+}
+
+/** Responses of the API. */
+export interface SecurityState {
+  readonly account: { readonly email: string; readonly emailVerified: boolean }
+  readonly sessions: readonly Session[]
+  readonly totp: { readonly confirmedAt: string | null; readonly recoveryCodes: number }
+  readonly passkeys: readonly Passkey[]
+  readonly apiKeys: readonly ApiKey[]
+  readonly done?: Done | undefined
+}
+
+/** A time in UTC: without script, the page does not know the zone of its reader. */
+const time = ({ language }: PageContext, at: string): Html => {
+  const format = new Intl.DateTimeFormat(language, {
+    dateStyle: 'medium',
+    timeStyle: 'short',
+    timeZone: 'UTC',
+  })
+  return html`<time datetime="${at}">${format.format(new Date(at))} UTC</time>`
+}
+
+interface Button {
+  readonly action: string
+  readonly text: string
+  /** What the button does to which one of a list, for screen readers. */
+  readonly label?: string
+  readonly className?: 'plain' | 'danger'
+  readonly id?: string
+}
+
+/** A form of one button. */
+const button = ({ root }: PageContext, { action, text, label, className, id }: Button): Html =>
+  html`<form method="post" action="${root}${action}">${id !== undefined && hiddenField('id', id)}<button${
+    className !== undefined && html` class="${className}"`
+  }${label !== undefined && html` aria-label="${label}"`}>${text}</button></form>`
+
+const sessionItem = (context: PageContext, session: Session): Html => {
+  const { texts } = context
+  const client = session.userAgent || texts.unknownClient
+  return html`<li><div>
+<p>${client}${session.current && html` <strong class="tag">${texts.thisSession}</strong>`}${
+    session.impersonated && html` <strong class="tag">${texts.impersonatedSession}</strong>`
+  }</p>
+<p class="muted">${session.ip !== null && html`${session.ip} · `}${texts.sessionSince} ${time(context, session.createdAt)} · ${texts.sessionLast} ${time(context, session.lastRequestAt)}</p>
+</div>${button(context, {
+    action: 'security/sessions/end',
+    text: texts.endSession,
+    label: texts.endSessionOf(client),
+    className: 'plain',
+    id: session.id,
+  })}</li>`
+}
+
+const sessionsSection = (context: PageContext, sessions: readonly Session[]): Html => {
+  const { texts } = context
+  return html`<section>
+<h2>${texts.sessions}</h2>
+<p>${texts.sessionsText}</p>
+<ul class="list">${sessions.map(session => sessionItem(context, session))}</ul>
+${
+  sessions.length > 1 &&
+  button(context, { action: 'security/sessions/end-others', text: texts.endOthers, className: 'plain' })
+}
+</section>`
+}
+
+const totpSection = (context: PageContext, { confirmedAt, recoveryCodes }: SecurityState['totp']): Html => {
+  const { texts } = context
+  return html`<section>
+<h2>${texts.totp}</h2>
+${
+  confirmedAt === null
+    ? html`<p>${texts.totpOff}</p>
+${button(context, { action: 'security/totp', text: texts.totpAdd })}`
+    : html`<p>${texts.totpOn} ${time(context, confirmedAt)}. ${texts.recoveryCodesLeft(recoveryCodes)}</p>
+${button(context, { action: 'security/recovery-codes', text: texts.recoveryCodesNew, className: 'plain' })}
+${button(context, { action: 'security/totp/remove', text: texts.totpRemove, className: 'danger' })}`
+}
+</section>`
+}
+
+const passkeyItem = (context: PageContext, passkey: Passkey): Html => {
+  const { texts } = context
+  const name = passkey.name ?? texts.passkeyUnnamed
+  return html`<li><div>
+<p>${name}</p>
+<p class="muted">${texts.sessionSince} ${time(context, passkey.createdAt)} · ${
+    passkey.lastUsedAt === null
+      ? texts.apiKeyUnused
+      : html`${texts.apiKeyUsed} ${time(context, passkey.lastUsedAt)}`
+  }</p>
+</div>${button(context, {
+    action: 'security/passkeys/remove',
+    text: texts.passkeyRemove,
+    label: texts.passkeyRemoveOf(name),
+    className: 'danger',
+    id: passkey.id,
+  })}</li>`
+}
+
+const passkeysSection = (context: PageContext, passkeys: readonly Passkey[]): Html => {
+  const { texts } = context
+  const form = new Form(context, NO_ERRORS, 'passkey-')
+  return html`<section>
+<h2>${texts.passkeys}</h2>
+<p>${texts.passkeysText}</p>
+${passkeys.length > 0 && html`<ul class="list">${passkeys.map(passkey => passkeyItem(context, passkey))}</ul>`}
+<p class="muted" id="passkey-add-needs">${texts.passkeyNeeds}</p>
+<div id="passkey-add" hidden>
+${form.field({ name: 'name', label: texts.passkeyName, autocomplete: 'off', isOptional: true })}
+<button type="button">${texts.passkeyAdd}</button>
+<p class="error" role="alert" hidden>${texts.passkeyFailed}</p>
+</div>
+</section>`
+}
+
+const apiKeyItem = (context: PageContext, key: ApiKey): Html => {
+  const { texts } = context
+  return html`<li><div>
+<p>${key.name} <code>${key.prefix}…</code></p>
+<p class="muted">${key.scopes.join(', ')} · ${
+    key.lastUsedAt === null ? texts.apiKeyUnused : html`${texts.apiKeyUsed} ${time(context, key.lastUsedAt)}`
+  }${key.expiresAt !== null && html` · ${texts.apiKeyExpires} ${time(context, key.expiresAt)}`}</p>
+</div>${button(context, {
+    action: 'security/api-keys/revoke',
+    text: texts.apiKeyRevoke,
+    label: texts.apiKeyRevokeOf(key.name),
+    className: 'danger',
+    id: key.id,
+  })}</li>`
+}
+
+const apiKeysSection = (context: PageContext, apiKeys: readonly ApiKey[]): Html => {
+  const { texts, root } = context
+  return html`<section>
+<h2>${texts.apiKeys}</h2>
+<p>${texts.apiKeysText}</p>
+${apiKeys.length > 0 && html`<ul class="list">${apiKeys.map(key => apiKeyItem(context, key))}</ul>`}
+<p><a href="${root}security/api-keys">${texts.apiKeyNew}</a></p>
+</section>`
+}
+
+export const securityPage = (context: PageContext, state: SecurityState): Page => {
+  const { texts, root } = context
+  const { account, done } = state
+  return {
+    title: texts.security,
+    isWide: true,
+    isSignedIn: true,
+    hasPasskeys: true,
+    body: html`<h1>${texts.security}</h1>
+${done !== undefined && html`<div class="done" role="status" tabindex="-1" autofocus><p>${texts.done[done]}</p></div>`}
+<p>${texts.signedInAs(account.email)}</p>
+${
+  !account.emailVerified &&
+  html`<section><p>${texts.emailNotConfirmed}</p>
+${button(context, { action: 'security/verify-email', text: texts.resendButton, className: 'plain' })}</section>`
+}
+<section>
+<h2>${texts.changePassword}</h2>
+<p><a href="${root}security/password">${texts.changePasswordButton}</a></p>
+</section>
+${totpSection(context, state.totp)}
+${passkeysSection(context, state.passkeys)}
+${sessionsSection(context, state.sessions)}
+${apiKeysSection(context, state.apiKeys)}`,
+  }
+}
+
+const backToSecurity = ({ texts, root }: PageContext): Html =>
+  links([[`${root}security`, texts.backToSecurity]])
+
+export interface PasswordState {
+  readonly email: string
+  readonly minLength: number
+  readonly errors?: FieldErrors
+}
+
+export const changePasswordPage = (
+  context: PageContext,
+  { email, minLength, errors = NO_ERRORS }: PasswordState,
+): Page => {
+  const { texts, root } = context
+  const form = new Form(context, errors)
+  const fields = [
+    form.field({
+      name: 'currentPassword',
+      label: texts.currentPassword,
+      type: 'password',
+      autocomplete: 'current-password',
+    }),
+    form.field({
+      name: 'newPassword',
+      label: texts.newPassword,
+      type: 'password',
+      hint: texts.passwordHint(minLength),
+      autocomplete: 'new-password',
+    }),
+  ]
+  return {
+    title: texts.reset,
+    isSignedIn: true,
+    hasErrors: form.hasErrors,
+    body: html`<div class="card">
+<h1>${texts.reset}</h1>
+${form.summary()}
+<p>${texts.resetText}</p>
+<form method="post" action="${root}security/password">
+${usernameField(email)}
+${fields}
+<button class="main">${texts.resetButton}</button>
+</form>
+</div>
+${backToSecurity(context)}`,
+  }
+}
+
+export interface ProofState {
+  /** The URL of the form, relative to the service. */
+  readonly action: string
+  /** Fields of the action that is repeated. */
+  readonly fields: Readonly<Record<string, string>>
+  readonly email: string
+  /** Whether the user has codes. */
+  readonly hasCodes: boolean
+  readonly errors?: FieldErrors
+}
+
+export const proofPage = (
+  context: PageContext,
+  { action, fields, email, hasCodes, errors = NO_ERRORS }: ProofState,
+): Page => {
+  const { texts, root } = context
+  const form = new Form(context, errors)
+  const entered = [
+    form.field({
+      name: 'password',
+      label: texts.password,
+      type: 'password',
+      autocomplete: 'current-password',
+      isAlternative: hasCodes,
+    }),
+    hasCodes &&
+      html`<p class="or">${texts.or}</p>${form.field({ ...codeField(context), isAlternative: true })}`,
+  ]
+  return {
+    title: texts.proof,
+    isSignedIn: true,
+    hasErrors: form.hasErrors,
+    body: html`<div class="card">
+<h1>${texts.proof}</h1>
+${form.summary()}
+<p>${hasCodes ? texts.proofEither : texts.proofPassword}</p>
+<form method="post" action="${root}${action}">
+${Object.entries(fields).map(([name, value]) => hiddenField(name, value))}
+${usernameField(email)}
+${entered}
+<button class="main">${texts.proofButton}</button>
+</form>
+</div>
+${backToSecurity(context)}`,
+  }
+}
+
+/** A secret of the API for an authenticator app; `null` if it was shown before. */
+export type ShownTotp = { readonly secret: string; readonly uri: string; readonly qr: string } | null
+
+const shownSecret = ({ texts }: PageContext, { secret, uri, qr }: NonNullable<ShownTotp>): Html =>
+  html`<p>${texts.totpScan}</p>
+<img class="qr" alt="${texts.totpQr}" src="data:image/svg+xml,${encodeURIComponent(qr)}">
+<p>${texts.totpSecret}</p>
+<p><code class="secret">${secret.replace(/.{4}(?=.)/g, '$& ')}</code></p>
+<p><a href="${uri}">${texts.totpOpen}</a></p>`
+
+export const newTotpPage = (
+  context: PageContext,
+  { shown, errors = NO_ERRORS }: { readonly shown: ShownTotp; readonly errors?: FieldErrors },
+): Page => {
+  const { texts, root } = context
+  const form = new Form(context, errors)
+  const field = form.field({
+    ...codeField(context),
+    hint: shown === null ? texts.totpAgain : texts.totpConfirm,
+  })
+  return {
+    title: texts.totpAdd,
+    isSignedIn: true,
+    hasErrors: form.hasErrors,
+    body: html`<div class="card">
+<h1>${texts.totpAdd}</h1>
+${form.summary()}
+${shown !== null && shownSecret(context, shown)}
+<form method="post" action="${root}security/totp/confirm">
+${field}
+<button class="main">${texts.totpConfirmButton}</button>
+</form>
+${shown === null && button(context, { action: 'security/totp', text: texts.totpBeginAgain, className: 'plain' })}
+</div>
+${backToSecurity(context)}`,
+  }
+}
+
+export const recoveryCodesPage = ({ texts, root }: PageContext, codes: readonly string[]): Page => ({
+  title: texts.recoveryCodes,
+  isSignedIn: true,
+  body: html`<div class="card">
+<h1>${texts.recoveryCodes}</h1>
+<p>${texts.recoveryCodesText}</p>
+<ul class="codes">${codes.map(code => html`<li>${code}</li>`)}</ul>
+</div>
+${links([[`${root}security`, texts.recoveryCodesSaved]])}`,
+})
+
+export interface NewApiKeyState {
+  /** Every scope with what it allows, in English. */
+  readonly scopes: Readonly<Record<string, string>>
+  readonly name?: string
+  readonly chosen?: readonly string[]
+  readonly errors?: FieldErrors
+}
+
+export const newApiKeyPage = (
+  context: PageContext,
+  { scopes, name, chosen = [], errors = NO_ERRORS }: NewApiKeyState,
+): Page => {
+  const { texts, root } = context
+  const form = new Form(context, errors)
+  const nameField = form.field({
+    name: 'name',
+    label: texts.apiKeyName,
+    value: name,
+    hint: texts.apiKeyNameHint,
+    autocomplete: 'off',
+  })
+  const checks = Object.entries(scopes).map(([scope, description]) =>
+    form.check({
+      name: `scope:${scope}`,
+      isChecked: chosen.includes(scope),
+      label: html`<span><code>${scope}</code> <span lang="en">${description}</span></span>`,
+    }),
+  )
+  const scopesField = form.group('scopes', texts.apiKeyScopes, checks)
+  return {
+    title: texts.apiKeyNew,
+    isSignedIn: true,
+    hasErrors: form.hasErrors,
+    body: html`<div class="card">
+<h1>${texts.apiKeyNew}</h1>
+${form.summary()}
+<form method="post" action="${root}security/api-keys">
+${nameField}
+${scopesField}
+<div class="field">
+<label for="lifetime">${texts.apiKeyLifetime}</label>
+<select id="lifetime" name="lifetime">${Object.entries(texts.apiKeyLifetimes).map(
+      ([days, text]) => html`<option value="${days}"${days === 'never' && html` selected`}>${text}</option>`,
+    )}</select>
+</div>
+<button class="main">${texts.apiKeyCreate}</button>
+</form>
+</div>
+${backToSecurity(context)}`,
+  }
+}
+
+export const apiKeyCreatedPage = ({ texts, root }: PageContext, name: string, token: string): Page => ({
+  title: texts.apiKeyCreated,
+  isSignedIn: true,
+  body: html`<div class="card">
+<h1>${texts.apiKeyCreated}</h1>
+<p>${texts.apiKeyCreatedText(name)}</p>
+<p><code class="secret">${token}</code></p>
+</div>
+${links([[`${root}security`, texts.apiKeyCopied]])}`,
+})

@@ -1,0 +1,369 @@
+/** Pages of users who are not signed in (DESIGN §23): sign-in, forgotten password, links of mails. */
+import type { FastifyInstance } from 'fastify'
+import { Secret, TOTP } from 'otpauth'
+import type { Email } from 'postal-mime'
+import t from 'tap'
+import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
+import { accountOf, forgot } from '../support/account-routes.ts'
+import {
+  accountStatus,
+  cookie,
+  freshEmail,
+  logCapture,
+  PASSWORD,
+  signIn,
+  signUp,
+  updateUser,
+} from '../support/build.ts'
+import { codesOf, EMAIL_CODES, otherThan } from '../support/email-codes.ts'
+import { onEveryEngine } from '../support/engines.ts'
+import { FormClient } from '../support/form-client.ts'
+import { buildHost, signUpAt } from '../support/host.ts'
+import { perAddress } from '../support/limits.ts'
+import { mailbox } from '../support/mailbox.ts'
+
+const NEW = 'nine otters crossed a bridge'
+const HOSTILE = `"><script>alert('1')</script>&amp;`
+
+/** Of pages with passkeys. */
+const SCRIPT = "script-src 'self'; connect-src 'self'; "
+
+const PAGES = ['/sign-in', '/forgot-password', '/reset-password?token=x', '/account/verify-email?token=x']
+
+const linkIn = (mail: Email | undefined, path: string): string => {
+  const text = mail?.text ?? ''
+  const { pathname, search } = new URL(new RegExp(`https?://\\S+${path}\\?token=\\S+`).exec(text)?.[0] ?? '')
+  return pathname + search
+}
+
+await onEveryEngine(t, async (t, { build }) => {
+  const app = await build(t)
+  const mails = mailbox(app)
+
+  t.test('pages are HTML with a strict policy, and are not stored', async t => {
+    for (const url of [...PAGES, '/nope-security?x'])
+      for (const method of ['GET', 'HEAD'] as const) {
+        const { statusCode, headers } = await app.inject({ method, url })
+        if (url.startsWith('/nope')) {
+          t.match(headers['content-type'], 'application/json', 'unknown pages are unknown routes')
+          continue
+        }
+        t.ok([200, 400].includes(statusCode), `${method} ${url}`)
+        t.match(headers, {
+          'content-type': 'text/html; charset=utf-8',
+          'cache-control': 'no-store',
+          'referrer-policy': 'strict-origin',
+          'x-content-type-options': 'nosniff',
+          vary: /accept-language/,
+          'content-security-policy': `default-src 'none'; ${url === '/sign-in' ? SCRIPT : ''}style-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
+        })
+      }
+  })
+
+  t.test('the stylesheet is cached by a hash of its content', async t => {
+    const { page } = await new FormClient(app).open('/sign-in')
+    t.match(page, '<link rel="stylesheet" href="./pages/style.css">')
+    const { statusCode, headers } = await app.inject('/pages/style.css')
+    t.equal(statusCode, 200)
+    t.match(headers, { 'content-type': 'text/css; charset=utf-8', etag: /^"[\w-]{22}"$/ })
+    const again = await app.inject({
+      url: '/pages/style.css',
+      headers: { 'if-none-match': String(headers.etag) },
+    })
+    t.equal(again.statusCode, 304)
+  })
+
+  t.test('the language follows Accept-Language', async t => {
+    const languageOf = async (accepted: string): Promise<string | undefined> => {
+      const { body } = await app.inject({ url: '/sign-in', headers: { 'accept-language': accepted } })
+      const [, language] = /<html lang="(\w+)">/.exec(body) ?? []
+      t.match(body, language === 'de' ? 'Passwort vergessen?' : 'Forgot your password?')
+      return language
+    }
+    for (const accepted of ['de', 'de-AT', 'fr, de;q=0.8, en;q=0.5', 'DE'])
+      t.equal(await languageOf(accepted), 'de')
+    for (const accepted of ['en', 'en-US, de;q=0.9', 'fr', '*', '', ';;', 'constructor'])
+      t.equal(await languageOf(accepted), 'en', accepted)
+  })
+
+  t.test('sign-in sets the cookie and leads to the security page', async t => {
+    const { email } = await signUp(app)
+    const browser = await new FormClient(app).open('/sign-in')
+    await browser.submit('sign-in', { email, password: PASSWORD })
+    t.equal(browser.path, '/security')
+    t.equal(await accountStatus(app, browser.cookie('ACCESS_TOKEN') ?? ''), 200)
+  })
+
+  t.test('a wrong password keeps the e-mail, never the password', async t => {
+    const { email } = await signUp(app)
+    const browser = await new FormClient(app).open('/sign-in')
+    await browser.submit('sign-in', { email, password: 'wrong "words" here' })
+    t.equal(browser.status, 401)
+    t.equal(browser.response?.headers['www-authenticate'], 'Bearer')
+    t.match(browser.page, 'The e-mail or the password is wrong.')
+    t.match(browser.page, '<title>Error: Sign in')
+    t.match(browser.page, `value="${email}"`)
+    t.notMatch(browser.page, 'words')
+    t.equal(browser.cookie('ACCESS_TOKEN'), undefined)
+    await browser.submit('sign-in', { password: PASSWORD })
+    t.equal(browser.path, '/security')
+  })
+
+  t.test('errors of fields are tied to them', async t => {
+    const browser = await new FormClient(app).open('/sign-in')
+    await browser.submit('sign-in', { email: HOSTILE, password: '' })
+    t.equal(browser.status, 400)
+    t.match(browser.page, /<input id="email"[^>]* aria-describedby="email-error" aria-invalid="true">/)
+    t.match(browser.page, /<p class="error" id="email-error">This is not an e-mail address. <\/p>/)
+    t.match(browser.page, '<a href="#email">E-mail: This is not an e-mail address.</a>')
+    t.match(browser.page, /<div class="summary" role="alert" tabindex="-1" autofocus>/)
+    t.match(browser.page, 'value="&quot;&gt;&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;&amp;amp;"')
+    t.notMatch(browser.page, '<script>')
+  })
+
+  t.test('a disabled account, and one that is not verified', async t => {
+    const { id, email } = await signUp(app)
+    await updateUser(app, id, { disabled: true })
+    const browser = await new FormClient(app, { headers: { 'accept-language': 'de' } }).open('/sign-in')
+    await browser.submit('sign-in', { email, password: PASSWORD })
+    t.equal(browser.status, 403)
+    t.match(browser.page, 'Dieses Konto ist gesperrt.')
+
+    const strict = await build(t, { env: { REQUIRE_EMAIL_VERIFICATION: 'true' } })
+    const address = freshEmail()
+    const payload = { email: address, password: PASSWORD }
+    await strict.inject({ method: 'POST', url: '/account/sign-up', payload })
+    const other = await new FormClient(strict).open('/sign-in')
+    await other.submit('sign-in', payload)
+    t.match(other.page, 'Your e-mail is not confirmed yet.')
+    const mail = (await mailbox(strict).to(address, 'verification'))[0]
+    await other.open(linkIn(mail, '/account/verify-email'))
+    await other.submit('confirm')
+    t.equal(other.heading, 'Your e-mail is confirmed')
+    t.match(other.page, address)
+    await other.open('/sign-in')
+    t.equal((await other.submit('sign-in', payload)).path, '/security')
+  })
+
+  t.test('a forgotten password: from the page over the mail to a new one', async t => {
+    const { email, token: session } = await signUp(app)
+    const browser = await new FormClient(app).open('/sign-in')
+    t.match(browser.page, '<a href="./forgot-password">')
+    await browser.open('/forgot-password')
+    await browser.submit('forgot-password', { email })
+    t.equal(browser.heading, 'Check your mail')
+    const unknown = await new FormClient(app).open('/forgot-password')
+    await unknown.submit('forgot-password', { email: freshEmail() })
+    t.equal(unknown.page, browser.page, 'the same page whether the account exists')
+
+    const token = await mails.token(email, 'passwordReset')
+    const [mail] = await mails.to(email, 'passwordReset')
+    t.match(mail?.text, `${app.config.publicUrl}/reset-password?token=${token}`)
+    const link = linkIn(mail, '/reset-password')
+    for (const method of ['HEAD', 'GET', 'GET'] as const)
+      t.equal((await app.inject({ method, url: link })).statusCode, 200, 'scanners change nothing')
+    await browser.open(link)
+    await browser.submit('reset-password', { password: 'short' })
+    t.equal(browser.status, 400)
+    t.match(browser.page, 'New password: At least 8 characters are needed.')
+    t.match(browser.page, /aria-describedby="password-hint password-error"/)
+    await browser.submit('reset-password', { password: 'password1' })
+    t.match(browser.page, 'Many people use this password.')
+    await browser.submit('reset-password', { password: NEW })
+    t.equal(browser.path, '/security')
+    t.match(browser.page, 'Your password is changed.')
+    t.equal(await accountStatus(app, session), 401, 'earlier sessions have ended')
+    t.equal((await signIn(app, email, NEW)).statusCode, 200)
+    await browser.open(link)
+    await browser.submit('reset-password', { password: NEW })
+    t.equal(browser.status, 400)
+    t.match(browser.page, 'it has expired, or it was used already')
+  })
+
+  t.test('sign-in with a mailed code, where the service has them', async t => {
+    t.notMatch((await new FormClient(app).open('/sign-in')).page, 'email-code')
+    t.equal((await app.inject('/sign-in/email-code')).statusCode, 404)
+    const own = await build(t, { env: EMAIL_CODES })
+    const codes = codesOf(own)
+    const { email } = await signUp(own)
+    const browser = await new FormClient(own).open('/sign-in')
+    t.match(browser.page, '<a href="./sign-in/email-code">')
+    await browser.open('/sign-in/email-code')
+    await browser.submit('email-code', { email: HOSTILE })
+    t.equal(browser.status, 400)
+    t.match(browser.page, 'E-mail: This is not an e-mail address.')
+    await browser.submit('email-code', { email })
+    t.match(browser.page, 'a code is on its way')
+    const emailCode = await codes.newest(email)
+    await browser.submit('confirm', { emailCode: otherThan(emailCode) })
+    t.equal(browser.status, 401)
+    t.match(browser.page, 'The code is wrong or has expired.')
+    await browser.submit('confirm', { emailCode })
+    t.equal(browser.path, '/security')
+
+    await browser.submit('security/totp')
+    const secret = (/<code class="secret">([^<]+)</.exec(browser.page)?.[1] ?? '').replaceAll(' ', '')
+    const totp = new TOTP({ secret: Secret.fromBase32(secret) })
+    await browser.submit('totp/confirm', { code: totp.generate() })
+    t.equal(browser.heading, 'Your recovery codes')
+    const [, code = ''] = /<li>([a-z\d-]+)<\/li>/.exec(browser.page) ?? []
+    await browser.open('/sign-in/email-code')
+    await browser.submit('email-code', { email })
+    const second = await codes.newest(email, 2)
+    await browser.submit('confirm', { emailCode: second })
+    t.equal(browser.status, 401)
+    t.match(browser.page, 'Your account needs a second code too.')
+    t.notMatch(browser.page, second)
+    await browser.submit('confirm', { emailCode: second, code })
+    t.equal(browser.path, '/security')
+  })
+
+  t.test('a link that confirms an e-mail changes nothing until its button is pressed', async t => {
+    const { email, token } = await signUp(app)
+    const mail = (await mails.to(email, 'verification'))[0]
+    const link = linkIn(mail, '/account/verify-email')
+    const browser = new FormClient(app)
+    for (let opened = 0; opened < 3; opened += 1) {
+      await browser.open(link)
+      t.equal((await accountOf(app, token)).emailVerified, false)
+    }
+    await browser.submit('confirm')
+    t.equal(browser.heading, 'Your e-mail is confirmed')
+    t.equal((await accountOf(app, token)).emailVerified, true)
+    await browser.open(link)
+    t.equal(browser.status, 400, 'used up')
+    t.match(browser.page, 'The link is not valid')
+  })
+
+  t.test('forms of other sites are refused, also without a cookie', async t => {
+    const { email, token } = await signUp(app)
+    const post = (headers: Record<string, string>) =>
+      app.inject({
+        method: 'POST',
+        url: '/sign-in',
+        headers: { 'content-type': 'application/x-www-form-urlencoded', host: 'gatehouse.test', ...headers },
+        payload: new URLSearchParams({ email, password: PASSWORD }).toString(),
+      })
+    for (const headers of [
+      { origin: 'https://elsewhere.example' },
+      { origin: 'null' },
+      { 'sec-fetch-site': 'cross-site' },
+      { 'sec-fetch-site': 'same-site' },
+      { origin: 'https://elsewhere.example', ...cookie(token) },
+    ]) {
+      const response = await post(headers)
+      t.equal(response.statusCode, 403, JSON.stringify(headers))
+      t.match(response.body, 'This form was sent from another site.')
+      t.equal(response.headers['set-cookie'], undefined)
+    }
+    for (const headers of [{ origin: 'http://gatehouse.test' }, { 'sec-fetch-site': 'same-origin' }, {}])
+      t.equal((await post(headers)).statusCode, 303)
+  })
+
+  t.test('what is no form of the page gets an error page', async t => {
+    const send = (payload: string, type = 'application/x-www-form-urlencoded') =>
+      app.inject({ method: 'POST', url: '/sign-in', headers: { 'content-type': type }, payload })
+    for (const [status, response] of [
+      [400, await send('email=a&email=b&password=c')],
+      [400, await send('email=a')],
+      [400, await send('email=a&password=b&nonsense=1')],
+      [400, await send('email=%ff&password=b')],
+      [413, await send(`email=${'x'.repeat(20_000)}`)],
+      [415, await send('{}', 'text/plain')],
+      [400, await app.inject('/sign-in?next=https://elsewhere.example')],
+      [400, await app.inject('/reset-password')],
+      [400, await app.inject('/reset-password?token=%ff')],
+    ] as const) {
+      t.equal(response.statusCode, status, response.body)
+      t.match(response.headers['content-type'], 'text/html')
+      t.match(response.body, /<div class="summary"/)
+    }
+  })
+
+  t.test('sessions and limits see the browser, not the page', async t => {
+    const limited = await build(t, {
+      env: { RATE_LIMIT: 'on', TRUST_PROXY: '10.0.0.0/8' },
+      rateLimits: { ...RATE_LIMITS, perAddress: perAddress({ 'sign-in': 3 }) },
+    })
+    const { email, token } = await signUp(limited)
+    const proxied = { 'user-agent': 'A Browser', 'x-forwarded-for': '198.51.100.7' }
+    const attempt = async (app: FastifyInstance, remoteAddress: string, headers: Record<string, string>) => {
+      const browser = await new FormClient(app, { remoteAddress, headers }).open('/sign-in')
+      await browser.submit('sign-in', { email, password: PASSWORD })
+      const sessions = await app.inject({ url: '/account/sessions', headers: cookie(token) })
+      return sessions.json().results[0]
+    }
+    t.match(await attempt(limited, '10.1.2.3', proxied), { ip: '198.51.100.7', userAgent: 'A Browser' })
+    const forged = await attempt(limited, '203.0.113.9', proxied)
+    t.equal(forged.ip, '203.0.113.9', 'nobody becomes a trusted proxy by a page')
+    const stranger = { remoteAddress: '203.0.113.10' }
+    const statuses: number[] = []
+    for (let sent = 0; sent < 4; sent += 1) {
+      const browser = await new FormClient(limited, stranger).open('/sign-in')
+      await browser.submit('sign-in', { email: freshEmail(), password: PASSWORD })
+      statuses.push(browser.status)
+      if (browser.status !== 429) continue
+      t.match(browser.response?.headers, { 'retry-after': /^\d+$/ })
+      t.match(browser.page, 'That was too often.')
+    }
+    t.same(statuses, [401, 401, 401, 429])
+    const other = await new FormClient(limited, { remoteAddress: '203.0.113.11' }).open('/sign-in')
+    t.equal((await other.submit('sign-in', { email, password: PASSWORD })).path, '/security')
+  })
+
+  t.test('no log line has a token, a password or an e-mail of a page', async t => {
+    const log = logCapture()
+    const logged = await build(t, { env: { LOG_LEVEL: 'trace', LOG_REQUESTS: 'on' }, logStream: log.stream })
+    const { email } = await signUp(logged)
+    await forgot(logged, email)
+    const reset = await mailbox(logged).token(email, 'passwordReset')
+    const browser = await new FormClient(logged).open(`/reset-password?token=${reset}`)
+    await browser.submit('reset-password', { password: 'short' })
+    await browser.submit('reset-password', { password: NEW })
+    await browser.open('/sign-in')
+    await browser.submit('sign-in', { email, password: 'not the one' })
+    await logged.close()
+    t.ok(log.records().length > 5)
+    for (const secret of [reset, NEW, 'not the one', email]) t.notOk(log.text().includes(secret), secret)
+  })
+
+  t.test('with WEB_URL there is only the page that confirms an e-mail', async t => {
+    const own = await build(t, { env: { WEB_URL: 'https://app.example.com/start' } })
+    for (const url of ['/sign-in', '/forgot-password', '/reset-password?token=x', '/security']) {
+      const response = await own.inject({ url, headers: { accept: 'text/html' } })
+      t.equal(response.statusCode, 404, url)
+      t.match(response.headers['content-type'], 'application/json')
+    }
+    const { email } = await signUp(own)
+    const token = await mailbox(own).token(email, 'verification')
+    const page = await own.inject(`/account/verify-email?token=${token}`)
+    t.equal(page.statusCode, 200)
+    t.match(page.headers['content-security-policy'], "form-action 'self' https://app.example.com;")
+  })
+})
+
+t.test('in an application of another team the pages are below its prefix (DESIGN §12)', async t => {
+  const host = await buildHost(t, {
+    before: async app => {
+      app.setErrorHandler((_error, _request, reply) => reply.code(500).send('host'))
+      app.addContentTypeParser('application/x-www-form-urlencoded', (_request, _payload, done) =>
+        done(null, 'host'),
+      )
+    },
+  })
+  const response = await signUpAt(host)
+  const { email } = response.json().user
+  const browser = await new FormClient(host).open('/auth/sign-in')
+  t.match(browser.page, 'href="./pages/style.css"')
+  await browser.submit('sign-in', { email, password: 'wrong' })
+  t.equal(browser.status, 401)
+  await browser.submit('sign-in', { email, password: PASSWORD })
+  t.equal(browser.path, '/auth/security')
+  await browser.submit('security/totp')
+  t.equal(browser.path, '/auth/security/totp')
+  t.equal(browser.heading, 'Add an authenticator app')
+  await browser.open('/auth/security')
+  await browser.submit('sign-out')
+  t.equal(browser.path, '/auth/sign-in')
+  t.equal((await host.inject('/auth/pages/style.css')).statusCode, 200)
+})

@@ -1,0 +1,300 @@
+/** The hosted pages in Chromium (DESIGN §23): without script, accessibility, colours, widths, the policy, passkeys. */
+import { mkdirSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import type { RunOptions } from 'axe-core'
+import { Secret, TOTP } from 'otpauth'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import t, { type Test } from 'tap'
+import { launchBrowser, withoutBrowser } from '../support/browser.ts'
+import { build, manualClock, PASSWORD, signUp } from '../support/build.ts'
+import { EMAIL_CODES } from '../support/email-codes.ts'
+import { mailbox } from '../support/mailbox.ts'
+
+const NEW = 'nine otters crossed a bridge'
+
+/** A phone of 360 px, and a desktop, in both colour schemes and languages. */
+const VIEWS: readonly (readonly [string, BrowserContextOptions])[] = [
+  ['phone, light, en', { viewport: { width: 360, height: 740 }, colorScheme: 'light', locale: 'en-GB' }],
+  ['phone, dark, de', { viewport: { width: 360, height: 740 }, colorScheme: 'dark', locale: 'de-DE' }],
+  ['desktop, dark, en', { viewport: { width: 1200, height: 900 }, colorScheme: 'dark', locale: 'en-GB' }],
+]
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/** A folder for pictures of all pages, for the eyes of a developer. */
+const { PICTURES } = process.env
+
+/** In a world of its own, which the policy of the page does not concern. @returns the violations. */
+const violationsOf = async (page: Page): Promise<string[]> => {
+  const session = await page.context().newCDPSession(page)
+  const { frameTree } = await session.send('Page.getFrameTree')
+  const { executionContextId } = await session.send('Page.createIsolatedWorld', {
+    frameId: frameTree.frame.id,
+  })
+  const options: RunOptions = { resultTypes: ['violations'] }
+  const { result, exceptionDetails } = await session.send('Runtime.evaluate', {
+    contextId: executionContextId,
+    expression: `${AXE};axe.run(document, ${JSON.stringify(options)}).then(({ violations }) =>
+      violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html)))`,
+    awaitPromise: true,
+    returnByValue: true,
+  })
+  await session.detach()
+  return exceptionDetails === undefined ? result.value : [exceptionDetails.text]
+}
+
+/** Chromium reports every status from 400 on, and the page behind a link that resets a password does not know its user. */
+const EXPECTED = /the server responded with a status of 4|Password forms should have .* username fields/
+
+/** Opens a page, and collects what the browser complains about. */
+const openBrowser = async (browser: Browser, options: BrowserContextOptions) => {
+  const context = await browser.newContext(options)
+  const page = await context.newPage()
+  const complaints: string[] = []
+  page.on('console', message => {
+    if (!EXPECTED.test(message.text())) complaints.push(message.text())
+  })
+  page.on('pageerror', error => complaints.push(String(error)))
+  return { context, page, complaints }
+}
+
+t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
+  const clock = manualClock(Date.now())
+  const app = await build(t, { clock: clock.now, env: EMAIL_CODES })
+  const mails = mailbox(app)
+  const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
+  const service = `http://localhost:${port}`
+  const browser = await launchBrowser(t)
+
+  const local = (link: string): string => {
+    const { pathname, search } = new URL(link)
+    return service + pathname + search
+  }
+  const linkTo = async (email: string, kind: 'verification' | 'passwordReset'): Promise<string> => {
+    const [mail] = await mails.to(email, kind)
+    return local(/https?:\/\/\S+\?token=\S+/.exec(mail?.text ?? '')?.[0] ?? '')
+  }
+
+  /** Checks the page that is open. */
+  const check = async (t: Test, page: Page, view: string, name: string): Promise<void> => {
+    t.same(await violationsOf(page), [], `${name}: axe`)
+    const { scrollWidth, clientWidth } = await page
+      .locator('html')
+      .evaluate(({ scrollWidth, clientWidth }) => ({ scrollWidth, clientWidth }))
+    t.ok(scrollWidth <= clientWidth, `${name}: no horizontal scrolling (${scrollWidth} in ${clientWidth})`)
+    if (PICTURES === undefined) return
+    mkdirSync(PICTURES, { recursive: true })
+    const file = `${name} ${view}`.replaceAll(/\W+/g, '-')
+    await page.screenshot({ path: join(PICTURES, `${file}.png`), fullPage: true })
+  }
+
+  for (const [view, options] of VIEWS)
+    t.test(`every page: ${view}`, async t => {
+      const { email } = await signUp(app)
+      const { page, complaints } = await openBrowser(browser, options)
+      const seen = (name: string) => check(t, page, view, name)
+      const press = (form: string): Promise<void> => page.click(`form[action$="${form}"] button`)
+
+      await page.goto(await linkTo(email, 'verification'))
+      await seen('confirm e-mail')
+      await press('confirm')
+      await seen('e-mail confirmed')
+      await page.goto(await linkTo(email, 'verification'))
+      await seen('link used up')
+      await page.goto(`${service}/forgot-password`)
+      await seen('forgotten password')
+      await page.fill('#email', email)
+      await press('forgot-password')
+      await seen('link sent')
+      await page.goto(await linkTo(email, 'passwordReset'))
+      await page.fill('#password', 'password1')
+      await press('reset-password')
+      await seen('reset with errors')
+      t.equal(await page.evaluate('document.activeElement.className'), 'summary', 'the errors have the focus')
+      await page.fill('#password', NEW)
+      await press('reset-password')
+      await page.waitForURL(`${service}/security?done=password`)
+      await seen('security after the reset')
+      await press('sign-out')
+      await page.waitForURL(`${service}/sign-in`)
+      await seen('sign-in')
+      await page.goto(`${service}/sign-in/email-code`)
+      await seen('request of a mailed code')
+      await page.fill('#email', email)
+      await press('email-code')
+      await seen('mailed code')
+      await page.goto(`${service}/sign-in`)
+      await page.fill('#email', email)
+      await page.fill('#password', 'wrong')
+      await press('sign-in')
+      await seen('sign-in with errors')
+      await page.fill('#password', NEW)
+      await press('sign-in')
+      await page.waitForURL(`${service}/security`)
+      await page.goto(`${service}/security/password`)
+      await seen('change of the password')
+      await page.goto(`${service}/security/proof`)
+      await seen('proof')
+      await page.goto(`${service}/security`)
+      await press('security/totp')
+      await seen('new authenticator app')
+      const secret = ((await page.textContent('.secret')) ?? '').replaceAll(' ', '')
+      await page.fill('#code', '000000')
+      await press('totp/confirm')
+      await seen('wrong first code')
+      const totp = new TOTP({ secret: Secret.fromBase32(secret) })
+      await page.fill('#code', totp.generate({ timestamp: clock.now() }))
+      await press('totp/confirm')
+      await seen('recovery codes')
+      await page.goto(`${service}/security/proof`)
+      await seen('proof with codes')
+      await page.goto(`${service}/security/api-keys`)
+      await seen('new API key')
+      await page.fill('#name', 'A key with a rather long name, as people give them to their programs')
+      await press('api-keys')
+      await seen('API key with errors')
+      await page.check('input[name="scope:users:read"]')
+      await press('api-keys')
+      await seen('API key created')
+      await page.goto(`${service}/security`)
+      await seen('security')
+      await press('sign-out')
+      await page.fill('#email', email)
+      await page.fill('#password', NEW)
+      await press('sign-in')
+      await seen('sign-in with a code')
+      t.same(complaints, [], 'no violation of the policy, no error')
+    })
+
+  t.test('everything works with JavaScript turned off', async t => {
+    const { email } = await signUp(app)
+    const { page, complaints } = await openBrowser(browser, { javaScriptEnabled: false, locale: 'de-DE' })
+    await page.goto(`${service}/sign-in`)
+    t.notOk(await page.isVisible('#passkey-sign-in'))
+    await page.fill('#email', email)
+    await page.fill('#password', PASSWORD)
+    await page.press('#password', 'Enter')
+    await page.waitForURL(`${service}/security`)
+    t.equal(await page.textContent('h1'), 'Kontosicherheit')
+    t.ok(await page.isVisible('#passkey-add-needs'))
+    await page.click('form[action$="end-others"] button')
+    t.match(await page.textContent('.done'), 'Alle anderen Sitzungen sind beendet.')
+    await page.click('form[action$="sign-out"] button')
+    await page.waitForURL(`${service}/sign-in`)
+    t.same(complaints, [])
+  })
+
+  t.test('over plain HTTP, where browsers send no Sec-Fetch-Site, forms pass by their Origin', async t => {
+    const plain = await launchBrowser(t, ['--host-resolver-rules=MAP gatehouse.test 127.0.0.1'])
+    const { email } = await signUp(app)
+    const { page } = await openBrowser(plain, {})
+    const requests: Promise<Record<string, string>>[] = []
+    page.on('request', request => {
+      if (request.method() === 'POST') requests.push(request.allHeaders())
+    })
+    await page.goto(`http://gatehouse.test:${port}/sign-in`)
+    await page.fill('#email', email)
+    await page.fill('#password', PASSWORD)
+    await page.press('#password', 'Enter')
+    await page.waitForURL(`http://gatehouse.test:${port}/security`)
+    await page.click('form[action$="sign-out"] button')
+    await page.waitForURL(`http://gatehouse.test:${port}/sign-in`)
+    for (const headers of await Promise.all(requests)) {
+      t.equal(headers['sec-fetch-site'], undefined)
+      t.equal(headers.origin, `http://gatehouse.test:${port}`)
+    }
+    t.equal(requests.length, 2)
+  })
+
+  t.test('a form of another site signs nobody in', async t => {
+    const { email } = await signUp(app)
+    const { page, context } = await openBrowser(browser, {})
+    await page.route('http://elsewhere.example/', route =>
+      route.fulfill({
+        contentType: 'text/html',
+        body: `<form method="post" action="${service}/sign-in"><input name="email" value="${email}"><input name="password" value="${PASSWORD}"><button>Win</button></form>`,
+      }),
+    )
+    await page.goto('http://elsewhere.example/')
+    await page.click('button')
+    await page.waitForURL(`${service}/sign-in`)
+    t.match(await page.textContent('.summary'), 'from another site')
+    t.same(await context.cookies(service), [])
+  })
+
+  t.test('the button of the mailed link may redirect to WEB_URL', async t => {
+    const web = 'http://app.example:8080'
+    const own = await build(t, { env: { WEB_URL: web } })
+    const address = `http://localhost:${new URL(await own.listen({ host: '127.0.0.1', port: 0 })).port}`
+    const { email } = await signUp(own)
+    const token = await mailbox(own).token(email, 'verification')
+    const { page, complaints } = await openBrowser(browser, {})
+    await page.route(`${web}/**`, route => route.fulfill({ contentType: 'text/html', body: 'welcome' }))
+    await page.goto(`${address}/account/verify-email?token=${token}`)
+    await page.click('button')
+    await page.waitForURL(`${web}/`)
+    t.equal(await page.textContent('body'), 'welcome')
+    t.same(complaints, [])
+  })
+
+  t.test('a passkey is added, signs in, and is removed', async t => {
+    // The default PUBLIC_URL, to which passkeys belong.
+    const origin = 'http://localhost:3000'
+    const { page, context, complaints } = await openBrowser(
+      await launchBrowser(t, [`--host-resolver-rules=MAP localhost:3000 127.0.0.1:${port}`]),
+      {},
+    )
+    const session = await context.newCDPSession(page)
+    await session.send('WebAuthn.enable')
+    const options = {
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    } as const
+    const { authenticatorId } = await session.send('WebAuthn.addVirtualAuthenticator', { options })
+    const { email } = await signUp(app)
+    const signInWithPassword = async (): Promise<void> => {
+      await page.goto(`${origin}/sign-in`)
+      await page.fill('#email', email)
+      await page.fill('#password', PASSWORD)
+      await page.press('#password', 'Enter')
+      await page.waitForURL(`${origin}/security`)
+    }
+    await signInWithPassword()
+    await page.fill('#passkey-name', 'My laptop')
+    await page.click('#passkey-add button')
+    await page.waitForURL(`${origin}/security?done=passkeyAdded`)
+    t.match(await page.textContent('main'), 'My laptop')
+    await page.click('form[action$="sign-out"] button')
+    await page.waitForURL(`${origin}/sign-in`)
+    await page.click('#passkey-sign-in button')
+    await page.waitForURL(`${origin}/security`)
+    t.match(await page.textContent('main'), email)
+
+    // A passkey that the service does not know any more.
+    await page.click('form[action$="passkeys/remove"] button')
+    await page.waitForURL(`${origin}/security?done=passkeyRemoved`)
+    t.notMatch(await page.textContent('main'), 'My laptop')
+    await page.click('form[action$="sign-out"] button')
+    await page.click('#passkey-sign-in button')
+    await page.waitForSelector('#passkey-sign-in .error:not([hidden])')
+    t.match(await page.textContent('#passkey-sign-in .error'), 'The passkey did not work.')
+
+    clock.advance(11 * 60_000)
+    await session.send('WebAuthn.clearCredentials', { authenticatorId })
+    await signInWithPassword()
+    clock.advance(11 * 60_000)
+    await page.click('#passkey-add button')
+    await page.waitForURL(`${origin}/security/proof`)
+    await page.fill('#password', PASSWORD)
+    await page.press('#password', 'Enter')
+    await page.waitForURL(`${origin}/security?done=proof`)
+    await page.click('#passkey-add button')
+    await page.waitForURL(`${origin}/security?done=passkeyAdded`)
+    t.same(complaints, [])
+  })
+})
