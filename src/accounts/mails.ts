@@ -147,9 +147,10 @@ export const ACCOUNT_MAILS = {
       `The link works once, for ${hours(RESET_LIFETIME)}. If it was not you, ignore this mail: your password stays the same.`,
     ],
   },
+  /** Not limited: a stranger who requests codes must not use up the mails that tell of changes. */
   emailCode: {
     subject: 'Your code to sign in',
-    isRateLimited: true,
+    isRateLimited: false,
     body: (site, { code, isConfirmed }: EmailCodeValue) => [
       `Enter this code to sign in at ${site.name}:`,
       { code },
@@ -186,7 +187,10 @@ export const ACCOUNT_MAILS = {
     body: site => [
       `Signing in to your account at ${site.name} with the password now needs a code from an authenticator app too.`,
       'If it was you, you need to do nothing. Keep the recovery codes in a safe place.',
-      notYou(site),
+      {
+        link: site.accountUrl,
+        label: 'If it was not you, remove the app now where you are signed in, and choose a new password',
+      },
     ],
   },
   totpRemoved: {

@@ -6,7 +6,7 @@ import type { User } from '../users/user.ts'
 /** Verifies codes. */
 export interface SecondFactor {
   /**
-   * Uses up a code: of the user's authenticator app, or a recovery code. Wrong codes are throttled for each user.
+   * Uses up a code: of the user's authenticator app, or a recovery code. Wrong codes of apps are throttled for each user.
    * @param ip the client's address.
    * @returns whether the code was right.
    * @throws {ServiceError} `tooManyRequests`, `codesUnavailable`, `storeUnavailable`

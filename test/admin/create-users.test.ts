@@ -68,6 +68,7 @@ await onEveryEngine(t, async (t, { build }) => {
       userMetadata: {},
       appMetadata: {},
       disabled: false,
+      factors: [],
       createdAt: iso(),
       updatedAt: iso(),
       lastRequestAt: null,

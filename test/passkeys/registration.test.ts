@@ -29,13 +29,28 @@ import {
 import { race, rounds } from '../support/races.ts'
 import { isPrivateJson } from '../support/response-shapes.ts'
 import { type cbor, FLAGS, SoftwareAuthenticator } from '../support/software-authenticator.ts'
+import { until } from '../support/until.ts'
 
 const MINUTE = 60_000
 const MAX_PASSKEYS = 20
+
+/** Milliseconds. */
+const DEADLINE = 10_000
 const WRONG = { credential: ['could not be verified: begin again'] }
 
 const factorsOf = async (app: FastifyInstance, id: string): Promise<string[]> =>
   (await app.inject({ url: `/admin/users/${id}`, headers: asAdmin })).json().factors
+
+/** The types of a user's events by position, which PostgreSQL delays while other transactions write. */
+const typesOf = (app: FastifyInstance, userId: string, last: readonly string[]): Promise<string[]> =>
+  until<string[]>(
+    async () => {
+      const { results } = (await getEvents(app, { userId, sort: 'at', limit: 100 })).json()
+      return results.map(({ type }: AuditLine) => type)
+    },
+    types => types.some(type => last.includes(type)),
+    DEADLINE,
+  )
 
 await onEveryEngine(t, async (t, { build }) => {
   const clock = manualClock()
@@ -272,10 +287,8 @@ await onEveryEngine(t, async (t, { build }) => {
       const end = () => call(app, 'DELETE', '/account/sessions', undefined, bearer(accessToken))
       const [added] = await race(round, () => postPasskey(app, user.token, { credential }), end)
       if (![201, 400, 401].includes(added.statusCode)) wrong.push(`${round}: ${added.statusCode}`)
-      const { results } = (await getEvents(app, { userId: user.id, sort: 'at', limit: 100 })).json()
-      const order = results
-        .map(({ type }: AuditLine) => type)
-        .filter((type: string) => ['passkey.added', 'sessions.ended'].includes(type))
+      const types = await typesOf(app, user.id, ['sessions.ended'])
+      const order = types.filter(type => ['passkey.added', 'sessions.ended'].includes(type))
       const expected = added.statusCode === 201 ? ['passkey.added', 'sessions.ended'] : ['sessions.ended']
       if (order.join() !== expected.join()) wrong.push(`${round}: ${added.statusCode} ${order}`)
     }

@@ -18,12 +18,27 @@ import {
 } from '../support/passkeys.ts'
 import { race, rounds } from '../support/races.ts'
 import { storedRows } from '../support/stored-rows.ts'
+import { until } from '../support/until.ts'
+
+/** Milliseconds. */
+const DEADLINE = 10_000
 
 const factorsOf = async (app: FastifyInstance, id: string): Promise<string[]> =>
   (await app.inject({ url: `/admin/users/${id}`, headers: asAdmin })).json().factors
 
 const removeFactors = (app: FastifyInstance, id: string) =>
   call(app, 'DELETE', `/admin/users/${id}/factors`, undefined, asAdmin)
+
+/** The types of a user's events by position, which PostgreSQL delays while other transactions write. */
+const typesOf = (app: FastifyInstance, userId: string, last: readonly string[]): Promise<string[]> =>
+  until<string[]>(
+    async () => {
+      const { results } = (await getEvents(app, { userId, sort: 'at', limit: 100 })).json()
+      return results.map(({ type }: AuditLine) => type)
+    },
+    types => types.some(type => last.includes(type)),
+    DEADLINE,
+  )
 
 await onEveryEngine(t, async (t, { build, newDatabase }) => {
   const clock = manualClock()
@@ -118,11 +133,9 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
       if (removed.statusCode !== 204) wrong.push(`${round}: the removal was ${removed.statusCode}`)
       if (![200, 401].includes(signedIn.statusCode)) wrong.push(`${round}: ${signedIn.statusCode}`)
       if (signedIn.statusCode === 200) {
-        const order = (
-          (await getEvents(app, { userId: user.id, sort: 'at', limit: 100 })).json().results as AuditLine[]
-        )
-          .map(({ type }) => type)
-          .filter(type => ['user.signed-in', 'passkey.removed', 'factors.removed'].includes(type))
+        const ends = ['passkey.removed', 'factors.removed']
+        const types = await typesOf(app, user.id, ends)
+        const order = types.filter(type => ['user.signed-in', ...ends].includes(type))
         if (order[0] !== 'user.signed-in') wrong.push(`${round}: ${order}`)
         const status = await accountStatus(app, signedIn.json().accessToken)
         if (round % 3 !== 0 && status !== 401) wrong.push(`${round}: its session has not ended`)
