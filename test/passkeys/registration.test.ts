@@ -1,19 +1,8 @@
-/** Adding and listing passkeys (DESIGN §22). */
-import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { call } from '../support/account-routes.ts'
-import { type AuditLine, allEvents, getEvents, impersonate } from '../support/admin-routes.ts'
+import { type AuditLine, allEvents, factorsOf, getEvents, impersonate } from '../support/admin-routes.ts'
 import { createKey } from '../support/api-keys.ts'
-import {
-  accountStatus,
-  asAdmin,
-  bearer,
-  manualClock,
-  PASSWORD,
-  signIn,
-  signUp,
-  updateUser,
-} from '../support/build.ts'
+import { accountStatus, bearer, manualClock, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { mailbox } from '../support/mailbox.ts'
@@ -33,9 +22,6 @@ import { type cbor, FLAGS, SoftwareAuthenticator } from '../support/software-aut
 const MINUTE = 60_000
 const MAX_PASSKEYS = 20
 const WRONG = { credential: ['could not be verified: begin again'] }
-
-const factorsOf = async (app: FastifyInstance, id: string): Promise<string[]> =>
-  (await app.inject({ url: `/admin/users/${id}`, headers: asAdmin })).json().factors
 
 await onEveryEngine(t, async (t, { build }) => {
   const clock = manualClock()

@@ -1,9 +1,15 @@
-/** Removing passkeys: by the user, by an administrator, and with the user (DESIGN §22). */
-import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { call, remove } from '../support/account-routes.ts'
-import { type AuditLine, allEvents, getEvents, impersonate, UNKNOWN_ID } from '../support/admin-routes.ts'
-import { accountStatus, asAdmin, manualClock, PASSWORD, signIn, signUp } from '../support/build.ts'
+import {
+  type AuditLine,
+  allEvents,
+  factorsOf,
+  getEvents,
+  impersonate,
+  removeFactors,
+  UNKNOWN_ID,
+} from '../support/admin-routes.ts'
+import { accountStatus, manualClock, PASSWORD, signIn, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { mailbox } from '../support/mailbox.ts'
@@ -18,12 +24,6 @@ import {
 } from '../support/passkeys.ts'
 import { race, rounds } from '../support/races.ts'
 import { storedRows } from '../support/stored-rows.ts'
-
-const factorsOf = async (app: FastifyInstance, id: string): Promise<string[]> =>
-  (await app.inject({ url: `/admin/users/${id}`, headers: asAdmin })).json().factors
-
-const removeFactors = (app: FastifyInstance, id: string) =>
-  call(app, 'DELETE', `/admin/users/${id}/factors`, undefined, asAdmin)
 
 await onEveryEngine(t, async (t, { build, newDatabase }) => {
   const clock = manualClock()

@@ -38,6 +38,17 @@ export const createUser = async (
 export const deleteUser = (app: FastifyInstance, id: string): Promise<LightMyRequestResponse> =>
   app.inject({ method: 'DELETE', url: `/admin/users/${id}`, headers: asAdmin })
 
+/** The factors that administrators see. */
+export const factorsOf = async (app: FastifyInstance, id: string): Promise<string[]> =>
+  (await app.inject({ url: `/admin/users/${id}`, headers: asAdmin })).json().factors
+
+export const removeFactors = (
+  app: FastifyInstance,
+  id: string,
+  headers: Record<string, string> = asAdmin,
+): Promise<LightMyRequestResponse> =>
+  app.inject({ method: 'DELETE', url: `/admin/users/${id}/factors`, headers })
+
 export const impersonate = (
   app: FastifyInstance,
   id: string,
