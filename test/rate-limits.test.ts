@@ -2,3 +2,4 @@
 import './rate-limits/in-memory.test.ts'
 import './rate-limits/limits.test.ts'
 import './rate-limits/login-throttle.test.ts'
+import './rate-limits/many-addresses.test.ts'

@@ -83,7 +83,9 @@ const warningsOf = (v: Values, publicUrl: string, basePath: string): string[] =>
   ...(v.WARM_UP === 'on' && v.JWT_ALGORITHM === 'ES256'
     ? ['WARM_UP has no effect with JWT_ALGORITHM=ES256, whose signatures cannot be repeated']
     : []),
-  ...(v.RATE_LIMIT === 'off' ? ['RATE_LIMIT is off: sign-ups and password attempts are not limited'] : []),
+  ...(v.RATE_LIMIT === 'off'
+    ? ['RATE_LIMIT is off: sign-ups and attempts at passwords and codes are not limited']
+    : []),
   ...(v.NODE_ENV === 'production' && v.PUBLIC_URL === null
     ? [`PUBLIC_URL is not set: links in mails lead to ${publicUrl}`]
     : []),

@@ -12,6 +12,8 @@ import { emailKey, type OpenRateLimit, type RateLimit } from './rate-limit.ts'
 export interface LoginSubject {
   /** The key of the counters. */
   readonly key: string
+  /** Whether the key is an account's own. Strangers choose the others. */
+  readonly isOfUser: boolean
   /** In canonical form; there may be no such account. */
   readonly email: string
   readonly actor: Actor
@@ -29,6 +31,7 @@ export interface LoginThrottle {
 /** A client that is not signed in to the account. */
 export const emailSubject = (email: string, ip: string | null): LoginSubject => ({
   key: `email:${emailKey(email)}`,
+  isOfUser: false,
   email,
   actor: anonymous(ip),
 })
@@ -36,6 +39,7 @@ export const emailSubject = (email: string, ip: string | null): LoginSubject => 
 /** The account's own user, signed in: other clients cannot throttle them, and a stolen session cannot try passwords without limit. */
 export const userSubject = ({ id, email }: User, ip: string | null): LoginSubject => ({
   key: `user:${id}`,
+  isOfUser: true,
   email,
   actor: actingUser(id, ip),
 })
@@ -43,6 +47,7 @@ export const userSubject = ({ id, email }: User, ip: string | null): LoginSubjec
 /** Codes of a user, wherever they are sent: in all, nobody can try more than the limit. */
 export const codeSubject = ({ id, email }: User, ip: string | null): LoginSubject => ({
   key: `code:${id}`,
+  isOfUser: true,
   email,
   actor: anonymous(ip),
 })
@@ -55,14 +60,20 @@ interface Attempt {
   succeed(): Promise<unknown>
 }
 
+interface Counters {
+  /** Also counts rejected attempts: only shows that no free attempt is left. */
+  readonly freeAttempts: RateLimit
+  /** Allows one attempt, then none until the delay is over. One atomic operation of the store, so parallel attempts cannot all pass. */
+  readonly lock: RateLimit
+  /** How many attempts passed the lock. */
+  readonly lockCount: RateLimit
+}
+
 export class StoredLoginThrottle implements LoginThrottle {
   readonly #limits: LoginThrottleLimits
-  /** Also counts rejected attempts: only shows that no free attempt is left. */
-  readonly #freeAttempts: RateLimit
-  /** Allows one attempt, then none until the delay is over. One atomic operation of the store, so parallel attempts cannot all pass. */
-  readonly #lock: RateLimit
-  /** How many attempts passed the lock. */
-  readonly #lockCount: RateLimit
+  readonly #ofAddresses: Counters
+  /** Apart, because memory for counters is bounded: attempts on many addresses must not evict the count of a user's codes. */
+  readonly #ofUsers: Counters
   readonly #onThrottled: (subject: LoginSubject, seconds: number) => void
 
   /** @param onThrottled called for each rejected attempt, with the seconds to wait. */
@@ -72,11 +83,15 @@ export class StoredLoginThrottle implements LoginThrottle {
     onThrottled: (subject: LoginSubject, seconds: number) => void,
   ) {
     const { freeAttempts, window, initialDelay, maxDelay } = limits
+    const countersOf = (name: string): Counters => ({
+      freeAttempts: open({ name: `${name}-attempts`, points: freeAttempts, seconds: window }),
+      lock: open({ name: `${name}-lock`, points: 1, seconds: initialDelay }),
+      lockCount: open({ name: `${name}-lock-count`, points: 0, seconds: window + maxDelay }),
+    })
     this.#limits = limits
     this.#onThrottled = onThrottled
-    this.#freeAttempts = open({ name: 'login-attempts', points: freeAttempts, seconds: window })
-    this.#lock = open({ name: 'login-lock', points: 1, seconds: initialDelay })
-    this.#lockCount = open({ name: 'login-lock-count', points: 0, seconds: window + maxDelay })
+    this.#ofAddresses = countersOf('login')
+    this.#ofUsers = countersOf('user')
   }
 
   async check<Result>(
@@ -96,15 +111,16 @@ export class StoredLoginThrottle implements LoginThrottle {
   }
 
   async #admit(subject: LoginSubject): Promise<Attempt> {
-    const { key } = subject
-    const { freeAttempts, window, initialDelay, maxDelay } = this.#limits
-    if ((await this.#freeAttempts.consume(key)).allowed) {
+    const { key, isOfUser } = subject
+    const { freeAttempts, lock, lockCount } = isOfUser ? this.#ofUsers : this.#ofAddresses
+    const { window, initialDelay, maxDelay } = this.#limits
+    if ((await freeAttempts.consume(key)).allowed) {
       // While attempts are free, the other counters are empty.
-      return { cancel: () => this.#freeAttempts.refund(key), succeed: () => this.#freeAttempts.delete(key) }
+      return { cancel: () => freeAttempts.refund(key), succeed: () => freeAttempts.delete(key) }
     }
-    const lockCount = await this.#lockCount.used(key)
-    const delay = Math.min(initialDelay * 2 ** lockCount, maxDelay)
-    const { allowed, seconds } = await this.#lock.consume(key, delay)
+    const passed = await lockCount.used(key)
+    const delay = Math.min(initialDelay * 2 ** passed, maxDelay)
+    const { allowed, seconds } = await lock.consume(key, delay)
     if (!allowed) {
       // Windows end by the clock, which may have been set back.
       const left = Math.min(seconds, delay)
@@ -117,14 +133,13 @@ export class StoredLoginThrottle implements LoginThrottle {
     // The window begins with this attempt, not with the first one: otherwise attempts became free again every few minutes.
     const countedFor = delay + window
     await Promise.all([
-      this.#lockCount.set(key, lockCount + 1, countedFor),
-      this.#freeAttempts.set(key, freeAttempts + 1, countedFor),
+      lockCount.set(key, passed + 1, countedFor),
+      freeAttempts.set(key, this.#limits.freeAttempts + 1, countedFor),
     ])
     return {
       // A client must not affect the delay of others by aborting an attempt that passed the lock.
       cancel: async () => undefined,
-      succeed: () =>
-        Promise.all([this.#freeAttempts, this.#lock, this.#lockCount].map(limit => limit.delete(key))),
+      succeed: () => Promise.all([freeAttempts, lock, lockCount].map(limit => limit.delete(key))),
     }
   }
 }

@@ -101,6 +101,17 @@ t.test(
   },
 )
 
+t.test('re-authentication: docs/api.md names the routes that need it (DESIGN §19)', async t => {
+  const [, list = ''] = /## Re-authentication[^#]*\*\*The routes\*\* are ([^.]*)\./.exec(api) ?? []
+  t.same(
+    [...list.matchAll(/`([^`]+)`/g)].map(([, route]) => route).sort(),
+    liveRoutes(await build(t))
+      .filter(({ reauthenticate, ofFeature }) => reauthenticate && !ofFeature)
+      .map(({ method, url }) => `${method} ${url}`)
+      .sort(),
+  )
+})
+
 t.test('mails: the table in docs/mail.md has the kinds and subjects of the code (DESIGN §9)', async t => {
   const kinds: MailKinds = Object.assign({}, ACCOUNT_MAILS, ...BUILT_IN.map(({ mails }) => mails))
   t.same(

@@ -171,7 +171,9 @@ t.test('RATE_LIMIT=off disables limits, and the start logs a warning (DESIGN §9
       statuses.add(response.status)
     }
     t.strictSame([...statuses], RATE_LIMIT === 'off' ? [400] : [400, 429])
-    const warned = /"level":40,[^\n]*RATE_LIMIT is off/.test(server.output())
+    const warned = /"level":40,[^\n]*RATE_LIMIT is off: sign-ups and attempts at passwords and codes/.test(
+      server.output(),
+    )
     t.equal(warned, RATE_LIMIT === 'off')
   }
 })
@@ -235,20 +237,24 @@ t.test('secrets can come from files (DESIGN §8)', async t => {
   t.equal(await remoteAccountStatus(again, token), 200, 'JWT_SECRET_FILE is the same as JWT_SECRET')
 })
 
-t.test('a missing JWT_SECRET is generated once, readable only by its owner (DESIGN §5)', async t => {
+t.test('missing keys are generated once, readable only by their owner (DESIGN §5, §20)', async t => {
   const folder = temporaryFolder(t)
   const databaseFile = join(folder, 'test.db')
   const env = { JWT_SECRET: '' }
   const first = await startServer(t, { databaseFile, env })
   const kept = readdirSync(folder).filter(name => !/^test\.db(-wal|-shm)?$/.test(name))
-  t.equal(kept.length, 1, 'one file beside the data')
-  const secretFile = join(folder, String(kept[0]))
-  t.equal(statSync(secretFile).mode & 0o777, 0o600)
+  t.strictSame(kept.toSorted(), ['test.db.encryption-key', 'test.db.jwt-secret'])
+  const files = kept.map(name => join(folder, name))
+  for (const file of files) t.equal(statSync(file).mode & 0o777, 0o600)
   const token = await signUp(first)
   await first.stop('SIGTERM')
-  const before = statSync(secretFile).mtimeMs
+  const before = files.map(file => statSync(file).mtimeMs)
   const second = await startServer(t, { databaseFile, env })
-  t.equal(statSync(secretFile).mtimeMs, before, 'not written again')
+  t.strictSame(
+    files.map(file => statSync(file).mtimeMs),
+    before,
+    'not written again',
+  )
   t.equal(await remoteAccountStatus(second, token), 200, 'tokens survive a restart')
 })
 

@@ -8,6 +8,8 @@ export interface LiveRoute {
   readonly gate: 'user' | 'adminKey' | undefined
   /** The name of its rate limit. */
   readonly rateLimit: string | undefined
+  /** Whether it needs a recent proof of identity. */
+  readonly reauthenticate: boolean
   /** Any of which the user needs. */
   readonly roles: readonly string[] | undefined
   /** That a key needs. */
@@ -33,6 +35,7 @@ export const liveRoutes = ({ routeTable }: FastifyInstance): LiveRoute[] =>
       gate: options.config?.gate,
       scope: options.config?.scope,
       rateLimit: options.config?.rateLimit,
+      reauthenticate: options.config?.reauthenticate === true,
       roles: options.config?.roles,
       documentation: DOCUMENTATION.test(url),
       page: options.schema?.hide === true && !DOCUMENTATION.test(url),
