@@ -64,9 +64,9 @@ import type { Storage } from './storage/storage.ts'
 import { tablesOf } from './storage/stored-feature.ts'
 import { withLastRequests } from './storage/with-last-requests.ts'
 import { BulkTotp } from './totp/bulk-totp.ts'
+import { CodeVerifier } from './totp/code-verifier.ts'
 import { storedTotp, type TotpStore } from './totp/stored-totp.ts'
 import { Totp } from './totp/totp.ts'
-import { TotpCodes } from './totp/totp-codes.ts'
 import { Users } from './users/users.ts'
 
 export interface ServicesDeps {
@@ -203,7 +203,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
   const deferred = new DeferredWork(logFailure('a requested mail was dropped'), deps.maxDeferral)
   const totpDeps = { store: totpStore, keyring, loginThrottle, mails, clock }
   const bulkFactors = [new BulkTotp({ store: totpStore, keyring: () => keyring })]
-  const secondFactor = new TotpCodes({ ...totpDeps, openRateLimit, logger })
+  const secondFactor = new CodeVerifier({ ...totpDeps, openRateLimit, logger })
   const reauthentication = new Reauthentication({
     ...{ users, sessions, hasher, loginThrottle, secondFactor, clock },
   })

@@ -1,4 +1,4 @@
-/** Authenticator apps and recovery codes of users (DESIGN §20). `totp-codes.ts` verifies their codes. */
+/** Authenticator apps and recovery codes of users (DESIGN §20). `code-verifier.ts` verifies their codes. */
 import encodeQr from 'qr'
 import { assertDone, type FactorChange, type FactorOwner } from '../accounts/factor-changes.ts'
 import type { Mails } from '../accounts/mails.ts'

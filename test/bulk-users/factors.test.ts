@@ -173,27 +173,29 @@ await onEveryEngine(t, async (t, engine) => {
   })
 
   t.test('secrets of other services: 10 to 64 bytes, any letter case, with or without padding', async t => {
-    const { from, to, clock } = await move(t, engine)
-    const [{ passwordHash } = { passwordHash: '' }] = await exportAll(from, HASHES)
+    const clock = manualClock()
+    const app = await engine.build(t, { env: keyOf('target'), clock: clock.now })
+    await signUp(app)
+    const [{ passwordHash } = { passwordHash: '' }] = await exportAll(app, HASHES)
     const secrets = ['gezdgnbvgy3tqojq', 'GEZDGNBVGY3TQOJQGE======', 'GEZDGNBVGY3TQOJQGF', 'A'.repeat(103)]
     for (const totpSecret of secrets) {
       const email = freshEmail()
-      t.match(await importAll(to, [{ email, passwordHash, credentials: { totpSecret } }]), [
+      t.match(await importAll(app, [{ email, passwordHash, credentials: { totpSecret } }]), [
         { status: 'created' },
       ])
       const canonical = totpSecret.toUpperCase().replaceAll('=', '')
-      t.equal(await signInStatus(to, email, codeAt(canonical, clock.now())), 200, totpSecret)
+      t.equal(await signInStatus(app, email, codeAt(canonical, clock.now())), 200, totpSecret)
     }
-    const exported = await exportAll(to, HASHES)
+    const exported = await exportAll(app, HASHES)
     t.match(
-      exported[2],
+      exported[3],
       { credentials: { totpSecret: 'GEZDGNBVGY3TQOJQGE' } },
       'without the bits after the end',
     )
   })
 
   t.test('invalid credentials fail their line only', async t => {
-    const { to: app } = await move(t, engine)
+    const app = await engine.build(t, { env: keyOf('target') })
     for (const [line, errors] of INVALID) t.same(await errorsOf(app, line), errors, JSON.stringify(line))
     const good = { email: freshEmail(), credentials: { totpSecret: SECRET } }
     const bad = { email: freshEmail(), credentials: { totpSecret: SECRET, recoveryCodes: ['x'] } }
@@ -210,7 +212,7 @@ await onEveryEngine(t, async (t, engine) => {
   })
 
   t.test('the longest line fits: metadata, names, roles and credentials at their limits', async t => {
-    const { to: app } = await move(t, engine)
+    const app = await engine.build(t, { env: keyOf('target') })
     const metadata = (name: string) => ({ [name]: 'x'.repeat(8_192 - name.length - 7) })
     const [result] = await importAll(app, [
       {

@@ -36,7 +36,8 @@ t.test('without EMAIL_CODES=on the routes do not exist', async t => {
 })
 
 await onEveryEngine(t, async (t, { build, newDatabase }) => {
-  const app = await build(t, { env: EMAIL_CODES })
+  const clock = manualClock()
+  const app = await build(t, { env: EMAIL_CODES, clock: clock.now })
   const codes = codesOf(app)
 
   t.test('the mailed code signs in, like the password', async t => {
@@ -48,7 +49,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.strictSame(Object.keys(response.json()).sort(), ['accessToken', 'expiresAt', 'user'])
     hasShape(t, account, ACCOUNT)
     t.match(account, { id: user.id, email: user.email })
-    t.ok(Date.parse(expiresAt) > Date.now())
+    t.ok(Date.parse(expiresAt) > clock.now())
     const shape = (set: unknown) => String(set).replace(/=[^;]*;/, '=…;')
     const like = await signIn(app, user.email)
     t.equal(shape(response.headers['set-cookie']), shape(like.headers['set-cookie']), 'its cookie')
@@ -59,7 +60,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
 
   t.test('spaces and hyphens are ignored, and so is the letter case of the address', async t => {
     const user = await signUp(app)
-    const code = await codes.request(` ${user.email.toUpperCase()} `.trim().toLowerCase())
+    const code = await codes.request(user.email)
     const typed = `${code.slice(0, 4)} ${code.slice(4, 6)}-${code.slice(6)} `
     t.equal((await signInByCode(app, user.email.toUpperCase(), typed)).statusCode, 200)
   })
@@ -112,9 +113,6 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
   })
 
   t.test('a code works for ten minutes', async t => {
-    const clock = manualClock()
-    const app = await build(t, { env: EMAIL_CODES, clock: clock.now })
-    const codes = codesOf(app)
     for (const [wait, status] of [[10 * MINUTE - 1, 200] as const, [10 * MINUTE, 401] as const]) {
       const { email } = await signUp(app)
       const code = await codes.request(email)
@@ -255,9 +253,8 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
   })
 
   t.test('sign-ins with codes count among the sign-ins', async t => {
-    const app = await build(t, { env: EMAIL_CODES })
     const { email } = await signUp(app)
-    const code = await codesOf(app).request(email)
+    const code = await codes.request(email)
     const before = await readMetrics(app)
     await signInByCode(app, email, otherThan(code))
     await signInByCode(app, freshEmail(), code)

@@ -1,19 +1,8 @@
-/** Adding and listing passkeys (DESIGN §22). */
-import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { call } from '../support/account-routes.ts'
-import { type AuditLine, allEvents, getEvents, impersonate } from '../support/admin-routes.ts'
+import { allEvents, eventTypes, factorsOf, impersonate } from '../support/admin-routes.ts'
 import { createKey } from '../support/api-keys.ts'
-import {
-  accountStatus,
-  asAdmin,
-  bearer,
-  manualClock,
-  PASSWORD,
-  signIn,
-  signUp,
-  updateUser,
-} from '../support/build.ts'
+import { accountStatus, bearer, manualClock, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { mailbox } from '../support/mailbox.ts'
@@ -29,28 +18,10 @@ import {
 import { race, rounds } from '../support/races.ts'
 import { isPrivateJson } from '../support/response-shapes.ts'
 import { type cbor, FLAGS, SoftwareAuthenticator } from '../support/software-authenticator.ts'
-import { until } from '../support/until.ts'
 
 const MINUTE = 60_000
 const MAX_PASSKEYS = 20
-
-/** Milliseconds. */
-const DEADLINE = 10_000
 const WRONG = { credential: ['could not be verified: begin again'] }
-
-const factorsOf = async (app: FastifyInstance, id: string): Promise<string[]> =>
-  (await app.inject({ url: `/admin/users/${id}`, headers: asAdmin })).json().factors
-
-/** The types of a user's events by position, which PostgreSQL delays while other transactions write. */
-const typesOf = (app: FastifyInstance, userId: string, last: readonly string[]): Promise<string[]> =>
-  until<string[]>(
-    async () => {
-      const { results } = (await getEvents(app, { userId, sort: 'at', limit: 100 })).json()
-      return results.map(({ type }: AuditLine) => type)
-    },
-    types => types.some(type => last.includes(type)),
-    DEADLINE,
-  )
 
 await onEveryEngine(t, async (t, { build }) => {
   const clock = manualClock()
@@ -287,7 +258,7 @@ await onEveryEngine(t, async (t, { build }) => {
       const end = () => call(app, 'DELETE', '/account/sessions', undefined, bearer(accessToken))
       const [added] = await race(round, () => postPasskey(app, user.token, { credential }), end)
       if (![201, 400, 401].includes(added.statusCode)) wrong.push(`${round}: ${added.statusCode}`)
-      const types = await typesOf(app, user.id, ['sessions.ended'])
+      const types = await eventTypes(app, user.id, ['sessions.ended'])
       const order = types.filter(type => ['passkey.added', 'sessions.ended'].includes(type))
       const expected = added.statusCode === 201 ? ['passkey.added', 'sessions.ended'] : ['sessions.ended']
       if (order.join() !== expected.join()) wrong.push(`${round}: ${added.statusCode} ${order}`)

@@ -1,9 +1,14 @@
-/** Removing passkeys: by the user, by an administrator, and with the user (DESIGN §22). */
-import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { call, remove } from '../support/account-routes.ts'
-import { type AuditLine, allEvents, getEvents, impersonate, UNKNOWN_ID } from '../support/admin-routes.ts'
-import { accountStatus, asAdmin, manualClock, PASSWORD, signIn, signUp } from '../support/build.ts'
+import {
+  allEvents,
+  eventTypes,
+  factorsOf,
+  impersonate,
+  removeFactors,
+  UNKNOWN_ID,
+} from '../support/admin-routes.ts'
+import { accountStatus, manualClock, PASSWORD, signIn, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { mailbox } from '../support/mailbox.ts'
@@ -18,27 +23,6 @@ import {
 } from '../support/passkeys.ts'
 import { race, rounds } from '../support/races.ts'
 import { storedRows } from '../support/stored-rows.ts'
-import { until } from '../support/until.ts'
-
-/** Milliseconds. */
-const DEADLINE = 10_000
-
-const factorsOf = async (app: FastifyInstance, id: string): Promise<string[]> =>
-  (await app.inject({ url: `/admin/users/${id}`, headers: asAdmin })).json().factors
-
-const removeFactors = (app: FastifyInstance, id: string) =>
-  call(app, 'DELETE', `/admin/users/${id}/factors`, undefined, asAdmin)
-
-/** The types of a user's events by position, which PostgreSQL delays while other transactions write. */
-const typesOf = (app: FastifyInstance, userId: string, last: readonly string[]): Promise<string[]> =>
-  until<string[]>(
-    async () => {
-      const { results } = (await getEvents(app, { userId, sort: 'at', limit: 100 })).json()
-      return results.map(({ type }: AuditLine) => type)
-    },
-    types => types.some(type => last.includes(type)),
-    DEADLINE,
-  )
 
 await onEveryEngine(t, async (t, { build, newDatabase }) => {
   const clock = manualClock()
@@ -134,7 +118,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
       if (![200, 401].includes(signedIn.statusCode)) wrong.push(`${round}: ${signedIn.statusCode}`)
       if (signedIn.statusCode === 200) {
         const ends = ['passkey.removed', 'factors.removed']
-        const types = await typesOf(app, user.id, ends)
+        const types = await eventTypes(app, user.id, ends)
         const order = types.filter(type => ['user.signed-in', ...ends].includes(type))
         if (order[0] !== 'user.signed-in') wrong.push(`${round}: ${order}`)
         const status = await accountStatus(app, signedIn.json().accessToken)

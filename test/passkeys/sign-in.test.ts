@@ -134,8 +134,8 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
       ],
     ]
     for (const [given, field] of cases) {
-      const answer = await call(app, 'POST', '/account/sign-in/passkey', { credential: given })
-      errorsAt(t, answer, 400, [field], field)
+      const refused = await call(app, 'POST', '/account/sign-in/passkey', { credential: given })
+      errorsAt(t, refused, 400, [field], field)
     }
   })
 
@@ -222,12 +222,12 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     globalErrorOf(t, await postSignIn(limited, authenticator.get(options)), 429)
   })
 
+  // The last test: it closes the app.
   t.test('a sign-in sends no mail', async t => {
-    const own = await build(t, { env: { ...ENV, DATABASE_URL: await newDatabase(t) } })
-    const user = await signUp(own)
-    const { authenticator } = await register(own, user.token)
-    t.equal((await signInWith(own, authenticator)).statusCode, 200)
-    t.same((await mailbox(own).final(user.email)).sort(), [
+    const user = await signUp(app)
+    const { authenticator } = await register(app, user.token)
+    t.equal((await signInWith(app, authenticator)).statusCode, 200)
+    t.same((await mailbox(app).final(user.email)).sort(), [
       'A passkey has been added to your account',
       'Confirm your e-mail address',
     ])

@@ -1,6 +1,10 @@
 /** The admin routes and the audit log over HTTP. */
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import { asAdmin, freshEmail, type manualClock } from './build.ts'
+import { until } from './until.ts'
+
+/** Milliseconds. */
+const EVENT_DEADLINE = 10_000
 
 export const UNKNOWN_ID = '01890000-0000-7000-8000-000000000000'
 
@@ -38,6 +42,17 @@ export const createUser = async (
 export const deleteUser = (app: FastifyInstance, id: string): Promise<LightMyRequestResponse> =>
   app.inject({ method: 'DELETE', url: `/admin/users/${id}`, headers: asAdmin })
 
+/** The factors that administrators see. */
+export const factorsOf = async (app: FastifyInstance, id: string): Promise<string[]> =>
+  (await app.inject({ url: `/admin/users/${id}`, headers: asAdmin })).json().factors
+
+export const removeFactors = (
+  app: FastifyInstance,
+  id: string,
+  headers: Record<string, string> = asAdmin,
+): Promise<LightMyRequestResponse> =>
+  app.inject({ method: 'DELETE', url: `/admin/users/${id}/factors`, headers })
+
 export const impersonate = (
   app: FastifyInstance,
   id: string,
@@ -52,6 +67,24 @@ export const getEvents = (
   const fields = Object.entries(query).map(([key, value]): [string, string] => [key, String(value)])
   return app.inject({ url: `/admin/events?${new URLSearchParams(fields)}`, headers: asAdmin })
 }
+
+/**
+ * The types of a user's events by position, oldest first, which PostgreSQL delays while other transactions write.
+ * @param last waits for one of these.
+ */
+export const eventTypes = (
+  app: FastifyInstance,
+  userId: string,
+  last: readonly string[],
+): Promise<string[]> =>
+  until<string[]>(
+    async () => {
+      const { results } = (await getEvents(app, { userId, sort: 'at', limit: 100 })).json()
+      return results.map(({ type }: AuditLine) => type)
+    },
+    types => types.some(type => last.includes(type)),
+    EVENT_DEADLINE,
+  )
 
 /** All events of a filter, page by page; `between` runs after each page. */
 export const allEvents = async (

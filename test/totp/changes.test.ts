@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { call } from '../support/account-routes.ts'
 import { createKey as createAdminKey } from '../support/admin-keys.ts'
-import { allEvents, UNKNOWN_ID } from '../support/admin-routes.ts'
+import { allEvents, removeFactors, UNKNOWN_ID } from '../support/admin-routes.ts'
 import { createKey } from '../support/api-keys.ts'
 import {
   addTotp,
@@ -19,9 +19,6 @@ import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { mailbox } from '../support/mailbox.ts'
 import { ADMIN_USER, hasShape } from '../support/response-shapes.ts'
-
-const removeFactors = (app: FastifyInstance, id: string, headers: Record<string, string> = asAdmin) =>
-  call(app, 'DELETE', `/admin/users/${id}/factors`, undefined, headers)
 
 const userOf = async (app: FastifyInstance, id: string) =>
   (await call(app, 'GET', `/admin/users/${id}`, undefined, asAdmin)).json()

@@ -17,7 +17,7 @@ import { acceptedStep } from './time-based-codes.ts'
 /** Seconds between two mails that wrong codes are throttled. */
 const NOTICE_INTERVAL = 86_400
 
-export interface TotpCodesDeps {
+export interface CodeVerifierDeps {
   readonly store: TotpStore
   /** `null` without an encryption key: only recovery codes can be verified. */
   readonly keyring: Keyring | null
@@ -29,11 +29,11 @@ export interface TotpCodesDeps {
   readonly logger: Pick<BaseLogger, 'error'>
 }
 
-export class TotpCodes implements SecondFactor {
-  readonly #deps: TotpCodesDeps
+export class CodeVerifier implements SecondFactor {
+  readonly #deps: CodeVerifierDeps
   readonly #notices: RateLimit
 
-  constructor(deps: TotpCodesDeps) {
+  constructor(deps: CodeVerifierDeps) {
     this.#deps = deps
     this.#notices = deps.openRateLimit({ name: 'wrong-code-mails', points: 1, seconds: NOTICE_INTERVAL })
   }
