@@ -23,7 +23,7 @@ const HIT = measured('account', 'service: CPU per request') / 1e6
 
 /** The CPU of a request whose token is not cached by that of one whose token is; on PostgreSQL behind 1 ms of network delay. */
 const MISS: Record<Engine, number> = {
-  SQLite: HIT * measured('million-users', 'CPU, uniform ÷ 10,000 users'),
+  SQLite: HIT * measured('million-users', 'CPU, beyond the capacity ÷ 10,000 users'),
   PostgreSQL: HIT * measured('network-delay', 'CPU, cache miss ÷ cached token, far'),
 }
 
