@@ -1,7 +1,6 @@
 /** Configurations that `WORKERS=2` rejects: the first process exits and logs the reason. */
 import { once } from 'node:events'
-import { join } from 'node:path'
-import { ADMIN_KEY, JWT_SECRET, temporaryFolder } from '../support/build.ts'
+import { ADMIN_KEY, JWT_SECRET } from '../support/build.ts'
 import { spawnServer } from '../support/process.ts'
 import { freePort } from './instance.ts'
 import type { Part } from './part.ts'
@@ -25,14 +24,7 @@ const rejected = async (env: Record<string, string>): Promise<{ code: number | n
   return { code, text }
 }
 
-export const reject = async ({ context, databaseUrl }: Part, report: Report): Promise<void> => {
-  const sqlite = await rejected({ DATABASE_URL: `sqlite:${join(temporaryFolder(context), 'workers.db')}` })
-  report.figure('with SQLite', `${sqlite.code}: ${sqlite.text.trim()}`)
-  report.expect(
-    sqlite.code === 1 && isSentence(sqlite.text, /WORKERS/),
-    'SQLite is not rejected in one sentence',
-  )
-
+export const reject = async ({ databaseUrl }: Part, report: Report): Promise<void> => {
   const unknown = new URL(databaseUrl)
   unknown.port = String(await freePort())
   const otherUser = new URL(databaseUrl)
