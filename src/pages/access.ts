@@ -13,6 +13,9 @@ export const codeField = ({ texts }: PageContext) =>
     isCode: true,
   }) as const
 
+const emailField = ({ texts }: PageContext, email: string | undefined) =>
+  ({ name: 'email', label: texts.email, type: 'email', value: email, autocomplete: 'username' }) as const
+
 export interface SignInState {
   readonly email?: string
   /** Whether the user needs a code besides the password. */
@@ -27,7 +30,7 @@ export const signInPage = (
   const { texts, root, hasEmailCodes } = context
   const form = new Form(context, errors)
   const fields = [
-    form.field({ name: 'email', label: texts.email, type: 'email', value: email, autocomplete: 'username' }),
+    form.field(emailField(context, email)),
     form.field({
       name: 'password',
       label: texts.password,
@@ -61,33 +64,36 @@ ${links([
   }
 }
 
-export const requestEmailCodePage = (
+type EmailState = Pick<SignInState, 'email' | 'errors'>
+
+/** A page that asks for the e-mail alone. */
+const emailPage = (
   context: PageContext,
-  { email, errors = NO_ERRORS }: Pick<SignInState, 'email' | 'errors'> = {},
+  { email, errors = NO_ERRORS }: EmailState,
+  { path, title, text, button }: Readonly<Record<'path' | 'title' | 'text' | 'button', string>>,
 ): Page => {
   const { texts, root } = context
   const form = new Form(context, errors)
-  const field = form.field({
-    name: 'email',
-    label: texts.email,
-    type: 'email',
-    value: email,
-    autocomplete: 'username',
-  })
+  const field = form.field(emailField(context, email))
   return {
-    title: texts.emailCodeSignIn,
+    title,
     hasErrors: form.hasErrors,
     body: html`<div class="card">
-<h1>${texts.emailCodeSignIn}</h1>
+<h1>${title}</h1>
 ${form.summary()}
-<p>${texts.emailCodeText}</p>
-<form method="post" action="${root}sign-in/email-code">
+<p>${text}</p>
+<form method="post" action="${root}${path}">
 ${field}
-<button class="main">${texts.emailCodeSend}</button>
+<button class="main">${button}</button>
 </form>
 </div>
 ${links([[`${root}sign-in`, texts.backToSignIn]])}`,
   }
+}
+
+export const requestEmailCodePage = (context: PageContext, state: EmailState = {}): Page => {
+  const { emailCodeSignIn: title, emailCodeText: text, emailCodeSend: button } = context.texts
+  return emailPage(context, state, { path: 'sign-in/email-code', title, text, button })
 }
 
 export interface EmailCodeState {
@@ -130,33 +136,9 @@ ${links([[`${root}sign-in/email-code`, texts.emailCodeAgain]])}`,
   }
 }
 
-export const forgotPasswordPage = (
-  context: PageContext,
-  { email, errors = NO_ERRORS }: Pick<SignInState, 'email' | 'errors'> = {},
-): Page => {
-  const { texts, root } = context
-  const form = new Form(context, errors)
-  const field = form.field({
-    name: 'email',
-    label: texts.email,
-    type: 'email',
-    value: email,
-    autocomplete: 'username',
-  })
-  return {
-    title: texts.forgot,
-    hasErrors: form.hasErrors,
-    body: html`<div class="card">
-<h1>${texts.forgot}</h1>
-${form.summary()}
-<p>${texts.forgotText}</p>
-<form method="post" action="${root}forgot-password">
-${field}
-<button class="main">${texts.forgotButton}</button>
-</form>
-</div>
-${links([[`${root}sign-in`, texts.backToSignIn]])}`,
-  }
+export const forgotPasswordPage = (context: PageContext, state: EmailState = {}): Page => {
+  const { forgot: title, forgotText: text, forgotButton: button } = context.texts
+  return emailPage(context, state, { path: 'forgot-password', title, text, button })
 }
 
 export const forgotPasswordSentPage = ({ texts, root }: PageContext): Page => ({
