@@ -59,7 +59,6 @@ import { ThrottleEvents } from './rate-limits/throttle-events.ts'
 import { SHUTDOWN } from './shutdown.ts'
 import { StatusReport } from './status-report.ts'
 import { agingTables } from './storage/aging-tables.ts'
-
 import type { Storage } from './storage/storage.ts'
 import { tablesOf } from './storage/stored-feature.ts'
 import { withLastRequests } from './storage/with-last-requests.ts'

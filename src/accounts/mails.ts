@@ -75,7 +75,7 @@ const notYou = ({ accountUrl }: MailSite): Block => ({
   label: 'If it was not you, choose a new password now',
 })
 
-/** Whoever opened the account may not be the owner of the address, and would keep the password. */
+/** Somebody other than the owner of the address may have opened the account, and would keep the password. */
 const unconfirmed = ({ name, accountUrl }: MailSite): Block[] => [
   `The address of this account at ${name} has not been confirmed yet. Signing in with the code confirms it.`,
   { link: accountUrl, label: 'If you have not opened the account yourself, choose a new password first' },

@@ -23,7 +23,7 @@ const isAllowedOrigin = (
 const isSafe = ({ method, headers }: FastifyRequest): boolean =>
   SAFE_METHODS.has(method) && headers.upgrade?.toLowerCase() !== 'websocket'
 
-/** @returns the error of an unsafe request from another site, whoever makes it. */
+/** @returns the error of an unsafe request from another site, with or without a user. */
 export const crossSiteError = (
   request: FastifyRequest,
   allowedOrigins: readonly string[],
