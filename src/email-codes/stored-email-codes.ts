@@ -9,7 +9,6 @@ import { firstRow, type Steps } from '../storage/operations/operation.ts'
 import { refusalOf } from '../storage/operations/refusals.ts'
 import { addSessionStatement } from '../storage/operations/sessions.ts'
 import { LOCK_USERS_TABLE, lockUser } from '../storage/operations/user-locks.ts'
-import { deleteEmailCodeStatement } from '../storage/operations/users.ts'
 import { invalidates, invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
 import { factorsColumn } from '../storage/rows.ts'
 import { type FeatureStore, type StoredFeature, table } from '../storage/stored-feature.ts'
@@ -57,7 +56,10 @@ function* addEmailCode(
     values: [userId, firstIdAt(createdAt - MAIL_WINDOW + 1), event.type],
   })
   if ((mailed?.count ?? 0) >= MAX_MAILS) return invalidatesNothing('tooManyMails')
-  yield deleteEmailCodeStatement(userId)
+  yield {
+    text: 'DELETE FROM email_codes WHERE user_key = (SELECT key FROM users WHERE id = $1)',
+    values: [userId],
+  }
   yield {
     text: `INSERT INTO email_codes (id, user_key, email, code, attempts, expires_at, updated_at)
       SELECT $2, key, $3, $4, 0, $5, $6 FROM users WHERE id = $1`,
@@ -173,6 +175,7 @@ export const storedEmailCodes = {
       owner: 'user_key',
       key: 'id',
       updatedAt: 'updated_at',
+      isMailed: true,
       cleanUp: { column: 'expires_at', after: 0 },
     }),
   },

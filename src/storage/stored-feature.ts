@@ -34,6 +34,8 @@ export interface FeatureTable {
   readonly updatedAt?: string
   /** Whether its rows belong to factors of their owners: `DELETE /admin/users/:id/factors` deletes them. */
   readonly isFactor?: true
+  /** Whether its rows are secrets that were mailed, such as codes. Another e-mail or password, and disabling, delete those of the user. */
+  readonly isMailed?: true
   readonly cleanUp?: CleanUpRule<string>
 }
 
@@ -43,6 +45,7 @@ export const table = <Row>(declaration: {
   readonly key: keyof Row & string
   readonly updatedAt?: keyof Row & string
   readonly isFactor?: true
+  readonly isMailed?: true
   readonly cleanUp?: CleanUpRule<keyof Row & string>
 }): FeatureTable => declaration
 

@@ -13,6 +13,7 @@ import type { Factor } from '../../users/factors.ts'
 import type { User } from '../../users/user.ts'
 import type { UserRefusal } from '../../users/user-store.ts'
 import { EMAIL_TOKEN_COLUMNS, emailTokenColumns, factorsColumn, toUser, type UserRow } from '../rows.ts'
+import type { OwnedTable } from '../stored-feature.ts'
 import { recordStatement } from './events.ts'
 import { firstRow, rows, type Statement, type Steps, unlessTaken } from './operation.ts'
 import { parameters, valuesOf } from './parameters.ts'
@@ -73,44 +74,48 @@ const VERIFY_EMAIL = `UPDATE users SET email_verified = 1, updated_at = $1, vers
 const CHANGE_EMAIL = `UPDATE users SET email = $3, email_verified = 1, updated_at = $1, version = version + 1
   WHERE id = $2 ${RETURNING_USER}`
 
-export function* confirmEmail(
-  token: EmailToken,
-  event: AuditEvent,
-): Steps<Write<User | 'emailTaken' | undefined>> {
-  const { digest, userId, email } = token
-  if (!(yield* isUsable(token, event.at))) return refusedFor(userId, undefined)
-  const isCurrentEmail = confirmsCurrentEmail(token)
-  const confirmed = yield* unlessTaken<UserRow>({
-    text: isCurrentEmail ? VERIFY_EMAIL : CHANGE_EMAIL,
-    values: [event.at, userId, email],
-  })
-  if (confirmed === 'taken') return refusedFor(userId, 'emailTaken')
-  const [user] = confirmed
-  if (user === undefined) return refusedFor(userId, undefined)
-  if (isCurrentEmail) yield { text: 'DELETE FROM email_tokens WHERE digest = $1', values: [digest] }
-  else yield* invalidateMails(userId)
-  yield recordStatement(event)
-  return invalidates(userId, toUser(user))
-}
+/** @param mailed tables of features, whose rows were mailed to their users. */
+export const confirmEmailWith = (mailed: readonly OwnedTable[]) =>
+  function* confirmEmail(
+    token: EmailToken,
+    event: AuditEvent,
+  ): Steps<Write<User | 'emailTaken' | undefined>> {
+    const { digest, userId, email } = token
+    if (!(yield* isUsable(token, event.at))) return refusedFor(userId, undefined)
+    const isCurrentEmail = confirmsCurrentEmail(token)
+    const confirmed = yield* unlessTaken<UserRow>({
+      text: isCurrentEmail ? VERIFY_EMAIL : CHANGE_EMAIL,
+      values: [event.at, userId, email],
+    })
+    if (confirmed === 'taken') return refusedFor(userId, 'emailTaken')
+    const [user] = confirmed
+    if (user === undefined) return refusedFor(userId, undefined)
+    if (isCurrentEmail) yield { text: 'DELETE FROM email_tokens WHERE digest = $1', values: [digest] }
+    else yield* invalidateMails(mailed, userId)
+    yield recordStatement(event)
+    return invalidates(userId, toUser(user))
+  }
 
-export function* resetPassword(
-  token: EmailToken,
-  factors: readonly Factor[],
-  session: Session,
-  newHash: string,
-  event: AuditEvent,
-): Steps<Write<User | undefined>> {
-  const { userId, email } = token
-  if (!(yield* isUsable(token, event.at))) return refusedFor(userId, undefined)
-  const user = yield* firstRow<UserRow>({
-    text: `UPDATE users SET password_hash = $4, email_verified = 1, updated_at = $1, version = version + 1
-      WHERE id = $2 AND email = $3 AND factors IS NOT DISTINCT FROM CAST($5 AS text) ${RETURNING_USER}`,
-    values: [event.at, userId, email, newHash, factorsColumn(factors)],
-  })
-  if (user === undefined) return refusedFor(userId, undefined)
-  yield* invalidateMails(userId)
-  yield revokeSessionsStatement(userId, null)
-  yield addSessionStatement(session)
-  yield recordStatement(event)
-  return invalidates(userId, toUser(user))
-}
+/** @param mailed tables of features, whose rows were mailed to their users. */
+export const resetPasswordWith = (mailed: readonly OwnedTable[]) =>
+  function* resetPassword(
+    token: EmailToken,
+    factors: readonly Factor[],
+    session: Session,
+    newHash: string,
+    event: AuditEvent,
+  ): Steps<Write<User | undefined>> {
+    const { userId, email } = token
+    if (!(yield* isUsable(token, event.at))) return refusedFor(userId, undefined)
+    const user = yield* firstRow<UserRow>({
+      text: `UPDATE users SET password_hash = $4, email_verified = 1, updated_at = $1, version = version + 1
+        WHERE id = $2 AND email = $3 AND factors IS NOT DISTINCT FROM CAST($5 AS text) ${RETURNING_USER}`,
+      values: [event.at, userId, email, newHash, factorsColumn(factors)],
+    })
+    if (user === undefined) return refusedFor(userId, undefined)
+    yield* invalidateMails(mailed, userId)
+    yield revokeSessionsStatement(userId, null)
+    yield addSessionStatement(session)
+    yield recordStatement(event)
+    return invalidates(userId, toUser(user))
+  }

@@ -6,7 +6,7 @@ import { factorsColumn, toFactors } from '../rows.ts'
 import type { OwnedTable } from '../stored-feature.ts'
 import { recordStatement } from './events.ts'
 import { firstRow, type Steps } from './operation.ts'
-import { deleteOwnedStatement } from './owned-rows.ts'
+import { deleteOwned } from './owned-rows.ts'
 import { refusalOfSession, revokeSessionsStatement } from './sessions.ts'
 import { lockUser } from './user-locks.ts'
 import { invalidates, refusedFor, type Write } from './write.ts'
@@ -63,7 +63,7 @@ export const removeFactorsWith = (tables: readonly OwnedTable[]) =>
   function* removeFactors(event: AuditEvent): Steps<Write<'removed' | 'none' | 'userNotFound'>> {
     const { userId, at } = event
     if ((yield* lockUser(userId)) === undefined) return refusedFor(userId, 'userNotFound')
-    for (const table of tables) yield deleteOwnedStatement(table, userId)
+    yield* deleteOwned(tables, userId)
     const changed = yield* firstRow({
       text: `UPDATE users SET factors = NULL, updated_at = $2, version = version + 1
         WHERE id = $1 AND factors IS NOT NULL RETURNING id`,

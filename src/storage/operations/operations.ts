@@ -1,35 +1,38 @@
 /** Every write that both engines run. The SQLite engine calls them by name, because functions cannot be sent to its writer thread. */
-import { isOwned, operationName, type StoredFeature, tablesOf } from '../stored-feature.ts'
-import { addEmailToken, confirmEmail, resetPassword } from './email-tokens.ts'
+import { isOwned, type OwnedTable, operationName, type StoredFeature, tablesOf } from '../stored-feature.ts'
+import { addEmailToken, confirmEmailWith, resetPasswordWith } from './email-tokens.ts'
 import { record } from './events.ts'
 import { removeFactorsWith } from './factors.ts'
 import { featureOperation } from './feature-operation.ts'
 import type { Operation, Query, Steps } from './operation.ts'
 import { removeOldRows } from './owned-rows.ts'
-import { changePassword, rehash } from './passwords.ts'
+import { changePasswordWith, rehash } from './passwords.ts'
 import { noteAuthentication, revokeSession, revokeSessions } from './sessions.ts'
-import { removeUserWith, updateUser } from './users.ts'
+import { removeUserWith, updateUserWith } from './users.ts'
 import type { UncachedWrite, Write } from './write.ts'
 
-export const OPERATIONS = {
-  updateUser,
-  /** {@link operationsOf} replaces it by one that knows the tables of features. */
-  removeUser: removeUserWith([]),
-  /** As `removeUser`. */
-  removeFactors: removeFactorsWith([]),
-  revokeSession,
-  revokeSessions,
-  noteAuthentication,
-  rehash,
-  changePassword,
-  addEmailToken,
-  confirmEmail,
-  resetPassword,
-  record,
-  removeOldRows,
-} satisfies Record<string, Operation | ((...args: never[]) => Query<UncachedWrite<unknown>>)>
+/** @param tables of features, in the order in which the rows of a user are deleted. */
+const coreOperations = (tables: readonly OwnedTable[]) => {
+  const mailed = tables.filter(({ isMailed }) => isMailed === true)
+  const ofFactors = tables.filter(({ isFactor }) => isFactor === true)
+  return {
+    updateUser: updateUserWith(mailed),
+    removeUser: removeUserWith(tables),
+    removeFactors: removeFactorsWith(ofFactors),
+    revokeSession,
+    revokeSessions,
+    noteAuthentication,
+    rehash,
+    changePassword: changePasswordWith(mailed),
+    addEmailToken,
+    confirmEmail: confirmEmailWith(mailed),
+    resetPassword: resetPasswordWith(mailed),
+    record,
+    removeOldRows,
+  } satisfies Record<string, Operation | ((...args: never[]) => Query<UncachedWrite<unknown>>)>
+}
 
-export type Operations = typeof OPERATIONS
+export type Operations = ReturnType<typeof coreOperations>
 
 /** The result of an operation, without what it invalidates. */
 export type ResultOf<Name extends keyof Operations> =
@@ -48,16 +51,11 @@ export type AnyOperation = (
 export const operationsOf = (features: readonly StoredFeature[]): ReadonlyMap<string, AnyOperation> => {
   // A table that refers to another one is declared after it, so its rows are deleted first.
   const owned = tablesOf(features).filter(isOwned).toReversed()
-  const own = {
-    ...OPERATIONS,
-    removeUser: removeUserWith(owned),
-    removeFactors: removeFactorsWith(owned.filter(({ isFactor }) => isFactor === true)),
-  }
   const others = features.flatMap(feature =>
     Object.entries(feature.operations ?? {}).map(([name, operation]) => {
       const fullName = operationName(feature, name)
       return [fullName, featureOperation(fullName, operation)]
     }),
   )
-  return new Map([...Object.entries(own), ...others] as [string, AnyOperation][])
+  return new Map([...Object.entries(coreOperations(owned)), ...others] as [string, AnyOperation][])
 }

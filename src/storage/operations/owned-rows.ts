@@ -1,16 +1,20 @@
 /** Rows in the tables of features: deletion with their user, and clean-up. The names of tables and columns are from their declarations. */
 import type { NamedTable, OwnedTable } from '../stored-feature.ts'
-import { type Query, query, type Statement } from './operation.ts'
+import { type Query, query, type Steps } from './operation.ts'
 import { invalidatesNothing, type UncachedWrite } from './write.ts'
 
 /** An identifier of SQL. */
 export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
 /** Deletes the rows of a user, who must be locked. */
-export const deleteOwnedStatement = ({ name, owner }: OwnedTable, userId: string): Statement => ({
-  text: `DELETE FROM ${quoted(name)} WHERE ${quoted(owner)} = (SELECT key FROM users WHERE id = $1)`,
-  values: [userId],
-})
+export function* deleteOwned(tables: readonly OwnedTable[], userId: string): Steps<void> {
+  for (const { name, owner } of tables) {
+    yield {
+      text: `DELETE FROM ${quoted(name)} WHERE ${quoted(owner)} = (SELECT key FROM users WHERE id = $1)`,
+      values: [userId],
+    }
+  }
+}
 
 /** @returns an `INSERT`, up to its columns: first that of the user. @throws {Error} if no table of that name has an owner. */
 export const insertOwned = (

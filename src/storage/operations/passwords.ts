@@ -5,12 +5,14 @@ import type { Session } from '../../auth/session.ts'
 import type { User } from '../../users/user.ts'
 import type { UserRefusal } from '../../users/user-store.ts'
 import { toUser, type UserRow } from '../rows.ts'
+import type { OwnedTable } from '../stored-feature.ts'
 import { recordStatement } from './events.ts'
 import { firstRow, type Query, query, type Statement, type Steps } from './operation.ts'
+import { deleteOwned } from './owned-rows.ts'
 import { refusalOf } from './refusals.ts'
 import { addSessionStatement, revokeSessionsStatement } from './sessions.ts'
 import { lockUser } from './user-locks.ts'
-import { deleteEmailCodeStatement, RETURNING_USER } from './users.ts'
+import { RETURNING_USER } from './users.ts'
 import { invalidates, invalidatesNothing, refusedFor, type UncachedWrite, type Write } from './write.ts'
 
 /** Replaces a hash by another one of the same password. */
@@ -24,39 +26,41 @@ export const rehash = (userId: string, from: string, to: string): Query<Uncached
     () => invalidatesNothing(undefined),
   )
 
-export function* changePassword(
-  session: Session,
-  verifiedHash: string,
-  newHash: string,
-  event: AuditEvent,
-): Steps<Write<User | UserRefusal>> {
-  const { userId } = session
-  const update: Statement = {
-    // Locks the table of users before the user, as `LOCK_USERS_TABLE` does.
-    text: ({
-      inTurn,
-      forNoKeyUpdate,
-    }) => `UPDATE users SET password_hash = $1, updated_at = $2, version = version + 1
-      WHERE key = (
-        SELECT key FROM users WHERE id = $3 AND ${inTurn('$3')} AND disabled = 0 AND password_hash = $4 ${forNoKeyUpdate}
-      ) ${RETURNING_USER}`,
-    values: [newHash, event.at, userId, verifiedHash],
+/** @param mailed tables of features, whose rows were mailed to their users. */
+export const changePasswordWith = (mailed: readonly OwnedTable[]) =>
+  function* changePassword(
+    session: Session,
+    verifiedHash: string,
+    newHash: string,
+    event: AuditEvent,
+  ): Steps<Write<User | UserRefusal>> {
+    const { userId } = session
+    const update: Statement = {
+      // Locks the table of users before the user, as `LOCK_USERS_TABLE` does.
+      text: ({
+        inTurn,
+        forNoKeyUpdate,
+      }) => `UPDATE users SET password_hash = $1, updated_at = $2, version = version + 1
+        WHERE key = (
+          SELECT key FROM users WHERE id = $3 AND ${inTurn('$3')} AND disabled = 0 AND password_hash = $4 ${forNoKeyUpdate}
+        ) ${RETURNING_USER}`,
+      values: [newHash, event.at, userId, verifiedHash],
+    }
+    let changed = yield* firstRow<UserRow>(update)
+    if (changed === undefined) {
+      const refused = refusalOf(yield* lockUser(userId, verifiedHash), { onlyEnabled: true })
+      if (refused !== null) return refusedFor(userId, refused)
+      // A concurrent change in between has made the update possible. The user is locked now.
+      changed = yield* firstRow<UserRow>(update)
+    }
+    yield {
+      text: ({ isOneOf }) => `DELETE FROM email_tokens
+        WHERE user_key = (SELECT key FROM users WHERE id = $1) AND ${isOneOf('purpose', '$2', 'text')}`,
+      values: [userId, INVALIDATED_BY_PASSWORD_CHANGE],
+    }
+    yield* deleteOwned(mailed, userId)
+    yield revokeSessionsStatement(userId, null)
+    yield addSessionStatement(session)
+    yield recordStatement(event)
+    return invalidates(userId, toUser(changed as UserRow))
   }
-  let changed = yield* firstRow<UserRow>(update)
-  if (changed === undefined) {
-    const refused = refusalOf(yield* lockUser(userId, verifiedHash), { onlyEnabled: true })
-    if (refused !== null) return refusedFor(userId, refused)
-    // A concurrent change in between has made the update possible. The user is locked now.
-    changed = yield* firstRow<UserRow>(update)
-  }
-  yield {
-    text: ({ isOneOf }) => `DELETE FROM email_tokens
-      WHERE user_key = (SELECT key FROM users WHERE id = $1) AND ${isOneOf('purpose', '$2', 'text')}`,
-    values: [userId, INVALIDATED_BY_PASSWORD_CHANGE],
-  }
-  yield deleteEmailCodeStatement(userId)
-  yield revokeSessionsStatement(userId, null)
-  yield addSessionStatement(session)
-  yield recordStatement(event)
-  return invalidates(userId, toUser(changed as UserRow))
-}

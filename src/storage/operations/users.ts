@@ -7,7 +7,7 @@ import type { OwnedTable } from '../stored-feature.ts'
 import type { Dialect } from './dialect.ts'
 import { recordRemoval, recordStatement } from './events.ts'
 import { firstRow, type Statement, type Steps, unlessTaken } from './operation.ts'
-import { deleteOwnedStatement } from './owned-rows.ts'
+import { deleteOwned } from './owned-rows.ts'
 import { refusalOf, updateRefusalOf } from './refusals.ts'
 import { revokeSessionsStatement } from './sessions.ts'
 import { LOCK_USERS_TABLE, lockUser } from './user-locks.ts'
@@ -16,21 +16,16 @@ import { invalidates, refusedFor, type Write } from './write.ts'
 /** The end of an update of a user. It returns the {@link UserRow}. */
 export const RETURNING_USER = `RETURNING ${USER_VALUES}`
 
-const deleteTokensStatement = (userId: string): Statement => ({
-  text: 'DELETE FROM email_tokens WHERE user_key = (SELECT key FROM users WHERE id = $1)',
-  values: [userId],
-})
-
-/** The table is one of a built-in feature: `src/email-codes/stored-email-codes.ts`. */
-export const deleteEmailCodeStatement = (userId: string): Statement => ({
-  text: 'DELETE FROM email_codes WHERE user_key = (SELECT key FROM users WHERE id = $1)',
-  values: [userId],
-})
-
-/** Invalidates everything that was mailed to a user and gives access to the account: links, and the code to sign in. */
-export function* invalidateMails(userId: string): Steps<void> {
-  yield deleteTokensStatement(userId)
-  yield deleteEmailCodeStatement(userId)
+/**
+ * Invalidates everything that was mailed to a user and gives access to the account.
+ * @param mailed tables of features, whose rows were mailed to their users.
+ */
+export function* invalidateMails(mailed: readonly OwnedTable[], userId: string): Steps<void> {
+  yield {
+    text: 'DELETE FROM email_tokens WHERE user_key = (SELECT key FROM users WHERE id = $1)',
+    values: [userId],
+  }
+  yield* deleteOwned(mailed, userId)
 }
 
 /**
@@ -72,27 +67,29 @@ function* updateRefusal(id: string, { onlyEnabled, versions }: UpdateOptions): S
   return updateRefusalOf(state, { onlyEnabled })
 }
 
-export function* updateUser(
-  id: string,
-  changes: UserChanges,
-  event: AuditEvent,
-  options: UpdateOptions,
-): Steps<Write<User | UpdateRefusal>> {
-  const update = updateStatement(id, changes, event.at, options)
-  let updated = yield* unlessTaken<UserRow>(update)
-  if (updated !== 'taken' && updated.length === 0) {
-    const refused = yield* updateRefusal(id, options)
-    if (refused !== null) return refusedFor(id, refused)
-    // A concurrent change in between has made the update possible. The user is locked now.
-    updated = yield* unlessTaken<UserRow>(update)
+/** @param mailed tables of features, whose rows were mailed to their users. */
+export const updateUserWith = (mailed: readonly OwnedTable[]) =>
+  function* updateUser(
+    id: string,
+    changes: UserChanges,
+    event: AuditEvent,
+    options: UpdateOptions,
+  ): Steps<Write<User | UpdateRefusal>> {
+    const update = updateStatement(id, changes, event.at, options)
+    let updated = yield* unlessTaken<UserRow>(update)
+    if (updated !== 'taken' && updated.length === 0) {
+      const refused = yield* updateRefusal(id, options)
+      if (refused !== null) return refusedFor(id, refused)
+      // A concurrent change in between has made the update possible. The user is locked now.
+      updated = yield* unlessTaken<UserRow>(update)
+    }
+    if (updated === 'taken') return refusedFor(id, 'emailTaken')
+    // A separate statement: it sees the sessions of transactions that held the user's lock before.
+    if (options.revokeSessions) yield revokeSessionsStatement(id, null)
+    if (options.invalidateTokens) yield* invalidateMails(mailed, id)
+    yield recordStatement(event)
+    return invalidates(id, toUser(updated[0] as UserRow))
   }
-  if (updated === 'taken') return refusedFor(id, 'emailTaken')
-  // A separate statement: it sees the sessions of transactions that held the user's lock before.
-  if (options.revokeSessions) yield revokeSessionsStatement(id, null)
-  if (options.invalidateTokens) yield* invalidateMails(id)
-  yield recordStatement(event)
-  return invalidates(id, toUser(updated[0] as UserRow))
-}
 
 /** @param tables of features, whose rows are deleted with the user. */
 export const removeUserWith = (tables: readonly OwnedTable[]) =>
@@ -105,7 +102,7 @@ export const removeUserWith = (tables: readonly OwnedTable[]) =>
     const user = yield* lockUser(userId, verifiedHash, 'remove')
     const refused = refusalOf(user, { onlyEnabled: verifiedHash !== null })
     if (refused !== null) return refusedFor(userId, refused)
-    for (const table of tables) yield deleteOwnedStatement(table, userId)
+    yield* deleteOwned(tables, userId)
     // Locks sessions in the order in which last requests are written. The cascade of the next statement has no defined order.
     yield revokeSessionsStatement(userId, null)
     yield { text: 'DELETE FROM users WHERE id = $1', values: [userId] }
