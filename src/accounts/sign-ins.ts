@@ -1,7 +1,6 @@
 /** Sign-in. */
-import { actingUser, newEvent } from '../audit-log/event.ts'
 import type { AccessTokens } from '../auth/access-tokens.ts'
-import { newSession, type SessionClient, type SessionLimits } from '../auth/session.ts'
+import type { SessionClient, SessionLimits } from '../auth/session.ts'
 import type { SessionStore } from '../auth/session-store.ts'
 import { ServiceError } from '../errors.ts'
 import { isAmbiguous, isWeak } from '../passwords/formats.ts'
@@ -11,6 +10,7 @@ import type { User } from '../users/user.ts'
 import type { UserStore } from '../users/user-store.ts'
 import type { AccountStore } from './account-store.ts'
 import { type AuthResult, authResult } from './auth-result.ts'
+import { assertMaySignIn, newSignIn, type SignInRules } from './new-sign-in.ts'
 import { Outcomes } from './outcomes.ts'
 import { retryOnChange } from './retry.ts'
 import { PresentedCode, type SecondFactor } from './second-factor.ts'
@@ -23,7 +23,7 @@ export interface Credentials {
   readonly code?: string
 }
 
-export interface SignInsDeps {
+export interface SignInsDeps extends SignInRules {
   readonly users: UserStore
   readonly sessions: SessionStore
   readonly accountStore: AccountStore
@@ -32,8 +32,6 @@ export interface SignInsDeps {
   readonly loginThrottle: LoginThrottle
   readonly secondFactor: SecondFactor
   readonly limits: SessionLimits
-  /** Whether signing in requires a verified e-mail. */
-  readonly requireEmailVerification: boolean
   readonly clock: () => number
 }
 
@@ -88,8 +86,7 @@ export class SignIns {
     signedInAs: User | null,
     signal: AbortSignal | undefined,
   ): Promise<AuthResult | undefined> {
-    const { users, sessions, tokens, hasher, loginThrottle, limits, requireEmailVerification, clock } =
-      this.#deps
+    const { users, sessions, tokens, hasher, loginThrottle, limits, clock } = this.#deps
     const subject =
       signedInAs?.email === email ? userSubject(signedInAs, client.ip) : emailSubject(email, client.ip)
     const found = await loginThrottle.check(subject, async () => {
@@ -98,14 +95,9 @@ export class SignIns {
     })
     if (found === undefined) throw new ServiceError('wrongCredentials')
     const { user, passwordHash } = found
-    if (user.disabled) throw new ServiceError('accountDisabled')
-    if (requireEmailVerification && !user.emailVerified) throw new ServiceError('emailNotVerified')
+    assertMaySignIn(user, this.#deps)
     await code.require(user)
-    const now = clock()
-    const session = newSession(user.id, now, limits, client)
-    const event = newEvent('user.signed-in', actingUser(user.id, client.ip), user.id, now, {
-      session: session.id,
-    })
+    const { session, event } = newSignIn(user.id, clock(), limits, client)
     const outcome = await sessions.open(session, { passwordHash, factors: user.factors }, event)
     if (outcome === 'accountDisabled') throw new ServiceError('accountDisabled')
     // Possibly by a simultaneous sign-in that replaced the hash by a stronger one of the same password.

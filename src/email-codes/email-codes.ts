@@ -3,12 +3,13 @@ import { createHash, randomInt, timingSafeEqual } from 'node:crypto'
 import type { BaseLogger } from 'pino'
 import { type AuthResult, authResult } from '../accounts/auth-result.ts'
 import type { Mails } from '../accounts/mails.ts'
+import { newSignIn } from '../accounts/new-sign-in.ts'
 import type { Outcomes } from '../accounts/outcomes.ts'
 import { retryOnChange } from '../accounts/retry.ts'
 import { PresentedCode, type SecondFactor } from '../accounts/second-factor.ts'
 import { actingUser, anonymous, newEvent } from '../audit-log/event.ts'
 import type { AccessTokens } from '../auth/access-tokens.ts'
-import { newSession, type SessionClient, type SessionLimits } from '../auth/session.ts'
+import type { SessionClient, SessionLimits } from '../auth/session.ts'
 import type { DeferredWork } from '../concurrency/deferred-work.ts'
 import { DecryptionError, type Keyring } from '../encryption/keyring.ts'
 import { ServiceError } from '../errors.ts'
@@ -136,12 +137,11 @@ export class EmailCodes {
     if (user.disabled) throw new ServiceError('accountDisabled')
     await code.require(user)
     const now = clock()
-    const session = newSession(userId, now, limits, client)
-    const actor = actingUser(userId, client.ip)
-    const verified = newEvent('email.verified', actor, userId, now)
-    const signedIn = newEvent('user.signed-in', actor, userId, now, { session: session.id })
+    // Before the event of the sign-in: ids give events of one millisecond their order.
+    const verified = newEvent('email.verified', actingUser(userId, client.ip), userId, now)
+    const { session, event } = newSignIn(userId, now, limits, client)
     const proof = { id, email, factors: user.factors }
-    const outcome = await store.openSessionByCode(proof, session, signedIn, verified)
+    const outcome = await store.openSessionByCode(proof, session, event, verified)
     if (outcome === 'factorsChanged') return undefined
     if (outcome === 'accountDisabled') throw new ServiceError('accountDisabled')
     if (outcome !== 'opened') throw new ServiceError('wrongEmailCode')

@@ -1,9 +1,10 @@
 /** Sign-in with a passkey, without e-mail and password. */
 import { type AuthResult, authResult } from '../accounts/auth-result.ts'
+import { assertMaySignIn, newSignIn, type SignInRules } from '../accounts/new-sign-in.ts'
 import type { Outcomes } from '../accounts/outcomes.ts'
-import { actingUser, anonymous, newEvent } from '../audit-log/event.ts'
+import { anonymous, newEvent } from '../audit-log/event.ts'
 import type { AccessTokens } from '../auth/access-tokens.ts'
-import { newSession, type SessionClient, type SessionLimits } from '../auth/session.ts'
+import type { SessionClient, SessionLimits } from '../auth/session.ts'
 import { ServiceError } from '../errors.ts'
 import type { User } from '../users/user.ts'
 import type { UserStore } from '../users/user-store.ts'
@@ -12,14 +13,12 @@ import { type PresentedCredential, userHandleOf } from './credentials.ts'
 import type { PasskeyStore, PasskeyUse } from './stored-passkeys.ts'
 import type { RequestOptions } from './web-authn.ts'
 
-export interface PasskeySignInsDeps {
+export interface PasskeySignInsDeps extends SignInRules {
   readonly store: Pick<PasskeyStore, 'findPasskey' | 'signInWithPasskey'>
   readonly challenges: Challenges
   readonly users: Pick<UserStore, 'find'>
   readonly tokens: AccessTokens
   readonly limits: SessionLimits
-  /** Whether signing in requires a verified e-mail. */
-  readonly requireEmailVerification: boolean
   /** Counts the sign-ins with passwords too. */
   readonly outcomes: Outcomes
   /** Milliseconds since the epoch. */
@@ -60,17 +59,13 @@ export class PasskeySignIns {
   }
 
   async #signIn(credential: PresentedCredential, client: SessionClient): Promise<AuthResult> {
-    const { store, tokens, limits, requireEmailVerification, clock } = this.#deps
+    const { store, tokens, limits, clock } = this.#deps
     const { user, use } = await this.#verify(credential)
-    if (user.disabled) throw new ServiceError('accountDisabled')
-    if (requireEmailVerification && !user.emailVerified) throw new ServiceError('emailNotVerified')
+    assertMaySignIn(user, this.#deps)
     const now = clock()
-    const session = newSession(user.id, now, limits, client)
-    const details = { session: session.id, passkey: use.id }
-    const event = newEvent('user.signed-in', actingUser(user.id, client.ip), user.id, now, details)
-    const regressed = newEvent('passkey.counter-regressed', anonymous(client.ip), user.id, now, {
-      passkey: use.id,
-    })
+    const details = { passkey: use.id }
+    const { session, event } = newSignIn(user.id, now, limits, client, details)
+    const regressed = newEvent('passkey.counter-regressed', anonymous(client.ip), user.id, now, details)
     const outcome = await store.signInWithPasskey(use, session, event, regressed)
     if (outcome === 'accountDisabled') throw new ServiceError('accountDisabled')
     if (outcome !== 'opened') throw new ServiceError('wrongPasskey')
