@@ -44,7 +44,8 @@ export class PasswordResets {
   /**
    * Uses a token: changes the password of its user, ends all sessions and opens a new one.
    * @param code for users with a second factor: a mailbox alone must not open an account that has one.
-   * @throws {ServiceError} `badEmailToken`, `passwordIsEmail`, `codeRequired`, `wrongCode`, `codesUnavailable`, `tooManyRequests`, `overloaded`, `clientClosedRequest`, `draining`, `storeUnavailable`
+   * @throws {ServiceError} `badEmailToken`, `passwordIsEmail`, `secondFactorRequired`, `wrongSecondFactor`, `codesUnavailable`,
+   * `tooManyRequests`, `overloaded`, `clientClosedRequest`, `draining`, `storeUnavailable`
    */
   async reset(
     token: string,

@@ -117,14 +117,14 @@ export class Reauthentication {
   }
 
   /**
-   * @throws {ServiceError} `wrongPassword`, `wrongProofCode`; `signInRequired` when the user was deleted meanwhile; `tooManyRequests`, `overloaded`,
-   * `clientClosedRequest`, `draining`, `storeUnavailable`
+   * @throws {ServiceError} `wrongPassword`, `wrongCode`; `signInRequired` when the user was deleted meanwhile; `codesUnavailable`,
+   * `tooManyRequests`, `overloaded`, `clientClosedRequest`, `draining`, `storeUnavailable`
    */
   async #prove(user: User, { password, code, ip, signal }: Proof): Promise<void> {
     if (password !== undefined && (await this.#verify(user, { password, ip, signal })) === undefined)
       throw new ServiceError('wrongPassword')
     if (code !== undefined && !(await this.#deps.secondFactor.verify(user, code, ip)))
-      throw new ServiceError('wrongProofCode')
+      throw new ServiceError('wrongCode')
   }
 
   /** @returns the hash of the user's password; `undefined` when the password is wrong. */

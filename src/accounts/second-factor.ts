@@ -30,12 +30,13 @@ export class PresentedCode {
 
   /**
    * Must be called after the password, or another proof, was verified: the error reveals that the user has a second factor.
-   * @throws {ServiceError} `codeRequired`, `wrongCode`, if the user needs a code; errors of {@link SecondFactor.verify}
+   * @throws {ServiceError} `secondFactorRequired`, `wrongSecondFactor`, if the user needs a code; errors of {@link SecondFactor.verify}
    */
   async require(user: User): Promise<void> {
     if (!needsCode(user) || this.#acceptedFor === user.id) return
-    if (this.#code === undefined) throw new ServiceError('codeRequired')
-    if (!(await this.#secondFactor.verify(user, this.#code, this.#ip))) throw new ServiceError('wrongCode')
+    if (this.#code === undefined) throw new ServiceError('secondFactorRequired')
+    if (!(await this.#secondFactor.verify(user, this.#code, this.#ip)))
+      throw new ServiceError('wrongSecondFactor')
     this.#acceptedFor = user.id
   }
 }

@@ -60,8 +60,9 @@ export class SignIns {
   /**
    * Opens a session. An unknown e-mail, a wrong password and a disabled account cost the same hash.
    * @param signedInAs the user who sends the request, if any: their own attempts are throttled apart from those of others.
-   * @throws {ServiceError} `wrongCredentials`; `accountDisabled`, `emailNotVerified`, `codeRequired` and `wrongCode` only after the
-   * correct password; `codesUnavailable`, `tooManyRequests`, `overloaded`, `clientClosedRequest`, `draining`, `storeUnavailable`
+   * @throws {ServiceError} `wrongCredentials`; `accountDisabled`, `emailNotVerified`, `secondFactorRequired` and `wrongSecondFactor`
+   * only after the correct password; `codesUnavailable`, `tooManyRequests`, `overloaded`, `clientClosedRequest`, `draining`,
+   * `storeUnavailable`
    */
   signIn(
     credentials: Credentials,

@@ -35,7 +35,10 @@ const isEqual = (expected: string, presented: string): boolean => {
   return one.length === other.length && timingSafeEqual(one, other)
 }
 
-/** The row that every attempt for an address writes, one of 256: simultaneous attempts for different addresses seldom wait for each other. */
+/**
+ * The row that every attempt for an address writes. There are 256, so that simultaneous attempts for different addresses seldom wait for
+ * each other.
+ */
 const attemptsRowOf = (email: string): string => createHash('sha256').update(email).digest('hex').slice(0, 2)
 
 export interface EmailCodeCredentials {
@@ -84,8 +87,8 @@ export class EmailCodes {
 
   /**
    * Uses up a code and opens a session. An unknown e-mail, and one without a code, cost the same work as a wrong code.
-   * @throws {ServiceError} `wrongEmailCode`; `accountDisabled`, `codeRequired` and `wrongCode` only after the correct e-mail code, which
-   * stays valid; `codesUnavailable`, `tooManyRequests`, `storeUnavailable`
+   * @throws {ServiceError} `wrongEmailCode`; `accountDisabled`, `secondFactorRequired` and `wrongSecondFactor` only after the correct
+   * e-mail code, which stays valid; `codesUnavailable`, `tooManyRequests`, `storeUnavailable`
    */
   signIn(credentials: EmailCodeCredentials, client: SessionClient): Promise<AuthResult> {
     return this.#deps.outcomes.count(async () => {

@@ -143,8 +143,8 @@ const en = {
   /** Errors of the API, by their names in `src/errors.ts`. */
   errors: {
     wrongCredentials: 'The e-mail or the password is wrong.',
-    codeRequired: 'Enter a code.',
-    wrongCode: 'The code is wrong or was used already.',
+    secondFactorRequired: 'Enter a code.',
+    wrongSecondFactor: 'The code is wrong or was used already.',
     wrongEmailCode: 'The code is wrong or has expired.',
     wrongPassword: 'The password is wrong.',
     wrongCurrentPassword: 'The password is wrong.',
@@ -339,8 +339,8 @@ const de: Texts = {
 
   errors: {
     wrongCredentials: 'Die E-Mail-Adresse oder das Passwort ist falsch.',
-    codeRequired: 'Geben Sie einen Code ein.',
-    wrongCode: 'Der Code ist falsch oder wurde schon benutzt.',
+    secondFactorRequired: 'Geben Sie einen Code ein.',
+    wrongSecondFactor: 'Der Code ist falsch oder wurde schon benutzt.',
     wrongEmailCode: 'Der Code ist falsch oder abgelaufen.',
     wrongPassword: 'Das Passwort ist falsch.',
     wrongCurrentPassword: 'Das Passwort ist falsch.',

@@ -93,7 +93,7 @@ export class Totp {
   /**
    * Confirms the secret with the first code of the app: from now on, signing in with the password needs a code.
    * @returns the recovery codes.
-   * @throws {ServiceError} `totpNotBegun`, `wrongProofCode`, `tooManyRequests`, `signInRequired`
+   * @throws {ServiceError} `totpNotBegun`, `wrongCode`, `tooManyRequests`, `signInRequired`
    */
   async confirm(owner: FactorOwner, code: string, change: FactorChange): Promise<string[]> {
     const { store, loginThrottle, clock } = this.#deps
@@ -105,7 +105,7 @@ export class Totp {
       codeSubject(user, change.actor.ip),
       async () => acceptedStep(text, code, now, totp.lastStep) ?? undefined,
     )
-    if (step === undefined) throw new ServiceError('wrongProofCode')
+    if (step === undefined) throw new ServiceError('wrongCode')
     const codes = newRecoveryCodes()
     const stored = this.#changeOf(owner, 'totp.added', change)
     assertDone(await store.confirmTotp({ id: totp.id, step }, storedCodes(codes), ...stored))
