@@ -250,7 +250,7 @@ export const ACCOUNT_MAILS = {
   },
   /** By an administrator. */
   factorsRemoved: {
-    subject: 'Second factors have been removed from your account',
+    subject: 'Authenticator app and passkeys have been removed from your account',
     isRateLimited: true,
     body: site => [
       `An administrator has removed the authenticator app, the recovery codes and the passkeys of your account at ${site.name}.`,

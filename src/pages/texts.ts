@@ -31,7 +31,7 @@ const en = {
   emailCode: 'Code from the mail',
   emailCodeHint: 'Eight digits.',
   emailCodeSecondStep:
-    'Your account needs a second code too. Please enter the code from the mail again, and the other one.',
+    'Your account needs a code from your authenticator app too. Please enter the code from the mail again, and that one.',
   emailCodeAgain: 'Send another code',
 
   forgot: 'Forgot your password?',
@@ -224,7 +224,7 @@ const de: Texts = {
   emailCode: 'Code aus der Mail',
   emailCodeHint: 'Acht Ziffern.',
   emailCodeSecondStep:
-    'Ihr Konto braucht noch einen zweiten Code. Bitte geben Sie den Code aus der Mail noch einmal ein, und den anderen.',
+    'Ihr Konto braucht auch einen Code aus Ihrer Authenticator-App. Bitte geben Sie den Code aus der Mail noch einmal ein, und diesen.',
   emailCodeAgain: 'Neuen Code senden',
 
   forgot: 'Passwort vergessen?',

@@ -212,7 +212,7 @@ await onEveryEngine(t, async (t, { build }) => {
     const second = await codes.newest(email, 2)
     await browser.submit('confirm', { emailCode: second })
     t.equal(browser.status, 401)
-    t.match(browser.page, 'Your account needs a second code too.')
+    t.match(browser.page, 'Your account needs a code from your authenticator app too.')
     t.notMatch(browser.page, second)
     await browser.submit('confirm', { emailCode: second, code })
     t.equal(browser.path, '/security')
