@@ -92,18 +92,88 @@ export interface ServicesDeps {
   readonly workerChannel?: WorkerChannel | undefined
 }
 
-/** The services of the core. */
-export type CoreServices = Readonly<ReturnType<typeof createCoreServices>>
+/** What all other parts stand on. */
+const createFoundation = (config: Config, { storage, features, clock, logger, ...deps }: ServicesDeps) => {
+  const logFailure = (message: string) => (err: unknown) => logger.error({ err }, message)
+  const userCache = new UserCache()
+  return {
+    ...{ config, features, clock, logger, logFailure, userCache },
+    storage: withLastRequests(storage, userCache),
+    /** Of the built-in features. */
+    stores: {
+      apiKeys: storage.features[apiKeys.name] as ApiKeyStore,
+      adminKeys: storage.features[adminKeys.name] as AdminKeyStore,
+      totp: storage.features[storedTotp.name] as TotpStore,
+      passkeys: storage.features[storedPasskeys.name] as PasskeyStore,
+      emailCodes: storage.features[storedEmailCodes.name] as EmailCodeStore,
+    },
+    tokens: AccessTokens.from(config),
+    keyring: Keyring.from(config),
+    /** Of sessions. */
+    limits: { lifetime: config.sessionLifetime, idle: config.sessionIdle },
+    hasher:
+      deps.hasher ??
+      new PooledPasswordHasher(logFailure('a hashing thread could not start'), hasherLimits(config.workers)),
+  }
+}
 
-/** `app.services`: those of the core and of its features. */
-export type Services = CoreServices & FeatureServices
+type Foundation = ReturnType<typeof createFoundation>
 
-/** The mails of accounts and features, with the limit for each recipient; and their shutdown, which sends what waits. */
-const createMails = (
-  { mail, productName, publicUrl, webUrl, accountUrl }: Config,
-  { storage, features, logger, mailTemplates: templates }: ServicesDeps,
-  rateLimits: RateLimits | null,
+/** Whose request it is: tokens, API keys and admin keys, with their caches. */
+const createAuthentication = (foundation: Foundation) => {
+  const { config, clock, logger, logFailure, userCache, storage, stores, tokens, limits } = foundation
+  const { sessions, deliverInvalidations } = storage
+  const lastRequests = new LastRequests({
+    userCache,
+    store: storage.lastRequests,
+    apiKeys: { noteRequests: requests => stores.apiKeys.noteApiKeyRequests(requests) },
+    adminKeys: { noteRequests: requests => stores.adminKeys.noteAdminKeyRequests(requests) },
+    idle: config.sessionIdle,
+    closing: SHUTDOWN.lastRequests,
+    onFailure: logFailure('last requests could not be written, the next batch includes them'),
+  })
+  const authenticator = new Authenticator({
+    ...{ tokens, sessions, apiKeys: storage.apiKeys },
+    ...{ userCache, lastRequests, limits, deliverInvalidations, clock },
+    capacity: config.cacheSize,
+  })
+  const adminAuthenticator = new AdminAuthenticator({
+    rootKeys: config.adminKeys,
+    adminKeys: storage.adminKeys,
+    ...{ lastRequests, deliverInvalidations, clock },
+  })
+  storage.subscribe(withInvalidationLog(allListeners([authenticator, adminAuthenticator]), logger, clock))
+  lastRequests.start()
+  return { authenticator, adminAuthenticator, lastRequests }
+}
+
+/** The limits on requests and on attempts to sign in. */
+const createRateLimits = (
+  { config, clock, logFailure, storage }: Foundation,
+  { rateLimits: given, maxDeferral }: ServicesDeps,
 ) => {
+  const { users, events, openRateLimit } = storage
+  const rateLimits = config.isRateLimited ? (given ?? RATE_LIMITS) : null
+  const deferred = new DeferredWork(logFailure('an event of the audit log was dropped'), maxDeferral)
+  const throttleEvents = new ThrottleEvents({ users, events, openRateLimit, deferred, clock })
+  const loginThrottle =
+    rateLimits === null
+      ? noLoginThrottle
+      : new StoredLoginThrottle(openRateLimit, rateLimits.loginThrottle, (subject, seconds) =>
+          throttleEvents.note(subject, seconds),
+        )
+  return { rateLimits, loginThrottle, throttleEvents, close: () => deferred.close() }
+}
+
+type RateLimiting = ReturnType<typeof createRateLimits>
+
+/** The mails of accounts and features, with the limit for each recipient. */
+const createMails = (
+  { config, features, logger, logFailure, storage }: Foundation,
+  { rateLimits }: RateLimiting,
+  { mailTemplates: templates, maxDeferral }: ServicesDeps,
+) => {
+  const { mail, productName, publicUrl, webUrl, accountUrl } = config
   const mailerDeps = {
     ...{ mail, productName, templates, publicUrl, webUrl, accountUrl },
     ...{ log: logger, closing: SHUTDOWN.mails },
@@ -126,176 +196,148 @@ const createMails = (
           onDropped: () => logger.warn('a mail was not sent: its recipient reached the limit'),
         })
   const mails: MailSender<typeof kinds> = limited ?? unlimited
-  const close = async (): Promise<void> => {
-    await limited?.counted()
-    await mailer?.close()
+  return {
+    mails,
+    mailer,
+    /** Makes the mails that were requested. */
+    deferred: new DeferredWork(logFailure('a requested mail was dropped'), maxDeferral),
+    /** Sends what waits. */
+    async close(): Promise<void> {
+      await limited?.counted()
+      await mailer?.close()
+    },
   }
-  return { mails, mailer, close }
 }
 
-const createCoreServices = (config: Config, deps: ServicesDeps) => {
-  const { clock, logger } = deps
-  const userCache = new UserCache()
-  const storage = withLastRequests(deps.storage, userCache)
+type Mailing = ReturnType<typeof createMails>
+
+/** What users have besides the password. */
+const createFactors = (
+  { config, clock, logger, storage, stores, keyring }: Foundation,
+  { loginThrottle }: RateLimiting,
+  { mails }: Mailing,
+) => {
+  const totpDeps = { store: stores.totp, keyring, loginThrottle, mails, clock }
+  const challenges = new Challenges({ store: stores.passkeys, party: relyingPartyOf(config), clock })
+  return {
+    secondFactor: new CodeVerifier({ ...totpDeps, openRateLimit: storage.openRateLimit, logger }),
+    totp: new Totp({ ...totpDeps, productName: config.productName }),
+    challenges,
+    passkeys: new Passkeys({ store: stores.passkeys, challenges, mails, clock }),
+    bulkFactors: [new BulkTotp({ store: stores.totp, keyring: () => keyring })],
+  }
+}
+
+type Factors = ReturnType<typeof createFactors>
+
+/** The use cases of users, administrators and the operator. */
+const createAccounts = (
+  { config, clock, logger, storage, stores, tokens, keyring, limits, hasher }: Foundation,
+  { loginThrottle }: RateLimiting,
+  { mails, deferred }: Mailing,
+  { secondFactor, challenges, bulkFactors }: Factors,
+) => {
   const { users, sessions, emailTokens, events, accounts: accountStore, bulkUsers } = storage
-  const { openRateLimit, deliverInvalidations } = storage
-  const logFailure = (message: string) => (err: unknown) => logger.error({ err }, message)
-
-  // Authentication
-  const limits = { lifetime: config.sessionLifetime, idle: config.sessionIdle }
-  const tokens = AccessTokens.from(config)
-  const hasher =
-    deps.hasher ??
-    new PooledPasswordHasher(logFailure('a hashing thread could not start'), hasherLimits(config.workers))
-  const apiKeyStore = storage.features[apiKeys.name] as ApiKeyStore
-  const adminKeyStore = storage.features[adminKeys.name] as AdminKeyStore
-  const totpStore = storage.features[storedTotp.name] as TotpStore
-  const passkeyStore = storage.features[storedPasskeys.name] as PasskeyStore
-  const emailCodeStore = storage.features[storedEmailCodes.name] as EmailCodeStore
-  const keyring = Keyring.from(config)
-  const lastRequests = new LastRequests({
-    userCache,
-    store: storage.lastRequests,
-    apiKeys: { noteRequests: requests => apiKeyStore.noteApiKeyRequests(requests) },
-    adminKeys: { noteRequests: requests => adminKeyStore.noteAdminKeyRequests(requests) },
-    idle: config.sessionIdle,
-    closing: SHUTDOWN.lastRequests,
-    onFailure: logFailure('last requests could not be written, the next batch includes them'),
-  })
-  const authenticator = new Authenticator({
-    ...{ tokens, sessions, apiKeys: storage.apiKeys },
-    ...{ userCache, lastRequests, limits, deliverInvalidations, clock },
-    capacity: config.cacheSize,
-  })
-  const adminAuthenticator = new AdminAuthenticator({
-    rootKeys: config.adminKeys,
-    adminKeys: storage.adminKeys,
-    lastRequests,
-    deliverInvalidations,
-    clock,
-  })
-  storage.subscribe(withInvalidationLog(allListeners([authenticator, adminAuthenticator]), logger, clock))
-  lastRequests.start()
-
-  // Rate limits
-  const rateLimits = config.isRateLimited ? (deps.rateLimits ?? RATE_LIMITS) : null
-  const deferredEvents = new DeferredWork(
-    logFailure('an event of the audit log was dropped'),
-    deps.maxDeferral,
-  )
-  const throttleEvents = new ThrottleEvents({
-    users,
-    events,
-    openRateLimit,
-    deferred: deferredEvents,
-    clock,
-  })
-  const loginThrottle =
-    rateLimits === null
-      ? noLoginThrottle
-      : new StoredLoginThrottle(openRateLimit, rateLimits.loginThrottle, (subject, seconds) =>
-          throttleEvents.note(subject, seconds),
-        )
-
-  // Accounts
-  const { mails, mailer, close: closeMails } = createMails(config, deps, rateLimits)
-  const deferred = new DeferredWork(logFailure('a requested mail was dropped'), deps.maxDeferral)
-  const totpDeps = { store: totpStore, keyring, loginThrottle, mails, clock }
-  const bulkFactors = [new BulkTotp({ store: totpStore, keyring: () => keyring })]
-  const secondFactor = new CodeVerifier({ ...totpDeps, openRateLimit, logger })
   const reauthentication = new Reauthentication({
     ...{ users, sessions, hasher, loginThrottle, secondFactor, clock },
   })
-  const accountDeps = {
-    users,
-    sessions,
-    emailTokens,
-    events,
-    accountStore,
-    tokens,
-    hasher,
-    loginThrottle,
-    secondFactor,
-    limits,
-    mails,
-    deferred,
+  const deps = {
+    ...{ users, sessions, emailTokens, events, accountStore, tokens, hasher, limits, clock, logger },
+    ...{ loginThrottle, mails, deferred, secondFactor, challenges, reauthentication },
     requireEmailVerification: config.requireEmailVerification,
-    clock,
-    reauthentication,
     existingAccountNotice: new ExistingAccountNotice({ users, emailTokens, events, mails, clock }),
   }
+  const signIns = new SignIns(deps)
+  const { outcomes } = signIns
+  return {
+    signUps: new SignUps(deps),
+    signIns,
+    passkeySignIns: new PasskeySignIns({ ...deps, store: stores.passkeys, outcomes }),
+    /** `null` with `EMAIL_CODES=off`. */
+    emailCodes:
+      config.hasEmailCodes && keyring !== null
+        ? new EmailCodes({ ...deps, store: stores.emailCodes, keyring, outcomes })
+        : null,
+    reauthentication,
+    newAccounts: new NewAccounts(deps),
+    accountRemoval: new AccountRemoval(deps),
+    emailAddresses: new EmailAddresses(deps),
+    passwordChanges: new PasswordChanges(deps),
+    passwordResets: new PasswordResets(deps),
+    factorRemoval: new FactorRemoval(deps),
+    impersonation: new Impersonation({ ...deps, adminKeys: stores.adminKeys }),
+    sessions: new Sessions({ store: sessions, limits, clock }),
+    users: new Users({ store: users, clock }),
+    auditLog: new AuditLog(events),
+    imports: new Imports({ store: bulkUsers, factors: bulkFactors, clock }),
+    exports: new Exports({ store: bulkUsers, factors: bulkFactors }),
+  }
+}
 
+/** Removes expired rows from now on. */
+const startCleanUp = (
+  { config, features, clock, logFailure, storage }: Foundation,
+  { cleanUpPace }: ServicesDeps,
+): CleanUp => {
   const cleanUp = new CleanUp({
     store: storage.cleanUp,
-    openRateLimit,
+    openRateLimit: storage.openRateLimit,
     idle: config.sessionIdle,
-    tables: [...agingTables(config.eventsKept), ...tablesOf(deps.features)],
+    tables: [...agingTables(config.eventsKept), ...tablesOf(features)],
     clock,
     onFailure: logFailure('expired rows could not be removed, the next pass continues'),
-    pace: deps.cleanUpPace,
+    pace: cleanUpPace,
   })
   cleanUp.start()
+  return cleanUp
+}
 
-  const eventFeed =
-    deps.onEvent === undefined
-      ? null
-      : new EventFeed({
-          store: events,
-          handler: deps.onEvent,
-          onFailure: (err, message) => logger.error({ err }, message),
-        })
+/** @returns `null` without a handler of events. */
+const createEventFeed = ({ storage, logger }: Foundation, { onEvent }: ServicesDeps): EventFeed | null =>
+  onEvent === undefined
+    ? null
+    : new EventFeed({
+        store: storage.events,
+        handler: onEvent,
+        onFailure: (err, message) => logger.error({ err }, message),
+      })
 
-  const signUps = new SignUps(accountDeps)
-  const signIns = new SignIns(accountDeps)
-  const challenges = new Challenges({ store: passkeyStore, party: relyingPartyOf(config), clock })
-  const passkeyDeps = { store: passkeyStore, challenges, mails, clock }
-  const emailCodes =
-    config.hasEmailCodes && keyring !== null
-      ? new EmailCodes({ ...accountDeps, store: emailCodeStore, keyring, outcomes: signIns.outcomes, logger })
-      : null
+/** Creates the parts, each from those that it depends on. */
+const createCoreServices = (config: Config, deps: ServicesDeps) => {
+  const foundation = createFoundation(config, deps)
+  const { features, clock, logger, storage, tokens, hasher } = foundation
+  const { sessions, users } = storage
+  const { authenticator, adminAuthenticator, lastRequests } = createAuthentication(foundation)
+  const rateLimiting = createRateLimits(foundation, deps)
+  const mailing = createMails(foundation, rateLimiting, deps)
+  const factors = createFactors(foundation, rateLimiting, mailing)
+  const accounts = createAccounts(foundation, rateLimiting, mailing, factors)
+  const cleanUp = startCleanUp(foundation, deps)
+  const eventFeed = createEventFeed(foundation, deps)
+
+  const { signUps, signIns } = accounts
+  const { throttleEvents, rateLimits } = rateLimiting
+  const { mails, mailer, deferred } = mailing
   const metrics = new Metrics({
     ...{ signUps, signIns, throttleEvents, hasher, authenticator, lastRequests, storage, mailer },
     limits: Object.keys(RATE_LIMITS.perAddress) as RateLimitName[],
     workerChannel: deps.workerChannel,
   })
-
-  const status = new StatusReport({ config, authenticator, users, storage })
   const warmUp = new WarmUp({ sessions, authenticator, tokens, ping: storage.ping, log: logger })
 
   return {
-    signUps,
-    signIns,
-    newAccounts: new NewAccounts(accountDeps),
-    accountRemoval: new AccountRemoval(accountDeps),
-    emailAddresses: new EmailAddresses(accountDeps),
-    passwordChanges: new PasswordChanges(accountDeps),
-    passwordResets: new PasswordResets(accountDeps),
-    totp: new Totp({ ...totpDeps, productName: config.productName }),
-    passkeys: new Passkeys(passkeyDeps),
-    passkeySignIns: new PasskeySignIns({ ...accountDeps, ...passkeyDeps, outcomes: signIns.outcomes }),
-    factorRemoval: new FactorRemoval(accountDeps),
-    /** `null` with `EMAIL_CODES=off`. */
-    emailCodes,
-    impersonation: new Impersonation({ ...accountDeps, adminKeys: adminKeyStore }),
-    sessions: new Sessions({ store: sessions, limits, clock }),
-    users: new Users({ store: users, clock }),
-    auditLog: new AuditLog(events),
-    /** Every type of event. */
-    eventSchemas: eventSchemasOf(deps.features),
-    userScopes: userScopesOf(deps.features),
-    adminScopes: adminScopesOf(deps.features),
-    reauthentication,
-    imports: new Imports({ store: bulkUsers, factors: bulkFactors, clock }),
-    exports: new Exports({ store: bulkUsers, factors: bulkFactors }),
-    authenticator,
-    adminAuthenticator,
+    ...accounts,
+    totp: factors.totp,
+    passkeys: factors.passkeys,
+    ...{ authenticator, adminAuthenticator },
     /** The public keys of access tokens. */
     jwks: tokens.publicKeys,
-    mails,
-    metrics,
-    status,
-    warmUp,
-    storage,
+    /** Every type of event. */
+    eventSchemas: eventSchemasOf(features),
+    userScopes: userScopesOf(features),
+    adminScopes: adminScopesOf(features),
+    ...{ mails, metrics, warmUp, storage },
+    status: new StatusReport({ config, authenticator, users, storage }),
     /** `null` without a handler of events. */
     eventFeed,
     /** `null` with `RATE_LIMIT=off`. */
@@ -307,9 +349,9 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
       // A failure does not keep what follows from closing: last requests are written before the store closes.
       metrics.close()
       try {
-        const work = [hasher, deferred, deferredEvents, cleanUp, warmUp]
+        const work = [hasher, deferred, rateLimiting, cleanUp, warmUp]
         await Promise.all(work.map(each => each.close()))
-        await closeMails()
+        await mailing.close()
       } finally {
         await eventFeed?.close()
         await lastRequests.close().finally(() => storage.close())
@@ -317,6 +359,12 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     },
   }
 }
+
+/** The services of the core. */
+export type CoreServices = Readonly<ReturnType<typeof createCoreServices>>
+
+/** `app.services`: those of the core and of its features. */
+export type Services = CoreServices & FeatureServices
 
 /**
  * Creates the services, those of the features too, and starts their background work.
