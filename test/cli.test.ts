@@ -2,5 +2,6 @@
 import './cli/admin-keys.test.ts'
 import './cli/commands.test.ts'
 import './cli/features.test.ts'
+import './cli/processes.test.ts'
 import './cli/running-service.test.ts'
 import './cli/usage.test.ts'

@@ -6,7 +6,7 @@ import t from 'tap'
 import { migrate as migrateTarget } from '../../src/storage/postgres/migrate.ts'
 import { createDatabaseFile, openDatabase } from '../../src/storage/sqlite/database.ts'
 import { temporaryFolder } from '../support/build.ts'
-import { runCli } from '../support/cli.ts'
+import { runCommand } from '../support/cli.ts'
 import { copyHere, makeSource, runCopy, sourceContent, targetContent } from '../support/copy-runs.ts'
 import { createDatabase, holdAt, query } from '../support/postgres.ts'
 
@@ -94,7 +94,7 @@ t.test('errors are one sentence without a password, and nothing is created', asy
     [['move'], 2, /unknown command 'move'/],
   ]
   for (const [args, exitCode, sentence] of cases) {
-    const { code, stdout, stderr } = await runCli(args).ended
+    const { code, stdout, stderr } = await runCommand(args)
     t.equal(code, exitCode, sentence.source)
     t.match(stderr, sentence)
     t.match(stderr, /^[^\n]+\n$/, `one line: ${sentence.source}`)

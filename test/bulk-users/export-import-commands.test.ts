@@ -6,7 +6,7 @@ import t from 'tap'
 import { toLines } from '../../src/validation/ndjson.ts'
 import { asAdmin, build, freshEmail, JWT_SECRET, signIn, signUp, temporaryFolder } from '../support/build.ts'
 import { EXPORT, exportAll, fromLines, importAll } from '../support/bulk-users.ts'
-import { pipeToCli, runCli } from '../support/cli.ts'
+import { pipeToCli, runCli, runCommand } from '../support/cli.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { createDatabase, holdReaders } from '../support/postgres.ts'
 
@@ -19,13 +19,13 @@ t.test('export and import have the same lines as the API', t =>
     const people = [await signUp(app, { firstName: 'Zoë' }), await signUp(app)]
     await importAll(app, [{ email: freshEmail(), createdAt: '2001-02-03T04:05:06.007Z', disabled: true }])
 
-    const written = await runCli(['users', 'export'], env).ended
+    const written = await runCommand(['users', 'export'], env)
     t.match(written, { code: 0, stderr: '' })
     t.equal(written.stdout, (await app.inject({ url: EXPORT, headers: asAdmin })).body)
     t.equal(fromLines(written.stdout).length, 3)
     writeFileSync(file, 'what was there')
     chmodSync(file, 0o644)
-    const toFile = await runCli(['users', 'export', '--password-hashes', '--file', file], env).ended
+    const toFile = await runCommand(['users', 'export', '--password-hashes', '--file', file], env)
     t.strictSame(toFile, { code: 0, stdout: `3 users in ${file}\n`, stderr: '' })
     const lines = readFileSync(file, 'utf8')
     t.equal(lines, (await app.inject({ url: `${EXPORT}?passwordHashes=true`, headers: asAdmin })).body)
@@ -41,7 +41,7 @@ t.test('export and import have the same lines as the API', t =>
       { email: freshEmail(), id: people[1]?.id },
     ]
     writeFileSync(file, `\ufeff${lines}\nnonsense\n${toLines(more).trimEnd()}`)
-    const imported = await runCli(['users', 'import', file, '--json'], to).ended
+    const imported = await runCommand(['users', 'import', file, '--json'], to)
     t.match(imported, { code: 1, stderr: /^6 lines\n/ })
     t.strictSame(fromLines(imported.stdout), await importAll(one, readFileSync(file)))
     t.match(fromLines(imported.stdout).at(-1), { status: 'finished', created: 3, exists: 1, failed: 3 })
@@ -76,7 +76,7 @@ t.test('the first failed lines are reported without their values', async t => {
   t.match(stderr, /^More lines have failed: --json prints all of them$/m)
   t.notMatch(stderr, 'canary')
   t.notMatch(stderr, '\u001b')
-  const folder = await runCli(['users', 'import', temporaryFolder(t)], { DATABASE_URL }).ended
+  const folder = await runCommand(['users', 'import', temporaryFolder(t)], { DATABASE_URL })
   t.match(folder, { code: 1, stdout: '', stderr: /^EISDIR/ })
   t.notMatch(folder.stderr, /\n {4}at /)
 })

@@ -18,7 +18,7 @@ import {
   temporaryFolder,
 } from '../support/build.ts'
 import { EXPORT, type Exported, exportAll, importAll, type Result } from '../support/bulk-users.ts'
-import { runCli } from '../support/cli.ts'
+import { runCommand } from '../support/cli.ts'
 import { type Engine, onEveryEngine } from '../support/engines.ts'
 import { globalErrorOf } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
@@ -248,8 +248,10 @@ await onEveryEngine(t, async (t, engine) => {
     const previous = { ...keyOf('later'), ENCRYPTION_KEY_PREVIOUS: keyOf('service').ENCRYPTION_KEY }
     const rotated = await build(t, { env: { ...env, ...previous } })
     t.match(await exportAll(rotated, HASHES), [{ credentials: { totpSecret: secret } }])
-    const command = await runCli(['users', 'export', '--password-hashes'], { ...env, ...keyOf('another') })
-      .ended
+    const command = await runCommand(['users', 'export', '--password-hashes'], {
+      ...env,
+      ...keyOf('another'),
+    })
     t.match(command, { code: 1, stdout: '' })
     t.match(command.stderr, `the secret of user ${id}: The key`)
     t.notMatch(command.stderr, secret)
@@ -263,15 +265,15 @@ await onEveryEngine(t, async (t, engine) => {
     const to = await build(t, { env: target, clock: clock.now })
     const { email, secret } = await withTotp(from)
     const file = join(temporaryFolder(t), 'users.ndjson')
-    const exported = await runCli(['users', 'export', '--password-hashes', '--file', file], source).ended
+    const exported = await runCommand(['users', 'export', '--password-hashes', '--file', file], source)
     t.match(exported, { code: 0, stderr: '' })
-    t.match(await runCli(['users', 'import', file], target).ended, { code: 0, stdout: /^1 user created/ })
+    t.match(await runCommand(['users', 'import', file], target), { code: 0, stdout: /^1 user created/ })
     const [lines, expected] = [await exportAll(to, HASHES), await exportAll(from, HASHES)]
     t.strictSame(lines.map(listed), expected.map(listed))
     t.strictSame(await signInStatus(to, email), REQUIRED)
     t.equal(await signInStatus(to, email, codeAt(secret, clock.now())), 200)
     writeFileSync(file, toLines([{ email, credentials: { totpSecret: 'x' } }]))
-    const failed = await runCli(['users', 'import', file], target).ended
+    const failed = await runCommand(['users', 'import', file], target)
     t.match(failed, { code: 1, stderr: /^Line 1: The credentials.totpSecret must be base32/m })
   })
 })

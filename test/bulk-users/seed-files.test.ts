@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { asAdmin, bearer, build, JWT_SECRET, temporaryFolder, updateUser } from '../support/build.ts'
-import { runCli } from '../support/cli.ts'
+import { runCli, runCommand } from '../support/cli.ts'
 import { onEveryEngine } from '../support/engines.ts'
 
 const read = (file: string): string => readFileSync(file, 'utf8')
@@ -33,7 +33,7 @@ await onEveryEngine(t, async (t, engine) => {
     const folder = temporaryFolder(t)
     const env = { DATABASE_URL, JWT_SECRET }
     const app = await build(t, { env })
-    const seed = (...args: string[]) => runCli(['seed', ...args], env).ended
+    const seed = (...args: string[]) => runCommand(['seed', ...args], env)
     t.match(await seed('--users', '4'), { code: 0 })
     const { id: second } = (await listUsers(app))[1]
     await updateUser(app, second, { disabled: true })
@@ -75,7 +75,7 @@ await onEveryEngine(t, async (t, engine) => {
     const env = { DATABASE_URL, JWT_SECRET, PUBLIC_URL: 'https://accounts.test/auth' }
     const targets = async (...args: string[]) => {
       const given = ['seed', '--users', '2', '--tokens', file, '--format', 'vegeta', ...args]
-      t.match(await runCli(given, env).ended, { code: 0 })
+      t.match(await runCommand(given, env), { code: 0 })
       return read(file)
         .trimEnd()
         .split('\n')
@@ -97,7 +97,7 @@ await onEveryEngine(t, async (t, engine) => {
     const folder = temporaryFolder(t)
     const file = join(folder, 'tokens.txt')
     const env = { DATABASE_URL, JWT_SECRET }
-    const seed = (...args: string[]) => runCli(['seed', '--tokens', file, ...args], env).ended
+    const seed = (...args: string[]) => runCommand(['seed', '--tokens', file, ...args], env)
     t.match(await seed('--users', '8', '--shards', '3'), {
       code: 0,
       stdout: `8 users added, 0 already existed\n8 access tokens in 3 files, ${join(folder, 'tokens.1.txt')} to ${join(folder, 'tokens.3.txt')}\n`,
@@ -120,7 +120,7 @@ await onEveryEngine(t, async (t, engine) => {
     const seeded = async (...args: string[]) => {
       const DATABASE_URL = await engine.newDatabase(t)
       const env = { DATABASE_URL, JWT_SECRET }
-      t.match(await runCli(['seed', '--users', '7', ...args], env).ended, { code: 0 })
+      t.match(await runCommand(['seed', '--users', '7', ...args], env), { code: 0 })
       return listUsers(await build(t, { env }))
     }
     const one = await seeded('--random-seed', '42')
@@ -152,13 +152,13 @@ t.test('a file is replaced as a whole or not at all', async t => {
     t.equal(read(file), 'of an earlier run', 'after a stop')
     t.notMatch(stdout, /access token/)
   }
-  t.match(await runCli(['seed', '--users', '20000', '--tokens', file], env).ended, { code: 0 })
+  t.match(await runCommand(['seed', '--users', '20000', '--tokens', file], env), { code: 0 })
   t.equal(read(file).trimEnd().split('\n').length, 20_000)
   t.notOk(readdirSync(folder).some(name => name.endsWith('.partial')))
 
   const link = join(folder, 'link')
   symlinkSync(file, link)
-  t.match(await runCli(['seed', '--users', '1', '--tokens', link], env).ended, {
+  t.match(await runCommand(['seed', '--users', '1', '--tokens', link], env), {
     code: 1,
     stderr: 'The path exists and is not a regular file\n',
   })

@@ -14,7 +14,7 @@ import {
   temporaryFolder,
 } from '../support/build.ts'
 import { exportAll } from '../support/bulk-users.ts'
-import { runCli } from '../support/cli.ts'
+import { runCommand } from '../support/cli.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { until } from '../support/until.ts'
 
@@ -29,7 +29,7 @@ await onEveryEngine(t, async (t, engine) => {
     const file = join(temporaryFolder(t), 'tokens')
     const env = { DATABASE_URL, JWT_SECRET }
     const app = await build(t, { env, realHashing: true })
-    const seed = (...args: string[]) => runCli(['seed', ...args], env).ended
+    const seed = (...args: string[]) => runCommand(['seed', ...args], env)
     const others = [
       'user@seed.example',
       'user0@seed.example',
@@ -102,6 +102,6 @@ t.test('what the options must be', async t => {
     [['--users', '2', '--url', 'http://x', '--tokens', 'x'], 2, /^--url needs --format vegeta/],
   ]
   for (const [args, code, message, more] of cases)
-    t.match(await runCli(['seed', ...args], { ...env, ...more }).ended, { code, stdout: '', stderr: message })
+    t.match(await runCommand(['seed', ...args], { ...env, ...more }), { code, stdout: '', stderr: message })
   t.notOk(existsSync(file), 'no database is created')
 })

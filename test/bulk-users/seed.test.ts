@@ -16,7 +16,7 @@ import {
   temporaryFolder,
   updateUser,
 } from '../support/build.ts'
-import { runCli } from '../support/cli.ts'
+import { runCli, runCommand } from '../support/cli.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { createDatabase, holdAt, query } from '../support/postgres.ts'
 
@@ -33,7 +33,7 @@ t.test('seed creates users with one password and a token each; repeated, it adds
     writeFileSync(file, 'something longer than what comes\n'.repeat(1_000))
     chmodSync(file, 0o644)
     const env = { DATABASE_URL, JWT_SECRET }
-    const seed = (...args: string[]) => runCli(['seed', ...args], env).ended
+    const seed = (...args: string[]) => runCommand(['seed', ...args], env)
 
     t.match(await seed('--users', '20', '--password', 'another password'), {
       code: 0,
@@ -94,7 +94,7 @@ t.test('an expired session is replaced by a new one', t =>
     const DATABASE_URL = await engine.newDatabase(t)
     const file = join(temporaryFolder(t), 'tokens')
     const env = { DATABASE_URL, JWT_SECRET, SESSION_IDLE: '1s' }
-    const seed = () => runCli(['seed', '--users', '3', '--tokens', file], env).ended
+    const seed = () => runCommand(['seed', '--users', '3', '--tokens', file], env)
     t.match(await seed(), { code: 0 })
     const [old = '', ...others] = tokensIn(file)
     await sleep(1_100)
@@ -111,10 +111,12 @@ t.test('production requires --force; an unwritable file is reported before users
   const folder = temporaryFolder(t)
   const DATABASE_URL = `sqlite:${join(folder, 'test.db')}`
   const env = { DATABASE_URL, NODE_ENV: 'production' }
-  const nowhere = await runCli(['seed', '--users', '2', '--force', '--tokens', join(folder, 'x', 'y')], env)
-    .ended
+  const nowhere = await runCommand(
+    ['seed', '--users', '2', '--force', '--tokens', join(folder, 'x', 'y')],
+    env,
+  )
   t.match(nowhere, { code: 1, stdout: '', stderr: /^ENOENT/ })
-  const forced = await runCli(['seed', '--users', '1', '--force'], env).ended
+  const forced = await runCommand(['seed', '--users', '1', '--force'], env)
   t.match(forced, { code: 0, stdout: '1 user added, 0 already existed\n' })
 })
 

@@ -1,7 +1,7 @@
 /** `keys create|list|revoke` beside a service on the same store (DESIGN §9, CLI; DESIGN §13). */
 import t from 'tap'
 import { ADMIN_KEY, JWT_SECRET } from '../support/build.ts'
-import { INVALIDATION_LIMIT, runCli } from '../support/cli.ts'
+import { INVALIDATION_LIMIT, runCommand } from '../support/cli.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { startServer } from '../support/process.ts'
 import { until } from '../support/until.ts'
@@ -12,7 +12,7 @@ await onEveryEngine(t, async (t, { newDatabase }) => {
     async t => {
       const DATABASE_URL = await newDatabase(t)
       const { url } = await startServer(t, { env: { DATABASE_URL, JWT_SECRET } })
-      const cli = (...args: string[]) => runCli(['keys', ...args], { DATABASE_URL }).ended
+      const cli = (...args: string[]) => runCommand(['keys', ...args], { DATABASE_URL })
       const request = (path: string, key = ADMIN_KEY) =>
         fetch(url + path, { headers: { 'x-admin-key': key } })
 
@@ -57,7 +57,7 @@ await onEveryEngine(t, async (t, { newDatabase }) => {
       t.equal(status, 401)
       t.match(await cli('revoke', id), { code: 1, stdout: '', stderr: 'There is no such admin key\n' })
       t.equal((await request('/admin/keys', other.adminKey)).status, 200, 'other keys stay')
-      const events = await runCli(['events', '--type', 'admin-key.revoked'], { DATABASE_URL }).ended
+      const events = await runCommand(['events', '--type', 'admin-key.revoked'], { DATABASE_URL })
       t.match(events.stdout, new RegExp(`admin-key.revoked  -  +system  -  +\\{"adminKey":"${id}"\\}\n$`))
     },
   )

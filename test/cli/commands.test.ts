@@ -13,7 +13,7 @@ import {
   signUp,
   temporaryFolder,
 } from '../support/build.ts'
-import { INVALIDATION_LIMIT, pipeToCli, runCli } from '../support/cli.ts'
+import { INVALIDATION_LIMIT, runCli, runCommand } from '../support/cli.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { until } from '../support/until.ts'
 
@@ -23,8 +23,8 @@ const start = async (t: Test, DATABASE_URL: string) => {
   const app = await build(t, { env, realHashing: true })
   return {
     app,
-    cli: (...args: string[]) => runCli(args, env).ended,
-    pipe: (input: string, ...args: string[]) => pipeToCli(input, args, env),
+    cli: (...args: string[]) => runCommand(args, env),
+    pipe: (input: string, ...args: string[]) => runCommand(args, env, input),
     open: (...args: string[]) => runCli(args, env, 'pipe'),
     asAdmin: async (url: string) => (await app.inject({ url, headers: asAdmin })).json(),
   }

@@ -3,7 +3,7 @@
 import t, { type Test } from 'tap'
 import { OPERATOR } from '../../src/audit-log/event.ts'
 import { ADMIN_KEY, JWT_SECRET, PASSWORD } from '../support/build.ts'
-import { INVALIDATION_LIMIT, runCli } from '../support/cli.ts'
+import { INVALIDATION_LIMIT, runCommand } from '../support/cli.ts'
 import { type Engine, onEveryEngine } from '../support/engines.ts'
 import { startServer } from '../support/process.ts'
 import { remoteAccountStatus, remoteSignUp } from '../support/remote-accounts.ts'
@@ -18,7 +18,7 @@ const start = async (t: Test, engine: Engine) => {
   const { url } = await startServer(t, { env: { DATABASE_URL, JWT_SECRET } })
   return {
     databaseUrl: DATABASE_URL,
-    cli: (...args: string[]) => runCli(args, { DATABASE_URL }).ended,
+    cli: (...args: string[]) => runCommand(args, { DATABASE_URL }),
     signUp: (email: string) => remoteSignUp({ url }, email, { firstName: 'Ann' }),
     asAdmin: async (path: string) =>
       (await fetch(url + path, { headers: { 'x-admin-key': ADMIN_KEY } })).json(),

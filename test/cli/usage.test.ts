@@ -4,13 +4,13 @@ import { join } from 'node:path'
 import t from 'tap'
 import { loadConfig } from '../../src/config/config.ts'
 import { temporaryFolder } from '../support/build.ts'
-import { runCli } from '../support/cli.ts'
+import { runCommand } from '../support/cli.ts'
 
 const CANARY = 'canary-password-7'
 
 t.test('--help lists every command and the exit codes; it is shown when the command is missing', async t => {
   const [help, ofOne, none] = await Promise.all(
-    [['--help'], ['users', 'list', '--help'], []].map(args => runCli(args).ended),
+    [['--help'], ['users', 'list', '--help'], []].map(args => runCommand(args)),
   )
   t.match(help, { code: 0, stderr: '' })
   for (const name of ['users', 'sessions', 'events', 'keys', 'copy', 'seed'])
@@ -33,10 +33,10 @@ t.test('--help lists every command and the exit codes; it is shown when the comm
 })
 
 t.test('keys new prints a new key that ADMIN_KEY and JWT_SECRET accept', async t => {
-  const keys = await Promise.all([runCli(['keys', 'new']).ended, runCli(['keys', 'new']).ended])
+  const keys = await Promise.all([runCommand(['keys', 'new']), runCommand(['keys', 'new'])])
   for (const key of keys) t.match(key, { code: 0, stderr: '', stdout: /^[\w-]{43}\n$/ })
   t.not(keys[0]?.stdout, keys[1]?.stdout)
-  const { code, stdout } = await runCli(['keys', 'new', '--json']).ended
+  const { code, stdout } = await runCommand(['keys', 'new', '--json'])
   t.equal(code, 0)
   t.match(stdout, /^\{"key":"[\w-]{43}"\}\n$/)
 })
@@ -44,7 +44,7 @@ t.test('keys new prints a new key that ADMIN_KEY and JWT_SECRET accept', async t
 t.test('keys new --algorithm prints a private key that JWT_PRIVATE_KEY accepts (DESIGN §5)', async t => {
   for (const algorithm of ['EdDSA', 'ES256']) {
     const keys = await Promise.all(
-      [[], [], ['--json']].map(more => runCli(['keys', 'new', '--algorithm', algorithm, ...more]).ended),
+      [[], [], ['--json']].map(more => runCommand(['keys', 'new', '--algorithm', algorithm, ...more])),
     )
     for (const key of keys) t.match(key, { code: 0, stderr: '' })
     const [one = '', two = '', json = ''] = keys.map(({ stdout }) => stdout)
@@ -53,7 +53,7 @@ t.test('keys new --algorithm prints a private key that JWT_PRIVATE_KEY accepts (
     for (const JWT_PRIVATE_KEY of [one, JSON.parse(json).key])
       t.doesNotThrow(() => loadConfig({ JWT_ALGORITHM: algorithm, JWT_PRIVATE_KEY }))
   }
-  const { code, stderr } = await runCli(['keys', 'new', '--algorithm', 'RS256']).ended
+  const { code, stderr } = await runCommand(['keys', 'new', '--algorithm', 'RS256'])
   t.equal(code, 2)
   t.match(stderr, /^--algorithm must be one of EdDSA, ES256$/m)
 })
@@ -100,7 +100,7 @@ t.test('errors are one sentence without the values, and nothing is created', asy
     [['seed', '--users', '1', '--tokens', 'x'], 2, /JWT_SECRET is/, { DATABASE_URL: 'postgres://host/x' }],
   ]
   const ended = await Promise.all(
-    cases.map(([args, , , changed]) => runCli(args, { ...env, ...changed }).ended),
+    cases.map(([args, , , changed]) => runCommand(args, { ...env, ...changed })),
   )
   for (const [index, [, code, sentence]] of cases.entries()) {
     t.match(ended[index], { code, stdout: '', stderr: sentence }, sentence.source)
@@ -113,7 +113,7 @@ t.test('errors are one sentence without the values, and nothing is created', asy
 t.test('an unusable file is named as given, but a URL in its place is not', async t => {
   const folder = temporaryFolder(t)
   const env = { DATABASE_URL: `sqlite:${join(folder, 'test.db')}`, JWT_SECRET: '', NODE_ENV: 'test' }
-  t.equal((await runCli(['seed', '--users', '1'], env).ended).code, 0)
+  t.equal((await runCommand(['seed', '--users', '1'], env)).code, 0)
   const missing = join(folder, 'missing', 'file')
   const cases: [args: string[], sentence: string][] = [
     [['users', 'import', missing], `ENOENT: no such file or directory: ${missing}\n`],
@@ -127,7 +127,7 @@ t.test('an unusable file is named as given, but a URL in its place is not', asyn
       'ENOENT: no such file or directory: the file that is named\n',
     ],
   ]
-  const ended = await Promise.all(cases.map(([args]) => runCli(args, env).ended))
+  const ended = await Promise.all(cases.map(([args]) => runCommand(args, env)))
   for (const [index, [args, sentence]] of cases.entries()) {
     t.match(ended[index], { code: 1, stdout: '', stderr: sentence }, args.join(' '))
     t.notMatch(ended[index]?.stderr, CANARY)
@@ -137,8 +137,8 @@ t.test('an unusable file is named as given, but a URL in its place is not', asyn
 
 t.test('each choice of an option is listed once', async t => {
   const choices = 'createdAt, -createdAt, firstName, -firstName, lastName, -lastName'
-  const help = await runCli(['users', 'list', '--help']).ended
+  const help = await runCommand(['users', 'list', '--help'])
   t.equal(help.stdout.replaceAll(/\s+/g, ' ').split(choices).length, 2)
-  const { stderr } = await runCli(['users', 'list', '--sort', 'email']).ended
+  const { stderr } = await runCommand(['users', 'list', '--sort', 'email'])
   t.equal(stderr, '--sort must be one of -createdAt, createdAt, firstName, -firstName, lastName, -lastName\n')
 })
