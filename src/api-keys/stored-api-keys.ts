@@ -12,7 +12,7 @@ import {
   toApiKey,
 } from '../storage/key-rows.ts'
 import { recordStatement } from '../storage/operations/events.ts'
-import { firstRow, type Query, query, type Steps } from '../storage/operations/operation.ts'
+import { firstRow, type Query, query, type Steps, USER_KEY } from '../storage/operations/operation.ts'
 import { refusalOf } from '../storage/operations/refusals.ts'
 import { refusalOfSession } from '../storage/operations/sessions.ts'
 import { lockUser } from '../storage/operations/user-locks.ts'
@@ -79,7 +79,7 @@ const listApiKeys = (userId: string): Query<readonly ApiKey[]> =>
     {
       name: 'api-keys',
       text: `SELECT ${API_KEY_COLUMNS.join(', ')} FROM api_keys
-        WHERE user_key = (SELECT key FROM users WHERE id = $1) ORDER BY id DESC LIMIT ${MAX_KEYS}`,
+        WHERE user_key = ${USER_KEY} ORDER BY id DESC LIMIT ${MAX_KEYS}`,
       values: [userId],
     },
     (found: readonly ApiKeyRow[]) => found.map(toApiKey),

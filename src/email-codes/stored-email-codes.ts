@@ -5,7 +5,7 @@ import type { Session } from '../auth/session.ts'
 import { firstIdAt } from '../ids.ts'
 import { recordStatement } from '../storage/operations/events.ts'
 import { factorsOf } from '../storage/operations/factors.ts'
-import { firstRow, type Steps } from '../storage/operations/operation.ts'
+import { firstRow, type Steps, USER_KEY } from '../storage/operations/operation.ts'
 import { refusalOf } from '../storage/operations/refusals.ts'
 import { addSessionStatement } from '../storage/operations/sessions.ts'
 import { LOCK_USERS_TABLE, lockUser } from '../storage/operations/user-locks.ts'
@@ -57,7 +57,7 @@ function* addEmailCode(
   })
   if ((mailed?.count ?? 0) >= MAX_MAILS) return invalidatesNothing('tooManyMails')
   yield {
-    text: 'DELETE FROM email_codes WHERE user_key = (SELECT key FROM users WHERE id = $1)',
+    text: `DELETE FROM email_codes WHERE user_key = ${USER_KEY}`,
     values: [userId],
   }
   yield {

@@ -9,6 +9,7 @@ import {
   query,
   type Statement,
   type Steps,
+  USER_KEY,
   unlessTaken,
 } from '../storage/operations/operation.ts'
 import { refusalOf } from '../storage/operations/refusals.ts'
@@ -82,8 +83,6 @@ interface PasskeyChallengesTable {
   session_id: string | null
   expires_at: number
 }
-
-const USER_KEY = '(SELECT key FROM users WHERE id = $1)'
 
 /** @param sessionId that adds a passkey; `null` for a sign-in. */
 function* addChallenge(id: string, sessionId: string | null, expiresAt: number): Steps<Write<void>> {

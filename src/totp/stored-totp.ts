@@ -3,7 +3,14 @@ import type { OwnedRow } from '../accounts/bulk-user-store.ts'
 import type { AuditEvent } from '../audit-log/event.ts'
 import { recordStatement } from '../storage/operations/events.ts'
 import { changeFactors, listFactor, type OwnFactorChange } from '../storage/operations/factors.ts'
-import { firstRow, type Query, query, type Statement, type Steps } from '../storage/operations/operation.ts'
+import {
+  firstRow,
+  type Query,
+  query,
+  type Statement,
+  type Steps,
+  USER_KEY,
+} from '../storage/operations/operation.ts'
 import { refusalOfSession } from '../storage/operations/sessions.ts'
 import { lockUser } from '../storage/operations/user-locks.ts'
 import { invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
@@ -42,8 +49,6 @@ export interface StoredRecoveryCode {
 interface RecoveryCodesTable extends StoredRecoveryCode {
   user_key: number
 }
-
-const USER_KEY = '(SELECT key FROM users WHERE id = $1)'
 
 function* isConfirmed(userId: string): Steps<boolean> {
   const found = yield* firstRow({

@@ -1,6 +1,6 @@
 /** Rows in the tables of features: deletion with their user, and clean-up. The names of tables and columns are from their declarations. */
 import type { NamedTable, OwnedTable } from '../stored-feature.ts'
-import { type Query, query, type Steps } from './operation.ts'
+import { type Query, query, type Steps, USER_KEY } from './operation.ts'
 import { invalidatesNothing, type UncachedWrite } from './write.ts'
 
 /** An identifier of SQL. */
@@ -10,7 +10,7 @@ export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"
 export function* deleteOwned(tables: readonly OwnedTable[], userId: string): Steps<void> {
   for (const { name, owner } of tables) {
     yield {
-      text: `DELETE FROM ${quoted(name)} WHERE ${quoted(owner)} = (SELECT key FROM users WHERE id = $1)`,
+      text: `DELETE FROM ${quoted(name)} WHERE ${quoted(owner)} = ${USER_KEY}`,
       values: [userId],
     }
   }

@@ -7,7 +7,7 @@ import type { UserRefusal } from '../../users/user-store.ts'
 import { toUser, type UserRow } from '../rows.ts'
 import type { OwnedTable } from '../stored-feature.ts'
 import { recordStatement } from './events.ts'
-import { firstRow, type Query, query, type Statement, type Steps } from './operation.ts'
+import { firstRow, type Query, query, type Statement, type Steps, USER_KEY } from './operation.ts'
 import { deleteOwned } from './owned-rows.ts'
 import { refusalOf } from './refusals.ts'
 import { addSessionStatement, revokeSessionsStatement } from './sessions.ts'
@@ -55,7 +55,7 @@ export const changePasswordWith = (mailed: readonly OwnedTable[]) =>
     }
     yield {
       text: ({ isOneOf }) => `DELETE FROM email_tokens
-        WHERE user_key = (SELECT key FROM users WHERE id = $1) AND ${isOneOf('purpose', '$2', 'text')}`,
+        WHERE user_key = ${USER_KEY} AND ${isOneOf('purpose', '$2', 'text')}`,
       values: [userId, INVALIDATED_BY_PASSWORD_CHANGE],
     }
     yield* deleteOwned(mailed, userId)

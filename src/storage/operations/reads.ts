@@ -13,13 +13,13 @@ import {
   type UserRow,
   type UserRowWithHash,
 } from '../rows.ts'
-import { type Query, query } from './operation.ts'
+import { type Query, query, USER_KEY } from './operation.ts'
 
 // Constants: composing the text for each query, and hashing it to find the prepared statement, took a third of the query's time.
 const USER_BY_ID = `${selectUser()} WHERE id = $1`
 const USER_BY_EMAIL = `${selectUser('password_hash')} WHERE email = $1`
 const SESSIONS = `SELECT ${SESSION_COLUMNS.join(', ')} FROM sessions
-  WHERE user_key = (SELECT key FROM users WHERE id = $1) AND expires_at > $2 AND last_request_at > $3
+  WHERE user_key = ${USER_KEY} AND expires_at > $2 AND last_request_at > $3
   ORDER BY created_at DESC, id DESC LIMIT $4`
 const EMAIL_TOKEN = `${selectEmailToken} WHERE digest = $1 AND expires_at > $2`
 

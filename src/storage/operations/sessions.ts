@@ -5,7 +5,7 @@ import type { RevokeAllOptions } from '../../auth/session-store.ts'
 import type { UserRefusal } from '../../users/user-store.ts'
 import { SESSION_COLUMNS, sessionColumns } from '../rows.ts'
 import { recordStatement } from './events.ts'
-import { firstRow, type Statement, type Steps } from './operation.ts'
+import { firstRow, type Statement, type Steps, USER_KEY } from './operation.ts'
 import { parameters, valuesOf } from './parameters.ts'
 import { refusalOf } from './refusals.ts'
 import { lockUser } from './user-locks.ts'
@@ -26,7 +26,7 @@ export const addSessionStatement = (session: Session): Statement => ({
 export const revokeSessionsStatement = (userId: string, exceptId: string | null): Statement => ({
   text: ({ forUpdate }) => `WITH revoked AS (
       SELECT id FROM sessions
-      WHERE user_key = (SELECT key FROM users WHERE id = $1) AND id IS DISTINCT FROM CAST($2 AS text)
+      WHERE user_key = ${USER_KEY} AND id IS DISTINCT FROM CAST($2 AS text)
       ORDER BY id ${forUpdate}
     )
     DELETE FROM sessions WHERE id IN (SELECT id FROM revoked)`,

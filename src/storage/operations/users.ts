@@ -6,7 +6,7 @@ import { changedColumns, toUser, USER_VALUES, type UserRow } from '../rows.ts'
 import type { OwnedTable } from '../stored-feature.ts'
 import type { Dialect } from './dialect.ts'
 import { recordRemoval, recordStatement } from './events.ts'
-import { firstRow, type Statement, type Steps, unlessTaken } from './operation.ts'
+import { firstRow, type Statement, type Steps, USER_KEY, unlessTaken } from './operation.ts'
 import { deleteOwned } from './owned-rows.ts'
 import { refusalOf, updateRefusalOf } from './refusals.ts'
 import { revokeSessionsStatement } from './sessions.ts'
@@ -22,7 +22,7 @@ export const RETURNING_USER = `RETURNING ${USER_VALUES}`
  */
 export function* invalidateMails(mailed: readonly OwnedTable[], userId: string): Steps<void> {
   yield {
-    text: 'DELETE FROM email_tokens WHERE user_key = (SELECT key FROM users WHERE id = $1)',
+    text: `DELETE FROM email_tokens WHERE user_key = ${USER_KEY}`,
     values: [userId],
   }
   yield* deleteOwned(mailed, userId)
