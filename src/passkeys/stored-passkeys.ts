@@ -257,6 +257,7 @@ export const storedPasskeys = {
       key: 'id',
       updatedAt: 'last_used_at',
       isFactor: true,
+      grantsAccess: { type: 'passkey.removed', detail: 'passkey' },
     }),
     passkey_challenges: table<PasskeyChallengesTable>({
       owner: null,
