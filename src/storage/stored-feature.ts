@@ -39,6 +39,8 @@ export interface FeatureTable {
    * Without it, rows count as immutable: they are only added and deleted.
    */
   readonly updatedAt?: string
+  /** A column besides the key with a unique index. An import leaves out a user with a value that another row has. */
+  readonly unique?: string
   /** Whether its rows belong to factors of their owners: `DELETE /admin/users/:id/factors` deletes them. */
   readonly isFactor?: true
   /**
@@ -55,6 +57,7 @@ export const table = <Row>(declaration: {
   readonly owner: (keyof Row & string) | null
   readonly key: keyof Row & string
   readonly updatedAt?: keyof Row & string
+  readonly unique?: keyof Row & string
   readonly isFactor?: true
   readonly grantsAccess?: DeletionEvent
   readonly cleanUp?: CleanUpRule<keyof Row & string>

@@ -25,14 +25,20 @@ export function* takeOwned({ name, owner, key }: OwnedTable, userId: string): St
   return taken.map(row => row.key).toSorted()
 }
 
+/** @throws {Error} if no table of that name has an owner. */
+export const ownedTable = (tables: readonly OwnedTable[], name: string): OwnedTable => {
+  const table = tables.find(table => table.name === name)
+  if (table === undefined) throw new Error(`No feature declares a table ${name} whose rows belong to users`)
+  return table
+}
+
 /** @returns an `INSERT`, up to its columns: first that of the user. @throws {Error} if no table of that name has an owner. */
 export const insertOwned = (
   tables: readonly OwnedTable[],
   name: string,
   columns: readonly string[],
 ): string => {
-  const table = tables.find(table => table.name === name)
-  if (table === undefined) throw new Error(`No feature declares a table ${name} whose rows belong to users`)
+  const table = ownedTable(tables, name)
   return `INSERT INTO ${quoted(name)} (${[table.owner, ...columns].map(quoted).join(', ')})`
 }
 
