@@ -47,6 +47,7 @@ import { Mailer, NO_MAILS } from './mail/mailer.ts'
 import { RateLimitedMailer } from './mail/rate-limited-mailer.ts'
 import { Metrics } from './metrics/metrics.ts'
 import type { WorkerChannel } from './metrics/worker-metrics.ts'
+import { BulkPasskeys } from './passkeys/bulk-passkeys.ts'
 import { Challenges } from './passkeys/challenges.ts'
 import { PasskeySignIns } from './passkeys/passkey-sign-ins.ts'
 import { Passkeys } from './passkeys/passkeys.ts'
@@ -224,7 +225,10 @@ const createFactors = (
     totp: new Totp({ ...totpDeps, productName: config.productName }),
     challenges,
     passkeys: new Passkeys({ store: stores.passkeys, challenges, mails, clock }),
-    bulkFactors: [new BulkTotp({ store: stores.totp, keyring: () => keyring })],
+    bulkFactors: [
+      new BulkTotp({ store: stores.totp, keyring: () => keyring }),
+      new BulkPasskeys({ store: stores.passkeys }),
+    ],
   }
 }
 

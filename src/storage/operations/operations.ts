@@ -1,6 +1,6 @@
 /** Every write that both engines run. The SQLite engine calls them by name, because functions cannot be sent to its writer thread. */
-import { isOwned, type OwnedTable, operationName, type StoredFeature, tablesOf } from '../stored-feature.ts'
-import { addEmailToken, confirmEmailWith, resetPasswordWith } from './email-tokens.ts'
+import { grantsAccess, isOwned, operationName, type StoredFeature, tablesOf } from '../stored-feature.ts'
+import { addEmailToken, confirmEmailWith, type GrantedAccess, resetPasswordWith } from './email-tokens.ts'
 import { record } from './events.ts'
 import { removeFactorsWith } from './factors.ts'
 import { featureOperation } from './feature-operation.ts'
@@ -11,13 +11,21 @@ import { noteAuthentication, revokeSession, revokeSessions } from './sessions.ts
 import { removeUserWith, updateUserWith } from './users.ts'
 import type { UncachedWrite, Write } from './write.ts'
 
-/** @param tables of features, in the order in which the rows of a user are deleted. */
-const coreOperations = (tables: readonly OwnedTable[]) => {
-  const mailed = tables.filter(({ isMailed }) => isMailed === true)
-  const ofFactors = tables.filter(({ isFactor }) => isFactor === true)
+const grantedAccess = (features: readonly StoredFeature[]): GrantedAccess => ({
+  tables: tablesOf(features).filter(grantsAccess),
+  factors: features
+    .filter(feature => tablesOf([feature]).some(grantsAccess))
+    .flatMap(({ factor }) => (factor === undefined ? [] : [factor.name])),
+})
+
+const coreOperations = (features: readonly StoredFeature[]) => {
+  // A table that refers to another one is declared after it, so its rows are deleted first.
+  const owned = tablesOf(features).filter(isOwned).toReversed()
+  const mailed = owned.filter(({ isMailed }) => isMailed === true)
+  const ofFactors = owned.filter(({ isFactor }) => isFactor === true)
   return {
     updateUser: updateUserWith(mailed),
-    removeUser: removeUserWith(tables),
+    removeUser: removeUserWith(owned),
     removeFactors: removeFactorsWith(ofFactors),
     revokeSession,
     revokeSessions,
@@ -26,7 +34,7 @@ const coreOperations = (tables: readonly OwnedTable[]) => {
     changePassword: changePasswordWith(mailed),
     addEmailToken,
     confirmEmail: confirmEmailWith(mailed),
-    resetPassword: resetPasswordWith(mailed),
+    resetPassword: resetPasswordWith(mailed, grantedAccess(features)),
     record,
     removeOldRows,
   } satisfies Record<string, Operation | ((...args: never[]) => Query<UncachedWrite<unknown>>)>
@@ -49,13 +57,11 @@ export type AnyOperation = (
 
 /** Every operation by its name: those of the core, and those of the features. */
 export const operationsOf = (features: readonly StoredFeature[]): ReadonlyMap<string, AnyOperation> => {
-  // A table that refers to another one is declared after it, so its rows are deleted first.
-  const owned = tablesOf(features).filter(isOwned).toReversed()
   const others = features.flatMap(feature =>
     Object.entries(feature.operations ?? {}).map(([name, operation]) => {
       const fullName = operationName(feature, name)
       return [fullName, featureOperation(fullName, operation)]
     }),
   )
-  return new Map([...Object.entries(coreOperations(owned)), ...others] as [string, AnyOperation][])
+  return new Map([...Object.entries(coreOperations(features)), ...others] as [string, AnyOperation][])
 }
