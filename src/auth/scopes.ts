@@ -14,7 +14,7 @@ export const ADMIN_SCOPES = {
   'users:delete': 'Delete users',
   'users:impersonate': 'Act as a user',
   'users:import': 'Import users, with hashes and roles',
-  'users:export': 'Export all users; with password hashes and second factors if asked',
+  'users:export': 'Export all users; with password hashes, second factors and passkeys if asked',
   'events:read': 'Read the audit log',
   'keys:write': 'List, create and revoke admin keys',
   'tokens:introspect': 'Ask whether an access token is active',
