@@ -26,7 +26,7 @@ import {
   temporaryFolder,
 } from '../support/build.ts'
 import { type Exported, exportAll, importAll, type Result } from '../support/bulk-users.ts'
-import { runCli } from '../support/cli.ts'
+import { runCommand } from '../support/cli.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import {
@@ -482,9 +482,9 @@ await onEveryEngine(t, async (t, engine) => {
     const { email, token, id } = await signUp(from)
     const { authenticator } = await register(from, token)
     const file = join(temporaryFolder(t), 'users.ndjson')
-    const exported = await runCli(['users', 'export', '--password-hashes', '--file', file], source).ended
+    const exported = await runCommand(['users', 'export', '--password-hashes', '--file', file], source)
     t.match(exported, { code: 0, stderr: '' })
-    t.match(await runCli(['users', 'import', file], target).ended, { code: 0, stdout: /^1 user created/ })
+    t.match(await runCommand(['users', 'import', file], target), { code: 0, stdout: /^1 user created/ })
     const [imported, original] = [await exportAll(to, HASHES), await exportAll(from, HASHES)]
     t.ok(passkeysOf(imported[0]).length === 1)
     t.strictSame(imported.map(passkeysOf), original.map(passkeysOf))
@@ -492,7 +492,7 @@ await onEveryEngine(t, async (t, engine) => {
     t.equal((await signIn(to, email, PASSWORD)).statusCode, 200)
     const [line] = await exportAll(from, HASHES)
     writeFileSync(file, toLines([{ ...line, id: uuidv7(), email: freshEmail() }]))
-    const failed = await runCli(['users', 'import', file], target).ended
+    const failed = await runCommand(['users', 'import', file], target)
     t.match(failed, { code: 1, stderr: /^Line 1: The credentials.passkeys.0.id is already a passkey/m })
   })
 })
