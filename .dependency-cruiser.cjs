@@ -97,7 +97,7 @@ module.exports = {
     rule(
       'validation-imports',
       '^src/validation',
-      '^src/(?!validation/|accounts/|auth/|passwords/|users/|audit-log/|totp/(recovery-codes|time-based-codes)\\.ts$|(ids|errors)\\.ts$)',
+      '^src/(?!validation/|accounts/|auth/|passwords/|users/|audit-log/|totp/(recovery-codes|time-based-codes)\\.ts$|passkeys/credentials\\.ts$|(ids|errors)\\.ts$)',
       'src/validation imports the domain only: it serves HTTP and the command line',
     ),
     rule(

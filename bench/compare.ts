@@ -1,11 +1,12 @@
 /** Measures two servers alternately under the same load, in several rounds. */
+import { setTimeout as delay } from 'node:timers/promises'
 import type { LoadGenerator } from './load/load.ts'
 import { sendAll } from './load/send-all.ts'
 import type { Server } from './processes.ts'
 import type { Requests } from './requests.ts'
 import { assertSameBytes } from './same-bytes.ts'
 import type { Bench, Finding } from './scenario.ts'
-import { type Spread, spread } from './statistics.ts'
+import { median, type Spread, spread } from './statistics.ts'
 
 /** The figures of one side in one round. */
 export interface Sample {
@@ -37,24 +38,49 @@ export interface Comparison {
 /** Seconds of load before the first round, until the code is compiled. */
 const WARM_UP = 3
 
+/**
+ * Seconds of load on one side before the other one's turn. Other users of the machine disturb it for seconds at a time: with turns of
+ * five seconds, the same two processes differed by 1.54 in one run and by 0.79 in another.
+ */
+const TURN = 1
+
+export interface CompareOptions {
+  /** Seconds without load after each turn that count towards its CPU, for work that a request causes later. */
+  readonly settle?: number
+}
+
 /** @throws {Error} if a request fails, because rejected requests would distort the figures. */
 export const sample = async (
   generator: LoadGenerator,
   { name, server, requests, cores }: Side,
   seconds: number,
+  settle = 0,
 ): Promise<Sample> => {
   const before = await server.ask('cpu')
   const load = await generator.run({ url: server.url, requests, seconds, ...(cores && { cores }) })
+  if (settle > 0) await delay(settle * 1_000)
   const cpu = (await server.ask('cpu')) - before
   if (load.errors > 0) throw new Error(`${name}: ${load.errors} of ${load.requests} requests failed`)
   const { p50, p99 } = load
   return { requestsPerSecond: load.requests / load.seconds, p50, p99, cpuPerRequest: cpu / load.requests }
 }
 
+/** The medians of the turns of a round. */
+const medianOf = (samples: readonly Sample[]): Sample => {
+  const of = (figure: keyof Sample): number => median(samples.map(sample => sample[figure]))
+  return {
+    requestsPerSecond: of('requestsPerSecond'),
+    p50: of('p50'),
+    p99: of('p99'),
+    cpuPerRequest: of('cpuPerRequest'),
+  }
+}
+
 export const compare = async (
   { generator, rounds, seconds }: Bench,
   first: Side,
   second: Side,
+  { settle }: CompareOptions = {},
 ): Promise<Comparison> => {
   for (const side of [first, second]) {
     // Fills the caches, so that rounds verify only evicted tokens.
@@ -64,12 +90,17 @@ export const compare = async (
   const ofFirst: Sample[] = []
   const ofSecond: Sample[] = []
   for (let round = 0; round < rounds; round += 1) {
-    const turns = [
-      async () => ofFirst.push(await sample(generator, first, seconds)),
-      async () => ofSecond.push(await sample(generator, second, seconds)),
-    ]
-    // Alternates the order, so that a steady slowdown of the machine affects both sides.
-    for (const turn of round % 2 === 0 ? turns : turns.reverse()) await turn()
+    const [turnsOfFirst, turnsOfSecond]: [Sample[], Sample[]] = [[], []]
+    for (let turn = 0; turn < seconds; turn += TURN) {
+      const turns = [
+        async () => turnsOfFirst.push(await sample(generator, first, TURN, settle)),
+        async () => turnsOfSecond.push(await sample(generator, second, TURN, settle)),
+      ]
+      // Alternates the order, so that a steady slowdown of the machine affects both sides.
+      for (const run of (round + turn) % 2 === 0 ? turns : turns.reverse()) await run()
+    }
+    ofFirst.push(medianOf(turnsOfFirst))
+    ofSecond.push(medianOf(turnsOfSecond))
   }
   const ratio = (pick: (first: Sample, second: Sample) => number): Spread =>
     spread(ofFirst.map((one, index) => pick(one, ofSecond[index] as Sample)))

@@ -602,6 +602,21 @@ export interface FactorCredentials {
   totpSecret?: string
   /** SHA-256 of each recovery code that is left, in base64url */
   recoveryCodes?: string[]
+  /** They work at a service with the same RP id, for a user with the same id */
+  passkeys?: Array<{
+    /** The id of the credential, in base64url */
+    id: string
+    /** For EdDSA, ES256 or RS256: COSE, in base64url */
+    publicKey: string
+    /** Of signatures; 0 for passkeys that do not count */
+    counter: number
+    transports?: string[]
+    /** Whether it is synchronised among devices */
+    backedUp?: boolean
+    name?: string | null
+    createdAt?: string
+    lastUsedAt?: string | null
+  }>
 }
 
 export interface ExportedUser {

@@ -47,6 +47,7 @@ import { Mailer, NO_MAILS } from './mail/mailer.ts'
 import { RateLimitedMailer } from './mail/rate-limited-mailer.ts'
 import { Metrics } from './metrics/metrics.ts'
 import type { WorkerChannel } from './metrics/worker-metrics.ts'
+import { BulkPasskeys } from './passkeys/bulk-passkeys.ts'
 import { Challenges } from './passkeys/challenges.ts'
 import { PasskeySignIns } from './passkeys/passkey-sign-ins.ts'
 import { Passkeys } from './passkeys/passkeys.ts'
@@ -201,7 +202,10 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
   const { mails, mailer, close: closeMails } = createMails(config, deps, rateLimits)
   const deferred = new DeferredWork(logFailure('a requested mail was dropped'), deps.maxDeferral)
   const totpDeps = { store: totpStore, keyring, loginThrottle, mails, clock }
-  const bulkFactors = [new BulkTotp({ store: totpStore, keyring: () => keyring })]
+  const bulkFactors = [
+    new BulkTotp({ store: totpStore, keyring: () => keyring }),
+    new BulkPasskeys({ store: passkeyStore }),
+  ]
   const secondFactor = new CodeVerifier({ ...totpDeps, openRateLimit, logger })
   const reauthentication = new Reauthentication({
     ...{ users, sessions, hasher, loginThrottle, secondFactor, clock },

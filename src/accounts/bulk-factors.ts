@@ -1,7 +1,23 @@
 /** What imports and exports know of factors. Each kind of factor implements {@link BulkFactor}. */
+import type { MaybePromise } from '../maybe-promise.ts'
 import type { Factor } from '../users/factors.ts'
 import type { User } from '../users/user.ts'
 import type { OwnedRow } from './bulk-user-store.ts'
+
+/** A passkey, as a line has it. Timestamps are ISO 8601. */
+export interface PasskeyCredentials {
+  /** The id of the credential: base64url. */
+  readonly id: string
+  /** COSE, base64url. */
+  readonly publicKey: string
+  /** Of signatures; 0 for passkeys that do not count. */
+  readonly counter: number
+  readonly name?: string | null
+  readonly transports?: readonly string[]
+  readonly backedUp?: boolean
+  readonly createdAt?: string
+  readonly lastUsedAt?: string | null
+}
 
 /**
  * The credentials of a user besides the password, as a line of an import or export has them. They do not depend on the keys of a
@@ -12,22 +28,35 @@ export interface FactorCredentials {
   readonly totpSecret?: string
   /** Digests of the recovery codes: SHA-256, base64url. */
   readonly recoveryCodes?: readonly string[]
+  readonly passkeys?: readonly PasskeyCredentials[]
 }
 
 /** The messages by field, as in the error body. */
 export type FieldErrors = Readonly<Record<string, readonly string[]>>
 
+/** The user of a line. */
+export interface LineUser {
+  readonly id: string
+  /** Whether the line has the id; else it is a new one. */
+  readonly keepsId: boolean
+}
+
+export interface FactorRow extends OwnedRow {
+  /** For a table with a unique column: the errors of the line if another row has the value. */
+  readonly ifTaken?: FieldErrors
+}
+
+export interface FactorRows {
+  /** To store with the user: none if the credentials do not have this factor. */
+  readonly rows: readonly FactorRow[]
+  /** With errors, the user is not imported. */
+  readonly errors: FieldErrors
+}
+
 export interface BulkFactor {
   readonly factor: Factor
-  /**
-   * @param now milliseconds since the epoch.
-   * @returns the rows to store with the user: none if the credentials do not have this factor. With errors, the user is not imported.
-   */
-  toRows(
-    userId: string,
-    credentials: FactorCredentials,
-    now: number,
-  ): { readonly rows: readonly OwnedRow[]; readonly errors: FieldErrors }
+  /** @param now milliseconds since the epoch. */
+  toRows(user: LineUser, credentials: FactorCredentials, now: number): MaybePromise<FactorRows>
   /**
    * @param users who had this factor when they were read.
    * @returns by the id of the user. Users who have lost the factor since are missing.

@@ -10,6 +10,8 @@ export type Imported =
   | { readonly status: 'exists'; readonly id: string }
   /** The id belongs to a user with another e-mail. */
   | { readonly status: 'idTaken' }
+  /** Other rows have the values of unique columns. `rows` are the indexes of the rows that conflict. */
+  | { readonly status: 'rowsTaken'; readonly rows: readonly number[] }
 
 /** A row in a table of a feature, without the column that names the user who owns it. */
 export interface OwnedRow {
@@ -27,7 +29,8 @@ export interface BulkUserStore {
   /**
    * Adds the users whose id and e-mail are free. Of two simultaneous imports or sign-ups with one e-mail, one succeeds.
    * @param events one for each user, in the same order; stored for those who are added.
-   * @param rows stored in the same transaction, for those who are added.
+   * @param rows stored in the same transaction, for those who are added. A user whose rows have a value of a unique column
+   * (`FeatureTable.unique`) that another row has is not added. The rows of one user must have different values.
    * @returns one result for each user, in the same order, when all are on disk.
    */
   importUsers(

@@ -8,8 +8,8 @@ import type { Position } from '../users/listing.ts'
 import type { JsonObject } from '../users/metadata.ts'
 import type { UserWithHash } from '../users/user.ts'
 import { newUser } from './account-creation.ts'
-import type { BulkFactor, FactorCredentials, FieldErrors } from './bulk-factors.ts'
-import type { BulkUserStore, Imported, OwnedRow } from './bulk-user-store.ts'
+import type { BulkFactor, FactorCredentials, FactorRow, FactorRows, FieldErrors } from './bulk-factors.ts'
+import type { BulkUserStore, Imported } from './bulk-user-store.ts'
 
 /** A user with everything that another service needs. */
 export type ExportedUser = UserWithHash & { readonly credentials?: FactorCredentials }
@@ -126,10 +126,10 @@ const toUser = (record: UserRecord, factors: readonly Factor[], now: number): Us
 
 /** A line that can be stored, or what is wrong with it. */
 type Prepared =
-  | { readonly user: UserWithHash; readonly rows: readonly OwnedRow[]; readonly errors?: undefined }
+  | { readonly user: UserWithHash; readonly rows: readonly FactorRow[]; readonly errors?: undefined }
   | { readonly errors: FieldErrors }
 
-const NO_ROWS: ReturnType<BulkFactor['toRows']> = { rows: [], errors: {} }
+const NO_ROWS: FactorRows = { rows: [], errors: {} }
 
 export interface ImportsDeps {
   readonly store: BulkUserStore
@@ -169,11 +169,14 @@ export class Imports {
 
   async #import(lines: readonly UserLine[], actor: Actor) {
     const now = this.#deps.clock()
-    const prepared = lines.map(line => (line.errors === undefined ? this.#prepare(line.value, now) : line))
+    const prepared = await Promise.all(
+      lines.map(line => (line.errors === undefined ? this.#prepare(line.value, now) : line)),
+    )
     const added = prepared.filter(line => line.errors === undefined)
     const users = added.map(({ user }) => user)
     const events = users.map(({ id }) => newEvent('user.created', actor, id, now))
-    const rows = added.flatMap((line, user) => line.rows.map(row => ({ ...row, user })))
+    const factorRows = added.flatMap((line, user) => line.rows.map(row => ({ ...row, user })))
+    const rows = factorRows.map(({ ifTaken: _, ...row }) => row)
     const imported = users.length === 0 ? [] : await this.#deps.store.importUsers(users, events, rows)
     let next = 0
     return lines.map(({ line }, index) => {
@@ -182,17 +185,27 @@ export class Imports {
       const [user, outcome] = [users[next] as UserWithHash, imported[next] as Imported]
       next += 1
       if (outcome.status === 'idTaken') return { line, status: 'failed' as const, ...ID_TAKEN }
+      if (outcome.status === 'rowsTaken') {
+        const taken: FieldErrors = Object.assign({}, ...outcome.rows.map(row => factorRows[row]?.ifTaken))
+        return { line, status: 'failed' as const, errors: taken }
+      }
       const id = outcome.status === 'exists' ? outcome.id : user.id
       return { line, status: outcome.status, id }
     })
   }
 
-  #prepare({ credentials, factors: listed = NO_FACTORS, ...record }: UserRecord, now: number): Prepared {
+  async #prepare(
+    { credentials, factors: listed = NO_FACTORS, ...record }: UserRecord,
+    now: number,
+  ): Promise<Prepared> {
     const id = record.id ?? newId()
-    const parts = this.#deps.factors.map(kind => ({
-      factor: kind.factor,
-      ...(credentials === undefined ? NO_ROWS : kind.toRows(id, credentials, now)),
-    }))
+    const user = { id, keepsId: record.id !== undefined }
+    const parts = await Promise.all(
+      this.#deps.factors.map(async kind => ({
+        factor: kind.factor,
+        ...(credentials === undefined ? NO_ROWS : await kind.toRows(user, credentials, now)),
+      })),
+    )
     const factors = parts.filter(({ rows }) => rows.length > 0).map(({ factor }) => factor)
     const errors: FieldErrors = Object.assign({}, ...parts.map(part => part.errors))
     if (Object.keys(errors).length > 0) return { errors }
@@ -200,7 +213,6 @@ export class Imports {
     const lost = record.passwordHash === undefined ? [] : listed.filter(factor => !factors.includes(factor))
     if (lost.length > 0)
       return { errors: { factors: lost.map(factor => `must not have ${factor} without its credentials`) } }
-    const user = toUser({ ...record, id }, factors, now)
-    return { user, rows: parts.flatMap(({ rows }) => rows) }
+    return { user: toUser({ ...record, id }, factors, now), rows: parts.flatMap(({ rows }) => rows) }
   }
 }

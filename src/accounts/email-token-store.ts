@@ -28,7 +28,8 @@ export interface EmailTokenStore {
   confirmEmail(token: EmailToken, event: AuditEvent): Promise<User | 'emailTaken' | undefined>
   /**
    * Uses a token for `resetPassword`: replaces the password hash, invalidates all other tokens of the user, ends all
-   * sessions and opens this one. The e-mail becomes verified.
+   * sessions and opens this one. The e-mail becomes verified. If it was not, what grants access without the password is removed,
+   * see `FeatureTable.grantsAccess`.
    * @param factors those for which the code was verified: the user must still have them.
    * @returns the changed user, `undefined` for an invalid token.
    */

@@ -36,6 +36,11 @@ export interface EmailCodeValue {
   readonly isConfirmed: boolean
 }
 
+export interface PasswordChangedValue {
+  /** Whether the change has confirmed the address, by a mailed link, and so removed passkeys and API keys. */
+  readonly isFirstConfirmation: boolean
+}
+
 const HOUR = 3_600_000
 const VERIFICATION_LIFETIME = 24 * HOUR
 const RESET_LIFETIME = HOUR
@@ -162,8 +167,11 @@ export const ACCOUNT_MAILS = {
   passwordChanged: {
     subject: 'Your password has been changed',
     isRateLimited: true,
-    body: site => [
+    body: (site, { isFirstConfirmation }: PasswordChangedValue) => [
       `The password of your account at ${site.name} has been changed. All sessions with the old password have ended.`,
+      ...(isFirstConfirmation
+        ? ['This has confirmed your address. Passkeys and API keys from before do not work any more.']
+        : []),
       'If it was you, you need to do nothing.',
       notYou(site),
     ],

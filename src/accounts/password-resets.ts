@@ -42,7 +42,8 @@ export class PasswordResets {
   }
 
   /**
-   * Uses a token: changes the password of its user, ends all sessions and opens a new one.
+   * Uses a token: changes the password of its user, ends all sessions and opens a new one. If that confirms the e-mail for the first
+   * time, it removes passkeys and API keys: somebody else may have opened the account.
    * @param code for users with a second factor: a mailbox alone must not open an account that has one.
    * @throws {ServiceError} `badEmailToken`, `passwordIsEmail`, `codeRequired`, `wrongCode`, `codesUnavailable`, `tooManyRequests`, `overloaded`, `clientClosedRequest`, `draining`, `storeUnavailable`
    */
@@ -68,7 +69,7 @@ export class PasswordResets {
     const event = newEvent('password.reset', actingUser(userId, client.ip), userId, now)
     const user = await emailTokens.resetPassword(stored, found.factors, session, newHash, event)
     if (user === undefined) throw new ServiceError('badEmailToken')
-    mails.send('passwordChanged', email)
+    mails.send('passwordChanged', email, { isFirstConfirmation: !found.emailVerified })
     return authResult(tokens, user, session)
   }
 

@@ -113,6 +113,7 @@ export const storedApiKeys = {
       owner: 'user_key',
       key: 'id',
       updatedAt: 'last_used_at',
+      grantsAccess: { type: 'api-key.revoked', detail: 'apiKey' },
       cleanUp: { column: 'expires_at', after: EXPIRED_KEPT },
     }),
   },

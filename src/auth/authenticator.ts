@@ -312,20 +312,14 @@ export class Authenticator implements InvalidationListener {
 
   /** Notes a request with a token of the second level. */
   #noteRequest(record: TokenRecord, principal: Principal, now: number): void {
-    if (principal.cachedUser.current) this.#deps.lastRequests.note(principal, now)
-    else this.#noteDetached(record, principal, now)
-    record.noteRequest(principal, this.#requests)
-  }
-
-  #noteDetached(record: TokenRecord, principal: Principal, now: number): void {
     const { lastRequests, userCache } = this.#deps
-    const { cachedUser } = principal
-    const unwritten = record.unwritten(cachedUser.lastRequestAt)
-    lastRequests.note(unwritten, now)
-    principal.lastRequestAt = unwritten.lastRequestAt
-    principal.storedRequestAt = unwritten.storedRequestAt
-    cachedUser.lastRequestAt = unwritten.cachedUser.lastRequestAt
-    userCache.saveTimestamp(record.userId, cachedUser.lastRequestAt)
+    if (principal.cachedUser.current) {
+      lastRequests.note(principal, now)
+    } else {
+      lastRequests.noteDetached(principal, now)
+      userCache.saveTimestamp(record.userId, principal.cachedUser.lastRequestAt)
+    }
+    record.noteRequest(principal, this.#requests)
   }
 
   /** @param isRequest whether the user presents the token, so that the last request is noted. */

@@ -2,10 +2,10 @@
  * The timestamp of the last request of each user (§5.1.2, DESIGN §6), session, API key and admin key: exact in memory, written in one
  * batch a second, in slices, and never set back. A stop loses none, a crash at most one second's. A failed write is repeated.
  */
-import { setTimeout as delay } from 'node:timers/promises'
+import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 import { DURATIONS, Histogram, type HistogramValue } from '../statistics/histogram.ts'
 import { type CachedUser, isApiKeyPrincipal, type Principal } from './principal.ts'
-import { sortByKey } from './sort-by-key.ts'
+import { sortRequests } from './sort-requests.ts'
 import { heapTokenCapacity } from './token-cache.ts'
 import type { UserCache } from './user-cache.ts'
 
@@ -56,11 +56,60 @@ const INTERVAL = 1_000
 /** Rows of one write: few enough that a slice blocks neither the event loop nor the writer for long. */
 const SLICE = 5_000
 
+/** Users that are read in one piece: about a millisecond, mostly to load each from memory. */
+const YIELD = 16_384
+
 /** A key's timestamp is written once it is newer by this many milliseconds. */
 const KEY_STEP = 60_000
 
 /** A session's too, or once it is newer by this fraction of the idle time. */
 const IDLE_FRACTION = 1 / 100
+
+/** Users whose timestamp is due. */
+class DueUsers {
+  /** Cached ones, each once. An array: a map, filled again each second, cost 3 % of a request with 10,000 active users. */
+  #cached: CachedUser[] = []
+  /**
+   * Pairs of key and timestamp, flattened: one for each request of a user who is not cached, and what a failed flush has not written.
+   * Numbers only, because objects that live until the next flush are copied by garbage collection.
+   */
+  #pairs: number[] = []
+
+  /** Counts users who are not cached once for each of their requests. */
+  get size(): number {
+    return this.#cached.length + this.#pairs.length / 2
+  }
+
+  addCached(cachedUser: CachedUser): void {
+    this.#cached.push(cachedUser)
+  }
+
+  add(key: number, at: number): void {
+    this.#pairs.push(key, at)
+  }
+
+  /** Removes all. @returns them as {@link sortRequests} does. */
+  async take(): Promise<Float64Array> {
+    const [cached, pairs] = [this.#cached, this.#pairs]
+    this.#cached = []
+    this.#pairs = []
+    const taken = new Float64Array(cached.length * 2 + pairs.length)
+    for (let index = 0; index < cached.length; index += 1) {
+      const cachedUser = cached[index] as CachedUser
+      cachedUser.isWriteDue = false
+      taken[index * 2] = cachedUser.key
+      taken[index * 2 + 1] = cachedUser.lastRequestAt
+      if (index % YIELD === YIELD - 1) await nextTurn()
+    }
+    taken.set(pairs, cached.length * 2)
+    return sortRequests(taken)
+  }
+
+  /** @param pairs of a failed flush. */
+  addPairs(pairs: Float64Array): void {
+    for (const value of pairs) this.#pairs.push(value)
+  }
+}
 
 /** Timestamps of one kind of credentials that are due, by the ids of the credentials. */
 class DueCredentials {
@@ -137,8 +186,7 @@ export class LastRequests {
   readonly #flushAt: number
   /** Whether the last flush failed. The next one then waits for the timer. */
   #isFailing = false
-  /** Users whose timestamp is due. An array: a map, filled again each second, cost 3 % of a request with 10,000 active users. */
-  #users: CachedUser[] = []
+  readonly #users = new DueUsers()
   readonly #sessions = new DueCredentials()
   readonly #apiKeys = new DueCredentials()
   readonly #adminKeys = new DueCredentials()
@@ -168,11 +216,23 @@ export class LastRequests {
     cachedUser.lastRequestAt = now
     if (!cachedUser.isWriteDue) {
       cachedUser.isWriteDue = true
-      // The cache does not bound the users that are due: in a small heap, those of one second may be too many.
-      if (this.#users.push(cachedUser) >= this.#flushAt && !this.#isFailing) void this.flush()
+      this.#users.addCached(cachedUser)
+      this.#flushEarly()
     }
     // The step of keys is not shorter, so nearly every request needs one comparison.
     if (now - principal.storedRequestAt >= this.#sessionStep) this.#noteCredential(principal, now)
+  }
+
+  /** As {@link LastRequests.note}, for a principal that serves one request. It is not kept. */
+  noteDetached(principal: Principal, now: number): void {
+    const { cachedUser, credentialId } = principal
+    if (now > principal.lastRequestAt) principal.lastRequestAt = now
+    if (now < cachedUser.lastRequestAt) return
+    cachedUser.lastRequestAt = now
+    this.#users.add(cachedUser.key, now)
+    this.#flushEarly()
+    if (now - principal.storedRequestAt >= this.#sessionStep)
+      this.#noteCredential(principal, now, { credentialId, lastRequestAt: principal.lastRequestAt })
   }
 
   noteAdminKey(adminKey: CachedAdminKeyRequests, now: number): void {
@@ -216,35 +276,36 @@ export class LastRequests {
   }
 
   get #isDue(): boolean {
-    return this.#users.length > 0 || this.#credentials.some(({ isDue }) => isDue)
+    return this.#users.size > 0 || this.#credentials.some(({ isDue }) => isDue)
   }
 
-  #noteCredential(principal: Principal, now: number): void {
+  /** The cache does not bound the users that are due: in a small heap, those of one second may be too many. */
+  #flushEarly(): void {
+    if (this.#users.size >= this.#flushAt && !this.#isFailing) void this.flush()
+  }
+
+  /** @param credential of the principal. */
+  #noteCredential(principal: Principal, now: number, credential: CachedCredential = principal): void {
     const isApiKey = isApiKeyPrincipal(principal)
     if (isApiKey && now - principal.storedRequestAt < KEY_STEP) return
     principal.storedRequestAt = now
     const kind = isApiKey ? this.#apiKeys : this.#sessions
-    kind.add(principal)
+    kind.add(credential)
   }
 
   async #write(): Promise<void> {
     const { userCache, store, apiKeys, adminKeys, onFailure } = this.#deps
     const hasRows = this.#isDue
     const startedAt = performance.now()
-    const due = this.#users
-    this.#users = []
     for (const kind of this.#credentials) kind.flushStarted()
     userCache.flushStarted()
     // In this order, the rows of a slice are neighbours in the store: each page is written once.
-    const users = await sortByKey(due)
+    const users = await this.#users.take()
     let from = 0
     try {
-      for (; from < users.length || this.#sessions.isUnwritten; from += SLICE) {
-        const slice = users.slice(from, from + SLICE)
-        for (const cachedUser of slice) cachedUser.isWriteDue = false
-        const userRequests = slice.map(userLastRequest)
-        const write = (sessions: readonly CredentialLastRequest[]) =>
-          store.noteLastRequests(userRequests, sessions)
+      for (; from < users.length || this.#sessions.isUnwritten; from += SLICE * 2) {
+        const slice = userLastRequests(users.subarray(from, from + SLICE * 2))
+        const write = (sessions: readonly CredentialLastRequest[]) => store.noteLastRequests(slice, sessions)
         const written = await this.#sessions.writeSlice(write)
         this.#rows += slice.length + written
       }
@@ -255,7 +316,7 @@ export class LastRequests {
     } catch (error) {
       this.#isFailing = true
       this.#failures += 1
-      this.#keep(users.slice(from))
+      this.#users.addPairs(users.subarray(from))
       for (const kind of this.#credentials) kind.flushFailed()
       onFailure(error)
     }
@@ -268,18 +329,11 @@ export class LastRequests {
       this.#rows += written
     }
   }
-
-  /** Makes users of a failed flush due again, each once. */
-  #keep(users: readonly CachedUser[]): void {
-    const latest = new Map<number, CachedUser>()
-    for (const cachedUser of [...users, ...this.#users]) {
-      const other = latest.get(cachedUser.key)
-      if (other === undefined || other.lastRequestAt <= cachedUser.lastRequestAt)
-        latest.set(cachedUser.key, cachedUser)
-    }
-    for (const cachedUser of latest.values()) cachedUser.isWriteDue = true
-    this.#users = [...latest.values()]
-  }
 }
 
-const userLastRequest = ({ key, lastRequestAt }: CachedUser): UserLastRequest => ({ key, at: lastRequestAt })
+/** @param pairs flattened. */
+const userLastRequests = (pairs: Float64Array): UserLastRequest[] =>
+  Array.from({ length: pairs.length / 2 }, (_, index) => ({
+    key: pairs[index * 2] as number,
+    at: pairs[index * 2 + 1] as number,
+  }))

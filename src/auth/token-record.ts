@@ -56,13 +56,6 @@ const HEADER = (NUMBERS * 4 + 28) * 2
 /** The start of a string that is `null`. */
 const NULL = 0xffff
 
-/** In place of a user who is not needed. */
-const NOBODY: User = Object.freeze({
-  ...{ id: '', email: '', firstName: null, lastName: null, emailVerified: false, disabled: true },
-  ...{ roles: NO_ROLES, userMetadata: NO_METADATA, appMetadata: NO_METADATA, factors: NO_FACTORS },
-  ...{ createdAt: 0, updatedAt: 0, lastRequestAt: null, version: 0 },
-})
-
 const WIDE = /[^\0-\xff]/
 
 const listText = (list: readonly string[]): string | null => (list.length === 0 ? null : JSON.stringify(list))
@@ -240,12 +233,8 @@ export class TokenRecord {
 
   /** @param queriedAt see {@link Principal.queriedAt}. */
   principal(cachedUser: CachedUser, queriedAt: number): Principal {
-    return this.#newPrincipal(this.token, cachedUser, queriedAt)
-  }
-
-  #newPrincipal(token: string, cachedUser: CachedUser, queriedAt: number): Principal {
     return {
-      token,
+      token: this.token,
       cachedUser,
       credentialId: this.#copiedString(UNIT.credentialId),
       scopes: fromJson<readonly string[] | null>(this.#string(UNIT.scopes), null),
@@ -257,24 +246,6 @@ export class TokenRecord {
       queriedAt,
       used: false,
     }
-  }
-
-  /**
-   * The principal for its last request alone. What is noted is kept until it is written: with the token and the user, garbage
-   * collection would copy about 900 bytes for each instead of 180.
-   */
-  unwritten(lastRequestAt: number): Principal {
-    const { userKey: key } = this
-    const cachedUser: CachedUser = {
-      user: NOBODY,
-      key,
-      lastRequestAt,
-      isWriteDue: false,
-      current: false,
-      tokens: 0,
-      accountText: null,
-    }
-    return this.#newPrincipal('', cachedUser, Number.NEGATIVE_INFINITY)
   }
 
   /** Updates what a request changes. */

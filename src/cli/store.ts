@@ -9,6 +9,8 @@ import { ConfigError, encryptionKeysOf } from '../config/config.ts'
 import { type Environment, readSettings } from '../config/read-settings.ts'
 import type { Values } from '../config/settings.ts'
 import { Keyring } from '../encryption/keyring.ts'
+import { BulkPasskeys } from '../passkeys/bulk-passkeys.ts'
+import { type PasskeyStore, storedPasskeys } from '../passkeys/stored-passkeys.ts'
 import { hash, verify } from '../passwords/hashing-thread.ts'
 import { canonicalPassword } from '../passwords/policy.ts'
 import { openStorage, type StorageLocation } from '../storage/open.ts'
@@ -88,6 +90,7 @@ export const withStore = async (
         return keyring
       },
     }),
+    new BulkPasskeys({ store: storage.features[storedPasskeys.name] as PasskeyStore }),
   ]
   try {
     await use({

@@ -320,7 +320,10 @@ const exportUsers = ({ passwordHashes = false, file, ...options }: ExportOptions
 
 const addExport = (users: Command): void => {
   databaseCommand(users, 'export', 'Write every user as a line of JSON, in order of creation')
-    .option('--password-hashes', 'include password hashes and second factors, to import them elsewhere')
+    .option(
+      '--password-hashes',
+      'include password hashes, second factors and passkeys, to import them elsewhere',
+    )
     .addOption(
       option(
         '--file <file>',

@@ -1,5 +1,11 @@
 /** What browsers send of passkeys: `PublicKeyCredential.toJSON()` (WebAuthn §5.1.8). Bytes are base64url. */
 
+/** Passkeys of one user. */
+export const MAX_PASSKEYS = 20
+
+/** Characters of a public key: RSA keys of up to 6,000 bits. */
+export const MAX_PUBLIC_KEY = 1_024
+
 interface Credential {
   readonly id: string
   readonly rawId: string

@@ -5,8 +5,8 @@ import { newEvent } from '../audit-log/event.ts'
 import { ServiceError } from '../errors.ts'
 import { newId } from '../ids.ts'
 import type { Challenges } from './challenges.ts'
-import type { NewCredential } from './credentials.ts'
-import { MAX_PASSKEYS, type Passkey, type PasskeyStore } from './stored-passkeys.ts'
+import { MAX_PASSKEYS, type NewCredential } from './credentials.ts'
+import type { Passkey, PasskeyStore } from './stored-passkeys.ts'
 import type { Ceremony, CreationOptions, VerifiedPasskey } from './web-authn.ts'
 
 export interface PasskeysDeps {

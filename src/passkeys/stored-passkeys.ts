@@ -1,4 +1,5 @@
 /** What the store runs for passkeys. The writer thread of SQLite imports this module. */
+import type { OwnedRow } from '../accounts/bulk-user-store.ts'
 import type { AuditEvent } from '../audit-log/event.ts'
 import type { Session } from '../auth/session.ts'
 import { recordStatement } from '../storage/operations/events.ts'
@@ -17,9 +18,7 @@ import { lockUser } from '../storage/operations/user-locks.ts'
 import { invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
 import { type FeatureStore, type StoredFeature, table } from '../storage/stored-feature.ts'
 import type { UserRefusal } from '../users/user-store.ts'
-
-/** Passkeys of one user. */
-export const MAX_PASSKEYS = 20
+import { MAX_PASSKEYS } from './credentials.ts'
 
 /** Timestamps are milliseconds since the epoch. */
 export interface Passkey {
@@ -198,6 +197,45 @@ const toPasskey = (row: PasskeyRow): Passkey => ({
   lastUsedAt: row.last_used_at === 0 ? null : row.last_used_at,
 })
 
+type PortableRow = Omit<PasskeysTable, 'user_key'> & { readonly userId: string }
+
+/** The passkeys of users with what another service needs, oldest first. */
+const listPasskeysOf = (
+  userIds: readonly string[],
+): Query<readonly { readonly userId: string; readonly passkey: NewPasskey }[]> =>
+  query(
+    {
+      text: ({
+        isOneOf,
+      }) => `SELECT users.id AS "userId", passkeys.id, credential_id, public_key, counter, name,
+          transports, backed_up, passkeys.created_at, last_used_at
+        FROM passkeys JOIN users ON users.key = user_key
+        WHERE ${isOneOf('users.id', '$1', 'text')} ORDER BY passkeys.id`,
+      values: [userIds],
+    },
+    (found: readonly PortableRow[]) =>
+      found.map(row => ({
+        userId: row.userId,
+        passkey: { ...toPasskey(row), publicKey: row.public_key, counter: row.counter },
+      })),
+  )
+
+/** The row of a passkey that another service has registered. */
+export const passkeyRow = (passkey: NewPasskey): OwnedRow => ({
+  table: 'passkeys',
+  values: {
+    id: passkey.id,
+    credential_id: passkey.credentialId,
+    public_key: passkey.publicKey,
+    counter: passkey.counter,
+    name: passkey.name,
+    transports: JSON.stringify(passkey.transports),
+    backed_up: Number(passkey.backedUp),
+    created_at: passkey.createdAt,
+    last_used_at: passkey.lastUsedAt ?? 0,
+  } satisfies Omit<PasskeysTable, 'user_key'>,
+})
+
 /** The passkeys of a user, newest first. */
 const listPasskeys = (userId: string): Query<readonly Passkey[]> =>
   query(
@@ -256,7 +294,9 @@ export const storedPasskeys = {
       owner: 'user_key',
       key: 'id',
       updatedAt: 'last_used_at',
+      unique: 'credential_id',
       isFactor: true,
+      grantsAccess: { type: 'passkey.removed', detail: 'passkey' },
     }),
     passkey_challenges: table<PasskeyChallengesTable>({
       owner: null,
@@ -266,7 +306,7 @@ export const storedPasskeys = {
   },
   factor: { name: 'passkey', users: 'SELECT user_key FROM passkeys' },
   operations: { addChallenge, takeChallenge, addPasskey, removePasskey, signInWithPasskey },
-  reads: { findPasskey, listPasskeys },
+  reads: { findPasskey, listPasskeys, listPasskeysOf },
 } satisfies StoredFeature
 
 export type PasskeyStore = FeatureStore<typeof storedPasskeys.operations, typeof storedPasskeys.reads>

@@ -19,6 +19,13 @@ interface CleanUpRule<Column> {
   readonly firstAt?: (timestamp: number) => string
 }
 
+/** How the audit log records that a row was deleted. */
+interface DeletionEvent {
+  readonly type: string
+  /** The property of the event's details that has the key of the row. */
+  readonly detail: string
+}
+
 export interface FeatureTable {
   /**
    * The column with the `users.key` of the user who owns a row. The rows are deleted with the user. `null` for rows that belong to no
@@ -32,8 +39,16 @@ export interface FeatureTable {
    * Without it, rows count as immutable: they are only added and deleted.
    */
   readonly updatedAt?: string
+  /** A column besides the key with a unique index. An import leaves out a user with a value that another row has. */
+  readonly unique?: string
   /** Whether its rows belong to factors of their owners: `DELETE /admin/users/:id/factors` deletes them. */
   readonly isFactor?: true
+  /**
+   * For rows with which their owner is authenticated without the password. A password reset that confirms the user's e-mail for the
+   * first time deletes them, because somebody else may have opened the account. The factor of the feature, if any, is then no longer
+   * one of the user. The value is the event of each deleted row.
+   */
+  readonly grantsAccess?: DeletionEvent
   readonly cleanUp?: CleanUpRule<string>
 }
 
@@ -42,7 +57,9 @@ export const table = <Row>(declaration: {
   readonly owner: (keyof Row & string) | null
   readonly key: keyof Row & string
   readonly updatedAt?: keyof Row & string
+  readonly unique?: keyof Row & string
   readonly isFactor?: true
+  readonly grantsAccess?: DeletionEvent
   readonly cleanUp?: CleanUpRule<keyof Row & string>
 }): FeatureTable => declaration
 
@@ -93,6 +110,12 @@ export type NamedTable = FeatureTable & { readonly name: string }
 export type OwnedTable = NamedTable & { readonly owner: string }
 
 export const isOwned = (table: NamedTable): table is OwnedTable => table.owner !== null
+
+/** A table whose rows grant access. */
+export type AccessTable = OwnedTable & Required<Pick<FeatureTable, 'grantsAccess'>>
+
+export const grantsAccess = (table: NamedTable): table is AccessTable =>
+  isOwned(table) && table.grantsAccess !== undefined
 
 export const tablesOf = (features: readonly StoredFeature[]): readonly NamedTable[] =>
   features.flatMap(({ tables = {} }) =>

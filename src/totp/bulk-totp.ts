@@ -1,6 +1,6 @@
 /** Authenticator apps and recovery codes in imports and exports of users (DESIGN §9). */
 import { setImmediate } from 'node:timers/promises'
-import type { BulkFactor, FactorCredentials } from '../accounts/bulk-factors.ts'
+import type { BulkFactor, FactorCredentials, LineUser } from '../accounts/bulk-factors.ts'
 import { DecryptionError, type Keyring } from '../encryption/keyring.ts'
 import { ServiceError } from '../errors.ts'
 import { newId } from '../ids.ts'
@@ -28,7 +28,7 @@ export class BulkTotp implements BulkFactor {
     this.#deps = deps
   }
 
-  toRows(userId: string, { totpSecret, recoveryCodes = [] }: FactorCredentials, now: number) {
+  toRows({ id: userId }: LineUser, { totpSecret, recoveryCodes = [] }: FactorCredentials, now: number) {
     if (totpSecret === undefined) {
       const errors = recoveryCodes.length === 0 ? NO_ERRORS : { 'credentials.totpSecret': ['is required'] }
       return { rows: [], errors }

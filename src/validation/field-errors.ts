@@ -3,6 +3,7 @@ import { ERRORS } from '../errors.ts'
 import { DIGEST_PATTERN } from '../totp/recovery-codes.ts'
 import { INVALID_ROLE, ROLE_PATTERN } from '../users/roles.ts'
 import { INVALID_TIMESTAMP } from './formats.ts'
+import { BASE64URL_PATTERN } from './passkeys.ts'
 
 /** The used properties of an error of Ajv. */
 export interface FieldViolation {
@@ -21,6 +22,7 @@ const FORMATS: Readonly<Record<string, string>> = {
 /** Messages for patterns that the service declares. */
 const PATTERNS: Readonly<Record<string, string>> = {
   [ROLE_PATTERN]: INVALID_ROLE,
+  [BASE64URL_PATTERN]: 'must be base64url (RFC 4648 §5) without padding',
   [DIGEST_PATTERN]: 'must be a SHA-256 digest in base64url: 43 characters',
 }
 

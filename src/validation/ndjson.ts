@@ -6,8 +6,8 @@ import { parseStrictJson } from './strict-json.ts'
 
 export const NDJSON = 'application/x-ndjson'
 
-/** Maximum bytes of a line: both kinds of metadata at their limit, and the rest of a user. */
-export const LINE_LIMIT = 24_576
+/** Maximum bytes of a line: both kinds of metadata at their limit, the rest of a user, and 20 of the longest passkeys. */
+export const LINE_LIMIT = 98_304
 
 const NEWLINE = 0x0a
 const EMPTY = Buffer.alloc(0)

@@ -3,6 +3,7 @@
  * ones are allowed, and ignored.
  */
 import { type TProperties, Type } from '@sinclair/typebox'
+import { MAX_PUBLIC_KEY } from '../passkeys/credentials.ts'
 
 const Open = <T extends TProperties>(properties: T, options = {}) =>
   Type.Object(properties, { additionalProperties: true, ...options })
@@ -16,8 +17,17 @@ const Bytes = (maxLength: number, description: string, example: string) =>
     examples: [example],
   })
 
-/** At most 1,023 bytes (WebAuthn §4). */
-const CredentialId = Bytes(1_364, 'The id of the credential', 'rH4y1vZx3ZkQb0nTq2m8WQ')
+/** Characters of 1,023 bytes (WebAuthn §4). */
+const MAX_CREDENTIAL_ID = 1_364
+
+const CREDENTIAL_ID = 'rH4y1vZx3ZkQb0nTq2m8WQ'
+
+const CredentialId = Bytes(MAX_CREDENTIAL_ID, 'The id of the credential', CREDENTIAL_ID)
+
+const Transports = Type.Array(Type.String({ pattern: '^[a-z0-9-]{1,32}$', examples: ['internal'] }), {
+  maxItems: 16,
+  examples: [['internal', 'hybrid']],
+})
 
 const ClientData = Bytes(
   4_096,
@@ -38,12 +48,7 @@ export const NewCredential = Open(
     response: Open({
       clientDataJSON: ClientData,
       attestationObject: Bytes(8_192, 'The public key', 'o2NmbXRkbm9uZWdhdHRTdG10oGhhdXRoRGF0YUA'),
-      transports: Type.Optional(
-        Type.Array(Type.String({ pattern: '^[a-z0-9-]{1,32}$', examples: ['internal'] }), {
-          maxItems: 16,
-          examples: [['internal', 'hybrid']],
-        }),
-      ),
+      transports: Type.Optional(Transports),
     }),
   },
   { title: 'NewPasskeyCredential' },
@@ -74,3 +79,30 @@ export const PresentedCredential = Open(
   },
   { title: 'PasskeyCredential' },
 )
+
+/** Canonical: the last character has no bits after the last byte. */
+export const BASE64URL_PATTERN =
+  '^(?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-][AQgw]|[A-Za-z0-9_-]{2}[AEIMQUYcgkosw048])?$'
+
+const CanonicalBytes = (maxLength: number, description: string, example: string) =>
+  Type.String({ minLength: 1, maxLength, pattern: BASE64URL_PATTERN, description, examples: [example] })
+
+/** What another service needs of a passkey, as properties of a strict object. */
+export const portableProperties = {
+  id: CanonicalBytes(MAX_CREDENTIAL_ID, 'The id of the credential, in base64url', CREDENTIAL_ID),
+  publicKey: CanonicalBytes(
+    MAX_PUBLIC_KEY,
+    'For EdDSA, ES256 or RS256: COSE, in base64url',
+    'pQECAyYgASFYIHnd7rfbJhJ7GGe6fY_SWpzvYn24Y7XIyj5KWwfnRSv4Ilgg_pyK42KMidd90rmQ9F-kmR8V8mVpKwkY2U6yrU3IDu8',
+  ),
+  counter: Type.Integer({
+    minimum: 0,
+    maximum: 0xffff_ffff,
+    description: 'Of signatures; 0 for passkeys that do not count',
+    examples: [0],
+  }),
+  transports: Type.Optional(Transports),
+  backedUp: Type.Optional(
+    Type.Boolean({ description: 'Whether it is synchronised among devices', examples: [true] }),
+  ),
+}

@@ -1,6 +1,7 @@
 /** TypeBox schemas of input that several routes or commands accept. */
 import { type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import type { ScopeDescriptions } from '../auth/scopes.ts'
+import { MAX_PASSKEYS } from '../passkeys/credentials.ts'
 import { PASSWORD_MAX_LENGTH } from '../passwords/policy.ts'
 import { DIGEST_PATTERN, RECOVERY_CODES } from '../totp/recovery-codes.ts'
 import { FACTORS, type Factor } from '../users/factors.ts'
@@ -8,6 +9,7 @@ import type { JsonObject } from '../users/metadata.ts'
 import { MAX_ROLES, ROLE_PATTERN } from '../users/roles.ts'
 import { EMAIL_MAX_LENGTH } from '../users/user.ts'
 import type { MetadataSchemas } from './metadata.ts'
+import { portableProperties } from './passkeys.ts'
 
 /** An object schema that rejects undeclared properties. */
 export const Strict = <T extends TProperties>(properties: T, options = {}) =>
@@ -177,6 +179,22 @@ export const FactorCredentials = Strict(
         description: 'SHA-256 of each recovery code that is left, in base64url',
         examples: [['eTkLRgRvJ0SrzEIqEDPyzEKEhqOLhHjLXTUZ3YlJ_Uo']],
       }),
+    ),
+    passkeys: Type.Optional(
+      Type.Array(
+        Strict({
+          ...portableProperties,
+          name: Type.Optional(withExample(Name, 'Work laptop')),
+          createdAt: Type.Optional(Timestamp),
+          lastUsedAt: Type.Optional(
+            Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time' }),
+          ),
+        }),
+        {
+          maxItems: MAX_PASSKEYS,
+          description: 'They work at a service with the same RP id, for a user with the same id',
+        },
+      ),
     ),
   },
   { title: 'FactorCredentials' },

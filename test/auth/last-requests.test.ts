@@ -10,7 +10,7 @@ import {
   type UserLastRequest,
 } from '../../src/auth/last-requests.ts'
 import type { CachedUser, Principal } from '../../src/auth/principal.ts'
-import { sortByKey } from '../../src/auth/sort-by-key.ts'
+import { sortRequests } from '../../src/auth/sort-requests.ts'
 import { UserCache } from '../../src/auth/user-cache.ts'
 import { SHUTDOWN } from '../../src/shutdown.ts'
 import { NO_FACTORS } from '../../src/users/factors.ts'
@@ -382,17 +382,45 @@ t.test('a flush runs in slices, and a failed slice keeps the rest (DESIGN §6)',
   t.equal(rows, ids.length + failed, 'nothing is written twice but the slice that failed')
 })
 
-t.test('users are sorted by key, of any size', async t => {
+t.test('last requests are sorted by key, of any size, and the newest of each is kept', async t => {
   const key = fc.oneof(fc.nat(10), fc.nat(100_000), fc.maxSafeNat())
-  const items = fc.array(fc.record({ key, at: fc.nat(3) }), { maxLength: 50 })
-  const isSorted = async (given: readonly { readonly key: number }[]) =>
-    t.strictSame(
-      await sortByKey(given),
-      given.toSorted((one, other) => one.key - other.key),
-    )
-  await fc.assert(fc.asyncProperty(items, async given => void (await isSorted(given))))
+  const requests = fc.array(fc.tuple(key, fc.nat(3)), { maxLength: 50 })
+  const isSorted = async (given: readonly (readonly [number, number])[]) => {
+    const sorted = given.toSorted(([one, at], [other, otherAt]) => one - other || at - otherAt)
+    t.strictSame([...(await sortRequests(Float64Array.from(given.flat())))], [...new Map(sorted)].flat())
+  }
+  await fc.assert(fc.asyncProperty(requests, async given => void (await isSorted(given))))
   // More than a slice.
-  await isSorted(Array.from({ length: 40_000 }, (_, index) => ({ key: (index * 7_919) % 40_009, at: index })))
+  await isSorted(Array.from({ length: 80_000 }, (_, index) => [(index * 7_919) % 40_009, index]))
+})
+
+t.test('a principal that is not cached is noted by numbers alone, each user once (DESIGN §6)', async t => {
+  const { store, lastRequests } = setUp()
+  const restored = () => principal({ ...cachedUser('ada', START - 5_000), current: false })
+  const [one, two] = [restored(), restored()]
+  lastRequests.noteDetached(two, START + IDLE / 2)
+  lastRequests.noteDetached(one, START)
+  t.equal(one.cachedUser.lastRequestAt, START)
+  t.equal(one.lastRequestAt, START)
+  t.equal(lastRequests.latestOf(two.credentialId, START), START + IDLE / 2)
+  lastRequests.note(principal(cachedUser('bob')), START)
+  // Later changes of the objects are not written.
+  one.cachedUser.lastRequestAt = START + IDLE
+  store.failing = true
+  await lastRequests.flush()
+  store.failing = false
+  await lastRequests.flush()
+  t.strictSame([...store.users].sort(), [
+    ['ada', START + IDLE / 2],
+    ['bob', START],
+  ])
+  t.equal(store.calls.at(-1)?.users.length, 2)
+  t.equal(store.sessions.get(two.credentialId), START + IDLE / 2)
+  const behind = principal(cachedUser('eve', START + 60_000))
+  lastRequests.noteDetached(behind, START + 1)
+  t.equal(behind.cachedUser.lastRequestAt, START + 60_000, 'not moved back')
+  await lastRequests.flush()
+  t.notOk(store.users.has('eve'))
 })
 
 t.test('a flush writes users in the order of their keys, also across slices (DESIGN §6)', async t => {

@@ -38,7 +38,7 @@ const HOSTILE: readonly (readonly [string | Buffer, Record<string, string[]>])[]
   ['{"email":"a@example.com","email":"b@example.com"}', { global: ['The body names a property twice'] }],
   ['{"email":"a@example.com","__proto__":{}}', { global: ['The body has a property with a forbidden name'] }],
   [Buffer.from([0x7b, 0xff, 0x7d]), { global: ['The body is not valid UTF-8'] }],
-  [`{"email":"a@example.com","firstName":"${'x'.repeat(24_576)}"}`, { global: ['The body is too large'] }],
+  [`{"email":"a@example.com","firstName":"${'x'.repeat(98_304)}"}`, { global: ['The body is too large'] }],
   ['x'.repeat(200_000), { global: ['The body is too large'] }],
   ['{}', { email: ['is required'] }],
   [

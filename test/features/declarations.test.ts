@@ -59,6 +59,21 @@ const INVALID: readonly (readonly [string, readonly unknown[]])[] = [
     [withTable({ updatedAt: 'a b' })],
   ],
   [
+    'The table notes of the feature notes has a column that is not valid: "a b"',
+    [withTable({ unique: 'a b' })],
+  ],
+  ...[true, {}, { type: 'note.deleted' }, { type: 'deleted', detail: 'note' }].map(
+    grantsAccess =>
+      [
+        'The table notes of the feature notes has an incomplete grantsAccess: name a type of event, and the property of its details for the key of the row',
+        [withTable({ grantsAccess })],
+      ] as const,
+  ),
+  [
+    'The table notes of the feature notes has grantsAccess without an owner',
+    [withTable({ owner: null, grantsAccess: { type: 'note.deleted', detail: 'note' } })],
+  ],
+  [
     'The table notes of the feature notes has an incomplete cleanUp: name a column, and milliseconds after it',
     [withTable({ cleanUp: { column: 'created_at', after: Number.NaN } })],
   ],
@@ -333,6 +348,7 @@ await onEveryEngine(t, async (t, { name: engine, newDatabase, build }) => {
       { others: table },
       { things: { ...table, owner: 'owner' } },
       { things: { ...table, updatedAt: 'updated_at' } },
+      { things: { ...table, unique: 'name' } },
       { things: { ...table, cleanUp: { column: 'old', after: 1 } } },
     ])
       await refuses(
@@ -343,7 +359,7 @@ await onEveryEngine(t, async (t, { name: engine, newDatabase, build }) => {
       )
   })
 
-  t.test('owner and cleanUp need an index that begins with the column', async t => {
+  t.test('owner, cleanUp and unique need an index that begins with the column', async t => {
     const url = await newDatabase(t)
     await start(url)
     const table = { owner: 'user_key', key: 'id' }
@@ -366,6 +382,7 @@ await onEveryEngine(t, async (t, { name: engine, newDatabase, build }) => {
       [deletion, ['CREATE INDEX one ON things (user_key) WHERE at > 1'], table],
       [noIndex('at', 'each clean-up'), [byOwner], { ...table, cleanUp }],
       [noIndex('at', 'each clean-up'), [], { ...table, owner: null, cleanUp }],
+      [noIndex('at', 'each import'), [byOwner], { ...table, unique: 'at' }],
     ] as const)
       await refuses(t, url, message, things(create(...indexes), { tables: { things: declared } }))
     const tables = { things: { ...table, cleanUp: { column: 'id', after: 1, firstAt: String } } }

@@ -1,4 +1,4 @@
-/** Passkeys in copies to PostgreSQL, imports and exports (DESIGN §7, §22). */
+/** Passkeys in copies to PostgreSQL (DESIGN §7, §22). Imports and exports: test/bulk-users/passkeys.test.ts. */
 import { join } from 'node:path'
 import t from 'tap'
 import { asAdmin, build, manualClock, signUp, temporaryFolder } from '../support/build.ts'
@@ -36,14 +36,4 @@ t.test('`copy` moves passkeys, their counters too, and a repeated copy the chang
   t.equal((await signInWith(target, used.authenticator, { counter: 71 })).statusCode, 200)
   const { factors } = (await target.inject({ url: `/admin/users/${user.id}`, headers: asAdmin })).json()
   t.same(factors, ['passkey'])
-})
-
-t.test('an export contains no passkeys', async t => {
-  const app = await build(t, { env: ENV })
-  const user = await signUp(app)
-  const { authenticator } = await register(app, user.token, { name: 'a key of mine' })
-  const { body } = await app.inject({ url: '/admin/users/export?passwordHashes=true', headers: asAdmin })
-  t.match(body, user.id)
-  t.notOk(body.includes(authenticator.id.toString('base64url')))
-  t.notOk(body.includes('a key of mine'))
 })

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto'
 import t from 'tap'
 import { call } from '../support/account-routes.ts'
 import { allEvents, eventTypes, factorsOf, impersonate } from '../support/admin-routes.ts'
@@ -21,6 +22,17 @@ import { type cbor, FLAGS, SoftwareAuthenticator } from '../support/software-aut
 
 const MINUTE = 60_000
 const MAX_PASSKEYS = 20
+
+/** RFC 9053 §7. */
+const cose = (...parameters: (readonly [name: number, value: number | Uint8Array])[]) => new Map(parameters)
+const es256 = (x: Uint8Array, y: Uint8Array) => cose([1, 2], [3, -7], [-1, 1], [-2, x], [-3, y])
+const rs256 = (bits: number) =>
+  cose([1, 3], [3, -257], [-1, Buffer.alloc(bits / 8, 0xff)], [-2, Buffer.of(3)])
+
+const { x = '', y = '' } = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({
+  format: 'jwk',
+})
+const POINT = [Buffer.from(x, 'base64url'), Buffer.from(y, 'base64url')] as const
 const WRONG = { credential: ['could not be verified: begin again'] }
 
 await onEveryEngine(t, async (t, { build }) => {
@@ -151,6 +163,10 @@ await onEveryEngine(t, async (t, { build }) => {
       ],
       ['no key', { publicKey: new Map() }],
       ['no map as key', { publicKey: [1, 2, 3] }],
+      ['no point of the curve', { publicKey: es256(POINT[0], Buffer.alloc(32)) }],
+      ['more than a public key', { publicKey: es256(...POINT).set(-4, Buffer.alloc(32)) }],
+      ['a short RSA key', { publicKey: rs256(1_024) }],
+      ['a very long RSA key', { publicKey: rs256(8_192) }],
       ['another credential', { credentialId: Buffer.alloc(16) }],
     ]
     for (const [title, changes] of wrong) {

@@ -118,17 +118,18 @@ const indexedColumns = async (
   return new Set(rows.map(({ name }) => name))
 }
 
-/** @throws {FeatureError} when a column by which rows are deleted has no index. */
+/** @throws {FeatureError} when a column by which rows are deleted or found has no index. */
 const checkIndexes = async (
   db: Kysely<unknown>,
   dialect: FeatureDialect,
   feature: string,
-  { name, owner, cleanUp }: NamedTable,
+  { name, owner, unique, cleanUp }: NamedTable,
 ): Promise<void> => {
   const indexed = await indexedColumns(db, dialect, name)
   for (const [column, work] of [
     [owner, 'the deletion of a user'],
     [cleanUp?.column, 'each clean-up'],
+    [unique, 'each import'],
   ])
     if (typeof column === 'string' && !indexed.has(column))
       throw new FeatureError(
@@ -144,8 +145,8 @@ const checkTables = async (
 ): Promise<void> => {
   for (const feature of features)
     for (const table of tablesOf([feature])) {
-      const { name, owner, key, updatedAt, cleanUp } = table
-      const columns = [owner, key, updatedAt, cleanUp?.column].filter(
+      const { name, owner, key, updatedAt, unique, cleanUp } = table
+      const columns = [owner, key, updatedAt, unique, cleanUp?.column].filter(
         column => column !== undefined && column !== null,
       )
       try {

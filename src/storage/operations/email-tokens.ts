@@ -13,8 +13,10 @@ import type { Factor } from '../../users/factors.ts'
 import type { User } from '../../users/user.ts'
 import type { UserRefusal } from '../../users/user-store.ts'
 import { EMAIL_TOKEN_COLUMNS, emailTokenColumns, factorsColumn, toUser, type UserRow } from '../rows.ts'
-import { recordStatement } from './events.ts'
-import { firstRow, rows, type Statement, type Steps, unlessTaken } from './operation.ts'
+import type { AccessTable } from '../stored-feature.ts'
+import { consequenceOf, recordStatement } from './events.ts'
+import { firstRow, type Statement, type Steps, unlessTaken } from './operation.ts'
+import { takeOwned } from './owned-rows.ts'
 import { parameters, valuesOf } from './parameters.ts'
 import { refusalOf } from './refusals.ts'
 import { addSessionStatement, revokeSessionsStatement } from './sessions.ts'
@@ -54,16 +56,19 @@ export function* addEmailToken(
   return invalidatesNothing('added')
 }
 
-/** Locks the user. @returns whether the user is enabled and the token is neither used nor expired. */
-function* isUsable({ digest, userId }: EmailToken, now: number): Steps<boolean> {
+/**
+ * Locks the user of a token.
+ * @returns whether the e-mail is verified; `null` if the user is not enabled, or the token is used or expired.
+ */
+function* usableBy({ digest, userId }: EmailToken, now: number): Steps<{ isVerified: boolean } | null> {
   yield LOCK_USERS_TABLE
-  if (refusalOf(yield* lockUser(userId), { onlyEnabled: true }) !== null) return false
-  const found = yield* rows({
-    text: `SELECT digest FROM email_tokens
-      WHERE digest = $1 AND expires_at > $2 AND user_key = (SELECT key FROM users WHERE id = $3)`,
+  if (refusalOf(yield* lockUser(userId), { onlyEnabled: true }) !== null) return null
+  const user = yield* firstRow<Pick<UserRow, 'email_verified'>>({
+    text: `SELECT email_verified FROM email_tokens JOIN users ON users.key = user_key
+      WHERE digest = $1 AND expires_at > $2 AND users.id = $3`,
     values: [digest, now, userId],
   })
-  return found.length === 1
+  return user === undefined ? null : { isVerified: user.email_verified === 1 }
 }
 
 /** The user may have changed the e-mail since the token was mailed. */
@@ -78,7 +83,7 @@ export function* confirmEmail(
   event: AuditEvent,
 ): Steps<Write<User | 'emailTaken' | undefined>> {
   const { digest, userId, email } = token
-  if (!(yield* isUsable(token, event.at))) return refusedFor(userId, undefined)
+  if ((yield* usableBy(token, event.at)) === null) return refusedFor(userId, undefined)
   const isCurrentEmail = confirmsCurrentEmail(token)
   const confirmed = yield* unlessTaken<UserRow>({
     text: isCurrentEmail ? VERIFY_EMAIL : CHANGE_EMAIL,
@@ -93,24 +98,45 @@ export function* confirmEmail(
   return invalidates(userId, toUser(user))
 }
 
-export function* resetPassword(
-  token: EmailToken,
-  factors: readonly Factor[],
-  session: Session,
-  newHash: string,
-  event: AuditEvent,
-): Steps<Write<User | undefined>> {
-  const { userId, email } = token
-  if (!(yield* isUsable(token, event.at))) return refusedFor(userId, undefined)
-  const user = yield* firstRow<UserRow>({
-    text: `UPDATE users SET password_hash = $4, email_verified = 1, updated_at = $1, version = version + 1
-      WHERE id = $2 AND email = $3 AND factors IS NOT DISTINCT FROM CAST($5 AS text) ${RETURNING_USER}`,
-    values: [event.at, userId, email, newHash, factorsColumn(factors)],
-  })
-  if (user === undefined) return refusedFor(userId, undefined)
-  yield* invalidateMails(userId)
-  yield revokeSessionsStatement(userId, null)
-  yield addSessionStatement(session)
-  yield recordStatement(event)
-  return invalidates(userId, toUser(user))
+/** What grants access to an account without its password. */
+export interface GrantedAccess {
+  readonly tables: readonly AccessTable[]
+  /** The factors whose rows are in these tables. */
+  readonly factors: readonly Factor[]
 }
+
+/** Deletes what grants access. The caller invalidates the user. */
+function* removeAccess(tables: readonly AccessTable[], event: AuditEvent): Steps<void> {
+  for (const table of tables) {
+    const { type, detail } = table.grantsAccess
+    for (const key of yield* takeOwned(table, event.userId))
+      yield recordStatement(consequenceOf(event, type, { [detail]: key }))
+  }
+}
+
+/** @param granted removed if the reset confirms the e-mail for the first time: somebody else may have opened the account. */
+export const resetPasswordWith = (granted: GrantedAccess) =>
+  function* resetPassword(
+    token: EmailToken,
+    factors: readonly Factor[],
+    session: Session,
+    newHash: string,
+    event: AuditEvent,
+  ): Steps<Write<User | undefined>> {
+    const { userId, email } = token
+    const found = yield* usableBy(token, event.at)
+    if (found === null) return refusedFor(userId, undefined)
+    const kept = found.isVerified ? factors : factors.filter(factor => !granted.factors.includes(factor))
+    const user = yield* firstRow<UserRow>({
+      text: `UPDATE users SET password_hash = $4, email_verified = 1, factors = CAST($6 AS text), updated_at = $1, version = version + 1
+        WHERE id = $2 AND email = $3 AND factors IS NOT DISTINCT FROM CAST($5 AS text) ${RETURNING_USER}`,
+      values: [event.at, userId, email, newHash, factorsColumn(factors), factorsColumn(kept)],
+    })
+    if (user === undefined) return refusedFor(userId, undefined)
+    yield* invalidateMails(userId)
+    yield revokeSessionsStatement(userId, null)
+    yield addSessionStatement(session)
+    yield recordStatement(event)
+    if (!found.isVerified) yield* removeAccess(granted.tables, event)
+    return invalidates(userId, toUser(user))
+  }

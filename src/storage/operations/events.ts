@@ -13,6 +13,10 @@ const eventAfter = (event: AuditEvent, last: Pick<AuditEvent, 'id' | 'at'> | und
   return { ...event, id: newId(at), at }
 }
 
+/** Another event of the same change, which sorts after it. */
+export const consequenceOf = (event: AuditEvent, type: string, details: AuditEvent['details']): AuditEvent =>
+  eventAfter({ ...event, id: newId(event.at), type, details }, event)
+
 const INSERT_EVENT = `INSERT INTO events (${EVENT_COLUMNS.join(', ')})`
 
 /** In the order of {@link EVENT_COLUMNS}. */

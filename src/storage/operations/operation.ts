@@ -45,8 +45,11 @@ export function* firstRow<Row>(statement: Statement): Steps<Row | undefined> {
   return row
 }
 
+/** Of PostgreSQL. */
+export const UNIQUE_VIOLATION = '23505'
+
 const UNIQUE_VIOLATIONS: ReadonlySet<unknown> = new Set([
-  '23505',
+  UNIQUE_VIOLATION,
   'SQLITE_CONSTRAINT_UNIQUE',
   'SQLITE_CONSTRAINT_PRIMARYKEY',
 ])

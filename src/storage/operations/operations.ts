@@ -1,6 +1,6 @@
 /** Every write that both engines run. The SQLite engine calls them by name, because functions cannot be sent to its writer thread. */
-import { isOwned, operationName, type StoredFeature, tablesOf } from '../stored-feature.ts'
-import { addEmailToken, confirmEmail, resetPassword } from './email-tokens.ts'
+import { grantsAccess, isOwned, operationName, type StoredFeature, tablesOf } from '../stored-feature.ts'
+import { addEmailToken, confirmEmail, type GrantedAccess, resetPasswordWith } from './email-tokens.ts'
 import { record } from './events.ts'
 import { removeFactorsWith } from './factors.ts'
 import { featureOperation } from './feature-operation.ts'
@@ -24,7 +24,8 @@ export const OPERATIONS = {
   changePassword,
   addEmailToken,
   confirmEmail,
-  resetPassword,
+  /** As `removeUser`. */
+  resetPassword: resetPasswordWith({ tables: [], factors: [] }),
   record,
   removeOldRows,
 } satisfies Record<string, Operation | ((...args: never[]) => Query<UncachedWrite<unknown>>)>
@@ -44,6 +45,13 @@ export type AnyOperation = (
   ...args: readonly unknown[]
 ) => Steps<Write<unknown>> | Query<UncachedWrite<unknown>>
 
+const grantedAccess = (features: readonly StoredFeature[]): GrantedAccess => ({
+  tables: tablesOf(features).filter(grantsAccess),
+  factors: features
+    .filter(feature => tablesOf([feature]).some(grantsAccess))
+    .flatMap(({ factor }) => (factor === undefined ? [] : [factor.name])),
+})
+
 /** Every operation by its name: those of the core, and those of the features. */
 export const operationsOf = (features: readonly StoredFeature[]): ReadonlyMap<string, AnyOperation> => {
   // A table that refers to another one is declared after it, so its rows are deleted first.
@@ -52,6 +60,7 @@ export const operationsOf = (features: readonly StoredFeature[]): ReadonlyMap<st
     ...OPERATIONS,
     removeUser: removeUserWith(owned),
     removeFactors: removeFactorsWith(owned.filter(({ isFactor }) => isFactor === true)),
+    resetPassword: resetPasswordWith(grantedAccess(features)),
   }
   const others = features.flatMap(feature =>
     Object.entries(feature.operations ?? {}).map(([name, operation]) => {

@@ -1,6 +1,6 @@
 /** Rows in the tables of features: deletion with their user, and clean-up. The names of tables and columns are from their declarations. */
 import type { NamedTable, OwnedTable } from '../stored-feature.ts'
-import { type Query, query, type Statement } from './operation.ts'
+import { type Query, query, rows, type Statement, type Steps } from './operation.ts'
 import { invalidatesNothing, type UncachedWrite } from './write.ts'
 
 /** An identifier of SQL. */
@@ -12,14 +12,33 @@ export const deleteOwnedStatement = ({ name, owner }: OwnedTable, userId: string
   values: [userId],
 })
 
+/** Deletes the rows of a user, who must be locked, in the order in which last requests lock them. @returns the keys of the rows. */
+export function* takeOwned({ name, owner, key }: OwnedTable, userId: string): Steps<readonly string[]> {
+  const taken = yield* rows<{ key: string }>({
+    text: ({ forUpdate }) => `WITH owned AS (
+        SELECT ${quoted(key)} AS key FROM ${quoted(name)}
+        WHERE ${quoted(owner)} = (SELECT key FROM users WHERE id = $1) ORDER BY ${quoted(key)} ${forUpdate}
+      )
+      DELETE FROM ${quoted(name)} WHERE ${quoted(key)} IN (SELECT key FROM owned) RETURNING ${quoted(key)} AS key`,
+    values: [userId],
+  })
+  return taken.map(row => row.key).toSorted()
+}
+
+/** @throws {Error} if no table of that name has an owner. */
+export const ownedTable = (tables: readonly OwnedTable[], name: string): OwnedTable => {
+  const table = tables.find(table => table.name === name)
+  if (table === undefined) throw new Error(`No feature declares a table ${name} whose rows belong to users`)
+  return table
+}
+
 /** @returns an `INSERT`, up to its columns: first that of the user. @throws {Error} if no table of that name has an owner. */
 export const insertOwned = (
   tables: readonly OwnedTable[],
   name: string,
   columns: readonly string[],
 ): string => {
-  const table = tables.find(table => table.name === name)
-  if (table === undefined) throw new Error(`No feature declares a table ${name} whose rows belong to users`)
+  const table = ownedTable(tables, name)
   return `INSERT INTO ${quoted(name)} (${[table.owner, ...columns].map(quoted).join(', ')})`
 }
 

@@ -3,7 +3,8 @@ import type { Imported, ImportedRow, OwnedRow } from '../../accounts/bulk-user-s
 import type { AuditEvent } from '../../audit-log/event.ts'
 import { ServiceError } from '../../errors.ts'
 import type { UserWithHash } from '../../users/user.ts'
-import { insertOwned, quoted } from '../operations/owned-rows.ts'
+import { UNIQUE_VIOLATION } from '../operations/operation.ts'
+import { insertOwned, ownedTable, quoted } from '../operations/owned-rows.ts'
 import { EVENT_COLUMNS, eventColumns, factorsColumn, USER_COLUMNS, userColumns } from '../rows.ts'
 import type { OwnedTable } from '../stored-feature.ts'
 import type { Database, Statement } from './database.ts'
@@ -39,36 +40,45 @@ const RETURN_ADDED = 'SELECT id, email FROM added'
 
 const PARAMETERS = GIVEN_COLUMNS.length + EVENT_COLUMNS.length
 
+/** With the index among the rows of the call. */
+interface IndexedRow extends ImportedRow {
+  readonly index: number
+}
+
 /** Rows of one table with the same columns. */
-const byForm = (rows: readonly ImportedRow[]): ImportedRow[][] => [
+const byForm = (rows: readonly IndexedRow[]): IndexedRow[][] => [
   ...Map.groupBy(rows, ({ table, values }) => JSON.stringify([table, ...Object.keys(values)])).values(),
 ]
 
 /**
- * A part of the statement that adds rows of features. The server converts their values to the types of the columns.
+ * A part of the statement that adds rows of features. The server converts their values to the types of the columns. Rows are inserted
+ * in the order of the unique column, after all users, so that two instances cannot deadlock.
  * @param parameter with the rows as JSON.
  */
 const addRows = (tables: readonly OwnedTable[], { table, values }: OwnedRow, parameter: number): string => {
   const names = Object.keys(values)
+  const { unique } = ownedTable(tables, table)
+  const order = unique === undefined ? '' : `ORDER BY record.${quoted(unique)} COLLATE "C"`
   return `, rows_${parameter} AS (
     ${insertOwned(tables, table, names)}
     SELECT ${['lines.key', ...names.map(name => `record.${quoted(name)}`)].join(', ')}
     FROM json_array_elements($${parameter}::json) AS each (item)
       JOIN lines ON lines.line = (item ->> 'line')::bigint
       CROSS JOIN LATERAL json_populate_record(NULL::${quoted(table)}, item -> 'values') AS record
+    ${order}
   )`
 }
 
 const FIND = 'SELECT id, email FROM users WHERE email = ANY($1::text[]) OR id = ANY($2::text[])'
 
-/** How often an import is attempted if the conflicting user is removed in between. */
+/** How often an import is attempted if the conflicting user or row is removed in between. */
 const ATTEMPTS = 3
 
 const importStatement = (
   tables: readonly OwnedTable[],
   users: readonly UserWithHash[],
   events: readonly AuditEvent[],
-  rows: readonly ImportedRow[],
+  rows: readonly IndexedRow[],
 ): Statement => {
   const forms = byForm(rows)
   const parts = forms.map(([row], index) => addRows(tables, row as OwnedRow, PARAMETERS + index + 1))
@@ -99,24 +109,81 @@ interface UserIds {
 const idsByEmail = (rows: readonly UserIds[]): Map<string, string> =>
   new Map(rows.map(({ id, email }) => [email, id]))
 
+const isUniqueViolation = (error: unknown): boolean =>
+  error instanceof ServiceError && (error.cause as { code?: unknown } | undefined)?.code === UNIQUE_VIOLATION
+
+/** Some of the users of a call, with their events and rows. */
+interface Batch {
+  readonly users: readonly UserWithHash[]
+  readonly events: readonly AuditEvent[]
+  readonly rows: readonly IndexedRow[]
+}
+
+/** @param indexes of users. */
+const part = ({ users, events, rows }: Batch, indexes: readonly number[]): Batch => ({
+  users: indexes.map(index => users[index] as UserWithHash),
+  events: indexes.map(index => events[index] as AuditEvent),
+  rows: rows.flatMap(row => {
+    const user = indexes.indexOf(row.user)
+    return user === -1 ? [] : [{ ...row, user }]
+  }),
+})
+
 /** @param tables of features. */
 export const importOperations = (database: Database, tables: readonly OwnedTable[]) => {
-  /** @returns `null` for a user whose conflicting user no longer exists. */
-  const attempt = async (
-    users: readonly UserWithHash[],
-    events: readonly AuditEvent[],
-    rowsOfUsers: readonly ImportedRow[],
-  ): Promise<readonly (Imported | null)[]> => {
+  /** @returns the indexes of the rows whose values of unique columns other rows have. */
+  const takenRows = async (rows: readonly IndexedRow[]): Promise<readonly number[]> => {
+    const taken: number[] = []
+    for (const [table, ofTable] of Map.groupBy(rows, row => row.table)) {
+      const { unique } = ownedTable(tables, table)
+      if (unique === undefined) continue
+      const found = await database.read<{ value: string }>({
+        text: `SELECT ${quoted(unique)} AS value FROM ${quoted(table)} WHERE ${quoted(unique)} = ANY($1::text[])`,
+        values: [ofTable.map(({ values }) => values[unique])],
+      })
+      const values = new Set<unknown>(found.map(({ value }) => value))
+      taken.push(...ofTable.filter(row => values.has(row.values[unique])).map(({ index }) => index))
+    }
+    return taken
+  }
+
+  /** @returns `null` for a user whose conflicting user or row no longer exists. */
+  const attempt = async (batch: Batch): Promise<readonly (Imported | null)[]> => {
+    try {
+      return await attemptTogether(batch)
+    } catch (error) {
+      if (!isUniqueViolation(error)) throw error
+    }
+    // Nothing was stored. Alone, each user whose rows do not conflict can be added.
+    const outcomes: (Imported | null)[] = []
+    for (const index of batch.users.keys()) outcomes.push(await attemptAlone(part(batch, [index])))
+    return outcomes
+  }
+
+  /** @param batch of one user. */
+  const attemptAlone = async (batch: Batch): Promise<Imported | null> => {
+    try {
+      const [outcome] = await attemptTogether(batch)
+      return outcome ?? null
+    } catch (error) {
+      if (!isUniqueViolation(error)) throw error
+    }
+    const rows = await takenRows(batch.rows)
+    return rows.length === 0 ? null : { status: 'rowsTaken', rows }
+  }
+
+  /** @returns `null` for a user whose conflicting user no longer exists. @throws {ServiceError} if the value of a row is taken. */
+  const attemptTogether = async ({ users, events, rows: rowsOfUsers }: Batch) => {
     const statement = importStatement(tables, users, events, rowsOfUsers)
     const added = idsByEmail(await database.writeUncached<UserIds>(statement))
-    if (added.size === users.length) return users.map(() => ({ status: 'created' }))
+    if (added.size === users.length) return users.map(() => ({ status: 'created' as const }))
     // A separate statement: it sees users that another transaction was adding when the first one conflicted with them.
     const others = users.filter(({ email }) => !added.has(email))
     const values = [others.map(({ email }) => email), others.map(({ id }) => id)]
     const rows = await database.read<UserIds>({ name: 'import-found', text: FIND, values })
     const found = idsByEmail(rows)
     const ids = new Set([...rows.map(({ id }) => id), ...added.values()])
-    return users.map(({ id, email }) => {
+    return users.map(({ id, email }): Imported | null => {
       if (added.get(email) === id) {
         // If the same user occurs twice, the second one exists already.
         added.delete(email)
@@ -135,19 +202,13 @@ export const importOperations = (database: Database, tables: readonly OwnedTable
       events: readonly AuditEvent[],
       rows: readonly ImportedRow[],
     ): Promise<readonly Imported[]> {
-      const outcomes = [...(await attempt(users, events, rows))]
+      const batch = { users, events, rows: rows.map((row, index) => ({ ...row, index })) }
+      const outcomes = [...(await attempt(batch))]
       for (let attempts = 1; attempts < ATTEMPTS; attempts += 1) {
-        // The conflicting users have been removed since.
+        // The conflicting users or rows have been removed since.
         const remaining = users.flatMap((_, index) => (outcomes[index] === null ? [index] : []))
         if (remaining.length === 0) break
-        const again = await attempt(
-          remaining.map(index => users[index] as UserWithHash),
-          remaining.map(index => events[index] as AuditEvent),
-          rows.flatMap(row => {
-            const user = remaining.indexOf(row.user)
-            return user === -1 ? [] : [{ ...row, user }]
-          }),
-        )
+        const again = await attempt(part(batch, remaining))
         for (const [position, index] of remaining.entries()) outcomes[index] = again[position] ?? null
       }
       return outcomes.map(outcome => {

@@ -3,7 +3,7 @@ import type { Imported, ImportedRow, OwnedRow } from '../../accounts/bulk-user-s
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { UserWithHash } from '../../users/user.ts'
 import { eventValues } from '../operations/events.ts'
-import { insertOwned } from '../operations/owned-rows.ts'
+import { insertOwned, ownedTable, quoted } from '../operations/owned-rows.ts'
 import { invalidatesNothing, type Write } from '../operations/write.ts'
 import { factorsColumn, USER_COLUMNS } from '../rows.ts'
 import type { OwnedTable } from '../stored-feature.ts'
@@ -11,7 +11,12 @@ import type { Connection } from './database.ts'
 import { insertInto, prepareRecord, userRow } from './hot-operations.ts'
 import { parameters } from './parameters.ts'
 
-const NO_ROWS: readonly OwnedRow[] = []
+/** With the index among the rows of the call. */
+interface IndexedRow extends ImportedRow {
+  readonly index: number
+}
+
+const NO_ROWS: readonly IndexedRow[] = []
 
 /** @param tables of features. */
 export const prepareImportOperations = (db: Connection, tables: readonly OwnedTable[]) => {
@@ -20,6 +25,7 @@ export const prepareImportOperations = (db: Connection, tables: readonly OwnedTa
     `${insertInto('users', [...USER_COLUMNS, 'factors'])} ON CONFLICT DO NOTHING`,
   )
   const insertLastRequest = db.prepare('INSERT INTO last_requests (user_key, at) VALUES (?, ?)')
+  const selectById = db.prepare<[string], number>('SELECT 1 FROM users WHERE id = ?').pluck()
   const selectIdByEmail = db.prepare<[string], string>('SELECT id FROM users WHERE email = ?').pluck()
 
   const prepareInsert = ({ table, values }: OwnedRow) => {
@@ -36,7 +42,28 @@ export const prepareImportOperations = (db: Connection, tables: readonly OwnedTa
     insert.run(owner, ...Object.values(row.values))
   }
 
-  const importUser = (user: UserWithHash, event: AuditEvent, rows: readonly OwnedRow[]): Imported => {
+  const selectTaken = new Map<string, ReturnType<typeof db.prepare<[unknown], number>>>()
+  /** Whether another row has the value of a unique column. One thread writes at a time, so none can take it before the insert. */
+  const isTaken = ({ table, values }: OwnedRow): boolean => {
+    const { unique } = ownedTable(tables, table)
+    if (unique === undefined) return false
+    const select =
+      selectTaken.get(table) ??
+      db.prepare<[unknown], number>(`SELECT 1 FROM ${quoted(table)} WHERE ${quoted(unique)} = ?`).pluck()
+    selectTaken.set(table, select)
+    return select.get(values[unique]) !== undefined
+  }
+
+  /** A user who conflicts is reported before rows that do: a repeated import finds both. */
+  const existing = ({ id, email }: UserWithHash): Imported | null => {
+    const idOfEmail = selectIdByEmail.get(email)
+    if (idOfEmail !== undefined) return { status: 'exists', id: idOfEmail }
+    return selectById.get(id) === undefined ? null : { status: 'idTaken' }
+  }
+
+  const importUser = (user: UserWithHash, event: AuditEvent, rows: readonly IndexedRow[]): Imported => {
+    const taken = rows.filter(isTaken).map(({ index }) => index)
+    if (taken.length > 0) return existing(user) ?? { status: 'rowsTaken', rows: taken }
     const { changes, lastInsertRowid } = insertUser.run(...userRow(user), factorsColumn(user.factors))
     if (changes === 1) {
       if (user.lastRequestAt !== null) insertLastRequest.run(lastInsertRowid, user.lastRequestAt)
@@ -44,8 +71,7 @@ export const prepareImportOperations = (db: Connection, tables: readonly OwnedTa
       record(eventValues(event))
       return { status: 'created' }
     }
-    const id = selectIdByEmail.get(user.email)
-    return id === undefined ? { status: 'idTaken' } : { status: 'exists', id }
+    return existing(user) as Imported
   }
 
   return {
@@ -54,7 +80,10 @@ export const prepareImportOperations = (db: Connection, tables: readonly OwnedTa
       events: readonly AuditEvent[],
       rows: readonly ImportedRow[],
     ): Write<readonly Imported[]> => {
-      const rowsOf = Map.groupBy(rows, ({ user }) => user)
+      const rowsOf = Map.groupBy(
+        rows.map((row, index) => ({ ...row, index })),
+        ({ user }) => user,
+      )
       return invalidatesNothing(
         users.map((user, index) =>
           importUser(user, events[index] as AuditEvent, rowsOf.get(index) ?? NO_ROWS),

@@ -1,6 +1,7 @@
 /** Contract: many users are imported at a time, each if possible, and exported in order of creation. */
 import { v7 as uuidv7 } from 'uuid'
 import type { ImportedRow } from '../../../src/accounts/bulk-user-store.ts'
+import { type PasskeyStore, passkeyRow, storedPasskeys } from '../../../src/passkeys/stored-passkeys.ts'
 import type { Storage } from '../../../src/storage/storage.ts'
 import {
   confirmedTotpRow,
@@ -36,6 +37,16 @@ const recoveryCodeOf = (user: number): ImportedRow => ({
   ...recoveryCodeRow({ id: uuidv7(), digest: `digest of ${user}` }),
   user,
 })
+
+const passkeyOf = (user: number, credentialId: string): ImportedRow => ({
+  ...passkeyRow({
+    ...{ id: uuidv7(), credentialId, publicKey: 'a key', counter: 0, name: null, transports: [] },
+    ...{ backedUp: false, createdAt: NOW, lastUsedAt: null },
+  }),
+  user,
+})
+
+const passkeysOf = (storage: Storage): PasskeyStore => storage.features[storedPasskeys.name] as PasskeyStore
 
 const totpOf = (storage: Storage): TotpStore => storage.features[storedTotp.name] as TotpStore
 
@@ -138,6 +149,42 @@ export const bulkUsers: Part = async (t, open) => {
       t.equal(winners.filter(Boolean).length, 1, `user ${index}`)
     }
     t.equal(await here.users.count({}), users.length)
+  })
+
+  t.test('a user with a value of a unique column that another row has is not added', async t => {
+    const storage = await open(t)
+    const [first, second, third, fourth, fifth] = [portable(), portable(), portable(), portable(), portable()]
+    t.strictSame(await importUsers(storage, [first], [passkeyOf(0, 'a'), passkeyOf(0, 'b')]), [
+      { status: 'created' },
+    ])
+    const users = [{ ...first }, second, third, portable({ id: first.id }), fourth, fifth]
+    const rows = [
+      ...[passkeyOf(0, 'a'), passkeyOf(1, 'c')],
+      ...[secretOf(2), passkeyOf(2, 'd'), passkeyOf(2, 'b'), passkeyOf(2, 'a')],
+      ...[passkeyOf(3, 'a'), passkeyOf(4, 'c'), passkeyOf(5, 'd')],
+    ]
+    t.strictSame(await importUsers(storage, users, rows), [
+      { status: 'exists', id: first.id },
+      { status: 'created' },
+      { status: 'rowsTaken', rows: [4, 5] },
+      { status: 'idTaken' },
+      { status: 'rowsTaken', rows: [7] },
+      { status: 'created' },
+    ])
+    const found = await passkeysOf(storage).listPasskeysOf(users.map(({ id }) => id))
+    t.strictSame(
+      found.map(({ userId, passkey }) => [userId, passkey.credentialId]).toSorted(),
+      [
+        [first.id, 'a'],
+        [first.id, 'b'],
+        [second.id, 'c'],
+        [fifth.id, 'd'],
+      ].toSorted(),
+    )
+    t.strictSame(await totpOf(storage).listSecrets([third.id]), [], 'nothing of a user who was not added')
+    t.equal(await storage.users.find(third.id), undefined)
+    const filter = { userId: third.id }
+    t.strictSame(await storage.events.list({ filter, beforeId: null, limit: 10 }), [])
   })
 
   t.test('equal users of one call get the rows and the event of the first', async t => {

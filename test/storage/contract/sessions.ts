@@ -1,12 +1,15 @@
 /** Contract: sessions are listed, ended one by one or together, and replaced with a password, with notifications. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { v7 as uuidv7 } from 'uuid'
+import type { VerifiedState } from '../../../src/auth/session-store.ts'
 import type { Storage } from '../../../src/storage/storage.ts'
+import { type Factor, NO_FACTORS } from '../../../src/users/factors.ts'
 import {
   add,
   eventOf,
   NOTIFICATION_LIMIT,
   NOW,
+  newUser,
   onChange,
   type Part,
   sessionOf,
@@ -23,6 +26,16 @@ const openMore = async (storage: Storage, userId: string, passwordHash: string, 
     await storage.sessions.open(session, verifiedBy(passwordHash), eventOf(session.userId))
   return sessions
 }
+
+/** Adds a user who has factors. */
+const addWith = async (storage: Storage, factors: readonly Factor[]) => {
+  const user = { ...newUser(), factors, lastRequestAt: null, version: 1 }
+  const [imported] = await storage.bulkUsers.importUsers([user], [eventOf(user.id)], [])
+  if (imported?.status !== 'created') throw new Error(`${user.email} is taken`)
+  return user
+}
+
+const FACTORS: readonly (readonly Factor[])[] = [NO_FACTORS, ['passkey'], ['totp'], ['passkey', 'totp']]
 
 export const sessions: Part = async (t, open) => {
   const storage = await open(t)
@@ -46,6 +59,27 @@ export const sessions: Part = async (t, open) => {
     )
     t.strictSame(await idsOf(user.id, session.expiresAt), [], 'past their end')
     t.strictSame(await idsOf(uuidv7()), [])
+  })
+
+  t.test('a session is opened only for the factors and the hash that were verified', async t => {
+    for (const factors of FACTORS) {
+      const { id, passwordHash } = await addWith(storage, factors)
+      const opening = (verified: VerifiedState | null) =>
+        storage.sessions.open(sessionOf(id), verified, eventOf(id, NOW, 'user.signed-in'))
+      for (const stale of FACTORS.filter(each => each !== factors))
+        t.equal(
+          await opening({ passwordHash, factors: stale }),
+          'passwordChanged',
+          `${factors}, not ${stale}`,
+        )
+      t.equal(await opening({ passwordHash: 'another hash', factors }), 'passwordChanged')
+      t.strictSame(await idsOf(id), [], 'none is open')
+      const filter = { userId: id, type: 'user.signed-in' }
+      t.strictSame(await storage.events.list({ filter, beforeId: null, limit: 10 }), [], 'none is recorded')
+      t.equal(await opening({ passwordHash, factors: factors.toReversed() }), 'opened', 'in any order')
+      t.equal(await opening(null), 'opened', 'nothing to verify')
+      t.equal((await idsOf(id)).length, 2)
+    }
   })
 
   t.test('a session is ended only by its user, once', async t => {

@@ -1,0 +1,113 @@
+/** Passkeys in imports and exports of users (DESIGN §9). They work at a service with the same RP id. */
+import { setImmediate } from 'node:timers/promises'
+import type {
+  BulkFactor,
+  FactorCredentials,
+  FactorRows,
+  FieldErrors,
+  LineUser,
+  PasskeyCredentials,
+} from '../accounts/bulk-factors.ts'
+import { ERRORS } from '../errors.ts'
+import { newId } from '../ids.ts'
+import { toIso, toIsoOrNull } from '../users/serializers.ts'
+import type { User } from '../users/user.ts'
+import { type NewPasskey, type PasskeyStore, passkeyRow } from './stored-passkeys.ts'
+
+const NOTHING: FactorRows = { rows: [], errors: {} }
+
+/** Users whose passkeys are read at once: at most a thousand rows, a few milliseconds. */
+const SLICE = 50
+
+const WRONG_KEY = 'must be a COSE key (RFC 9052 §7) for EdDSA, ES256 or RS256'
+
+/** Loads the library with the first passkey. */
+const isPublicKey = async (publicKey: string): Promise<boolean> => {
+  const { assertPublicKey } = await import('./web-authn.ts')
+  try {
+    await assertPublicKey(publicKey)
+    return true
+  } catch {
+    // Of many kinds.
+    return false
+  }
+}
+
+const toPasskey = (given: PasskeyCredentials, now: number): Omit<NewPasskey, 'id'> => ({
+  credentialId: given.id,
+  publicKey: given.publicKey,
+  counter: given.counter,
+  name: given.name ?? null,
+  transports: [...new Set(given.transports)],
+  backedUp: given.backedUp ?? false,
+  createdAt: given.createdAt === undefined ? now : Date.parse(given.createdAt),
+  lastUsedAt: given.lastUsedAt ? Date.parse(given.lastUsedAt) : null,
+})
+
+const toCredentials = ({
+  credentialId: id,
+  publicKey,
+  counter,
+  name,
+  transports,
+  backedUp,
+  ...passkey
+}: NewPasskey): PasskeyCredentials => ({
+  ...{ id, publicKey, counter, name, transports, backedUp },
+  createdAt: toIso(passkey.createdAt),
+  lastUsedAt: toIsoOrNull(passkey.lastUsedAt),
+})
+
+export interface BulkPasskeysDeps {
+  readonly store: Pick<PasskeyStore, 'listPasskeysOf'>
+}
+
+export class BulkPasskeys implements BulkFactor {
+  readonly factor = 'passkey'
+  readonly #deps: BulkPasskeysDeps
+
+  constructor(deps: BulkPasskeysDeps) {
+    this.#deps = deps
+  }
+
+  async toRows(
+    { keepsId }: LineUser,
+    { passkeys = [] }: FactorCredentials,
+    now: number,
+  ): Promise<FactorRows> {
+    if (passkeys.length === 0) return NOTHING
+    const errors: Record<string, readonly string[]> = {}
+    // The authenticator sends the id of its user, which must be that of the account (WebAuthn §7.2, step 6).
+    if (!keepsId) errors.id = ['is required: passkeys name their user by it']
+    const found: { readonly passkey: Omit<NewPasskey, 'id'>; readonly ifTaken: FieldErrors }[] = []
+    const ids = new Set<string>()
+    for (const [index, given] of passkeys.entries()) {
+      const field = `credentials.passkeys.${index}`
+      const ifTaken = { [`${field}.id`]: [ERRORS.passkeyExists.message] }
+      if (ids.has(given.id)) Object.assign(errors, ifTaken)
+      ids.add(given.id)
+      if (!(await isPublicKey(given.publicKey))) errors[`${field}.publicKey`] = [WRONG_KEY]
+      found.push({ passkey: toPasskey(given, now), ifTaken })
+    }
+    // Lists are in the order of ids.
+    const rows = found
+      .toSorted((one, other) => one.passkey.createdAt - other.passkey.createdAt)
+      .map(({ passkey, ifTaken }) => ({ ...passkeyRow({ ...passkey, id: newId(now) }), ifTaken }))
+    return { rows, errors }
+  }
+
+  async credentialsOf(users: readonly User[]): Promise<ReadonlyMap<string, FactorCredentials>> {
+    const credentials = new Map<string, { passkeys: PasskeyCredentials[] }>()
+    for (let from = 0; from < users.length; from += SLICE) {
+      // Other requests have their turn.
+      await setImmediate()
+      const ids = users.slice(from, from + SLICE).map(({ id }) => id)
+      for (const { userId, passkey } of await this.#deps.store.listPasskeysOf(ids)) {
+        const { passkeys } = credentials.get(userId) ?? { passkeys: [] }
+        passkeys.push(toCredentials(passkey))
+        credentials.set(userId, { passkeys })
+      }
+    }
+    return credentials
+  }
+}

@@ -1,0 +1,168 @@
+/**
+ * A password reset that confirms the e-mail for the first time removes what somebody else could have added: passkeys and API keys
+ * (DESIGN §9).
+ */
+import type { FastifyInstance } from 'fastify'
+import t from 'tap'
+import { call, forgot, reset, verify } from '../support/account-routes.ts'
+import { allEvents, factorsOf } from '../support/admin-routes.ts'
+import { createKey, listKeys } from '../support/api-keys.ts'
+import { addTotp, ENCRYPTION_KEY, STEP, totpOf } from '../support/authenticator-apps.ts'
+import { accountStatus, bearer, manualClock, type SignedUp, signIn, signUp } from '../support/build.ts'
+import { onEveryEngine } from '../support/engines.ts'
+import { errorsAt } from '../support/error-response.ts'
+import { quickHashing } from '../support/fake-hashing.ts'
+import { mailbox } from '../support/mailbox.ts'
+import { ENV, listPasskeys, register, signInWith } from '../support/passkeys.ts'
+import { race, rounds } from '../support/races.ts'
+import { until } from '../support/until.ts'
+
+const NEW = 'another long pass phrase 8'
+
+/** Milliseconds within which another instance follows (DESIGN §7). */
+const SECOND = 1_000
+
+const access = async (app: FastifyInstance, { token }: Pick<SignedUp, 'token'>) => ({
+  passkeys: [await register(app, token), await register(app, token)],
+  keys: [await createKey(app, token), await createKey(app, token)],
+})
+
+await onEveryEngine(t, async (t, { build, newDatabase }) => {
+  const clock = manualClock()
+  const env = { ...ENV, ENCRYPTION_KEY, DATABASE_URL: await newDatabase(t) }
+  const options = { hasher: quickHashing, clock: clock.now, env }
+  const app = await build(t, options)
+  const other = await build(t, options)
+  const mails = mailbox(app)
+
+  const resetTokenOf = async (email: string, count = 1) => {
+    await forgot(app, email)
+    return mails.token(email, 'passwordReset', count)
+  }
+
+  const confirmed = async () => {
+    const user = await signUp(app)
+    t.equal((await verify(app, await mails.token(user.email, 'verification'))).statusCode, 200)
+    return user
+  }
+
+  t.test(
+    'passkeys and API keys of an unconfirmed account end with the reset, also in warm caches',
+    async t => {
+      const [user, bystander] = [await signUp(app), await signUp(app)]
+      const { passkeys, keys } = await access(app, user)
+      const others = await access(app, bystander)
+      const mailed = await resetTokenOf(user.email)
+      for (const { token } of keys)
+        for (const each of [app, other]) t.equal(await accountStatus(each, token), 200, 'cached')
+
+      const done = await reset(app, mailed, NEW)
+      const refused = await Promise.all(keys.map(({ token }) => accountStatus(app, token)))
+      t.same([done.statusCode, ...refused], [200, 401, 401], 'at once')
+      for (const { token } of keys) {
+        const status = await until(
+          () => accountStatus(other, token),
+          status => status === 401,
+          SECOND,
+        )
+        t.equal(status, 401, 'within a second on another instance')
+      }
+      for (const { authenticator } of passkeys)
+        t.equal((await signInWith(app, authenticator)).statusCode, 401)
+      const { accessToken, user: account } = done.json()
+      t.equal(account.emailVerified, true)
+      t.same([await listPasskeys(app, accessToken), await listKeys(app, accessToken)], [[], []])
+      t.same(await factorsOf(app, user.id), [])
+
+      t.same((await listPasskeys(app, bystander.token)).length, 2)
+      for (const { token } of others.keys) t.equal(await accountStatus(app, token), 200)
+      for (const { authenticator } of others.passkeys)
+        t.equal((await signInWith(app, authenticator)).statusCode, 200)
+    },
+  )
+
+  t.test('each of them is an event of the user who reset the password, after that of the reset', async t => {
+    const user = await signUp(app)
+    const { passkeys, keys } = await access(app, user)
+    await reset(app, await resetTokenOf(user.email), NEW)
+    const events = (await allEvents(app, { userId: user.id })).toReversed()
+    const last = events.slice(events.findIndex(({ type }) => type === 'password.reset'))
+    const expected = [
+      ['password.reset', null],
+      ...keys.map(({ apiKey }) => ['api-key.revoked', { apiKey: apiKey.id }]),
+      ...passkeys.map(({ id }) => ['passkey.removed', { passkey: id }]),
+    ]
+    t.same(
+      last.map(({ type, details }) => [type, details]),
+      expected,
+    )
+    for (const { actor } of last) t.match(actor, { type: 'user', id: user.id })
+  })
+
+  t.test('the mail about the new password says so, to users of whom it is true', async t => {
+    const [user, other] = [await signUp(app), await confirmed()]
+    for (const { email } of [user, other]) await reset(app, await resetTokenOf(email), NEW)
+    const REMOVED = 'Passkeys and API keys from before do not work any more.'
+    t.match((await mails.to(user.email, 'passwordChanged'))[0]?.text, REMOVED)
+    t.notMatch((await mails.to(other.email, 'passwordChanged'))[0]?.text, REMOVED)
+  })
+
+  t.test('a user with a confirmed e-mail keeps passkeys and API keys', async t => {
+    const user = await confirmed()
+    const { passkeys, keys } = await access(app, user)
+    const done = await reset(app, await resetTokenOf(user.email), NEW)
+    t.equal(done.statusCode, 200)
+    for (const { token } of keys) t.equal(await accountStatus(app, token), 200)
+    for (const { authenticator } of passkeys) t.equal((await signInWith(app, authenticator)).statusCode, 200)
+    t.same(await factorsOf(app, user.id), ['passkey'])
+    const types = (await allEvents(app, { userId: user.id })).map(({ type }) => type)
+    t.notOk(types.includes('passkey.removed') || types.includes('api-key.revoked'))
+  })
+
+  t.test('only the first reset removes', async t => {
+    const user = await signUp(app)
+    const first = await reset(app, await resetTokenOf(user.email), NEW)
+    const { passkeys, keys } = await access(app, { token: first.json().accessToken })
+    t.equal((await reset(app, await resetTokenOf(user.email, 2), NEW)).statusCode, 200)
+    for (const { token } of keys) t.equal(await accountStatus(app, token), 200)
+    for (const { authenticator } of passkeys) t.equal((await signInWith(app, authenticator)).statusCode, 200)
+  })
+
+  t.test('the authenticator app stays: the reset needs its code', async t => {
+    const user = await signUp(app)
+    const { passkeys, keys } = await access(app, user)
+    const { code } = await addTotp(app, user.token)
+    clock.advance(STEP)
+    const mailed = await resetTokenOf(user.email)
+    errorsAt(t, await reset(app, mailed, NEW), 401, ['code'])
+    for (const { token } of keys) t.equal(await accountStatus(app, token), 200, 'nothing has changed')
+    t.same(await factorsOf(app, user.id), ['passkey', 'totp'])
+    const payload = { token: mailed, password: NEW, code: code() }
+    const done = await call(app, 'POST', '/account/reset-password', payload)
+    t.equal(done.statusCode, 200)
+    t.same(await factorsOf(app, user.id), ['totp'])
+    t.match(await totpOf(app, done.json().accessToken), { recoveryCodes: 10 })
+    errorsAt(t, await signIn(app, user.email, NEW), 401, ['code'])
+    for (const { token } of keys) t.equal(await accountStatus(app, token), 401)
+    for (const { authenticator } of passkeys) t.equal((await signInWith(app, authenticator)).statusCode, 401)
+  })
+
+  t.test(`${rounds.length} × a key that is created during the reset does not survive it`, async t => {
+    const wrong: string[] = []
+    for (const round of rounds) {
+      const user = await signUp(app)
+      const mailed = await resetTokenOf(user.email)
+      const on = round % 4 < 2 ? app : other
+      const [done, created] = await race(
+        round,
+        () => reset(app, mailed, NEW),
+        () => call(on, 'POST', '/account/api-keys', { name: 'a script' }, bearer(user.token)),
+      )
+      if (done.statusCode !== 200) wrong.push(`${round}: ${done.statusCode}`)
+      if (created.statusCode !== 201) continue
+      const { token } = created.json()
+      if ((await accountStatus(app, token)) !== 401) wrong.push(`${round}: the key works`)
+    }
+    t.same(wrong, [])
+  })
+})
