@@ -16,7 +16,6 @@ import { decorateRequests, RequestAuthentication } from './http/guards.ts'
 import { createRequestIds } from './http/request-ids.ts'
 import { serverOptions } from './http/server-options.ts'
 import { setUpServer } from './http/server-set-up.ts'
-import { validatorAtStart } from './http/validator-compiler.ts'
 import { createLogger } from './logging/logging.ts'
 import type { MailTemplates } from './mail/kinds.ts'
 import { type MetricsServer, openMetricsServer } from './metrics/metrics-server.ts'
@@ -132,8 +131,6 @@ const registerScope = (app: FastifyInstance, folder: string, name: string): void
   })
   app.register(async function routesOfScope(scoped) {
     scoped.addHook('onRoute', route => void routes.push(route))
-    // No test of the service has compiled the schemas of a host, whatever its URLs are.
-    if (folder !== BUILT_IN) scoped.setValidatorCompiler(validatorAtStart)
     if (gate !== undefined && folder !== BUILT_IN) {
       const { default: addGate } = await import(pathToFileURL(gateFile(name)).href)
       await addGate(scoped)

@@ -1,7 +1,6 @@
 /** Compiles response schemas. The library is loaded with the first one. */
 import { createRequire } from 'node:module'
 import type SerializerSelector from '@fastify/fast-json-stringify-compiler'
-import { isOwnRoute } from './own-routes.ts'
 
 type Factory = SerializerSelector.SerializerFactory
 type Compiler = SerializerSelector.SerializerCompiler
@@ -38,11 +37,13 @@ const compileOnDemand: Compiler = route => {
 }
 
 /**
- * The compilers of an app. With schemas that the app has added (`addSchema`), which a schema may refer to, each schema is compiled anew,
- * at the start.
+ * The factory of an app's compilers. In production they compile on demand; else at the start, which an error in a schema stops (DESIGN §18).
+ * With schemas that the app has added (`addSchema`), which a schema may refer to, each schema is compiled anew, at the start.
  */
-export const buildSerializer: Factory = (addedSchemas, options) => {
-  if (Object.keys(addedSchemas ?? {}).length > 0 || options !== undefined)
-    return fastifysFactory(addedSchemas, options)
-  return route => (isOwnRoute(route.url) ? compileOnDemand(route) : compileOnce(route))
-}
+export const serializerFactory =
+  ({ isProduction }: { readonly isProduction: boolean }): Factory =>
+  (addedSchemas, options) => {
+    if (Object.keys(addedSchemas ?? {}).length > 0 || options !== undefined)
+      return fastifysFactory(addedSchemas, options)
+    return isProduction ? compileOnDemand : compileOnce
+  }

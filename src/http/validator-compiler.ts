@@ -8,27 +8,21 @@ import {
   queryValidator,
   type Validate,
 } from '../validation/compile.ts'
-import { isOwnRoute } from './own-routes.ts'
 
-type Definition = Pick<FastifyRouteSchemaDef<object>, 'schema' | 'httpPart' | 'url'>
+type Definition = Pick<FastifyRouteSchemaDef<object>, 'schema' | 'httpPart'>
 
 type Factories = NonNullable<NonNullable<FastifyServerOptions['schemaController']>['compilersFactory']>
 type BuildValidator = NonNullable<Factories['buildValidator']>
 
-/** Compiles at the start, so that an error in a schema stops it. */
-export const validatorAtStart = ({ schema, httpPart }: Definition): Validate =>
+const validatorAtStart = ({ schema, httpPart }: Definition): Validate =>
   httpPart === 'body' ? jsonValidator(schema) : queryValidator(schema)
 
 const validatorOnDemand = ({ schema, httpPart }: Definition): Validate =>
   httpPart === 'body' ? lazyJsonValidator(schema) : lazyQueryValidator(schema)
 
-/** @param prefix of the service in a host application. */
-export const validatorCompiler =
-  (prefix = '') =>
-  (definition: Definition): Validate =>
-    isOwnRoute((definition.url ?? '').slice(prefix.length))
-      ? validatorOnDemand(definition)
-      : validatorAtStart(definition)
+/** In production on demand; else at the start, which an error in a schema stops (DESIGN §18). */
+export const validatorCompiler = ({ isProduction }: { readonly isProduction: boolean }) =>
+  isProduction ? validatorOnDemand : validatorAtStart
 
 /** In place of Fastify's own factory, with which Fastify would load a compiler that no route uses. Its type lacks what compilers receive. */
-export const buildValidator = (() => validatorCompiler()) as unknown as BuildValidator
+export const buildValidator = (() => validatorAtStart) as unknown as BuildValidator
