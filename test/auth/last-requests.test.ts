@@ -7,7 +7,7 @@ import {
   type CredentialLastRequest,
   type LastRequestStore,
   LastRequests,
-  type UserLastRequest,
+  type UserLastRequests,
 } from '../../src/auth/last-requests.ts'
 import type { CachedUser, Principal } from '../../src/auth/principal.ts'
 import { sortRequests } from '../../src/auth/sort-requests.ts'
@@ -73,6 +73,11 @@ type KeyKind = 'apiKeys' | 'adminKeys'
 
 const adminKey = (id: string) => ({ credentialId: id, lastRequestAt: START, storedRequestAt: START })
 
+interface UserLastRequest {
+  readonly key: number
+  readonly at: number
+}
+
 /** Keeps the latest timestamp of each key, like a store. Fails or waits when the test asks for it. */
 class TestStore implements LastRequestStore {
   /** By key. */
@@ -90,10 +95,10 @@ class TestStore implements LastRequestStore {
     return new Map(noted.map(([id, key]) => [id, this.#users.get(key) ?? 0]))
   }
 
-  async noteLastRequests(
-    users: readonly UserLastRequest[],
-    sessions: readonly CredentialLastRequest[],
-  ): Promise<void> {
+  async noteLastRequests(pairs: UserLastRequests, sessions: readonly CredentialLastRequest[]): Promise<void> {
+    const users: UserLastRequest[] = []
+    for (let index = 0; index < pairs.length; index += 2)
+      users.push({ key: pairs[index] as number, at: pairs[index + 1] as number })
     this.calls.push({ users, sessions })
     await this.gate
     if (this.failing) throw new Error('the store is away')

@@ -19,6 +19,7 @@ import {
   NOW,
   removeOld,
   sessionOf,
+  userRequests,
   verifiedBy,
 } from '../storage/contract/fixtures.ts'
 import { accountStatus, build, signUp, temporaryFolder, updateUser } from '../support/build.ts'
@@ -69,10 +70,9 @@ t.test('changes in the source are carried over, including ended sessions', async
     verifiedBy(active.user.passwordHash),
     eventOf(sessionOf(active.user.id).userId),
   )
-  await source.lastRequests.noteLastRequests(
-    [{ key: active.userKey, at: NOW + 2 }],
-    [{ id: active.session.id, at: NOW + 2 }],
-  )
+  await source.lastRequests.noteLastRequests(userRequests([{ key: active.userKey, at: NOW + 2 }]), [
+    { id: active.session.id, at: NOW + 2 },
+  ])
   await email(moved, 'moved@example.com')
   await add(source, { email: moved.user.email })
   await email(one, 'between@example.com')
@@ -103,15 +103,19 @@ t.test('changes in the target are kept, and sessions that ended there stay ended
     )
   }
   const [userKey, at] = [(await target.sessions.find(active.session.id))?.userKey ?? 0, NOW + 9]
-  await target.lastRequests.noteLastRequests([{ key: userKey, at }], [{ id: active.session.id, at }])
-  await source.lastRequests.noteLastRequests([{ key: active.userKey, at: NOW + 8 }], [])
+  await target.lastRequests.noteLastRequests(userRequests([{ key: userKey, at }]), [
+    { id: active.session.id, at },
+  ])
+  await source.lastRequests.noteLastRequests(userRequests([{ key: active.userKey, at: NOW + 8 }]), [])
 
   const before = await targetContent(url)
   t.match(await copyHere(file, url), { newerInTarget: 2, unchanged: 1, changed: 0, sessions: 0 })
   t.strictSame(await targetContent(url), before)
 
   const timestamp = { id: renamed.session.id, at: NOW + 5 }
-  await source.lastRequests.noteLastRequests([{ key: renamed.userKey, at: NOW + 5 }], [timestamp])
+  await source.lastRequests.noteLastRequests(userRequests([{ key: renamed.userKey, at: NOW + 5 }]), [
+    timestamp,
+  ])
   await copyHere(file, url)
   const found = await target.sessions.find(renamed.session.id)
   t.match(found, {

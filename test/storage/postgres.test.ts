@@ -11,7 +11,7 @@ import type { Storage } from '../../src/storage/storage.ts'
 import { SORT_COLUMNS } from '../../src/storage/user-queries.ts'
 import type { SortField } from '../../src/users/listing.ts'
 import { until } from '../support/until.ts'
-import { add, eventOf, forEach, NOW, sessionOf, verifiedBy } from './contract/fixtures.ts'
+import { add, eventOf, forEach, NOW, sessionOf, userRequests, verifiedBy } from './contract/fixtures.ts'
 import { storageContract } from './contract.ts'
 import { ask, explain, open, urlOf } from './postgres-support.ts'
 import { worksBesidePreviousRelease } from './previous-release.ts'
@@ -116,8 +116,8 @@ t.test('postgres: instances that note the same users in any order do not deadloc
   for (let round = 0; round < 20; round += 1) {
     await t.resolves(
       Promise.all([
-        storages[0]?.lastRequests.noteLastRequests(users, sessions),
-        storages[1]?.lastRequests.noteLastRequests(users.toReversed(), sessions.toReversed()),
+        storages[0]?.lastRequests.noteLastRequests(userRequests(users), sessions),
+        storages[1]?.lastRequests.noteLastRequests(userRequests(users.toReversed()), sessions.toReversed()),
       ]),
     )
   }
@@ -162,7 +162,7 @@ t.test('postgres: a batch of last requests changes no index (HOT)', async t => {
   // The first adds the rows. The second finds free space on the same pages, whether or not the server has vacuumed.
   for (const at of [NOW, NOW + 1]) {
     const users = added.map(({ userKey }) => ({ key: userKey, at }))
-    await storage.lastRequests.noteLastRequests(users, [])
+    await storage.lastRequests.noteLastRequests(userRequests(users), [])
   }
   await storage.close()
   // The server adds the counts of a connection when its process ends, shortly after the connection.

@@ -7,7 +7,7 @@ import { migrate } from '../../src/storage/sqlite/migrate.ts'
 import { Reader } from '../../src/storage/sqlite/reader.ts'
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
 import { temporaryFolder } from '../support/build.ts'
-import { add, eventOf, NOW, sessionOf, verifiedBy } from './contract/fixtures.ts'
+import { add, eventOf, NOW, sessionOf, userRequests, verifiedBy } from './contract/fixtures.ts'
 import { storageContract } from './contract.ts'
 import { worksBesidePreviousRelease } from './previous-release.ts'
 import { connect, fileOf, open } from './sqlite-support.ts'
@@ -76,7 +76,9 @@ t.test('sqlite: 2,000 mixed concurrent writes leave the file intact', async t =>
       verifiedBy(user.passwordHash),
       eventOf(sessionOf(user.id).userId),
     ),
-    storage.lastRequests.noteLastRequests([{ key: userKey, at: NOW }], [{ id: session.id, at: NOW }]),
+    storage.lastRequests.noteLastRequests(userRequests([{ key: userKey, at: NOW }]), [
+      { id: session.id, at: NOW },
+    ]),
     storage.accounts.rehash(user.id, user.passwordHash, 'stronger'),
   ])
   await Promise.all(writes)

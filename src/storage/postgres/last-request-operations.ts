@@ -1,6 +1,6 @@
 /** Writes of last requests, one batch a second. */
 import pg from 'pg'
-import type { CredentialLastRequest, UserLastRequest } from '../../auth/last-requests.ts'
+import type { CredentialLastRequest, UserLastRequests } from '../../auth/last-requests.ts'
 import { ServiceError } from '../../errors.ts'
 import type { Database } from './database.ts'
 
@@ -18,19 +18,17 @@ const NOTE_SESSIONS = `WITH latest AS (
   UPDATE sessions SET last_request_at = GREATEST(last_request_at, locked.at) FROM locked WHERE sessions.id = locked.id`
 
 /** A PostgreSQL array of numbers. Faster than pg's conversion, which checks every item for quotes. */
-const numbers = (values: readonly number[]): string => `{${values.join(',')}}`
+const numbers = (values: readonly number[] | Float64Array): string => `{${values.join(',')}}`
 
 /** Whether a user of the batch was removed during the write (foreign key violation). A repeated write skips that user. */
 const isOfRemovedUser = (error: unknown): boolean =>
   error instanceof ServiceError && error.cause instanceof pg.DatabaseError && error.cause.code === '23503'
 
 export const lastRequestOperations = (database: Database) => ({
-  async noteLastRequests(
-    users: readonly UserLastRequest[],
-    sessions: readonly CredentialLastRequest[],
-  ): Promise<void> {
+  async noteLastRequests(users: UserLastRequests, sessions: readonly CredentialLastRequest[]): Promise<void> {
     if (users.length > 0) {
-      const values = [numbers(users.map(({ key }) => key)), numbers(users.map(({ at }) => at))]
+      const columns = [0, 1].map(column => users.filter((_, index) => index % 2 === column))
+      const values = columns.map(numbers)
       const statement = { name: 'note-users', text: NOTE_USERS, values }
       await database.writeUncached(statement).catch(error => {
         if (!isOfRemovedUser(error)) throw error

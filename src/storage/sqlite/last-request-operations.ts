@@ -1,5 +1,5 @@
 /** Writes the timestamps of last requests, in one batch a second. */
-import type { CredentialLastRequest } from '../../auth/last-requests.ts'
+import type { CredentialLastRequest, UserLastRequests } from '../../auth/last-requests.ts'
 import { invalidatesNothing, type Write } from '../operations/write.ts'
 import type { Connection } from './database.ts'
 
@@ -43,8 +43,8 @@ export const prepareLastRequestOperations = (db: Connection) => {
   }
 
   return {
-    /** @param users pairs of key and timestamp (milliseconds since the epoch), flattened. In the order of keys it is fastest. */
-    noteLastRequests(users: Float64Array, sessions: readonly CredentialLastRequest[]): Write<void> {
+    /** @param users fastest in the order of keys. */
+    noteLastRequests(users: UserLastRequests, sessions: readonly CredentialLastRequest[]): Write<void> {
       const size = ROWS * NUMBERS
       for (let from = 0; from < users.length; from += size) {
         const end = Math.min(from + size, users.length)

@@ -1,7 +1,6 @@
 /** The SQLite engine: reads on the event loop, writes on the writer thread, which the event loops of a process share. */
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import type { InvalidationListener } from '../../auth/invalidation.ts'
-import type { UserLastRequest } from '../../auth/last-requests.ts'
 import type { MaybePromise } from '../../maybe-promise.ts'
 import type { OpenRateLimit, RateLimit } from '../../rate-limits/rate-limit.ts'
 import { storageOf } from '../engine.ts'
@@ -67,16 +66,6 @@ const withEvents = onDemand(() => import('./events.ts'))
 
 /** For the operator, when a problem with the database file has ended. */
 const FILE_RESTORED = 'the database file is in place again: the service continues'
-
-/** Flattens pairs of key and timestamp. Posting one typed array to the writer thread costs a fraction of posting many objects. */
-const packTimestamps = (users: readonly UserLastRequest[]): Float64Array => {
-  const packed = new Float64Array(users.length * 2)
-  for (const [index, { key, at }] of users.entries()) {
-    packed[index * 2] = key
-    packed[index * 2 + 1] = at
-  }
-  return packed
-}
 
 /** Opens the reader, and then identifies the files that it has open. Closes everything on failure. */
 const openReader = (file: string, fileHandle: DatabaseFileHandle) => {
@@ -200,8 +189,7 @@ const storageOfEventLoop = (
         },
       },
       lastRequests: {
-        noteLastRequests: (users, sessions) =>
-          writer.runHandWritten('noteLastRequests', packTimestamps(users), sessions),
+        noteLastRequests: (users, sessions) => writer.runHandWritten('noteLastRequests', users, sessions),
       },
       openRateLimit,
       bulkUsers: {

@@ -4,7 +4,7 @@ import { UserCache } from '../../../src/auth/user-cache.ts'
 import { withLastRequests } from '../../../src/storage/with-last-requests.ts'
 import { NO_FACTORS } from '../../../src/users/factors.ts'
 import type { User } from '../../../src/users/user.ts'
-import { ALL, add, eventOf, NOW, type Part, sessionOf } from './fixtures.ts'
+import { ALL, add, eventOf, NOW, type Part, sessionOf, userRequests } from './fixtures.ts'
 
 const KEEP = { revokeSessions: false, invalidateTokens: false, onlyEnabled: false, versions: null }
 const LATER = NOW + 1_000
@@ -53,7 +53,7 @@ export const cachedLastRequests: Part = async (t, open) => {
 
   t.test('a later last request in the database wins', async t => {
     const { user, userKey } = await add(storage)
-    await storage.lastRequests.noteLastRequests([{ key: userKey, at: LATER }], [])
+    await storage.lastRequests.noteLastRequests(userRequests([{ key: userKey, at: LATER }]), [])
     t.match(await storage.users.find(user.id), { lastRequestAt: LATER })
     t.equal(await storage.users.find('unknown'), undefined)
     t.equal(

@@ -4,7 +4,17 @@ import type { ExpiredSessions } from '../../../src/accounts/clean-up-store.ts'
 import { newEmailToken } from '../../../src/accounts/email-token.ts'
 import type { Session } from '../../../src/auth/session.ts'
 import type { Storage } from '../../../src/storage/storage.ts'
-import { type Added, add, eventOf, forEach, NOW, type Part, removeOld, sessionOf } from './fixtures.ts'
+import {
+  type Added,
+  add,
+  eventOf,
+  forEach,
+  NOW,
+  type Part,
+  removeOld,
+  sessionOf,
+  userRequests,
+} from './fixtures.ts'
 
 const HOUR = 3_600_000
 
@@ -57,7 +67,7 @@ export const cleanUp: Part = async (t, openStore) => {
     ])
     // The last one has just been used.
     const used = alive.at(-1)?.id ?? ''
-    await storage.lastRequests.noteLastRequests([], [{ id: used, at: NOW }])
+    await storage.lastRequests.noteLastRequests(userRequests([]), [{ id: used, at: NOW }])
     const before = await storage.users.find(added.user.id)
     const events = await storage.events.list({ filter: {}, beforeId: null, limit: 100 })
     await removeAll(storage, 10)
@@ -129,8 +139,8 @@ export const cleanUp: Part = async (t, openStore) => {
           removeAll(one, 7),
           removeAll(other, 5),
           removeAll(other, 100),
-          one.lastRequests.noteLastRequests([], timestamps.toReversed()),
-          other.lastRequests.noteLastRequests([], timestamps),
+          one.lastRequests.noteLastRequests(userRequests([]), timestamps.toReversed()),
+          other.lastRequests.noteLastRequests(userRequests([]), timestamps),
           other.sessions.revokeAll(eventOf(ending), { exceptId: null, onlyEnabled: true }),
         ]),
       )

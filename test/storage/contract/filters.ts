@@ -5,7 +5,7 @@ import { v7 as uuidv7 } from 'uuid'
 import type { Storage } from '../../../src/storage/storage.ts'
 import { MAX_IDS, parseSort, SORTS, type Sort, sortKey, type UserFilter } from '../../../src/users/listing.ts'
 import type { User } from '../../../src/users/user.ts'
-import { ALL, add, asStored, forEach, NOW, type Part } from './fixtures.ts'
+import { ALL, add, asStored, forEach, NOW, type Part, userRequests } from './fixtures.ts'
 import { inOrder, matches, readAll } from './list-model.ts'
 
 const USERS = 3_000
@@ -35,7 +35,7 @@ const addPeople = async (storage: Storage, seed: number): Promise<User[]> => {
     const at = requests[index] ?? null
     return at === null ? [] : [{ key: userKey, at }]
   })
-  await storage.lastRequests.noteLastRequests(timestamps, [])
+  await storage.lastRequests.noteLastRequests(userRequests(timestamps), [])
   return added.map(({ user }, index) => asStored(user, requests[index] ?? null))
 }
 
@@ -78,8 +78,10 @@ export const filters: Part = async (t, open) => {
     const [early, , late] = added
     const at = NOW + 10
     await storage.lastRequests.noteLastRequests(
-      [early, late].flatMap((each, index) =>
-        each === undefined ? [] : [{ key: each.userKey, at: at + index }],
+      userRequests(
+        [early, late].flatMap((each, index) =>
+          each === undefined ? [] : [{ key: each.userKey, at: at + index }],
+        ),
       ),
       [],
     )

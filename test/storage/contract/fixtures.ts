@@ -5,6 +5,7 @@ import type { Test } from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import type { NewUser } from '../../../src/accounts/account-store.ts'
 import { type AuditEvent, type EventType, newEvent } from '../../../src/audit-log/event.ts'
+import type { UserLastRequests } from '../../../src/auth/last-requests.ts'
 import type { Session } from '../../../src/auth/session.ts'
 import type { VerifiedState } from '../../../src/auth/session-store.ts'
 import { agingTables } from '../../../src/storage/aging-tables.ts'
@@ -56,6 +57,11 @@ export const sessionOf = (userId: string, fields: Partial<Session> = {}): Sessio
   authenticatedAt: NOW,
   ...fields,
 })
+
+/** Last requests of users, as the store takes them. */
+export const userRequests = (
+  requests: readonly { readonly key: number; readonly at: number }[],
+): UserLastRequests => Float64Array.from(requests.flatMap(({ key, at }) => [key, at]))
 
 /** What a sign-in with the password has verified of a user without factors. */
 export const verifiedBy = (passwordHash: string): VerifiedState => ({ passwordHash, factors: NO_FACTORS })

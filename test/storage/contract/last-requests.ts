@@ -1,6 +1,17 @@
 /** Contract: last requests, which arrive in batches, late, repeated and in any order. */
 import { v7 as uuidv7 } from 'uuid'
-import { ALL, add, asStored, eventOf, forEach, NOW, type Part, sessionOf, verifiedBy } from './fixtures.ts'
+import {
+  ALL,
+  add,
+  asStored,
+  eventOf,
+  forEach,
+  NOW,
+  type Part,
+  sessionOf,
+  userRequests,
+  verifiedBy,
+} from './fixtures.ts'
 
 export const lastRequests: Part = async (t, open) => {
   const storage = await open(t)
@@ -8,7 +19,9 @@ export const lastRequests: Part = async (t, open) => {
   t.test('last requests appear in every read, and change nothing else', async t => {
     const { user, session, userKey } = await add(storage)
     const at = NOW + 10
-    await storage.lastRequests.noteLastRequests([{ key: userKey, at }], [{ id: session.id, at: at + 1 }])
+    await storage.lastRequests.noteLastRequests(userRequests([{ key: userKey, at }]), [
+      { id: session.id, at: at + 1 },
+    ])
     const expected = asStored(user, at)
     t.strictSame(await storage.users.find(user.id), expected)
     t.strictSame((await storage.users.findByEmail(user.email))?.user, expected)
@@ -34,7 +47,7 @@ export const lastRequests: Part = async (t, open) => {
     const { session, userKey } = await add(storage)
     const noted = async (...timestamps: number[]) => {
       await storage.lastRequests.noteLastRequests(
-        timestamps.map(at => ({ key: userKey, at })),
+        userRequests(timestamps.map(at => ({ key: userKey, at }))),
         timestamps.map(at => ({ id: session.id, at })),
       )
       const found = await storage.sessions.find(session.id)
@@ -61,7 +74,7 @@ export const lastRequests: Part = async (t, open) => {
     const at = NOW + 5
     const users = [userKey + 1_000_000, userKey, 0].map(key => ({ key, at }))
     const sessions = [uuidv7(), session.id, 'no uuid', ended.session.id].map(id => ({ id, at }))
-    await storage.lastRequests.noteLastRequests(users, sessions)
+    await storage.lastRequests.noteLastRequests(userRequests(users), sessions)
     t.strictSame(await storage.sessions.find(session.id), {
       session: { ...session, lastRequestAt: at },
       user: asStored(user, at),
@@ -76,7 +89,7 @@ export const lastRequests: Part = async (t, open) => {
     const isEven = (_: unknown, index: number) => index % 2 === 0
     const note = (order: readonly number[], from: number) =>
       storage.lastRequests.noteLastRequests(
-        order.map(key => ({ key, at: from + keys.indexOf(key) })),
+        userRequests(order.map(key => ({ key, at: from + keys.indexOf(key) }))),
         [],
       )
     await note(keys.filter(isEven), NOW)
@@ -97,11 +110,11 @@ export const lastRequests: Part = async (t, open) => {
   })
 
   t.test('a batch may be empty or have six thousand rows', async t => {
-    await storage.lastRequests.noteLastRequests([], [])
+    await storage.lastRequests.noteLastRequests(userRequests([]), [])
     const added = await forEach(Array.from({ length: 6_000 }), () => add(storage))
     const at = NOW + 7
     await storage.lastRequests.noteLastRequests(
-      added.map(({ userKey }) => ({ key: userKey, at })),
+      userRequests(added.map(({ userKey }) => ({ key: userKey, at }))),
       added.map(({ session }) => ({ id: session.id, at })),
     )
     const found = await forEach(added, ({ session }) => storage.sessions.find(session.id))
@@ -112,7 +125,7 @@ export const lastRequests: Part = async (t, open) => {
     const { user, session } = await add(storage)
     const second = sessionOf(user.id, { lastRequestAt: NOW + 90 })
     await storage.sessions.open(second, verifiedBy(user.passwordHash), eventOf(second.userId))
-    await storage.lastRequests.noteLastRequests([], [{ id: session.id, at: NOW + 30 }])
+    await storage.lastRequests.noteLastRequests(userRequests([]), [{ id: session.id, at: NOW + 30 }])
     const timestamps = [session, second].map(async ({ id }) => (await storage.sessions.find(id))?.session)
     t.match(await Promise.all(timestamps), [{ lastRequestAt: NOW + 30 }, { lastRequestAt: NOW + 90 }])
     t.match(await storage.users.find(user.id), { lastRequestAt: null })

@@ -1,5 +1,5 @@
 /** Contract: a store opens, responds, closes, and reopens with everything that it acknowledged. */
-import { add, asStored, eventOf, NOW, newUser, type Part, sessionOf } from './fixtures.ts'
+import { add, asStored, eventOf, NOW, newUser, type Part, sessionOf, userRequests } from './fixtures.ts'
 
 export const openAndClose: Part = async (t, open) => {
   t.test('ping succeeds while the store is open, and fails afterwards', async t => {
@@ -18,10 +18,9 @@ export const openAndClose: Part = async (t, open) => {
       onlyEnabled: false,
       versions: null,
     })
-    await before.lastRequests.noteLastRequests(
-      [{ key: userKey, at: NOW + 2 }],
-      [{ id: session.id, at: NOW + 3 }],
-    )
+    await before.lastRequests.noteLastRequests(userRequests([{ key: userKey, at: NOW + 2 }]), [
+      { id: session.id, at: NOW + 3 },
+    ])
     const ended = await add(before)
     await before.users.update(ended.user.id, { disabled: true }, eventOf(ended.user.id, NOW + 1), {
       revokeSessions: true,

@@ -18,6 +18,7 @@ import {
   onChange,
   type Part,
   sessionOf,
+  userRequests,
   verifiedBy,
 } from './fixtures.ts'
 
@@ -105,7 +106,9 @@ export const removal: Part = async (t, open) => {
         there.emailTokens.resetPassword(token, NO_FACTORS, fresh, 'new', eventOf(user.id)),
         there.users.update(user.id, { firstName: 'x' }, eventOf(user.id), ANY),
         storage.users.remove(removed(user.id), null),
-        storage.lastRequests.noteLastRequests([{ key: userKey, at: LATER }], [{ id: session.id, at: LATER }]),
+        storage.lastRequests.noteLastRequests(userRequests([{ key: userKey, at: LATER }]), [
+          { id: session.id, at: LATER },
+        ]),
       ])
       for (const { id } of [session, late, fresh]) t.equal(await storage.sessions.find(id), undefined)
       t.equal(await storage.users.find(user.id), undefined, `round ${round}`)
@@ -118,7 +121,9 @@ export const removal: Part = async (t, open) => {
     const next = await add(storage)
     t.not(next.userKey, gone.userKey)
     const late = [{ key: gone.userKey, at: LATER }]
-    await t.resolves(storage.lastRequests.noteLastRequests(late, [{ id: gone.session.id, at: LATER }]))
+    await t.resolves(
+      storage.lastRequests.noteLastRequests(userRequests(late), [{ id: gone.session.id, at: LATER }]),
+    )
     t.equal((await storage.users.find(next.user.id))?.lastRequestAt, null)
   })
 
@@ -181,7 +186,11 @@ export const removal: Part = async (t, open) => {
         0,
         store => store.sessions.revokeAll(eventOf(id), { exceptId: session.id, onlyEnabled: true }),
       ],
-      ['a last request', 0, s => s.lastRequests.noteLastRequests([{ key: userKey, at: LATER }], [])],
+      [
+        'a last request',
+        0,
+        s => s.lastRequests.noteLastRequests(userRequests([{ key: userKey, at: LATER }]), []),
+      ],
       ['a stronger hash', 0, store => store.accounts.rehash(id, user.passwordHash, 'stronger')],
       ['a token', 0, store => store.emailTokens.add(token, eventOf(id), null)],
       ['its use', 1, store => store.emailTokens.confirmEmail(token, eventOf(id))],
