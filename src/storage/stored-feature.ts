@@ -26,45 +26,37 @@ interface DeletionEvent {
   readonly detail: string
 }
 
-export interface FeatureTable {
+/** A table whose columns have these names. */
+export interface FeatureTable<Column extends string = string> {
   /**
    * The column with the `users.key` of the user who owns a row. The rows are deleted with the user. `null` for rows that belong to no
    * user.
    */
-  readonly owner: string | null
+  readonly owner: Column | null
   /** The primary key: one column of text. */
-  readonly key: string
+  readonly key: Column
   /**
    * A column that increases with each change of a row. With it, a repeated `copy` overwrites rows of the target that are not newer.
    * Without it, rows count as immutable: they are only added and deleted.
    */
-  readonly updatedAt?: string
+  readonly updatedAt?: Column
   /** A column besides the key with a unique index. An import leaves out a user with a value that another row has. */
-  readonly unique?: string
+  readonly unique?: Column
   /** Whether its rows belong to factors of their owners: `DELETE /admin/users/:id/factors` deletes them. */
   readonly isFactor?: true
   /** Whether its rows are secrets that were mailed, such as codes. Another e-mail or password, and disabling, delete those of the user. */
   readonly isMailed?: true
   /**
-   * For rows with which their owner is authenticated without the password. A password reset that confirms the user's e-mail for the
-   * first time deletes them, because somebody else may have opened the account. The factor of the feature, if any, is then no longer
-   * one of the user. The value is the event of each deleted row.
+   * The event of each deleted row, for rows that authenticate their owner without the password. A password reset that confirms the
+   * user's e-mail for the first time deletes them, because somebody else may have opened the account. It also removes the factor of the
+   * feature, if any, from the factors of the user.
    */
   readonly grantsAccess?: DeletionEvent
-  readonly cleanUp?: CleanUpRule<string>
+  readonly cleanUp?: CleanUpRule<Column>
 }
 
 /** Declares a table whose columns are the properties of `Row`. */
-export const table = <Row>(declaration: {
-  readonly owner: (keyof Row & string) | null
-  readonly key: keyof Row & string
-  readonly updatedAt?: keyof Row & string
-  readonly unique?: keyof Row & string
-  readonly isFactor?: true
-  readonly isMailed?: true
-  readonly grantsAccess?: DeletionEvent
-  readonly cleanUp?: CleanUpRule<keyof Row & string>
-}): FeatureTable => declaration
+export const table = <Row>(declaration: FeatureTable<keyof Row & string>): FeatureTable => declaration
 
 export interface FeatureMigration {
   /** Runs in one transaction with the other migrations of the feature. It must only add to what instances of the last version use. */
