@@ -58,9 +58,9 @@ export function* addEmailToken(
 
 /**
  * Locks the user of a token.
- * @returns whether the e-mail is verified; `null` if the user is not enabled, or the token is used or expired.
+ * @returns `null` if the user is not enabled, or the token is used or expired.
  */
-function* usableBy({ digest, userId }: EmailToken, now: number): Steps<{ isVerified: boolean } | null> {
+function* lockUserOf({ digest, userId }: EmailToken, now: number): Steps<{ isVerified: boolean } | null> {
   yield LOCK_USERS_TABLE
   if (refusalOf(yield* lockUser(userId), { onlyEnabled: true }) !== null) return null
   const user = yield* firstRow<Pick<UserRow, 'email_verified'>>({
@@ -85,7 +85,7 @@ export const confirmEmailWith = (mailed: readonly OwnedTable[]) =>
     event: AuditEvent,
   ): Steps<Write<User | 'emailTaken' | undefined>> {
     const { digest, userId, email } = token
-    if ((yield* usableBy(token, event.at)) === null) return refusedFor(userId, undefined)
+    if ((yield* lockUserOf(token, event.at)) === null) return refusedFor(userId, undefined)
     const isCurrentEmail = confirmsCurrentEmail(token)
     const confirmed = yield* unlessTaken<UserRow>({
       text: isCurrentEmail ? VERIFY_EMAIL : CHANGE_EMAIL,
@@ -129,7 +129,7 @@ export const resetPasswordWith = (mailed: readonly OwnedTable[], granted: Grante
     event: AuditEvent,
   ): Steps<Write<User | undefined>> {
     const { userId, email } = token
-    const found = yield* usableBy(token, event.at)
+    const found = yield* lockUserOf(token, event.at)
     if (found === null) return refusedFor(userId, undefined)
     const kept = found.isVerified ? factors : factors.filter(factor => !granted.factors.includes(factor))
     const user = yield* firstRow<UserRow>({
