@@ -154,7 +154,10 @@ export interface ErrorDetails {
   readonly cause?: unknown
 }
 
-/** The body of every error (§7.1): messages by field. */
+/** Messages by field, as in the body of every error (§7.1). */
+export type FieldErrors = Readonly<Record<string, readonly string[]>>
+
+/** The body of every error. */
 export interface ErrorBody {
   errors: Record<string, string[]>
 }

@@ -1,4 +1,5 @@
 /** What imports and exports know of factors. Each kind of factor implements {@link BulkFactor}. */
+import type { FieldErrors } from '../errors.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
 import type { Factor } from '../users/factors.ts'
 import type { User } from '../users/user.ts'
@@ -30,9 +31,6 @@ export interface FactorCredentials {
   readonly recoveryCodes?: readonly string[]
   readonly passkeys?: readonly PasskeyCredentials[]
 }
-
-/** The messages by field, as in the error body. */
-export type FieldErrors = Readonly<Record<string, readonly string[]>>
 
 /** The user of a line. */
 export interface LineUser {

@@ -1,6 +1,6 @@
 /** Import and export of users in bulk. */
 import { type Actor, newEvent } from '../audit-log/event.ts'
-import { ERRORS, type ErrorBody, errorBody, ServiceError } from '../errors.ts'
+import { ERRORS, type ErrorBody, errorBody, type FieldErrors, ServiceError } from '../errors.ts'
 import { newId } from '../ids.ts'
 import { dummyHash } from '../passwords/formats.ts'
 import { type Factor, NO_FACTORS } from '../users/factors.ts'
@@ -8,7 +8,7 @@ import type { Position } from '../users/listing.ts'
 import type { JsonObject } from '../users/metadata.ts'
 import type { UserWithHash } from '../users/user.ts'
 import { newUser } from './account-creation.ts'
-import type { BulkFactor, FactorCredentials, FactorRow, FactorRows, FieldErrors } from './bulk-factors.ts'
+import type { BulkFactor, FactorCredentials, FactorRow, FactorRows } from './bulk-factors.ts'
 import type { BulkUserStore, Imported } from './bulk-user-store.ts'
 
 /** A user with everything that another service needs. */

@@ -2,7 +2,7 @@
 import { getSystemErrorMessage } from 'node:util'
 import { CommanderError } from 'commander'
 import { ConfigError } from '../config/config.ts'
-import { ServiceError, sentence } from '../errors.ts'
+import { type FieldErrors, ServiceError, sentence } from '../errors.ts'
 import { printable } from './output.ts'
 
 /** The command line is not valid. The message does not quote it, because it may contain secrets. */
@@ -42,7 +42,7 @@ export const withoutArguments = (text: string): string =>
     .reduce((rest, argument) => rest.replaceAll(argument, '…'), text)
 
 /** The messages of an error body. Field names may contain control characters. */
-export const sentences = (errors: Readonly<Record<string, readonly string[]>>): string[] =>
+export const sentences = (errors: FieldErrors): string[] =>
   Object.entries(errors).flatMap(([field, messages]) =>
     messages.map(message => printable(sentence(field, message))),
   )

@@ -1,7 +1,8 @@
 /** Pages of users who are not signed in: sign-in, forgotten passwords, links of mails, errors. */
+
+import type { FieldErrors } from '../errors.ts'
 import { html } from './html.ts'
 import { Form, hiddenField, links, NO_ERRORS, type Page, type PageContext } from './layout.ts'
-import type { FieldErrors } from './messages.ts'
 
 /** Recovery codes are accepted too, so the field takes text. */
 export const codeField = ({ texts }: PageContext) =>

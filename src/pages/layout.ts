@@ -1,6 +1,7 @@
 /** What all hosted pages have in common: the document, forms, and the summary of their errors. */
+import type { FieldErrors } from '../errors.ts'
 import { type Html, html } from './html.ts'
-import { errorSentence, type FieldErrors } from './messages.ts'
+import { errorSentence } from './messages.ts'
 import type { Language, Texts } from './texts.ts'
 
 /** The request that a page responds to. */

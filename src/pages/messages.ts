@@ -3,9 +3,6 @@ import { ERRORS, type ErrorName, sentence } from '../errors.ts'
 import { type Html, html } from './html.ts'
 import type { Language, Texts } from './texts.ts'
 
-/** Messages by field, as every error of the API has them. */
-export type FieldErrors = Readonly<Record<string, readonly string[]>>
-
 type Rule = readonly [RegExp, (rules: Texts['rules'], count: number) => string]
 
 /** The messages of rules that forms can violate. */

@@ -1,8 +1,9 @@
 /** Pages of signed-in users: sessions, password, authenticator app, recovery codes, passkeys, API keys. */
+
+import type { FieldErrors } from '../errors.ts'
 import { codeField } from './access.ts'
 import { type Html, html } from './html.ts'
 import { Form, hiddenField, links, NO_ERRORS, type Page, type PageContext, usernameField } from './layout.ts'
-import type { FieldErrors } from './messages.ts'
 import type { Texts } from './texts.ts'
 
 /** What has been done, which the page says after a redirect. */

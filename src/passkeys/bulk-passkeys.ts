@@ -4,15 +4,14 @@ import type {
   BulkFactor,
   FactorCredentials,
   FactorRows,
-  FieldErrors,
   LineUser,
   PasskeyCredentials,
 } from '../accounts/bulk-factors.ts'
-import { ERRORS } from '../errors.ts'
+import { ERRORS, type FieldErrors } from '../errors.ts'
 import { newId } from '../ids.ts'
 import { toIso, toIsoOrNull } from '../users/serializers.ts'
 import type { User } from '../users/user.ts'
-import { type NewPasskey, type PasskeyStore, passkeyRow } from './stored-passkeys.ts'
+import { type PasskeyStore, type NewPasskey, passkeyRow } from './stored-passkeys.ts'
 
 const NOTHING: FactorRows = { rows: [], errors: {} }
 

@@ -1,6 +1,6 @@
 /** Newline-delimited JSON: reads any number of lines with constant memory. For request bodies and files of the command line. */
 import { isUtf8 } from 'node:buffer'
-import { ServiceError } from '../errors.ts'
+import { type FieldErrors, ServiceError } from '../errors.ts'
 import { type FieldViolation, fieldErrors } from './field-errors.ts'
 import { parseStrictJson } from './strict-json.ts'
 
@@ -70,7 +70,7 @@ export interface Validate {
 /** A valid line, or its errors in the form of the error body (§7.1). */
 export type Line<Value> = { readonly line: number } & (
   | { readonly value: Value; readonly errors?: undefined }
-  | { readonly errors: Readonly<Record<string, readonly string[]>> }
+  | { readonly errors: FieldErrors }
 )
 
 const parse = (bytes: Buffer | null): unknown => {
