@@ -10,7 +10,7 @@ export type Imported =
   | { readonly status: 'exists'; readonly id: string }
   /** The id belongs to a user with another e-mail. */
   | { readonly status: 'idTaken' }
-  /** Other rows have the values of unique columns. `rows` are the indexes of the rows that conflict. */
+  /** Other rows have the values of unique columns. `rows` are the indexes of the rows that conflict, among those of the user. */
   | { readonly status: 'rowsTaken'; readonly rows: readonly number[] }
 
 /** A row in a table of a feature, without the column that names the user who owns it. */

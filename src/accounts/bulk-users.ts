@@ -175,21 +175,20 @@ export class Imports {
     const added = prepared.filter(line => line.errors === undefined)
     const users = added.map(({ user }) => user)
     const events = users.map(({ id }) => newEvent('user.created', actor, id, now))
-    const factorRows = added.flatMap((line, user) => line.rows.map(row => ({ ...row, user })))
-    const rows = factorRows.map(({ ifTaken: _, ...row }) => row)
+    const rows = added.flatMap((line, user) => line.rows.map(({ ifTaken: _, ...row }) => ({ ...row, user })))
     const imported = users.length === 0 ? [] : await this.#deps.store.importUsers(users, events, rows)
     let next = 0
     return lines.map(({ line }, index) => {
-      const { errors } = prepared[index] as Prepared
-      if (errors !== undefined) return { line, status: 'failed' as const, errors }
-      const [user, outcome] = [users[next] as UserWithHash, imported[next] as Imported]
+      const given = prepared[index] as Prepared
+      if (given.errors !== undefined) return { line, status: 'failed' as const, errors: given.errors }
+      const outcome = imported[next] as Imported
       next += 1
       if (outcome.status === 'idTaken') return { line, status: 'failed' as const, ...ID_TAKEN }
       if (outcome.status === 'rowsTaken') {
-        const taken: FieldErrors = Object.assign({}, ...outcome.rows.map(row => factorRows[row]?.ifTaken))
+        const taken: FieldErrors = Object.assign({}, ...outcome.rows.map(row => given.rows[row]?.ifTaken))
         return { line, status: 'failed' as const, errors: taken }
       }
-      const id = outcome.status === 'exists' ? outcome.id : user.id
+      const id = outcome.status === 'exists' ? outcome.id : given.user.id
       return { line, status: outcome.status, id }
     })
   }

@@ -40,13 +40,8 @@ const RETURN_ADDED = 'SELECT id, email FROM added'
 
 const PARAMETERS = GIVEN_COLUMNS.length + EVENT_COLUMNS.length
 
-/** With the index among the rows of the call. */
-interface IndexedRow extends ImportedRow {
-  readonly index: number
-}
-
 /** Rows of one table with the same columns. */
-const byForm = (rows: readonly IndexedRow[]): IndexedRow[][] => [
+const byForm = (rows: readonly ImportedRow[]): ImportedRow[][] => [
   ...Map.groupBy(rows, ({ table, values }) => JSON.stringify([table, ...Object.keys(values)])).values(),
 ]
 
@@ -78,7 +73,7 @@ const importStatement = (
   tables: readonly OwnedTable[],
   users: readonly UserWithHash[],
   events: readonly AuditEvent[],
-  rows: readonly IndexedRow[],
+  rows: readonly ImportedRow[],
 ): Statement => {
   const forms = byForm(rows)
   const parts = forms.map(([row], index) => addRows(tables, row as OwnedRow, PARAMETERS + index + 1))
@@ -116,7 +111,7 @@ const isUniqueViolation = (error: unknown): boolean =>
 interface Batch {
   readonly users: readonly UserWithHash[]
   readonly events: readonly AuditEvent[]
-  readonly rows: readonly IndexedRow[]
+  readonly rows: readonly ImportedRow[]
 }
 
 /** @param indexes of users. */
@@ -132,8 +127,8 @@ const part = ({ users, events, rows }: Batch, indexes: readonly number[]): Batch
 /** @param tables of features. */
 export const importOperations = (database: Database, tables: readonly OwnedTable[]) => {
   /** @returns the indexes of the rows whose values of unique columns other rows have. */
-  const takenRows = async (rows: readonly IndexedRow[]): Promise<readonly number[]> => {
-    const taken: number[] = []
+  const takenRows = async (rows: readonly ImportedRow[]): Promise<readonly number[]> => {
+    const taken = new Set<ImportedRow>()
     for (const [table, ofTable] of Map.groupBy(rows, row => row.table)) {
       const { unique } = ownedTable(tables, table)
       if (unique === undefined) continue
@@ -142,9 +137,9 @@ export const importOperations = (database: Database, tables: readonly OwnedTable
         values: [ofTable.map(({ values }) => values[unique])],
       })
       const values = new Set<unknown>(found.map(({ value }) => value))
-      taken.push(...ofTable.filter(row => values.has(row.values[unique])).map(({ index }) => index))
+      for (const row of ofTable) if (values.has(row.values[unique])) taken.add(row)
     }
-    return taken
+    return rows.flatMap((row, index) => (taken.has(row) ? [index] : []))
   }
 
   /** @returns `null` for a user whose conflicting user or row no longer exists. */
@@ -202,7 +197,7 @@ export const importOperations = (database: Database, tables: readonly OwnedTable
       events: readonly AuditEvent[],
       rows: readonly ImportedRow[],
     ): Promise<readonly Imported[]> {
-      const batch = { users, events, rows: rows.map((row, index) => ({ ...row, index })) }
+      const batch = { users, events, rows }
       const outcomes = [...(await attempt(batch))]
       for (let attempts = 1; attempts < ATTEMPTS; attempts += 1) {
         // The conflicting users or rows have been removed since.

@@ -11,12 +11,7 @@ import type { Connection } from './database.ts'
 import { insertInto, prepareRecord, userRow } from './hot-operations.ts'
 import { parameters } from './parameters.ts'
 
-/** With the index among the rows of the call. */
-interface IndexedRow extends ImportedRow {
-  readonly index: number
-}
-
-const NO_ROWS: readonly IndexedRow[] = []
+const NO_ROWS: readonly OwnedRow[] = []
 
 /** @param tables of features. */
 export const prepareImportOperations = (db: Connection, tables: readonly OwnedTable[]) => {
@@ -61,8 +56,8 @@ export const prepareImportOperations = (db: Connection, tables: readonly OwnedTa
     return selectById.get(id) === undefined ? null : { status: 'idTaken' }
   }
 
-  const importUser = (user: UserWithHash, event: AuditEvent, rows: readonly IndexedRow[]): Imported => {
-    const taken = rows.filter(isTaken).map(({ index }) => index)
+  const importUser = (user: UserWithHash, event: AuditEvent, rows: readonly OwnedRow[]): Imported => {
+    const taken = rows.flatMap((row, index) => (isTaken(row) ? [index] : []))
     if (taken.length > 0) return existing(user) ?? { status: 'rowsTaken', rows: taken }
     const { changes, lastInsertRowid } = insertUser.run(...userRow(user), factorsColumn(user.factors))
     if (changes === 1) {
@@ -80,10 +75,7 @@ export const prepareImportOperations = (db: Connection, tables: readonly OwnedTa
       events: readonly AuditEvent[],
       rows: readonly ImportedRow[],
     ): Write<readonly Imported[]> => {
-      const rowsOf = Map.groupBy(
-        rows.map((row, index) => ({ ...row, index })),
-        ({ user }) => user,
-      )
+      const rowsOf = Map.groupBy(rows, ({ user }) => user)
       return invalidatesNothing(
         users.map((user, index) =>
           importUser(user, events[index] as AuditEvent, rowsOf.get(index) ?? NO_ROWS),
