@@ -11,7 +11,7 @@ import { ERRORS, type FieldErrors } from '../errors.ts'
 import { newId } from '../ids.ts'
 import { toIso, toIsoOrNull } from '../users/serializers.ts'
 import type { User } from '../users/user.ts'
-import { type PasskeyStore, type NewPasskey, passkeyRow } from './stored-passkeys.ts'
+import { type PasskeyStore, type PasskeyWithKey, passkeyRow } from './stored-passkeys.ts'
 
 const NOTHING: FactorRows = { rows: [], errors: {} }
 
@@ -32,7 +32,7 @@ const isPublicKey = async (publicKey: string): Promise<boolean> => {
   }
 }
 
-const toPasskey = (given: PasskeyCredentials, now: number): Omit<NewPasskey, 'id'> => ({
+const toPasskey = (given: PasskeyCredentials, now: number): Omit<PasskeyWithKey, 'id'> => ({
   credentialId: given.id,
   publicKey: given.publicKey,
   counter: given.counter,
@@ -51,7 +51,7 @@ const toCredentials = ({
   transports,
   backedUp,
   ...passkey
-}: NewPasskey): PasskeyCredentials => ({
+}: PasskeyWithKey): PasskeyCredentials => ({
   ...{ id, publicKey, counter, name, transports, backedUp },
   createdAt: toIso(passkey.createdAt),
   lastUsedAt: toIsoOrNull(passkey.lastUsedAt),
@@ -78,7 +78,7 @@ export class BulkPasskeys implements BulkFactor {
     const errors: Record<string, readonly string[]> = {}
     // The authenticator sends the id of its user, which must be that of the account (WebAuthn §7.2, step 6).
     if (!keepsId) errors.id = ['is required: passkeys name their user by it']
-    const found: { readonly passkey: Omit<NewPasskey, 'id'>; readonly ifTaken: FieldErrors }[] = []
+    const found: { readonly passkey: Omit<PasskeyWithKey, 'id'>; readonly ifTaken: FieldErrors }[] = []
     const ids = new Set<string>()
     for (const [index, given] of passkeys.entries()) {
       const field = `credentials.passkeys.${index}`

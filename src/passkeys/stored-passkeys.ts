@@ -36,7 +36,7 @@ export interface Passkey {
   readonly lastUsedAt: number | null
 }
 
-export interface NewPasskey extends Passkey {
+export interface PasskeyWithKey extends Passkey {
   /** COSE, base64url. */
   readonly publicKey: string
   /** Of signatures; 0 for passkeys that do not count. */
@@ -102,7 +102,7 @@ function* takeChallenge(id: string, sessionId: string | null, at: number): Steps
   return invalidatesNothing(taken !== undefined)
 }
 
-const addPasskey = (passkey: NewPasskey, change: OwnFactorChange, event: AuditEvent) =>
+const addPasskey = (passkey: PasskeyWithKey, change: OwnFactorChange, event: AuditEvent) =>
   changeFactors(change, event, function* () {
     const { userId, at } = event
     const { id, credentialId, publicKey, counter, name, transports, backedUp, createdAt } = passkey
@@ -201,7 +201,7 @@ type PortableRow = Omit<PasskeysTable, 'user_key'> & { readonly userId: string }
 /** The passkeys of users with what another service needs, oldest first. */
 const listPasskeysOf = (
   userIds: readonly string[],
-): Query<readonly { readonly userId: string; readonly passkey: NewPasskey }[]> =>
+): Query<readonly { readonly userId: string; readonly passkey: PasskeyWithKey }[]> =>
   query(
     {
       text: ({
@@ -220,7 +220,7 @@ const listPasskeysOf = (
   )
 
 /** The row of a passkey that another service has registered. */
-export const passkeyRow = (passkey: NewPasskey): OwnedRow => ({
+export const passkeyRow = (passkey: PasskeyWithKey): OwnedRow => ({
   table: 'passkeys',
   values: {
     id: passkey.id,
