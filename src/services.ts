@@ -93,7 +93,7 @@ export interface ServicesDeps {
   readonly workerChannel?: WorkerChannel | undefined
 }
 
-/** What all other parts stand on. */
+/** What the other parts depend on. */
 const createFoundation = (config: Config, { storage, features, clock, logger, ...deps }: ServicesDeps) => {
   const logFailure = (message: string) => (err: unknown) => logger.error({ err }, message)
   const userCache = new UserCache()
@@ -120,7 +120,7 @@ const createFoundation = (config: Config, { storage, features, clock, logger, ..
 
 type Foundation = ReturnType<typeof createFoundation>
 
-/** Whose request it is: tokens, API keys and admin keys, with their caches. */
+/** Authenticates requests, with caches of tokens and keys, and notes last requests. */
 const createAuthentication = (foundation: Foundation) => {
   const { config, clock, logger, logFailure, userCache, storage, stores, tokens, limits } = foundation
   const { sessions, deliverInvalidations } = storage
@@ -212,7 +212,7 @@ const createMails = (
 
 type Mailing = ReturnType<typeof createMails>
 
-/** What users have besides the password. */
+/** Second factors and passkeys. */
 const createFactors = (
   { config, clock, logger, storage, stores, keyring }: Foundation,
   { loginThrottle }: RateLimiting,

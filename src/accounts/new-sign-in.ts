@@ -1,4 +1,4 @@
-/** What ways to sign in have in common, after they have verified the user. */
+/** Common to all ways to sign in, once the user is verified. */
 import { actingUser, type EventDetails, newEvent } from '../audit-log/event.ts'
 import { newSession, type SessionClient, type SessionLimits } from '../auth/session.ts'
 import { ServiceError } from '../errors.ts'

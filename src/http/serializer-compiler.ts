@@ -37,8 +37,8 @@ const compileOnDemand: Compiler = route => {
 }
 
 /**
- * The factory of an app's compilers. In production they compile on demand; else at the start, which an error in a schema stops (DESIGN §18).
- * With schemas that the app has added (`addSchema`), which a schema may refer to, each schema is compiled anew, at the start.
+ * The factory of an app's compilers. In production they compile on demand; else at the start, so that an error in a schema stops it
+ * (DESIGN §18). With schemas that the app has added (`addSchema`), which a schema may refer to, each schema is compiled anew, at the start.
  */
 export const serializerFactory =
   ({ isProduction }: { readonly isProduction: boolean }): Factory =>

@@ -20,9 +20,12 @@ const validatorAtStart = ({ schema, httpPart }: Definition): Validate =>
 const validatorOnDemand = ({ schema, httpPart }: Definition): Validate =>
   httpPart === 'body' ? lazyJsonValidator(schema) : lazyQueryValidator(schema)
 
-/** In production on demand; else at the start, which an error in a schema stops (DESIGN §18). */
+/** In production it compiles on demand; else at the start, so that an error in a schema stops it (DESIGN §18). */
 export const validatorCompiler = ({ isProduction }: { readonly isProduction: boolean }) =>
   isProduction ? validatorOnDemand : validatorAtStart
 
-/** In place of Fastify's own factory, with which Fastify would load a compiler that no route uses. Its type lacks what compilers receive. */
+/**
+ * Replaces Fastify's own factory, which would load a compiler that no route uses. The cast is needed because Fastify's type of the factory
+ * omits the parameter of compilers.
+ */
 export const buildValidator = (() => validatorAtStart) as unknown as BuildValidator

@@ -72,7 +72,7 @@ t.test('a start that finds this schema does not load the query builder, any othe
     db.exec(change)
     db.close()
     t.equal(loadsQueryBuilder(file), true, change)
-    t.equal(loadsQueryBuilder(file), false, 'mended')
+    t.equal(loadsQueryBuilder(file), false, 'migrated')
   }
 })
 

@@ -1,6 +1,6 @@
 /**
- * What the migrations of this version record in a database, by which an up-to-date database is recognised without the query builder that
- * runs migrations. Tests compare it with the migrations.
+ * What the migrations of this version record in a database. SQLite recognises an up-to-date database by it, without loading the
+ * migrations. Tests compare it with them.
  */
 export const MIGRATIONS = [
   '0001_accounts',

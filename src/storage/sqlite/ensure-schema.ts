@@ -1,4 +1,4 @@
-/** Brings the schema of a database file up to date. Most starts find it so, and do not load the migrations and the query builder. */
+/** Brings the schema of a database file up to date. If it is, as at most starts, migrations and the query builder are not loaded. */
 import { MIGRATIONS, SQLITE_CHECKSUMS } from '../migrations/known-schema.ts'
 import type { StoredFeature } from '../stored-feature.ts'
 import { type Connection, openDatabase } from './database.ts'
@@ -13,7 +13,7 @@ interface Recorded {
 const hasSameKeys = (left: object, right: object): boolean =>
   Object.keys(left).sort().join() === Object.keys(right).sort().join()
 
-/** Whether exactly the migrations of a built-in feature have run. Those of other features have no known checksums. */
+/** Whether exactly the migrations of a built-in feature have run. `false` for other features, whose checksums are not known. */
 const hasRun = ({ name, migrations = {} }: StoredFeature, rows: readonly Recorded[]): boolean => {
   const known = SQLITE_CHECKSUMS[name]
   if (known === undefined || !hasSameKeys(known, migrations)) return false
@@ -30,7 +30,7 @@ const hasSchema = (db: Connection, features: readonly StoredFeature[]): boolean 
   return isStamped && names.join() === MIGRATIONS.join() && features.every(feature => hasRun(feature, rows))
 }
 
-/** Without a lock: whatever cannot be read is for the migrations to report. */
+/** Takes no lock. What cannot be read counts as out of date, and the migrations report it. */
 const isUpToDate = (file: string, features: readonly StoredFeature[]): boolean => {
   let db: Connection | undefined
   try {
@@ -45,7 +45,7 @@ const isUpToDate = (file: string, features: readonly StoredFeature[]): boolean =
 }
 
 /**
- * Creates the database when it is missing, and migrates it when it is of another version.
+ * Creates a missing database, and migrates one of another version.
  * @throws {Error} that names the file.
  */
 export const ensureSchema = async (file: string, features: readonly StoredFeature[]): Promise<void> => {
