@@ -138,17 +138,20 @@ module.exports = {
       to: { path: '^src/tracing', dependencyTypesNot: ['type-only', 'dynamic-import'] },
     },
     rule(
-      'simplewebauthn-only-in-web-authn',
-      '^(src/(?!passkeys/web-authn\\.ts$)|plugins|routes)',
+      'simplewebauthn-only-in-two-modules',
+      '^(src/(?!passkeys/(web-authn|public-keys)\\.ts$)|plugins|routes)',
       'node_modules/@simplewebauthn/',
-      'only src/passkeys/web-authn.ts imports @simplewebauthn/server',
+      'only web-authn.ts and public-keys.ts of src/passkeys import @simplewebauthn/server',
     ),
     {
       name: 'web-authn-on-demand',
       severity: 'error',
-      comment: 'src/passkeys/web-authn.ts loads @simplewebauthn/server, 27 MB: import it with import()',
-      from: { path: '^(src|plugins|routes)' },
-      to: { path: '^src/passkeys/web-authn\\.ts$', dependencyTypesNot: ['type-only', 'dynamic-import'] },
+      comment: 'these modules load @simplewebauthn/server, 27 MB: import them with import()',
+      from: { path: '^(src/(?!passkeys/web-authn\\.ts$)|plugins|routes)' },
+      to: {
+        path: '^src/passkeys/(web-authn|public-keys)\\.ts$',
+        dependencyTypesNot: ['type-only', 'dynamic-import'],
+      },
     },
     rule(
       'mail-imports',

@@ -22,7 +22,7 @@ const WRONG_KEY = 'must be a COSE key (RFC 9052 §7) for EdDSA, ES256 or RS256'
 
 /** Loads the library with the first passkey. */
 const isPublicKey = async (publicKey: string): Promise<boolean> => {
-  const { assertPublicKey } = await import('./web-authn.ts')
+  const { assertPublicKey } = await import('./public-keys.ts')
   try {
     await assertPublicKey(publicKey)
     return true

@@ -5,21 +5,11 @@ import {
   verifyAuthenticationResponse,
   verifyRegistrationResponse,
 } from '@simplewebauthn/server'
-import {
-  COSEALG,
-  cose,
-  decodeAttestationObject,
-  decodeCredentialPublicKey,
-  isoBase64URL,
-  isoCBOR,
-  verifySignature,
-} from '@simplewebauthn/server/helpers'
+import { decodeAttestationObject, isoBase64URL, isoCBOR } from '@simplewebauthn/server/helpers'
 import type { User } from '../users/user.ts'
-import { MAX_PUBLIC_KEY, type NewCredential, type PresentedCredential, userHandleOf } from './credentials.ts'
+import { type NewCredential, type PresentedCredential, userHandleOf } from './credentials.ts'
+import { ALGORITHMS, assertPublicKey } from './public-keys.ts'
 import type { RelyingParty } from './relying-party.ts'
-
-/** By preference. The library would ask for ML-DSA too where Node has it, and such a passkey would fail on an instance without. */
-const ALGORITHMS = [COSEALG.EdDSA, COSEALG.ES256, COSEALG.RS256]
 
 type RegistrationResponse = Parameters<typeof verifyRegistrationResponse>[0]['response']
 type Transports = NonNullable<RegistrationResponse['response']['transports']>
@@ -104,62 +94,6 @@ const withoutAttestation = (attestationObject: string): string => {
 const assertOwnPage = (clientDataJSON: string): void => {
   const { crossOrigin } = JSON.parse(Buffer.from(clientDataJSON, 'base64url').toString())
   if (crossOrigin === true) throw new Error('The page was in a frame of another origin')
-}
-
-/** A key of one of {@link ALGORITHMS}. */
-interface KeyForm {
-  readonly type: number
-  /** `null` for RSA. */
-  readonly curve: number | null
-  /** How many parameters the key has. There may be no others (WebAuthn §6.5.1), such as those of a private key. */
-  readonly parameters: number
-}
-
-const { COSECRV, COSEKEYS, COSEKTY } = cose
-
-/** RFC 9053 §7; the curves of WebAuthn §5.8.5. */
-const KEY_FORMS: ReadonlyMap<unknown, KeyForm> = new Map([
-  [COSEALG.EdDSA, { type: COSEKTY.OKP, curve: COSECRV.ED25519, parameters: 4 }],
-  [COSEALG.ES256, { type: COSEKTY.EC2, curve: COSECRV.P256, parameters: 5 }],
-  [COSEALG.RS256, { type: COSEKTY.RSA, curve: null, parameters: 4 }],
-])
-
-/** RFC 8812 §2. */
-const MIN_RSA_BYTES = 256
-
-/** What importing an RSA key does not check. @throws {Error} */
-const assertRsaKey = (modulus: unknown, exponent: unknown): void => {
-  if (!(modulus instanceof Uint8Array && exponent instanceof Uint8Array))
-    throw new Error('The public key has no numbers')
-  const isOdd = (number: Uint8Array): boolean => ((number.at(-1) ?? 0) & 1) === 1
-  if (modulus.length < MIN_RSA_BYTES || modulus[0] === 0 || !isOdd(modulus))
-    throw new Error('The modulus is not one of RSA, or too short')
-  if (!isOdd(exponent) || (exponent.length === 1 && exponent[0] === 1))
-    throw new Error('The exponent is not one of RSA')
-}
-
-/** Well-formed for each algorithm (for ECDSA: the integers 1 and 1 in DER), and wrong for every key. */
-const WRONG_SIGNATURE = Uint8Array.of(0x30, 6, 2, 1, 1, 2, 1, 1)
-
-/**
- * Asserts that {@link verifyCredential} can use a public key: a COSE key in canonical CBOR (WebAuthn §6.5.1).
- * @param publicKey base64url.
- * @throws {Error} of many kinds, as {@link verifyNewCredential}
- */
-export const assertPublicKey = async (publicKey: string): Promise<void> => {
-  if (publicKey.length > MAX_PUBLIC_KEY) throw new Error('The public key is too long')
-  const bytes = bytesOf(publicKey)
-  const key: unknown = decodeCredentialPublicKey(bytes)
-  if (!(key instanceof Map)) throw new Error('The public key is no map')
-  if (isoBase64URL.fromBuffer(isoCBOR.encode(key)) !== publicKey)
-    throw new Error('The public key is not in canonical CBOR, or something follows it')
-  const form = KEY_FORMS.get(key.get(COSEKEYS.alg))
-  if (form === undefined || form.type !== key.get(COSEKEYS.kty) || form.parameters !== key.size)
-    throw new Error('The public key is of another kind')
-  if (form.curve === null) assertRsaKey(key.get(COSEKEYS.n), key.get(COSEKEYS.e))
-  else if (form.curve !== key.get(COSEKEYS.crv)) throw new Error('The public key is of another curve')
-  // Imports the key, and so checks that it is a point of its curve.
-  await verifySignature({ signature: WRONG_SIGNATURE, data: bytes, credentialPublicKey: bytes })
 }
 
 /**

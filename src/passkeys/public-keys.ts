@@ -1,0 +1,68 @@
+/** Public keys of passkeys. Import this module on demand, as `web-authn.ts`. */
+import {
+  COSEALG,
+  cose,
+  decodeCredentialPublicKey,
+  isoBase64URL,
+  isoCBOR,
+  verifySignature,
+} from '@simplewebauthn/server/helpers'
+import { MAX_PUBLIC_KEY } from './credentials.ts'
+
+interface KeyForm {
+  readonly type: number
+  /** `null` for RSA. */
+  readonly curve: number | null
+  /** How many parameters the key has. There may be no others (WebAuthn §6.5.1), such as those of a private key. */
+  readonly parameters: number
+}
+
+const { COSECRV, COSEKEYS, COSEKTY } = cose
+
+/** By algorithm: RFC 9053 §7, with the curves of WebAuthn §5.8.5. */
+const KEY_FORMS: ReadonlyMap<number, KeyForm> = new Map([
+  [COSEALG.EdDSA, { type: COSEKTY.OKP, curve: COSECRV.ED25519, parameters: 4 }],
+  [COSEALG.ES256, { type: COSEKTY.EC2, curve: COSECRV.P256, parameters: 5 }],
+  [COSEALG.RS256, { type: COSEKTY.RSA, curve: null, parameters: 4 }],
+])
+
+/** By preference. The library would ask for ML-DSA too where Node has it, and such a passkey would fail on an instance without. */
+export const ALGORITHMS = [...KEY_FORMS.keys()]
+
+/** RFC 8812 §2. */
+const MIN_RSA_BYTES = 256
+
+/** What importing an RSA key does not check. @throws {Error} */
+const assertRsaKey = (modulus: unknown, exponent: unknown): void => {
+  if (!(modulus instanceof Uint8Array && exponent instanceof Uint8Array))
+    throw new Error('The public key has no numbers')
+  const isOdd = (number: Uint8Array): boolean => ((number.at(-1) ?? 0) & 1) === 1
+  if (modulus.length < MIN_RSA_BYTES || modulus[0] === 0 || !isOdd(modulus))
+    throw new Error('The modulus is not one of RSA, or too short')
+  if (!isOdd(exponent) || (exponent.length === 1 && exponent[0] === 1))
+    throw new Error('The exponent is not one of RSA')
+}
+
+/** Well-formed for each algorithm (for ECDSA: the integers 1 and 1 in DER), and wrong for every key. */
+const WRONG_SIGNATURE = Uint8Array.of(0x30, 6, 2, 1, 1, 2, 1, 1)
+
+/**
+ * Asserts that signatures can be verified with a public key: a COSE key in canonical CBOR (WebAuthn §6.5.1).
+ * @param publicKey base64url.
+ * @throws {Error} of many kinds if anything about it is wrong, down to a stack overflow in CBOR of a hostile client.
+ */
+export const assertPublicKey = async (publicKey: string): Promise<void> => {
+  if (publicKey.length > MAX_PUBLIC_KEY) throw new Error('The public key is too long')
+  const bytes = isoBase64URL.toBuffer(publicKey)
+  const key: unknown = decodeCredentialPublicKey(bytes)
+  if (!(key instanceof Map)) throw new Error('The public key is no map')
+  if (isoBase64URL.fromBuffer(isoCBOR.encode(key)) !== publicKey)
+    throw new Error('The public key is not in canonical CBOR, or something follows it')
+  const form = KEY_FORMS.get(key.get(COSEKEYS.alg))
+  if (form === undefined || form.type !== key.get(COSEKEYS.kty) || form.parameters !== key.size)
+    throw new Error('The public key is of another kind')
+  if (form.curve === null) assertRsaKey(key.get(COSEKEYS.n), key.get(COSEKEYS.e))
+  else if (form.curve !== key.get(COSEKEYS.crv)) throw new Error('The public key is of another curve')
+  // Imports the key, and so checks that it is a point of its curve.
+  await verifySignature({ signature: WRONG_SIGNATURE, data: bytes, credentialPublicKey: bytes })
+}
