@@ -43,14 +43,23 @@ interface Idle {
   readonly record: () => string
 }
 
-/** With a migrated database, and with mails, which could load more. */
+const PRODUCTION = { NODE_ENV: 'production', PUBLIC_URL: 'http://127.0.0.1', WORKERS: '1' }
+
+/** In production, with a migrated database, and with mails, which could load more. */
 const startIdle = async (t: Test, env: Record<string, string> = {}): Promise<Idle> => {
   const RECORD_FILE = join(temporaryFolder(t), 'record')
   const databaseFile = join(temporaryFolder(t), 'test.db')
   await ensureSchema(databaseFile, allFeatures())
   const server = await startServer(t, {
     databaseFile,
-    env: { NODE_OPTIONS, RECORD_FILE, MAIL_URL: 'smtp://127.0.0.1:9', RATE_LIMIT: 'on', ...env },
+    env: {
+      ...PRODUCTION,
+      NODE_OPTIONS,
+      RECORD_FILE,
+      MAIL_URL: 'smtp://127.0.0.1:9',
+      RATE_LIMIT: 'on',
+      ...env,
+    },
   })
   const { status } = await fetch(`${server.url}/ready`)
   t.equal(status, 200)
