@@ -110,6 +110,36 @@ const WRONG_KEYS: Record<string, string> = {
   'a number as a modulus': rs256(7, bytes(rsa.e)),
   'no exponent': rs256(bytes(rsa.n), Buffer.alloc(0)),
   'the exponent 1': rs256(bytes(rsa.n), Buffer.of(1)),
+  'an exponent that begins with zero': rs256(bytes(rsa.n), Buffer.of(0, 1, 0, 1)),
+  'a long exponent': rs256(bytes(rsa.n), Buffer.alloc(9, 0xff)),
+  'no point of Ed25519': cose([1, 1], [3, -8], [-1, 6], [-2, Buffer.of(2, ...Buffer.alloc(31))]),
+}
+
+/** Little-endian, as in RFC 8032 §5.1.2. */
+const edwards = (y: bigint): string =>
+  cose([1, 1], [3, -8], [-1, 6], [-2, Buffer.from(y.toString(16).padStart(64, '0'), 'hex').reverse()])
+
+const P = 2n ** 255n - 19n
+const ORDER_8 = 0x7a03ac9277fdc74ec6cc392cfa53202a0f67100d760b3cba4fd84d3d706a17c7n
+const SIGN = 2n ** 255n
+
+/** With these, anybody can make signatures. */
+const WEAK_KEYS: Record<string, string> = {
+  'the exponent 1 in two bytes': rs256(bytes(rsa.n), Buffer.of(0, 1)),
+  'the exponent 1 in nine bytes': rs256(bytes(rsa.n), Buffer.from('000000000000000001', 'hex')),
+  'the neutral point': edwards(1n),
+  'the neutral point with a sign': edwards(1n + SIGN),
+  'the neutral point, not reduced': edwards(P + 1n),
+  'the point of order 2': edwards(P - 1n),
+  'a point of order 4': edwards(0n),
+  'the other point of order 4': edwards(SIGN),
+  'a point of order 4, not reduced': edwards(P),
+  ...Object.fromEntries(
+    [ORDER_8, P - ORDER_8, ORDER_8 + SIGN, P - ORDER_8 + SIGN].map((y, index) => [
+      `point ${index + 1} of order 8`,
+      edwards(y),
+    ]),
+  ),
 }
 
 const newPasskey = (fields: object = {}) => ({
@@ -279,7 +309,7 @@ await onEveryEngine(t, async (t, engine) => {
     const one = (fields: object): object => lineOf([newPasskey(), newPasskey(fields)])
     const at = (name: string, ...messages: string[]) => ({ [`credentials.passkeys.1.${name}`]: messages })
     const cases: (readonly [object, object])[] = [
-      ...Object.values(WRONG_KEYS).map(
+      ...[...Object.values(WRONG_KEYS), ...Object.values(WEAK_KEYS)].map(
         publicKey => [one({ publicKey }), at('publicKey', WRONG_KEY)] as const,
       ),
       [one({ publicKey: undefined }), at('publicKey', 'is required')],
