@@ -17,11 +17,10 @@ const inverse = (value: bigint): bigint => power(value, P - 2n)
 const D = ((P - 121_665n) * inverse(121_666n)) % P
 
 /**
- * Whether bytes are the canonical form of a point whose order is not small. With a point of small order as the public key, anybody can
+ * Whether 32 bytes are the canonical form of a point whose order is not small. With a point of small order as the public key, anybody can
  * make signatures that OpenSSL accepts, depending on its version.
  */
 export const isEd25519Point = (bytes: Uint8Array): boolean => {
-  if (bytes.length !== 32) return false
   // Little-endian. The highest bit is the sign of x.
   const y = BigInt(`0x${Buffer.from(bytes).reverse().toString('hex')}`) & (2n ** 255n - 1n)
   if (y >= P) return false

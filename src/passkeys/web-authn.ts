@@ -144,12 +144,16 @@ const assertRsaKey = (modulus: unknown, exponent: unknown): void => {
     throw new Error('The exponent is not one of RSA')
 }
 
-/** @throws {Error} */
+/** Of both curves: 32 bytes, also with zeros in front (RFC 9053 §7.1). */
+const isCoordinate = (value: unknown): value is Uint8Array =>
+  value instanceof Uint8Array && value.length === 32
+
+/** What importing a key of a curve does not check. @throws {Error} */
 const assertCurveKey = (curve: number, key: ReadonlyMap<unknown, unknown>): void => {
-  const x = key.get(COSEKEYS.x)
   if (curve !== key.get(COSEKEYS.crv)) throw new Error('The public key is of another curve')
-  if (curve === COSECRV.ED25519 && !(x instanceof Uint8Array && isEd25519Point(x)))
-    throw new Error('The public key is not a point of its curve')
+  const [x, y] = [key.get(COSEKEYS.x), key.get(COSEKEYS.y)]
+  const isPoint = isCoordinate(x) && (curve === COSECRV.ED25519 ? isEd25519Point(x) : isCoordinate(y))
+  if (!isPoint) throw new Error('The public key is not a point of its curve')
 }
 
 /** Well-formed for each algorithm (for ECDSA: the integers 1 and 1 in DER), and wrong for every key. */

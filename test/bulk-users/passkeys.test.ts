@@ -94,6 +94,7 @@ const WRONG_KEYS: Record<string, string> = {
   'deep nesting': Buffer.alloc(700, 0x81).toString('base64url'),
   'no point of the curve': es256(bytes(x), Buffer.alloc(32, 7)),
   'a short coordinate': es256(bytes(x).subarray(1), bytes(y)),
+  'a long coordinate': es256(Buffer.concat([Buffer.of(0), bytes(x)]), bytes(y)),
   'text as a coordinate': es256('x'.repeat(32), bytes(y)),
   'a number as a coordinate': es256(5, 7),
   'no coordinate': cose([1, 2], [3, -7], [-1, 1], [-2, bytes(x)]),
