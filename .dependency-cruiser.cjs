@@ -115,7 +115,7 @@ module.exports = {
     rule(
       'storage-imports',
       '^src/storage',
-      '^src/(?!statistics/|storage/|accounts/|auth/|passwords/|rate-limits/|users/|audit-log/|concurrency/|(ids|errors|files|maybe-promise)\\.ts$)',
+      '^src/(?!statistics/|storage/|accounts/|auth/|passwords/|rate-limits/|users/|audit-log/|concurrency/|(ids|errors|files|idle-memory|maybe-promise)\\.ts$)',
       'src/storage imports the domain, src/concurrency and src/statistics: no HTTP, mail, validation or configuration',
     ),
     rule(

@@ -1,5 +1,4 @@
 /** Generates the OpenAPI 3.1 document from the schemas of the routes, when it is first requested; `plugins/docs.ts` serves it. */
-import { STATUS_CODES } from 'node:http'
 import Fastify, {
   type FastifyContextConfig,
   type FastifyInstance,
@@ -12,6 +11,7 @@ import type { ScopeDescriptions } from '../src/auth/scopes.ts'
 import { ERRORS } from '../src/errors.ts'
 import { ACCESS_TOKEN_COOKIE } from '../src/http/access-token.ts'
 import { ADMIN_KEY_HEADER } from '../src/http/admin-key-header.ts'
+import { STATUS_CODES } from '../src/http/node-http.ts'
 import { completeBodies, type Paths } from '../src/openapi/bodies.ts'
 import { hoist, type Json, metadataComponents } from '../src/openapi/components.ts'
 import { operationIdOf, tagOf } from '../src/openapi/operation-names.ts'

@@ -1,10 +1,10 @@
 /** Validates the input of every route. Input that a route does not declare is rejected. */
 import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify'
 import fp from 'fastify-plugin'
-import { jsonValidator, queryValidator } from '../src/validation/compile.ts'
+import { validatorCompiler } from '../src/http/validator-compiler.ts'
+import { NOTHING } from '../src/validation/compile.ts'
 
-/** The schema of undeclared input: rejects every property. */
-const NOTHING = { type: 'object', properties: {}, additionalProperties: false }
+/** The schema of the body of routes that declare none. */
 export const NO_BODY = { ...NOTHING, type: ['object', 'null'] }
 
 /** The default schema of path parameters: the names in the URL, with any storable text. */
@@ -20,9 +20,7 @@ const BODY_METHODS = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 const takesBody = ({ method }: RouteOptions): boolean => [method].flat().some(name => BODY_METHODS.has(name))
 
 const validation = async (app: FastifyInstance): Promise<void> => {
-  app.setValidatorCompiler<object>(({ schema, httpPart }) =>
-    httpPart === 'body' ? jsonValidator(schema) : queryValidator(schema),
-  )
+  app.setValidatorCompiler(validatorCompiler(app.config))
 
   app.addHook('onRoute', route => {
     const schema: FastifySchema = { querystring: NOTHING, ...paramsOf(route.url), ...route.schema }

@@ -48,13 +48,18 @@ export const serializeIntrospection = (
   return response
 }
 
+const JSON_TYPE = 'application/json; charset=utf-8'
+
+/** Sends the text of a JSON response, so that health checks of an idle service do not load the library that serializes by schemas. */
+export const sendJson = (reply: FastifyReply, text: string): FastifyReply => reply.type(JSON_TYPE).send(text)
+
 /** Sends {@link serializeAccount} of a cached user. Its JSON is cached too, except for the timestamp of the last request. */
 export const sendAccount = (reply: FastifyReply, cachedUser: CachedUser): void => {
   cachedUser.accountText ??= accountTextOf(cachedUser.user)
   reply
     .header('cache-control', 'no-store')
     .header('etag', etagOf(cachedUser.user))
-    .type('application/json; charset=utf-8')
+    .type(JSON_TYPE)
     .send(`${cachedUser.accountText}"${toIso(cachedUser.lastRequestAt)}"}`)
 }
 

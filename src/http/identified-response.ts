@@ -1,6 +1,7 @@
 /** Responses with the id of their request, whose usual header fields Node does not check again. */
-import { type IncomingMessage, ServerResponse, validateHeaderValue } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { FastifyReply } from 'fastify'
+import { ServerResponse, validateHeaderValue } from './node-http.ts'
 import { REQUEST_ID_HEADER } from './request-ids.ts'
 
 /** The private method of Node that serializes the header fields. */

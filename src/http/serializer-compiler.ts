@@ -1,24 +1,49 @@
-/** Compiles response schemas. Most routes share those of errors, and each compilation takes 0.15 ms of start-up. */
-import SerializerSelector from '@fastify/fast-json-stringify-compiler'
+/** Compiles response schemas. The library is loaded with the first one. */
+import { createRequire } from 'node:module'
+import type SerializerSelector from '@fastify/fast-json-stringify-compiler'
 
 type Factory = SerializerSelector.SerializerFactory
+type Compiler = SerializerSelector.SerializerCompiler
 type Serializer = SerializerSelector.Serializer
 
-const fastifysFactory = SerializerSelector()
+// Serializers run synchronously, so it cannot be imported.
+const require = createRequire(import.meta.url)
+
+/** Fastify's own factory of compilers. */
+const fastifysFactory: Factory = (addedSchemas, options) => {
+  const selector = require('@fastify/fast-json-stringify-compiler') as typeof SerializerSelector
+  return selector()(addedSchemas, options)
+}
 
 const compiled = new Map<string, Serializer>()
 
-/**
- * Fastify's own factory of compilers, which compiles each schema once per process: serializers have no state. With schemas that
- * the app has added (`addSchema`), which a schema may refer to, it compiles each one anew.
- */
-export const buildSerializer: Factory = (addedSchemas, options) => {
-  const compile = fastifysFactory(addedSchemas, options)
-  if (Object.keys(addedSchemas ?? {}).length > 0 || options !== undefined) return compile
-  return route => {
-    const key = JSON.stringify(route.schema)
-    const serializer = compiled.get(key) ?? compile(route)
-    compiled.set(key, serializer)
-    return serializer
+let fastifysCompiler: Compiler | undefined
+
+/** Compiles each schema once per process: serializers have no state, and most routes share the schemas of errors. */
+const compileOnce: Compiler = route => {
+  const key = JSON.stringify(route.schema)
+  fastifysCompiler ??= fastifysFactory({})
+  const serializer = compiled.get(key) ?? fastifysCompiler(route)
+  compiled.set(key, serializer)
+  return serializer
+}
+
+const compileOnDemand: Compiler = route => {
+  let serializer: Serializer | undefined
+  return data => {
+    serializer ??= compileOnce(route)
+    return serializer(data)
   }
 }
+
+/**
+ * The factory of an app's compilers. In production they compile on demand; else at the start, which an error in a schema stops (DESIGN §18).
+ * With schemas that the app has added (`addSchema`), which a schema may refer to, each schema is compiled anew, at the start.
+ */
+export const serializerFactory =
+  ({ isProduction }: { readonly isProduction: boolean }): Factory =>
+  (addedSchemas, options) => {
+    if (Object.keys(addedSchemas ?? {}).length > 0 || options !== undefined)
+      return fastifysFactory(addedSchemas, options)
+    return isProduction ? compileOnDemand : compileOnce
+  }

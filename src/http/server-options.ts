@@ -13,8 +13,9 @@ import { IdentifiedResponse, idOf } from './identified-response.ts'
 import { parseQuery } from './query-string.ts'
 import type { RequestIds } from './request-ids.ts'
 import { lazyRequestLogs, requestLog, withTrace } from './request-log.ts'
-import { buildSerializer } from './serializer-compiler.ts'
+import { serializerFactory } from './serializer-compiler.ts'
 import { respondRaw, respondToClientError } from './socket-errors.ts'
+import { buildValidator } from './validator-compiler.ts'
 
 /** Maximum bytes of all header fields together. */
 const HEADER_LIMIT = 16_384
@@ -64,7 +65,7 @@ export const serverOptions = (config: Config, logger: Logger, requestIds: Reques
     bodyLimit: BODY_LIMIT,
     // No limit: plugins wait for nothing outside the process, so a slow start means a busy machine. The default of 10 s fails it.
     pluginTimeout: 0,
-    schemaController: { compilersFactory: { buildSerializer } },
+    schemaController: { compilersFactory: { buildSerializer: serializerFactory(config), buildValidator } },
     // No path parameter is too long for the router: authentication and the parameter's schema come first.
     routerOptions: { maxParamLength: HEADER_LIMIT, querystringParser: parseQuery },
     // Fastify's own 503 while closing has another body. Requests that still arrive are served.

@@ -1,9 +1,10 @@
 /** The listener of `METRICS_PORT`: `GET /metrics`, and nothing else. */
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { ERRORS, type ErrorName, errorBody } from '../errors.ts'
 import { toListenError } from '../http/listen-error.ts'
+import { createServer } from '../http/node-http.ts'
 import { respondRaw } from '../http/socket-errors.ts'
 import { CONTENT_TYPE } from './text-format.ts'
 

@@ -1,12 +1,17 @@
-/** Compiles schemas to validators that report all errors of all fields. */
-import { Ajv, type ErrorObject } from 'ajv'
-import formats from 'ajv-formats'
+/** Compiles schemas to validators that report all errors of all fields. Ajv is loaded with the first schema. */
+import { createRequire } from 'node:module'
+import type { Ajv, ErrorObject } from 'ajv'
 import { isTimestamp, UUID } from './formats.ts'
 import { KEYWORDS } from './keywords.ts'
 
+// Validators run synchronously, so it cannot be imported.
+const require = createRequire(import.meta.url)
+
 const createAjv = (): Ajv => {
+  const { Ajv } = require('ajv') as typeof import('ajv')
+  const { default: formats } = require('ajv-formats') as typeof import('ajv-formats')
   const ajv = new Ajv({ allErrors: true, useDefaults: true, allowUnionTypes: true, addUsedSchema: false })
-  formats.default(ajv)
+  ;(formats as unknown as (instance: Ajv) => void)(ajv)
   ajv.addFormat('date-time', isTimestamp)
   ajv.addFormat('uuid', UUID)
   // For the OpenAPI document only: `emailAddress` validates.
@@ -51,7 +56,7 @@ const queryCoercion = (properties: Record<string, { type?: unknown }>) => {
 }
 
 /** A validator as Fastify expects it. */
-interface Validate {
+export interface Validate {
   (data: Record<string, unknown>): boolean
   errors?: ErrorObject[] | null
 }
@@ -110,3 +115,43 @@ export const jsonValidator = once(compile)
 
 /** Compiles a schema for query strings, path parameters and other text. */
 export const queryValidator = once(compileQuery)
+
+/** The schema of undeclared input: rejects every property. */
+export const NOTHING = { type: 'object', properties: {}, additionalProperties: false }
+
+const unknownProperty = (additionalProperty: string): ErrorObject => ({
+  keyword: 'additionalProperties',
+  instancePath: '',
+  schemaPath: '#/additionalProperties',
+  params: { additionalProperty },
+})
+
+/** What Ajv would compile from {@link NOTHING}: the routes that are called most have no other schema, and need not load Ajv. */
+const rejectProperties: Validate = data => {
+  for (const _ in data) {
+    rejectProperties.errors = Object.keys(data).map(unknownProperty)
+    return false
+  }
+  return true
+}
+
+/** Compiles the schema when the validator is called first. */
+const onDemand =
+  (compile: (schema: object) => Validate) =>
+  (schema: object): Validate => {
+    let validate: Validate | undefined
+    const validateOnDemand: Validate = data => {
+      validate ??= compile(schema)
+      if (validate(data)) return true
+      validateOnDemand.errors = validate.errors ?? null
+      return false
+    }
+    return validateOnDemand
+  }
+
+/** As {@link jsonValidator} and {@link queryValidator}; an error in the schema is thrown by the first call of the validator. */
+export const lazyJsonValidator = onDemand(jsonValidator)
+
+const queryOnDemand = onDemand(queryValidator)
+export const lazyQueryValidator = (schema: object): Validate =>
+  schema === NOTHING ? rejectProperties : queryOnDemand(schema)

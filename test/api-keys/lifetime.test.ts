@@ -110,6 +110,8 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
 
   t.test('a new password, another e-mail and the end of sessions keep the keys (DESIGN §13)', async t => {
     const { id, email, token, key } = await withKey()
+    // A reset of an account whose e-mail was never verified removes its keys (DESIGN §9).
+    t.equal((await verify(app, await mails.token(email, 'verification'))).statusCode, 200)
     const changed = await call(
       app,
       'PUT',

@@ -1,8 +1,10 @@
 /** The cache of compiled response schemas. */
 import t from 'tap'
-import { buildSerializer } from '../../src/http/serializer-compiler.ts'
+import { serializerFactory } from '../../src/http/serializer-compiler.ts'
 
-const route = (schema: object) => ({ method: 'GET', url: '/', httpStatus: '200', schema })
+const buildSerializer = serializerFactory({ isProduction: false })
+
+const route = (schema: object) => ({ method: 'GET', url: '/notes', httpStatus: '200', schema })
 
 t.test('equal response schemas are compiled once, for all apps', async t => {
   const compile = () =>

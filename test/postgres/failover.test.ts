@@ -243,7 +243,15 @@ t.test('a former primary that returns is not used again, even if it accepts writ
     statuses.every(status => status === 503),
     'nothing is written that the present primary would not have',
   )
-  t.equal(await connectionsTo(primary), 0)
+  // Attempts to connect are closed again.
+  t.equal(
+    await until(
+      () => connectionsTo(primary),
+      open => open === 0,
+      BOUND,
+    ),
+    0,
+  )
   // A process that starts sees both, and also chooses the later primary.
   await standby.start()
   const other = await build(t, { env: { DATABASE_URL: urlOf(primary.url, standby.url) } })

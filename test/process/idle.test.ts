@@ -3,12 +3,14 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { allFeatures } from '../../src/built-in-features.ts'
+import { ensureSchema } from '../../src/storage/sqlite/ensure-schema.ts'
 import { temporaryFolder } from '../support/build.ts'
 import { type Running, startServer } from '../support/process.ts'
 
 /**
  * Adds to a file which packages of `node_modules` and files of the project each thread loads, once, and at its end whether it has
- * stripped types. Not to standard error: a pipe that is full would end the process.
+ * stripped types and loaded `fetch`. Not to standard error: a pipe that is full would end the process.
  */
 const RECORD = `
 import { appendFileSync } from 'node:fs'
@@ -28,6 +30,8 @@ registerHooks({
 process.on('exit', () => {
   const strips = process.moduleLoadList.includes('NativeModule internal/deps/amaro/dist/index')
   record(strips ? 'strips types' : 'does not strip types')
+  const fetches = process.moduleLoadList.includes('NativeModule internal/deps/undici/undici')
+  record(fetches ? 'has fetch' : 'has no fetch')
 })
 `
 
@@ -39,11 +43,23 @@ interface Idle {
   readonly record: () => string
 }
 
-/** With mails, which could load more. */
+const PRODUCTION = { NODE_ENV: 'production', PUBLIC_URL: 'http://127.0.0.1', WORKERS: '1' }
+
+/** In production, with a migrated database, and with mails, which could load more. */
 const startIdle = async (t: Test, env: Record<string, string> = {}): Promise<Idle> => {
   const RECORD_FILE = join(temporaryFolder(t), 'record')
+  const databaseFile = join(temporaryFolder(t), 'test.db')
+  await ensureSchema(databaseFile, allFeatures())
   const server = await startServer(t, {
-    env: { NODE_OPTIONS, RECORD_FILE, MAIL_URL: 'smtp://127.0.0.1:9', RATE_LIMIT: 'on', ...env },
+    databaseFile,
+    env: {
+      ...PRODUCTION,
+      NODE_OPTIONS,
+      RECORD_FILE,
+      MAIL_URL: 'smtp://127.0.0.1:9',
+      RATE_LIMIT: 'on',
+      ...env,
+    },
   })
   const { status } = await fetch(`${server.url}/ready`)
   t.equal(status, 200)
@@ -54,8 +70,15 @@ const startIdle = async (t: Test, env: Record<string, string> = {}): Promise<Idl
 const loadedBy = ({ record }: Idle, thread: 'main' | 'thread'): ReadonlySet<string> =>
   new Set(Array.from(record().matchAll(new RegExp(`^${thread} loads (.*)$`, 'gm')), ([, name = '']) => name))
 
-/** Loaded when they are used: by the other engine, the first mail, the OpenAPI document, new passwords, a terminal, the command line. */
+/**
+ * Loaded when they are used: by the other engine, migrations and lists, schemas, the first mail, the OpenAPI document, new passwords, a
+ * terminal, the command line.
+ */
 const ON_DEMAND = [
+  'kysely',
+  'ajv',
+  '@fastify/ajv-compiler',
+  '@fastify/fast-json-stringify-compiler',
   'pg',
   'nodemailer',
   '@fastify/swagger',
@@ -76,9 +99,20 @@ t.test('an idle service on SQLite has not loaded what it may never use', async t
     [],
   )
 
-  const { status } = await fetch(`${idle.server.url}/openapi.json`)
-  t.equal(status, 200)
+  const document = await fetch(`${idle.server.url}/openapi.json`)
+  t.equal(document.status, 200)
   t.ok(loadedBy(idle, 'main').has('@fastify/swagger'), 'and loads it when it is used')
+  const headers = { 'content-type': 'application/json' }
+  const { status } = await fetch(`${idle.server.url}/account/sign-in`, {
+    method: 'POST',
+    headers,
+    body: '{}',
+  })
+  t.equal(status, 400)
+  t.ok(loadedBy(idle, 'main').has('ajv'))
+  t.equal(await idle.server.stop('SIGTERM'), 0)
+  t.match(idle.record(), /^main has no fetch$/m)
+  t.match(idle.record(), /^thread has no fetch$/m)
 })
 
 t.test('the writer thread loads operations, without schemas, services and the server', async t => {

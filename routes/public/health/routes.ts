@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
+import { sendJson } from '../../serializers.ts'
 
 const Health = Type.Object({ status: Type.Literal('ok') }, { title: 'Health' })
 
@@ -14,7 +15,7 @@ const health: FastifyPluginAsyncTypebox = async app => {
       },
     },
     (_request, reply) => {
-      reply.send({ status: 'ok' })
+      sendJson(reply, '{"status":"ok"}')
     },
   )
 }

@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { ServiceError } from '../../../src/errors.ts'
 import { ErrorBody } from '../../schemas.ts'
+import { sendJson } from '../../serializers.ts'
 
 const Ready = Type.Object({ status: Type.Literal('ready') }, { title: 'Readiness' })
 
@@ -16,11 +17,11 @@ const ready: FastifyPluginAsyncTypebox = async app => {
         response: { 200: Ready, 503: ErrorBody },
       },
     },
-    async () => {
+    async (_request, reply) => {
       if (app.isDraining()) throw new ServiceError('draining')
       if (app.services.warmUp.isStarting) throw new ServiceError('warmingUp')
       await app.services.storage.ping()
-      return { status: 'ready' as const }
+      return sendJson(reply, '{"status":"ready"}')
     },
   )
 }

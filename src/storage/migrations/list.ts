@@ -1,4 +1,4 @@
-/** All migrations in order, for both engines. A released migration is never changed. */
+/** All migrations in order, for both engines. A released migration is never changed. `known-schema.ts` lists their names. */
 import type { Migration } from 'kysely/migration'
 import { accounts } from './0001-accounts.ts'
 import { accountLife } from './0002-account-life.ts'
@@ -8,9 +8,10 @@ import { userRecord } from './0005-user-record.ts'
 import { adminKeys } from './0006-admin-keys.ts'
 import { reauthentication } from './0007-reauthentication.ts'
 import { factors } from './0008-factors.ts'
+import type { MigrationName } from './known-schema.ts'
 import type { SchemaDialect } from './schema-dialect.ts'
 
-export const migrations = (dialect: SchemaDialect): Record<string, Migration> => ({
+export const migrations = (dialect: SchemaDialect): Record<MigrationName, Migration> => ({
   '0001_accounts': accounts(dialect),
   '0002_account_life': accountLife(dialect),
   '0003_event_positions': eventPositions(dialect),

@@ -2,6 +2,7 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import type { InvalidationListener } from '../../auth/invalidation.ts'
 import type { UserLastRequest } from '../../auth/last-requests.ts'
+import type { MaybePromise } from '../../maybe-promise.ts'
 import type { OpenRateLimit, RateLimit } from '../../rate-limits/rate-limit.ts'
 import { storageOf } from '../engine.ts'
 import {
@@ -28,12 +29,10 @@ import type { Storage } from '../storage.ts'
 import type { StoredFeature } from '../stored-feature.ts'
 import { DatabaseFileHandle, FileWatch, type OpenFiles, pathProblem } from './database-file.ts'
 import { SQLITE } from './dialect.ts'
-import { followEvents, listEvents, logEnd } from './events.ts'
+import { ensureSchema } from './ensure-schema.ts'
 import { assertImportable } from './feature-modules.ts'
 import { emailTokenRow, sessionRow, userRow } from './hot-operations.ts'
 import { InvalidationReceiver, newInvalidationBuffer } from './invalidation-ring.ts'
-import { countUsers, exportUsers, listUsers } from './lists.ts'
-import { migrate } from './migrate.ts'
 import { bindingsOf } from './parameters.ts'
 import { Reader } from './reader.ts'
 import { remoteRateLimits, serveRateLimits } from './remote-rate-limits.ts'
@@ -49,6 +48,22 @@ const FIND_API_KEY = `SELECT user_key, ${API_KEY_COLUMNS.join(', ')} FROM api_ke
 const FIND_USER_BY_KEY = `${selectUser()} WHERE key = ?`
 
 const FIND_ADMIN_KEY = `SELECT ${ADMIN_KEY_COLUMNS.join(', ')} FROM admin_keys WHERE digest = ?`
+
+/** Passes a module on, which is imported with the first call: later calls are synchronous. */
+const onDemand = <Module>(load: () => Promise<Module>) => {
+  let loaded: Module | undefined
+  return <Result>(use: (module: Module) => MaybePromise<Result>): MaybePromise<Result> => {
+    if (loaded !== undefined) return use(loaded)
+    return load().then(module => {
+      loaded = module
+      return use(module)
+    })
+  }
+}
+
+// They import the query builder.
+const withLists = onDemand(() => import('./lists.ts'))
+const withEvents = onDemand(() => import('./events.ts'))
 
 /** For the operator, when a problem with the database file has ended. */
 const FILE_RESTORED = 'the database file is in place again: the service continues'
@@ -124,8 +139,8 @@ const storageOfEventLoop = (
       write: (name, ...args) => writer.run(name, ...args),
       writeFeature: (name, args) => writer.runFeature(name, args),
       users: {
-        list: query => timeSlicer.run(listUsers(reader, query)),
-        count: filter => timeSlicer.run(countUsers(reader, filter)),
+        list: query => withLists(({ listUsers }) => timeSlicer.run(listUsers(reader, query))),
+        count: filter => withLists(({ countUsers }) => timeSlicer.run(countUsers(reader, filter))),
       },
       accounts: {
         async addUser(user, event, { session, emailToken }) {
@@ -166,10 +181,10 @@ const storageOfEventLoop = (
         },
       },
       events: {
-        list: query => timeSlicer.run(listEvents(reader, query)),
+        list: query => withEvents(({ listEvents }) => timeSlicer.run(listEvents(reader, query))),
         positionKind: 'counted',
-        follow: query => timeSlicer.run(followEvents(reader, query)),
-        end: () => logEnd(reader),
+        follow: query => withEvents(({ followEvents }) => timeSlicer.run(followEvents(reader, query))),
+        end: () => withEvents(({ logEnd }) => logEnd(reader)),
       },
       apiKeys: {
         find(digest) {
@@ -191,7 +206,7 @@ const storageOfEventLoop = (
       openRateLimit,
       bulkUsers: {
         importUsers: (users, events, rows) => writer.runHandWritten('importUsers', users, events, rows),
-        exportUsers: after => timeSlicer.run(exportUsers(reader, after)),
+        exportUsers: after => withLists(({ exportUsers }) => timeSlicer.run(exportUsers(reader, after))),
       },
       cleanUp: {
         removeSessions: (expired, after, limit) =>
@@ -263,7 +278,7 @@ export const openSharedStore = async (
 ): Promise<SharedStore> => {
   // The writer thread imports them too. A feature that it could not find must not start.
   await assertImportable(features)
-  await migrate(file, features)
+  await ensureSchema(file, features)
   const fileHandle = new DatabaseFileHandle(file)
   const { reader, files } = openReader(file, fileHandle)
   const invalidations = newInvalidationBuffer()

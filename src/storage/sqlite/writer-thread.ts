@@ -9,6 +9,7 @@ import { statfsSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import { dirname } from 'node:path'
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import { releaseIdleMemory } from '../../idle-memory.ts'
 import type { Write } from '../operations/write.ts'
 import { openDatabase, stamp } from './database.ts'
 import { FileContent, type FileProblem, pathProblem, type WalState } from './database-file.ts'
@@ -302,6 +303,7 @@ const addClient = (client: MessagePort): void => {
 
 // The code that Node compiled, for the next start: otherwise it is kept at the end of the thread, and not if the process is killed.
 flushCompileCache()
+releaseIdleMemory()
 
 parentPort?.on('message', (message: OwnerMessage) => {
   if (message === null) close()

@@ -1,0 +1,25 @@
+/**
+ * What the migrations of this version record in a database, by which an up-to-date database is recognised without the query builder that
+ * runs migrations. Tests compare it with the migrations.
+ */
+export const MIGRATIONS = [
+  '0001_accounts',
+  '0002_account_life',
+  '0003_event_positions',
+  '0004_email_tokens',
+  '0005_user_record',
+  '0006_admin_keys',
+  '0007_reauthentication',
+  '0008_factors',
+] as const
+
+export type MigrationName = (typeof MIGRATIONS)[number]
+
+/** The checksums of the built-in features on SQLite, by feature and migration. */
+export const SQLITE_CHECKSUMS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'admin-keys': { '0001_admin_keys': 'b173428c1f86bf9322e317d5e553362e7aee81fccaf00498beb70ac5dbf442a2' },
+  'api-keys': { '0001_api_keys': 'db4b421f12fcd761e989ac7f626f0d63efa9a11d9e3760e3dfec2451bc2c30c8' },
+  'email-codes': { '0001_email_codes': '7de710ddc913dba05062d174c940ceb6b386ac598fe0d87232691ed3342c7b22' },
+  passkeys: { '0001_passkeys': '93e0e92f1db0527361ca28fafe1e8ca646af610e839ed89f01a0a1b8e1534b8e' },
+  totp: { '0001_totp': '73deb1ee7af1c05b46ccdc47244887bb97e900878a2cb96d2eaeab9029a804d8' },
+}

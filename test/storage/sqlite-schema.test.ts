@@ -1,0 +1,118 @@
+/** Which starts load the migrations of SQLite (DESIGN §18): those that find another schema than the one of this version. */
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import t from 'tap'
+import { notes } from '../../examples/notes/notes.ts'
+import { allFeatures } from '../../src/built-in-features.ts'
+import { MIGRATIONS, SQLITE_CHECKSUMS } from '../../src/storage/migrations/known-schema.ts'
+import { migrations } from '../../src/storage/migrations/list.ts'
+import { openDatabase } from '../../src/storage/sqlite/database.ts'
+import { ensureSchema } from '../../src/storage/sqlite/ensure-schema.ts'
+import { migrate, SQLITE_DIALECT } from '../../src/storage/sqlite/migrate.ts'
+import { temporaryFolder } from '../support/build.ts'
+
+const builtIn = allFeatures([])
+
+const fileOf = (t: Parameters<typeof temporaryFolder>[0]): string => join(temporaryFolder(t), 'test.db')
+
+t.test('the known schema is what the migrations record', async t => {
+  const file = fileOf(t)
+  await migrate(file, builtIn)
+  const db = openDatabase(file, 0)
+  t.teardown(() => db.close())
+  const names = db.prepare<[], string>('SELECT name FROM kysely_migration ORDER BY name').pluck().all()
+  t.strictSame(names, [...MIGRATIONS])
+  t.strictSame(names, Object.keys(migrations(SQLITE_DIALECT)))
+  const rows = db
+    .prepare<[], Record<'feature' | 'name' | 'checksum', string>>(
+      'SELECT feature, name, checksum FROM feature_migrations',
+    )
+    .all()
+  const recorded: Record<string, Record<string, string>> = {}
+  for (const { feature, name, checksum } of rows)
+    recorded[feature] = { ...recorded[feature], [name]: checksum }
+  t.strictSame(recorded, SQLITE_CHECKSUMS)
+})
+
+/** Brings a file up to date in a process of its own, and prints whether that loaded the query builder. */
+const LOADS_QUERY_BUILDER = `
+import { registerHooks } from 'node:module'
+let loads = false
+registerHooks({
+  load(url, context, next) {
+    loads ||= url.includes('/kysely/')
+    return next(url, context)
+  },
+})
+const { ensureSchema } = await import('./src/storage/sqlite/ensure-schema.ts')
+const { allFeatures } = await import('./src/built-in-features.ts')
+await ensureSchema(process.env.FILE, allFeatures([]))
+process.stdout.write(String(loads))
+`
+
+const loadsQueryBuilder = (file: string): boolean => {
+  const cwd = join(import.meta.dirname, '..', '..')
+  const args = ['--input-type=module', '--eval', LOADS_QUERY_BUILDER]
+  const env = { ...process.env, FILE: file }
+  const { stdout, stderr } = spawnSync(process.execPath, args, { cwd, env, encoding: 'utf8' })
+  if (stderr !== '') throw new Error(stderr)
+  return JSON.parse(stdout)
+}
+
+t.test('a start that finds this schema does not load the query builder, any other start does', async t => {
+  const file = fileOf(t)
+  t.equal(loadsQueryBuilder(file), true, 'a missing file')
+  t.equal(loadsQueryBuilder(file), false, 'an up-to-date file')
+  const changes = [
+    "DELETE FROM feature_migrations WHERE feature = 'totp'; DROP TABLE totp; DROP TABLE recovery_codes",
+    'PRAGMA user_version = 0',
+  ]
+  for (const change of changes) {
+    const db = openDatabase(file, 0)
+    db.exec(change)
+    db.close()
+    t.equal(loadsQueryBuilder(file), true, change)
+    t.equal(loadsQueryBuilder(file), false, 'mended')
+  }
+})
+
+t.test('what differs from this version is migrated or reported', async t => {
+  const file = fileOf(t)
+  await ensureSchema(file, builtIn)
+  const change = (statement: string, ...values: readonly string[]): void => {
+    const db = openDatabase(file, 0)
+    db.prepare(statement).run(...values)
+    db.close()
+  }
+  const tables = (): unknown[] => {
+    const db = openDatabase(file, 0)
+    const names = db.prepare("SELECT name FROM sqlite_schema WHERE name = 'notes'").pluck().all()
+    db.close()
+    return names
+  }
+
+  await ensureSchema(file, [...builtIn, notes])
+  t.strictSame(tables(), ['notes'], 'a feature of a team')
+
+  const [first = builtIn[0]] = builtIn
+  const { up } = Object.values(first?.migrations ?? {})[0] ?? {}
+  const more = { ...first, migrations: { ...first?.migrations, '0000_new': { up } } } as typeof notes
+  await t.rejects(ensureSchema(file, [more]), /0000_new .* is new, but sorts before/)
+
+  const name = first?.name ?? ''
+  change('UPDATE feature_migrations SET checksum = ? WHERE feature = ?', 'x', name)
+  await t.rejects(ensureSchema(file, builtIn), /was changed after it ran/)
+  change(
+    'UPDATE feature_migrations SET checksum = ? WHERE feature = ?',
+    Object.values(SQLITE_CHECKSUMS[name] ?? {})[0] ?? '',
+    name,
+  )
+  await ensureSchema(file, builtIn)
+
+  change("INSERT INTO feature_migrations VALUES (?, '9999_later', 'x', 0)", name)
+  await t.rejects(ensureSchema(file, builtIn), /9999_later .* this version does not have it/)
+  change("DELETE FROM feature_migrations WHERE name = '9999_later'")
+
+  change("INSERT INTO kysely_migration VALUES ('9999_later', '2026-01-01')")
+  await t.rejects(ensureSchema(file, builtIn), { message: /^the database .*9999_later/ })
+})
