@@ -75,22 +75,27 @@ function* problemsOfCleanUp(cleanUp: unknown): Problems {
     yield 'has a cleanUp whose firstAt is no function, such as firstIdAt'
 }
 
-function* problemsOfGrantedAccess(grantsAccess: unknown, owner: unknown): Problems {
+function* problemsOfGrantedAccess(grantsAccess: unknown): Problems {
   if (grantsAccess === undefined) return
   const { type, detail } = membersOf(grantsAccess)
   if (!(typeof type === 'string' && EVENT.test(type) && typeof detail === 'string' && detail !== ''))
     yield 'has an incomplete grantsAccess: name a type of event, and the property of its details for the key of the row'
-  if (owner === null) yield 'has grantsAccess without an owner'
 }
 
+/** They delete rows by their owner, so without one they would delete nothing. */
+const OF_OWNERS = ['isFactor', 'isMailed', 'grantsAccess'] as const
+
 function* problemsOfTable(name: string, declaration: unknown): Problems {
-  const { owner, key, updatedAt, unique, grantsAccess, cleanUp } = membersOf(declaration)
+  const members = membersOf(declaration)
+  const { owner, key, updatedAt, unique, grantsAccess, cleanUp } = members
   if (!TABLE.test(name)) yield 'must be named like notes_shared'
   if (RESERVED_TABLE.test(name)) yield 'has a name that is reserved for the database'
   if (!owner && owner !== null)
     yield 'has no owner: name the column with the key of the user, or declare owner: null if its rows belong to no user'
   if (!key) yield 'has no key: name the column of its primary key'
-  yield* problemsOfGrantedAccess(grantsAccess, owner)
+  yield* problemsOfGrantedAccess(grantsAccess)
+  for (const name of OF_OWNERS)
+    if (members[name] !== undefined && owner === null) yield `has ${name} without an owner`
   yield* problemsOfCleanUp(cleanUp)
   for (const value of [owner ?? undefined, key, updatedAt, unique, membersOf(cleanUp).column])
     if (value !== undefined && !(typeof value === 'string' && COLUMN.test(value)))

@@ -32,15 +32,31 @@ export const ALGORITHMS = [...KEY_FORMS.keys()]
 /** RFC 8812 §2. */
 const MIN_RSA_BYTES = 256
 
+/** Bytes of an exponent. OpenSSL takes longer ones for keys up to 3,072 bits, and then 16 ms for a signature. */
+const MAX_EXPONENT = 8
+
 /** What importing an RSA key does not check. @throws {Error} */
 const assertRsaKey = (modulus: unknown, exponent: unknown): void => {
   if (!(modulus instanceof Uint8Array && exponent instanceof Uint8Array))
     throw new Error('The public key has no numbers')
-  const isOdd = (number: Uint8Array): boolean => ((number.at(-1) ?? 0) & 1) === 1
-  if (modulus.length < MIN_RSA_BYTES || modulus[0] === 0 || !isOdd(modulus))
+  // Without zeros in front (RFC 8230 §4).
+  const isOdd = (number: Uint8Array): boolean => number[0] !== 0 && ((number.at(-1) ?? 0) & 1) === 1
+  if (modulus.length < MIN_RSA_BYTES || !isOdd(modulus))
     throw new Error('The modulus is not one of RSA, or too short')
-  if (!isOdd(exponent) || (exponent.length === 1 && exponent[0] === 1))
+  // With the exponent 1, the signature of a message is the padded message.
+  if (exponent.length > MAX_EXPONENT || !isOdd(exponent) || (exponent.length === 1 && exponent[0] === 1))
     throw new Error('The exponent is not one of RSA')
+}
+
+/** Of both curves: 32 bytes, also with zeros in front (RFC 9053 §7.1). */
+const isCoordinate = (value: unknown): boolean => value instanceof Uint8Array && value.length === 32
+
+/** What importing a key of a curve does not check. @throws {Error} */
+const assertCurveKey = (curve: number, key: ReadonlyMap<unknown, unknown>): void => {
+  const { crv, x, y } = COSEKEYS
+  if (curve !== key.get(crv)) throw new Error('The public key is of another curve')
+  const coordinates = curve === COSECRV.P256 ? [key.get(x), key.get(y)] : [key.get(x)]
+  if (!coordinates.every(isCoordinate)) throw new Error('The public key is not a point of its curve')
 }
 
 /** Well-formed for each algorithm (for ECDSA: the integers 1 and 1 in DER), and wrong for every key. */
@@ -62,7 +78,7 @@ export const assertPublicKey = async (publicKey: string): Promise<void> => {
   if (form === undefined || form.type !== key.get(COSEKEYS.kty) || form.parameters !== key.size)
     throw new Error('The public key is of another kind')
   if (form.curve === null) assertRsaKey(key.get(COSEKEYS.n), key.get(COSEKEYS.e))
-  else if (form.curve !== key.get(COSEKEYS.crv)) throw new Error('The public key is of another curve')
-  // Imports the key, and so checks that it is a point of its curve.
+  else assertCurveKey(form.curve, key)
+  // Imports the key, and so checks that one of P-256 is a point of its curve.
   await verifySignature({ signature: WRONG_SIGNATURE, data: bytes, credentialPublicKey: bytes })
 }

@@ -94,6 +94,7 @@ const WRONG_KEYS: Record<string, string> = {
   'deep nesting': Buffer.alloc(700, 0x81).toString('base64url'),
   'no point of the curve': es256(bytes(x), Buffer.alloc(32, 7)),
   'a short coordinate': es256(bytes(x).subarray(1), bytes(y)),
+  'a long coordinate': es256(Buffer.concat([Buffer.of(0), bytes(x)]), bytes(y)),
   'text as a coordinate': es256('x'.repeat(32), bytes(y)),
   'a number as a coordinate': es256(5, 7),
   'no coordinate': cose([1, 2], [3, -7], [-1, 1], [-2, bytes(x)]),
@@ -110,6 +111,14 @@ const WRONG_KEYS: Record<string, string> = {
   'a number as a modulus': rs256(7, bytes(rsa.e)),
   'no exponent': rs256(bytes(rsa.n), Buffer.alloc(0)),
   'the exponent 1': rs256(bytes(rsa.n), Buffer.of(1)),
+  'an exponent that begins with zero': rs256(bytes(rsa.n), Buffer.of(0, 1, 0, 1)),
+  'a long exponent': rs256(bytes(rsa.n), Buffer.alloc(9, 0xff)),
+}
+
+/** With these, anybody can make signatures. */
+const WEAK_KEYS: Record<string, string> = {
+  'the exponent 1 in two bytes': rs256(bytes(rsa.n), Buffer.of(0, 1)),
+  'the exponent 1 in nine bytes': rs256(bytes(rsa.n), Buffer.from('000000000000000001', 'hex')),
 }
 
 const newPasskey = (fields: object = {}) => ({
@@ -279,7 +288,7 @@ await onEveryEngine(t, async (t, engine) => {
     const one = (fields: object): object => lineOf([newPasskey(), newPasskey(fields)])
     const at = (name: string, ...messages: string[]) => ({ [`credentials.passkeys.1.${name}`]: messages })
     const cases: (readonly [object, object])[] = [
-      ...Object.values(WRONG_KEYS).map(
+      ...[...Object.values(WRONG_KEYS), ...Object.values(WEAK_KEYS)].map(
         publicKey => [one({ publicKey }), at('publicKey', WRONG_KEY)] as const,
       ),
       [one({ publicKey: undefined }), at('publicKey', 'is required')],

@@ -69,6 +69,13 @@ const INVALID: readonly (readonly [string, readonly unknown[]])[] = [
         [withTable({ grantsAccess })],
       ] as const,
   ),
+  ...['isFactor', 'isMailed'].map(
+    flag =>
+      [
+        `The table notes of the feature notes has ${flag} without an owner`,
+        [withTable({ owner: null, [flag]: true })],
+      ] as const,
+  ),
   [
     'The table notes of the feature notes has grantsAccess without an owner',
     [withTable({ owner: null, grantsAccess: { type: 'note.deleted', detail: 'note' } })],
