@@ -11,7 +11,10 @@ export const openApiDocument = async (): Promise<string> => {
   try {
     const app = await buildApp(
       loadConfig({
-        ...{ NODE_ENV: 'test', LOG_LEVEL: 'silent', EMAIL_CODES: 'on', DRAIN_DELAY: '0s' },
+        NODE_ENV: 'test',
+        LOG_LEVEL: 'silent',
+        EMAIL_CODES: 'on',
+        DRAIN_DELAY: '0s',
         DATABASE_URL: `sqlite:${join(folder, 'empty.db')}`,
       }),
     )

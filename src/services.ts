@@ -98,7 +98,12 @@ const createFoundation = (config: Config, { storage, features, clock, logger, ..
   const logFailure = (message: string) => (err: unknown) => logger.error({ err }, message)
   const userCache = new UserCache()
   return {
-    ...{ config, features, clock, logger, logFailure, userCache },
+    config,
+    features,
+    clock,
+    logger,
+    logFailure,
+    userCache,
     storage: withLastRequests(storage, userCache),
     /** Of the built-in features. */
     stores: {
@@ -134,14 +139,22 @@ const createAuthentication = (foundation: Foundation) => {
     onFailure: logFailure('last requests could not be written, the next batch includes them'),
   })
   const authenticator = new Authenticator({
-    ...{ tokens, sessions, apiKeys: storage.apiKeys },
-    ...{ userCache, lastRequests, limits, deliverInvalidations, clock },
+    tokens,
+    sessions,
+    apiKeys: storage.apiKeys,
+    userCache,
+    lastRequests,
+    limits,
+    deliverInvalidations,
+    clock,
     capacity: config.cacheSize,
   })
   const adminAuthenticator = new AdminAuthenticator({
     rootKeys: config.adminKeys,
     adminKeys: storage.adminKeys,
-    ...{ lastRequests, deliverInvalidations, clock },
+    lastRequests,
+    deliverInvalidations,
+    clock,
   })
   storage.subscribe(withInvalidationLog(allListeners([authenticator, adminAuthenticator]), logger, clock))
   lastRequests.start()
@@ -176,8 +189,14 @@ const createMails = (
 ) => {
   const { mail, productName, publicUrl, webUrl, accountUrl } = config
   const mailerDeps = {
-    ...{ mail, productName, templates, publicUrl, webUrl, accountUrl },
-    ...{ log: logger, closing: SHUTDOWN.mails },
+    mail,
+    productName,
+    templates,
+    publicUrl,
+    webUrl,
+    accountUrl,
+    log: logger,
+    closing: SHUTDOWN.mails,
   }
   const kinds: typeof ACCOUNT_MAILS & MailKinds = Object.assign(
     {},
@@ -243,11 +262,30 @@ const createAccounts = (
 ) => {
   const { users, sessions, emailTokens, events, accounts: accountStore, bulkUsers } = storage
   const reauthentication = new Reauthentication({
-    ...{ users, sessions, hasher, loginThrottle, secondFactor, clock },
+    users,
+    sessions,
+    hasher,
+    loginThrottle,
+    secondFactor,
+    clock,
   })
   const deps = {
-    ...{ users, sessions, emailTokens, events, accountStore, tokens, hasher, limits, clock, logger },
-    ...{ loginThrottle, mails, deferred, secondFactor, challenges, reauthentication },
+    users,
+    sessions,
+    emailTokens,
+    events,
+    accountStore,
+    tokens,
+    hasher,
+    limits,
+    clock,
+    logger,
+    loginThrottle,
+    mails,
+    deferred,
+    secondFactor,
+    challenges,
+    reauthentication,
     requireEmailVerification: config.requireEmailVerification,
     existingAccountNotice: new ExistingAccountNotice({ users, emailTokens, events, mails, clock }),
   }
@@ -323,7 +361,14 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
   const { throttleEvents, rateLimits } = rateLimiting
   const { mails, mailer, deferred } = mailing
   const metrics = new Metrics({
-    ...{ signUps, signIns, throttleEvents, hasher, authenticator, lastRequests, storage, mailer },
+    signUps,
+    signIns,
+    throttleEvents,
+    hasher,
+    authenticator,
+    lastRequests,
+    storage,
+    mailer,
     limits: Object.keys(RATE_LIMITS.perAddress) as RateLimitName[],
     workerChannel: deps.workerChannel,
   })
@@ -333,14 +378,18 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     ...accounts,
     totp: factors.totp,
     passkeys: factors.passkeys,
-    ...{ authenticator, adminAuthenticator },
+    authenticator,
+    adminAuthenticator,
     /** The public keys of access tokens. */
     jwks: tokens.publicKeys,
     /** Every type of event. */
     eventSchemas: eventSchemasOf(features),
     userScopes: userScopesOf(features),
     adminScopes: adminScopesOf(features),
-    ...{ mails, metrics, warmUp, storage },
+    mails,
+    metrics,
+    warmUp,
+    storage,
     status: new StatusReport({ config, authenticator, users, storage }),
     /** `null` without a handler of events. */
     eventFeed,
@@ -380,7 +429,11 @@ export const createServices = async (config: Config, deps: ServicesDeps): Promis
   const { features, clock, logger } = deps
   const { publicUrl, webUrl, productName, isProduction } = config
   const featureDeps = {
-    ...{ stores: storage.features, mails, users, clock, logger },
+    stores: storage.features,
+    mails,
+    users,
+    clock,
+    logger,
     config: { publicUrl, webUrl, productName, isProduction },
   }
   try {

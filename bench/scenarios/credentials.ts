@@ -47,7 +47,9 @@ export const apiKey: Scenario = {
     const [tokens, apiKeys] = [await store.tokens(USERS), await store.apiKeys(USERS)]
     return withServers([() => startService(store)], server =>
       versusSessions(bench, {
-        ...{ name: 'API key', server, atLeast: 0.97 },
+        name: 'API key',
+        server,
+        atLeast: 0.97,
         requests: get('/account', apiKeys.map(bearer)),
         sessionRequests: get('/account', tokens.map(bearer)),
       }),
@@ -69,8 +71,12 @@ export const eddsa: Scenario = {
       [() => startService(store, env), () => startService(sessionStore)],
       (server, sessionServer) =>
         versusSessions(bench, {
-          ...{ name: 'EdDSA', server, sessionServer, atLeast: 0.98 },
-          ...{ requests, sessionRequests },
+          name: 'EdDSA',
+          server,
+          sessionServer,
+          atLeast: 0.98,
+          requests,
+          sessionRequests,
         }),
     )
   },

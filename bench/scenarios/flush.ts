@@ -35,11 +35,23 @@ const principalsOf = async (
     const { sessionId } = accessTokens.verify(token) ?? fail('the service refuses a token of the store')
     const { session, user, userKey } = (await sessions.find(sessionId)) ?? fail('a session is missing')
     principals.push({
-      ...{ token, credentialId: session.id, scopes: null, impersonatedBy: null, queriedAt: 0, used: false },
-      ...{ authenticatedAt: session.authenticatedAt, expiresAt: session.expiresAt },
-      ...{ lastRequestAt: session.lastRequestAt, storedRequestAt: session.lastRequestAt },
+      token,
+      credentialId: session.id,
+      scopes: null,
+      impersonatedBy: null,
+      queriedAt: 0,
+      used: false,
+      authenticatedAt: session.authenticatedAt,
+      expiresAt: session.expiresAt,
+      lastRequestAt: session.lastRequestAt,
+      storedRequestAt: session.lastRequestAt,
       cachedUser: {
-        ...{ user, key: userKey, lastRequestAt: 0, isWriteDue: false, current: true, tokens: 1 },
+        user,
+        key: userKey,
+        lastRequestAt: 0,
+        isWriteDue: false,
+        current: true,
+        tokens: 1,
         accountText: null,
       },
     })
@@ -55,8 +67,13 @@ const flushCosts = async (
 ): Promise<readonly number[]> => {
   const storage = await openStorage(location, databaseConnections, allFeatures())
   const lastRequests = new LastRequests({
-    ...{ userCache: new UserCache(), store: storage.lastRequests, apiKeys: NO_KEYS, adminKeys: NO_KEYS },
-    ...{ idle: sessionIdle, closing: 0, flushAt: Number.POSITIVE_INFINITY },
+    userCache: new UserCache(),
+    store: storage.lastRequests,
+    apiKeys: NO_KEYS,
+    adminKeys: NO_KEYS,
+    idle: sessionIdle,
+    closing: 0,
+    flushAt: Number.POSITIVE_INFINITY,
     onFailure: error => {
       throw error
     },

@@ -161,7 +161,11 @@ export class EmailCodes {
     const now = clock()
     const code = newCode()
     const stored = {
-      ...{ id: newId(now), userId, email, createdAt: now, expiresAt: now + LIFETIME },
+      id: newId(now),
+      userId,
+      email,
+      createdAt: now,
+      expiresAt: now + LIFETIME,
       code: keyring.encrypt(code, contextOf(userId)),
     }
     const event = newEvent('email-code.requested', anonymous(ip), userId, now)

@@ -18,7 +18,9 @@ const routerOfPaths = (app: FastifyInstance) => {
     ignoreDuplicateSlashes = false,
   } = app.initialConfig.routerOptions ?? {}
   const router = Router({
-    ...{ caseSensitive, ignoreTrailingSlash, ignoreDuplicateSlashes },
+    caseSensitive,
+    ignoreTrailingSlash,
+    ignoreDuplicateSlashes,
     maxParamLength: Number.MAX_SAFE_INTEGER,
   })
   const byUrl = Map.groupBy(app.routeTable, ({ url }) => url)

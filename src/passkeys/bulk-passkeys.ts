@@ -52,7 +52,12 @@ const toCredentials = ({
   backedUp,
   ...passkey
 }: PasskeyWithKey): PasskeyCredentials => ({
-  ...{ id, publicKey, counter, name, transports, backedUp },
+  id,
+  publicKey,
+  counter,
+  name,
+  transports,
+  backedUp,
   createdAt: toIso(passkey.createdAt),
   lastUsedAt: toIsoOrNull(passkey.lastUsedAt),
 })

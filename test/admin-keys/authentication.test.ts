@@ -187,19 +187,30 @@ const setUp = () => {
     store: { noteLastRequests: async () => undefined },
     apiKeys: { noteRequests: async () => undefined },
     adminKeys: { noteRequests: requests => store.noteRequests(requests) },
-    ...{ idle: 3_600_000, closing: 0, onFailure: error => failures.push(error) },
+    idle: 3_600_000,
+    closing: 0,
+    onFailure: error => failures.push(error),
   })
   const rootKeys = [ADMIN_KEY]
   const authenticator = new AdminAuthenticator({
-    ...{ rootKeys, adminKeys: store, lastRequests, clock: clock.now },
+    rootKeys,
+    adminKeys: store,
+    lastRequests,
+    clock: clock.now,
     deliverInvalidations: () => undefined,
   })
   authenticator.setFeedConnected(true)
   const add = (id: string) => {
     const { text, digest, shownPrefix } = newOpaqueKey(ADMIN_KEY_PREFIX)
     const key = {
-      ...{ id, name: id, prefix: shownPrefix, scopes: ['users:read'] },
-      ...{ createdAt: clock.now(), expiresAt: null, lastUsedAt: null, createdBy: null },
+      id,
+      name: id,
+      prefix: shownPrefix,
+      scopes: ['users:read'],
+      createdAt: clock.now(),
+      expiresAt: null,
+      lastUsedAt: null,
+      createdBy: null,
     }
     store.keys.set(digest, key)
     return { text, revoke: () => store.keys.delete(digest) }

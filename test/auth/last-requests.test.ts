@@ -121,8 +121,13 @@ const setUp = (flushAt?: number) => {
     noteRequests: (requests: readonly CredentialLastRequest[]) => store.noteKeys(kind, requests),
   })
   const parts = {
-    ...{ userCache, store, apiKeys: keyStore('apiKeys'), adminKeys: keyStore('adminKeys') },
-    ...{ idle: IDLE, closing: SHUTDOWN.lastRequests, onFailure },
+    userCache,
+    store,
+    apiKeys: keyStore('apiKeys'),
+    adminKeys: keyStore('adminKeys'),
+    idle: IDLE,
+    closing: SHUTDOWN.lastRequests,
+    onFailure,
   }
   const lastRequests = new LastRequests(flushAt === undefined ? parts : { ...parts, flushAt })
   return { store, failures, userCache, lastRequests }

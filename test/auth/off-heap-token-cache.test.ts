@@ -33,19 +33,29 @@ const newUser = (changes: Partial<User> = {}): User => ({
 })
 
 const cachedUserOf = (user: User, accountText: string | null = null): CachedUser => ({
-  ...{ user, key: 7, lastRequestAt: user.lastRequestAt ?? 0 },
-  ...{ isWriteDue: false, current: true, tokens: 1, accountText },
+  user,
+  key: 7,
+  lastRequestAt: user.lastRequestAt ?? 0,
+  isWriteDue: false,
+  current: true,
+  tokens: 1,
+  accountText,
 })
 
 const principalOf = (token: string, cachedUser: CachedUser, changes: Partial<Principal> = {}): Principal => ({
-  ...{ token, cachedUser, credentialId: newId(), scopes: null, impersonatedBy: null },
+  token,
+  cachedUser,
+  credentialId: newId(),
+  scopes: null,
+  impersonatedBy: null,
   ...{
     authenticatedAt: START,
     expiresAt: START + 1_000_000,
     lastRequestAt: START + 3,
     storedRequestAt: START,
   },
-  ...{ queriedAt: Number.NEGATIVE_INFINITY, used: true },
+  queriedAt: Number.NEGATIVE_INFINITY,
+  used: true,
   ...changes,
 })
 

@@ -270,8 +270,14 @@ await onEveryEngine(t, async (t, engine) => {
           { passkey: march, createdAt: '2025-03-01T00:00:00.000Z' },
           { passkey: now, createdAt: new Date(clock.now()).toISOString() },
         ].map(({ passkey, createdAt }) => ({
-          ...{ id: passkey?.id, publicKey: passkey?.publicKey, counter: 0 },
-          ...{ name: null, transports: [], backedUp: false, createdAt, lastUsedAt: null },
+          id: passkey?.id,
+          publicKey: passkey?.publicKey,
+          counter: 0,
+          name: null,
+          transports: [],
+          backedUp: false,
+          createdAt,
+          lastUsedAt: null,
         })),
       )
     },

@@ -137,10 +137,19 @@ const compile = async (t: Test, files: Record<string, string>): Promise<string> 
   const folder = temporaryFolder(t)
   for (const name of ['runtime.ts', 'client.ts']) cpSync(join(PROJECT, 'client', name), join(folder, name))
   const compilerOptions = {
-    ...{ target: 'es2022', lib: ['es2022', 'dom'], module: 'esnext', moduleResolution: 'bundler', types: [] },
-    ...{ strict: true, noUncheckedIndexedAccess: true, exactOptionalPropertyTypes: true },
-    ...{ noUnusedLocals: true, verbatimModuleSyntax: true, erasableSyntaxOnly: true },
-    ...{ allowImportingTsExtensions: true, noEmit: true },
+    target: 'es2022',
+    lib: ['es2022', 'dom'],
+    module: 'esnext',
+    moduleResolution: 'bundler',
+    types: [],
+    strict: true,
+    noUncheckedIndexedAccess: true,
+    exactOptionalPropertyTypes: true,
+    noUnusedLocals: true,
+    verbatimModuleSyntax: true,
+    erasableSyntaxOnly: true,
+    allowImportingTsExtensions: true,
+    noEmit: true,
     paths: { 'gatehouse/client': ['./client.ts'] },
   }
   files['tsconfig.json'] = JSON.stringify({ compilerOptions, include: ['*.ts'] })

@@ -213,7 +213,8 @@ t.test('previous secrets require current ones, and a secret is given once (DESIG
   )
   t.match(
     configErrors({
-      ...{ DATABASE_URL: 'postgres://db/gatehouse', JWT_SECRET: SECRET },
+      DATABASE_URL: 'postgres://db/gatehouse',
+      JWT_SECRET: SECRET,
       ENCRYPTION_KEY_PREVIOUS: SECRET,
     }),
     /ENCRYPTION_KEY_PREVIOUS has no effect without ENCRYPTION_KEY/,

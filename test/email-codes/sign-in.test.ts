@@ -230,7 +230,9 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     })
     errorsAt(t, await signInByCode(other, user.email, code), 401, ['emailCode'], 'useless without the key')
     const env = {
-      ...{ ...EMAIL_CODES, DATABASE_URL, ENCRYPTION_KEY: 'another-encryption-key-0123456789abcdef' },
+      ...EMAIL_CODES,
+      DATABASE_URL,
+      ENCRYPTION_KEY: 'another-encryption-key-0123456789abcdef',
       ENCRYPTION_KEY_PREVIOUS: EMAIL_CODES.ENCRYPTION_KEY,
     }
     t.equal((await signInByCode(await build(t, { env }), user.email, code)).statusCode, 200, 'rotated')

@@ -155,7 +155,11 @@ export default notes
 
 const TSCONFIG = {
   compilerOptions: {
-    ...{ target: 'es2024', module: 'nodenext', types: ['node'], strict: true, noEmit: true },
+    target: 'es2024',
+    module: 'nodenext',
+    types: ['node'],
+    strict: true,
+    noEmit: true,
     skipLibCheck: false,
     allowImportingTsExtensions: true,
   },
@@ -194,8 +198,14 @@ gatehouse.exportUsers()
 
 const PAGE_TSCONFIG = {
   compilerOptions: {
-    ...{ target: 'es2022', lib: ['es2022', 'dom'], module: 'esnext', moduleResolution: 'bundler', types: [] },
-    ...{ strict: true, skipLibCheck: false, noEmit: true },
+    target: 'es2022',
+    lib: ['es2022', 'dom'],
+    module: 'esnext',
+    moduleResolution: 'bundler',
+    types: [],
+    strict: true,
+    skipLibCheck: false,
+    noEmit: true,
   },
   include: ['page.ts'],
 }
@@ -236,7 +246,11 @@ t.test('the packed tarball works in an empty project (DESIGN §12)', async t => 
 
   const gatehouse = join(project, 'node_modules/.bin/gatehouse')
   const settings = {
-    ...{ NODE_ENV: 'test', PORT: '0', LOG_LEVEL: 'info', DRAIN_DELAY: '0s', MAIL_URL: 'off' },
+    NODE_ENV: 'test',
+    PORT: '0',
+    LOG_LEVEL: 'info',
+    DRAIN_DELAY: '0s',
+    MAIL_URL: 'off',
     DATABASE_URL: 'sqlite:data/service.db',
   }
   const service = spawn(gatehouse, [], { cwd: project, env: { ...env, ...settings }, stdio: 'pipe' })

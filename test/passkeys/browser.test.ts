@@ -63,8 +63,12 @@ const listenOnLocalhost = async (t: Parameters<typeof build>[0]) => {
 const addAuthenticator = async (session: CDPSession, transport: 'internal' | 'usb'): Promise<string> => {
   const { authenticatorId } = await session.send('WebAuthn.addVirtualAuthenticator', {
     options: {
-      ...{ protocol: 'ctap2', transport, hasResidentKey: true, hasUserVerification: true },
-      ...{ isUserVerified: true, automaticPresenceSimulation: true },
+      protocol: 'ctap2',
+      transport,
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
     },
   })
   return authenticatorId

@@ -51,8 +51,11 @@ export const fill = async (
   await updateUser(app, ben.id, { disabled: true })
   clock.advance(1_000)
   const imported = {
-    ...{ id: '01900000-0000-7000-8000-000000000001', email: 'cat@example.com', passwordHash: IMPORTED_HASH },
-    ...{ createdAt: '2024-06-10T00:00:00.000Z', lastRequestAt: '2024-07-01T12:00:00.000Z' },
+    id: '01900000-0000-7000-8000-000000000001',
+    email: 'cat@example.com',
+    passwordHash: IMPORTED_HASH,
+    createdAt: '2024-06-10T00:00:00.000Z',
+    lastRequestAt: '2024-07-01T12:00:00.000Z',
   }
   await app.inject({
     method: 'POST',
@@ -80,8 +83,12 @@ export const fill = async (
     cursor: log.nextCursor,
     sessions: await recordedSessions(app, ann.token),
     tokens: {
-      ...{ active: ann.token, signedOut: other, disabled: ben.token },
-      ...{ impersonated, passwordReset, emailChange },
+      active: ann.token,
+      signedOut: other,
+      disabled: ben.token,
+      impersonated,
+      passwordReset,
+      emailChange,
     },
   }
 }

@@ -136,8 +136,14 @@ export const setUp = (capacity = 100_000, hotCapacity = capacity) => {
   })
   const apiKeys: ApiKeyFinder = { find: (digest, onStart) => store.findApiKey(digest, onStart) }
   const parts = {
-    ...{ tokens, sessions: store, apiKeys, userCache },
-    ...{ lastRequests, limits: LIMITS, deliverInvalidations: () => undefined, clock: clock.now },
+    tokens,
+    sessions: store,
+    apiKeys,
+    userCache,
+    lastRequests,
+    limits: LIMITS,
+    deliverInvalidations: () => undefined,
+    clock: clock.now,
   }
   const authenticator = new Authenticator({ ...parts, capacity, hotCapacity })
   authenticator.setFeedConnected(true)
@@ -159,8 +165,13 @@ export const setUp = (capacity = 100_000, hotCapacity = capacity) => {
     const { text, digest, shownPrefix } = newOpaqueKey(API_KEY_PREFIX)
     const id = newId(clock.now())
     const apiKey = {
-      ...{ id, name: 'a key', prefix: shownPrefix, scopes: ['account:read'] },
-      ...{ createdAt: clock.now(), expiresAt, lastUsedAt: null },
+      id,
+      name: 'a key',
+      prefix: shownPrefix,
+      scopes: ['account:read'],
+      createdAt: clock.now(),
+      expiresAt,
+      lastUsedAt: null,
     }
     store.apiKeys.set(digest, { userId, apiKey })
     return { id, userId, digest, token: text }
@@ -184,7 +195,9 @@ export const setUp = (capacity = 100_000, hotCapacity = capacity) => {
     if (kind === 'session') {
       const { session, token } = open(userId)
       return {
-        ...{ id: session.id, userId, token },
+        id: session.id,
+        userId,
+        token,
         exists: () => store.sessions.has(session.id),
         revoke: () => revoke(session),
         remove: () => void store.sessions.delete(session.id),
@@ -199,8 +212,17 @@ export const setUp = (capacity = 100_000, hotCapacity = capacity) => {
     }
   }
   return {
-    ...{ clock, store, authenticator, userCache, lastRequests },
-    ...{ open, addApiKey, addCredential, change, revoke, revokeApiKey },
+    clock,
+    store,
+    authenticator,
+    userCache,
+    lastRequests,
+    open,
+    addApiKey,
+    addCredential,
+    change,
+    revoke,
+    revokeApiKey,
   }
 }
 

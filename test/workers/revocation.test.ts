@@ -46,7 +46,9 @@ const CHANGES: Record<string, (round: Round) => Promise<void>> = {
   ),
   'a new password': revokes((connection, { token }) =>
     connection({
-      ...{ method: 'PUT', path: '/account/password', headers: bearer(token) },
+      method: 'PUT',
+      path: '/account/password',
+      headers: bearer(token),
       body: { currentPassword: PASSWORD, newPassword: NEW_PASSWORD },
     }),
   ),

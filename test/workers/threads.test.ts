@@ -53,7 +53,8 @@ t.test('a limit counts the requests to all workers', async t => {
   const server = await startTwo(t, { env: { RATE_LIMIT: 'on' } })
   const connections = openConnections(t, server)
   const signIn = {
-    ...{ method: 'POST', path: '/account/sign-in' },
+    method: 'POST',
+    path: '/account/sign-in',
     body: { email: 'nobody@example.com', password: PASSWORD },
   }
   const statuses: number[] = []
@@ -123,7 +124,9 @@ const startVulnerable = async (
   const server = await startTwo(t, {
     ...(databaseFile !== undefined && { databaseFile }),
     env: {
-      ...{ SABOTAGE: way, SABOTAGE_OF: of, SABOTAGE_FILE: file },
+      SABOTAGE: way,
+      SABOTAGE_OF: of,
+      SABOTAGE_FILE: file,
       NODE_OPTIONS: `--max-old-space-size=400 --import=${pathToFileURL(module).href}`,
     },
   })

@@ -119,8 +119,14 @@ const copyUsers = async (source: Source, target: Target, copiedEvents: number, o
   const { signal, onProgress } = options
   const total = source.count()
   const report = {
-    ...{ added: 0, changed: 0, unchanged: 0, newerInTarget: 0, deletedInTarget: 0, deletedInSource: 0 },
-    ...{ sessions: 0, emailTokens: 0 },
+    added: 0,
+    changed: 0,
+    unchanged: 0,
+    newerInTarget: 0,
+    deletedInTarget: 0,
+    deletedInSource: 0,
+    sessions: 0,
+    emailTokens: 0,
   }
 
   const write = async (users: readonly SourceUser[]): Promise<readonly Conflict[]> => {

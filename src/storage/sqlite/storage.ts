@@ -276,7 +276,9 @@ export const openSharedStore = async (
   const storage = storageOfEventLoop(
     reader,
     {
-      ...{ files, invalidations, openRateLimit },
+      files,
+      invalidations,
+      openRateLimit,
       connectWriter: connect => owner.addClient(connect),
       async release(isDamaged) {
         await owner.close()
@@ -341,7 +343,8 @@ export const joinSharedStore = async (
   storageOfEventLoop(
     joinReader(files),
     {
-      ...{ files, invalidations },
+      files,
+      invalidations,
       openRateLimit: remoteRateLimits(rateLimits),
       connectWriter: connect => void writers.on('message', connect),
       release() {

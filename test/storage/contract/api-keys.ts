@@ -24,8 +24,15 @@ const keyEvent = (
 const newKey = (fields: { expiresAt?: number } = {}) => {
   const { digest, shownPrefix } = newOpaqueKey(API_KEY_PREFIX)
   return {
-    ...{ id: uuidv7(), name: `a "name" 'with' ẞ`, digest, prefix: shownPrefix, scopes: ['users:read'] },
-    ...{ createdAt: NOW, expiresAt: null, lastUsedAt: null, ...fields },
+    id: uuidv7(),
+    name: `a "name" 'with' ẞ`,
+    digest,
+    prefix: shownPrefix,
+    scopes: ['users:read'],
+    createdAt: NOW,
+    expiresAt: null,
+    lastUsedAt: null,
+    ...fields,
   }
 }
 

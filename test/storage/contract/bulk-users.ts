@@ -40,8 +40,15 @@ const recoveryCodeOf = (user: number): ImportedRow => ({
 
 const passkeyOf = (user: number, credentialId: string): ImportedRow => ({
   ...passkeyRow({
-    ...{ id: uuidv7(), credentialId, publicKey: 'a key', counter: 0, name: null, transports: [] },
-    ...{ backedUp: false, createdAt: NOW, lastUsedAt: null },
+    id: uuidv7(),
+    credentialId,
+    publicKey: 'a key',
+    counter: 0,
+    name: null,
+    transports: [],
+    backedUp: false,
+    createdAt: NOW,
+    lastUsedAt: null,
   }),
   user,
 })
