@@ -89,8 +89,8 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     const last = events.slice(events.findIndex(({ type }) => type === 'password.reset'))
     const expected = [
       ['password.reset', null],
-      ...keys.map(({ apiKey }) => ['api-key.revoked', { apiKey: apiKey.id }]),
       ...passkeys.map(({ id }) => ['passkey.removed', { passkey: id }]),
+      ...keys.map(({ apiKey }) => ['api-key.revoked', { apiKey: apiKey.id }]),
     ]
     t.same(
       last.map(({ type, details }) => [type, details]),

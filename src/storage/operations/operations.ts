@@ -1,5 +1,12 @@
 /** Every write that both engines run. The SQLite engine calls them by name, because functions cannot be sent to its writer thread. */
-import { grantsAccess, isOwned, operationName, type StoredFeature, tablesOf } from '../stored-feature.ts'
+import {
+  grantsAccess,
+  isOwned,
+  type OwnedTable,
+  operationName,
+  type StoredFeature,
+  tablesOf,
+} from '../stored-feature.ts'
 import { addEmailToken, confirmEmailWith, type GrantedAccess, resetPasswordWith } from './email-tokens.ts'
 import { record } from './events.ts'
 import { removeFactorsWith } from './factors.ts'
@@ -11,8 +18,9 @@ import { noteAuthentication, revokeSession, revokeSessions } from './sessions.ts
 import { removeUserWith, updateUserWith } from './users.ts'
 import type { UncachedWrite, Write } from './write.ts'
 
-const grantedAccess = (features: readonly StoredFeature[]): GrantedAccess => ({
-  tables: tablesOf(features).filter(grantsAccess),
+/** @param owned every table whose rows belong to users, in the order of deletions. */
+const grantedAccess = (features: readonly StoredFeature[], owned: readonly OwnedTable[]): GrantedAccess => ({
+  tables: owned.filter(grantsAccess),
   factors: features
     .filter(feature => tablesOf([feature]).some(grantsAccess))
     .flatMap(({ factor }) => (factor === undefined ? [] : [factor.name])),
@@ -34,7 +42,7 @@ const coreOperations = (features: readonly StoredFeature[]) => {
     changePassword: changePasswordWith(mailed),
     addEmailToken,
     confirmEmail: confirmEmailWith(mailed),
-    resetPassword: resetPasswordWith(mailed, grantedAccess(features)),
+    resetPassword: resetPasswordWith(mailed, grantedAccess(features, owned)),
     record,
     removeOldRows,
   } satisfies Record<string, Operation | ((...args: never[]) => Query<UncachedWrite<unknown>>)>
