@@ -17,7 +17,14 @@ import {
   signUp,
   temporaryFolder,
 } from '../support/build.ts'
-import { EXPORT, type Exported, exportAll, importAll, type Result } from '../support/bulk-users.ts'
+import {
+  EXPORT,
+  type Exported,
+  exportAll,
+  importAll,
+  longestFields,
+  type Result,
+} from '../support/bulk-users.ts'
 import { runCommand } from '../support/cli.ts'
 import { type Engine, onEveryEngine } from '../support/engines.ts'
 import { globalErrorOf } from '../support/error-response.ts'
@@ -213,21 +220,7 @@ await onEveryEngine(t, async (t, engine) => {
 
   t.test('the longest line fits: metadata, names, roles and credentials at their limits', async t => {
     const app = await engine.build(t, { env: keyOf('target') })
-    const metadata = (name: string) => ({ [name]: 'x'.repeat(8_192 - name.length - 7) })
-    const [result] = await importAll(app, [
-      {
-        email: freshEmail(),
-        firstName: '😀'.repeat(128),
-        lastName: '😀'.repeat(128),
-        roles: Array.from({ length: 32 }, (_, index) => `r${index}`.padEnd(64, 'x')),
-        userMetadata: metadata('a'),
-        appMetadata: metadata('b'),
-        credentials: {
-          totpSecret: 'A'.repeat(103),
-          recoveryCodes: Array.from({ length: 10 }, (_, index) => recoveryCodeDigest(`${index}`)),
-        },
-      },
-    ])
+    const [result] = await importAll(app, [{ ...longestFields(), email: freshEmail() }])
     t.match(result, { status: 'created' })
     const [line] = await exportAll(app, HASHES)
     const { id, email, ...rest } = line as Exported

@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { v7 as uuidv7 } from 'uuid'
-import { recoveryCodeDigest } from '../../src/totp/recovery-codes.ts'
 import { INVALID_TIMESTAMP } from '../../src/validation/formats.ts'
 import { toLines } from '../../src/validation/ndjson.ts'
 import { factorsOf } from '../support/admin-routes.ts'
@@ -25,7 +24,7 @@ import {
   signUp,
   temporaryFolder,
 } from '../support/build.ts'
-import { type Exported, exportAll, importAll, type Result } from '../support/bulk-users.ts'
+import { type Exported, exportAll, importAll, longestFields, type Result } from '../support/bulk-users.ts'
 import { runCommand } from '../support/cli.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
@@ -450,7 +449,6 @@ await onEveryEngine(t, async (t, engine) => {
 
   t.test('the longest line fits, as an export writes it too', async t => {
     const app = await start({ ENCRYPTION_KEY })
-    const metadata = (name: string) => ({ [name]: 'x'.repeat(8_192 - name.length - 7) })
     const n = randomBytes(752)
     n[0] = 0xff
     n[751] = 0xff
@@ -468,18 +466,8 @@ await onEveryEngine(t, async (t, engine) => {
         lastUsedAt: '2026-01-01T00:00:00.123456789+00:00',
       }),
     )
-    const line = lineOf(passkeys, {
-      firstName: '😀'.repeat(128),
-      lastName: '😀'.repeat(128),
-      roles: Array.from({ length: 32 }, (_, index) => `r${index}`.padEnd(64, 'x')),
-      userMetadata: metadata('a'),
-      appMetadata: metadata('b'),
-      credentials: {
-        totpSecret: 'A'.repeat(103),
-        recoveryCodes: Array.from({ length: 10 }, (_, index) => recoveryCodeDigest(`${index}`)),
-        passkeys,
-      },
-    })
+    const { credentials, ...fields } = longestFields()
+    const line = lineOf(passkeys, { ...fields, credentials: { ...credentials, passkeys } })
     t.same(outcomes(await importAll(app, [line])), ['created'])
     const exported = await exportAll(app, HASHES)
     const other = await start({ ENCRYPTION_KEY })

@@ -1,8 +1,10 @@
 /** Imports and exports over HTTP. */
+
 import { once } from 'node:events'
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
+import { recoveryCodeDigest } from '../../src/totp/recovery-codes.ts'
 import { toLines } from '../../src/validation/ndjson.ts'
 import { asAdmin, type Context } from './build.ts'
 
@@ -93,3 +95,18 @@ export const openImport = async (
     },
   }
 }
+
+const longestMetadata = (name: string) => ({ [name]: 'x'.repeat(8_192 - name.length - 7) })
+
+/** The fields of a line with metadata, names, roles, and credentials of an authenticator app at their limits. */
+export const longestFields = () => ({
+  firstName: '😀'.repeat(128),
+  lastName: '😀'.repeat(128),
+  roles: Array.from({ length: 32 }, (_, index) => `r${index}`.padEnd(64, 'x')),
+  userMetadata: longestMetadata('a'),
+  appMetadata: longestMetadata('b'),
+  credentials: {
+    totpSecret: 'A'.repeat(103),
+    recoveryCodes: Array.from({ length: 10 }, (_, index) => recoveryCodeDigest(`${index}`)),
+  },
+})
