@@ -97,8 +97,8 @@ const ndjson = async (app: FastifyInstance): Promise<void> => {
   })
 
   // Lines are validated as they are read.
-  app.addHook('onRoute', function validateLines(route) {
-    const compile = this.validatorCompiler
+  app.addHook('onRoute', route => {
+    const compile = app.validatorCompiler
     if (!takesNdjson(route) || compile === undefined) return
     route.validatorCompiler = definition => {
       const validate = compile(definition)
