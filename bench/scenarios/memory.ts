@@ -18,7 +18,7 @@ export const memory: Scenario = {
   run: async bench => {
     const store = await bench.store(TOKENS)
     const requests = get('/account', (await store.tokens(TOKENS)).map(bearer))
-    // The first start of new code strips its types, which leaves 20 MB, and fills the compile cache.
+    // The first start of new code strips its types, which leaves 9 MB, and fills the compile cache.
     await withServers([() => startService(store)], () => Promise.resolve())
     const few = await withServers([() => startService(store)], async (server): Promise<Finding[]> => {
       await delay(SETTLE)
