@@ -59,6 +59,26 @@ const assertCurveKey = (curve: number, key: ReadonlyMap<unknown, unknown>): void
   if (!coordinates.every(isCoordinate)) throw new Error('The public key is not a point of its curve')
 }
 
+/** @returns where an integer of DER ends: positive, without needless zeros in front. `NaN` if there is none. */
+const endOfInteger = (bytes: Uint8Array, start: number): number => {
+  const [tag, length = 0, first = 0, second = 0] = bytes.subarray(start)
+  const isShortest = first < 0x80 && (first !== 0 || length === 1 || second >= 0x80)
+  return tag === 2 && length > 0 && isShortest ? start + 2 + length : Number.NaN
+}
+
+/**
+ * Asserts that a signature has the only form that its numbers have. Of ES256 it is in DER (WebAuthn §6.5.5): a sequence of two integers,
+ * of which the library reads several forms, and ignores what follows. It verifies the length of the others.
+ * @throws {Error}
+ */
+export const assertSignatureForm = (publicKey: Uint8Array<ArrayBuffer>, signature: Uint8Array): void => {
+  if (decodeCredentialPublicKey(publicKey).get(COSEKEYS.alg) !== COSEALG.ES256) return
+  const [tag, length] = signature
+  const isSequence = tag === 0x30 && length === signature.length - 2
+  if (!isSequence || endOfInteger(signature, endOfInteger(signature, 2)) !== signature.length)
+    throw new Error('The signature is not in DER, or something follows it')
+}
+
 /** Well-formed for each algorithm (for ECDSA: the integers 1 and 1 in DER), and wrong for every key. */
 const WRONG_SIGNATURE = Uint8Array.of(0x30, 6, 2, 1, 1, 2, 1, 1)
 

@@ -8,7 +8,7 @@ import {
 import { decodeAttestationObject, isoBase64URL, isoCBOR } from '@simplewebauthn/server/helpers'
 import type { User } from '../users/user.ts'
 import { type NewCredential, type PresentedCredential, userHandleOf } from './credentials.ts'
-import { ALGORITHMS, assertPublicKey } from './public-keys.ts'
+import { ALGORITHMS, assertPublicKey, assertSignatureForm } from './public-keys.ts'
 import type { RelyingParty } from './relying-party.ts'
 
 type RegistrationResponse = Parameters<typeof verifyRegistrationResponse>[0]['response']
@@ -79,13 +79,17 @@ export const requestOptions = ({ party, challenge, timeout }: Ceremony): Promise
 /**
  * An attestation says which device made a passkey. Nobody asks here, so its statement is dropped unread: the library would verify
  * certificates of the client, and request the revocation lists that they name.
+ * @throws {Error} if it is not in canonical CBOR (WebAuthn §6.5): the library ignores what follows it.
  */
 const withoutAttestation = (attestationObject: string): string => {
-  const authData = decodeAttestationObject(bytesOf(attestationObject)).get('authData')
+  const given: unknown = decodeAttestationObject(bytesOf(attestationObject))
+  if (!(given instanceof Map)) throw new Error('The attestation is no map')
+  if (isoBase64URL.fromBuffer(isoCBOR.encode(given)) !== attestationObject)
+    throw new Error('The attestation is not in canonical CBOR, or something follows it')
   const attestation = new Map<string, string | Uint8Array | Map<string, string>>([
     ['fmt', 'none'],
     ['attStmt', new Map()],
-    ['authData', authData],
+    ['authData', given.get('authData')],
   ])
   return isoBase64URL.fromBuffer(isoCBOR.encode(attestation))
 }
@@ -142,6 +146,8 @@ export const verifyCredential = async (
 ): Promise<VerifiedUse> => {
   const { clientDataJSON, authenticatorData, signature } = response
   assertOwnPage(clientDataJSON)
+  const key = bytesOf(publicKey)
+  assertSignatureForm(key, bytesOf(signature))
   const { verified, authenticationInfo } = await verifyAuthenticationResponse({
     response: {
       ...{ id, rawId, type, clientExtensionResults: {} },
@@ -151,7 +157,7 @@ export const verifyCredential = async (
     expectedOrigin: [...party.origins],
     expectedRPID: party.id,
     // The transaction of the sign-in compares counters: only there are they current.
-    credential: { id, publicKey: bytesOf(publicKey), counter: 0 },
+    credential: { id, publicKey: key, counter: 0 },
     requireUserVerification: true,
   })
   if (!verified) throw new Error('The signature is wrong')

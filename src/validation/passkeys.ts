@@ -8,11 +8,15 @@ import { MAX_PUBLIC_KEY } from '../passkeys/credentials.ts'
 const Open = <T extends TProperties>(properties: T, options = {}) =>
   Type.Object(properties, { additionalProperties: true, ...options })
 
+/** Canonical: the last character has no bits after the last byte. */
+export const BASE64URL_PATTERN =
+  '^(?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-][AQgw]|[A-Za-z0-9_-]{2}[AEIMQUYcgkosw048])?$'
+
 const Bytes = (maxLength: number, description: string, example: string) =>
   Type.String({
     minLength: 1,
     maxLength,
-    pattern: '^[A-Za-z0-9_-]+$',
+    pattern: BASE64URL_PATTERN,
     description: `${description}, in base64url`,
     examples: [example],
   })
@@ -65,12 +69,12 @@ export const PresentedCredential = Open(
         'What the authenticator has signed',
         'SZYN5YgOjGh0NBcPZHZgW4_krrmihjLHmVzzuoMdl2MFAAAAAQ',
       ),
-      signature: Bytes(4_096, 'The signature', 'MEUCIQCjT8q0pW3yJ0Yf9m'),
+      signature: Bytes(4_096, 'The signature', 'MEUCIQCjT8q0pW3yJ0Yf9g'),
       userHandle: Type.Optional(
         Type.Unsafe<string | null>({
           type: ['string', 'null'],
           maxLength: 88,
-          pattern: '^[A-Za-z0-9_-]*$',
+          pattern: BASE64URL_PATTERN,
           description: 'The id of the user, in base64url',
           examples: ['AZNrfkpcfT6fECs8TV5vcA'],
         }),
@@ -80,19 +84,12 @@ export const PresentedCredential = Open(
   { title: 'PasskeyCredential' },
 )
 
-/** Canonical: the last character has no bits after the last byte. */
-export const BASE64URL_PATTERN =
-  '^(?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-][AQgw]|[A-Za-z0-9_-]{2}[AEIMQUYcgkosw048])?$'
-
-const CanonicalBytes = (maxLength: number, description: string, example: string) =>
-  Type.String({ minLength: 1, maxLength, pattern: BASE64URL_PATTERN, description, examples: [example] })
-
 /** What another service needs of a passkey, as properties of a strict object. */
 export const portableProperties = {
-  id: CanonicalBytes(MAX_CREDENTIAL_ID, 'The id of the credential, in base64url', CREDENTIAL_ID),
-  publicKey: CanonicalBytes(
+  id: CredentialId,
+  publicKey: Bytes(
     MAX_PUBLIC_KEY,
-    'For EdDSA, ES256 or RS256: COSE, in base64url',
+    'For EdDSA, ES256 or RS256: COSE',
     'pQECAyYgASFYIHnd7rfbJhJ7GGe6fY_SWpzvYn24Y7XIyj5KWwfnRSv4Ilgg_pyK42KMidd90rmQ9F-kmR8V8mVpKwkY2U6yrU3IDu8',
   ),
   counter: Type.Integer({

@@ -111,6 +111,23 @@ await onEveryEngine(t, async (t, { build }) => {
     )
   })
 
+  t.test('nothing is behind an attestation, and it is in canonical CBOR', async t => {
+    const user = await signUp(app)
+    const forms: [string, (attestation: Buffer) => Buffer][] = [
+      ['a byte behind', attestation => Buffer.concat([attestation, Buffer.of(0)])],
+      ['twice', attestation => Buffer.concat([attestation, attestation])],
+      ['a long length of the map', ([, ...all]) => Buffer.of(0xb8, 3, ...all)],
+      ['a map of four', ([, ...all]) => Buffer.of(0xa4, ...all, 0x61, 0x78, 0)],
+    ]
+    for (const [title, change] of forms) {
+      const made = new SoftwareAuthenticator().create(await begin(user.token))
+      const attestationObject = change(Buffer.from(made.response.attestationObject, 'base64url'))
+      const response = { ...made.response, attestationObject: attestationObject.toString('base64url') }
+      const added = await postPasskey(app, user.token, { credential: { ...made, response } })
+      t.equal(added.statusCode, title === 'a map of four' ? 201 : 400, title)
+    }
+  })
+
   t.test('an attestation is not read, so its certificates cause no requests', async t => {
     const user = await signUp(app)
     const attStmt = new Map<string, Parameters<typeof cbor>[0]>([

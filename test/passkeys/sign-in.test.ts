@@ -20,9 +20,14 @@ import {
   signInWith,
 } from '../support/passkeys.ts'
 import { isPrivateJson } from '../support/response-shapes.ts'
-import { FLAGS, SoftwareAuthenticator } from '../support/software-authenticator.ts'
+import { cbor, FLAGS, SoftwareAuthenticator } from '../support/software-authenticator.ts'
 
 const WRONG = { credential: ['could not be verified'] }
+
+const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+
+/** The letter with another last bit. */
+const nextLetter = (letter: string): string => BASE64URL[BASE64URL.indexOf(letter) ^ 1] ?? ''
 
 const outcomes = (app: FastifyInstance) => ({ ...app.services.signIns.outcomes.values })
 
@@ -109,6 +114,77 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     const counted = (outcomes(app).wrong_credentials ?? 0) - (before.wrong_credentials ?? 0)
     t.equal(counted, wrong.length + 4)
     t.equal((await signInWith(app, authenticator)).statusCode, 200, 'it still works')
+  })
+
+  t.test('a signature has one form: nothing is in front of it, in it or behind it', async t => {
+    const user = await signUp(app)
+    for (const algorithm of ['ES256', 'EdDSA', 'RS256'] as const) {
+      const { authenticator } = await register(app, user.token, { algorithm })
+      const forms: [string, (signature: Buffer) => readonly number[]][] = [
+        ['a byte behind', signature => [...signature, 0]],
+        ['a byte in front', signature => [0, ...signature]],
+        ['the signature twice', signature => [...signature, ...signature]],
+        ['without its last byte', signature => [...signature.subarray(0, -1)]],
+      ]
+      // DER: a sequence of the integers r and s.
+      if (algorithm === 'ES256')
+        forms.push(
+          [
+            'a byte at the end of the sequence',
+            ([tag = 0, length = 0, ...all]) => [tag, length + 1, ...all, 0],
+          ],
+          ['a third integer', ([tag = 0, length = 0, ...all]) => [tag, length + 3, ...all, 2, 1, 1]],
+          ['a long length', ([tag = 0, ...others]) => [tag, 0x81, ...others]],
+          [
+            'a zero in front of r',
+            ([tag = 0, length = 0, integer = 0, size = 0, ...all]) => [
+              ...[tag, length + 1, integer, size + 1],
+              ...[0, ...all],
+            ],
+          ],
+        )
+      for (const [title, change] of forms) {
+        const used = authenticator.get((await requestOptions(app)).json())
+        const signature = Buffer.from(change(Buffer.from(used.response.signature, 'base64url')))
+        const response = { ...used.response, signature: signature.toString('base64url') }
+        const refused = await postSignIn(app, { ...used, response })
+        t.same(errorsOf(t, refused, 401), WRONG, `${algorithm}: ${title}`)
+      }
+      t.equal((await signInWith(app, authenticator)).statusCode, 200)
+    }
+  })
+
+  t.test('bytes behind the authenticator data are refused, also if they are signed', async t => {
+    const user = await signUp(app)
+    const { authenticator } = await register(app, user.token)
+    const refused = await signInWith(app, authenticator, { behind: Buffer.of(0) })
+    t.same(errorsOf(t, refused, 401), WRONG)
+    const extensions = { flags: FLAGS.up | FLAGS.uv | FLAGS.ed, behind: cbor(new Map([['x', true]])) }
+    t.equal((await signInWith(app, authenticator, extensions)).statusCode, 200, 'but for extensions')
+    const behind = Buffer.concat([extensions.behind, Buffer.of(0xa0)])
+    t.same(errorsOf(t, await signInWith(app, authenticator, { ...extensions, behind }), 401), WRONG)
+  })
+
+  t.test('bytes have one form in base64url', async t => {
+    const user = await signUp(app)
+    const { authenticator } = await register(app, user.token)
+    const used = authenticator.get((await requestOptions(app)).json())
+    const fields = ['clientDataJSON', 'authenticatorData', 'signature', 'userHandle'] as const
+    for (const field of fields) {
+      const text = used.response[field] ?? ''
+      const last = text.at(-1) ?? ''
+      // The last character of what is no multiple of three bytes has bits that mean nothing.
+      const changed = text.length % 4 === 0 ? [] : [text.slice(0, -1) + nextLetter(last)]
+      for (const other of [...changed, `${text}=`, `${text}==`, `${text} `, `${text}\n`, `+${text}`]) {
+        const response = { ...used.response, [field]: other }
+        const refused = await postSignIn(app, { ...used, response })
+        errorsAt(t, refused, 400, [`credential.response.${field}`], `${field} ${other}`)
+      }
+    }
+    const otherId = used.id.slice(0, -1) + nextLetter(used.id.at(-1) ?? '')
+    const renamed = await postSignIn(app, { ...used, id: otherId, rawId: otherId })
+    errorsAt(t, renamed, 400, ['credential.id', 'credential.rawId'])
+    t.equal((await postSignIn(app, used)).statusCode, 200, 'the challenge was not used up')
   })
 
   t.test('malformed input is 400 under the names of its fields', async t => {

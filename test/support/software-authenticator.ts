@@ -75,6 +75,8 @@ export interface Changes {
   readonly attStmt?: ReadonlyMap<string, Cbor>
   /** In place of the public key. */
   readonly publicKey?: Cbor
+  /** Behind the authenticator data of a sign-in, signed with it: extensions, or what does not belong there. */
+  readonly behind?: Uint8Array
   /** In place of the id in the authenticator data. */
   readonly credentialId?: Uint8Array
 }
@@ -137,7 +139,10 @@ export class SoftwareAuthenticator {
 
   /** `navigator.credentials.get(…)`, as JSON. */
   get({ challenge, rpId }: RequestOptions, changes: Changes = {}) {
-    const authData = this.#authenticatorData(rpId, FLAGS.up | FLAGS.uv, changes)
+    const authData = Buffer.concat([
+      this.#authenticatorData(rpId, FLAGS.up | FLAGS.uv, changes),
+      changes.behind ?? Buffer.alloc(0),
+    ])
     const clientData = this.#clientData('webauthn.get', challenge, changes)
     const signed = Buffer.concat([authData, sha256(Buffer.from(clientData, 'base64url'))])
     const userHandle = changes.userHandle === undefined ? this.#userHandle : changes.userHandle
