@@ -28,7 +28,7 @@ const contextOf = (userId: string) => ({ purpose: 'email-code', userId })
 const newCode = (): string => String(randomInt(10 ** DIGITS)).padStart(DIGITS, '0')
 
 /** A code as people type it: with or without spaces and hyphens. */
-const canonical = (code: string): string => code.replaceAll(/[\s-]/g, '')
+const canonical = (code: string): string => code.replaceAll(/[ -]/g, '')
 
 const isEqual = (expected: string, presented: string): boolean => {
   const [one, other] = [Buffer.from(expected), Buffer.from(canonical(presented))]

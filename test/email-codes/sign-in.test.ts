@@ -62,6 +62,8 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     const user = await signUp(app)
     const code = await codes.request(user.email)
     const typed = `${code.slice(0, 4)} ${code.slice(4, 6)}-${code.slice(6)} `
+    for (const ignored of ['\t', '\u00a0', '\ufeff'])
+      t.equal((await signInByCode(app, user.email, code + ignored)).statusCode, 401, 'no other character is')
     t.equal((await signInByCode(app, user.email.toUpperCase(), typed)).statusCode, 200)
   })
 

@@ -16,3 +16,10 @@ t.test('a code is recognised as people type it', async t => {
   }
   for (const other of ['123456', '', code.slice(1)]) t.notOk(isRecoveryCode(other))
 })
+
+t.test('nothing but spaces, hyphens and the case of letters is ignored', async t => {
+  const [code = ''] = newRecoveryCodes()
+  for (const ignored of ['\t', '\n', '\r', '\u00a0', '\u2003', '\u2010', '\u2028', '\ufeff', '_'])
+    t.notOk(isRecoveryCode(code.replace('-', ignored)), encodeURIComponent(ignored))
+  t.not(recoveryCodeDigest('\u212a'), recoveryCodeDigest('k'), 'the Kelvin sign, whose lower case is k')
+})
