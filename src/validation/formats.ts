@@ -45,8 +45,12 @@ const CONTROLS = /[\p{Zl}\p{Zp}]|(?!\0)\p{Cc}/u
 /** Embeddings, overrides and isolates, which reorder the text around a name. The marks U+200E, U+200F and U+061C do not. */
 const DIRECTIONS = /[\u202a-\u202e\u2066-\u2069]/
 
-/** A character that is displayed: no white space, no format character, no combining mark. */
-const VISIBLE = /[^\p{White_Space}\p{Cc}\p{Cf}\p{M}\p{Default_Ignorable_Code_Point}\u2800]|\0/u
+/**
+ * A character that is displayed everywhere: no white space, no format character, no combining mark, no noncharacter such as U+FFFE, and
+ * none for private use. Code points without a character count: a later version of Unicode may give them one.
+ */
+const VISIBLE =
+  /[^\p{White_Space}\p{Cc}\p{Cf}\p{Co}\p{M}\p{Noncharacter_Code_Point}\p{Default_Ignorable_Code_Point}\u2800]|\0/u
 
 /** @returns the errors of a person's name. The length check reports an empty one. */
 export const nameViolations = (name: string): string[] => [

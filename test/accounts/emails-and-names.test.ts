@@ -147,6 +147,9 @@ const NO_NAMES: Readonly<Record<string, readonly string[]>> = {
       '\u200e',
     ],
     ...['\u200b \u200c', '\ufe0f', '\u{e0001}\u{e007f}', '\u034f', '\u180e', '\u061c'],
+    // Noncharacters, and characters for private use.
+    ...['\ufffe', '\uffff', '\ufdd0\ufdef', '\u{1fffe}', '\u{10ffff}', '\ufffe \u0301'],
+    ...['\ue000', '\uf8ff\u{f0000}', '\u{10fffd}'],
   ],
 }
 
@@ -168,7 +171,9 @@ const NAMES = [
     '❤\ufe0f',
     'e\u0301\u0323',
   ],
-  ...['全角', '\u{10ffff}', '-', '7', 'a\u00a0b'],
+  ...['全角', 'a\u{10ffff}', 'a\ue000', '-', '7', 'a\u00a0b'],
+  // The newest scripts, and a code point that a later version of Unicode may assign.
+  ...['\u{11bc0}', '𞄀', '𐴀', 'ꯀ', '\u{1e5d0}', '\u{3fffd}', '©', '€', '①'],
 ]
 
 t.test('each reason to reject a name has its own message', t => {
