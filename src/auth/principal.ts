@@ -1,14 +1,17 @@
 /** What the authenticator caches: principals, one for each token, and their users. */
 import type { User } from '../users/user.ts'
 
+/** The last request of a user who has made none. Earlier than every timestamp: an imported user's may be before 1970. */
+export const NEVER = Number.NEGATIVE_INFINITY
+
 /** A user with a recent request: the stored record, and what every request changes. */
 export interface CachedUser {
   readonly user: User
   /** The number that the store assigned to the user. */
   readonly key: number
   /**
-   * Exact; written to the store up to a second later. 0 before the first request, never `null`: V8 updates a number in place,
-   * but allocates one for every change of a field that is not always a number.
+   * Exact; written to the store up to a second later. {@link NEVER} before the first request, not `null`: V8 updates a number in
+   * place, but allocates one for every change of a field that is not always a number.
    */
   lastRequestAt: number
   /** Whether `lastRequestAt` waits for the next flush. */

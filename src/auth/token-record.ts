@@ -6,7 +6,7 @@ import { NO_ROLES } from '../users/roles.ts'
 import type { User } from '../users/user.ts'
 import { accountTextOf } from './account-text.ts'
 import { copyString } from './copy-string.ts'
-import type { CachedUser, Principal } from './principal.ts'
+import { type CachedUser, NEVER, type Principal } from './principal.ts'
 import { MAX_RECORD, type RecordLog, type Segment } from './record-log.ts'
 
 /** Places of the numbers, in 64-bit units. */
@@ -226,7 +226,7 @@ export class TokenRecord {
       factors: fromJson<readonly Factor[]>(this.#string(UNIT.factors), NO_FACTORS),
       createdAt: this.#number(NUMBER.createdAt),
       updatedAt: this.#number(NUMBER.updatedAt),
-      lastRequestAt: lastRequestAt === 0 ? null : lastRequestAt,
+      lastRequestAt: lastRequestAt === NEVER ? null : lastRequestAt,
       version: this.userVersion,
     }
   }

@@ -1,6 +1,6 @@
 /** The cache of users with a cached token. */
 import type { User } from '../users/user.ts'
-import type { CachedUser } from './principal.ts'
+import { type CachedUser, NEVER } from './principal.ts'
 
 /**
  * The users of cached tokens, one record each. A last request's timestamp may be newer here than in the store. So the timestamp
@@ -49,7 +49,7 @@ export class UserCache {
 
   /** Keeps the timestamp of a user who is not in the cache, or is removed from it. */
   saveTimestamp(id: string, lastRequestAt: number): void {
-    this.#evicted.set(id, Math.max(lastRequestAt, this.#evicted.get(id) ?? 0))
+    this.#evicted.set(id, Math.max(lastRequestAt, this.#evicted.get(id) ?? NEVER))
     const current = this.#current.get(id)
     if (current !== undefined) current.lastRequestAt = Math.max(lastRequestAt, current.lastRequestAt)
   }
@@ -67,12 +67,12 @@ export class UserCache {
   /** The newest last request of a user: as stored, or as known to this instance. `null` before the first. */
   latest(id: string, stored: number | null): number | null {
     const timestamp = Math.max(
-      this.#current.get(id)?.lastRequestAt ?? 0,
-      this.#evicted.get(id) ?? 0,
-      this.#flushing.get(id) ?? 0,
-      stored ?? 0,
+      this.#current.get(id)?.lastRequestAt ?? NEVER,
+      this.#evicted.get(id) ?? NEVER,
+      this.#flushing.get(id) ?? NEVER,
+      stored ?? NEVER,
     )
-    return timestamp === 0 ? null : timestamp
+    return timestamp === NEVER ? null : timestamp
   }
 
   /** The user with the timestamp of the last request that is known here. */
@@ -94,6 +94,6 @@ export class UserCache {
   }
 
   #latestOf(user: User): number {
-    return this.latest(user.id, user.lastRequestAt) ?? 0
+    return this.latest(user.id, user.lastRequestAt) ?? NEVER
   }
 }

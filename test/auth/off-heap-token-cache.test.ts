@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import { accountTextOf } from '../../src/auth/account-text.ts'
 import { OffHeapTokenCache } from '../../src/auth/off-heap-token-cache.ts'
-import type { CachedUser, Principal } from '../../src/auth/principal.ts'
+import { type CachedUser, NEVER, type Principal } from '../../src/auth/principal.ts'
 import { MAX_RECORD, RecordLog } from '../../src/auth/record-log.ts'
 import type { TokenRecord } from '../../src/auth/token-record.ts'
 import { newId } from '../../src/ids.ts'
@@ -35,7 +35,7 @@ const newUser = (changes: Partial<User> = {}): User => ({
 const cachedUserOf = (user: User, accountText: string | null = null): CachedUser => ({
   user,
   key: 7,
-  lastRequestAt: user.lastRequestAt ?? 0,
+  lastRequestAt: user.lastRequestAt ?? NEVER,
   isWriteDue: false,
   current: true,
   tokens: 1,

@@ -35,14 +35,26 @@ await onEveryEngine(t, async (t, { build }) => {
       { email: freshEmail(), createdAt: '2001-02-03T04:05:06.007Z', disabled: true, emailVerified: true },
       { email: freshEmail(), createdAt: '2001-02-03T05:05:06+01:00', updatedAt: '2030-01-01T00:00:00Z' },
     ])
+    // 0 in milliseconds, and times before it.
+    const early = ['0000-01-01', '1969-12-31', '1970-01-01'].map(day => `${day}T00:00:00.000Z`)
+    await importAll(
+      from,
+      early.map(at => ({ email: freshEmail(), createdAt: at, updatedAt: at, lastRequestAt: at })),
+    )
     await accountStatus(from, people[0]?.token ?? '')
     const exported = await exportAll(from, '?passwordHashes=true')
-    t.equal(exported.length, 5)
+    t.equal(exported.length, 8)
+    t.same(
+      exported
+        .slice(0, 3)
+        .map(({ createdAt, updatedAt, lastRequestAt }) => [createdAt, updatedAt, lastRequestAt]),
+      early.map(at => [at, at, at]),
+    )
     t.match(
-      exported.slice(0, 2).map(({ createdAt }) => createdAt),
+      exported.slice(3, 5).map(({ createdAt }) => createdAt),
       ['2001-02-03T04:05:06.000Z', '2001-02-03T04:05:06.007Z'],
     )
-    t.match(exported.at(2), { firstName: 'Ada', lastRequestAt: /^2/ }, 'also what is not on disk yet')
+    t.match(exported.at(5), { firstName: 'Ada', lastRequestAt: /^2/ }, 'also what is not on disk yet')
     const results = await importAll(to, exported)
     t.strictSame(
       results.slice(0, -1).map(({ line, status, id }) => ({ line, status, id })),
