@@ -26,7 +26,10 @@ const parserOf =
       checkBodyEncoding(request.headers)
       if (body.length === 0) throw new ServiceError('bodyRequired')
       if (!isUtf8(body)) throw new ServiceError('notUtf8')
-      done(null, parse(body.toString('utf8')))
+      const value = parse(body.toString('utf8'))
+      // Fastify validates an absent body as null. So where a body is optional, a schema cannot reject this one.
+      if (value === null) throw new ServiceError('bodyRequired')
+      done(null, value)
     } catch (error) {
       done(error as Error)
     }

@@ -223,6 +223,26 @@ t.test('a missing body or one that is not an object is a 400 under global (DESIG
   globalErrorOf(t, put, 400, 'at least one of the names')
 })
 
+t.test('null is no body, also where the body is optional', async t => {
+  const { token } = await signUp(app)
+  for (const [method, url] of [
+    ['POST', '/account/sign-out'],
+    ['POST', '/account/totp'],
+    ['POST', '/account/sign-in/passkey/options'],
+  ] as const) {
+    const send = (payload: string) =>
+      app.inject({
+        method,
+        url,
+        headers: { ...bearer(token), 'content-type': 'application/json' },
+        payload,
+      })
+    const message = globalErrorOf(t, await send('null'), 400, url)
+    t.equal(message, 'The body must be a JSON object')
+    globalErrorOf(t, await send(' null\n'), 400, url)
+  }
+})
+
 t.test('8,000 nested levels are rejected like any other invalid body (DESIGN §3)', async t => {
   const depth = 8000
   const bodies = {
