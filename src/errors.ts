@@ -28,6 +28,7 @@ export const ERRORS = {
   ),
   bodyRequired: define(400, 'global', 'The body must be a JSON object'),
   malformedJson: define(400, 'global', 'The body is not valid JSON'),
+  malformedForm: define(400, 'global', 'The body is not a valid form: write % as %25'),
   duplicateKey: define(400, 'global', 'The body names a property twice'),
   dangerousKey: define(400, 'global', 'The body has a property with a forbidden name'),
   notUtf8: define(400, 'global', 'The body is not valid UTF-8'),

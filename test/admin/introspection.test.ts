@@ -16,7 +16,7 @@ const DAY = 86_400_000
 const inspect = (app: FastifyInstance, payload: object) =>
   call(app, 'POST', '/admin/introspect', payload, asAdmin)
 
-const inspectForm = (app: FastifyInstance, payload: string, headers: Record<string, string> = {}) =>
+const inspectForm = (app: FastifyInstance, payload: string | Buffer, headers: Record<string, string> = {}) =>
   app.inject({
     method: 'POST',
     url: '/admin/introspect',
@@ -146,7 +146,24 @@ await onEveryEngine(t, async (t, { build }) => {
       [`token=${token}&__proto__=a`, '__proto__'],
     ]
     for (const [payload, field] of cases) errorsAt(t, await inspectForm(app, payload), 400, [field], payload)
-    t.same((await inspectForm(app, 'token=')).json(), INACTIVE)
+    for (const [payload, message] of [
+      ['token=%ff', 'The body is not valid UTF-8'],
+      ['token=a%C3', 'The body is not valid UTF-8'],
+      ['token=%c0%af', 'The body is not valid UTF-8'],
+      ['token=%ed%a0%80', 'The body is not valid UTF-8'],
+      ['token=a&token%ff=b', 'The body is not valid UTF-8'],
+      [Buffer.from('token=\xe9', 'latin1'), 'The body is not valid UTF-8'],
+      ['token=100%', 'The body is not a valid form: write % as %25'],
+      ['token=%4', 'The body is not a valid form: write % as %25'],
+      ['token=%zz', 'The body is not a valid form: write % as %25'],
+      ['token=%u0041', 'The body is not a valid form: write % as %25'],
+      ['%=1&token=a', 'The body is not a valid form: write % as %25'],
+      ['token=a&%74oken=b', 'The body names a property twice'],
+      ['token=a&token', 'The body names a property twice'],
+    ] as const)
+      t.equal(globalErrorOf(t, await inspectForm(app, payload), 400, String(payload)), message)
+    for (const payload of ['token=', 'token', '&&token=x&', 'token=a=b', 'token=é+%2B%C3%A9%F0%9F%98%80'])
+      t.same((await inspectForm(app, payload)).json(), INACTIVE, payload)
     const type = (value: string) => inspectForm(app, `token=${token}`, { 'content-type': value })
     t.match(globalErrorOf(t, await type('text/plain'), 415), /x-www-form-urlencoded/)
     globalErrorOf(t, await type('application/x-www-form-urlencoded; charset=latin1'), 415)
