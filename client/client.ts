@@ -216,6 +216,13 @@ export interface ChangeEmailRequest {
   email: string
 }
 
+export interface CreatePasskeyOptionsRequest {
+  /** Needed, or a code, unless you signed in or re-authenticated within the last ten minutes */
+  password?: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
+}
+
 export interface PasskeyCreationOptions {
   /** Works once, for five minutes */
   challenge: string
@@ -287,12 +294,26 @@ export interface PasskeyList {
   results: Passkey[]
 }
 
+export interface DeletePasskeyRequest {
+  /** Needed, or a code, unless you signed in or re-authenticated within the last ten minutes */
+  password?: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
+}
+
 export interface ChangePasswordRequest {
   currentPassword: string
   newPassword: string
 }
 
 export interface ReauthenticateRequest {
+  password?: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
+}
+
+export interface CreateRecoveryCodesRequest {
+  /** Needed, or a code, unless you signed in or re-authenticated within the last ten minutes */
   password?: string
   /** Six digits of an authenticator app, or a recovery code */
   code?: string
@@ -329,6 +350,13 @@ export interface Totp {
   recoveryCodes: number
 }
 
+export interface CreateTotpRequest {
+  /** Needed, or a code, unless you signed in or re-authenticated within the last ten minutes */
+  password?: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
+}
+
 export interface NewTotp {
   /** Base32, to type in */
   secret: string
@@ -336,6 +364,13 @@ export interface NewTotp {
   uri: string
   /** The URI as a QR code: SVG */
   qr: string
+}
+
+export interface DeleteTotpRequest {
+  /** Needed, or a code, unless you signed in or re-authenticated within the last ten minutes */
+  password?: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
 }
 
 export interface ConfirmTotpRequest {
@@ -673,6 +708,11 @@ export interface ImportedLine {
   failed?: number
 }
 
+export interface WarmUpCacheRequest {
+  /** The number of tokens; by default as many as fit */
+  limit?: number
+}
+
 export interface WarmUp {
   /** Tokens that are cached now, of the sessions that were opened last */
   loaded: number
@@ -684,42 +724,15 @@ export interface WarmUp {
   seconds: number
 }
 
-export type CreatePasskeyOptionsBody = 
-  | {
-  /** Needed, or a code, unless you signed in or re-authenticated within the last ten minutes */
-  password?: string
-  /** Six digits of an authenticator app, or a recovery code */
-  code?: string
-}
-  | null
-
 export interface CreatePasskeyQuery {
   /** Whether your other sessions end */
   endOthers?: boolean
 }
 
-export type DeletePasskeyBody = 
-  | {
-  /** Needed, or a code, unless you signed in or re-authenticated within the last ten minutes */
-  password?: string
-  /** Six digits of an authenticator app, or a recovery code */
-  code?: string
-}
-  | null
-
 export interface DeletePasskeyQuery {
   /** Whether your other sessions end */
   endOthers?: boolean
 }
-
-export type CreateRecoveryCodesBody = 
-  | {
-  /** Needed, or a code, unless you signed in or re-authenticated within the last ten minutes */
-  password?: string
-  /** Six digits of an authenticator app, or a recovery code */
-  code?: string
-}
-  | null
 
 export interface CreateRecoveryCodesQuery {
   /** Whether your other sessions end */
@@ -729,24 +742,6 @@ export interface CreateRecoveryCodesQuery {
 export interface DeleteSessionsQuery {
   scope?: 'others' | 'all'
 }
-
-export type CreateTotpBody = 
-  | {
-  /** Needed, or a code, unless you signed in or re-authenticated within the last ten minutes */
-  password?: string
-  /** Six digits of an authenticator app, or a recovery code */
-  code?: string
-}
-  | null
-
-export type DeleteTotpBody = 
-  | {
-  /** Needed, or a code, unless you signed in or re-authenticated within the last ten minutes */
-  password?: string
-  /** Six digits of an authenticator app, or a recovery code */
-  code?: string
-}
-  | null
 
 export interface DeleteTotpQuery {
   /** Whether your other sessions end */
@@ -843,11 +838,6 @@ export interface ExportUsersQuery {
   /** Includes `passwordHash` and the `credentials` of factors, to import the users elsewhere */
   passwordHashes?: boolean
 }
-
-export type WarmUpCacheBody = {
-  /** The number of tokens; by default as many as fit */
-  limit?: number
-} | null
 
 /** What users and everybody may do. */
 export interface Client {
@@ -1038,7 +1028,7 @@ export interface Client {
    *
    * `POST /account/passkeys/options`
    */
-  createPasskeyOptions(body?: CreatePasskeyOptionsBody, options?: CallOptions): Call<PasskeyCreationOptions>
+  createPasskeyOptions(body?: CreatePasskeyOptionsRequest, options?: CallOptions): Call<PasskeyCreationOptions>
 
   /**
    * List your passkeys, newest first
@@ -1065,7 +1055,7 @@ export interface Client {
    *
    * `DELETE /account/passkeys/{id}`
    */
-  deletePasskey(id: string, body?: DeletePasskeyBody, query?: DeletePasskeyQuery, options?: CallOptions): Call<void>
+  deletePasskey(id: string, body?: DeletePasskeyRequest, query?: DeletePasskeyQuery, options?: CallOptions): Call<void>
 
   /**
    * Change your password; ends all earlier sessions
@@ -1092,7 +1082,7 @@ export interface Client {
    *
    * `POST /account/recovery-codes`
    */
-  createRecoveryCodes(body?: CreateRecoveryCodesBody, query?: CreateRecoveryCodesQuery, options?: CallOptions): Call<RecoveryCodes>
+  createRecoveryCodes(body?: CreateRecoveryCodesRequest, query?: CreateRecoveryCodesQuery, options?: CallOptions): Call<RecoveryCodes>
 
   /**
    * List your sessions, newest first, at most 1,000
@@ -1146,7 +1136,7 @@ export interface Client {
    *
    * `POST /account/totp`
    */
-  createTotp(body?: CreateTotpBody, options?: CallOptions): Call<NewTotp>
+  createTotp(body?: CreateTotpRequest, options?: CallOptions): Call<NewTotp>
 
   /**
    * Remove the authenticator app and the recovery codes
@@ -1155,7 +1145,7 @@ export interface Client {
    *
    * `DELETE /account/totp`
    */
-  deleteTotp(body?: DeleteTotpBody, query?: DeleteTotpQuery, options?: CallOptions): Call<void>
+  deleteTotp(body?: DeleteTotpRequest, query?: DeleteTotpQuery, options?: CallOptions): Call<void>
 
   /**
    * Confirm the secret with a code of the app. From now on, your password needs a code too
@@ -1408,7 +1398,7 @@ export interface AdminClient {
    *
    * `POST /admin/warm-up`
    */
-  warmUpCache(body?: WarmUpCacheBody, options?: CallOptions): Call<WarmUp>
+  warmUpCache(body?: WarmUpCacheRequest, options?: CallOptions): Call<WarmUp>
 }
 
 export const createAdminClient = (options: AdminClientOptions): AdminClient => {

@@ -243,7 +243,7 @@ const bodyArgument = ({ name, operation }: Route, declarations: Declarations): A
   const { requestBody } = operation
   if (requestBody === undefined) return []
   const schema = requestBody.content[JSON_TYPE]?.schema ?? {}
-  const isOptional = requestBody.required !== true || [schema.type].flat().includes('null')
+  const isOptional = requestBody.required !== true
   return [{ name: 'body', type: declarations.typeOf(schema, `${capitalized(name)}Body`), isOptional }]
 }
 

@@ -15,6 +15,9 @@ declare module 'fastify' {
   }
 }
 
+const JSON_TYPE = 'application/json'
+const FORM_TYPE = 'application/x-www-form-urlencoded'
+
 /** A parser of Fastify for bodies of text. @param parse throws a {@link ServiceError}. */
 const parserOf =
   (parse: (text: string) => unknown) =>
@@ -39,9 +42,13 @@ const jsonBody = async (app: FastifyInstance): Promise<void> => {
   // Fastify has a parser for text/plain, whose bodies would bypass the schema.
   app.removeAllContentTypeParsers()
   const options = { parseAs: 'buffer', bodyLimit: BODY_LIMIT } as const
-  app.addContentTypeParser('application/json', options, parserOf(parseStrictJson))
+  app.addContentTypeParser(JSON_TYPE, options, parserOf(parseStrictJson))
   app.decorate('acceptForms', function acceptForms(this: FastifyInstance) {
-    this.addContentTypeParser('application/x-www-form-urlencoded', options, parserOf(parseForm))
+    // For the OpenAPI document.
+    this.addHook('onRoute', route => {
+      route.schema = { consumes: [JSON_TYPE, FORM_TYPE], ...route.schema }
+    })
+    this.addContentTypeParser(FORM_TYPE, options, parserOf(parseForm))
     this.addContentTypeParser('*', (_request, _payload, done) => done(new ServiceError('formOrJsonRequired')))
   })
 }

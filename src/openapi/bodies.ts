@@ -44,6 +44,17 @@ const namedContent = (content: Content, title: string, { user, app }: MetadataSc
   )
 }
 
+/** Fastify validates an absent body as `null`. Clients leave the body out, or send an object. */
+const isOptional = ({ schema }: Media): boolean => [schema.type].flat().includes('null')
+
+const withoutNull = (content: Content): Content =>
+  Object.fromEntries(
+    Object.entries(content).map(([type, media]) => [
+      type,
+      isOptional(media) ? { ...media, schema: { ...media.schema, type: 'object' } } : media,
+    ]),
+  )
+
 /**
  * Gives the bodies of requests and of successful responses a name and an example.
  * @param metadataSchemas an example of metadata must match them.
@@ -52,9 +63,10 @@ export const completeBodies = (paths: Paths, metadataSchemas: MetadataSchemas): 
   for (const { operationId, requestBody, responses } of operationsOf(paths)) {
     const name = capitalized(operationId)
     if (requestBody !== undefined) {
-      requestBody.content = namedContent(requestBody.content, `${name}Request`, metadataSchemas)
+      const { content } = requestBody
       // An NDJSON body may have no lines, and so be absent.
-      if (NDJSON in requestBody.content) requestBody.required = false
+      requestBody.required = !(NDJSON in content || Object.values(content).some(isOptional))
+      requestBody.content = namedContent(withoutNull(content), `${name}Request`, metadataSchemas)
     }
     for (const [status, response] of Object.entries(responses))
       if (Number(status) < 400 && response.content !== undefined)
