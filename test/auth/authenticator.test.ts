@@ -1,10 +1,13 @@
 /** Authenticator with an asynchronous store: races, capacity, eviction (§5.1.2, DESIGN §5, §6, §7). */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { crc32 } from 'node:zlib'
 import t from 'tap'
-import { API_KEY_PREFIX, newOpaqueKey } from '../../src/auth/opaque-key.ts'
+import { API_KEY_PREFIX, keyDigest, newOpaqueKey } from '../../src/auth/opaque-key.ts'
 import type { Principal } from '../../src/auth/principal.ts'
+import { keyOf } from '../../src/auth/token-cache.ts'
 import { NO_METADATA } from '../../src/users/metadata.ts'
 import type { User } from '../../src/users/user.ts'
+import { checksum } from '../support/api-keys.ts'
 import { LIMITS, settle, setUp, type TestCredential } from '../support/authenticator.ts'
 
 const nameOf = (principal: Principal | null): string | null | undefined =>
@@ -586,4 +589,72 @@ t.test('preloaded tokens fill both levels, without an eviction (DESIGN §17)', a
   t.equal(authenticator.preload({ session, user, userKey: 59 }, later), null, 'too large for a record')
   later.close()
   t.equal(userCache.get('user 59'), undefined)
+})
+
+/**
+ * 512 API keys that end alike: the caches find tokens by a hash of their last eight characters, two digits and the checksum. CRC-32 is
+ * linear, so each of the 41 other digits changes it by a fixed value where it is 1 in place of 0. As it has 32 bits, nine of these
+ * values are sums of others.
+ */
+const keysThatEndAlike = (): string[] => {
+  const unchecked = (ones: bigint): string => `${API_KEY_PREFIX}${ones.toString(2).padStart(41, '0')}00`
+  const effectOf = (ones: bigint): number => crc32(unchecked(ones)) ^ crc32(unchecked(0n))
+  const byHighestBit = new Map<number, bigint>()
+  let found = [0n]
+  for (let digit = 0n; digit < 41n; digit += 1n) {
+    let ones = 1n << digit
+    for (let other = byHighestBit.get(Math.clz32(effectOf(ones))); other !== undefined; ) {
+      ones ^= other
+      other = byHighestBit.get(Math.clz32(effectOf(ones)))
+    }
+    if (effectOf(ones) !== 0) byHighestBit.set(Math.clz32(effectOf(ones)), ones)
+    else if (found.length < 512) found = found.flatMap(sum => [sum, sum ^ ones])
+  }
+  return found.map(ones => unchecked(ones) + checksum(unchecked(ones)))
+}
+
+t.test('S2: of tokens that share a place in the caches each finds its own user (DESIGN §6)', async t => {
+  const keys = keysThatEndAlike()
+  t.equal(new Set(keys).size, 512)
+  t.equal(new Set(keys.map(keyOf)).size, 1, 'one place')
+  const [stored, unknown] = [keys.slice(0, 400), keys.slice(400)]
+  for (const [capacity, hotCapacity] of [
+    [1_000, 1_000],
+    [1_000, 1],
+    [3, 1],
+  ] as const)
+    for (const later of [false, true]) {
+      const { store, authenticator, open, addApiKey, change } = setUp(capacity, hotCapacity)
+      for (const [index, text] of stored.entries()) {
+        const { digest } = addApiKey(`user ${index}`)
+        const row = store.apiKeys.get(digest)
+        if (row !== undefined) store.apiKeys.set(keyDigest(text), row)
+      }
+      store.later = later
+      const authenticate = async (token: string): Promise<string | undefined> => {
+        const response = authenticator.authenticate(token)
+        while (store.waiting.length > 0) store.waiting.shift()?.(true)
+        return (await response)?.cachedUser.user.id
+      }
+      const wrong: string[] = []
+      for (let round = 0; round < 3; round += 1)
+        for (const [index, text] of stored.entries()) {
+          // The second time it is in a cache, where it replaces the one before.
+          for (const found of [await authenticate(text), await authenticate(text)])
+            if (found !== `user ${index}`) wrong.push(`${text}: ${found}`)
+          const other = unknown[index % unknown.length] ?? ''
+          if ((await authenticate(other)) !== undefined) wrong.push(`${other} is nobody's`)
+          if (index % 7 === round) change(`user ${index}`, { firstName: `version ${round}` })
+        }
+      t.strictSame(wrong, [], `${capacity} cached, ${hotCapacity} on the heap, later: ${later}`)
+      t.ok(authenticator.cacheStatistics.hits >= stored.length, 'some were found in a cache')
+
+      // Tokens that were refused are cached too: by their text, whose end says nothing about others.
+      const { token } = open('ada')
+      const forged = ['x', 'x.y', token.split('.').slice(0, 2).join('.').toUpperCase()].map(
+        start => `${start}.${token.split('.')[2]}`,
+      )
+      for (const text of [...forged, token, ...forged, token])
+        t.equal(await authenticate(text), text === token ? 'ada' : undefined)
+    }
 })

@@ -172,7 +172,7 @@ t.test('only the exact token is found (DESIGN §5)', t => {
   t.end()
 })
 
-t.test('of two tokens with the same key the later replaces the earlier (DESIGN §6)', t => {
+t.test('S2: of two tokens with the same key the later replaces the earlier (DESIGN §6)', t => {
   const cache = new OffHeapTokenCache(100)
   const [one, two] = ['first 12345678', 'second 12345678']
   for (const token of [one, two]) cache.add(principalOf(token, cachedUserOf(newUser())), 0)

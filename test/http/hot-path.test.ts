@@ -25,7 +25,7 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('a cached signature does not authenticate another payload (DESIGN §5)', async t => {
+  t.test('S2: a cached signature does not authenticate another payload (DESIGN §5)', async t => {
     const app = await build(t)
     const [ada, bob] = [await signUp(app), await signUp(app)]
     for (const { token } of [ada, bob]) t.equal(await accountStatus(app, token), 200)
