@@ -12,6 +12,8 @@ const { port } = app.server.address() as AddressInfo
 const HOST = `Host: 127.0.0.1:${port}`
 const GET = ['GET /health HTTP/1.1', HOST]
 const POST = ['POST /account/sign-in HTTP/1.1', HOST, 'Content-Type: application/json']
+const ACCOUNT = ['GET /account HTTP/1.1', HOST]
+const ADMIN = ['GET /admin/users HTTP/1.1', HOST]
 const CHUNKED = 'Transfer-Encoding: chunked'
 const NEXT = lines('GET /ready HTTP/1.1', HOST)
 const LAST = lines('GET /health HTTP/1.1', HOST, 'Connection: close')
@@ -22,6 +24,9 @@ type Row = readonly [title: string, request: string, status: number, then?: 'sta
 const withHost = (host: string): string => lines('GET /health HTTP/1.1', `Host: ${host}`)
 const withBody = (body: string, ...fields: string[]): string =>
   lines(...POST, ...fields, `Content-Length: ${Buffer.byteLength(body)}`) + body
+/** With the admin key, which one of the routes needs. */
+const withType = (path: string, type: string): string =>
+  `${lines(`POST ${path} HTTP/1.1`, HOST, `X-Admin-Key: ${ADMIN_KEY}`, `Content-Type: ${type}`, 'Content-Length: 2')}{}`
 const withLength = (...lengths: string[]): string =>
   `${lines(...POST, ...lengths.map(length => `Content-Length: ${length}`))}{"a":`
 const withCoding = (coding: string): string => `${lines(...POST, `Transfer-Encoding: ${coding}`)}0\r\n\r\n`
@@ -152,6 +157,70 @@ const ROWS: Record<string, readonly Row[]> = {
     ['two admin keys', lines(...GET, `X-Admin-Key: ${ADMIN_KEY}`, 'x-admin-key: b'), 400, 'stays'],
     ['one of each', lines(...GET, 'Authorization: Bearer a', 'X-Admin-Key: b'), 200, 'stays'],
   ],
+  'S9: an Authorization of any form is a missing or a wrong token': [
+    ...['\x01', '\x08', '\x0b', '\x1f', '\x7f', '\0'].map(
+      (byte): Row => [JSON.stringify(byte), lines(...ACCOUNT, `Authorization: Bearer a${byte}b`), 400],
+    ),
+    ...[
+      ...[
+        'Bearer',
+        'bearer',
+        'Bearera',
+        'Bearer   a',
+        'bearer\ta',
+        'Bearer a b',
+        'Bearer a,Bearer b',
+        '',
+        '=',
+      ],
+      ...[
+        'Bearer \x80\xff',
+        '\xff a',
+        'Bearer ..',
+        'Bearer e30.e30.e30',
+        'Negotiate',
+        `Bearer ${'a'.repeat(8_000)}`,
+      ],
+    ].map((value): Row => [value.slice(0, 30), lines(...ACCOUNT, `Authorization: ${value}`), 401, 'stays']),
+    ['16 kB', lines(...ACCOUNT, `Authorization: Bearer ${'a'.repeat(16_384)}`), 431],
+    ['16 kB without a scheme', lines(...ACCOUNT, `Authorization: ${'a'.repeat(16_384)}`), 431],
+  ],
+  'R6: a media type of another spelling is no JSON, no form and no NDJSON (RFC 9110 §8.3)': [
+    ...['\ta', ' x', ' ,text/plain', ', application/json', '+x', 'x', '/json', '=a'].flatMap(
+      (rest): Row[] => {
+        // Another type that is valid: the routes of forms and NDJSON do not read its body.
+        const then = /^\+?x$/.test(rest) ? 'closes' : 'stays'
+        return [
+          [`JSON${rest}`, withType('/account/sign-in', `application/json${rest}`), 415, 'stays'],
+          [
+            `form${rest}`,
+            withType('/admin/introspect', `application/x-www-form-urlencoded${rest}`),
+            415,
+            then,
+          ],
+          [`NDJSON${rest}`, withType('/admin/users/import', `application/x-ndjson${rest}`), 415, then],
+        ]
+      },
+    ),
+    ['JSON', withType('/account/sign-in', 'application/json'), 400, 'stays'],
+    ['a form', withType('/admin/introspect', 'application/x-www-form-urlencoded'), 400, 'stays'],
+  ],
+  'R7: only the field itself, once and on one line, has an admin key': [
+    ...['X_Admin_Key', 'X-Admin_Key', 'X_ADMIN-KEY', 'X.Admin.Key', 'HTTP_X_ADMIN_KEY', 'X-Admin-Key-'].map(
+      (name): Row => [name, lines(...ADMIN, `${name}: ${ADMIN_KEY}`), 401, 'stays'],
+    ),
+    ['twice', lines(...ADMIN, `X-Admin-Key: ${ADMIN_KEY}`, `X-Admin-Key: ${ADMIN_KEY}`), 400, 'stays'],
+    ['beside another spelling', lines(...ADMIN, 'X-Admin-Key: x', `X_Admin_Key: ${ADMIN_KEY}`), 401, 'stays'],
+    ['folded', lines(...ADMIN, 'X-Admin-Key:', ` ${ADMIN_KEY}`), 400],
+    ['folded behind another field', lines(...ADMIN, 'X-A: a', ` X-Admin-Key: ${ADMIN_KEY}`), 400],
+    [
+      'in the trailer',
+      `${lines(...POST, CHUNKED)}2\r\n{}\r\n0\r\nX-Admin-Key: ${ADMIN_KEY}\r\n\r\n`,
+      400,
+      'stays',
+    ],
+    ['right', lines(...ADMIN, `X-Admin-Key: ${ADMIN_KEY}`), 200, 'stays'],
+  ],
   'expectations (RFC 9110 §10.1.1)': [
     ['unknown', lines(...GET, 'Expect: x'), 417, 'stays'],
     ['with a body', withBody('{}', 'Expect: x'), 417, 'stays'],
@@ -181,7 +250,7 @@ const statuses = (responses: readonly HttpResponse[]): number[] =>
   responses.map(({ statusCode }) => statusCode)
 
 for (const [title, rows] of Object.entries(ROWS)) {
-  t.test(`one interpretation: ${title}`, async t => {
+  t.test(/^[RS]\d/.test(title) ? title : `one interpretation: ${title}`, async t => {
     for (const [name, request, status, then = 'closes'] of rows) {
       // latin1: one character is one byte.
       const connection = new RawConnection(port).write(Buffer.from(request + NEXT, 'latin1'))
