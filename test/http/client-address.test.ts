@@ -1,10 +1,14 @@
 /** Client addresses behind proxies that write them differently: one spelling everywhere, or null. */
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
 import { allEvents } from '../support/admin-routes.ts'
-import { bearer, freshEmail, logCapture, PASSWORD } from '../support/build.ts'
+import { bearer, freshEmail, logCapture, PASSWORD, temporaryFolder } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
+import { perAddress } from '../support/limits.ts'
 
 const PROXY = '10.0.0.1'
 
@@ -28,6 +32,26 @@ const signUpFrom = async (app: FastifyInstance, forwarded: string, remoteAddress
     payload: { email: freshEmail(), password: PASSWORD },
   })
   return { status: response.statusCode, body: response.json() }
+}
+
+/** Signs in with a wrong password, over a real connection. @returns the status. */
+const attemptOver = async (
+  to: { readonly port: number } | { readonly socketPath: string },
+  forwarded?: string,
+): Promise<number | undefined> => {
+  const client = request({
+    ...to,
+    method: 'POST',
+    path: '/account/sign-in',
+    headers: {
+      host: 'gatehouse.test',
+      'content-type': 'application/json',
+      ...(forwarded !== undefined && { 'x-forwarded-for': forwarded }),
+    },
+  }).end(JSON.stringify({ email: freshEmail(), password: PASSWORD }))
+  const [response] = await once(client, 'response')
+  response.resume()
+  return response.statusCode
 }
 
 await onEveryEngine(t, async (t, { build }) => {
@@ -71,5 +95,46 @@ await onEveryEngine(t, async (t, { build }) => {
     const garbage = ['unknown', 'hidden', '_x', 'unknown'].map(text => [text, '10.0.0.2'] as const)
     t.strictSame(await statuses(garbage), [201, 201, 429, 429], 'garbage of one proxy')
     t.strictSame(await statuses([['unknown', '10.0.0.3']]), [201], 'and of another one')
+  })
+
+  t.test('R3: whatever the left of X-Forwarded-For says, or without it, requests are limited', async t => {
+    const limited = (TRUST_PROXY: string) =>
+      build(t, {
+        env: { TRUST_PROXY, RATE_LIMIT: 'on' },
+        rateLimits: { ...RATE_LIMITS, perAddress: perAddress({ 'sign-in': 2 }) },
+      })
+    const port = async (app: FastifyInstance): Promise<{ port: number }> => ({
+      port: Number(new URL(await app.listen({ port: 0, host: '127.0.0.1' })).port),
+    })
+    const inTurn = async (to: Parameters<typeof attemptOver>[0], values: readonly (string | undefined)[]) => {
+      const found = []
+      for (const value of values) found.push(await attemptOver(to, value))
+      return found
+    }
+    const strangers = ['198.51.100.1', '198.51.100.2', '2001:db8::1', undefined]
+    const LIMITED = [401, 401, 429, 429]
+
+    const direct = await port(await limited('none'))
+    t.same(await inTurn(direct, strangers), LIMITED, 'of a client without a proxy')
+
+    const proxied = await port(await limited('loopback'))
+    const spoofed = ['', '10.0.0.1, ', '198.51.100.1, ', 'unknown, 127.0.0.1, '].map(
+      left => `${left}203.0.113.9`,
+    )
+    t.same(await inTurn(proxied, spoofed), LIMITED, 'left of the address that the proxy has seen')
+    const chain = ['198.51.100.1, 203.0.113.8, 127.0.0.2', '198.51.100.2, 203.0.113.8,127.0.0.1, ::1']
+    t.same(await inTurn(proxied, [...chain, ...chain]), LIMITED, 'left of several proxies')
+    t.same(
+      await inTurn(proxied, [undefined, '', ' ', undefined]),
+      LIMITED,
+      'the header is absent: the proxy counts',
+    )
+
+    for (const TRUST_PROXY of ['none', 'loopback']) {
+      const app = await limited(TRUST_PROXY)
+      const socketPath = join(temporaryFolder(t), 'http.sock')
+      await app.listen({ path: socketPath })
+      t.same(await inTurn({ socketPath }, strangers), LIMITED, `a Unix socket, TRUST_PROXY=${TRUST_PROXY}`)
+    }
   })
 })

@@ -4,6 +4,7 @@ import t from 'tap'
 import { ADMIN_KEY, bearer, build, signUp } from '../support/build.ts'
 import { errorsOf, type HttpResponse } from '../support/error-response.ts'
 import { lines, RawConnection } from '../support/raw-http.ts'
+import { liveRoutes } from '../support/routes.ts'
 
 const app = await build(t)
 await app.listen({ port: 0, host: '127.0.0.1' })
@@ -301,3 +302,73 @@ t.test(
     t.equal(bad?.statusCode, 401, 'also where it is worth nothing (DESIGN §2)')
   },
 )
+
+/** Other spellings of a path below a gate, which some proxies take for it and others for another one. */
+const SPELLINGS: readonly ((path: string) => string)[] = [
+  path => `/${path}`,
+  path => `//127.0.0.1${path}`,
+  path => `${path}/`,
+  path => `${path}//`,
+  path => `${path}/.`,
+  path => `/.${path}`,
+  path => `/health/..${path}`,
+  path => `/public/..${path}`,
+  path => `/%2e%2e${path}`,
+  path => `/health/%2e%2e${path}`,
+  path => `/health/..;${path}`,
+  path => `/health%2F..${path}`,
+  path => `/%2F${path.slice(1)}`,
+  path => `/%5C${path.slice(1)}`,
+  path => `/\\${path.slice(1)}`,
+  path => path.replace(/(?!^)\//, '%2F'),
+  path => path.replace(/(?!^)\//, '//'),
+  path => `${path};x=/health`,
+  path => `${path}%00`,
+  path => `${path}%20`,
+  path => `${path}%3F`,
+  path => `${path}.json`,
+  path => path.toUpperCase(),
+  path => path.replace(/^\/./, start => start.toUpperCase()),
+  path => `/health${path}`,
+]
+
+/** Of these the first is the path itself (RFC 3986 §6.2.2.2, RFC 9112 §3.2.2). */
+const EQUIVALENTS: readonly ((path: string) => string)[] = [
+  path => path.replace('a', '%61'),
+  path => `http://127.0.0.1${path}`,
+  path => `http://elsewhere.example${path}`,
+]
+
+t.test('R5: no spelling of a path avoids its gate; only an equivalent one finds its route', async t => {
+  const { id, token } = await signUp(app)
+  const right = { user: `Authorization: Bearer ${token}`, adminKey: `X-Admin-Key: ${ADMIN_KEY}` }
+  const gated = liveRoutes(app).filter(({ gate, method }) => gate !== undefined && method !== 'HEAD')
+  for (const { method, url, gate } of gated) {
+    const path = url.replace(/:\w+/g, id)
+    const spelled = (spellings: typeof SPELLINGS, ...fields: string[]): string[] =>
+      spellings
+        .map(spell => spell(path))
+        .filter(target => target !== path)
+        .map(target => lines(`${method} ${target} HTTP/1.1`, HOST, ...fields, 'Content-Length: 0'))
+    /** The requests whose response has none of the statuses. */
+    const othersThan = async (
+      expected: readonly number[],
+      requests: readonly string[],
+    ): Promise<string[]> => {
+      const responses = await new RawConnection(port).write(requests.join('') + LAST).untilClosed()
+      return requests.filter((_, index) => !expected.includes(responses[index]?.statusCode ?? 0))
+    }
+    const requests = [...SPELLINGS, ...EQUIVALENTS]
+    const without = [
+      ...spelled(requests),
+      ...spelled(requests, gate === 'user' ? right.adminKey : right.user),
+    ]
+    t.strictSame(
+      await othersThan([400, 401, 404, 405], without),
+      [],
+      `${method} ${url}, no credentials of it`,
+    )
+    const others = method === 'GET' ? spelled(SPELLINGS, right.user, right.adminKey) : []
+    t.strictSame(await othersThan([400, 404, 405], others), [], `${method} ${url} has no other spelling`)
+  }
+})

@@ -1,9 +1,14 @@
 /** The content of mails, and SMTP (DESIGN §9: mail). Parsed as mail clients parse them. */
 
+import type { AddressInfo } from 'node:net'
 import type { SMTPServerAuthentication } from 'smtp-server'
 import t from 'tap'
 import type { AccountMails } from '../../src/accounts/mails.ts'
-import { build } from '../support/build.ts'
+import { ADMIN_KEY, bearer, build, freshEmail, PASSWORD, signUp } from '../support/build.ts'
+import { EMAIL_CODES } from '../support/email-codes.ts'
+import { mailbox } from '../support/mailbox.ts'
+import { lines, RawConnection, withJson } from '../support/raw-http.ts'
+import { liveRoutes } from '../support/routes.ts'
 import { createMailer, startSmtp } from '../support/smtp.ts'
 
 const TOKEN = 'canary-token_9f3ac1d0'
@@ -171,4 +176,80 @@ t.test('the service uses the credentials and TLS of MAIL_URL (DESIGN §9: mail)'
   app.services.mails.send('accountDeleted', ANN)
   await app.close()
   t.equal(smtp.mails.length, 2, 'what waits when the service stops is sent')
+})
+
+/** Each of these decides about URLs in some frameworks. */
+const FORGED = [
+  'Host: evil.example',
+  'X-Forwarded-Host: evil.example',
+  'X-Forwarded-Proto: evil',
+  'X-Forwarded-Port: 666',
+  'X-Forwarded-Prefix: /evil',
+  'X-Forwarded-Server: evil.example',
+  'X-Original-URL: /evil',
+  'X-Rewrite-URL: /evil',
+  'X-Host: evil.example',
+  'Forwarded: for=192.0.2.1;host=evil.example;proto=evil',
+  'Referer: https://evil.example/',
+]
+
+t.test('R4: links are those of PUBLIC_URL, also behind a proxy that passes on what clients send', async t => {
+  for (const TRUST_PROXY of ['none', 'loopback']) {
+    const PUBLIC_URL = 'https://accounts.example.com'
+    const app = await build(t, { env: { ...EMAIL_CODES, PUBLIC_URL, TRUST_PROXY } })
+    const mails = mailbox(app)
+    await app.listen({ port: 0, host: '127.0.0.1' })
+    const { port } = app.server.address() as AddressInfo
+    const { email, token } = await signUp(app)
+    const [newEmail, created] = [freshEmail(), freshEmail()]
+    const authorization = `Authorization: ${bearer(token).authorization}`
+    const bodies: Record<string, object> = {
+      'POST /account/sign-up': { email: created, password: PASSWORD },
+      'POST /account/forgot-password': { email },
+      'POST /account/email-code': { email },
+      'POST /account/verify-email/resend': {},
+      'PUT /account/email': { email: newEmail, password: PASSWORD },
+    }
+    const mailing = liveRoutes(app).filter(({ rateLimit = '' }) => ['mail', 'sign-up'].includes(rateLimit))
+    t.same(mailing.map(({ method, url }) => `${method} ${url}`).sort(), Object.keys(bodies).sort())
+    const adminKey = `X-Admin-Key: ${ADMIN_KEY}`
+    const form = new URLSearchParams({ email }).toString()
+    const connection = new RawConnection(port)
+    for (const [route, body] of Object.entries(bodies))
+      connection.write(withJson([`${route} HTTP/1.1`, ...FORGED, authorization], body))
+    connection
+      .write(withJson(['POST /admin/users HTTP/1.1', ...FORGED, adminKey], { email: freshEmail() }))
+      .write(lines('GET /admin/users?limit=1 HTTP/1.1', ...FORGED, adminKey))
+      .write(lines('GET /security HTTP/1.1', ...FORGED))
+      .write(lines('GET /sign-in HTTP/1.1', ...FORGED))
+      .write(
+        lines(
+          'POST /forgot-password HTTP/1.1',
+          ...FORGED,
+          'Content-Type: application/x-www-form-urlencoded',
+          `Content-Length: ${form.length}`,
+          'Connection: close',
+        ) + form,
+      )
+    const responses = await connection.untilClosed()
+    t.same(
+      responses.map(({ statusCode }) => statusCode),
+      [201, 202, 202, 202, 202, 201, 200, 303, 200, 200],
+      TRUST_PROXY,
+    )
+    t.notMatch(connection.received, /evil/, 'no response has what a client has sent')
+    for (const [address, kind, count] of [
+      [email, 'verification', 2],
+      [email, 'passwordReset', 2],
+      [email, 'emailCode', 1],
+      [created, 'verification', 1],
+      [newEmail, 'emailChange', 1],
+    ] as const)
+      await mails.to(address, kind, count)
+    for (const { subject, text = '', html = '', headers } of await mails.all()) {
+      t.notMatch(JSON.stringify([headers, text, html]), /evil/, subject)
+      const urls = `${text} ${html}`.match(/https?:[^\s"<]+/g) ?? []
+      t.same([...new Set(urls.map(url => new URL(url).origin))].join(), PUBLIC_URL, subject)
+    }
+  }
 })
