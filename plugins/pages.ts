@@ -106,7 +106,7 @@ const pages = async (app: FastifyInstance): Promise<void> => {
 
   app.decorate('servePages', function servePages(this: FastifyInstance) {
     this.acceptForms()
-    // Also for forms of strangers: otherwise another site could sign a browser in to an account of its own.
+    // Also forms of strangers, and of CORS_ORIGINS: otherwise another site could sign a browser in to an account of its own.
     this.addHook('onRequest', function rejectCrossSiteForm(request, _reply, done) {
       done(crossSiteError(request, config.allowedOrigins))
     })

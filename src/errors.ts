@@ -84,7 +84,7 @@ export const ERRORS = {
   roleRequired: define(403, 'global', 'This needs a role that you do not have'),
   emailNotVerified: define(403, 'global', 'The e-mail is not verified: see the mail that was sent to it'),
   accountDisabled: define(403, 'global', 'This account is disabled'),
-  csrf: define(403, 'global', 'A request from another site cannot use the cookie'),
+  csrf: define(403, 'global', 'A page of another site cannot send this request'),
   routeNotFound: define(404, 'global', 'There is no such route'),
   userNotFound: define(404, 'global', 'There is no such user'),
   sessionNotFound: define(404, 'global', 'There is no such session'),

@@ -1,11 +1,16 @@
 /**
- * CSRF protection (DESIGN §5). Browsers send the cookie with requests from any page, so an unsafe request that is authenticated by
- * the cookie must come from this service's origin or a configured one.
+ * Protection against requests of other sites (DESIGN §5). Browsers send the cookie with requests from any page, so an unsafe request
+ * that is authenticated by the cookie must come from this service's origin or a configured one. So must an anonymous one that any page
+ * can send without a preflight: it would use up the limits of the visitor's address.
  */
 import type { FastifyRequest } from 'fastify'
 import { ServiceError } from '../errors.ts'
+import { ADMIN_KEY_HEADER } from './admin-key-header.ts'
 
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
+
+/** RFC 9110 §9.2.1: whether requests with this method change nothing. */
+export const isSafeMethod = (method: string): boolean => SAFE_METHODS.has(method)
 
 const isAllowedOrigin = (
   { headers, protocol, host }: FastifyRequest,
@@ -21,7 +26,7 @@ const isAllowedOrigin = (
 
 /** Browsers open WebSockets to any origin with a GET. */
 const isSafe = ({ method, headers }: FastifyRequest): boolean =>
-  SAFE_METHODS.has(method) && headers.upgrade?.toLowerCase() !== 'websocket'
+  isSafeMethod(method) && headers.upgrade?.toLowerCase() !== 'websocket'
 
 /** @returns the error of an unsafe request from another site, with or without a user. */
 export const crossSiteError = (
@@ -30,7 +35,7 @@ export const crossSiteError = (
 ): ServiceError | undefined =>
   isSafe(request) || isAllowedOrigin(request, allowedOrigins) ? undefined : new ServiceError('csrf')
 
-/** @returns the error of a request that another site may have caused. Call it after authentication. */
+/** @returns the error of a request in the user's name that another site may have caused. Call it after authentication. */
 export const csrfError = (
   request: FastifyRequest,
   allowedOrigins: readonly string[],
@@ -38,3 +43,26 @@ export const csrfError = (
   if (request.principal === null || request.accessTokenSource !== 'cookie') return undefined
   return crossSiteError(request, allowedOrigins)
 }
+
+/** Those of forms. */
+const CONTENT_TYPES = new Set(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data'])
+
+/**
+ * Whether browsers send such a request to any site, without a preflight (https://fetch.spec.whatwg.org/#cors-safelisted-method).
+ * `Authorization` and admin keys need one.
+ */
+const needsNoPreflight = ({ method, headers }: FastifyRequest): boolean => {
+  if (method !== 'POST') return false
+  if (headers.authorization !== undefined || headers[ADMIN_KEY_HEADER] !== undefined) return false
+  const type = headers['content-type']
+  return type === undefined || CONTENT_TYPES.has((type.split(';', 1)[0] ?? '').trim().toLowerCase())
+}
+
+/**
+ * @param origins those that may send such requests: of `ALLOWED_ORIGINS` and `CORS_ORIGINS`.
+ * @returns the error of a request that the page of any other site could send, with or without a user.
+ */
+export const strayRequestError = (
+  request: FastifyRequest,
+  origins: readonly string[],
+): ServiceError | undefined => (needsNoPreflight(request) ? crossSiteError(request, origins) : undefined)

@@ -105,6 +105,62 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
+  t.test('a request of another site counts towards no limit (DESIGN §5)', async t => {
+    const READER = 'https://reader.example.net'
+    const env = { RATE_LIMIT: 'on', ALLOWED_ORIGINS: CONFIGURED, CORS_ORIGINS: READER }
+    const limited = await build(t, { env })
+    const post = (url: string, headers: Headers, payload?: string) =>
+      limited.inject({
+        method: 'POST',
+        url,
+        headers: { host: HOST, ...headers },
+        ...(payload !== undefined && { payload }),
+      })
+    const foreign = [
+      { origin: 'https://other.example.org' },
+      { origin: 'null' },
+      { origin: 'https://other.example.org', 'sec-fetch-site': 'cross-site' },
+      { 'sec-fetch-site': 'same-site' },
+    ]
+    const withoutPreflight = [
+      {},
+      { 'content-type': 'text/plain' },
+      { 'content-type': 'TEXT/PLAIN ; charset=UTF-8' },
+      { 'content-type': 'application/x-www-form-urlencoded' },
+      { 'content-type': 'multipart/form-data; boundary=x' },
+    ]
+    for (const url of ['/account/sign-in/passkey/options', '/account/sign-in', '/account/sign-up'])
+      for (const site of foreign)
+        for (const type of withoutPreflight) {
+          const title = `${url} ${JSON.stringify({ ...site, ...type })}`
+          const { statusCode, headers, body } = await post(url, { ...site, ...type } as Headers, 'x')
+          t.equal(statusCode, 403, title)
+          t.equal(body, '{"errors":{"global":["A page of another site cannot send this request"]}}')
+          t.notOk(headers.ratelimit, title)
+        }
+    const options = '/account/sign-in/passkey/options'
+    for (const headers of [
+      {},
+      { origin: OWN },
+      { origin: CONFIGURED },
+      { origin: READER },
+      { 'sec-fetch-site': 'same-origin' },
+      { 'sec-fetch-site': 'none' },
+    ])
+      t.equal((await post(options, headers as Headers)).statusCode, 200, JSON.stringify(headers))
+    const json = { origin: 'https://other.example.org', 'content-type': 'application/json' }
+    t.equal(
+      (await post('/account/sign-in', json, '{}')).statusCode,
+      400,
+      'browsers ask before they send JSON',
+    )
+    const { token } = await signUp(limited)
+    const elsewhere = { origin: 'https://other.example.org' }
+    t.equal((await post('/account/sign-out', { ...elsewhere, ...bearer('none') })).statusCode, 401)
+    t.equal((await post('/account/sign-out', { ...elsewhere, ...bearer(token) })).statusCode, 204)
+    t.equal((await post('/admin/warm-up', { ...elsewhere, ...asAdmin })).statusCode, 200)
+  })
+
   t.test(
     'a cookie takes precedence over a bearer token, so the rule applies (§5.1.1, DESIGN §5)',
     async t => {
