@@ -12,6 +12,7 @@ import { ERRORS } from '../src/errors.ts'
 import { ACCESS_TOKEN_COOKIE } from '../src/http/access-token.ts'
 import { ADMIN_KEY_HEADER } from '../src/http/admin-key-header.ts'
 import { STATUS_CODES } from '../src/http/node-http.ts'
+import { countsAsWrite } from '../src/http/route-declarations.ts'
 import { completeBodies, type Paths } from '../src/openapi/bodies.ts'
 import { hoist, type Json, metadataComponents } from '../src/openapi/components.ts'
 import { operationIdOf, tagOf } from '../src/openapi/operation-names.ts'
@@ -69,13 +70,16 @@ const securitySchemes = ({ userScopes, adminScopes }: Services) =>
 
 const ERRORS_REFERENCE = { $ref: '#/components/schemas/Errors' }
 
+const isLimited = (route: RouteOptions): boolean =>
+  typeof route.config?.rateLimit === 'string' || countsAsWrite(route)
+
 /** Statuses that follow from the scope, method and limits of a route, not from its handler. */
-const commonStatuses = ({ config, method }: RouteOptions): number[] => [
+const commonStatuses = (route: RouteOptions): number[] => [
   400,
   // 403: without a role or a scope that the route needs.
-  ...(config?.gate === undefined ? [] : [401, 403, 503]),
-  ...(method === 'GET' || method === 'HEAD' ? [] : [403, 408, 413, 415]),
-  ...(config?.rateLimit === undefined ? [] : [429]),
+  ...(route.config?.gate === undefined ? [] : [401, 403, 503]),
+  ...(route.method === 'GET' || route.method === 'HEAD' ? [] : [403, 408, 413, 415]),
+  ...(isLimited(route) ? [429] : []),
   431,
   500,
 ]
@@ -102,11 +106,12 @@ const CHALLENGE: Headers = {
 const RATE_LIMIT: Headers = {
   RateLimit: {
     type: 'string',
-    description: 'Requests left for the client address: `"name";r=requests;t=seconds`',
+    description:
+      'Requests left for the client address, or for the user: `"name";r=requests;t=seconds`, for each limit',
   },
   'RateLimit-Policy': {
     type: 'string',
-    description: 'The limit for a client address: `"name";q=requests;w=seconds`',
+    description: 'The limits for a client address, or for a user: `"name";q=requests;w=seconds`',
   },
 }
 
@@ -122,15 +127,15 @@ const STATUSES_TO_RETRY = new Set<number>(
 
 /** The headers of a response: those its schema declares as `headers`, and those implied by status, route and body. */
 const responseHeaders = (
-  { config }: RouteOptions,
+  route: RouteOptions,
   status: number,
   { headers, properties = {} }: { headers?: Headers; properties?: object },
 ): Headers => ({
   ...REQUEST_ID,
   ...headers,
   ...(STATUSES_TO_RETRY.has(status) && RETRY_AFTER),
-  ...((status === 401 || (status === 403 && config?.gate !== undefined)) && CHALLENGE),
-  ...(config?.rateLimit !== undefined && RATE_LIMIT),
+  ...((status === 401 || (status === 403 && route.config?.gate !== undefined)) && CHALLENGE),
+  ...(isLimited(route) && RATE_LIMIT),
   ...('nextCursor' in properties && LINK),
 })
 

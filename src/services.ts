@@ -54,7 +54,7 @@ import { Passkeys } from './passkeys/passkeys.ts'
 import { relyingPartyOf } from './passkeys/relying-party.ts'
 import { type PasskeyStore, storedPasskeys } from './passkeys/stored-passkeys.ts'
 import { hasherLimits, type PasswordHasher, PooledPasswordHasher } from './passwords/hasher.ts'
-import { RATE_LIMITS, type RateLimitName, type RateLimits } from './rate-limits/limits.ts'
+import { LIMIT_NAMES, RATE_LIMITS, type RateLimits } from './rate-limits/limits.ts'
 import { noLoginThrottle, StoredLoginThrottle } from './rate-limits/login-throttle.ts'
 import { ThrottleEvents } from './rate-limits/throttle-events.ts'
 import { SHUTDOWN } from './shutdown.ts'
@@ -369,7 +369,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     lastRequests,
     storage,
     mailer,
-    limits: Object.keys(RATE_LIMITS.perAddress) as RateLimitName[],
+    limits: LIMIT_NAMES,
     workerChannel: deps.workerChannel,
   })
   const warmUp = new WarmUp({ sessions, authenticator, tokens, ping: storage.ping, log: logger })

@@ -13,5 +13,6 @@ export default async function userGate(app: FastifyInstance): Promise<void> {
   app.addHook('onRequest', requireRouteScope)
   app.addHook('onRoute', route => {
     route.config = { ...route.config, gate: 'user' }
+    app.limitWrites(route)
   })
 }

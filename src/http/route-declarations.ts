@@ -1,5 +1,6 @@
-/** Checks at the start what routes declare in their `config`, once their gates are known. */
+/** What routes declare in their `config`: checked at the start, once their gates are known. */
 import type { FastifyContextConfig, FastifyInstance, RouteOptions } from 'fastify'
+import { isSafeMethod } from './csrf.ts'
 
 const routeName = ({ method, url }: RouteOptions): string => `${[method].flat().join(', ')} ${url}`
 
@@ -25,3 +26,7 @@ export const checkDeclarations = (
     }
   })
 }
+
+/** Whether the requests of a route count towards the limit on the writes of a user. Call it once its gate is known. */
+export const countsAsWrite = ({ config, method }: RouteOptions): boolean =>
+  config?.gate === 'user' && config.rateLimit !== false && ![method].flat().every(isSafeMethod)

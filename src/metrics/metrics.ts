@@ -9,7 +9,7 @@ import type { Authenticator } from '../auth/authenticator.ts'
 import type { LastRequests } from '../auth/last-requests.ts'
 import type { DeliveryStatistics } from '../mail/delivery-queue.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
-import type { RateLimitName } from '../rate-limits/limits.ts'
+import type { LimitName } from '../rate-limits/limits.ts'
 import type { ThrottleEvents } from '../rate-limits/throttle-events.ts'
 import { Counters } from '../statistics/counters.ts'
 import type { StorageStatistics } from '../storage/statistics.ts'
@@ -28,7 +28,7 @@ const STORE_LIMIT = 1_000
 export interface MetricsDeps {
   readonly signIns: Pick<SignIns, 'outcomes'>
   readonly signUps: Pick<SignUps, 'outcomes'>
-  readonly limits: readonly RateLimitName[]
+  readonly limits: readonly LimitName[]
   readonly throttleEvents: Pick<ThrottleEvents, 'statistics'>
   readonly hasher: Pick<PasswordHasher, 'statistics'>
   readonly authenticator: Pick<Authenticator, 'cacheStatistics'>
@@ -89,8 +89,8 @@ const mailMetrics = (mails: DeliveryStatistics | undefined) => ({
 
 export class Metrics {
   readonly requestDurations = new RequestDurations()
-  /** Requests that were rejected by a limit per address. */
-  readonly rateLimited: Counters<RateLimitName>
+  /** Requests that were rejected by a limit per address, or per user. */
+  readonly rateLimited: Counters<LimitName>
   readonly #deps: MetricsDeps
   readonly #eventLoopDelay = new EventLoopDelay()
   /** The check of the store that is running. */

@@ -19,22 +19,30 @@ export interface LoginThrottleLimits {
 }
 
 const PER_ADDRESS = {
-  // An office or a school behind one address signs up by dozens at most.
-  'sign-up': { points: 60, seconds: 60 },
   // One hash of 10 ms each: an address alone takes 2 % of a core.
   'sign-in': { points: 120, seconds: 60 },
   // Up to two hashes each, also with the right password: a few accounts could keep all others from signing in.
   password: { points: 20, seconds: 60 },
-  // Each sends a mail.
+  // Each sends a mail to an address that the client chooses, or a link.
   mail: { points: 20, seconds: 60 },
 } satisfies Record<string, WindowLimit>
 
 /** A limit that a route can name. */
 export type RateLimitName = keyof typeof PER_ADDRESS
 
+/** In headers and metrics. `write` is the limit on the writes of a user. */
+export type LimitName = RateLimitName | 'write'
+
+export const LIMIT_NAMES = [
+  ...(Object.keys(PER_ADDRESS) as RateLimitName[]),
+  'write',
+] as const satisfies LimitName[]
+
 export interface RateLimits {
   /** Requests of one client address. A route names its limit with `config.rateLimit`; routes of one name count together. */
   readonly perAddress: Readonly<Record<RateLimitName, WindowLimit>>
+  /** Changes that one user makes, from all addresses and with all credentials: each is an event, which is kept for a year. */
+  readonly writesPerUser: WindowLimit
   /** Mails to one recipient, for any account and from any client. Each kind of mail states whether it is limited. */
   readonly perRecipient: WindowLimit
   /** Password attempts on one account. */
@@ -43,6 +51,7 @@ export interface RateLimits {
 
 export const RATE_LIMITS: RateLimits = {
   perAddress: PER_ADDRESS,
+  writesPerUser: { points: 120, seconds: 60 },
   perRecipient: { points: 10, seconds: 3_600 },
   // A user who mistypes does not notice; an attacker has some 15 attempts in the first 15 minutes, then four an hour.
   loginThrottle: { freeAttempts: 5, window: 900, initialDelay: 1, maxDelay: 900 },

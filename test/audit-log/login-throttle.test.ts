@@ -18,7 +18,7 @@ const ON = {
   env: { RATE_LIMIT: 'on', MAIL_URL: 'off' },
   rateLimits: {
     ...RATE_LIMITS,
-    perAddress: perAddress({ 'sign-up': 1_000, 'sign-in': 1_000, password: 1_000, mail: 1_000 }),
+    perAddress: perAddress({ 'sign-in': 1_000, password: 1_000, mail: 1_000 }),
     loginThrottle: LONG,
   },
 }

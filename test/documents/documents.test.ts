@@ -86,17 +86,25 @@ t.test(
   'rate limits: the table in docs/api.md has the limits of the code and their routes (DESIGN §9)',
   async t => {
     const live = liveRoutes(await build(t, { env: EMAIL_CODES }))
-    const routesOf = (name: string): string[] =>
+    /** @param limit `false`: the routes that do not count as writes of their user. */
+    const routesOf = (limit: string | false): string[] =>
       live
-        .filter(({ rateLimit, ofFeature, method }) => rateLimit === name && !ofFeature && method !== 'HEAD')
+        .filter(({ rateLimit, ofFeature, method }) => rateLimit === limit && !ofFeature && method !== 'HEAD')
         .map(({ method, url }) => `${method} ${url}`)
     t.same(
       tableBelow(api, '## Rate limits').map(([name, points, seconds, routes = '']) => [
         name,
         { points: Number(points), seconds: Number(seconds) },
-        routes.split(', ').sort(),
+        (routes.match(/\b(?:POST|PUT|DELETE) [^\s,]+/g) ?? []).sort(),
       ]),
-      Object.entries(RATE_LIMITS.perAddress).map(([name, limit]) => [name, limit, routesOf(name).sort()]),
+      [
+        ...Object.entries(RATE_LIMITS.perAddress).map(([name, limit]) => [
+          name,
+          limit,
+          routesOf(name).sort(),
+        ]),
+        ['write', RATE_LIMITS.writesPerUser, routesOf(false).sort()],
+      ],
     )
   },
 )

@@ -82,7 +82,7 @@ await onEveryEngine(t, async (t, { build }) => {
       env: { TRUST_PROXY: '10.0.0.0/8', RATE_LIMIT: 'on' },
       rateLimits: {
         ...RATE_LIMITS,
-        perAddress: { ...RATE_LIMITS.perAddress, 'sign-up': { points: 2, seconds: 60 } },
+        perAddress: { ...RATE_LIMITS.perAddress, mail: { points: 2, seconds: 60 } },
       },
     })
     const statuses = async (attempts: readonly (readonly [forwarded: string, proxy: string])[]) => {

@@ -10,7 +10,7 @@ import { mailbox } from '../support/mailbox.ts'
 
 const rateLimits = {
   ...RATE_LIMITS,
-  perAddress: perAddress({ 'sign-up': 1_000, 'sign-in': 1_000, password: 1_000, mail: 1_000 }),
+  perAddress: perAddress({ 'sign-in': 1_000, password: 1_000, mail: 1_000 }),
 }
 const { points: count } = RATE_LIMITS.perRecipient
 

@@ -3,7 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'
 import { RATE_LIMITS, type RateLimits } from '../../src/rate-limits/limits.ts'
-import { asAdmin, bearer, build, freshEmail, logCapture, PASSWORD, signUp } from '../support/build.ts'
+import { createKey } from '../support/api-keys.ts'
+import { asAdmin, bearer, build, freshEmail, logCapture, PASSWORD, signIn, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { globalErrorOf } from '../support/error-response.ts'
 import { perAddress } from '../support/limits.ts'
@@ -22,7 +23,7 @@ const DEADLINE = 60_000
 
 const limits = (window: number, points: number): RateLimits => ({
   ...RATE_LIMITS,
-  perAddress: perAddress({ 'sign-up': points, 'sign-in': points, password: 1_000, mail: points }, window),
+  perAddress: perAddress({ 'sign-in': points, password: 1_000, mail: points }, window),
 })
 
 /** A route with the limit of mails that does not use the store. */
@@ -42,6 +43,13 @@ const wrongSignIn = (app: FastifyInstance, remoteAddress = '192.0.2.1'): Promise
     remoteAddress,
     payload: { email: freshEmail(), password: PASSWORD },
   })
+
+const rename = (
+  app: FastifyInstance,
+  headers: Record<string, string>,
+  remoteAddress = '192.0.2.1',
+): Promise<LightMyRequestResponse> =>
+  app.inject({ method: 'PUT', url: '/account', remoteAddress, headers, payload: { firstName: 'Ada' } })
 
 const statuses = async (responses: Iterable<Promise<LightMyRequestResponse>>): Promise<number[]> =>
   (await Promise.all(responses)).map(({ statusCode }) => statusCode)
@@ -175,12 +183,63 @@ await onEveryEngine(t, async (t, { build }) => {
   )
 
   t.test('RATE_LIMIT=off disables counting', async t => {
-    const app = await build(t, { env: { RATE_LIMIT: 'off' }, rateLimits: limits(LONG, 1) })
+    const rateLimits = { ...limits(LONG, 1), writesPerUser: { points: 1, seconds: LONG } }
+    const app = await build(t, { env: { RATE_LIMIT: 'off' }, rateLimits })
+    const { token } = await signUp(app)
     for (let time = 0; time < 3; time += 1) {
       const { statusCode, headers } = await wrongSignIn(app)
       t.equal(statusCode, 401)
       t.notOk(headers.ratelimit ?? headers['ratelimit-policy'])
+      t.equal((await rename(app, bearer(token))).statusCode, 200)
     }
+  })
+
+  t.test('the writes of a user are limited, from all addresses and with all credentials', async t => {
+    const rateLimits = { ...limits(LONG, 100), writesPerUser: { points: 5, seconds: LONG } }
+    const app = await build(t, { env: ON, rateLimits })
+    const [{ token, email }, other] = [await signUp(app), await signUp(app)]
+    const { apiKey, token: key } = await createKey(app, token, { scopes: ['account:write'] })
+    const allowed = [
+      await rename(app, bearer(token), '192.0.2.1'),
+      await rename(app, bearer(key), '192.0.2.2'),
+      await app.inject({ method: 'POST', url: '/account/passkeys/options', headers: bearer(token) }),
+    ]
+    t.strictSame(
+      allowed.map(({ statusCode }) => statusCode),
+      [200, 200, 200],
+    )
+    t.strictSame(leftOf('write', allowed[1] as LightMyRequestResponse), { r: 2, t: LONG })
+    t.match(allowed[2]?.headers, {
+      'ratelimit-policy': /^"password";q=1000;w=600, "write";q=5;w=600$/,
+      ratelimit: /^"password";r=\d+;t=\d+, "write";r=1;t=\d+$/,
+    })
+    const malformed = await app.inject({
+      method: 'PUT',
+      url: '/account',
+      headers: bearer(token),
+      payload: 'not looked at',
+    })
+    t.equal(malformed.statusCode, 415, 'a write that is refused later counts too')
+    for (const credential of [token, key]) {
+      const rejected = await rename(app, bearer(credential))
+      t.equal(globalErrorOf(t, rejected, 429), 'Too many requests')
+      t.equal(Number(rejected.headers['retry-after']), leftOf('write', rejected).t)
+    }
+    t.equal((await rename(app, bearer(other.token))).statusCode, 200, 'another user of the address')
+    const read = await app.inject({ url: '/account', headers: bearer(token) })
+    t.strictSame([read.statusCode, read.headers.ratelimit], [200, undefined], 'reads are not counted')
+    const ways = [
+      { method: 'DELETE', url: `/account/api-keys/${apiKey.id}` },
+      { method: 'DELETE', url: '/account/sessions' },
+      { method: 'POST', url: '/account/sign-out' },
+    ] as const
+    for (const way of ways)
+      t.equal(
+        (await app.inject({ ...way, headers: bearer(token) })).statusCode,
+        204,
+        `${way.url} always works`,
+      )
+    t.equal((await rename(app, bearer((await signIn(app, email)).json().accessToken))).statusCode, 429)
   })
 })
 

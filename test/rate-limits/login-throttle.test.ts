@@ -21,7 +21,7 @@ const guessing = (loginThrottle: LoginThrottleLimits) => ({
   env: { RATE_LIMIT: 'on' },
   rateLimits: {
     ...RATE_LIMITS,
-    perAddress: perAddress({ 'sign-up': 1_000, 'sign-in': 1_000, password: 1_000, mail: 1_000 }),
+    perAddress: perAddress({ 'sign-in': 1_000, password: 1_000, mail: 1_000 }),
     loginThrottle,
   },
 })

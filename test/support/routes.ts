@@ -7,7 +7,7 @@ export interface LiveRoute {
   readonly url: string
   readonly gate: 'user' | 'adminKey' | undefined
   /** The name of its rate limit. */
-  readonly rateLimit: string | undefined
+  readonly rateLimit: string | false | undefined
   /** Whether it needs a recent proof of identity. */
   readonly reauthenticate: boolean
   /** Any of which the user needs. */

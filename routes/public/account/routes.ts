@@ -35,7 +35,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
   app.post(
     '/sign-up',
     {
-      config: { rateLimit: 'sign-up' },
+      config: { rateLimit: 'mail' },
       preParsing: (_request, _reply, payload, done) => done(signUps.refusal(), payload),
       schema: {
         operationId: 'signUp',

@@ -63,6 +63,7 @@ const apiKeysOfAccount: FastifyPluginAsyncTypebox = async app => {
   app.delete(
     '/:id',
     {
+      config: { rateLimit: false },
       schema: {
         operationId: 'deleteApiKey',
         summary: 'Revoke an API key',

@@ -33,6 +33,7 @@ const sessions: FastifyPluginAsyncTypebox = async app => {
   app.delete(
     '',
     {
+      config: { rateLimit: false },
       schema: {
         operationId: 'deleteSessions',
         summary: 'End your other sessions, or all of them',
@@ -51,6 +52,7 @@ const sessions: FastifyPluginAsyncTypebox = async app => {
   app.delete(
     '/:id',
     {
+      config: { rateLimit: false },
       schema: {
         operationId: 'deleteSession',
         summary: 'End one of your sessions',

@@ -10,6 +10,7 @@ const signOut: FastifyPluginAsyncTypebox = async app => {
   app.post(
     '',
     {
+      config: { rateLimit: false },
       schema: {
         operationId: 'signOut',
         summary: 'Sign out: end this session',
