@@ -182,7 +182,7 @@ export interface CreateApiKeyRequest {
   scopes?: Array<'account:read' | 'account:write' | 'users:read'>
   /** In the future; by default the key does not expire */
   expiresAt?: string | null
-  /** Needed, or a code, unless you signed in or re-authenticated within the last ten minutes */
+  /** Needed, or with an app a code, unless you signed in or re-authenticated within the last ten minutes */
   password?: string
   /** Six digits of an authenticator app, or a recovery code */
   code?: string
@@ -217,7 +217,7 @@ export interface ChangeEmailRequest {
 }
 
 export interface CreatePasskeyOptionsRequest {
-  /** Needed, or a code, unless you signed in or re-authenticated within the last ten minutes */
+  /** Needed, or with an app a code, unless you signed in or re-authenticated within the last ten minutes */
   password?: string
   /** Six digits of an authenticator app, or a recovery code */
   code?: string
@@ -295,7 +295,7 @@ export interface PasskeyList {
 }
 
 export interface DeletePasskeyRequest {
-  /** Needed, or a code, unless you signed in or re-authenticated within the last ten minutes */
+  /** Needed, or with an app a code, unless you signed in or re-authenticated within the last ten minutes */
   password?: string
   /** Six digits of an authenticator app, or a recovery code */
   code?: string
@@ -313,7 +313,7 @@ export interface ReauthenticateRequest {
 }
 
 export interface CreateRecoveryCodesRequest {
-  /** Needed, or a code, unless you signed in or re-authenticated within the last ten minutes */
+  /** Needed, or with an app a code, unless you signed in or re-authenticated within the last ten minutes */
   password?: string
   /** Six digits of an authenticator app, or a recovery code */
   code?: string
@@ -351,7 +351,7 @@ export interface Totp {
 }
 
 export interface CreateTotpRequest {
-  /** Needed, or a code, unless you signed in or re-authenticated within the last ten minutes */
+  /** Needed, or with an app a code, unless you signed in or re-authenticated within the last ten minutes */
   password?: string
   /** Six digits of an authenticator app, or a recovery code */
   code?: string
@@ -367,7 +367,7 @@ export interface NewTotp {
 }
 
 export interface DeleteTotpRequest {
-  /** Needed, or a code, unless you signed in or re-authenticated within the last ten minutes */
+  /** Needed, or with an app a code, unless you signed in or re-authenticated within the last ten minutes */
   password?: string
   /** Six digits of an authenticator app, or a recovery code */
   code?: string

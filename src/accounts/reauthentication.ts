@@ -5,6 +5,7 @@ import type { SessionStore } from '../auth/session-store.ts'
 import { type ErrorName, ServiceError } from '../errors.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
 import { type LoginThrottle, userSubject } from '../rate-limits/login-throttle.ts'
+import { needsCode } from '../users/factors.ts'
 import type { User } from '../users/user.ts'
 import type { UserRefusal, UserStore } from '../users/user-store.ts'
 import { retryOnChange } from './retry.ts'
@@ -32,10 +33,10 @@ interface ProofClient {
   readonly signal: AbortSignal | undefined
 }
 
-/** What a user proves their identity with: one of the two, or both. */
+/** What a user proves their identity with. */
 export interface Proof extends ProofClient {
   readonly password: string | undefined
-  /** Of an authenticator app, or a recovery code. */
+  /** Of an authenticator app, or a recovery code. A user with an app needs one, and then no password. */
   readonly code: string | undefined
 }
 
@@ -102,12 +103,11 @@ export class Reauthentication {
 
   /**
    * Verifies a proof, and makes the session one that has authenticated now.
-   * @throws {ServiceError} `proofRequired`, `impersonated`, `signInRequired`; errors of {@link Reauthentication.#prove}
+   * @throws {ServiceError} `impersonated`, `signInRequired`; errors of {@link Reauthentication.#prove}
    */
   async renew(principal: SessionPrincipal, proof: Proof): Promise<void> {
     const { sessions, clock } = this.#deps
     assertOwnSession(principal)
-    if (proof.password === undefined && proof.code === undefined) throw new ServiceError('proofRequired')
     const { id } = principal.cachedUser.user
     await this.#prove(principal.cachedUser.user, proof)
     const actor = actingUser(id, proof.ip)
@@ -117,14 +117,17 @@ export class Reauthentication {
   }
 
   /**
-   * @throws {ServiceError} `wrongPassword`, `wrongCode`; `signInRequired` when the user was deleted meanwhile; `codesUnavailable`,
-   * `tooManyRequests`, `overloaded`, `clientClosedRequest`, `draining`, `storeUnavailable`
+   * A user with an authenticator app needs a code: the password alone could otherwise add a passkey, which signs in without one.
+   * @throws {ServiceError} `wrongPassword`, `wrongCode`, `passwordRequired`, `codeRequired`; `signInRequired` when the user was deleted
+   * meanwhile; `codesUnavailable`, `tooManyRequests`, `overloaded`, `clientClosedRequest`, `draining`, `storeUnavailable`
    */
   async #prove(user: User, { password, code, ip, signal }: Proof): Promise<void> {
     if (password !== undefined && (await this.#verify(user, { password, ip, signal })) === undefined)
       throw new ServiceError('wrongPassword')
-    if (code !== undefined && !(await this.#deps.secondFactor.verify(user, code, ip)))
-      throw new ServiceError('wrongCode')
+    if (code !== undefined) {
+      if (!(await this.#deps.secondFactor.verify(user, code, ip))) throw new ServiceError('wrongCode')
+    } else if (needsCode(user)) throw new ServiceError('codeRequired')
+    else if (password === undefined) throw new ServiceError('passwordRequired')
   }
 
   /** @returns the hash of the user's password; `undefined` when the password is wrong. */

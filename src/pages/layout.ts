@@ -66,8 +66,6 @@ export interface Field {
   readonly autocomplete: string
   /** Whether the field may stay empty. */
   readonly isOptional?: boolean
-  /** Whether another field may be filled in instead. */
-  readonly isAlternative?: boolean
   /** Whether the keyboard of a phone shows digits first. It still has letters, for recovery codes. */
   readonly isCode?: boolean
 }
@@ -93,7 +91,7 @@ export class Form {
 
   field(field: Field): Html {
     const { name, label, type = 'text', value, hint, autocomplete } = field
-    const { isOptional = false, isAlternative = false, isCode = false } = field
+    const { isOptional = false, isCode = false } = field
     this.#labels.set(name, label)
     const id = this.#idOf(name)
     const sentences = this.#sentences(name)
@@ -105,7 +103,7 @@ export class Form {
 ${hint && html`<p class="hint" id="${id}-hint">${hint}</p>`}
 <input id="${id}" name="${name}" type="${type}" autocomplete="${autocomplete}"${
       value !== undefined && html` value="${value}"`
-    }${!isOptional && !isAlternative && html` required`}${isCode && html` autocapitalize="none" spellcheck="false"`}${
+    }${!isOptional && html` required`}${isCode && html` autocapitalize="none" spellcheck="false"`}${
       descriptions !== '' && html` aria-describedby="${descriptions}"`
     }${sentences.length > 0 && html` aria-invalid="true"`}>
 ${sentences.length > 0 && html`<p class="error" id="${id}-error">${sentences.map(text => html`${text} `)}</p>`}

@@ -269,17 +269,16 @@ export const proofPage = (
 ): Page => {
   const { texts, root } = context
   const form = new Form(context, errors)
-  const entered = [
-    form.field({
-      name: 'password',
-      label: texts.password,
-      type: 'password',
-      autocomplete: 'current-password',
-      isAlternative: hasCodes,
-    }),
-    hasCodes &&
-      html`<p class="or">${texts.or}</p>${form.field({ ...codeField(context), isAlternative: true })}`,
-  ]
+  const field = form.field(
+    hasCodes
+      ? codeField(context)
+      : {
+          name: 'password',
+          label: texts.password,
+          type: 'password',
+          autocomplete: 'current-password',
+        },
+  )
   return {
     title: texts.proof,
     isSignedIn: true,
@@ -287,11 +286,11 @@ export const proofPage = (
     body: html`<div class="card">
 <h1>${texts.proof}</h1>
 ${form.summary()}
-<p>${hasCodes ? texts.proofEither : texts.proofPassword}</p>
+<p>${hasCodes ? texts.proofCode : texts.proofPassword}</p>
 <form method="post" action="${root}${action}">
 ${Object.entries(fields).map(([name, value]) => hiddenField(name, value))}
 ${usernameField(email)}
-${entered}
+${field}
 <button class="main">${texts.proofButton}</button>
 </form>
 </div>

@@ -135,7 +135,7 @@ const en = {
   apiKeyRevokeOf: (name: string) => `Revoke the key ${name}`,
   proof: 'Confirm that it is you',
   proofPassword: 'This needs your password.',
-  proofEither: 'This needs your password or a code.',
+  proofCode: 'This needs a code.',
   proofButton: 'Continue',
 
   failed: 'This did not work',
@@ -151,7 +151,6 @@ const en = {
     passwordIsEmail: 'The password must not be your e-mail. Choose another one.',
     newPasswordIsEmail: 'The password must not be your e-mail. Choose another one.',
     newPasswordIsCurrent: 'This is your current password. Choose another one.',
-    proofRequired: 'Enter your password or a code.',
     badEmailToken: 'The link is not valid: it has expired, or it was used already.',
     emailTaken: 'Another account uses this e-mail.',
     emailNotVerified: 'Your e-mail is not confirmed yet. Follow the link in the mail that we sent you.',
@@ -332,7 +331,7 @@ const de: Texts = {
   apiKeyRevokeOf: name => `Schlüssel ${name} widerrufen`,
   proof: 'Bestätigen Sie, dass Sie es sind',
   proofPassword: 'Dafür ist Ihr Passwort nötig.',
-  proofEither: 'Dafür ist Ihr Passwort oder ein Code nötig.',
+  proofCode: 'Dafür ist ein Code nötig.',
   proofButton: 'Weiter',
 
   failed: 'Das hat nicht funktioniert',
@@ -347,7 +346,6 @@ const de: Texts = {
     passwordIsEmail: 'Das Passwort darf nicht Ihre E-Mail-Adresse sein. Wählen Sie ein anderes.',
     newPasswordIsEmail: 'Das Passwort darf nicht Ihre E-Mail-Adresse sein. Wählen Sie ein anderes.',
     newPasswordIsCurrent: 'Das ist Ihr bisheriges Passwort. Wählen Sie ein anderes.',
-    proofRequired: 'Geben Sie Ihr Passwort oder einen Code ein.',
     badEmailToken: 'Der Link gilt nicht: er ist abgelaufen oder wurde schon benutzt.',
     emailTaken: 'Ein anderes Konto verwendet diese E-Mail-Adresse.',
     emailNotVerified:

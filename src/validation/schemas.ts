@@ -97,7 +97,8 @@ export const PresentedEmailCode = Type.String({
 export const ProofProperties = {
   password: Type.Optional(
     Type.Intersect([PresentedPassword], {
-      description: 'Needed, or a code, unless you signed in or re-authenticated within the last ten minutes',
+      description:
+        'Needed, or with an app a code, unless you signed in or re-authenticated within the last ten minutes',
     }),
   ),
   code: OptionalCode,

@@ -246,7 +246,7 @@ t.test('R4: links are those of PUBLIC_URL, also behind a proxy that passes on wh
       [newEmail, 'emailChange', 1],
     ] as const)
       await mails.to(address, kind, count)
-    for (const { subject, text = '', html = '', headers } of await mails.all()) {
+    for (const { subject = '', text = '', html = '', headers } of await mails.all()) {
       t.notMatch(JSON.stringify([headers, text, html]), /evil/, subject)
       const urls = `${text} ${html}`.match(/https?:[^\s"<]+/g) ?? []
       t.same([...new Set(urls.map(url => new URL(url).origin))].join(), PUBLIC_URL, subject)

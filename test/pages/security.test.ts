@@ -174,7 +174,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await signIn(app, email, NEW)).statusCode, 200)
   })
 
-  t.test('ten minutes after sign-in, changes ask for the password or a code', async t => {
+  t.test('ten minutes after sign-in, changes ask for the password, or for a code of the app', async t => {
     const { email } = await signUp(app)
     const browser = await signedIn(app, email)
     clock.advance(11 * MINUTES)
@@ -194,6 +194,7 @@ await onEveryEngine(t, async (t, { build }) => {
     await browser.submit('api-keys', { name: '<i>Key</i>', lifetime: '30', 'scope:users:read': 'on' })
     t.equal(browser.heading, 'Confirm that it is you')
     t.match(browser.page, 'one-time-code')
+    t.notMatch(browser.page, 'current-password', 'which does not suffice')
     await browser.submit('api-keys')
     t.equal(browser.status, 403, 'nothing was entered')
     clock.advance(STEP)
@@ -214,7 +215,7 @@ await onEveryEngine(t, async (t, { build }) => {
     await browser.open('/security/proof')
     clock.advance(STEP)
     await browser.submit('security/proof')
-    t.match(browser.page, 'Enter your password or a code.')
+    t.match(browser.page, 'Code: Enter a code.')
     await browser.submit('security/proof', { code: codeOf(secret) })
     t.match(browser.page, 'For ten minutes you can change everything here.')
     await browser.submit('totp/remove')

@@ -3,6 +3,7 @@ import t from 'tap'
 import { call } from '../support/account-routes.ts'
 import { allEvents, eventTypes, factorsOf, impersonate } from '../support/admin-routes.ts'
 import { createKey } from '../support/api-keys.ts'
+import { addTotp, ENCRYPTION_KEY } from '../support/authenticator-apps.ts'
 import { accountStatus, bearer, manualClock, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
@@ -37,7 +38,10 @@ const WRONG = { credential: ['could not be verified: begin again'] }
 
 await onEveryEngine(t, async (t, { build }) => {
   const clock = manualClock()
-  const app = await build(t, { clock: clock.now, env: { ...ENV, PRODUCT_NAME: 'Gate & house' } })
+  const app = await build(t, {
+    clock: clock.now,
+    env: { ...ENV, ENCRYPTION_KEY, PRODUCT_NAME: 'Gate & house' },
+  })
   const begin = async (token: string) => (await creationOptions(app, token)).json()
 
   t.test('the options name user and service, and ask for a discoverable, verified passkey', async t => {
@@ -280,6 +284,23 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await postPasskey(app, user.token, { credential })).statusCode, 401)
     t.equal((await postPasskey(app, accessToken, { credential })).statusCode, 400, 'not in another session')
     t.same(await listPasskeys(app, accessToken), [])
+  })
+
+  t.test('F6: the password alone adds no passkey to an account with an authenticator app', async t => {
+    const user = await signUp(app)
+    const { code } = await addTotp(app, user.token)
+    clock.advance(10 * MINUTE + 1)
+    globalErrorOf(t, await creationOptions(app, user.token), 403)
+    for (const password of [PASSWORD, 'not the pass phrase']) {
+      const field = password === PASSWORD ? 'code' : 'password'
+      errorsAt(t, await creationOptions(app, user.token, { password }), 400, [field])
+      const renewed = await call(app, 'POST', '/account/reauthenticate', { password }, bearer(user.token))
+      errorsAt(t, renewed, 400, [field])
+    }
+    globalErrorOf(t, await creationOptions(app, user.token), 403, 'none of them was a proof')
+    const begun = await creationOptions(app, user.token, { code: code() })
+    const credential = new SoftwareAuthenticator().create(begun.json())
+    t.equal((await postPasskey(app, user.token, { credential })).statusCode, 201)
   })
 
   t.test('100 races with the end of the session: an ended session adds no passkey', async t => {
