@@ -1,6 +1,9 @@
 /** DELETE /account (DESIGN §9): access ends and personal data is erased. */
 import t from 'tap'
 import { accountOf, call, changeEmail, forgot, remove, reset, verify } from '../support/account-routes.ts'
+import { allEvents, deleteUser, factorsOf, impersonate } from '../support/admin-routes.ts'
+import { createKey } from '../support/api-keys.ts'
+import { addTotp } from '../support/authenticator-apps.ts'
 import {
   accountStatus,
   asAdmin,
@@ -9,14 +12,25 @@ import {
   freshEmail,
   logCapture,
   PASSWORD,
+  type SignedUp,
   signIn,
   signUp,
   updateUser,
 } from '../support/build.ts'
+import { importAll } from '../support/bulk-users.ts'
+import { codesOf, EMAIL_CODES, signInByCode } from '../support/email-codes.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { hasToken, mailbox } from '../support/mailbox.ts'
+import {
+  creationOptions,
+  ENV as PASSKEYS,
+  postPasskey,
+  register,
+  signInWith as signInByPasskey,
+} from '../support/passkeys.ts'
+import { SoftwareAuthenticator } from '../support/software-authenticator.ts'
 import { storedRows } from '../support/stored-rows.ts'
 import { until } from '../support/until.ts'
 
@@ -108,6 +122,85 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     for (const token of [verification, change]) errorsAt(t, await verify(app, token), 400, ['token'])
     errorsAt(t, await reset(app, forReset, NEW), 400, ['token'])
     t.match(await accountOf(app, anew.token), { email: user.email, emailVerified: false })
+  })
+
+  t.test('L18: nothing of a deleted user attaches to the next with the same address or id', async t => {
+    const DATABASE_URL = await newDatabase(t)
+    const app = await build(t, { hasher: quickHashing, env: { ...PASSKEYS, ...EMAIL_CODES, DATABASE_URL } })
+    const mails = mailbox(app)
+    const codes = codesOf(app)
+    const heirs: Record<string, (former: SignedUp) => Promise<void>> = {
+      'the address': async ({ email }) => {
+        await signUp(app, { email, password: NEW })
+      },
+      'the address and the id': async ({ email, id }) => {
+        const passwordHash = await quickHashing.hash(NEW)
+        t.match(await importAll(app, [{ id, email, passwordHash }]), [{ status: 'created', id }])
+      },
+    }
+    for (const [again, create] of Object.entries(heirs)) {
+      const former = await signUp(app)
+      const { email, id } = former
+      const totp = await addTotp(app, former.token)
+      const { authenticator } = await register(app, former.token)
+      const key = await createKey(app, former.token)
+      const impersonated = (await impersonate(app, id)).json().accessToken
+      const newEmail = freshEmail('new')
+      await changeEmail(app, former.token, { email: newEmail, password: PASSWORD })
+      await forgot(app, email)
+      const tokens = [
+        await mails.token(email, 'verification'),
+        await mails.token(newEmail, 'emailChange'),
+        await mails.token(email, 'passwordReset'),
+      ]
+      const code = await codes.request(email)
+      const pending = (await creationOptions(app, former.token)).json()
+      const known = (await allEvents(app, { userId: id })).map(event => event.id)
+      for (const token of [former.token, key.token, impersonated])
+        t.equal(await accountStatus(app, token), 200)
+      t.equal((await deleteUser(app, id)).statusCode, 204)
+
+      await create(former)
+      for (const token of [former.token, key.token, impersonated])
+        t.equal(await accountStatus(app, token), 401)
+      t.equal((await signInByPasskey(app, authenticator)).statusCode, 401, `${again}: passkey`)
+      t.equal((await signIn(app, email)).statusCode, 401, `${again}: password`)
+      errorsAt(t, await signInByCode(app, email, code), 401, ['emailCode'])
+      for (const token of tokens) {
+        errorsAt(t, await verify(app, token), 400, ['token'])
+        errorsAt(t, await reset(app, token, NEW), 400, ['token'])
+      }
+      const signedIn = await signIn(app, email, NEW)
+      t.equal(signedIn.statusCode, 200, `${again}: no code of the former app is asked for`)
+      const { accessToken, user } = signedIn.json()
+      t.match(user, { email, firstName: null, emailVerified: false })
+      t.same(await factorsOf(app, user.id), [])
+      const proof = await call(
+        app,
+        'POST',
+        '/account/reauthenticate',
+        { code: totp.recoveryCodes[0] },
+        bearer(accessToken),
+      )
+      errorsAt(t, proof, 400, ['code'])
+      const credential = new SoftwareAuthenticator().create(pending)
+      errorsAt(t, await postPasskey(app, accessToken, { credential }), 400, ['credential'])
+      for (const list of ['sessions', 'api-keys', 'passkeys']) {
+        const { results } = (
+          await call(app, 'GET', `/account/${list}`, undefined, bearer(accessToken))
+        ).json()
+        t.same(
+          results.filter(({ createdAt }: { createdAt: string }) => createdAt < user.createdAt),
+          [],
+          `${again}: ${list}`,
+        )
+      }
+      const events = await allEvents(app, { userId: user.id })
+      const inherited = events.filter(({ id }) => known.includes(id))
+      t.equal(inherited.length, user.id === id ? known.length : 0, `${again}: events belong to the id`)
+      const addresses = inherited.filter(({ ip, actor }) => ip !== null && actor.type !== 'adminKey')
+      t.same(addresses, [])
+    }
   })
 
   t.test('personal data is erased from every table, and no table contains a token or a password', async t => {
