@@ -40,7 +40,7 @@ export interface SessionStore {
   open(session: Session, verified: VerifiedState | null, event: AuditEvent): Promise<'opened' | UserRefusal>
   /** Revokes one session of the event's user, who must be enabled. */
   revoke(id: string, event: AuditEvent): Promise<'revoked' | 'sessionNotFound' | UserRefusal>
-  /** Revokes every session of the event's user. */
+  /** Revokes every session of the event's user. Records no event if there is none to revoke. */
   revokeAll(event: AuditEvent, options: RevokeAllOptions): Promise<'revoked' | UserRefusal>
   /**
    * Notes that the event's user, who must be enabled, proved their identity in a session when the event happened. An impersonated

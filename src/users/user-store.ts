@@ -25,7 +25,7 @@ export type UpdateRefusal = 'userNotFound' | 'accountDisabled' | 'versionChanged
 export interface UserStore {
   find(id: string): MaybePromise<User | undefined>
   findByEmail(email: string): MaybePromise<{ user: User; passwordHash: string } | undefined>
-  /** @returns the changed user, or the reason for no change. */
+  /** @returns the changed user, or the reason for no change. A user who has these values already keeps the version, without an event. */
   update(
     id: string,
     changes: UserChanges,

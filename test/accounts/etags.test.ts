@@ -1,6 +1,6 @@
 /** ETag and If-Match on both routes that change a user (DESIGN §9; RFC 9110 §8.8.3, §13.1.1). */
 import t from 'tap'
-import { createUser, impersonate, postUser, UNKNOWN_ID } from '../support/admin-routes.ts'
+import { allEvents, createUser, impersonate, postUser, UNKNOWN_ID } from '../support/admin-routes.ts'
 import { asAdmin, bearer, freshEmail, manualClock, PASSWORD, signIn, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
@@ -202,6 +202,42 @@ await onEveryEngine(t, async (t, { build }) => {
     globalErrorOf(t, stale, 412)
     globalErrorOf(t, await put(`/admin/users/${id}`, asAdmin, '"foreign"', { disabled: true }), 412)
     t.equal((await app.inject({ url: '/account', headers: bearer(token) })).statusCode, 200)
+  })
+
+  t.test('a change that changes nothing keeps the ETag, and records no event', async t => {
+    const user = await signUp(app)
+    const own = { firstName: 'Ada', lastName: null, userMetadata: { b: 1, a: [2] } }
+    const record = { ...own, roles: ['x', 'a'], appMetadata: { plan: 'free' }, emailVerified: true }
+    const [account, admin] = doorsOf(user)
+    if (account === undefined || admin === undefined) throw new Error('no routes')
+    await admin(undefined, record)
+    const eventsOf = () => allEvents(app, { userId: user.id })
+    const [before, tag, events] = [(await get(user.id)).json(), await tagOf(user.id), await eventsOf()]
+    clock.advance(1_000)
+    for (const [put, changes] of [
+      [account, { firstName: 'Ada' }],
+      [account, own],
+      [admin, { ...record, roles: ['a', 'x'], email: user.email.toUpperCase(), disabled: false }],
+    ] as const)
+      for (const ifMatch of [undefined, tag, '*']) {
+        const { statusCode, headers, body } = await put(ifMatch, changes)
+        t.strictSame([statusCode, headers.etag], [200, tag], `${JSON.stringify(changes)} ${ifMatch}: ${body}`)
+      }
+    globalErrorOf(t, await account('"foreign"', { firstName: 'Ada' }), 412)
+    const { lastRequestAt: _before, ...unchanged } = before
+    const { lastRequestAt: _after, ...after } = (await get(user.id)).json()
+    t.strictSame(after, unchanged)
+    t.strictSame(await eventsOf(), events)
+    t.not((await account(tag, { userMetadata: { a: [2], b: 1 } })).headers.etag, tag, 'another order is a change')
+    t.equal((await account(undefined, { firstName: 'Grace' })).statusCode, 200)
+    await admin(undefined, { disabled: true })
+    const disabled = await eventsOf()
+    t.equal((await admin(undefined, { disabled: true })).statusCode, 200)
+    t.strictSame(await eventsOf(), disabled, 'a disabled user is not disabled again')
+    const other = await signUp(app)
+    const sessions = { method: 'DELETE', url: '/account/sessions', headers: bearer(other.token) } as const
+    t.equal((await app.inject(sessions)).statusCode, 204)
+    t.match(await allEvents(app, { userId: other.id }), [{ type: 'user.signed-up' }], 'no other session ended')
   })
 
   t.test('of two changes with one ETag one succeeds and the other is a 412, 100 rounds', async t => {

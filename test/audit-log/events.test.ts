@@ -70,7 +70,7 @@ await onEveryEngine(t, async (t, { build }) => {
     const own: [string, string, () => Promise<LightMyRequestResponse>][] = [
       ['sign-up', 'user.signed-up', async () => enter(await send('POST', '/account/sign-up', signUp))],
       ['sign-in', 'user.signed-in', signIn],
-      ['PUT /account', 'user.changed', () => mine('PUT', '/account', { firstName: 'Zaphod' })],
+      ['PUT /account', 'user.changed', () => mine('PUT', '/account', { firstName: 'Arthur' })],
       ['resend', 'email.verification-requested', () => mine('POST', '/account/verify-email/resend')],
       ['verify-email', 'email.verified', () => verify(email, 'verification')],
       [

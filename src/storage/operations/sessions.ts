@@ -29,7 +29,7 @@ export const revokeSessionsStatement = (userId: string, exceptId: string | null)
       WHERE user_key = ${USER_KEY} AND id IS DISTINCT FROM CAST($2 AS text)
       ORDER BY id ${forUpdate}
     )
-    DELETE FROM sessions WHERE id IN (SELECT id FROM revoked)`,
+    DELETE FROM sessions WHERE id IN (SELECT id FROM revoked) RETURNING id`,
   values: [userId, exceptId],
 })
 
@@ -62,7 +62,9 @@ export function* revokeSessions(
   // Opening a session takes this lock too: a session is either open by now, or opened after this operation.
   const refused = refusalOf(yield* lockUser(userId), { onlyEnabled })
   if (refused !== null) return refusedFor(userId, refused)
-  yield revokeSessionsStatement(userId, exceptId)
+  const revoked = yield revokeSessionsStatement(userId, exceptId)
+  // No event where nothing changed: nothing limits these requests, because they must always work.
+  if (revoked.length === 0) return refusedFor(userId, 'revoked')
   yield recordStatement(event)
   return invalidates(userId, 'revoked')
 }

@@ -2,7 +2,7 @@
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { User, UserChanges } from '../../users/user.ts'
 import type { UpdateOptions, UpdateRefusal, UserRefusal } from '../../users/user-store.ts'
-import { changedColumns, toUser, USER_VALUES, type UserRow } from '../rows.ts'
+import { changedColumns, selectUser, toUser, USER_VALUES, type UserRow } from '../rows.ts'
 import type { OwnedTable } from '../stored-feature.ts'
 import type { Dialect } from './dialect.ts'
 import { recordRemoval, recordStatement } from './events.ts'
@@ -29,8 +29,8 @@ export function* invalidateMails(mailed: readonly OwnedTable[], userId: string):
 }
 
 /**
- * Changes nothing and returns no row if the user is missing, or is not what the options require. The subquery waits for the lock:
- * an UPDATE that waits would already have a transaction id, and so the position of its event (DESIGN §9), before its turn.
+ * Changes nothing and returns no row if the user is missing, is not what the options require, or has these values already. The subquery
+ * waits for the lock: an UPDATE that waits would already have a transaction id, and so the position of its event (DESIGN §9), before its turn.
  */
 const updateStatement = (
   id: string,
@@ -40,31 +40,35 @@ const updateStatement = (
 ): Statement => {
   const set = { ...changedColumns(changes), updated_at: at }
   const values = [id, ...Object.values(set)]
-  const assignments = Object.keys(set).map((column, index) => `${column} = $${index + 2}`)
+  const compare = (operator: string): string[] =>
+    Object.keys(set).map((column, index) => `${column} ${operator} $${index + 2}`)
+  // Without `updated_at`, the last one.
+  const differences = compare('IS DISTINCT FROM').slice(0, -1).join(' OR ')
   const isCurrent = ({ isOneOf }: Dialect): string =>
     versions === null ? '' : `AND ${isOneOf('version', `$${values.length + 1}`, 'bigint')}`
   return {
-    text: dialect => `UPDATE users SET ${assignments.join(', ')}, version = version + 1 WHERE key = (
+    text: dialect => `UPDATE users SET ${compare('=').join(', ')}, version = version + 1 WHERE key = (
         SELECT key FROM users
         WHERE id = $1 AND ${dialect.inTurn('$1')} ${onlyEnabled ? 'AND disabled = 0' : ''} ${isCurrent(dialect)}
+          AND (${differences})
         ${dialect.forNoKeyUpdate}
       ) ${RETURNING_USER}`,
     values: versions === null ? values : [...values, versions],
   }
 }
 
-/** Locks the user and finds out why an update has changed nothing. */
-function* updateRefusal(id: string, { onlyEnabled, versions }: UpdateOptions): Steps<UpdateRefusal | null> {
-  const user = yield* firstRow<{ disabled: number; version: number }>({
-    text: ({ inTurn, forNoKeyUpdate }) =>
-      `SELECT disabled, version FROM users WHERE id = $1 AND ${inTurn('$1')} ${forNoKeyUpdate}`,
+/** Locks the user and finds out why an update has changed nothing. @returns the user if the update is not refused. */
+function* lockForUpdate(
+  id: string,
+  { onlyEnabled, versions }: UpdateOptions,
+): Steps<UserRow | UpdateRefusal> {
+  const user = yield* firstRow<UserRow>({
+    text: ({ inTurn, forNoKeyUpdate }) => `${selectUser()} WHERE id = $1 AND ${inTurn('$1')} ${forNoKeyUpdate}`,
     values: [id],
   })
-  const state = user && {
-    disabled: user.disabled,
-    current: versions === null || versions.includes(user.version),
-  }
-  return updateRefusalOf(state, { onlyEnabled })
+  if (user === undefined) return 'userNotFound'
+  const isCurrent = versions === null || versions.includes(user.version)
+  return updateRefusalOf({ disabled: user.disabled, current: isCurrent }, { onlyEnabled }) ?? user
 }
 
 /** @param mailed tables of features, whose rows were mailed to their users. */
@@ -78,10 +82,11 @@ export const updateUserWith = (mailed: readonly OwnedTable[]) =>
     const update = updateStatement(id, changes, event.at, options)
     let updated = yield* unlessTaken<UserRow>(update)
     if (updated !== 'taken' && updated.length === 0) {
-      const refused = yield* updateRefusal(id, options)
-      if (refused !== null) return refusedFor(id, refused)
-      // A concurrent change in between has made the update possible. The user is locked now.
+      const found = yield* lockForUpdate(id, options)
+      if (typeof found === 'string') return refusedFor(id, found)
+      // A concurrent change in between may have made the update possible. The user is locked now.
       updated = yield* unlessTaken<UserRow>(update)
+      if (updated !== 'taken' && updated.length === 0) return refusedFor(id, toUser(found))
     }
     if (updated === 'taken') return refusedFor(id, 'emailTaken')
     // A separate statement: it sees the sessions of transactions that held the user's lock before.
