@@ -291,6 +291,7 @@ const createAccounts = (
   }
   const signIns = new SignIns(deps)
   const { outcomes } = signIns
+  const emailAddresses = new EmailAddresses(deps)
   return {
     signUps: new SignUps(deps),
     signIns,
@@ -303,13 +304,17 @@ const createAccounts = (
     reauthentication,
     newAccounts: new NewAccounts(deps),
     accountRemoval: new AccountRemoval(deps),
-    emailAddresses: new EmailAddresses(deps),
+    emailAddresses,
     passwordChanges: new PasswordChanges(deps),
     passwordResets: new PasswordResets(deps),
     factorRemoval: new FactorRemoval(deps),
     impersonation: new Impersonation({ ...deps, adminKeys: stores.adminKeys }),
     sessions: new Sessions({ store: sessions, limits, clock }),
-    users: new Users({ store: users, clock }),
+    users: new Users({
+      store: users,
+      onEmailChange: (from, to) => emailAddresses.announceChange(from, to),
+      clock,
+    }),
     auditLog: new AuditLog(events),
     imports: new Imports({ store: bulkUsers, factors: bulkFactors, clock }),
     exports: new Exports({ store: bulkUsers, factors: bulkFactors }),

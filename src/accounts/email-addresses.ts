@@ -93,6 +93,13 @@ export class EmailAddresses {
     mails.send('verification', user.email, { token })
   }
 
+  /** Mails both addresses of a change by an administrator, which is stored. */
+  announceChange(from: string, to: string): void {
+    const { mails } = this.#deps
+    mails.send('emailChanged', from, { newEmail: to })
+    mails.send('emailAssigned', to)
+  }
+
   /**
    * Checks a token as {@link verify} does, without using it.
    * @throws {ServiceError} `badEmailToken`, `emailTaken`

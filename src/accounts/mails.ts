@@ -132,13 +132,22 @@ export const ACCOUNT_MAILS = {
       notYou(site),
     ],
   },
-  /** To the previous address. */
+  /** To the previous address, when the user or an administrator has changed it. */
   emailChanged: {
     subject: 'Your e-mail address has been changed',
     isRateLimited: true,
     body: ({ name }, { newEmail }: NewEmailValue) => [
       `Your account at ${name} has a new address: ${newEmail}. This one is no longer used.`,
       'If it was not you, please contact the operator of the service.',
+    ],
+  },
+  /** To the address that an administrator has given an account. It names no other address: this one may be mistyped. */
+  emailAssigned: {
+    subject: 'Your account has this e-mail address now',
+    isRateLimited: true,
+    body: ({ name }) => [
+      `An administrator has set this address for an account at ${name}. The former address is no longer used.`,
+      'If you have no such account, please contact the operator of the service.',
     ],
   },
   passwordReset: {

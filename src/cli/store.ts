@@ -94,7 +94,8 @@ export const withStore = async (
   ]
   try {
     await use({
-      users: new Users({ store: users, clock }),
+      // The command line sends no mails.
+      users: new Users({ store: users, onEmailChange: () => undefined, clock }),
       sessions: new Sessions({ store: sessions, limits, clock }),
       newAccounts: new NewAccounts({ users, accountStore, hasher, clock }),
       auditLog: new AuditLog(events),

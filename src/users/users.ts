@@ -16,6 +16,8 @@ export interface PageRequest {
 
 export interface UsersDeps {
   readonly store: UserStore
+  /** Called after an administrator's change of an e-mail is stored, with the former and the new one. */
+  readonly onEmailChange: (from: string, to: string) => void
   readonly clock: () => number
 }
 
@@ -29,16 +31,19 @@ const eventType = ({ disabled }: UserChanges): EventType => {
 
 export class Users {
   readonly #store: UserStore
+  readonly #onEmailChange: UsersDeps['onEmailChange']
   readonly #clock: () => number
 
-  constructor({ store, clock }: UsersDeps) {
+  constructor({ store, onEmailChange, clock }: UsersDeps) {
     this.#store = store
+    this.#onEmailChange = onEmailChange
     this.#clock = clock
   }
 
   /**
    * Changes a user. Disabling ends all sessions, so that tokens stay invalid when the user is enabled again. A changed e-mail
-   * is unverified unless `changes` sets `emailVerified`. Disabling and another e-mail invalidate all e-mail tokens.
+   * is unverified unless `changes` sets `emailVerified`, and its owner is told. Disabling and another e-mail invalidate all e-mail
+   * tokens.
    * @throws {ServiceError} `userNotFound`, `emailTaken`, `versionChanged`
    */
   async update(id: string, changes: UserChanges, actor: Actor, versions: Versions = null): Promise<User> {
@@ -46,14 +51,20 @@ export class Users {
     const isEmailChanged = changes.email !== undefined && changes.email !== current.email
     const complete = isEmailChanged ? { emailVerified: false, ...changes } : changes
     const event = newEvent(eventType(changes), actor, id, this.#clock(), { fields: Object.keys(changes) })
+    const isExpected = versions === null || versions.includes(current.version)
+    // Whether an e-mail changes, and so whether it stays verified and who is told, is known of this version alone.
     const options = {
       revokeSessions: changes.disabled === true,
       invalidateTokens: changes.disabled === true || changes.email !== undefined,
       onlyEnabled: false,
-      versions,
+      versions: changes.email !== undefined && isExpected ? [current.version] : versions,
     }
     const updated = await this.#store.update(id, complete, event, options)
+    // Another change came first.
+    if (updated === 'versionChanged' && options.versions !== versions)
+      return this.update(id, changes, actor, versions)
     if (typeof updated === 'string') throw new ServiceError(updated)
+    if (isEmailChanged) this.#onEmailChange(current.email, updated.email)
     return updated
   }
 

@@ -1,5 +1,6 @@
 /** PUT /admin/users/:id: validation, changes, and disabling (DESIGN §4). */
 import t from 'tap'
+import { call } from '../support/account-routes.ts'
 import { UNKNOWN_ID } from '../support/admin-routes.ts'
 import {
   accountStatus,
@@ -15,6 +16,7 @@ import {
 } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
+import { mailbox, SUBJECT } from '../support/mailbox.ts'
 import { ADMIN_USER, hasShape, isPrivateJson } from '../support/response-shapes.ts'
 
 await onEveryEngine(t, async (t, { build }) => {
@@ -22,6 +24,7 @@ await onEveryEngine(t, async (t, { build }) => {
   const iso = () => new Date(clock.now()).toISOString()
   const app = await build(t, { clock: clock.now, env: { RATE_LIMIT: 'off' } })
 
+  const { users } = app.services
   const update = (id: string, payload: Record<string, unknown>) => updateUser(app, id, payload)
   const stored = async (email: string) =>
     (await app.inject({ url: `/admin/users?email=${encodeURIComponent(email)}`, headers: asAdmin })).json()
@@ -72,6 +75,51 @@ await onEveryEngine(t, async (t, { build }) => {
     const { disabled, ...seen } = { ...change }
     t.match(await account(token), seen)
     t.equal(disabled, false)
+  })
+
+  t.test('another e-mail is mailed to both addresses, once it is stored (DESIGN §9)', async t => {
+    const app = await build(t)
+    const mails = mailbox(app)
+    const taken = await signUp(app)
+    const { id, email } = await signUp(app)
+    const next = freshEmail('next')
+    const refused = freshEmail('refused')
+    const change = (payload: object, headers = {}) =>
+      call(app, 'PUT', `/admin/users/${id}`, payload, { ...asAdmin, ...headers })
+    t.equal((await change({ email: taken.email })).statusCode, 409)
+    t.equal((await change({ email: refused }, { 'if-match': '"7"' })).statusCode, 412)
+    t.equal((await change({ email: refused, roles: 'x' })).statusCode, 400)
+    t.equal((await change({ email })).statusCode, 200, 'the same')
+    t.equal((await change({ emailVerified: true, firstName: 'Ann' })).statusCode, 200, 'confirmed')
+    t.equal((await change({ email: next, emailVerified: true })).statusCode, 200)
+    t.equal((await change({ email: ` ${next.toUpperCase()}` })).statusCode, 200, 'again')
+    const [left] = await mails.to(email, 'emailChanged')
+    t.match(left?.text, next)
+    const [set] = await mails.to(next, 'emailAssigned')
+    t.notMatch(`${set?.text} ${set?.html}`, email, 'a stranger learns no other address')
+    t.same(await mails.final(email), [SUBJECT.verification, SUBJECT.emailChanged])
+    t.same(await mails.final(next), [SUBJECT.emailAssigned])
+    t.same(await mails.final(refused), [])
+    t.same(await mails.final(taken.email), [SUBJECT.verification])
+  })
+
+  t.test('simultaneous changes of an e-mail each tell the address that they replace (DESIGN §9)', async t => {
+    const { id, email } = await signUp(app)
+    const addresses = Array.from({ length: 8 }, () => freshEmail('race'))
+    const responses = await Promise.all(
+      addresses.map(each => update(id, { email: each, emailVerified: true })),
+    )
+    t.same(
+      statuses(responses),
+      addresses.map(() => 200),
+    )
+    const mails = mailbox(app)
+    const last = (await users.get(id)).email
+    for (const address of addresses) t.equal((await mails.to(address, 'emailAssigned')).length, 1)
+    for (const address of [email, ...addresses].filter(each => each !== last))
+      t.equal((await mails.to(address, 'emailChanged')).length, 1, 'each was replaced once')
+    t.same(await mails.to(last, 'emailChanged', 0), [])
+    t.equal((await users.get(id)).emailVerified, true)
   })
 
   t.test('an unknown user is a 404, an invalid id a 400 (§7.2, DESIGN §3)', async t => {
