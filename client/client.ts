@@ -481,7 +481,7 @@ export interface Introspection {
   exp?: number
   /** When the user signed in; absent for API keys and impersonated sessions */
   iat?: number
-  /** When the user last proved their identity (RFC 9470 §6.2); absent where `iat` is */
+  /** When the user last proved their identity (RFC 9470 §6.2); absent where `iat` is, and while no proof counts any more */
   auth_time?: number
   /** The id of the session */
   sid?: string

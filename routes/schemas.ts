@@ -290,7 +290,8 @@ export const Introspection = Type.Object(
     ),
     auth_time: Type.Optional(
       Type.Integer({
-        description: 'When the user last proved their identity (RFC 9470 §6.2); absent where `iat` is',
+        description:
+          'When the user last proved their identity (RFC 9470 §6.2); absent where `iat` is, and while no proof counts any more',
       }),
     ),
     sid: Type.Optional(Type.String({ format: 'uuid', description: 'The id of the session' })),

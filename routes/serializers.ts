@@ -38,10 +38,8 @@ export const serializeIntrospection = (
   const scope = scopes === null ? allScopes : scopes.join(' ')
   const response: Static<typeof Introspection> = { active: true, token_type: 'Bearer', sub: id, scope, roles }
   if (Number.isFinite(expiresAt)) response.exp = seconds(expiresAt)
-  if (authenticatedAt > 0) {
-    response.iat = issuedAtIn(token)
-    response.auth_time = seconds(authenticatedAt)
-  }
+  if (scopes === null && impersonatedBy === null) response.iat = issuedAtIn(token)
+  if (authenticatedAt > 0) response.auth_time = seconds(authenticatedAt)
   if (scopes === null) response.sid = credentialId
   else response.jti = credentialId
   if (impersonatedBy !== null) response.act = { sub: impersonatedBy }

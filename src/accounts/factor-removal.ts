@@ -18,7 +18,7 @@ export class FactorRemoval {
     this.#deps = deps
   }
 
-  /** Removes authenticator app, recovery codes and passkeys. Sessions stay. @throws {ServiceError} `userNotFound` */
+  /** Removes authenticator app, recovery codes and passkeys. Sessions stay, but need a new proof of identity. @throws {ServiceError} `userNotFound` */
   async removeAll(userId: string, actor: Actor): Promise<void> {
     const { users, mails, clock } = this.#deps
     const user = await users.find(userId)

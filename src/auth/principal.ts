@@ -38,7 +38,10 @@ export interface Principal {
   readonly scopes: readonly string[] | null
   /** The id of the admin key that impersonates the user; `null` for a session of the user's own, and for an API key. */
   readonly impersonatedBy: string | null
-  /** When the user last proved their identity (milliseconds since the epoch); 0 for an API key and an impersonated session. */
+  /**
+   * When the user last proved their identity (milliseconds since the epoch); 0 for an API key and an impersonated session, and for a
+   * session from before an administrator removed the user's factors.
+   */
   readonly authenticatedAt: number
   /** Milliseconds since the epoch: the absolute end of the session or API key, or infinity. */
   readonly expiresAt: number

@@ -22,7 +22,10 @@ export interface Session extends SessionClient {
   readonly expiresAt: number
   /** The id of the admin key that impersonates the user; `null` in a session of the user's own. */
   readonly impersonatedBy: string | null
-  /** When the user last proved their identity: at sign-in, or by re-authentication since. Nobody did if it is impersonated. */
+  /**
+   * When the user last proved their identity: at sign-in, or by re-authentication since; 0 if no proof counts any more. Nobody did if
+   * it is impersonated.
+   */
   readonly authenticatedAt: number
   /** The idle time counts from here. Exact in memory; up to a minute older in the store (`last-requests.ts`). */
   readonly lastRequestAt: number

@@ -45,7 +45,7 @@ export interface SessionsTable {
   ip: string | null
   user_agent: string | null
   impersonated_by: string | null
-  /** `null`: when it was opened. */
+  /** `null`: when it was opened. 0: no proof counts any more. */
   authenticated_at: number | null
 }
 

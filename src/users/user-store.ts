@@ -38,7 +38,10 @@ export interface UserStore {
    * @param verifiedHash if not `null`, it must still be the hash of the user's password, and the user must be enabled.
    */
   remove(event: AuditEvent, verifiedHash: string | null): Promise<'removed' | UserRefusal>
-  /** Removes every factor of the event's user, also unconfirmed ones. @returns `none` if the user had no factor. */
+  /**
+   * Removes every factor of the event's user, also unconfirmed ones, and no proof of identity of the user's sessions counts any more.
+   * @returns `none` if the user had no factor.
+   */
   removeFactors(event: AuditEvent): Promise<'removed' | 'none' | 'userNotFound'>
   list(query: UserQuery): MaybePromise<readonly User[]>
   /** Takes time in proportion to the number of users: only for `count=true`. */

@@ -19,6 +19,7 @@ import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { mailbox } from '../support/mailbox.ts'
 import { ADMIN_USER, hasShape } from '../support/response-shapes.ts'
+import { until } from '../support/until.ts'
 
 const userOf = async (app: FastifyInstance, id: string) =>
   (await call(app, 'GET', `/admin/users/${id}`, undefined, asAdmin)).json()
@@ -171,6 +172,45 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     const events = await allEvents(app, { userId: id, type: 'factors.removed' })
     t.match(events, [{ actor: { type: 'adminKey', id: adminKey } }])
     t.equal(events.length, 1)
+  })
+
+  t.test('S11: sessions from before the removal need a new proof of identity, on every instance', async t => {
+    const { id, email, token } = await signUp(app)
+    const { token: key } = await createKey(app, token)
+    const { code } = await addTotp(app, token)
+    clock.advance(STEP)
+    const second: string = (await signInWith(other, email, code())).json().accessToken
+    const newCodes = (instance: FastifyInstance, session: string, proof = {}) =>
+      call(instance, 'POST', '/account/totp', proof, bearer(session)).then(({ statusCode }) => statusCode)
+    const inspect = async (session: string) =>
+      (await call(app, 'POST', '/admin/introspect', { token: session }, asAdmin)).json()
+    const seconds = Math.floor(clock.now() / 1_000)
+    t.match(await inspect(second), { iat: seconds, auth_time: seconds })
+    for (const instance of [app, other])
+      for (const session of [token, second]) t.equal(await newCodes(instance, session), 409, 'proved')
+
+    t.equal((await removeFactors(app, id)).statusCode, 204)
+    for (const instance of [app, other])
+      for (const session of [token, second]) {
+        const refused = () => newCodes(instance, session)
+        t.equal(await until(refused, status => status === 403, 2_000), 403)
+        t.equal(await accountStatus(instance, session), 200, 'the session stays')
+      }
+    t.equal(await accountStatus(app, key), 200, 'and the API key')
+    const { auth_time, ...session } = await inspect(second)
+    t.equal(auth_time, undefined, 'other services see no proof either')
+    t.match(session, { active: true, iat: seconds })
+
+    t.equal(await newCodes(app, token, { password: PASSWORD }), 201, 'a proof in the request')
+    t.equal(await newCodes(app, token), 403)
+    const proof = { password: PASSWORD }
+    t.equal((await call(app, 'POST', '/account/reauthenticate', proof, bearer(second))).statusCode, 204)
+    t.equal(await newCodes(app, second), 201)
+    t.equal(await newCodes(app, token), 403, 'in that session alone')
+    const fresh: string = (await signInWith(app, email)).json().accessToken
+    t.equal(await newCodes(app, fresh), 201, 'a new sign-in is a proof')
+    t.equal((await removeFactors(app, id)).statusCode, 204, 'of an unconfirmed secret')
+    t.equal(await newCodes(app, fresh), 201, 'which is no proof of any session')
   })
 
   t.test('the removal is refused for unknown users, and without the scope', async t => {

@@ -7,7 +7,7 @@ import type { OwnedTable } from '../stored-feature.ts'
 import { recordStatement } from './events.ts'
 import { firstRow, type Steps } from './operation.ts'
 import { deleteOwned } from './owned-rows.ts'
-import { refusalOfSession, revokeSessionsStatement } from './sessions.ts'
+import { forgetProofsStatement, refusalOfSession, revokeSessionsStatement } from './sessions.ts'
 import { lockUser } from './user-locks.ts'
 import { invalidates, refusedFor, type Write } from './write.ts'
 
@@ -70,6 +70,8 @@ export const removeFactorsWith = (tables: readonly OwnedTable[]) =>
       values: [userId, at],
     })
     if (changed === undefined) return refusedFor(userId, 'none')
+    // A factor that is gone may have been the proof of any of them.
+    yield forgetProofsStatement(userId)
     yield recordStatement(event)
     return invalidates(userId, 'removed')
   }

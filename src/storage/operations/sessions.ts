@@ -33,6 +33,15 @@ export const revokeSessionsStatement = (userId: string, exceptId: string | null)
   values: [userId, exceptId],
 })
 
+/** The sessions of a user count as ones whose user has not proved their identity. Locks as {@link revokeSessionsStatement}. */
+export const forgetProofsStatement = (userId: string): Statement => ({
+  text: ({ forNoKeyUpdate }) => `WITH own AS (
+      SELECT id FROM sessions WHERE user_key = ${USER_KEY} ORDER BY id ${forNoKeyUpdate}
+    )
+    UPDATE sessions SET authenticated_at = 0 WHERE id IN (SELECT id FROM own)`,
+  values: [userId],
+})
+
 /** Locks the user first, like every write that revokes sessions. */
 const revokeStatement = (id: string, userId: string): Statement => ({
   text: ({ forShare, inSharedTurn }) => `DELETE FROM sessions WHERE id = $1 AND user_key = (
