@@ -500,6 +500,7 @@ export interface CreateAdminKeyRequest {
   scopes: Array<
     | 'users:read'
     | 'users:write'
+    | 'users:identity'
     | 'users:delete'
     | 'users:impersonate'
     | 'users:import'
@@ -1295,7 +1296,7 @@ export interface AdminClient {
   /**
    * Create an account; without a password the user has to reset it first
    *
-   * Needs the scope `users:write`.
+   * Needs the scope `users:write`. `emailVerified`, `roles`, `passwordHash` need `users:identity` instead.
    *
    * `POST /admin/users`
    */
@@ -1313,7 +1314,7 @@ export interface AdminClient {
   /**
    * Change a user; disabling ends all sessions; If-Match makes the change conditional
    *
-   * Needs the scope `users:write`.
+   * Needs the scope `users:write`. `email`, `emailVerified`, `roles` need `users:identity` instead.
    *
    * `PUT /admin/users/{id}`
    */
@@ -1349,7 +1350,7 @@ export interface AdminClient {
   /**
    * Remove the authenticator app, recovery codes and passkeys of a user who has lost them
    *
-   * Needs the scope `users:write`.
+   * Needs the scope `users:identity`.
    *
    * `DELETE /admin/users/{id}/factors`
    */

@@ -156,16 +156,21 @@ const sentenceOfRoles = (roles: readonly string[] | undefined): string[] => {
   return [roles.length === 1 ? `Needs the role ${names}.` : `Needs one of the roles ${names}.`]
 }
 
-const sentenceOfScope = ({ gate, scope }: FastifyContextConfig): string[] => {
+const sentenceOfFields = ([scope, fields]: [string, string[]]): string =>
+  `${fields.map(name => `\`${name}\``).join(', ')} ${fields.length === 1 ? 'needs' : 'need'} \`${scope}\` instead.`
+
+const sentencesOfScope = ({ gate, scope, fieldScopes = {} }: FastifyContextConfig): string[] => {
   if (gate === undefined) return ['Needs no credentials.']
   if (gate === 'user')
     return [scope === undefined ? 'API keys are not accepted.' : `API keys need the scope \`${scope}\`.`]
-  return scope === undefined ? [] : [`Needs the scope \`${scope}\`.`]
+  if (scope === undefined) return []
+  const fields = Map.groupBy(Object.keys(fieldScopes), name => fieldScopes[name] ?? scope)
+  return [`Needs the scope \`${scope}\`.`, ...Array.from(fields, sentenceOfFields)]
 }
 
-/** The roles and the scope that a route requires, as the end of its description. */
+/** The roles and the scopes that a route requires, as the end of its description. */
 const requirements = ({ description }: FastifySchema, { config = {} }: RouteOptions): object => {
-  const sentences = [...sentenceOfRoles(config.roles), ...sentenceOfScope(config)].join(' ')
+  const sentences = [...sentenceOfRoles(config.roles), ...sentencesOfScope(config)].join(' ')
   if (sentences === '') return {}
   return { description: description === undefined ? sentences : `${description}\n\n${sentences}` }
 }

@@ -4,7 +4,7 @@
  */
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import { scopeProblem } from '../src/http/route-access.ts'
+import { type FieldScopes, fieldScopesProblem, scopeProblem } from '../src/http/route-access.ts'
 import { checkDeclarations } from '../src/http/route-declarations.ts'
 
 declare module 'fastify' {
@@ -14,6 +14,11 @@ declare module 'fastify' {
      * declare one.
      */
     scope?: string
+    /**
+     * The scopes of properties of the body that need another one than `scope`. A key needs the scope of each property that a request
+     * has, and only those. Admin routes only.
+     */
+    fieldScopes?: FieldScopes
   }
 }
 
@@ -28,6 +33,12 @@ const scopes = async (app: FastifyInstance): Promise<void> => {
     return scope === undefined
       ? `declares no scope: admin routes need one of ${Object.keys(adminScopes).join(', ')}`
       : scopeProblem(adminScopes, scope)
+  })
+
+  checkDeclarations(app, 'fieldScopes', ({ config, schema }) => {
+    if (config?.fieldScopes === undefined) return null
+    if (config.gate !== 'adminKey') return 'declares scopes of fields, but only admin routes check them'
+    return fieldScopesProblem(adminScopes, config.fieldScopes, schema?.body)
   })
 }
 

@@ -5,10 +5,11 @@
 import type { FastifyInstance } from 'fastify'
 
 export default async function keyGate(app: FastifyInstance): Promise<void> {
-  const { authenticateAdmin, requireAdminRouteScope } = app.requestAuthentication
+  const { authenticateAdmin, requireAdminRouteScope, requireAdminFieldScopes } = app.requestAuthentication
   // Before the body is read, so that rejected clients learn nothing about payloads; and again after it.
   app.addHook('onRequest', authenticateAdmin)
   app.addHook('preHandler', authenticateAdmin)
+  app.addHook('preHandler', requireAdminFieldScopes)
   // Here, not at each route: hooks of subfolders run later and cannot remove it. The scopes of a key never change.
   app.addHook('onRequest', requireAdminRouteScope)
   app.addHook('onRoute', route => {

@@ -153,6 +153,19 @@ export const storedAdminKeys = {
           .execute()
       },
     },
+    // Keys from before `users:identity` keep what `users:write` allowed.
+    '0002_users_identity': {
+      async up(db) {
+        await db
+          .withTables<{ admin_keys: AdminKeysTable }>()
+          .updateTable('admin_keys')
+          .set(({ fn, val }) => ({
+            scopes: fn('replace', ['scopes', val('"users:write"'), val('"users:write","users:identity"')]),
+          }))
+          .where('scopes', 'like', '%"users:write"%')
+          .execute()
+      },
+    },
   },
   tables: {
     admin_keys: table<AdminKeysTable>({

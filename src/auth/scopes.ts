@@ -10,7 +10,9 @@ export const USER_SCOPES = {
 /** Of admin keys. Every admin route declares one. */
 export const ADMIN_SCOPES = {
   'users:read': 'List and read users',
-  'users:write': 'Create and change users, and end their sessions and API keys',
+  'users:write':
+    'Create users, change their names and metadata, disable them, end their sessions, revoke their API keys',
+  'users:identity': 'Change and confirm e-mails of users, change roles, set password hashes, remove factors',
   'users:delete': 'Delete users',
   'users:impersonate': 'Act as a user',
   'users:import': 'Import users, with hashes and roles',

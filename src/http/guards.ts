@@ -15,6 +15,7 @@ import { ADMIN_CHALLENGE, ADMIN_KEY_HEADER } from './admin-key-header.ts'
 import { csrfError } from './csrf.ts'
 import {
   adminScopeGuard,
+  fieldScopeGuard,
   type Guard,
   inSequence,
   insufficientScope,
@@ -240,10 +241,18 @@ export class RequestAuthentication implements Guards {
     }
   }
 
-  /** For requests that have passed {@link authenticateAdmin}: keys of the store need the scope that the route declares. */
+  /** For requests that have passed {@link authenticateAdmin}: keys of the store need a scope that the route declares. */
   readonly requireAdminRouteScope: Guard = (request, reply, done) => {
     if (request.adminKey?.scopes === null) return done()
-    adminScopeGuard(request.routeOptions.config.scope ?? null)(request, reply, done)
+    const { scope = null, fieldScopes = {} } = request.routeOptions.config
+    adminScopeGuard(scope, Object.values(fieldScopes))(request, reply, done)
+  }
+
+  /** After validation: keys of the store need the scope of each property of the body. */
+  readonly requireAdminFieldScopes: Guard = (request, reply, done) => {
+    const { scope, fieldScopes } = request.routeOptions.config
+    if (scope === undefined || fieldScopes === undefined) return done()
+    fieldScopeGuard(scope, fieldScopes)(request, reply, done)
   }
 
   readonly requireAdminKey: Guard = inSequence(this.authenticateAdmin, adminScopeGuard(null))

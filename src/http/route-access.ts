@@ -1,5 +1,6 @@
 /** What a route requires of an authenticated request: scopes and roles. `guards.ts` authenticates requests. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { missingScopes } from '../auth/admin-key.ts'
 import type { ScopeDescriptions } from '../auth/scopes.ts'
 import { ServiceError } from '../errors.ts'
 import { INVALID_ROLE, isRole } from '../users/roles.ts'
@@ -65,13 +66,55 @@ const rootKeyRequired = (): ServiceError => new ServiceError('rootKeyRequired', 
 /**
  * For requests that have passed `authenticateAdmin`. Root keys may do everything.
  * @param scope that keys of the store need; `null`: they are not accepted.
+ * @param others scopes that suffice too.
  */
 export const adminScopeGuard =
-  (scope: string | null): Guard =>
+  (scope: string | null, others: readonly string[] = []): Guard =>
   (request, _reply, done) => {
     const { adminKey } = request
-    if (adminKey?.scopes === null || (scope !== null && adminKey?.scopes.includes(scope))) return done()
+    if (adminKey?.scopes === null) return done()
+    if (adminKey?.scopes.some(held => held === scope || others.includes(held))) return done()
     // What this guard has refused must not look accepted to a later one.
     request.adminKey = null
     done(scope === null ? rootKeyRequired() : adminScopeRequired(scope))
   }
+
+/** By property of a body, the scope that a key needs to send it. */
+export type FieldScopes = Readonly<Record<string, string>>
+
+/** @returns the scopes that a body needs, each once. @param scope of an empty body, and of properties without one of their own. */
+const scopesOfBody = (body: unknown, scope: string, fieldScopes: FieldScopes): readonly string[] => {
+  const own = new Map(Object.entries(fieldScopes))
+  const names = Object.keys(body ?? {})
+  return names.length === 0 ? [scope] : [...new Set(names.map(name => own.get(name) ?? scope))]
+}
+
+/** For requests that have passed `authenticateAdmin` and validation. */
+export const fieldScopeGuard =
+  (scope: string, fieldScopes: FieldScopes): Guard =>
+  (request, _reply, done) => {
+    const missing = missingScopes(
+      request.adminKey ?? { scopes: [] },
+      scopesOfBody(request.body, scope, fieldScopes),
+    )
+    if (missing.length === 0) return done()
+    request.adminKey = null
+    done(new ServiceError('scopeRequired', { missingAdminScopes: missing }))
+  }
+
+/** @param body the schema of the route's body. @returns why a route cannot have these scopes of fields; `null` if it can. */
+export const fieldScopesProblem = (
+  declared: ScopeDescriptions,
+  fieldScopes: FieldScopes,
+  body: unknown,
+): string | null => {
+  const { properties = {} } = (body ?? {}) as { readonly properties?: object }
+  const unknown = Object.keys(fieldScopes).find(name => !Object.hasOwn(properties, name))
+  if (unknown !== undefined)
+    return `declares a scope of the field ${JSON.stringify(unknown)}, which is no property of its body`
+  return (
+    Object.values(fieldScopes)
+      .map(scope => scopeProblem(declared, scope))
+      .find(problem => problem !== null) ?? null
+  )
+}

@@ -7,7 +7,25 @@ import { impersonate } from '../support/admin-routes.ts'
 import { accountStatus, asAdmin, build, signUp, temporaryFolder } from '../support/build.ts'
 import { copyHere } from '../support/copy-runs.ts'
 import { createDatabase } from '../support/postgres.ts'
+import { execute } from '../support/stored-rows.ts'
 import { until } from '../support/until.ts'
+
+t.test('keys from before users:identity are copied with it, once the source is migrated', async t => {
+  const file = join(temporaryFolder(t), 'test.db')
+  const env = { DATABASE_URL: `sqlite:${file}` }
+  const source = await build(t, { env })
+  const { id } = await createKey(source, ['users:write', 'events:read'])
+  await source.close()
+  await execute(env.DATABASE_URL, `DELETE FROM feature_migrations WHERE name = '0002_users_identity'`)
+  const url = await createDatabase(t)
+  const refused =
+    /has not run the same migrations of the feature admin-keys .*start this version with it once/
+  await t.rejects(copyHere(file, url, allFeatures()), refused)
+  await (await build(t, { env })).close()
+  await copyHere(file, url, allFeatures())
+  const target = await build(t, { env: { DATABASE_URL: url } })
+  t.match(await listKeys(target), [{ id, scopes: ['users:write', 'users:identity', 'events:read'] }])
+})
 
 t.test('admin keys work after a copy, and revoked ones stay revoked', async t => {
   const file = join(temporaryFolder(t), 'test.db')

@@ -179,8 +179,8 @@ t.test('routes: the table in docs/api.md is the live one (§4)', async t => {
       ({ documentation, page, ofFeature, method }) =>
         !documentation && !page && !ofFeature && method !== 'HEAD',
     )
-    .map(({ method, url, gate, scope }) =>
-      [method, url, gate ?? 'public', ...(scope === undefined ? [] : [scope])].join(' '),
+    .map(({ method, url, gate, scope, fieldScopes }) =>
+      [method, url, gate ?? 'public', ...(scope === undefined ? [] : [scope]), ...fieldScopes].join(' '),
     )
   const gates: Record<string, string> = { public: 'public', user: 'user', 'admin key': 'adminKey' }
   t.same(

@@ -337,3 +337,68 @@ t.test('routes of the host’s folder are behind the gates of their scopes (DESI
     /secret has no gate: move it into public, private, admin/,
   )
 })
+
+/** @param config of a route with the fields `title` and `rating`, both optional. */
+const withFields = (config: string): string => `
+export default async app => {
+  const body = { type: 'object', properties: { title: { type: 'string' }, rating: { type: 'integer' } } }
+  app.put('', { config: ${config}, schema: { body } }, async request => request.validatedData.body)
+}
+`
+
+t.test('fields of an admin route of the host may need scopes of their own (DESIGN §13)', async t => {
+  const hostWith = (scope: string, config: string) => {
+    const folder = temporaryFolder(t)
+    mkdirSync(join(folder, scope, 'films'), { recursive: true })
+    writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
+    writeFileSync(join(folder, scope, 'films/routes.js'), withFields(config))
+    return buildHost(t, { routes: folder, config: { NODE_ENV: 'test' } })
+  }
+  const host = await hostWith('admin', "{ scope: 'users:read', fieldScopes: { rating: 'events:read' } }")
+  const withScopes = async (scopes: string[]) => {
+    const headers = asAdmin
+    const payload = { name: 'of a test', scopes }
+    const created = await host.inject({ method: 'POST', url: '/auth/admin/keys', headers, payload })
+    return (payload: object) =>
+      host
+        .inject({
+          method: 'PUT',
+          url: '/auth/admin/films',
+          headers: { 'x-admin-key': created.json().adminKey },
+          payload,
+        })
+        .then(({ statusCode }) => statusCode)
+  }
+  for (const [scopes, title, rating, both, none] of [
+    [['users:read'], 200, 403, 403, 200],
+    [['events:read'], 403, 200, 403, 403],
+    [['users:read', 'events:read'], 200, 200, 200, 200],
+    [['status:read'], 403, 403, 403, 403],
+  ] as const) {
+    const put = await withScopes([...scopes])
+    t.equal(await put({ title: 'Alien' }), title, `title: ${scopes}`)
+    t.equal(await put({ rating: 5 }), rating, `rating: ${scopes}`)
+    t.equal(await put({ title: 'Alien', rating: 5 }), both, `both: ${scopes}`)
+    t.equal(await put({}), none, `no field: ${scopes}`)
+    t.equal(await put({ constructor: 1 }), title, `a field without a scope of its own: ${scopes}`)
+  }
+  for (const [scope, config, problem] of [
+    [
+      'admin',
+      "{ scope: 'users:read', fieldScopes: { rating: 'x' } }",
+      /the scope "x", which is none of users:read/,
+    ],
+    [
+      'admin',
+      "{ scope: 'users:read', fieldScopes: { stars: 'events:read' } }",
+      /the field "stars", which is no prop/,
+    ],
+    ['private', "{ fieldScopes: { rating: 'events:read' } }", /PUT .*\/films .*only admin routes check them/],
+    ['public', "{ fieldScopes: { rating: 'events:read' } }", /only admin routes check them/],
+  ] as const)
+    await t.rejects(
+      hostWith(scope, config).then(host => host.ready()),
+      problem,
+      config,
+    )
+})

@@ -14,6 +14,8 @@ export interface LiveRoute {
   readonly roles: readonly string[] | undefined
   /** That a key needs. */
   readonly scope: string | undefined
+  /** Scopes of properties of its body, each once. */
+  readonly fieldScopes: readonly string[]
   /** Routes of the documentation, which are not part of the contract. */
   readonly documentation: boolean
   /** A hosted page, which is for people. */
@@ -34,6 +36,7 @@ export const liveRoutes = ({ routeTable }: FastifyInstance): LiveRoute[] =>
       url,
       gate: options.config?.gate,
       scope: options.config?.scope,
+      fieldScopes: [...new Set(Object.values(options.config?.fieldScopes ?? {}))],
       rateLimit: options.config?.rateLimit,
       reauthenticate: options.config?.reauthenticate === true,
       roles: options.config?.roles,

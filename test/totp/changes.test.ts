@@ -153,7 +153,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     )
     t.strictSame(listed.json().results[0].factors, ['totp'])
 
-    const { headers, id: adminKey } = await createAdminKey(app, ['users:write'])
+    const { headers, id: adminKey } = await createAdminKey(app, ['users:identity'])
     const removed = await removeFactors(app, id, headers)
     t.strictSame([removed.statusCode, removed.body], [204, ''])
     for (const instance of [other, app]) {

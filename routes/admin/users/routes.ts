@@ -58,7 +58,15 @@ const users: FastifyPluginAsyncTypebox = async app => {
   app.post(
     '',
     {
-      config: { scope: 'users:write' },
+      config: {
+        scope: 'users:write',
+        // Anybody can open an account that is not confirmed and has no roles.
+        fieldScopes: {
+          emailVerified: 'users:identity',
+          roles: 'users:identity',
+          passwordHash: 'users:identity',
+        },
+      },
       schema: {
         operationId: 'createUser',
         summary: 'Create an account; without a password the user has to reset it first',

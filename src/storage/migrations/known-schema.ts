@@ -17,7 +17,10 @@ export type MigrationName = (typeof MIGRATIONS)[number]
 
 /** The checksums of the built-in features on SQLite, by feature and migration. */
 export const SQLITE_CHECKSUMS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  'admin-keys': { '0001_admin_keys': 'b173428c1f86bf9322e317d5e553362e7aee81fccaf00498beb70ac5dbf442a2' },
+  'admin-keys': {
+    '0001_admin_keys': 'b173428c1f86bf9322e317d5e553362e7aee81fccaf00498beb70ac5dbf442a2',
+    '0002_users_identity': '2868298bb4c6c5aae7e7eb64442d5cf768459fbd9c24e8c202dd7b0732720d1f',
+  },
   'api-keys': { '0001_api_keys': 'db4b421f12fcd761e989ac7f626f0d63efa9a11d9e3760e3dfec2451bc2c30c8' },
   'email-codes': { '0001_email_codes': '7de710ddc913dba05062d174c940ceb6b386ac598fe0d87232691ed3342c7b22' },
   passkeys: { '0001_passkeys': '93e0e92f1db0527361ca28fafe1e8ca646af610e839ed89f01a0a1b8e1534b8e' },

@@ -49,7 +49,10 @@ const user: FastifyPluginAsyncTypebox = async app => {
   app.put(
     '',
     {
-      config: { scope: 'users:write' },
+      config: {
+        scope: 'users:write',
+        fieldScopes: { email: 'users:identity', emailVerified: 'users:identity', roles: 'users:identity' },
+      },
       schema: {
         operationId: 'updateUser',
         summary: 'Change a user; disabling ends all sessions; If-Match makes the change conditional',

@@ -9,7 +9,7 @@ const factorsOfUser: FastifyPluginAsyncTypebox = async app => {
   app.delete(
     '',
     {
-      config: { scope: 'users:write' },
+      config: { scope: 'users:identity' },
       schema: {
         operationId: 'deleteUserFactors',
         summary: 'Remove the authenticator app, recovery codes and passkeys of a user who has lost them',
