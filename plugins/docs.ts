@@ -52,6 +52,7 @@ const HEADERS = {
     "base-uri 'self'; form-action 'self'; frame-ancestors 'none'",
   'referrer-policy': 'no-referrer',
   'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
 }
 
 const docs = async (app: FastifyInstance): Promise<void> => {

@@ -60,6 +60,8 @@ const pages = async (app: FastifyInstance): Promise<void> => {
     // URLs of pages have tokens: only the origin is sent. Not `no-referrer`, with which the Origin of a form is `null`.
     'referrer-policy': 'strict-origin',
     'x-content-type-options': 'nosniff',
+    // For scanners, and browsers that do not know frame-ancestors.
+    'x-frame-options': 'DENY',
   })
   const [headers, headersWithScript] = [headersOf(false), headersOf(true)]
 

@@ -158,6 +158,17 @@ const mailContradictionsOf = (v: Values): string[] => [
     : []),
 ]
 
+const isHttps = ({ PUBLIC_URL }: Values): boolean => PUBLIC_URL?.startsWith('https:') === true
+
+/** A year. Not the subdomains: the service does not know whether they have certificates. */
+const DEFAULT_HSTS = 'max-age=31536000'
+
+/** `null`: no header. In development, browsers would remember it for other services of the same host. */
+const hstsOf = (v: Values): string | null => {
+  const value = v.HSTS ?? (v.NODE_ENV === 'production' ? DEFAULT_HSTS : 'off')
+  return value === 'off' || !isHttps(v) ? null : value
+}
+
 /** @returns sentences about settings that contradict each other. */
 const contradictionsOf = ({ values: v, variables }: Settings): string[] => [
   ...(v.ADMIN_KEY_PREVIOUS && !v.ADMIN_KEY ? ['ADMIN_KEY_PREVIOUS has no effect without ADMIN_KEY'] : []),
@@ -172,6 +183,9 @@ const contradictionsOf = ({ values: v, variables }: Settings): string[] => [
     ? [
         `${variables.DATABASE_READ_URL} needs PostgreSQL: SQLite has no replicas, remove it or set DATABASE_URL`,
       ]
+    : []),
+  ...(v.HSTS && v.HSTS !== 'off' && !isHttps(v)
+    ? ['HSTS needs a PUBLIC_URL with https: browsers ignore it over http']
     : []),
   ...(variables.SESSION_IDLE && v.SESSION_IDLE > v.SESSION_LIFETIME
     ? ['SESSION_IDLE must not be longer than SESSION_LIFETIME, at which every session ends']
@@ -254,6 +268,8 @@ export const loadConfig = (environment: Environment, basePath = '') => {
     hasServerTiming: v.SERVER_TIMING === 'on',
     /** Where spans are sent, by OTLP over HTTP; `null`: there are no traces. */
     tracesUrl: tracesUrlOf(v),
+    /** The value of `Strict-Transport-Security`; `null`: no response has it. */
+    hsts: hstsOf(v),
     trustedProxies: v.TRUST_PROXY,
     /** Further origins whose pages may use the cookie for requests that change something. */
     allowedOrigins: v.ALLOWED_ORIGINS,

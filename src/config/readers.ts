@@ -134,3 +134,19 @@ export const serviceUrl: Reader<string> = value => {
 
 /** The URL of a web page. */
 export const pageUrl: Reader<string> = value => httpUrl(value).href
+
+const HSTS_DIRECTIVE = /^(?:max-age=\d{1,10}|includeSubDomains|preload)$/i
+
+/** A value of `Strict-Transport-Security` (RFC 6797 §6.1), or `off`. */
+export const hsts: Reader<string> = value => {
+  if (value === 'off') return value
+  const directives = value.split(';').map(directive => directive.trim())
+  const names = directives.map(directive => directive.split('=', 1)[0]?.toLowerCase())
+  if (
+    !directives.every(directive => HSTS_DIRECTIVE.test(directive)) ||
+    !names.includes('max-age') ||
+    new Set(names).size < names.length
+  )
+    throw new SettingError('must be "off" or a value such as max-age=31536000; includeSubDomains', value)
+  return directives.join('; ')
+}

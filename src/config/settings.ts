@@ -5,6 +5,7 @@ import { mailbox, mailUrl, productName } from './mail-readers.ts'
 import { metadataSchema } from './metadata-schema-reader.ts'
 import {
   duration,
+  hsts,
   integer,
   networks,
   oneOf,
@@ -77,6 +78,7 @@ export const SETTINGS = {
   PUBLIC_URL: { read: serviceUrl, default: null },
   WEB_URL: { read: pageUrl, default: null },
   CACHE_SIZE: { read: integer(1_000, 10_000_000), default: null },
+  HSTS: { read: hsts, default: null },
   WARM_UP: { read: oneOf('off', 'on'), default: 'off' },
   DRAIN_DELAY: { read: duration('0s'), default: '1s' },
 } as const satisfies Record<string, Setting>

@@ -60,17 +60,21 @@ const linesOf = (fields: Fields): string | null => {
  * with regular expressions, it would cost 3 % of a request instead of less than 0.5 %. If a future Node renames the method, only that
  * header is missing.
  */
-export class IdentifiedResponse<
-  Request extends IncomingMessage = IncomingMessage,
-> extends ServerResponse<Request> {
+class IdentifiedResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {
   /** Private fields of Node. */
   declare protected _contentLength: number | null
   declare protected readonly _hasBody: boolean
   requestId = ''
 
+  /** Header lines of every response. */
+  protected get constantLines(): string {
+    return ''
+  }
+
   protected _storeHeader(statusLine: string, headers: unknown): void {
     const { requestId } = this
-    const start = requestId === '' ? statusLine : `${statusLine}X-Request-Id: ${requestId}\r\n`
+    const first = statusLine + this.constantLines
+    const start = requestId === '' ? first : `${first}X-Request-Id: ${requestId}\r\n`
     const fields = typeof headers === 'object' ? (headers as Fields | null) : null
     const lines = fields === null ? null : linesOf(fields)
     if (fields === null || lines === null) storeHeader.call(this, start, headers)
@@ -84,6 +88,20 @@ export class IdentifiedResponse<
     if (!(this._hasBody && this.useChunkedEncodingByDefault)) return { [CONTENT_LENGTH]: length }
     this._contentLength = Number(length)
     return null
+  }
+}
+
+/**
+ * @param hsts the value of `Strict-Transport-Security` in every response; `null` for none.
+ * @returns the response class of a server. The header is a part of each status line, so it costs no hook and no check.
+ */
+export const responseClass = (hsts: string | null): typeof IdentifiedResponse => {
+  if (hsts === null) return IdentifiedResponse
+  const lines = `Strict-Transport-Security: ${hsts}\r\n`
+  return class<Request extends IncomingMessage = IncomingMessage> extends IdentifiedResponse<Request> {
+    protected override get constantLines(): string {
+      return lines
+    }
   }
 }
 

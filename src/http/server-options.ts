@@ -9,7 +9,7 @@ import { clientAddress } from './client-address.ts'
 import { IDLE_TIMEOUT, pendingResponse } from './connection.ts'
 import { ServiceLogController } from './error-log.ts'
 import { errorResponseFor } from './error-responses.ts'
-import { IdentifiedResponse, idOf } from './identified-response.ts'
+import { idOf, responseClass } from './identified-response.ts'
 import { parseQuery } from './query-string.ts'
 import type { RequestIds } from './request-ids.ts'
 import { lazyRequestLogs, requestLog, withTrace } from './request-log.ts'
@@ -74,7 +74,7 @@ export const serverOptions = (config: Config, logger: Logger, requestIds: Reques
       ...limits.http,
       // Node's own response to a missing Host has no body; plugins/http-compliance.ts checks it instead.
       requireHostHeader: false,
-      ServerResponse: IdentifiedResponse,
+      ServerResponse: responseClass(config.hsts),
       optimizeEmptyRequests: true,
     },
     clientErrorHandler: (error, socket) => {

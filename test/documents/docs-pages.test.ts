@@ -30,7 +30,11 @@ t.test('pages have headers against framing, form posts, referrer leaks and MIME 
       "base-uri 'self'",
     ])
       t.ok(policy.includes(directive), `${url}: ${directive}`)
-    t.match(headers, { 'referrer-policy': 'no-referrer', 'x-content-type-options': 'nosniff' })
+    t.match(headers, {
+      'referrer-policy': 'no-referrer',
+      'x-content-type-options': 'nosniff',
+      'x-frame-options': 'DENY',
+    })
   }
 })
 

@@ -54,6 +54,7 @@ await onEveryEngine(t, async (t, { build }) => {
           'cache-control': 'no-store',
           'referrer-policy': 'strict-origin',
           'x-content-type-options': 'nosniff',
+          'x-frame-options': 'DENY',
           vary: /accept-language/,
           'content-security-policy': `default-src 'none'; ${url === '/sign-in' ? SCRIPT : ''}style-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
         })
