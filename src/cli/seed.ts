@@ -4,7 +4,7 @@ import { AccessTokens } from '../auth/access-tokens.ts'
 import { allFeatures } from '../built-in-features.ts'
 import { type Config, loadConfig } from '../config/config.ts'
 import { integer, oneOf, type Reader, SettingError, serviceUrl } from '../config/readers.ts'
-import { hash, verify } from '../passwords/hashing-thread.ts'
+import { compare, hash } from '../passwords/hashing-thread.ts'
 import { canonicalPassword, PASSWORD_MAX_LENGTH } from '../passwords/policy.ts'
 import { openSeedStore } from '../storage/open.ts'
 import type { SeedAccount, SeededUser, SeedStore } from '../storage/seed.ts'
@@ -62,7 +62,7 @@ const tokenMaker = (config: Config, plain: string, plan: SeedPlan) => {
   const isPassword = (encoded: string): boolean => {
     const known = matches.get(encoded)
     if (known !== undefined) return known
-    const isMatch = verify({ passwords: [canonicalPassword(plain)], encoded })
+    const isMatch = compare(canonicalPassword(plain), encoded) === true
     matches.set(encoded, isMatch)
     return isMatch
   }

@@ -18,17 +18,24 @@ export const isWeak = (encoded: string): boolean => {
   return memoryCost < HASH_PARAMETERS.memoryCost || timeCost < HASH_PARAMETERS.timeCost
 }
 
+const { memoryCost: MEMORY, timeCost: PASSES, parallelism: LANES } = HASH_PARAMETERS
+
+/** The start of hashes with exactly our parameters. */
+const OURS = `${CURRENT}m=${MEMORY},t=${PASSES},p=${LANES}$`
+
+/** Whether a hash has our parameters, so that comparing it takes as long as {@link dummyHash}. */
+export const isOurs = (encoded: string): boolean => encoded.startsWith(OURS)
+
 /** The library's lengths, in bytes. */
 const SALT_LENGTH = 16
 const DIGEST_LENGTH = 32
 
 /** @returns a random hash that no password matches. Verifying it costs as much as verifying a real one. */
 export const dummyHash = (): string => {
-  const { memoryCost, timeCost, parallelism } = HASH_PARAMETERS
   const [salt, digest] = [SALT_LENGTH, DIGEST_LENGTH].map(length =>
     randomBytes(length).toString('base64').replaceAll('=', ''),
   )
-  return `${CURRENT}m=${memoryCost},t=${timeCost},p=${parallelism}$${salt}$${digest}`
+  return `${OURS}${salt}$${digest}`
 }
 
 export interface ScryptHash {

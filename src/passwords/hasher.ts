@@ -60,7 +60,7 @@ const EXPENSIVE_ACCOUNTS_PER_THREAD = 10
 /** Waiting sign-ins to one account with an expensive hash. */
 const MAX_WAITING_PER_ACCOUNT = 2
 
-/** Milliseconds until an idle thread ends. Starting a new one delays a sign-in by about 50 ms. */
+/** Milliseconds until an idle thread ends. Starting a new one, and its measurement for paddings, delays a sign-in by about 60 ms. */
 const IDLE = 30_000
 
 /** Code points take up to two UTF-16 units: no password of ours is longer. */

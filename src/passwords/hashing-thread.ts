@@ -9,6 +9,7 @@ import {
   parseScrypt,
   verifyScrypt,
 } from './formats.ts'
+import { Padding } from './padding.ts'
 
 export const hash = (password: string): string => hashSync(password, HASH_PARAMETERS)
 
@@ -28,13 +29,25 @@ export interface Comparison {
   readonly encoded: string
 }
 
-export const verify = ({ passwords, encoded }: Comparison): boolean => {
+const padding = new Padding({
+  now: () => performance.now(),
+  hash: parameters => hashSync('', parameters),
+})
+
+/**
+ * Compares without padding.
+ * @returns `null` for a stored hash that is not accepted any more, or that its library rejects: it must not fail a sign-in.
+ */
+export const compare = (password: string, encoded: string): boolean | null => {
   const kind = hashKind(encoded)
-  // A stored hash that is no longer accepted, or that its library rejects, matches nothing: it must not fail or delay a sign-in.
-  if (kind === null || hashViolation(encoded) !== null) return false
+  if (kind === null || hashViolation(encoded) !== null) return null
   try {
-    return passwords.some(password => VERIFIERS[kind](password, encoded))
+    return VERIFIERS[kind](password, encoded)
   } catch {
-    return false
+    return null
   }
 }
+
+/** Takes as long for each password as with one of our hashes, or longer. */
+export const verify = ({ passwords, encoded }: Comparison): boolean =>
+  passwords.some(password => padding.run(encoded, () => compare(password, encoded)))
