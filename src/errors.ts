@@ -17,6 +17,8 @@ const define = (status: number, field: string, message: string, retryAfter?: num
 
 const PASSWORD_IS_EMAIL = 'must not be the e-mail or the part of it before the @: choose another'
 
+const PASSWORD_BREACHED = 'is known from data breaches: choose another, which you use nowhere else'
+
 export const ERRORS = {
   badRequest: define(400, 'global', 'The request is not valid HTTP'),
   badHost: define(400, 'global', 'The request needs exactly one valid Host header'),
@@ -40,6 +42,8 @@ export const ERRORS = {
   wrongCurrentPassword: define(400, 'currentPassword', 'is wrong'),
   passwordIsEmail: define(400, 'password', PASSWORD_IS_EMAIL),
   newPasswordIsEmail: define(400, 'newPassword', PASSWORD_IS_EMAIL),
+  passwordBreached: define(400, 'password', PASSWORD_BREACHED),
+  newPasswordBreached: define(400, 'newPassword', PASSWORD_BREACHED),
   newPasswordIsCurrent: define(400, 'newPassword', 'must differ from the current password: choose another'),
   passwordAndHash: define(400, 'passwordHash', 'cannot be given with a password'),
   emailIsCurrent: define(400, 'email', 'is already the e-mail of this account'),

@@ -31,6 +31,7 @@ import { UserCache } from './auth/user-cache.ts'
 import { WarmUp } from './auth/warm-up.ts'
 import type { FeatureServices } from './built-in-features.ts'
 import { DeferredWork } from './concurrency/deferred-work.ts'
+import { Sampler } from './concurrency/sampler.ts'
 import type { Config } from './config/config.ts'
 import { EmailCodes } from './email-codes/email-codes.ts'
 import { type EmailCodeStore, storedEmailCodes } from './email-codes/stored-email-codes.ts'
@@ -53,6 +54,7 @@ import { PasskeySignIns } from './passkeys/passkey-sign-ins.ts'
 import { Passkeys } from './passkeys/passkeys.ts'
 import { relyingPartyOf } from './passkeys/relying-party.ts'
 import { type PasskeyStore, storedPasskeys } from './passkeys/stored-passkeys.ts'
+import { BreachedPasswords } from './passwords/breached-passwords.ts'
 import { hasherLimits, type PasswordHasher, PooledPasswordHasher } from './passwords/hasher.ts'
 import { LIMIT_NAMES, RATE_LIMITS, type RateLimits } from './rate-limits/limits.ts'
 import { noLoginThrottle, StoredLoginThrottle } from './rate-limits/login-throttle.ts'
@@ -93,6 +95,15 @@ export interface ServicesDeps {
   readonly workerChannel?: WorkerChannel | undefined
 }
 
+/** Warns of a failure that is repeated by every request: once a minute. */
+const sampledWarning = (logger: ServicesDeps['logger'], clock: () => number, message: string) => {
+  const sampler = new Sampler(clock)
+  return (err: unknown): void => {
+    const suppressed = sampler.take(message, '')
+    if (suppressed !== null) logger.warn({ err, suppressed }, message)
+  }
+}
+
 /** What the other parts depend on. */
 const createFoundation = (config: Config, { storage, features, clock, logger, ...deps }: ServicesDeps) => {
   const logFailure = (message: string) => (err: unknown) => logger.error({ err }, message)
@@ -120,6 +131,10 @@ const createFoundation = (config: Config, { storage, features, clock, logger, ..
     hasher:
       deps.hasher ??
       new PooledPasswordHasher(logFailure('a hashing thread could not start'), hasherLimits(config.workers)),
+    breachedPasswords: new BreachedPasswords(
+      config.breachedPasswordsUrl,
+      sampledWarning(logger, clock, 'new passwords are accepted without a comparison with breached ones'),
+    ),
   }
 }
 
@@ -255,7 +270,7 @@ type Factors = ReturnType<typeof createFactors>
 
 /** The use cases of users, administrators and the operator. */
 const createAccounts = (
-  { config, clock, logger, storage, stores, tokens, keyring, limits, hasher }: Foundation,
+  { config, clock, logger, storage, stores, tokens, keyring, limits, hasher, breachedPasswords }: Foundation,
   { loginThrottle }: RateLimiting,
   { mails, deferred }: Mailing,
   { secondFactor, challenges, bulkFactors }: Factors,
@@ -277,6 +292,7 @@ const createAccounts = (
     accountStore,
     tokens,
     hasher,
+    breachedPasswords,
     limits,
     clock,
     logger,
@@ -352,7 +368,7 @@ const createEventFeed = ({ storage, logger }: Foundation, { onEvent }: ServicesD
 /** Creates the parts, each from those that it depends on. */
 const createCoreServices = (config: Config, deps: ServicesDeps) => {
   const foundation = createFoundation(config, deps)
-  const { features, clock, logger, storage, tokens, hasher } = foundation
+  const { features, clock, logger, storage, tokens, hasher, breachedPasswords } = foundation
   const { sessions, users } = storage
   const { authenticator, adminAuthenticator, lastRequests } = createAuthentication(foundation)
   const rateLimiting = createRateLimits(foundation, deps)
@@ -370,6 +386,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
     signIns,
     throttleEvents,
     hasher,
+    breachedPasswords,
     authenticator,
     lastRequests,
     storage,
@@ -407,7 +424,7 @@ const createCoreServices = (config: Config, deps: ServicesDeps) => {
       // A failure does not keep what follows from closing: last requests are written before the store closes.
       metrics.close()
       try {
-        const work = [hasher, deferred, rateLimiting, cleanUp, warmUp]
+        const work = [hasher, breachedPasswords, deferred, rateLimiting, cleanUp, warmUp]
         await Promise.all(work.map(each => each.close()))
         await mailing.close()
       } finally {

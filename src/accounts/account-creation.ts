@@ -2,6 +2,7 @@
 import { type Actor, newEvent } from '../audit-log/event.ts'
 import { ServiceError } from '../errors.ts'
 import { newId } from '../ids.ts'
+import type { BreachedPasswords } from '../passwords/breached-passwords.ts'
 import { dummyHash } from '../passwords/formats.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
 import { NO_FACTORS } from '../users/factors.ts'
@@ -55,6 +56,7 @@ export interface NewAccountsDeps {
   readonly users: UserStore
   readonly accountStore: AccountStore
   readonly hasher: Pick<PasswordHasher, 'hash'>
+  readonly breachedPasswords: Pick<BreachedPasswords, 'refuse'>
   readonly clock: () => number
 }
 
@@ -65,7 +67,10 @@ export class NewAccounts {
     this.#deps = deps
   }
 
-  /** @throws {ServiceError} `emailTaken`, `passwordAndHash`, `overloaded`, `clientClosedRequest`, `draining`, `storeUnavailable` */
+  /**
+   * @throws {ServiceError} `emailTaken`, `passwordAndHash`, `passwordBreached`, `overloaded`, `clientClosedRequest`, `draining`,
+   * `storeUnavailable`
+   */
   async create(account: AccountInput, actor: Actor, signal?: AbortSignal): Promise<User> {
     const { users, accountStore, clock } = this.#deps
     const { email, passwordHash, password } = account
@@ -80,7 +85,10 @@ export class NewAccounts {
     return user
   }
 
-  #hash(password: string | undefined, signal: AbortSignal | undefined): Promise<string> | string {
-    return password === undefined ? dummyHash() : this.#deps.hasher.hash(password, signal)
+  async #hash(password: string | undefined, signal: AbortSignal | undefined): Promise<string> {
+    if (password === undefined) return dummyHash()
+    const { breachedPasswords, hasher } = this.#deps
+    await breachedPasswords.refuse(password, 'passwordBreached', signal)
+    return hasher.hash(password, signal)
   }
 }

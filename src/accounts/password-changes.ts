@@ -3,6 +3,7 @@ import { type Actor, newEvent } from '../audit-log/event.ts'
 import type { AccessTokens } from '../auth/access-tokens.ts'
 import { newSession, type SessionClient, type SessionLimits } from '../auth/session.ts'
 import { ServiceError } from '../errors.ts'
+import type { BreachedPasswords } from '../passwords/breached-passwords.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
 import { canonicalPassword, isOwnEmail } from '../passwords/policy.ts'
 import type { User } from '../users/user.ts'
@@ -15,6 +16,7 @@ export interface PasswordChangesDeps {
   readonly accountStore: AccountStore
   readonly tokens: AccessTokens
   readonly hasher: PasswordHasher
+  readonly breachedPasswords: Pick<BreachedPasswords, 'refuse'>
   readonly reauthentication: Reauthentication
   readonly mails: Mails
   readonly limits: SessionLimits
@@ -35,7 +37,8 @@ export class PasswordChanges {
 
   /**
    * Changes the password, ends all sessions of the user and opens a new one.
-   * @throws {ServiceError} `wrongCurrentPassword`, `newPasswordIsEmail`, `newPasswordIsCurrent`, and as {@link Reauthentication.withPassword}
+   * @throws {ServiceError} `wrongCurrentPassword`, `newPasswordIsEmail`, `newPasswordIsCurrent`, `newPasswordBreached`, and as
+   * {@link Reauthentication.withPassword}
    */
   async change(
     user: User,
@@ -46,12 +49,12 @@ export class PasswordChanges {
   ): Promise<AuthResult> {
     const { id, email } = user
     if (isOwnEmail(newPassword, email)) throw new ServiceError('newPasswordIsEmail')
-    const { accountStore, tokens, hasher, reauthentication, mails, limits, clock } = this.#deps
+    const { accountStore, tokens, reauthentication, mails, limits, clock } = this.#deps
     let newHash: string | undefined
     const change = async (verifiedHash: string) => {
       if (canonicalPassword(newPassword) === canonicalPassword(currentPassword))
         throw new ServiceError('newPasswordIsCurrent')
-      newHash ??= await hasher.hash(newPassword, signal)
+      newHash ??= await this.#hash(newPassword, signal)
       const now = clock()
       const session = newSession(id, now, limits, client)
       const event = newEvent('password.changed', actor, id, now)
@@ -65,5 +68,11 @@ export class PasswordChanges {
     )
     mails.send('passwordChanged', changed.email, { isFirstConfirmation: false })
     return authResult(tokens, changed, session)
+  }
+
+  async #hash(newPassword: string, signal: AbortSignal | undefined): Promise<string> {
+    const { breachedPasswords, hasher } = this.#deps
+    await breachedPasswords.refuse(newPassword, 'newPasswordBreached', signal)
+    return hasher.hash(newPassword, signal)
   }
 }

@@ -4,6 +4,7 @@ import type { AccessTokens } from '../auth/access-tokens.ts'
 import { newSession, type SessionClient, type SessionLimits } from '../auth/session.ts'
 import type { DeferredWork } from '../concurrency/deferred-work.ts'
 import { ServiceError } from '../errors.ts'
+import type { BreachedPasswords } from '../passwords/breached-passwords.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
 import { isOwnEmail } from '../passwords/policy.ts'
 import type { UserStore } from '../users/user-store.ts'
@@ -18,6 +19,7 @@ export interface PasswordResetsDeps {
   readonly emailTokens: EmailTokenStore
   readonly tokens: AccessTokens
   readonly hasher: PasswordHasher
+  readonly breachedPasswords: Pick<BreachedPasswords, 'refuse'>
   readonly secondFactor: SecondFactor
   readonly mails: Mails
   readonly limits: SessionLimits
@@ -45,8 +47,8 @@ export class PasswordResets {
    * Uses a token: changes the password of its user, ends all sessions and opens a new one. If that confirms the e-mail for the first
    * time, it removes passkeys and API keys: somebody else may have opened the account.
    * @param code for users with a second factor: a mailbox alone must not open an account that has one.
-   * @throws {ServiceError} `badEmailToken`, `passwordIsEmail`, `secondFactorRequired`, `wrongSecondFactor`, `codesUnavailable`,
-   * `tooManyRequests`, `overloaded`, `clientClosedRequest`, `draining`, `storeUnavailable`
+   * @throws {ServiceError} `badEmailToken`, `passwordIsEmail`, `passwordBreached`, `secondFactorRequired`, `wrongSecondFactor`,
+   * `codesUnavailable`, `tooManyRequests`, `overloaded`, `clientClosedRequest`, `draining`, `storeUnavailable`
    */
   async reset(
     token: string,
@@ -55,7 +57,8 @@ export class PasswordResets {
     client: SessionClient,
     signal?: AbortSignal,
   ): Promise<AuthResult> {
-    const { users, emailTokens, mails, tokens, hasher, secondFactor, limits, clock } = this.#deps
+    const { users, emailTokens, mails, tokens, hasher, breachedPasswords, secondFactor, limits, clock } =
+      this.#deps
     const stored = await emailTokens.find(digestOf(token), clock())
     // Before hashing, which costs 10 ms: clients without a token must not cause it.
     if (!isTokenFor('resetPassword', stored)) throw new ServiceError('badEmailToken')
@@ -63,6 +66,8 @@ export class PasswordResets {
     if (isOwnEmail(password, email)) throw new ServiceError('passwordIsEmail')
     const found = await users.find(userId)
     if (found === undefined) throw new ServiceError('badEmailToken')
+    // Before the code, which works once.
+    await breachedPasswords.refuse(password, 'passwordBreached', signal)
     await new PresentedCode(secondFactor, code, client.ip).require(found)
     const newHash = await hasher.hash(password, signal)
     const now = clock()

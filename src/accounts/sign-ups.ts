@@ -4,6 +4,7 @@ import type { AccessTokens } from '../auth/access-tokens.ts'
 import { newSession, type Session, type SessionClient, type SessionLimits } from '../auth/session.ts'
 import { KeyedMutex } from '../concurrency/keyed-mutex.ts'
 import { ServiceError } from '../errors.ts'
+import type { BreachedPasswords } from '../passwords/breached-passwords.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
 import type { User } from '../users/user.ts'
 import type { UserStore } from '../users/user-store.ts'
@@ -29,6 +30,7 @@ export interface SignUpsDeps {
   readonly accountStore: AccountStore
   readonly tokens: AccessTokens
   readonly hasher: PasswordHasher
+  readonly breachedPasswords: Pick<BreachedPasswords, 'refuse'>
   readonly limits: SessionLimits
   readonly mails: Mails
   readonly existingAccountNotice: ExistingAccountNotice
@@ -55,10 +57,12 @@ export class SignUps {
    * Adds an account and mails a link that verifies its e-mail.
    * @param signal aborted when the client disconnects. It cancels the sign-up until hashing starts.
    * @returns the first session; `null` if signing in requires a verified e-mail.
-   * @throws {ServiceError} `emailTaken` (unless requireEmailVerification), `overloaded`, `clientClosedRequest`, `draining`,
-   * `storeUnavailable`
+   * @throws {ServiceError} `passwordBreached`, `emailTaken` (unless requireEmailVerification), `overloaded`, `clientClosedRequest`,
+   * `draining`, `storeUnavailable`
    */
-  signUp(input: SignUp, client: SessionClient, signal?: AbortSignal): Promise<AuthResult | null> {
+  async signUp(input: SignUp, client: SessionClient, signal?: AbortSignal): Promise<AuthResult | null> {
+    // Before the e-mail is looked up, so that its time tells nothing of the account.
+    await this.#deps.breachedPasswords.refuse(input.password, 'passwordBreached', signal)
     return this.outcomes.count(async () => {
       if (!this.#deps.requireEmailVerification) return this.#open(input, client, signal)
       await this.#register(input, client.ip, signal)

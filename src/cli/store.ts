@@ -11,7 +11,8 @@ import type { Values } from '../config/settings.ts'
 import { Keyring } from '../encryption/keyring.ts'
 import { BulkPasskeys } from '../passkeys/bulk-passkeys.ts'
 import { type PasskeyStore, storedPasskeys } from '../passkeys/stored-passkeys.ts'
-import { hash, verify } from '../passwords/hashing-thread.ts'
+import { BreachedPasswords } from '../passwords/breached-passwords.ts'
+import { hash } from '../passwords/hashing-thread.ts'
 import { canonicalPassword } from '../passwords/policy.ts'
 import { openStorage, type StorageLocation } from '../storage/open.ts'
 import type { Storage } from '../storage/storage.ts'
@@ -20,6 +21,7 @@ import { storedTotp, type TotpStore } from '../totp/stored-totp.ts'
 import { Users } from '../users/users.ts'
 import { CommandError } from './failure.ts'
 import type { DatabaseOptions } from './options.ts'
+import { printStatus } from './output.ts'
 
 /** Nearly all commands run one query at a time. */
 const CONNECTIONS = 1
@@ -58,11 +60,7 @@ export interface Store {
 }
 
 /** Hashes on the main thread, which has nothing else to do. */
-const hasher = {
-  hash: async (password: string) => hash(canonicalPassword(password)),
-  verify: async (password: string, encoded: string | null) =>
-    encoded !== null && verify({ passwords: [canonicalPassword(password)], encoded }),
-}
+const hasher = { hash: async (password: string) => hash(canonicalPassword(password)) }
 
 /**
  * Runs `use` on the store. Running services notice the changes like those of other instances.
@@ -74,12 +72,15 @@ export const withStore = async (
   connections = CONNECTIONS,
 ): Promise<void> => {
   const values = settings(options)
-  const { DATABASE_URL, SESSION_LIFETIME, SESSION_IDLE } = values
+  const { DATABASE_URL, BREACHED_PASSWORDS_URL, SESSION_LIFETIME, SESSION_IDLE } = values
   assertExists(DATABASE_URL)
   const storage = await openStorage(DATABASE_URL, connections, allFeatures())
   const { users, accounts: accountStore, sessions, events, bulkUsers } = storage
   const clock = Date.now
   const limits = { lifetime: SESSION_LIFETIME, idle: SESSION_IDLE }
+  const breachedPasswords = new BreachedPasswords(BREACHED_PASSWORDS_URL, error =>
+    printStatus(`The password was not compared with breached ones: ${(error as Error).message}`),
+  )
   let keyring: Keyring | null | undefined
   const factors = [
     new BulkTotp({
@@ -97,13 +98,14 @@ export const withStore = async (
       // The command line sends no mails.
       users: new Users({ store: users, onEmailChange: () => undefined, clock }),
       sessions: new Sessions({ store: sessions, limits, clock }),
-      newAccounts: new NewAccounts({ users, accountStore, hasher, clock }),
+      newAccounts: new NewAccounts({ users, accountStore, hasher, breachedPasswords, clock }),
       auditLog: new AuditLog(events),
       imports: new Imports({ store: bulkUsers, factors, clock }),
       exports: new Exports({ store: bulkUsers, factors }),
       featureStores: storage.features,
     })
   } finally {
+    await breachedPasswords.close()
     await storage.close()
   }
 }

@@ -285,6 +285,8 @@ export const loadConfig = (environment: Environment, basePath = '') => {
     /** Milliseconds that the audit log keeps an event. */
     eventsKept: v.EVENTS_KEPT,
     passwordMinLength: v.PASSWORD_MIN_LENGTH,
+    /** A range API of breached passwords, without a slash at the end; `null`: new passwords are not compared with them. */
+    breachedPasswordsUrl: v.BREACHED_PASSWORDS_URL,
     /** Then signing in requires a verified e-mail, and sign-up does not reveal which addresses have accounts. */
     requireEmailVerification: v.REQUIRE_EMAIL_VERIFICATION === 'true',
     /** Whether users can sign in with a code that is mailed. */

@@ -132,6 +132,17 @@ export const serviceUrl: Reader<string> = value => {
   return origin + pathname.replace(/\/+$/, '')
 }
 
+const THIS_MACHINE = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/
+
+/** As {@link serviceUrl}, where others must not read or change what is sent. */
+export const protectedUrl: Reader<string> = value => {
+  const url = serviceUrl(value)
+  const { protocol, hostname } = new URL(url)
+  if (protocol !== 'https:' && !THIS_MACHINE.test(hostname))
+    throw new SettingError('must be a URL with https: http is for localhost only', value)
+  return url
+}
+
 /** The URL of a web page. */
 export const pageUrl: Reader<string> = value => httpUrl(value).href
 

@@ -30,6 +30,10 @@ export const METRICS = {
   ),
   gatehouse_sign_ins_total: counter('Sign-ins with a password or a mailed code by outcome', 'outcome'),
   gatehouse_sign_ups_total: counter('Sign-ups by outcome', 'outcome'),
+  gatehouse_breached_password_checks_total: counter(
+    'New passwords that were to be compared with breached ones, by outcome',
+    'outcome',
+  ),
   gatehouse_rate_limited_requests_total: counter('Requests rejected with 429 by limit per address', 'limit'),
   gatehouse_throttled_password_attempts_total: counter(
     'Attempts at passwords and codes rejected by the login throttle',

@@ -8,6 +8,7 @@ import type { SignUps } from '../accounts/sign-ups.ts'
 import type { Authenticator } from '../auth/authenticator.ts'
 import type { LastRequests } from '../auth/last-requests.ts'
 import type { DeliveryStatistics } from '../mail/delivery-queue.ts'
+import type { BreachedPasswords } from '../passwords/breached-passwords.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
 import type { LimitName } from '../rate-limits/limits.ts'
 import type { ThrottleEvents } from '../rate-limits/throttle-events.ts'
@@ -31,6 +32,7 @@ export interface MetricsDeps {
   readonly limits: readonly LimitName[]
   readonly throttleEvents: Pick<ThrottleEvents, 'statistics'>
   readonly hasher: Pick<PasswordHasher, 'statistics'>
+  readonly breachedPasswords: Pick<BreachedPasswords, 'outcomes'>
   readonly authenticator: Pick<Authenticator, 'cacheStatistics'>
   readonly lastRequests: Pick<LastRequests, 'statistics'>
   readonly storage: Pick<Storage, 'statistics' | 'ping'>
@@ -110,8 +112,8 @@ export class Metrics {
 
   /** The values of this process. */
   async collect(): Promise<Snapshot> {
-    const { signIns, signUps, throttleEvents, hasher, authenticator, lastRequests, storage, mailer } =
-      this.#deps
+    const { signIns, signUps, throttleEvents, hasher, breachedPasswords } = this.#deps
+    const { authenticator, lastRequests, storage, mailer } = this.#deps
     const isUp = await this.#isStoreUp()
     const cache = authenticator.cacheStatistics
     const { rows, failures, durations } = lastRequests.statistics
@@ -122,6 +124,7 @@ export class Metrics {
       http_server_request_duration_seconds: this.requestDurations.samples,
       gatehouse_sign_ins_total: samplesBy('outcome', signIns.outcomes.values),
       gatehouse_sign_ups_total: samplesBy('outcome', signUps.outcomes.values),
+      gatehouse_breached_password_checks_total: samplesBy('outcome', breachedPasswords.outcomes.values),
       gatehouse_rate_limited_requests_total: samplesBy('limit', this.rateLimited.values),
       gatehouse_throttled_password_attempts_total: [sample(throttled.attempts)],
       gatehouse_throttled_accounts_total: [sample(throttled.accounts)],

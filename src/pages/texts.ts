@@ -150,6 +150,10 @@ const en = {
     wrongCurrentPassword: 'The password is wrong.',
     passwordIsEmail: 'The password must not be your e-mail. Choose another one.',
     newPasswordIsEmail: 'The password must not be your e-mail. Choose another one.',
+    passwordBreached:
+      'This password is known from data breaches. Choose another one that you use nowhere else.',
+    newPasswordBreached:
+      'This password is known from data breaches. Choose another one that you use nowhere else.',
     newPasswordIsCurrent: 'This is your current password. Choose another one.',
     badEmailToken: 'The link is not valid: it has expired, or it was used already.',
     emailTaken: 'Another account uses this e-mail.',
@@ -345,6 +349,10 @@ const de: Texts = {
     wrongCurrentPassword: 'Das Passwort ist falsch.',
     passwordIsEmail: 'Das Passwort darf nicht Ihre E-Mail-Adresse sein. Wählen Sie ein anderes.',
     newPasswordIsEmail: 'Das Passwort darf nicht Ihre E-Mail-Adresse sein. Wählen Sie ein anderes.',
+    passwordBreached:
+      'Dieses Passwort ist aus Datenlecks bekannt. Wählen Sie ein anderes, das Sie sonst nirgends verwenden.',
+    newPasswordBreached:
+      'Dieses Passwort ist aus Datenlecks bekannt. Wählen Sie ein anderes, das Sie sonst nirgends verwenden.',
     newPasswordIsCurrent: 'Das ist Ihr bisheriges Passwort. Wählen Sie ein anderes.',
     badEmailToken: 'Der Link gilt nicht: er ist abgelaufen oder wurde schon benutzt.',
     emailTaken: 'Ein anderes Konto verwendet diese E-Mail-Adresse.',

@@ -47,6 +47,31 @@ const WRONG: [name: string, values: string[]][] = [
   ['EVENTS_KEPT', ['23h', '0', 'always']],
   ['PASSWORD_MIN_LENGTH', ['7', '129']],
   [
+    'BREACHED_PASSWORDS_URL',
+    [
+      'on',
+      'http://breaches.example',
+      'http://localhost.example',
+      'http://127.0.0.1.example',
+      'https://h/?a=b',
+      'https://u:canary@h',
+    ],
+  ],
+  [
+    'HSTS',
+    [
+      'on',
+      'includeSubDomains',
+      'max-age',
+      'max-age=-1',
+      'max-age=1y',
+      'max-age=1, max-age=2',
+      'max-age=1; max-age=2',
+      'max-age=1; other',
+      'max-age=1\r\nset-cookie: a=b',
+    ],
+  ],
+  [
     'MAIL_URL',
     [
       'http://canary@mail.example',
