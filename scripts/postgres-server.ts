@@ -91,8 +91,11 @@ export const freePort = async (): Promise<number> => {
   return address.port
 }
 
+/** Nothing waits for the disk. A killed server may have to be created again. */
+const NOT_DURABLE = { fsync: 'off', full_page_writes: 'off' }
+
 const settingsOf = ({ durable = false, settings = {} }: PostgresOptions): string[] =>
-  Object.entries({ fsync: durable ? 'on' : 'off', max_connections: '200', ...settings }).flatMap(
+  Object.entries({ ...(durable ? {} : NOT_DURABLE), max_connections: '200', ...settings }).flatMap(
     ([name, value]) => ['-c', `${name}=${value}`],
   )
 
@@ -290,6 +293,9 @@ export const startPostgres = async (options: PostgresOptions = {}): Promise<Post
       '-E',
       'UTF8',
       '--locale=C',
+      // The default makes both sides of each new connection compute 4,096 hashes.
+      '-c',
+      'scram_iterations=1',
       '-N',
     ],
     { ...user, cwd: folder },

@@ -8,6 +8,7 @@ import type { Test } from 'tap'
 import { type AppOptions, buildApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import { quickHashing } from './fake-hashing.ts'
+import { createMigratedFile } from './sqlite.ts'
 
 export const ADMIN_KEY = 'test-admin-key-0123456789abcdef'
 export const JWT_SECRET = 'test-jwt-secret-0123456789abcdef0123456789abcdef'
@@ -19,11 +20,21 @@ const MAX_DEFERRAL = 10
 /** The part of tap's test object that helpers need. */
 export type Context = Pick<Test, 'teardown'>
 
+/** Tokens. The default reserves 8 MB, which make V8 collect all garbage for every second app. */
+const CACHE_SIZE = '1000'
+
 /** A folder that is removed with the test. */
 export const temporaryFolder = (t: Context): string => {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-test-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   return folder
+}
+
+/** The `DATABASE_URL` of a database with the schema of the service, removed with the test. */
+export const newFile = async (t: Context): Promise<string> => {
+  const file = join(temporaryFolder(t), 'test.db')
+  await createMigratedFile(file)
+  return `sqlite:${file}`
 }
 
 export interface BuildOptions extends AppOptions {
@@ -43,9 +54,10 @@ export const build = async (
   const config = loadConfig({
     NODE_ENV: 'test',
     LOG_LEVEL: parts.logStream === undefined ? 'silent' : 'info',
-    DATABASE_URL: `sqlite:${join(temporaryFolder(t), 'test.db')}`,
+    DATABASE_URL: env.DATABASE_URL ?? (await newFile(t)),
     ADMIN_KEY,
     JWT_SECRET,
+    CACHE_SIZE,
     DRAIN_DELAY: '0s',
     RATE_LIMIT: 'off',
     ...env,

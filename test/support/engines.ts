@@ -1,13 +1,12 @@
 /** The service on each of its engines: HTTP tests run on both (DESIGN §7). */
-import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import type { Test } from 'tap'
-import { type BuildOptions, build, type Context, temporaryFolder } from './build.ts'
-import { createDatabase } from './postgres.ts'
+import { type BuildOptions, build, type Context, newFile } from './build.ts'
+import { newDatabase } from './postgres.ts'
 
 export interface Engine {
   readonly name: string
-  /** The `DATABASE_URL` of an empty database, removed with the test. */
+  /** The `DATABASE_URL` of a database with the schema of the service and without rows, removed with the test. */
   newDatabase(t: Context): Promise<string>
   /** An app on a new database, unless `env` names one. */
   build(t: Context, options?: BuildOptions): Promise<FastifyInstance>
@@ -22,10 +21,7 @@ const engine = (name: string, newDatabase: Engine['newDatabase']): Engine => ({
   },
 })
 
-const ENGINES: readonly Engine[] = [
-  engine('sqlite', async t => `sqlite:${join(temporaryFolder(t), 'test.db')}`),
-  engine('postgres', createDatabase),
-]
+const ENGINES: readonly Engine[] = [engine('sqlite', newFile), engine('postgres', newDatabase)]
 
 /** Runs the same tests on each engine, under its name. */
 export const onEveryEngine = async (

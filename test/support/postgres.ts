@@ -1,8 +1,11 @@
-/** A PostgreSQL database per test, on the server of `npm test` or, for a single file, on a separate one. */
+/** A PostgreSQL database for each test, on the server of `npm test` or, for a single file, on a separate one. */
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import pg from 'pg'
 import { startPostgres } from '../../scripts/postgres-server.ts'
+import { allFeatures } from '../../src/built-in-features.ts'
+import { migrate } from '../../src/storage/postgres/migrate.ts'
 import type { Context } from './build.ts'
 
 let own: Promise<string> | null = null
@@ -25,35 +28,146 @@ const serverUrl = (): Promise<string> => {
   return own
 }
 
-/** Runs one statement on a connection of its own. */
-export const query = async (url: string, text: string): Promise<Record<string, unknown>[]> => {
+/** Runs `work` with a connection of its own. */
+const connected = async <Result>(
+  url: string,
+  work: (client: pg.Client) => Promise<Result>,
+): Promise<Result> => {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   try {
-    return (await client.query(text)).rows
+    return await work(client)
   } finally {
     await client.end()
   }
 }
 
-/**
- * An empty database, removed with the test. The test fails after a deadlock, which the service would hide by repeating the
- * transaction.
- * @returns its URL.
- */
-export const createDatabase = async (t: Context, { provokesDeadlocks = false } = {}): Promise<string> => {
+/** Runs one statement on a connection of its own. */
+export const query = (url: string, text: string): Promise<Record<string, unknown>[]> =>
+  connected(url, async client => (await client.query(text)).rows)
+
+const create = async (): Promise<string> => {
   const server = await serverUrl()
   const name = `gatehouse_test_${randomBytes(8).toString('hex')}`
   await query(server, `CREATE DATABASE ${name}`)
-  t.teardown(async () => {
-    const [found] = await query(server, `SELECT deadlocks FROM pg_stat_database WHERE datname = '${name}'`)
-    await query(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
-    if (Number(found?.deadlocks ?? 0) > 0 && !provokesDeadlocks) throw new Error('transactions deadlocked')
-  })
   const url = new URL(server)
   url.pathname = name
   return url.href
 }
+
+const drop = async (url: string): Promise<void> => {
+  await query(await serverUrl(), `DROP DATABASE IF EXISTS ${new URL(url).pathname.slice(1)} WITH (FORCE)`)
+}
+
+/** Of the database that is connected. The service would hide them by repeating the transaction. */
+const DEADLOCKS = `(SELECT deadlocks::int FROM pg_stat_database WHERE datname = current_database())`
+
+const assertNoDeadlock = (row: Record<string, unknown> | undefined): void => {
+  if (row?.deadlocks !== 0) throw new Error('transactions deadlocked')
+}
+
+/**
+ * A database without a schema, removed with the test. The test fails after a deadlock.
+ * @returns its URL.
+ */
+export const createDatabase = async (t: Context, { provokesDeadlocks = false } = {}): Promise<string> => {
+  const url = await create()
+  t.teardown(async () => {
+    try {
+      if (!provokesDeadlocks) assertNoDeadlock((await query(url, `SELECT ${DEADLOCKS} AS deadlocks`))[0])
+    } finally {
+      await drop(url)
+    }
+  })
+  return url
+}
+
+/** Everything that a test may have changed besides rows, as lines of text. */
+const SCHEMA = `
+  SELECT concat_ws(' ', nspname, relname, relkind, relacl, reloptions, relpersistence) AS line
+  FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+  WHERE nspname !~ '^(pg_|information_schema$)'
+  UNION ALL SELECT concat_ws(' ', attrelid::regclass, attnum, attname, atttypid::regtype, attnotnull, attidentity)
+  FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
+  WHERE relnamespace = 'public'::regnamespace AND attnum > 0
+  UNION ALL SELECT concat_ws(' ', adrelid::regclass, adnum, pg_get_expr(adbin, adrelid)) FROM pg_attrdef
+  UNION ALL SELECT concat_ws(' ', indisvalid, pg_get_indexdef(indexrelid)) FROM pg_index
+  JOIN pg_class ON pg_class.oid = indexrelid WHERE relnamespace = 'public'::regnamespace
+  UNION ALL SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE connamespace = 'public'::regnamespace
+  UNION ALL SELECT concat_ws(' ', proname, prosrc) FROM pg_proc WHERE pronamespace = 'public'::regnamespace
+  UNION ALL SELECT concat_ws(' ', tgenabled, pg_get_triggerdef(oid)) FROM pg_trigger WHERE NOT tgisinternal
+  UNION ALL SELECT concat_ws(' ', setrole, setconfig) FROM pg_db_role_setting
+  JOIN pg_database ON pg_database.oid = setdatabase WHERE datname = current_database()`
+
+/** Tables whose rows belong to the schema. */
+const RECORDS = ['kysely_migration', 'kysely_migration_lock', 'feature_migrations']
+
+/** What must be as before, besides rows. A connection that a test has left open could still write. */
+const STATE = `SELECT md5(string_agg(line, '' ORDER BY line)) AS schema, (
+    SELECT count(*)::int FROM pg_stat_activity
+    WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
+  ) AS connections, ${DEADLOCKS} AS deadlocks
+  FROM (${[SCHEMA, ...RECORDS.map(table => `SELECT ${table}::text FROM ${table}`)].join(' UNION ALL ')}) AS lines`
+
+/** Only tables with rows, because a truncation writes new files for the table and its indexes. Forgets deadlocks too. */
+const EMPTY = `DO $$
+  DECLARE name text; has_rows boolean; filled text;
+  BEGIN
+    FOR name IN SELECT quote_ident(tablename) FROM pg_tables
+      WHERE schemaname = 'public' AND tablename <> ALL ('{${RECORDS}}') LOOP
+      EXECUTE 'SELECT EXISTS (SELECT FROM ' || name || ')' INTO has_rows;
+      IF has_rows THEN filled := concat_ws(', ', filled, name); END IF;
+    END LOOP;
+    IF filled IS NOT NULL THEN EXECUTE 'TRUNCATE ' || filled || ' RESTART IDENTITY CASCADE'; END IF;
+    PERFORM pg_stat_reset();
+  END $$`
+
+/** Databases with the schema of the service and without rows, which no test uses. */
+const idle: string[] = []
+
+let migratedState: Promise<unknown> | null = null
+
+const createMigrated = async (): Promise<string> => {
+  const url = await create()
+  await migrate(url, allFeatures())
+  migratedState ??= query(url, STATE).then(([state]) => state)
+  await migratedState
+  return url
+}
+
+/** Makes the database what {@link createMigrated} returned. @returns whether that is possible. */
+const restore = (url: string): Promise<boolean> =>
+  connected(url, async client => {
+    const [state] = (await client.query(STATE)).rows
+    assertNoDeadlock(state)
+    if (!isDeepStrictEqual(state, await migratedState)) return false
+    await client.query(EMPTY)
+    return true
+  })
+
+/**
+ * A database with the schema of the service and without rows. Later tests of this process use it again, unless a test has changed
+ * more than rows: creating and removing a database takes four times as long. The test fails after a deadlock.
+ * @returns its URL.
+ */
+export const newDatabase = async (t: Context): Promise<string> => {
+  const url = idle.pop() ?? (await createMigrated())
+  t.teardown(async () => {
+    let isRestored = false
+    try {
+      isRestored = await restore(url)
+    } finally {
+      if (isRestored) idle.push(url)
+      else await drop(url)
+    }
+  })
+  return url
+}
+
+process.on('beforeExit', () => {
+  // A server of this process is removed with its databases.
+  for (const url of idle.splice(0)) if (own === null) void drop(url)
+})
 
 /** Blocks the insertion of a user with this e-mail, in the middle of a bulk statement. */
 export const holdAt = async (url: string, email: string) => {
