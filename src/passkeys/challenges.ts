@@ -27,29 +27,29 @@ export class Challenges {
     this.#deps = deps
   }
 
-  /** @param sessionId that adds a passkey; `null` for a sign-in. @throws {ServiceError} `passkeysUnavailable` */
-  async begin(sessionId: string | null): Promise<Ceremony> {
+  /** @param holder who adds a passkey; `null` for a sign-in. @throws {ServiceError} `passkeysUnavailable` */
+  async begin(holder: string | null): Promise<Ceremony> {
     const ceremony = this.#ceremony(randomBytes(BYTES).toString('base64url'))
     const { store, clock } = this.#deps
-    await store.addChallenge(digestOf(ceremony.challenge), sessionId, clock() + LIFETIME)
+    await store.addChallenge(digestOf(ceremony.challenge), holder, clock() + LIFETIME)
     return ceremony
   }
 
   /**
    * Uses up the challenge that a credential signs. Nothing has verified the signature so far.
-   * @param sessionId as for {@link begin}.
-   * @returns `null` if there is no such challenge: it has expired, was used, or belongs to another session.
+   * @param holder as for {@link begin}.
+   * @returns `null` if there is no such challenge: it has expired, was used, or has another holder.
    * @throws {ServiceError} `passkeysUnavailable`
    */
   async take(
     credential: NewCredential | PresentedCredential,
-    sessionId: string | null,
+    holder: string | null,
   ): Promise<Ceremony | null> {
     const challenge = challengeIn(credential)
     if (challenge === null) return null
     const ceremony = this.#ceremony(challenge)
     const { store, clock } = this.#deps
-    return (await store.takeChallenge(digestOf(challenge), sessionId, clock())) ? ceremony : null
+    return (await store.takeChallenge(digestOf(challenge), holder, clock())) ? ceremony : null
   }
 
   #ceremony(challenge: string): Ceremony {

@@ -2,12 +2,16 @@
 import { assertDone, type FactorChange, type FactorOwner } from '../accounts/factor-changes.ts'
 import type { Mails } from '../accounts/mails.ts'
 import { newEvent } from '../audit-log/event.ts'
+import type { Principal } from '../auth/principal.ts'
 import { ServiceError } from '../errors.ts'
 import { newId } from '../ids.ts'
 import type { Challenges } from './challenges.ts'
 import { MAX_PASSKEYS, type NewCredential } from './credentials.ts'
 import type { Passkey, PasskeyStore } from './stored-passkeys.ts'
 import type { Ceremony, CreationOptions, VerifiedPasskey } from './web-authn.ts'
+
+/** The user who adds a passkey, in a session. */
+type PasskeyOwner = FactorOwner & Pick<Principal, 'authenticatedAt'>
 
 export interface PasskeysDeps {
   readonly store: PasskeyStore
@@ -27,6 +31,13 @@ const verified = async (ceremony: Ceremony, credential: NewCredential): Promise<
   }
 }
 
+/**
+ * What a challenge for a new passkey belongs to: a session, and its proof of identity. The proof ends when an administrator removes the
+ * user's factors, and a challenge from before must not add one again.
+ */
+const holderOf = ({ credentialId, authenticatedAt }: PasskeyOwner): string =>
+  authenticatedAt === 0 ? `${credentialId} without a proof` : credentialId
+
 export class Passkeys {
   readonly #deps: PasskeysDeps
 
@@ -45,11 +56,12 @@ export class Passkeys {
    * @returns options for the browser. The passkey has to be added within five minutes, in the same session.
    * @throws {ServiceError} `passkeysUnavailable`, `tooManyPasskeys`
    */
-  async creationOptions({ cachedUser, credentialId }: FactorOwner): Promise<CreationOptions> {
+  async creationOptions(owner: PasskeyOwner): Promise<CreationOptions> {
     const { store, challenges } = this.#deps
+    const { cachedUser } = owner
     const passkeys = await store.listPasskeys(cachedUser.user.id)
     if (passkeys.length >= MAX_PASSKEYS) throw new ServiceError('tooManyPasskeys')
-    const ceremony = await challenges.begin(credentialId)
+    const ceremony = await challenges.begin(holderOf(owner))
     const { creationOptions } = await import('./web-authn.ts')
     return creationOptions(ceremony, cachedUser.user, passkeys)
   }
@@ -59,12 +71,13 @@ export class Passkeys {
    * @throws {ServiceError} `wrongNewPasskey`, `passkeyExists`, `tooManyPasskeys`, `passkeysUnavailable`, `signInRequired`
    */
   async add(
-    { cachedUser, credentialId: sessionId }: FactorOwner,
+    owner: PasskeyOwner,
     { credential, name }: { readonly credential: NewCredential; readonly name: string | null },
     { endsOthers, actor }: FactorChange,
   ): Promise<Passkey> {
     const { store, challenges, mails, clock } = this.#deps
-    const ceremony = await challenges.take(credential, sessionId)
+    const { cachedUser, credentialId: sessionId } = owner
+    const ceremony = await challenges.take(credential, holderOf(owner))
     if (ceremony === null) throw new ServiceError('wrongNewPasskey')
     const { credentialId, publicKey, counter, ...made } = await verified(ceremony, credential)
     const { id: userId, email } = cachedUser.user

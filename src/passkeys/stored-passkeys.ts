@@ -78,26 +78,26 @@ type PasskeyRow = Omit<PasskeysTable, 'user_key' | 'public_key' | 'counter'>
 interface PasskeyChallengesTable {
   /** SHA-256 of the challenge. */
   id: string
-  /** The session that adds a passkey; `null` for a sign-in. The session names the user. */
+  /** The session that adds a passkey, and whether it has a proof of identity; `null` for a sign-in. The session names the user. */
   session_id: string | null
   expires_at: number
 }
 
-/** @param sessionId that adds a passkey; `null` for a sign-in. */
-function* addChallenge(id: string, sessionId: string | null, expiresAt: number): Steps<Write<void>> {
+/** @param holder who adds a passkey; `null` for a sign-in. */
+function* addChallenge(id: string, holder: string | null, expiresAt: number): Steps<Write<void>> {
   yield {
     text: 'INSERT INTO passkey_challenges (id, session_id, expires_at) VALUES ($1, $2, $3)',
-    values: [id, sessionId, expiresAt],
+    values: [id, holder, expiresAt],
   }
   return invalidatesNothing(undefined)
 }
 
-/** Uses up a challenge: of simultaneous calls, one succeeds. @returns false if there is none for this session, or for a sign-in. */
-function* takeChallenge(id: string, sessionId: string | null, at: number): Steps<Write<boolean>> {
+/** Uses up a challenge: of simultaneous calls, one succeeds. @returns false if there is none of this holder, or for a sign-in. */
+function* takeChallenge(id: string, holder: string | null, at: number): Steps<Write<boolean>> {
   const taken = yield* firstRow({
     text: `DELETE FROM passkey_challenges
       WHERE id = $1 AND session_id IS NOT DISTINCT FROM CAST($2 AS text) AND expires_at > $3 RETURNING id`,
-    values: [id, sessionId, at],
+    values: [id, holder, at],
   })
   return invalidatesNothing(taken !== undefined)
 }

@@ -13,8 +13,10 @@ import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { mailbox } from '../support/mailbox.ts'
 import {
+  creationOptions,
   ENV,
   listPasskeys,
+  postPasskey,
   postSignIn,
   register,
   removePasskey,
@@ -22,6 +24,7 @@ import {
   signInWith,
 } from '../support/passkeys.ts'
 import { race, rounds } from '../support/races.ts'
+import { SoftwareAuthenticator } from '../support/software-authenticator.ts'
 import { storedRows } from '../support/stored-rows.ts'
 
 await onEveryEngine(t, async (t, { build, newDatabase }) => {
@@ -45,6 +48,20 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.same(events.map(({ details }) => details?.passkey).sort(), [one.id, two.id].sort())
     t.equal((await mailbox(app).to(user.email, 'passkeyRemoved', 2)).length, 2)
     t.equal((await signIn(app, user.email)).statusCode, 200, 'the password still does')
+  })
+
+  t.test('S11: options from before an administrator removed the passkeys add none', async t => {
+    const user = await signUp(app)
+    await register(app, user.token)
+    const authenticator = new SoftwareAuthenticator()
+    const begun = (await creationOptions(app, user.token)).json()
+    t.equal((await removeFactors(app, user.id)).statusCode, 204)
+    const late = await postPasskey(app, user.token, { credential: authenticator.create(begun) })
+    errorsAt(t, late, 400, ['credential'])
+    t.equal((await creationOptions(app, user.token)).statusCode, 403)
+    const again = await creationOptions(app, user.token, { password: PASSWORD })
+    const credential = authenticator.create(again.json())
+    t.equal((await postPasskey(app, user.token, { credential })).statusCode, 201)
   })
 
   t.test("another user's passkey is not found", async t => {
@@ -102,7 +119,8 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.equal((await removeFactors(app, user.id)).statusCode, 204, 'nothing is left to remove')
     t.equal((await allEvents(app, { userId: user.id, type: 'factors.removed' })).length, 1)
     t.equal((await removeFactors(app, UNKNOWN_ID)).statusCode, 404)
-    t.equal((await register(app, user.token)).id.length, 36, 'the user can add another one')
+    const { accessToken } = (await signIn(app, user.email)).json()
+    t.equal((await register(app, accessToken)).id.length, 36, 'the user can add another one')
   })
 
   t.test('100 races of a sign-in and a removal: afterwards the passkey opens no session', async t => {
