@@ -4,7 +4,7 @@
  * accepted: an outage elsewhere must not stop sign-ups and password resets.
  */
 import { createHash } from 'node:crypto'
-import type { Agent, IncomingMessage, RequestOptions } from 'node:http'
+import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
 import { type ErrorName, ServiceError } from '../errors.ts'
 import { Counters } from '../statistics/counters.ts'
 import { canonicalPassword } from './policy.ts'
@@ -28,11 +28,8 @@ const HEADERS = { 'add-padding': 'true', 'user-agent': 'gatehouse' }
 
 const RANGE = /^(?:[\dA-F]{35}:\d{1,15}(?:\r?\n|$))*$/i
 
-type Get = (url: string, options: RequestOptions, respond: (response: IncomingMessage) => void) => Request
-type Request = NodeJS.EventEmitter
-
 interface Client {
-  readonly get: Get
+  get(url: string, options: RequestOptions, respond: (response: IncomingMessage) => void): ClientRequest
   /** Of this service alone, so that it can be closed. Keeps connections alive. */
   readonly agent: Agent
 }
@@ -121,7 +118,7 @@ export class BreachedPasswords {
       return isListed(range, digest.slice(PREFIX_LENGTH)) ? 'breached' : 'not_breached'
     } catch (error) {
       if (signal?.aborted) throw new ServiceError('clientClosedRequest', { quiet: true })
-      this.#onFailure(error)
+      this.#onFailure(timeout.aborted ? timeout.reason : error)
       return timeout.aborted ? 'timed_out' : 'failed'
     }
   }
