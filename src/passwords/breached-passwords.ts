@@ -71,15 +71,18 @@ export class BreachedPasswords {
   readonly outcomes = new Counters(['not_breached', 'breached', 'timed_out', 'failed'])
   readonly #url: string | null
   readonly #onFailure: (error: unknown) => void
+  readonly #timeLimit: number
   #client: Promise<Client> | null = null
 
   /**
    * @param url of the API, without the prefix; `null`: nothing is refused.
    * @param onFailure called when a password is accepted without a comparison.
+   * @param timeLimit milliseconds.
    */
-  constructor(url: string | null, onFailure: (error: unknown) => void) {
+  constructor(url: string | null, onFailure: (error: unknown) => void, timeLimit = TIME_LIMIT) {
     this.#url = url
     this.#onFailure = onFailure
+    this.#timeLimit = timeLimit
   }
 
   /**
@@ -107,7 +110,7 @@ export class BreachedPasswords {
 
   async #compare(url: string, password: string, signal: AbortSignal | undefined) {
     const digest = createHash('sha1').update(canonicalPassword(password)).digest('hex')
-    const timeout = AbortSignal.timeout(TIME_LIMIT)
+    const timeout = AbortSignal.timeout(this.#timeLimit)
     try {
       this.#client ??= openClient(url)
       const range = await read(
