@@ -23,7 +23,10 @@ const ESCAPED: Readonly<Record<string, string>> = {
   "'": '&#39;',
 }
 
-const escapeText = (text: string): string => text.replace(/[&<>"']/g, character => ESCAPED[character] ?? '')
+/** HTML has no escape for control characters (HTML §13.2.3.5): they become U+FFFD, except for tabs and line feeds. */
+const UNSAFE = /[&<>"']|(?![\t\n])[\p{Cc}\p{Noncharacter_Code_Point}]/gu
+
+const escapeText = (text: string): string => text.replace(UNSAFE, character => ESCAPED[character] ?? '\ufffd')
 
 const textOf = (value: HtmlValue): string => {
   if (value === null || value === undefined || value === false) return ''

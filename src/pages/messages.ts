@@ -8,6 +8,8 @@ type Rule = readonly [RegExp, (rules: Texts['rules'], count: number) => string]
 /** The messages of rules that forms can violate. */
 const RULES: readonly Rule[] = [
   [/^is required$/, rules => rules.required],
+  // Without the name of the field, which may be from a link of anybody.
+  [/^is not allowed$/, rules => rules.unknown],
   [
     /^must have at least (\d+) characters?$/,
     (rules, count) => (count === 1 ? rules.required : rules.minLength(count)),

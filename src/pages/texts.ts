@@ -181,6 +181,7 @@ const en = {
   /** Rules of input, by the messages of the API. */
   rules: {
     required: 'This is required.',
+    unknown: 'The link or the form has something that does not belong to it.',
     minLength: (count: number) => `At least ${count} characters are needed.`,
     maxLength: (count: number) => `At most ${count} characters are allowed.`,
     email: 'This is not an e-mail address.',
@@ -380,6 +381,7 @@ const de: Texts = {
   },
   rules: {
     required: 'Das ist erforderlich.',
+    unknown: 'Der Link oder das Formular enthält etwas, das nicht dazugehört.',
     minLength: count => `Mindestens ${count} Zeichen sind nötig.`,
     maxLength: count => `Höchstens ${count} Zeichen sind erlaubt.`,
     email: 'Das ist keine E-Mail-Adresse.',
