@@ -17,22 +17,27 @@ import { closeIfIncomplete } from './error-handler.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Makes the routes of this scope pages: forms as bodies, errors as HTML. */
+    /** Makes the routes of this scope pages: forms as bodies, errors as HTML, or as JSON for clients that prefer it. */
     servePages(): void
     /** Calls the API with the session of a page's request. @throws {ServiceError} `draining` */
     callApi(request: FastifyRequest, call: ApiCall): Promise<ApiResponse>
   }
   interface FastifyReply {
-    /** Sends a page in the language of the browser. */
+    /** The errors that were relayed; `null` without any. */
+    relayedErrors: ApiResponse['errors'] | null
+    /** Sends a page in the language of the browser; after an error was relayed, JSON to clients that prefer it. */
     sendPage(create: (pages: typeof Pages, context: PageContext) => Page): Promise<FastifyReply>
     /** Takes over the status of an error of the API, and in any case its cookie and its headers about limits. */
-    relay(response: ApiResponse): FastifyReply
+    relay(response: Pick<ApiResponse, 'status' | 'headers' | 'errors'>): FastifyReply
     /** Redirects to another page. @param path below the service, without a slash at the start. */
     redirectToPage(path: string): FastifyReply
-    /** Redirects to the web application, with the errors of the API as `error`. */
+    /** Redirects to the web application, with the errors of the API as `error`; clients that prefer JSON get the error itself. */
     redirectToWebApp(response: ApiResponse): FastifyReply
   }
 }
+
+/** Browsers, and clients that accept anything, get a page. */
+const prefersJson = (request: FastifyRequest): boolean => request.accepts().type(['html', 'json']) === 'json'
 
 const RELAYED = ['set-cookie', 'retry-after', 'www-authenticate', 'ratelimit', 'ratelimit-policy'] as const
 
@@ -74,20 +79,34 @@ const pages = async (app: FastifyInstance): Promise<void> => {
 
   app.decorate('callApi', (request, call) => callApi(app, request, call))
 
-  app.decorateReply('relay', function relay(this: FastifyReply, { status, headers }) {
+  app.decorateReply('relayedErrors', null)
+
+  app.decorateReply('relay', function relay(this: FastifyReply, { status, headers, errors }) {
     for (const name of RELAYED) if (headers[name] !== undefined) this.header(name, headers[name])
-    return status < 400 ? this : this.code(status)
+    if (status < 400) return this
+    this.relayedErrors = errors
+    this.vary('accept')
+    return this.code(status)
   })
 
   app.decorateReply('redirectToPage', function redirectToPage(this: FastifyReply, path) {
     return this.header('cache-control', 'no-store').redirect(rootOf(this.request) + path, 303)
   })
 
+  const sendRelayedErrors = (reply: FastifyReply): FastifyReply =>
+    reply
+      .header('cache-control', 'no-store')
+      .type('application/json; charset=utf-8')
+      .send(JSON.stringify({ errors: reply.relayedErrors }))
+
   app.decorateReply('redirectToWebApp', function redirectToWebApp(this: FastifyReply, { status, errors }) {
-    return this.redirect(status < 400 ? config.webUrl : withErrors(config.webUrl, errors), 303)
+    if (status < 400) return this.redirect(config.webUrl, 303)
+    if (prefersJson(this.request)) return sendRelayedErrors(this.header('location', config.webUrl))
+    return this.redirect(withErrors(config.webUrl, errors), 303)
   })
 
   app.decorateReply('sendPage', async function sendPage(this: FastifyReply, create) {
+    if (this.relayedErrors !== null && prefersJson(this.request)) return sendRelayedErrors(this)
     const templates = await import('../src/pages/pages.ts')
     const language = templates.languageOf(accepted => this.request.accepts().languages(accepted))
     const context = {
@@ -120,7 +139,8 @@ const pages = async (app: FastifyInstance): Promise<void> => {
     this.setErrorHandler(async (raised, request, reply) => {
       const error = orDisconnected(raised, reply)
       const response = errorResponseFor(error, config)
-      if (response.redirectTo !== undefined) throw raised
+      reply.vary('accept')
+      if (response.redirectTo !== undefined || prefersJson(request)) throw raised
       logError(error, request, response.status)
       closeIfIncomplete(request, reply)
       return reply

@@ -17,6 +17,7 @@ import {
 } from '../support/build.ts'
 import { codesOf, EMAIL_CODES, otherThan } from '../support/email-codes.ts'
 import { onEveryEngine } from '../support/engines.ts'
+import { errorsAt } from '../support/error-response.ts'
 import { FormClient } from '../support/form-client.ts'
 import { buildHost, signUpAt } from '../support/host.ts'
 import { perAddress } from '../support/limits.ts'
@@ -236,6 +237,57 @@ await onEveryEngine(t, async (t, { build }) => {
     t.match(browser.page, 'The link is not valid')
   })
 
+  t.test('errors are JSON for clients that prefer it, and pages for all others', async t => {
+    const { email } = await signUp(app)
+    const post = (url: string, payload: object, headers = {}) => ({
+      method: 'POST' as const,
+      url,
+      payload: new URLSearchParams(payload as Record<string, string>).toString(),
+      headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
+    })
+    const errors = [
+      [401, 'credentials', post('/sign-in', { email, password: 'wrong' })],
+      [400, 'email', post('/forgot-password', { email: 'x' })],
+      [400, 'token', post('/reset-password', { token: 'x', password: NEW })],
+      [400, 'token', post('/account/verify-email/confirm', { token: 'x' })],
+      [400, 'token', { url: '/account/verify-email?token=x' }],
+      [400, 'next', { url: '/sign-in?next=x' }],
+      [400, 'global', post('/sign-in', { email }, { 'content-type': 'application/json' })],
+      [403, 'global', post('/sign-in', { email, password: PASSWORD }, { 'sec-fetch-site': 'cross-site' })],
+      [415, 'global', post('/sign-in', { email }, { 'content-type': 'text/plain' })],
+    ] as const
+    for (const [status, field, request] of errors)
+      for (const [accept, isJson] of [
+        ['application/json', true],
+        ['application/json, text/plain, */*', true],
+        ['text/html;q=0.8, application/json', true],
+        ['application/*', true],
+        ['text/html;q=0, */*', true],
+        ['text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', false],
+        ['application/json;q=0.5, text/html', false],
+        ['text/html, application/json', false],
+        ['*/*', false],
+        ['image/png', false],
+        ['', false],
+        [undefined, false],
+      ] as const) {
+        const headers = {
+          ...('headers' in request && request.headers),
+          ...(accept !== undefined && { accept }),
+        }
+        const response = await app.inject({ ...request, headers })
+        const what = `${request.url} for ${accept}`
+        t.match(String(response.headers.vary), /accept(,|$)/i, what)
+        if (isJson) errorsAt(t, response, status, [field], what)
+        else {
+          t.equal(response.statusCode, status, what)
+          t.equal(response.headers['content-type'], 'text/html; charset=utf-8', what)
+        }
+      }
+    const page = await app.inject({ url: '/sign-in', headers: { accept: 'application/json' } })
+    t.equal(page.headers['content-type'], 'text/html; charset=utf-8', 'no error')
+  })
+
   t.test('forms of other sites are refused, also without a cookie', async t => {
     const { email, token } = await signUp(app)
     const post = (headers: Record<string, string>) =>
@@ -340,6 +392,21 @@ await onEveryEngine(t, async (t, { build }) => {
     const page = await own.inject(`/account/verify-email?token=${token}`)
     t.equal(page.statusCode, 200)
     t.match(page.headers['content-security-policy'], "form-action 'self' https://app.example.com;")
+    const confirm = (accept: string) =>
+      own.inject({
+        method: 'POST',
+        url: '/account/verify-email/confirm',
+        headers: { 'content-type': 'application/x-www-form-urlencoded', accept },
+        payload: 'token=x',
+      })
+    const location = 'https://app.example.com/start'
+    t.match(await confirm('text/html'), {
+      statusCode: 303,
+      headers: { location: `${location}?error=The+token+is+not+valid+or+has+expired` },
+    })
+    const error = await confirm('application/json')
+    errorsAt(t, error, 400, ['token'])
+    t.equal(error.headers.location, location)
   })
 })
 

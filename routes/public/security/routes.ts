@@ -251,8 +251,9 @@ const security: FastifyPluginAsyncTypebox = async app => {
         )
       // The API gives a key without scopes all of them. People choose.
       if (chosen.length === 0) {
-        reply.code(400)
-        return form({ scopes: ['is required'] })
+        const errors = { scopes: ['is required'] }
+        reply.relay({ status: 400, headers: {}, errors })
+        return form(errors)
       }
       const expiresAt = lifetime === 'never' ? null : new Date(clock() + Number(lifetime) * DAY).toISOString()
       const body = { name, scopes: chosen, expiresAt }
