@@ -1,5 +1,6 @@
 /** Every error has the same body. Each file can also be run alone. */
 import './errors/error-table.test.ts'
+import './errors/hostile-text.test.ts'
 import './errors/log-levels.test.ts'
 import './errors/outages.test.ts'
 import './errors/query-strings.test.ts'

@@ -1,5 +1,6 @@
 /** Keyset pagination of users (DESIGN §4): a page starts after the last row of the previous one, so deep pages cost the same. */
 import { ServiceError } from '../errors.ts'
+import { ID } from '../ids.ts'
 import { searchKey, type User } from './user.ts'
 
 export const SORT_FIELDS = ['createdAt', 'firstName', 'lastName'] as const
@@ -88,6 +89,7 @@ export const decodeCursor = (sort: Sort, cursor: string): Position => {
   if (!Array.isArray(parts) || parts.length !== 3) throw new ServiceError('badCursor')
   const [cursorSort, key, id] = parts as unknown[]
   const expected = parseSort(sort).field === 'createdAt' ? Number.isSafeInteger(key) : isText(key)
-  if (cursorSort !== sort || !expected || !isText(id)) throw new ServiceError('badCursor')
+  if (cursorSort !== sort || !expected || typeof id !== 'string' || !ID.test(id))
+    throw new ServiceError('badCursor')
   return { key: key as number | string, id }
 }
