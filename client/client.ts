@@ -561,8 +561,8 @@ export interface Status {
   /** Whether each request is logged */
   requestLog: boolean
   mail: 'smtp' | 'files' | 'off'
-  /** The exact number of users */
-  users: number
+  /** The exact number of users; `null` for a key without the scope `users:read` */
+  users: number | null
   /** The cached tokens of the responding process */
   cache: {
     entries: number

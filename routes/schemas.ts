@@ -363,7 +363,11 @@ export const Status = Type.Object(
     rateLimits: Type.Boolean({ description: 'Whether rate limits are on' }),
     requestLog: Type.Boolean({ description: 'Whether each request is logged' }),
     mail: literals('smtp', 'files', 'off'),
-    users: Type.Integer({ description: 'The exact number of users' }),
+    users: Type.Unsafe<number | null>({
+      type: ['integer', 'null'],
+      description: 'The exact number of users; `null` for a key without the scope `users:read`',
+      examples: [100_000],
+    }),
     cache: Type.Object(
       {
         entries: Type.Integer(),

@@ -32,11 +32,14 @@ export class StatusReport {
     this.#deps = deps
   }
 
-  /** @throws {ServiceError} `storeUnavailable`, `overloaded` */
-  async read() {
+  /**
+   * @param countsUsers whether the client may know how many users there are; else `users` is `null`.
+   * @throws {ServiceError} `storeUnavailable`, `overloaded`
+   */
+  async read(countsUsers: boolean) {
     const { config, authenticator } = this.#deps
     const { memoryCost, timeCost, parallelism } = HASH_PARAMETERS
-    const users = await this.#users()
+    const users = countsUsers ? await this.#users() : null
     const { entries, capacity } = authenticator.cacheStatistics
     return {
       service: 'gatehouse' as const,

@@ -31,7 +31,8 @@ export const refusalOf = (url, { status, body }, tokens) => {
   if (REFUSALS[status]) return `${url}/admin/status responds with ${status}: ${REFUSALS[status]}`
   if (status !== 200 || service?.service !== 'gatehouse') return `${url} is not a Gatehouse, or an older one`
   if (service.rateLimits) return `The service has rate limits: start it with ${START}`
-  if (service.users < tokens)
+  // `null` for a key without the scope users:read: the first token is checked all the same.
+  if (service.users !== null && service.users < tokens)
     return `The service has ${count(service.users)} users, the file ${count(tokens)} tokens. Use the database of the service: ${SEED}`
   return null
 }

@@ -4,9 +4,10 @@ import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { createKey, type Headers } from '../support/admin-keys.ts'
-import { ADMIN_KEY, accountStatus, asAdmin, JWT_SECRET, signUp } from '../support/build.ts'
+import { ADMIN_KEY, accountStatus, asAdmin, bearer, JWT_SECRET, signUp } from '../support/build.ts'
 import { importAll } from '../support/bulk-users.ts'
 import { onEveryEngine } from '../support/engines.ts'
+import { liveRoutes } from '../support/routes.ts'
 
 const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '..', '..', 'package.json'), 'utf8'))
 
@@ -56,7 +57,34 @@ await onEveryEngine(t, async (t, { name, build }) => {
     const responses = await Promise.all(Array.from({ length: 5 }, () => getStatus(app)))
     for (const response of responses)
       t.match(response.json(), { users: 2_500, rateLimits: true, requestLog: false, mail: 'smtp' })
+    const { headers } = await createKey(app, ['status:read', 'users:read'])
+    t.equal((await getStatus(app, headers)).json().users, 2_500, 'with a key that has the scopes')
+  })
+
+  t.test('R9: no key without users:read or users:export reaches the number of users', async t => {
+    const app = await build(t)
+    const total = 1_009
+    await importAll(
+      app,
+      Array.from({ length: total }, (_, index) => ({ email: `user${index}@example.com` })),
+    )
+    const lists = liveRoutes(app).filter(({ method, page }) => method === 'GET' && !page)
+    const scopes = new Set(lists.map(({ scope = 'users:read' }) => scope)).difference(
+      new Set(['users:read', 'users:export']),
+    )
+    const keys = [{ headers: {} }, { headers: bearer((await signUp(app)).token) }]
+    for (const scope of scopes)
+      if (scope in app.services.adminScopes) keys.push(await createKey(app, [scope]))
+    const answers = []
+    for (const { headers } of keys)
+      for (const { url } of lists)
+        for (const query of ['', '?count=true&limit=1', '?limit=1']) {
+          const response = await app.inject({ url: url.replace(/:\w+|\*/g, 'x') + query, headers })
+          if (/(?:[:[]|\s)10(?:09|10)(?:[,}\]\s]|$)/.test(response.body))
+            answers.push(`${url}${query}: ${response.body.slice(0, 99)}`)
+        }
+    t.same(answers, [])
     const { headers } = await createKey(app, ['status:read'])
-    t.equal((await getStatus(app, headers)).json().users, 2_500, 'with a key that has the scope')
+    t.match((await getStatus(app, headers)).json(), { service: 'gatehouse', users: null })
   })
 })

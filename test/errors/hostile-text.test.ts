@@ -58,16 +58,9 @@ const forgedFrom = (good: string): string[] => {
 const LISTS_OF_USERS = ['/users', '/admin/users']
 
 /** Text that some layer cannot store, changes, or takes for its end. Long enough for a password. */
-const HOSTILE = [
-  '\0',
-  '\ud800',
-  '\udfff',
-  '\ufdfa',
-  '\ufdfa'.repeat(120),
-  '\u{10ffff}',
-  '\ufeff',
-  '\x7f',
-].map(text => `a${text}b c d e f`)
+const HOSTILE = ['\0', '\ud800', '\ufdfa', '\ufdfa'.repeat(120), '\u{10ffff}'].map(
+  text => `a${text}b c d e f`,
+)
 
 /** A body for each text in a schema, which has another text there, and its place. */
 function* withText(

@@ -1,4 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { missingScopes } from '../../../src/auth/admin-key.ts'
+import { adminKeyOf } from '../../request-context.ts'
 import { ErrorBody, Status } from '../../schemas.ts'
 import { serializeStatus } from '../../serializers.ts'
 
@@ -15,8 +17,9 @@ const statusRoutes: FastifyPluginAsyncTypebox = async app => {
         response: { 200: Status, 503: ErrorBody },
       },
     },
-    async (_request, reply) => {
-      const report = await status.read()
+    async (request, reply) => {
+      const countsUsers = missingScopes(adminKeyOf(request), ['users:read']).length === 0
+      const report = await status.read(countsUsers)
       reply.header('cache-control', 'no-store')
       return serializeStatus(report)
     },
