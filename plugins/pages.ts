@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
+import { isApiKeyPrincipal } from '../src/auth/principal.ts'
 import { callApi } from '../src/http/api-calls.ts'
 import { crossSiteError } from '../src/http/csrf.ts'
 import { logError, orDisconnected } from '../src/http/error-log.ts'
@@ -13,6 +14,7 @@ import { type StaticResponse, sendStatic, staticResponse } from '../src/http/sta
 import type { ApiCall, ApiResponse } from '../src/pages/api.ts'
 import type { Page, PageContext } from '../src/pages/layout.ts'
 import type * as Pages from '../src/pages/pages.ts'
+import type { Done } from '../src/pages/security.ts'
 import { closeIfIncomplete } from './error-handler.ts'
 
 declare module 'fastify' {
@@ -29,15 +31,34 @@ declare module 'fastify' {
     sendPage(create: (pages: typeof Pages, context: PageContext) => Page): Promise<FastifyReply>
     /** Takes over the status of an error of the API, and in any case its cookie and its headers about limits. */
     relay(response: Pick<ApiResponse, 'status' | 'headers' | 'errors'>): FastifyReply
-    /** Redirects to another page. @param path below the service, without a slash at the start. */
-    redirectToPage(path: string): FastifyReply
+    /**
+     * Redirects to another page.
+     * @param path below the service, without a slash at the start.
+     * @param done what the security page says then, once.
+     */
+    redirectToPage(path: string, done?: Done): FastifyReply
+    /** Clears what the page has to say after a redirect. @returns it, as the browser sent it. */
+    takeNotice(): string | undefined
     /** Redirects to the web application, with the errors of the API as `error`; clients that prefer JSON get the error itself. */
     redirectToWebApp(response: ApiResponse): FastifyReply
   }
 }
 
+/**
+ * What the security page says after a redirect, such as "your password is changed". A parameter of the URL would let anybody make the
+ * page say so with a link. The script of the pages sets it too.
+ */
+const NOTICE_COOKIE = 'PAGE_NOTICE'
+
+/** Seconds. */
+const NOTICE_LIFETIME = 60
+
 /** Browsers, and clients that accept anything, get a page. */
 const prefersJson = (request: FastifyRequest): boolean => request.accepts().type(['html', 'json']) === 'json'
+
+/** Whether the browser has a session that it can end: not whether a bearer token or an API key came with the request. */
+const hasSession = ({ principal, accessTokenSource }: FastifyRequest): boolean =>
+  principal !== null && accessTokenSource === 'cookie' && !isApiKeyPrincipal(principal)
 
 const RELAYED = ['set-cookie', 'retry-after', 'www-authenticate', 'ratelimit', 'ratelimit-policy'] as const
 
@@ -69,6 +90,13 @@ const pages = async (app: FastifyInstance): Promise<void> => {
     'x-frame-options': 'DENY',
   })
   const [headers, headersWithScript] = [headersOf(false), headersOf(true)]
+  const noticeAttributes = {
+    httpOnly: true,
+    sameSite: 'strict',
+    path: '/',
+    secure: config.isProduction,
+    signed: false,
+  } as const
 
   /** The way from the URL of a request to the service, which a proxy may have below another path. */
   const rootOf = ({ url }: FastifyRequest): string => {
@@ -89,8 +117,16 @@ const pages = async (app: FastifyInstance): Promise<void> => {
     return this.code(status)
   })
 
-  app.decorateReply('redirectToPage', function redirectToPage(this: FastifyReply, path) {
+  app.decorateReply('redirectToPage', function redirectToPage(this: FastifyReply, path, done) {
+    if (done !== undefined)
+      this.setCookie(NOTICE_COOKIE, done, { ...noticeAttributes, maxAge: NOTICE_LIFETIME })
     return this.header('cache-control', 'no-store').redirect(rootOf(this.request) + path, 303)
+  })
+
+  app.decorateReply('takeNotice', function takeNotice(this: FastifyReply) {
+    const notice = this.request.cookies[NOTICE_COOKIE]
+    if (notice !== undefined) this.clearCookie(NOTICE_COOKIE, noticeAttributes)
+    return notice
   })
 
   const sendRelayedErrors = (reply: FastifyReply): FastifyReply =>
@@ -116,6 +152,7 @@ const pages = async (app: FastifyInstance): Promise<void> => {
       product: config.productName,
       hasPages: config.hasPages,
       hasEmailCodes: config.hasEmailCodes,
+      hasSession: config.hasPages && hasSession(this.request),
     }
     const page = create(templates, context)
     this.vary('accept-language')
@@ -146,9 +183,7 @@ const pages = async (app: FastifyInstance): Promise<void> => {
       return reply
         .code(response.status)
         .headers(response.headers)
-        .sendPage((templates, context) =>
-          templates.errorPage(context, response.body.errors, { isSignedIn: request.principal !== null }),
-        )
+        .sendPage((templates, context) => templates.errorPage(context, response.body.errors))
     })
   })
 

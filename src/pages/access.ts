@@ -2,7 +2,7 @@
 
 import type { FieldErrors } from '../errors.ts'
 import { html } from './html.ts'
-import { Form, hiddenField, links, NO_ERRORS, type Page, type PageContext } from './layout.ts'
+import { Form, hiddenField, links, NO_ERRORS, noticePage, type Page, type PageContext } from './layout.ts'
 
 /** Recovery codes are accepted too, so the field takes text. */
 export const codeField = ({ texts }: PageContext) =>
@@ -142,14 +142,10 @@ export const forgotPasswordPage = (context: PageContext, state: EmailState = {})
   return emailPage(context, state, { path: 'forgot-password', title, text, button })
 }
 
-export const forgotPasswordSentPage = ({ texts, root }: PageContext): Page => ({
-  title: texts.forgotSent,
-  body: html`<div class="card">
-<h1>${texts.forgotSent}</h1>
-<p>${texts.forgotSentText}</p>
-</div>
-${links([[`${root}sign-in`, texts.backToSignIn]])}`,
-})
+export const forgotPasswordSentPage = (context: PageContext): Page => {
+  const { forgotSent: title, forgotSentText: text, backToSignIn } = context.texts
+  return noticePage(context, { title, text, next: ['sign-in', backToSignIn] })
+}
 
 export interface ResetState {
   readonly token: string
@@ -203,34 +199,37 @@ ${hiddenField('token', token)}
 </div>`,
 })
 
-export const emailConfirmedPage = ({ texts, root }: PageContext, email: string): Page => ({
-  title: texts.emailConfirmed,
-  body: html`<div class="card">
-<h1>${texts.emailConfirmed}</h1>
-<p>${texts.emailConfirmedText(email)}</p>
-</div>
-${links([[`${root}security`, texts.toSecurity]])}`,
-})
+export const emailConfirmedPage = (context: PageContext, email: string): Page => {
+  const { emailConfirmed: title, emailConfirmedText, toSecurity } = context.texts
+  return noticePage(context, { title, text: emailConfirmedText(email), next: ['security', toSecurity] })
+}
 
-/** @param options.title by default that of any error. */
-export const errorPage = (
-  context: PageContext,
-  errors: FieldErrors,
-  { title, isSignedIn = false }: { readonly title?: string; readonly isSignedIn?: boolean } = {},
-): Page => {
-  const { texts, root, hasPages } = context
-  const heading = title ?? texts.failed
-  const back = isSignedIn
-    ? ([`${root}security`, texts.backToSecurity] as const)
-    : ([`${root}sign-in`, texts.backToSignIn] as const)
+const wayBack = ({ texts, hasSession }: PageContext) =>
+  hasSession ? (['security', texts.backToSecurity] as const) : (['sign-in', texts.backToSignIn] as const)
+
+/**
+ * The page of a link that does not work. It may have worked a moment ago: a second click on the button of its page sends it again. It says
+ * the same of every link, so that nobody learns which ones were real.
+ */
+const deadLinkPage = (context: PageContext): Page => {
+  const { deadLink: title, deadLinkText: text } = context.texts
+  return noticePage(context, { title, text, next: wayBack(context) })
+}
+
+/** @param title by default that of any error. */
+export const errorPage = (context: PageContext, errors: FieldErrors, title = context.texts.failed): Page => {
+  // Links of mails alone have a token.
+  if ('token' in errors) return deadLinkPage(context)
+  const { root, hasPages, hasSession } = context
+  const [path, text] = wayBack(context)
   return {
-    title: heading,
+    title,
     hasErrors: true,
-    isSignedIn,
+    isSignedIn: hasSession,
     body: html`<div class="card">
-<h1>${heading}</h1>
+<h1>${title}</h1>
 ${new Form(context, errors).summary()}
 </div>
-${hasPages && links([back])}`,
+${hasPages && links([[root + path, text]])}`,
   }
 }

@@ -16,6 +16,8 @@ export interface PageContext {
   readonly hasPages: boolean
   /** Whether users can sign in with mailed codes. */
   readonly hasEmailCodes: boolean
+  /** Whether the browser has a session. */
+  readonly hasSession: boolean
 }
 
 export interface Page {
@@ -171,5 +173,25 @@ export const usernameField = (email: string): Html =>
 export const hiddenField = (name: string, value: string): Html =>
   html`<input type="hidden" name="${name}" value="${value}">`
 
-export const links = (items: readonly (readonly [string, string])[]): Html =>
+type Link = readonly [href: string, text: string]
+
+export const links = (items: readonly Link[]): Html =>
   html`<ul class="links">${items.map(([href, text]) => html`<li><a href="${href}">${text}</a></li>`)}</ul>`
+
+/** A page that says something, and has no form. @param next the link that follows, below the service. */
+export const noticePage = (
+  { root, hasSession }: PageContext,
+  {
+    title,
+    text,
+    next,
+  }: { readonly title: string; readonly text: string | readonly Html[]; readonly next: Link },
+): Page => ({
+  title,
+  isSignedIn: hasSession,
+  body: html`<div class="card">
+<h1>${title}</h1>
+<p>${text}</p>
+</div>
+${links([[root + next[0], next[1]]])}`,
+})

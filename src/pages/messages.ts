@@ -1,5 +1,5 @@
 /** The API's errors in the language of a page. */
-import { ERRORS, type ErrorName, sentence } from '../errors.ts'
+import { ERRORS, type ErrorName, type FieldErrors, sentence } from '../errors.ts'
 import { type Html, html } from './html.ts'
 import type { Language, Texts } from './texts.ts'
 
@@ -46,3 +46,9 @@ export const errorSentence = (texts: Texts, language: Language, field: string, m
   const own = sentence(field, message)
   return language === 'en' ? html`${own}` : html`<span lang="en">${own}</span>`
 }
+
+/** All errors, each as a sentence. */
+export const sentencesOf = (texts: Texts, language: Language, errors: FieldErrors): Html[] =>
+  Object.entries(errors).flatMap(([field, messages]) =>
+    messages.map(message => html`${errorSentence(texts, language, field, message)} `),
+  )

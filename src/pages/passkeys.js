@@ -45,7 +45,10 @@ const add = async section => {
   await success(
     await post('account/passkeys', { credential: credential.toJSON(), ...(name !== '' && { name }) }),
   )
-  go('security?done=passkeyAdded')
+  const secure = location.protocol === 'https:' ? '; secure' : ''
+  // biome-ignore lint/suspicious/noDocumentCookie: the Cookie Store API is not in every browser that has passkeys
+  document.cookie = `PAGE_NOTICE=passkeyAdded; path=/; max-age=60; samesite=strict${secure}`
+  go('security')
 }
 
 /** Reveals a part of the page, whose button starts an action. */

@@ -3,7 +3,17 @@
 import type { FieldErrors } from '../errors.ts'
 import { codeField } from './access.ts'
 import { type Html, html } from './html.ts'
-import { Form, hiddenField, links, NO_ERRORS, type Page, type PageContext, usernameField } from './layout.ts'
+import {
+  Form,
+  hiddenField,
+  links,
+  NO_ERRORS,
+  noticePage,
+  type Page,
+  type PageContext,
+  usernameField,
+} from './layout.ts'
+import { sentencesOf } from './messages.ts'
 import type { Texts } from './texts.ts'
 
 /** What has been done, which the page says after a redirect. */
@@ -207,6 +217,13 @@ ${apiKeysSection(context, state.apiKeys)}`,
 const backToSecurity = ({ texts, root }: PageContext): Html =>
   links([[`${root}security`, texts.backToSecurity]])
 
+/** The page of a button that was pressed twice, or on two devices: what it removes is not there any more. */
+export const alreadyGonePage = (context: PageContext, errors: FieldErrors): Page => {
+  const { texts, language } = context
+  const text = sentencesOf(texts, language, errors)
+  return noticePage(context, { title: texts.alreadyGone, text, next: ['security', texts.backToSecurity] })
+}
+
 export interface PasswordState {
   readonly email: string
   readonly minLength: number
@@ -334,6 +351,12 @@ ${shown === null && button(context, { action: 'security/totp', text: texts.totpB
 </div>
 ${backToSecurity(context)}`,
   }
+}
+
+/** The page of a first code that was sent twice: the recovery codes were in the response to the first. */
+export const totpIsOnPage = (context: PageContext): Page => {
+  const { totpIsOn: title, totpIsOnText: text, backToSecurity } = context.texts
+  return noticePage(context, { title, text, next: ['security', backToSecurity] })
 }
 
 export const recoveryCodesPage = ({ texts, root }: PageContext, codes: readonly string[]): Page => ({

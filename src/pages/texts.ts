@@ -54,11 +54,15 @@ const en = {
   emailConfirmed: 'Your e-mail is confirmed',
   emailConfirmedText: (email: string) => `Your account uses ${email}.`,
   toSecurity: 'Account security',
+  deadLink: 'This link does not work any more',
+  deadLinkText:
+    'It was used already, it has expired, or it is not complete. If you have just used it, all is well: sign in.',
 
   security: 'Account security',
   signedInAs: (email: string) => `Signed in as ${email}`,
   emailNotConfirmed: 'Your e-mail is not confirmed yet.',
   resendButton: 'Send the link again',
+  alreadyGone: 'Already done',
   done: {
     password: 'Your password is changed. Other devices are signed out.',
     session: 'The session has ended.',
@@ -98,6 +102,8 @@ const en = {
   totpAgain: 'Enter the code that your app shows now, or begin again to see the QR code.',
   totpConfirmButton: 'Turn on',
   totpBeginAgain: 'Begin again',
+  totpIsOn: 'Your authenticator app is on',
+  totpIsOnText: 'If you have not seen your recovery codes, make new ones in your account security.',
   cancel: 'Cancel',
   recoveryCodes: 'Your recovery codes',
   recoveryCodesText:
@@ -145,7 +151,7 @@ const en = {
     wrongCredentials: 'The e-mail or the password is wrong.',
     secondFactorRequired: 'Enter a code.',
     wrongSecondFactor: 'The code is wrong or was used already.',
-    wrongEmailCode: 'The code is wrong or has expired.',
+    wrongEmailCode: 'The code is wrong, has expired or was used already.',
     wrongPassword: 'The password is wrong.',
     wrongCurrentPassword: 'The password is wrong.',
     passwordIsEmail: 'The password must not be your e-mail. Choose another one.',
@@ -155,7 +161,6 @@ const en = {
     newPasswordBreached:
       'This password is known from data breaches. Choose another one that you use nowhere else.',
     newPasswordIsCurrent: 'This is your current password. Choose another one.',
-    badEmailToken: 'The link is not valid: it has expired, or it was used already.',
     emailTaken: 'Another account uses this e-mail.',
     emailNotVerified: 'Your e-mail is not confirmed yet. Follow the link in the mail that we sent you.',
     accountDisabled: 'This account is disabled.',
@@ -253,11 +258,15 @@ const de: Texts = {
   emailConfirmed: 'Ihre E-Mail-Adresse ist bestätigt',
   emailConfirmedText: email => `Ihr Konto verwendet ${email}.`,
   toSecurity: 'Kontosicherheit',
+  deadLink: 'Dieser Link gilt nicht mehr',
+  deadLinkText:
+    'Er wurde schon benutzt, ist abgelaufen oder nicht vollständig. Wenn Sie ihn gerade benutzt haben, ist alles gut: melden Sie sich an.',
 
   security: 'Kontosicherheit',
   signedInAs: email => `Angemeldet als ${email}`,
   emailNotConfirmed: 'Ihre E-Mail-Adresse ist noch nicht bestätigt.',
   resendButton: 'Link noch einmal senden',
+  alreadyGone: 'Schon erledigt',
   done: {
     password: 'Ihr Passwort ist geändert. Andere Geräte sind abgemeldet.',
     session: 'Die Sitzung ist beendet.',
@@ -299,6 +308,9 @@ const de: Texts = {
     'Geben Sie den Code ein, den Ihre App jetzt zeigt, oder beginnen Sie neu, um den QR-Code zu sehen.',
   totpConfirmButton: 'Einschalten',
   totpBeginAgain: 'Neu beginnen',
+  totpIsOn: 'Ihre Authenticator-App ist eingeschaltet',
+  totpIsOnText:
+    'Wenn Sie Ihre Wiederherstellungscodes nicht gesehen haben, erzeugen Sie neue in der Kontosicherheit.',
   cancel: 'Abbrechen',
   recoveryCodes: 'Ihre Wiederherstellungscodes',
   recoveryCodesText:
@@ -345,7 +357,7 @@ const de: Texts = {
     wrongCredentials: 'Die E-Mail-Adresse oder das Passwort ist falsch.',
     secondFactorRequired: 'Geben Sie einen Code ein.',
     wrongSecondFactor: 'Der Code ist falsch oder wurde schon benutzt.',
-    wrongEmailCode: 'Der Code ist falsch oder abgelaufen.',
+    wrongEmailCode: 'Der Code ist falsch, abgelaufen oder schon benutzt.',
     wrongPassword: 'Das Passwort ist falsch.',
     wrongCurrentPassword: 'Das Passwort ist falsch.',
     passwordIsEmail: 'Das Passwort darf nicht Ihre E-Mail-Adresse sein. Wählen Sie ein anderes.',
@@ -355,7 +367,6 @@ const de: Texts = {
     newPasswordBreached:
       'Dieses Passwort ist aus Datenlecks bekannt. Wählen Sie ein anderes, das Sie sonst nirgends verwenden.',
     newPasswordIsCurrent: 'Das ist Ihr bisheriges Passwort. Wählen Sie ein anderes.',
-    badEmailToken: 'Der Link gilt nicht: er ist abgelaufen oder wurde schon benutzt.',
     emailTaken: 'Ein anderes Konto verwendet diese E-Mail-Adresse.',
     emailNotVerified:
       'Ihre E-Mail-Adresse ist noch nicht bestätigt. Folgen Sie dem Link in der Mail, die wir Ihnen gesendet haben.',

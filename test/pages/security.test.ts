@@ -5,10 +5,13 @@ import { Secret, TOTP } from 'otpauth'
 import t from 'tap'
 import { accountOf, forgot } from '../support/account-routes.ts'
 import { impersonate } from '../support/admin-routes.ts'
+import { createKey } from '../support/api-keys.ts'
 import { accountStatus, bearer, manualClock, PASSWORD, signIn, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
+import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { FormClient } from '../support/form-client.ts'
 import { mailbox } from '../support/mailbox.ts'
+import { register } from '../support/passkeys.ts'
 
 const ENCRYPTION_KEY = randomBytes(32).toString('base64url')
 const NEW = 'nine otters crossed a bridge'
@@ -99,6 +102,88 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(browser.path, '/sign-in')
     t.equal(browser.cookie('ACCESS_TOKEN'), undefined)
     t.equal(await accountStatus(app, token), 401)
+  })
+
+  t.test('what was done is said once, after it was done, and to nobody else', async t => {
+    const { email } = await signUp(app)
+    const browser = await signedIn(app, email)
+    for (const name of ['password', 'nonsense', ''])
+      t.notMatch((await browser.open(`/security?done=${name}`)).page, 'Your password is changed.')
+    await browser.open('/security')
+    t.notMatch(browser.page, 'role="status"')
+    const session = `ACCESS_TOKEN=${browser.cookie('ACCESS_TOKEN')}`
+    const response = await app.inject({
+      method: 'POST',
+      url: '/security/sessions/end-others',
+      headers: { cookie: session },
+    })
+    t.equal(response.headers.location, '../../security')
+    const [notice] = response.cookies
+    t.match(notice, { name: 'PAGE_NOTICE', path: '/', httpOnly: true, sameSite: 'Strict', maxAge: 60 })
+    const shown = (value: string) =>
+      app.inject({ url: '/security', headers: { cookie: `${session}; PAGE_NOTICE=${value}` } })
+    const first = await shown(notice?.value ?? '')
+    t.match(first.body, 'All other sessions have ended.')
+    t.match(first.cookies, [{ name: 'PAGE_NOTICE', value: '', path: '/', maxAge: 0 }])
+    for (const other of ['nonsense', 'constructor', '%3Cb%3E', ''])
+      t.notMatch((await shown(other)).body, 'role="status"', other)
+    await browser.submit('end-others')
+    t.match(browser.page, 'All other sessions have ended.')
+    t.equal(browser.cookie('PAGE_NOTICE'), undefined)
+    t.notMatch((await browser.open('/security')).page, 'role="status"')
+  })
+
+  t.test('a button that is pressed twice says that there is nothing left to do', async t => {
+    const { email } = await signUp(app)
+    const { accessToken } = (await signIn(app, email)).json()
+    await register(app, accessToken)
+    await createKey(app, accessToken)
+    const browser = await signedIn(app, email)
+    for (const [action, text] of [
+      ['passkeys/remove', 'This passkey is removed already.'],
+      ['api-keys/revoke', 'This API key is revoked already.'],
+      ['sessions/end', 'This session has ended already.'],
+    ] as const) {
+      // The first of the list is not the session of this browser: its other session is newer.
+      if (action === 'sessions/end') await signIn(app, email)
+      await browser.open('/security')
+      const again = browser.twin()
+      await browser.submit(action)
+      t.equal(browser.path, '/security', action)
+      t.match(browser.page, 'role="status"')
+      await again.submit(action)
+      t.equal(again.status, 404)
+      t.equal(again.heading, 'Already done')
+      t.match(again.page, text)
+      t.notMatch(again.page, 'Error')
+      t.match(again.page, 'Sign out')
+    }
+    await browser.submit('security/totp')
+    const code = codeOf(secretIn(browser.page))
+    const again = browser.twin()
+    await browser.submit('totp/confirm', { code })
+    t.equal(browser.heading, 'Your recovery codes')
+    await again.submit('totp/confirm', { code })
+    t.equal(again.status, 409)
+    t.equal(again.heading, 'Your authenticator app is on')
+    t.match(again.page, 'If you have not seen your recovery codes')
+    await browser.open('/security')
+    const other = browser.twin()
+    await browser.submit('totp/remove')
+    t.match(browser.page, 'The authenticator app is removed.')
+    await other.submit('totp/remove')
+    t.equal(other.heading, 'Already done')
+    t.match(other.page, 'Your account has no authenticator app.')
+    const headers = { accept: 'application/json', cookie: `ACCESS_TOKEN=${browser.cookie('ACCESS_TOKEN')}` }
+    const json = await app.inject({ method: 'POST', url: '/security/totp/remove', headers })
+    globalErrorOf(t, json, 404)
+    const incomplete = { name: 'x', lifetime: 'never' }
+    const key = await app.inject({ method: 'POST', url: '/security/api-keys', headers, payload: incomplete })
+    errorsAt(t, key, 400, ['scopes'])
+    clock.advance(11 * MINUTES)
+    const proof = await app.inject({ method: 'POST', url: '/security/totp', headers })
+    globalErrorOf(t, proof, 403)
+    t.match(proof.headers['www-authenticate'], 'insufficient_user_authentication')
   })
 
   t.test('the password', async t => {

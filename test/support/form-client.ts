@@ -78,6 +78,15 @@ export class FormClient {
     return this.#cookies.get(name)
   }
 
+  /** The same browser with the same page, whose form can be sent again: as by a second click, or on another device. */
+  twin(): FormClient {
+    const twin = new FormClient(this.#app, this.#options)
+    twin.#url = this.#url
+    twin.page = this.page
+    for (const [name, value] of this.#cookies) twin.#cookies.set(name, value)
+    return twin
+  }
+
   open(url: string): Promise<this> {
     return this.#go('GET', url)
   }

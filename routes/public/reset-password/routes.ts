@@ -24,12 +24,14 @@ const resetPassword: FastifyPluginAsyncTypebox = async app => {
     const body = { token, password, ...(code && { code }) }
     const response = await app.callApi(request, { method: 'POST', path: '/account/reset-password', body })
     reply.relay(response)
-    if (response.status === 200) return reply.redirectToPage('security?done=password')
+    if (response.status === 200) return reply.redirectToPage('security', 'password')
     const { errors } = response
     // The user may have no code any more: the field stays once it was asked for.
     const wantsCode = code !== undefined || 'code' in errors
     return reply.sendPage((pages, context) =>
-      pages.resetPasswordPage(context, { token, minLength, wantsCode, errors }),
+      'token' in errors
+        ? pages.errorPage(context, errors)
+        : pages.resetPasswordPage(context, { token, minLength, wantsCode, errors }),
     )
   })
 }

@@ -21,8 +21,6 @@ const DONE: readonly Done[] = [
   'proof',
 ]
 
-const DoneQuery = Strict({ done: Type.Optional(Type.Unsafe<Done>({ type: 'string', enum: [...DONE] })) })
-
 const ProofFields = { password: Type.Optional(FormText), code: Type.Optional(FormText) }
 
 /** Milliseconds. */
@@ -69,7 +67,7 @@ const security: FastifyPluginAsyncTypebox = async app => {
     app.callApi(request, { method: 'GET', path })
 
   const sendErrors = (reply: FastifyReply, errors: ApiResponse['errors']): Promise<FastifyReply> =>
-    reply.sendPage((pages, context) => pages.errorPage(context, errors, { isSignedIn: true }))
+    reply.sendPage((pages, context) => pages.errorPage(context, errors))
 
   const sendProofPage = async (
     request: FastifyRequest,
@@ -107,10 +105,13 @@ const security: FastifyPluginAsyncTypebox = async app => {
     const { errors } = response
     const toProve = repeat === undefined ? null : proofErrors(response)
     if (repeat !== undefined && toProve !== null) return sendProofPage(request, reply, repeat, toProve)
+    if (call.method === 'DELETE' && response.status === 404)
+      return reply.sendPage((pages, context) => pages.alreadyGonePage(context, errors))
     return form === undefined ? sendErrors(reply, errors) : form(errors)
   }
 
-  app.get('', { schema: { hide: true, querystring: DoneQuery } }, async (request, reply) => {
+  app.get('', { schema: { hide: true } }, async (request, reply) => {
+    const notice = reply.takeNotice()
     const account = await api(request, '/account')
     if (account.status === 401) return reply.redirectToPage('sign-in')
     const others = await Promise.all(
@@ -119,7 +120,7 @@ const security: FastifyPluginAsyncTypebox = async app => {
     const failed = [account, ...others].find(({ status }) => status >= 400)
     if (failed !== undefined) return sendErrors(reply.relay(failed), failed.errors)
     const [sessions, totp, passkeys, apiKeys] = others.map(({ body }) => body)
-    const { done } = request.validatedData.query
+    const done = DONE.find(name => name === notice)
     return reply.sendPage((pages, context) =>
       pages.securityPage(context, {
         account: account.body,
@@ -134,7 +135,7 @@ const security: FastifyPluginAsyncTypebox = async app => {
 
   app.post('/verify-email', { schema: { hide: true } }, (request, reply) =>
     act(request, reply, { call: { method: 'POST', path: '/account/verify-email/resend' } }, () =>
-      reply.redirectToPage('security?done=mailSent'),
+      reply.redirectToPage('security', 'mailSent'),
     ),
   )
 
@@ -142,13 +143,13 @@ const security: FastifyPluginAsyncTypebox = async app => {
     const path = `/account/sessions/${request.validatedData.body.id}`
     // If it was this session, the page that follows asks to sign in.
     return act(request, reply, { call: { method: 'DELETE', path } }, response =>
-      reply.relay(response).redirectToPage('security?done=session'),
+      reply.relay(response).redirectToPage('security', 'session'),
     )
   })
 
   app.post('/sessions/end-others', { schema: { hide: true } }, (request, reply) =>
     act(request, reply, { call: { method: 'DELETE', path: '/account/sessions' } }, () =>
-      reply.redirectToPage('security?done=sessions'),
+      reply.redirectToPage('security', 'sessions'),
     ),
   )
 
@@ -169,7 +170,7 @@ const security: FastifyPluginAsyncTypebox = async app => {
     const call = { method: 'PUT', path: '/account/password', body: request.validatedData.body } as const
     const form = (errors: ApiResponse['errors']) => sendPasswordForm(request, reply, errors)
     return act(request, reply, { call, form }, response =>
-      reply.relay(response).redirectToPage('security?done=password'),
+      reply.relay(response).redirectToPage('security', 'password'),
     )
   })
 
@@ -181,7 +182,7 @@ const security: FastifyPluginAsyncTypebox = async app => {
     const call = { method: 'POST', path: '/account/reauthenticate', body: {} } as const
     const { body: proof } = request.validatedData
     return act(request, reply, { call, proof, repeat: ['security/proof', {}] }, () =>
-      reply.redirectToPage('security?done=proof'),
+      reply.redirectToPage('security', 'proof'),
     )
   })
 
@@ -197,8 +198,13 @@ const security: FastifyPluginAsyncTypebox = async app => {
     const { body } = request.validatedData
     const call = { method: 'POST', path: '/account/totp/confirm', body } as const
     // The API shows a secret once, so the page with the QR code cannot be shown again.
-    const form = (errors: ApiResponse['errors']) =>
-      reply.sendPage((pages, context) => pages.newTotpPage(context, { shown: null, errors }))
+    const form = async (errors: ApiResponse['errors']) => {
+      const totp = await api(request, '/account/totp')
+      const isOn = (totp.body.confirmedAt ?? null) !== null
+      return reply.sendPage((pages, context) =>
+        isOn ? pages.totpIsOnPage(context) : pages.newTotpPage(context, { shown: null, errors }),
+      )
+    }
     return act(request, reply, { call, form }, ({ body: { recoveryCodes } }) =>
       reply.sendPage((pages, context) => pages.recoveryCodesPage(context, recoveryCodes)),
     )
@@ -208,7 +214,7 @@ const security: FastifyPluginAsyncTypebox = async app => {
     const call = { method: 'DELETE', path: '/account/totp' } as const
     const { body: proof } = request.validatedData
     return act(request, reply, { call, proof, repeat: ['security/totp/remove', {}] }, () =>
-      reply.redirectToPage('security?done=totpRemoved'),
+      reply.redirectToPage('security', 'totpRemoved'),
     )
   })
 
@@ -224,7 +230,7 @@ const security: FastifyPluginAsyncTypebox = async app => {
     const { id, ...proof } = request.validatedData.body
     const call = { method: 'DELETE', path: `/account/passkeys/${id}` } as const
     return act(request, reply, { call, proof, repeat: ['security/passkeys/remove', { id }] }, () =>
-      reply.redirectToPage('security?done=passkeyRemoved'),
+      reply.redirectToPage('security', 'passkeyRemoved'),
     )
   })
 
@@ -278,7 +284,7 @@ const security: FastifyPluginAsyncTypebox = async app => {
   app.post('/api-keys/revoke', hidden({ id: InputId }), (request, reply) => {
     const path = `/account/api-keys/${request.validatedData.body.id}`
     return act(request, reply, { call: { method: 'DELETE', path } }, () =>
-      reply.redirectToPage('security?done=apiKeyRevoked'),
+      reply.redirectToPage('security', 'apiKeyRevoked'),
     )
   })
 }

@@ -10,9 +10,7 @@ const signOut: FastifyPluginAsyncTypebox = async app => {
     // 401: the session has ended already.
     if (response.status < 400 || response.status === 401)
       return reply.clearAccessToken().redirectToPage('sign-in')
-    return reply
-      .relay(response)
-      .sendPage((pages, context) => pages.errorPage(context, response.errors, { isSignedIn: true }))
+    return reply.relay(response).sendPage((pages, context) => pages.errorPage(context, response.errors))
   })
 }
 

@@ -44,7 +44,7 @@ const verifyEmailPages: FastifyPluginAsyncTypebox = async app => {
       return reply.sendPage((pages, context) =>
         response.status === 200
           ? pages.emailConfirmedPage(context, response.body.email)
-          : pages.errorPage(context, response.errors, { title: context.texts.confirmEmailFailed }),
+          : pages.errorPage(context, response.errors, context.texts.confirmEmailFailed),
       )
     },
   )
