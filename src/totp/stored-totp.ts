@@ -11,7 +11,7 @@ import {
   type Steps,
   USER_KEY,
 } from '../storage/operations/operation.ts'
-import { refusalOfSession } from '../storage/operations/sessions.ts'
+import { forgetProofsStatement, refusalOfSession } from '../storage/operations/sessions.ts'
 import { lockUser } from '../storage/operations/user-locks.ts'
 import { invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
 import { type FeatureStore, type StoredFeature, table } from '../storage/stored-feature.ts'
@@ -104,6 +104,8 @@ const confirmTotp = (
     if (confirmed === undefined) return 'totpNotBegun'
     yield* replaceCodes(userId, codes)
     yield* listFactor(userId, 'totp', true, at)
+    // Other sessions may have proved the password alone, minutes ago.
+    yield forgetProofsStatement(userId, change.sessionId)
     return null
   })
 

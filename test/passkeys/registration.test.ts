@@ -299,6 +299,11 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
       errorsAt(t, renewed, 400, [field])
     }
     globalErrorOf(t, await creationOptions(app, user.token), 403, 'none of them was a proof')
+    const other = await signUp(app)
+    const signedInBefore: string = (await signIn(app, other.email)).json().accessToken
+    await addTotp(app, other.token)
+    t.equal((await creationOptions(app, other.token)).statusCode, 200, 'the session that has added the app')
+    globalErrorOf(t, await creationOptions(app, signedInBefore), 403, 'a session from before the app')
     const begun = await creationOptions(app, user.token, { code: code() })
     const credential = new SoftwareAuthenticator().create(begun.json())
     t.equal((await postPasskey(app, user.token, { credential })).statusCode, 201)

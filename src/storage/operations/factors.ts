@@ -71,7 +71,7 @@ export const removeFactorsWith = (tables: readonly OwnedTable[]) =>
     })
     if (changed === undefined) return refusedFor(userId, 'none')
     // A factor that is gone may have been the proof of any of them.
-    yield forgetProofsStatement(userId)
+    yield forgetProofsStatement(userId, null)
     yield recordStatement(event)
     return invalidates(userId, 'removed')
   }

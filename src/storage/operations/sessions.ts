@@ -34,12 +34,14 @@ export const revokeSessionsStatement = (userId: string, exceptId: string | null)
 })
 
 /** The sessions of a user count as ones whose user has not proved their identity. Locks as {@link revokeSessionsStatement}. */
-export const forgetProofsStatement = (userId: string): Statement => ({
+export const forgetProofsStatement = (userId: string, exceptId: string | null): Statement => ({
   text: ({ forNoKeyUpdate }) => `WITH own AS (
-      SELECT id FROM sessions WHERE user_key = ${USER_KEY} ORDER BY id ${forNoKeyUpdate}
+      SELECT id FROM sessions
+      WHERE user_key = ${USER_KEY} AND id IS DISTINCT FROM CAST($2 AS text)
+      ORDER BY id ${forNoKeyUpdate}
     )
     UPDATE sessions SET authenticated_at = 0 WHERE id IN (SELECT id FROM own)`,
-  values: [userId],
+  values: [userId, exceptId],
 })
 
 /** Locks the user first, like every write that revokes sessions. */

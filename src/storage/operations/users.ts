@@ -63,7 +63,8 @@ function* lockForUpdate(
   { onlyEnabled, versions }: UpdateOptions,
 ): Steps<UserRow | UpdateRefusal> {
   const user = yield* firstRow<UserRow>({
-    text: ({ inTurn, forNoKeyUpdate }) => `${selectUser()} WHERE id = $1 AND ${inTurn('$1')} ${forNoKeyUpdate}`,
+    text: ({ inTurn, forNoKeyUpdate }) =>
+      `${selectUser()} WHERE id = $1 AND ${inTurn('$1')} ${forNoKeyUpdate}`,
     values: [id],
   })
   if (user === undefined) return 'userNotFound'
