@@ -22,12 +22,12 @@ const INACTIVE = { active: false } as const
 
 const seconds = (timestamp: number): number => Math.floor(timestamp / 1_000)
 
-/** @param allScopes what a session allows, separated by spaces. */
 export const serializeStatus = ({ startedAt, ...status }: ServiceStatus): Static<typeof Status> => ({
   ...status,
   startedAt: toIso(Math.floor(startedAt)),
 })
 
+/** @param allScopes what a session allows, separated by spaces. */
 export const serializeIntrospection = (
   principal: Principal | null,
   allScopes: string,

@@ -9,7 +9,7 @@ import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { FEATURES } from '../../src/features.ts'
 import { impersonate } from '../support/admin-routes.ts'
-import { asAdmin, bearer, signUp, temporaryFolder } from '../support/build.ts'
+import { asAdmin, bearer, build, signUp, temporaryFolder } from '../support/build.ts'
 import { globalErrorOf } from '../support/error-response.ts'
 import { applyBlocks, blocksOf } from '../support/page-blocks.ts'
 import { projectTree, WHOLE_PROJECT } from '../support/project-copy.ts'
@@ -28,6 +28,13 @@ const TESTS = [
   './documents/openapi.test.ts',
   './gates/access-matrix.test.ts',
 ]
+
+/** Services that a text names, except of the page's own feature. */
+const servicesIn = (text: string): string[] => {
+  const [, listed = ''] = /`app\.services` has the use cases \(([^)]*)\)/.exec(text) ?? []
+  const names = [...listed.matchAll(/`(\w+)`/g), ...text.matchAll(/\bapp\.services\.(\w+)/g)]
+  return names.map(([, name = '']) => name).filter(name => name !== 'notes')
+}
 
 /** Which tests and subtests run: what takes long and does not concern the example is left out. */
 const TAP_GREP = ['/^(?!.docs shows)/', '/notes?\\b|greeting|\\bage\\b|gates/i'].join('\n')
@@ -70,6 +77,13 @@ const codeOf = (folder: string, path: string) => {
   })
   return { imports: imports.sort(), code: text.split(IMPORT).at(-1) }
 }
+
+t.test('every service that a page names exists', async t => {
+  const { services } = await build(t)
+  for (const page of ['docs/extending.md', 'docs/embedding.md', 'CONTRIBUTING.md', 'plugins/README.md'])
+    for (const name of servicesIn(readFileSync(join(PROJECT, page), 'utf8')))
+      t.ok(name in services, `${page}: ${name}`)
+})
 
 t.test('the first examples of docs/extending.md work without the later ones', async t => {
   const tree = projectTree(t, {})
