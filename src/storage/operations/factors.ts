@@ -9,7 +9,7 @@ import { firstRow, type Steps } from './operation.ts'
 import { deleteOwned } from './owned-rows.ts'
 import { forgetProofsStatement, refusalOfSession, revokeSessionsStatement } from './sessions.ts'
 import { lockUser } from './user-locks.ts'
-import { invalidates, refusedFor, type Write } from './write.ts'
+import { invalidates, invalidatesNothing, refusedFor, type Write } from './write.ts'
 
 /** A change of factors that the user of a session makes. */
 export interface OwnFactorChange {
@@ -69,7 +69,8 @@ export const removeFactorsWith = (tables: readonly OwnedTable[]) =>
         WHERE id = $1 AND factors IS NOT NULL RETURNING id`,
       values: [userId, at],
     })
-    if (changed === undefined) return refusedFor(userId, 'none')
+    // The rows of unconfirmed factors are removed all the same.
+    if (changed === undefined) return invalidatesNothing('none')
     // A factor that is gone may have been the proof of any of them.
     yield forgetProofsStatement(userId, null)
     yield recordStatement(event)

@@ -23,12 +23,18 @@ export const invalidates = <Result>(ids: string | readonly string[], result: Res
   notifies: true,
 })
 
-/** A refused write: another process may have changed the user or admin key, and its notification may not have arrived here yet. */
+/**
+ * A refused write: both engines roll back what it has written. Another process may have changed the user or admin key, and its
+ * notification may not have arrived here yet.
+ */
 export const refusedFor = <Result>(id: string, result: Result): Write<Result> => ({
   result,
   evicts: [id],
   notifies: false,
 })
+
+/** Whether a write was refused: see {@link refusedFor}. */
+export const isRefused = ({ evicts, notifies }: Write<unknown>): boolean => evicts !== null && !notifies
 
 /** A write of rows that no cache holds: new users and sessions, hashes, events, e-mail tokens. */
 export interface UncachedWrite<Result> {

@@ -3,7 +3,7 @@ import { Socket } from 'node:net'
 import pg from 'pg'
 import { ServiceError } from '../../errors.ts'
 import { OperationError } from '../operations/feature-operation.ts'
-import type { Write } from '../operations/write.ts'
+import { isRefused, type Write } from '../operations/write.ts'
 import type { PoolStatistics } from '../statistics.ts'
 import { notifyText } from './notifications.ts'
 
@@ -239,16 +239,16 @@ export class Database implements Reader {
     let stale: readonly string[] = []
     const attempt = async (run: Run): Promise<Result> => {
       await run({ text: 'BEGIN ISOLATION LEVEL READ COMMITTED', values: [] })
-      const { result, evicts, notifies } = await work(run).catch(async error => {
+      const write = await work(run).catch(async error => {
         // The connection is usable after a mistake in an operation, which clients may cause often.
         if (error instanceof OperationError) await run({ text: 'ROLLBACK', values: [] })
         throw error
       })
-      stale = evicts ?? []
-      // One message, so that the notification costs no round trip. After an error that `work` has caught, COMMIT rolls back.
-      const notifications = notifies ? stale.map(id => `${notifyText(id)}; `) : []
-      await run({ text: `${notifications.join('')}COMMIT`, values: [] })
-      return result
+      stale = write.evicts ?? []
+      // One message, so that the notification costs no round trip.
+      const notifications = write.notifies ? stale.map(id => `${notifyText(id)}; `) : []
+      await run({ text: isRefused(write) ? 'ROLLBACK' : `${notifications.join('')}COMMIT`, values: [] })
+      return write.result
     }
     const transaction = async (run: Run): Promise<Result> => {
       for (let attempts = 1; ; attempts += 1) {

@@ -1,5 +1,6 @@
 /** Runs operations on a connection, synchronously. */
 import type { Query, Statement, Steps } from '../operations/operation.ts'
+import { isRefused, type Write } from '../operations/write.ts'
 import type { Connection } from './database.ts'
 import { SQLITE } from './dialect.ts'
 import { bindingsOf } from './parameters.ts'
@@ -15,14 +16,14 @@ interface Prepared {
 }
 
 /**
- * Thrown in place of the result of an operation that has caught the failure of a statement: its savepoint is rolled back, as
- * PostgreSQL rolls back the transaction.
+ * Thrown in place of the result of an operation that was refused, or has caught the failure of a statement: its savepoint is rolled
+ * back, as PostgreSQL rolls back the transaction.
  */
-export class RolledBack<Result> {
-  readonly result: Result
+export class RolledBack {
+  readonly write: Write<unknown>
 
-  constructor(result: Result) {
-    this.result = result
+  constructor(write: Write<unknown>) {
+    this.write = write
   }
 }
 
@@ -35,8 +36,8 @@ export class OperationRunner {
     this.#db = db
   }
 
-  /** @throws what a statement failed with, if the operation does not catch it; {@link RolledBack} if it does. */
-  run<Result>(operation: Steps<Result> | Query<Result>): Result {
+  /** @throws what a statement failed with, if the operation does not catch it; {@link RolledBack} if it does, or was refused. */
+  run(operation: Steps<Write<unknown>> | Query<Write<unknown>>): Write<unknown> {
     if ('statement' in operation) return operation.result(this.#run(operation.statement) as never[])
     let hasFailed = false
     let step = operation.next([])
@@ -51,7 +52,7 @@ export class OperationRunner {
       }
       step = operation.next(rows)
     }
-    if (hasFailed) throw new RolledBack(step.value)
+    if (hasFailed || isRefused(step.value)) throw new RolledBack(step.value)
     return step.value
   }
 

@@ -38,7 +38,7 @@ export const prepareOperations = (
   const runner = new OperationRunner(db)
   const shared = [...operationsOf(features)].map(([name, operation]): [string, RunOperation] => [
     name,
-    (...args) => runner.run<Write<unknown>>(operation(...args)),
+    (...args) => runner.run(operation(...args)),
   ])
   return new Map([
     ...shared,

@@ -101,7 +101,7 @@ const runBatch = db.transaction((calls: readonly Call[], isStamped: boolean): Co
     } catch (error) {
       // A full disk or a lost lock rolls back the whole transaction, not only the call.
       if (!db.inTransaction) throw error
-      if (error instanceof RolledBack) return outcomeOf(error.result as Write<unknown>)
+      if (error instanceof RolledBack) return outcomeOf(error.write)
       return { failure: toFailure(error) }
     }
   })
