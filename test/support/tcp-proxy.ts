@@ -20,9 +20,9 @@ const SLOWNESS = 800
 
 /**
  * Listens between clients and the server of `url`.
- * @param onRequest called with what clients send.
+ * @param onRequest called with what clients send. If it returns false, the server does not receive it.
  */
-export const createProxy = async (t: Context, url: string, onRequest?: (chunk: Buffer) => void) => {
+export const createProxy = async (t: Context, url: string, onRequest?: (chunk: Buffer) => unknown) => {
   const { hostname, port } = new URL(url)
   let fault: Fault = 'none'
   const sockets = new Set<Socket>()
@@ -33,7 +33,7 @@ export const createProxy = async (t: Context, url: string, onRequest?: (chunk: B
       sockets.add(from)
       let last: Promise<unknown> = Promise.resolve()
       from.on('data', chunk => {
-        if (!isResponse) onRequest?.(chunk)
+        if (!isResponse && onRequest?.(chunk) === false) return
         if (fault === 'silent' || (fault === 'no responses' && isResponse)) return
         const arrival = Date.now() + (fault === 'slow' ? SLOWNESS : 0)
         // After the chunks that are in transit.

@@ -1,6 +1,6 @@
 /** The PostgreSQL store that a copy writes: a slice of users, with their sessions and e-mail tokens, is one transaction. */
 import pg from 'pg'
-import { connectionOptions, ignore, reason, type Statement } from '../postgres/database.ts'
+import { begin, connectionOptions, ignore, reason, type Statement } from '../postgres/database.ts'
 import { migratePrimary } from '../postgres/migrate.ts'
 import type { EventRow, UserColumns } from '../rows.ts'
 import {
@@ -28,6 +28,9 @@ import * as tableStatements from './table-statements.ts'
 /** Milliseconds that a statement of some thousand rows may take on the server, and that the client waits for its result. */
 const STATEMENT_TIMEOUT = 120_000
 const QUERY_TIMEOUT = 130_000
+
+/** Milliseconds: a copy that is frozen inside a slice, for example by Ctrl-Z, must not block writes to `users` for as long. */
+const BEGIN = begin(10_000)
 
 /** Blocks writes to `users` until the slice is committed, so that the plan stays valid. Reads, sign-ins and last requests go on. */
 const LOCK_USERS = { text: 'LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE', values: [] }
@@ -238,7 +241,7 @@ export class Target {
   }
 
   async #transaction<Result>(work: () => Promise<Result>): Promise<Result> {
-    await this.#run({ text: 'BEGIN', values: [] })
+    await this.#run(BEGIN)
     await this.#run(LOCK_USERS)
     const result = await work()
     await this.#run({ text: 'COMMIT', values: [] })

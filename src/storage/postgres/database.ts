@@ -12,6 +12,24 @@ const CONNECT_TIMEOUT = 5_000
 const STATEMENT_TIMEOUT = 5_000
 const RESPONSE_TIMEOUT = 6_000
 
+/**
+ * Milliseconds after which the server ends a transaction whose next statement does not arrive, because the process is frozen or its
+ * network is cut: the locks of its user would last as long. Less than {@link STATEMENT_TIMEOUT}, so that a change of the user elsewhere
+ * waits, and succeeds.
+ */
+const IDLE_IN_TRANSACTION_TIMEOUT = 3_000
+
+/**
+ * Begins a transaction that the server ends when it is idle for that long. One message, so it costs no round trip. Not a parameter of
+ * the connection: PgBouncer refuses those it does not know.
+ */
+export const begin = (idleTimeout: number): Statement => ({
+  text: `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = ${idleTimeout}`,
+  values: [],
+})
+
+const BEGIN = begin(IDLE_IN_TRANSACTION_TIMEOUT)
+
 /** Milliseconds after which an unused connection is closed. */
 const IDLE_TIMEOUT = 30_000
 
@@ -238,7 +256,7 @@ export class Database implements Reader {
   async transaction<Result>(work: (run: Run) => Promise<Write<Result>>): Promise<Result> {
     let stale: readonly string[] = []
     const attempt = async (run: Run): Promise<Result> => {
-      await run({ text: 'BEGIN ISOLATION LEVEL READ COMMITTED', values: [] })
+      await run(BEGIN)
       const write = await work(run).catch(async error => {
         // The connection is usable after a mistake in an operation, which clients may cause often.
         if (error instanceof OperationError) await run({ text: 'ROLLBACK', values: [] })
