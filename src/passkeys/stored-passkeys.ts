@@ -159,8 +159,8 @@ function* signInWithPasskey(
 ): Steps<Write<'opened' | 'counterRegressed' | 'passkeyNotFound' | UserRefusal>> {
   const { userId } = event
   // A removal of the passkey locks the user too: the session is opened before, or not at all.
-  const refused = refusalOf(yield* lockUser(userId, null, 'shared'), { onlyEnabled: true })
-  if (refused !== null) return refusedFor(userId, refused)
+  const user = yield* lockUser(userId, null, 'shared')
+  // Before the refusal of a disabled user: only a passkey that the account still has may reveal it.
   if ((yield* firstRow(useStatement(use, event))) === undefined) {
     const found = yield* firstRow({
       text: `SELECT id FROM passkeys WHERE user_key = ${USER_KEY} AND id = $2`,
@@ -170,6 +170,8 @@ function* signInWithPasskey(
     yield recordStatement(regressed)
     return invalidatesNothing('counterRegressed')
   }
+  const refused = refusalOf(user, { onlyEnabled: true })
+  if (refused !== null) return refusedFor(userId, refused)
   yield addSessionStatement(session)
   yield recordStatement(event)
   return invalidatesNothing('opened')

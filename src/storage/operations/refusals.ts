@@ -18,21 +18,22 @@ interface Requirements {
   readonly onlyEnabled: boolean
 }
 
-/** @returns `null` if the user exists, and is enabled if that is required. */
-const accessRefusalOf = (
-  user: { readonly disabled: number } | undefined,
-  { onlyEnabled }: Requirements,
-): 'userNotFound' | 'accountDisabled' | null => {
+/**
+ * A hash that is not the password's any more is the first reason: only the password of an account may reveal that it is disabled.
+ * @returns `null` if the write may proceed.
+ */
+export const refusalOf = (user: UserState | undefined, { onlyEnabled }: Requirements): UserRefusal | null => {
   if (user === undefined) return 'userNotFound'
+  if (user.verified === 0) return 'passwordChanged'
   return onlyEnabled && user.disabled === 1 ? 'accountDisabled' : null
 }
-
-/** @returns `null` if the write may proceed. */
-export const refusalOf = (user: UserState | undefined, requirements: Requirements): UserRefusal | null =>
-  accessRefusalOf(user, requirements) ?? (user?.verified === 1 ? null : 'passwordChanged')
 
 /** @returns `null` if the change may proceed. */
 export const updateRefusalOf = (
   user: VersionState | undefined,
-  requirements: Requirements,
-): UpdateRefusal | null => accessRefusalOf(user, requirements) ?? (user?.current ? null : 'versionChanged')
+  { onlyEnabled }: Requirements,
+): UpdateRefusal | null => {
+  if (user === undefined) return 'userNotFound'
+  if (onlyEnabled && user.disabled === 1) return 'accountDisabled'
+  return user.current ? null : 'versionChanged'
+}
