@@ -173,7 +173,7 @@ export class Authenticator implements InvalidationListener {
   preload(found: FoundSession, watch: ChangeWatch): 'added' | 'cached' | 'full' | null {
     const { session, user } = found
     const { tokens, lastRequests, limits, clock } = this.#deps
-    if (!this.isCaching || user.disabled || watch.hasChanged(user.id)) return null
+    if (!this.isCaching || user.disabled || watch.hasChanged(user.id) || this.#isOutdated(found)) return null
     const now = clock()
     const lastRequestAt = lastRequests.latestOf(session.id, session.lastRequestAt)
     if (now >= session.expiresAt || now - lastRequestAt >= limits.idle) return null
@@ -252,6 +252,10 @@ export class Authenticator implements InvalidationListener {
   #restored(token: string, now: number, isRequest: boolean): Principal | null {
     const record = this.#validity.isReliable ? this.#offHeapCache.get(token, now) : undefined
     if (record === undefined) return null
+    if (this.#deps.userCache.isOutdated(record.userId, record.userVersion)) {
+      this.#offHeapCache.remove(record)
+      return null
+    }
     const isHot = this.#isHot(record)
     const principal = isHot ? this.#promoted(record) : this.#detached(record)
     if (!this.#alive(principal, now)) {
@@ -277,8 +281,7 @@ export class Authenticator implements InvalidationListener {
 
   #promoted(record: TokenRecord): Principal {
     const cachedUser = this.#deps.userCache.recordOf(record.user(), record.userKey)
-    // A lookup of another token may have found a change that is not notified yet: the text would not match the ETag.
-    if (cachedUser.user.version === record.userVersion) cachedUser.accountText ??= record.accountText
+    cachedUser.accountText ??= record.accountText
     return record.principal(cachedUser, Number.NEGATIVE_INFINITY)
   }
 
@@ -346,7 +349,13 @@ export class Authenticator implements InvalidationListener {
     }
     const found = lookup.run()
     return found instanceof Promise
-      ? this.#inFlightLookups.awaitUnchanged({ subject: claims.userId, lookup, firstRun: found, onResult })
+      ? this.#inFlightLookups.awaitUnchanged({
+          subject: claims.userId,
+          lookup,
+          firstRun: found,
+          onResult,
+          isOutdated: this.#isOutdated,
+        })
       : onResult(found)
   }
 
@@ -375,9 +384,20 @@ export class Authenticator implements InvalidationListener {
     const ownerOf = (found: FoundApiKey | undefined) => found?.user.id
     const found = lookup.run()
     return found instanceof Promise
-      ? this.#inFlightLookups.awaitUnchanged({ subject: digest, lookup, firstRun: found, onResult, ownerOf })
+      ? this.#inFlightLookups.awaitUnchanged({
+          subject: digest,
+          lookup,
+          firstRun: found,
+          onResult,
+          ownerOf,
+          isOutdated: this.#isOutdated,
+        })
       : onResult(found)
   }
+
+  /** Whether a newer version of the user of a lookup's result was read lately. */
+  readonly #isOutdated = (found: Pick<FoundSession, 'user'> | undefined): boolean =>
+    found !== undefined && this.#deps.userCache.isOutdated(found.user.id, found.user.version)
 
   #createPrincipal(
     token: string,
@@ -387,6 +407,7 @@ export class Authenticator implements InvalidationListener {
   ): Principal | null {
     const { userCache, lastRequests, clock } = this.#deps
     const now = clock()
+    userCache.noteVersion(found.user)
     const principal = this.#newPrincipal(token, found, credential, queriedAt)
     if (!this.#alive(principal, now)) return null
     const isCacheable = this.#validity.isReliable

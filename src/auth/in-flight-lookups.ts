@@ -69,6 +69,8 @@ interface WaitingLookup<Found, Result> {
   readonly onResult: (found: Found) => Result
   /** The owner that the result names; `undefined` if nothing was found. Needed if the subject is a digest. */
   readonly ownerOf?: (found: Found) => string | undefined
+  /** Whether a later query has already found a newer state of the owner, whose change may not be notified yet. */
+  readonly isOutdated?: (found: Found) => boolean
 }
 
 /**
@@ -129,6 +131,7 @@ export class InFlightLookups {
     firstRun,
     onResult,
     ownerOf,
+    isOutdated,
   }: WaitingLookup<Found, Result>): Promise<Result> {
     const ofSubject = this.#bySubject.get(subject) ?? new Set()
     this.#bySubject.set(subject, ofSubject.add(lookup))
@@ -140,6 +143,8 @@ export class InFlightLookups {
     }
     try {
       let found = await firstRun
+      // Once: after a failover that has lost a change, the older state stays.
+      if (isOutdated?.(found)) found = await lookup.run()
       while (hasChanged(found)) found = await lookup.run()
       return onResult(found)
     } finally {

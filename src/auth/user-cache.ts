@@ -3,6 +3,12 @@ import type { User } from '../users/user.ts'
 import { type CachedUser, NEVER } from './principal.ts'
 
 /**
+ * Milliseconds for which the version of a user is remembered, at least. By then the change is notified here, or caches are bypassed
+ * because notifications are late (`heartbeats.ts`).
+ */
+const VERSION_KEPT = 1_000
+
+/**
  * The users of cached tokens, one record each. A last request's timestamp may be newer here than in the store. So the timestamp
  * of an evicted record is kept until a flush has written it, and until the next flush for reads that began before the write.
  */
@@ -13,6 +19,11 @@ export class UserCache {
   /** Timestamps of records that were evicted before: the current or latest flush writes them. */
   #flushing = new Map<string, number>()
   #hasFlushed = false
+  /** The newest version of each user who was read lately; and of those who were read before. */
+  #versions = new Map<string, number>()
+  #earlierVersions = new Map<string, number>()
+  /** When the first of {@link UserCache.#versions} was read, in milliseconds of `performance.now()`. */
+  #versionsSince = Number.NEGATIVE_INFINITY
 
   /** The current record of a user. */
   get(id: string): CachedUser | undefined {
@@ -64,6 +75,27 @@ export class UserCache {
     for (const id of this.#current.keys()) this.evict(id)
   }
 
+  /**
+   * Must be called with every user whom a query has found, before a response shows the user. Another instance may have made a change
+   * that is not notified here yet: from now on this one shows nothing older.
+   */
+  noteVersion({ id, version }: Pick<User, 'id' | 'version'>): void {
+    const now = performance.now()
+    if (now - this.#versionsSince >= VERSION_KEPT) {
+      this.#earlierVersions = this.#versions
+      this.#versions = new Map()
+      this.#versionsSince = now
+    }
+    if (version > (this.#versions.get(id) ?? 0)) this.#versions.set(id, version)
+    const current = this.#current.get(id)
+    if (current !== undefined && current.user.version < version) this.remove(current)
+  }
+
+  /** Whether a newer version of a user was read lately. */
+  isOutdated(id: string, version: number): boolean {
+    return version < (this.#versions.get(id) ?? 0) || version < (this.#earlierVersions.get(id) ?? 0)
+  }
+
   /** The newest last request of a user: as stored, or as known to this instance. `null` before the first. */
   latest(id: string, stored: number | null): number | null {
     const timestamp = Math.max(
@@ -75,7 +107,7 @@ export class UserCache {
     return timestamp === NEVER ? null : timestamp
   }
 
-  /** The user with the timestamp of the last request that is known here. */
+  /** A user whom a query has found, with the timestamp of the last request that is known here. */
   withLastRequest<Known extends User>(user: Known): Known {
     const lastRequestAt = this.latest(user.id, user.lastRequestAt)
     return lastRequestAt === user.lastRequestAt ? user : { ...user, lastRequestAt }

@@ -1,6 +1,6 @@
 /**
  * A store whose users have their exact last request. The database gets it up to a second later than the cache, so a user who is
- * read has the later one of both. Nothing else merges them: the functions of each store are listed one by one, so that a new one
+ * read has the later one of both; and the cache learns of a newer version. Nothing else merges them: the functions of each store are listed one by one, so that a new one
  * that returns users does not compile before it is added here.
  */
 import type { UserCache } from '../auth/user-cache.ts'
@@ -15,7 +15,10 @@ const mapMaybe = <Value, Result>(
 
 export const withLastRequests = (storage: Storage, userCache: UserCache): Storage => {
   const { users, accounts, emailTokens, bulkUsers } = storage
-  const merge = <Found extends User>(user: Found): Found => userCache.withLastRequest(user)
+  const merge = <Found extends User>(user: Found): Found => {
+    userCache.noteVersion(user)
+    return userCache.withLastRequest(user)
+  }
   /** Writes return the changed user, or why nothing was changed. */
   const mergeChanged = async <Rejection extends string | undefined>(
     written: Promise<User | Rejection>,
@@ -49,7 +52,9 @@ export const withLastRequests = (storage: Storage, userCache: UserCache): Storag
     },
     bulkUsers: {
       importUsers: bulkUsers.importUsers,
-      exportUsers: after => mapMaybe(bulkUsers.exportUsers(after), found => found.map(merge)),
+      // Without their versions: they would fill the memory, and nobody compares a file with responses.
+      exportUsers: after =>
+        mapMaybe(bulkUsers.exportUsers(after), found => found.map(user => userCache.withLastRequest(user))),
     },
   }
 }
