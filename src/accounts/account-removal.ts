@@ -1,6 +1,6 @@
 /** Deleting one's own account. */
 import { type Actor, newEvent } from '../audit-log/event.ts'
-import type { User } from '../users/user.ts'
+import type { SessionOwner } from '../auth/principal.ts'
 import type { UserStore } from '../users/user-store.ts'
 import type { Mails } from './mails.ts'
 import type { Reauthentication } from './reauthentication.ts'
@@ -23,13 +23,14 @@ export class AccountRemoval {
    * Deletes the user and everything that belongs to them. Sessions end; the e-mail can be used again.
    * @throws {ServiceError} `wrongPassword`, and as {@link Reauthentication.withPassword}
    */
-  async remove(user: User, password: string, actor: Actor, signal?: AbortSignal): Promise<void> {
+  async remove(owner: SessionOwner, password: string, actor: Actor, signal?: AbortSignal): Promise<void> {
     const { users, reauthentication, mails, clock } = this.#deps
+    const { id, email } = owner.cachedUser.user
     await reauthentication.withPassword(
-      user,
+      owner,
       { password, wrong: 'wrongPassword', ip: actor.ip, signal },
-      verifiedHash => users.remove(newEvent('user.deleted', actor, user.id, clock()), verifiedHash),
+      acting => users.remove(newEvent('user.deleted', actor, id, clock()), acting),
     )
-    mails.send('accountDeleted', user.email)
+    mails.send('accountDeleted', email)
   }
 }

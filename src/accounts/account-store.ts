@@ -2,7 +2,7 @@
 import type { AuditEvent } from '../audit-log/event.ts'
 import type { Session } from '../auth/session.ts'
 import type { User, UserWithHash } from '../users/user.ts'
-import type { UserRefusal } from '../users/user-store.ts'
+import type { SessionRefusal, VerifiedSession } from '../users/user-store.ts'
 import type { EmailToken } from './email-token.ts'
 
 /** Stored as version 1, without a last request and without factors. */
@@ -22,13 +22,13 @@ export interface AccountStore {
   rehash(userId: string, from: string, to: string): Promise<void>
   /**
    * Changes the password: ends all sessions of the user, opens this one, and invalidates pending reset and e-mail-change
-   * links. Nothing changes unless, in the same transaction, the user is enabled and the hash is still `verifiedHash`.
+   * links. Nothing changes unless, in the same transaction, the user is enabled.
    * @returns the changed user, or the reason for no change.
    */
   changePassword(
     session: Session,
-    verifiedHash: string,
+    acting: VerifiedSession,
     newHash: string,
     event: AuditEvent,
-  ): Promise<User | UserRefusal>
+  ): Promise<User | SessionRefusal>
 }

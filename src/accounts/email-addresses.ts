@@ -1,9 +1,10 @@
 /** Verifying and changing e-mail addresses, by links that are mailed to them. */
 import { type Actor, actingUser, newEvent } from '../audit-log/event.ts'
+import type { SessionOwner } from '../auth/principal.ts'
 import type { DeferredWork } from '../concurrency/deferred-work.ts'
 import { ServiceError } from '../errors.ts'
 import type { User } from '../users/user.ts'
-import type { UserStore } from '../users/user-store.ts'
+import type { UserStore, VerifiedSession } from '../users/user-store.ts'
 import { confirmsCurrentEmail, digestOf, isTokenFor, MAIL_WINDOW, newEmailToken } from './email-token.ts'
 import type { EmailTokenStore } from './email-token-store.ts'
 import type { ExistingAccountNotice } from './existing-account-notice.ts'
@@ -43,7 +44,12 @@ export class EmailAddresses {
    * @throws {ServiceError} `wrongPassword`, `emailIsCurrent`, `emailTaken` (unless requireEmailVerification),
    * `tooManyRequests`, and as {@link Reauthentication.withPassword}
    */
-  async requestChange(user: User, change: EmailChange, actor: Actor, signal?: AbortSignal): Promise<void> {
+  async requestChange(
+    owner: SessionOwner,
+    change: EmailChange,
+    actor: Actor,
+    signal?: AbortSignal,
+  ): Promise<void> {
     const {
       users,
       emailTokens,
@@ -55,18 +61,19 @@ export class EmailAddresses {
       clock,
     } = this.#deps
     const { email, password } = change
-    const add = async (verifiedHash: string) => {
+    const { user } = owner.cachedUser
+    const add = async (acting: VerifiedSession) => {
       if (email === user.email) throw new ServiceError('emailIsCurrent')
       const holder = await users.findByEmail(email)
       if (holder !== undefined && !requireEmailVerification) throw new ServiceError('emailTaken')
       const now = clock()
       const { token, stored } = newEmailToken('emailChange', user.id, email, now)
       const event = newEvent('email.change-requested', actor, user.id, now)
-      const outcome = await emailTokens.add(stored, event, verifiedHash)
+      const outcome = await emailTokens.add(stored, event, acting)
       return outcome === 'added' ? { token, isTaken: holder !== undefined } : outcome
     }
     const added = await reauthentication.withPassword(
-      user,
+      owner,
       { password, wrong: 'wrongPassword', ip: actor.ip, signal },
       add,
     )
@@ -79,15 +86,16 @@ export class EmailAddresses {
 
   /**
    * Mails another link for verification, unless the user's e-mail is verified.
-   * @throws {ServiceError} `tooManyRequests`; `signInRequired` when the user was disabled or deleted meanwhile
+   * @throws {ServiceError} `tooManyRequests`; `signInRequired` when the user was disabled or deleted, or the session ended meanwhile
    */
-  async resendVerification(user: User, actor: Actor): Promise<void> {
+  async resendVerification({ cachedUser, credentialId }: SessionOwner, actor: Actor): Promise<void> {
+    const { user } = cachedUser
     if (user.emailVerified) return
     const { emailTokens, mails, clock } = this.#deps
     const now = clock()
     const { token, stored } = newEmailToken('verification', user.id, user.email, now)
     const event = newEvent('email.verification-requested', actor, user.id, now)
-    const outcome = await emailTokens.add(stored, event, null)
+    const outcome = await emailTokens.add(stored, event, { id: credentialId, passwordHash: null })
     if (outcome === 'tooManyMails') throw tooManyMails()
     if (outcome !== 'added') throw new ServiceError('signInRequired')
     mails.send('verification', user.email, { token })

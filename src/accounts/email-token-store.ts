@@ -4,20 +4,20 @@ import type { Session } from '../auth/session.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
 import type { Factor } from '../users/factors.ts'
 import type { User } from '../users/user.ts'
-import type { UserRefusal } from '../users/user-store.ts'
+import type { ActingSession, SessionRefusal } from '../users/user-store.ts'
 import type { EmailToken, MAX_MAILS } from './email-token.ts'
 
 /** A write and its event are on disk before its promise resolves. */
 export interface EmailTokenStore {
   /**
    * Stores a token, if the user is enabled and the limit {@link MAX_MAILS} of its purpose is not reached.
-   * @param verifiedHash if not `null`, it must still be the hash of the user's password.
+   * @param acting the session that asks for it; `null` if there is none.
    */
   add(
     token: EmailToken,
     event: AuditEvent,
-    verifiedHash: string | null,
-  ): Promise<'added' | 'tooManyMails' | UserRefusal>
+    acting: ActingSession | null,
+  ): Promise<'added' | 'tooManyMails' | SessionRefusal>
   /** @returns `undefined` also for a token that is used or expired at `now`. */
   find(digest: string, now: number): MaybePromise<EmailToken | undefined>
   /**

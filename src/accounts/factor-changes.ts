@@ -1,19 +1,13 @@
 /** Changes that users make to their own factors: what every kind of factor has in common. */
 import type { Actor } from '../audit-log/event.ts'
-import type { Principal } from '../auth/principal.ts'
 import { type ErrorName, ServiceError } from '../errors.ts'
-import type { UserRefusal } from '../users/user-store.ts'
-
-/** The user who makes the change, in a session. */
-export type FactorOwner = Pick<Principal, 'cachedUser' | 'credentialId'>
+import type { SessionRefusal } from '../users/user-store.ts'
 
 export interface FactorChange {
   /** Whether the user's other sessions end. */
   readonly endsOthers: boolean
   readonly actor: Actor
 }
-
-type SessionRefusal = 'sessionNotFound' | UserRefusal
 
 /** @throws {ServiceError} if the store has refused a change: `signInRequired` for its session or user, else the refusal. */
 export const assertDone = (outcome: 'done' | SessionRefusal | ErrorName): void => {

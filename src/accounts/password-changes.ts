@@ -1,12 +1,13 @@
 /** Changing the password of a signed-in user. */
 import { type Actor, newEvent } from '../audit-log/event.ts'
 import type { AccessTokens } from '../auth/access-tokens.ts'
+import type { SessionOwner } from '../auth/principal.ts'
 import { newSession, type SessionClient, type SessionLimits } from '../auth/session.ts'
 import { ServiceError } from '../errors.ts'
 import type { BreachedPasswords } from '../passwords/breached-passwords.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
 import { canonicalPassword, isOwnEmail } from '../passwords/policy.ts'
-import type { User } from '../users/user.ts'
+import type { VerifiedSession } from '../users/user-store.ts'
 import type { AccountStore } from './account-store.ts'
 import { type AuthResult, authResult } from './auth-result.ts'
 import type { Mails } from './mails.ts'
@@ -41,28 +42,28 @@ export class PasswordChanges {
    * {@link Reauthentication.withPassword}
    */
   async change(
-    user: User,
+    owner: SessionOwner,
     { currentPassword, newPassword }: PasswordChange,
     actor: Actor,
     client: SessionClient,
     signal?: AbortSignal,
   ): Promise<AuthResult> {
-    const { id, email } = user
+    const { id, email } = owner.cachedUser.user
     if (isOwnEmail(newPassword, email)) throw new ServiceError('newPasswordIsEmail')
     const { accountStore, tokens, reauthentication, mails, limits, clock } = this.#deps
     let newHash: string | undefined
-    const change = async (verifiedHash: string) => {
+    const change = async (acting: VerifiedSession) => {
       if (canonicalPassword(newPassword) === canonicalPassword(currentPassword))
         throw new ServiceError('newPasswordIsCurrent')
       newHash ??= await this.#hash(newPassword, signal)
       const now = clock()
       const session = newSession(id, now, limits, client)
       const event = newEvent('password.changed', actor, id, now)
-      const changed = await accountStore.changePassword(session, verifiedHash, newHash, event)
+      const changed = await accountStore.changePassword(session, acting, newHash, event)
       return typeof changed === 'string' ? changed : { changed, session }
     }
     const { changed, session } = await reauthentication.withPassword(
-      user,
+      owner,
       { password: currentPassword, wrong: 'wrongCurrentPassword', ip: actor.ip, signal },
       change,
     )

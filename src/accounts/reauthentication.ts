@@ -1,13 +1,13 @@
 /** Re-authentication: operations that require the user's password, or a recent proof of identity, in addition to the session. */
 import { actingUser, newEvent } from '../audit-log/event.ts'
-import type { Principal } from '../auth/principal.ts'
+import type { Principal, SessionOwner } from '../auth/principal.ts'
 import type { SessionStore } from '../auth/session-store.ts'
 import { type ErrorName, ServiceError } from '../errors.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
 import { type LoginThrottle, userSubject } from '../rate-limits/login-throttle.ts'
 import { needsCode } from '../users/factors.ts'
 import type { User } from '../users/user.ts'
-import type { UserRefusal, UserStore } from '../users/user-store.ts'
+import type { SessionRefusal, UserStore, VerifiedSession } from '../users/user-store.ts'
 import { retryOnChange } from './retry.ts'
 import type { SecondFactor } from './second-factor.ts'
 
@@ -47,7 +47,7 @@ export interface PresentedPassword extends ProofClient {
   readonly wrong: ErrorName
 }
 
-type SessionPrincipal = Pick<Principal, 'cachedUser' | 'credentialId' | 'authenticatedAt' | 'impersonatedBy'>
+type SessionPrincipal = SessionOwner & Pick<Principal, 'authenticatedAt' | 'impersonatedBy'>
 
 /** @throws {ServiceError} `impersonated` */
 const assertOwnSession = ({ impersonatedBy }: SessionPrincipal): void => {
@@ -64,25 +64,25 @@ export class Reauthentication {
   /**
    * Runs an operation after the password was verified. If the hash changes meanwhile, the password is verified again: a
    * simultaneous sign-in may have replaced the hash by a stronger one of the same password.
-   * @param act receives the verified hash, which the store compares again in its transaction.
-   * @throws {ServiceError} `wrong`; `signInRequired` when the user was disabled or deleted, or changed the password
+   * @param act receives the session and the verified hash, which the store checks again in its transaction.
+   * @throws {ServiceError} `wrong`; `signInRequired` when the user was disabled or deleted, changed the password, or ended the session
    * meanwhile; `tooManyRequests`, `overloaded`, `clientClosedRequest`, `draining`, `storeUnavailable`; errors of `act`
    */
   async withPassword<Outcome>(
-    user: User,
+    { cachedUser, credentialId }: SessionOwner,
     presented: PresentedPassword,
-    act: (verifiedHash: string) => Promise<Outcome | UserRefusal>,
-  ): Promise<Exclude<Outcome, UserRefusal>> {
+    act: (acting: VerifiedSession) => Promise<Outcome | SessionRefusal>,
+  ): Promise<Exclude<Outcome, SessionRefusal>> {
     const done = await retryOnChange(async attempt => {
-      const verifiedHash = await this.#verify(user, presented)
+      const passwordHash = await this.#verify(cachedUser.user, presented)
       // A changed password has ended every session, this one too.
-      if (verifiedHash === undefined)
+      if (passwordHash === undefined)
         throw new ServiceError(attempt === 1 ? presented.wrong : 'signInRequired')
-      const outcome = await act(verifiedHash)
+      const outcome = await act({ id: credentialId, passwordHash })
       if (outcome === 'passwordChanged') return undefined
-      if (outcome === 'userNotFound' || outcome === 'accountDisabled')
+      if (outcome === 'userNotFound' || outcome === 'accountDisabled' || outcome === 'sessionNotFound')
         throw new ServiceError('signInRequired')
-      return { outcome: outcome as Exclude<Outcome, UserRefusal> }
+      return { outcome: outcome as Exclude<Outcome, SessionRefusal> }
     })
     if (done === undefined) throw new ServiceError('signInRequired')
     return done.outcome

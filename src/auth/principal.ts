@@ -58,5 +58,8 @@ export interface Principal {
   used: boolean
 }
 
+/** The user who makes a change, in a session. */
+export type SessionOwner = Pick<Principal, 'cachedUser' | 'credentialId'>
+
 /** Whether an API key authenticates the request, not a session. */
 export const isApiKeyPrincipal = ({ scopes }: Principal): boolean => scopes !== null

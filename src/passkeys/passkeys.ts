@@ -1,8 +1,8 @@
 /** Passkeys of users (DESIGN §22). `passkey-sign-ins.ts` signs in with them. */
-import { assertDone, type FactorChange, type FactorOwner } from '../accounts/factor-changes.ts'
+import { assertDone, type FactorChange } from '../accounts/factor-changes.ts'
 import type { Mails } from '../accounts/mails.ts'
 import { newEvent } from '../audit-log/event.ts'
-import type { Principal } from '../auth/principal.ts'
+import type { Principal, SessionOwner } from '../auth/principal.ts'
 import { ServiceError } from '../errors.ts'
 import { newId } from '../ids.ts'
 import type { Challenges } from './challenges.ts'
@@ -11,7 +11,7 @@ import type { Passkey, PasskeyStore } from './stored-passkeys.ts'
 import type { Ceremony, CreationOptions, VerifiedPasskey } from './web-authn.ts'
 
 /** The user who adds a passkey, in a session. */
-type PasskeyOwner = FactorOwner & Pick<Principal, 'authenticatedAt'>
+type PasskeyOwner = SessionOwner & Pick<Principal, 'authenticatedAt'>
 
 export interface PasskeysDeps {
   readonly store: PasskeyStore
@@ -95,7 +95,7 @@ export class Passkeys {
    * @throws {ServiceError} `passkeyNotFound`, `signInRequired`
    */
   async remove(
-    { cachedUser, credentialId: sessionId }: FactorOwner,
+    { cachedUser, credentialId: sessionId }: SessionOwner,
     id: string,
     { endsOthers, actor }: FactorChange,
   ): Promise<void> {

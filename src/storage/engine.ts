@@ -82,14 +82,14 @@ export const storageOf = (engine: Engine, features: readonly StoredFeature[]): S
       find: id => engine.read(findUser(id)),
       findByEmail: email => engine.read(findUserByEmail(email)),
       update: (id, changes, event, options) => engine.write('updateUser', id, changes, event, options),
-      remove: (event, verifiedHash) => engine.write('removeUser', event, verifiedHash),
+      remove: (event, acting) => engine.write('removeUser', event, acting),
       removeFactors: event => engine.write('removeFactors', event),
       ...engine.users,
     },
     accounts: {
       rehash: (userId, from, to) => engine.write('rehash', userId, from, to),
-      changePassword: (session, verifiedHash, newHash, event) =>
-        engine.write('changePassword', session, verifiedHash, newHash, event),
+      changePassword: (session, acting, newHash, event) =>
+        engine.write('changePassword', session, acting, newHash, event),
       ...engine.accounts,
     },
     sessions: {
@@ -100,7 +100,7 @@ export const storageOf = (engine: Engine, features: readonly StoredFeature[]): S
       ...engine.sessions,
     },
     emailTokens: {
-      add: (token, event, verifiedHash) => engine.write('addEmailToken', token, event, verifiedHash),
+      add: (token, event, acting) => engine.write('addEmailToken', token, event, acting),
       find: (digest, now) => engine.read(findEmailToken(digest, now)),
       confirmEmail: (token, event) => engine.write('confirmEmail', token, event),
       resetPassword: (token, factors, session, newHash, event) =>

@@ -1,8 +1,9 @@
 /** Authenticator apps and recovery codes of users (DESIGN §20). `code-verifier.ts` verifies their codes. */
 import encodeQr from 'qr'
-import { assertDone, type FactorChange, type FactorOwner } from '../accounts/factor-changes.ts'
+import { assertDone, type FactorChange } from '../accounts/factor-changes.ts'
 import type { Mails } from '../accounts/mails.ts'
 import { type AuditEvent, type EventType, newEvent } from '../audit-log/event.ts'
+import type { SessionOwner } from '../auth/principal.ts'
 import { DecryptionError, type Keyring } from '../encryption/keyring.ts'
 import { ServiceError } from '../errors.ts'
 import { newId } from '../ids.ts'
@@ -74,7 +75,7 @@ export class Totp {
    * Makes a secret for an authenticator app. Nothing changes until {@link confirm}; a second call replaces the secret.
    * @throws {ServiceError} `encryptionKeyRequired`, `totpExists`, `signInRequired`
    */
-  async begin({ cachedUser, credentialId }: FactorOwner): Promise<NewTotp> {
+  async begin({ cachedUser, credentialId }: SessionOwner): Promise<NewTotp> {
     const { store, keyring, productName, clock } = this.#deps
     if (keyring === null) throw new ServiceError('encryptionKeyRequired')
     const { id: userId, email } = cachedUser.user
@@ -95,7 +96,7 @@ export class Totp {
    * @returns the recovery codes.
    * @throws {ServiceError} `totpNotBegun`, `wrongCode`, `tooManyRequests`, `signInRequired`
    */
-  async confirm(owner: FactorOwner, code: string, change: FactorChange): Promise<string[]> {
+  async confirm(owner: SessionOwner, code: string, change: FactorChange): Promise<string[]> {
     const { store, loginThrottle, clock } = this.#deps
     const { user } = owner.cachedUser
     const now = clock()
@@ -114,14 +115,14 @@ export class Totp {
   }
 
   /** Removes the authenticator app and the recovery codes. @throws {ServiceError} `totpNotFound`, `signInRequired` */
-  async remove(owner: FactorOwner, change: FactorChange): Promise<void> {
+  async remove(owner: SessionOwner, change: FactorChange): Promise<void> {
     const stored = this.#changeOf(owner, 'totp.removed', change)
     assertDone(await this.#deps.store.removeTotp(...stored))
     this.#deps.mails.send('totpRemoved', owner.cachedUser.user.email)
   }
 
   /** Replaces the recovery codes. @returns the new ones. @throws {ServiceError} `totpNotFound`, `signInRequired` */
-  async replaceRecoveryCodes(owner: FactorOwner, change: FactorChange): Promise<string[]> {
+  async replaceRecoveryCodes(owner: SessionOwner, change: FactorChange): Promise<string[]> {
     const codes = newRecoveryCodes()
     const stored = this.#changeOf(owner, 'recovery-codes.replaced', change)
     assertDone(await this.#deps.store.replaceRecoveryCodes(storedCodes(codes), ...stored))
@@ -144,7 +145,7 @@ export class Totp {
   }
 
   #changeOf(
-    { cachedUser, credentialId: sessionId }: FactorOwner,
+    { cachedUser, credentialId: sessionId }: SessionOwner,
     type: Extract<EventType, 'totp.added' | 'totp.removed' | 'recovery-codes.replaced'>,
     { endsOthers, actor }: FactorChange,
   ): [OwnFactorChange, AuditEvent] {

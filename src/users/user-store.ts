@@ -9,8 +9,11 @@ export interface UpdateOptions {
   readonly revokeSessions: boolean
   /** Invalidate all of the user's e-mail tokens, and the mailed code to sign in, in the same transaction. */
   readonly invalidateTokens: boolean
-  /** Change only an enabled user, for changes that users make themselves. */
-  readonly onlyEnabled: boolean
+  /**
+   * For a change that users make themselves: the id of the session or API key. It must exist, and the user must be enabled. `null` for
+   * changes by others.
+   */
+  readonly credentialId: string | null
   /** Change only a user with one of these versions; `null`: any. */
   readonly versions: readonly number[] | null
 }
@@ -18,8 +21,28 @@ export interface UpdateOptions {
 /** Why an operation on a user did nothing. `passwordChanged`: the hash is not the verified one any more. */
 export type UserRefusal = 'userNotFound' | 'accountDisabled' | 'passwordChanged'
 
-/** Why a user was not changed. `accountDisabled` only with `onlyEnabled`. */
-export type UpdateRefusal = 'userNotFound' | 'accountDisabled' | 'versionChanged' | 'emailTaken'
+/** Why a change that a user makes in a session did nothing. `sessionNotFound`: the session has ended. */
+export type SessionRefusal = UserRefusal | 'sessionNotFound'
+
+/** Why a user was not changed. `accountDisabled` and `sessionNotFound` (or no such API key) only with `credentialId`. */
+export type UpdateRefusal =
+  | 'userNotFound'
+  | 'accountDisabled'
+  | 'sessionNotFound'
+  | 'versionChanged'
+  | 'emailTaken'
+
+/** The session in which a user makes a change: both must still be true in the transaction of the change. */
+export interface ActingSession {
+  readonly id: string
+  /** The verified hash of the user's password; `null` if the change needs no password. */
+  readonly passwordHash: string | null
+}
+
+/** A session in which the password was verified for the change. */
+export interface VerifiedSession extends ActingSession {
+  readonly passwordHash: string
+}
 
 /** A write is on disk before its promise resolves. If it changes something, its event is stored in the same transaction. */
 export interface UserStore {
@@ -35,9 +58,9 @@ export interface UserStore {
   /**
    * Deletes a user with everything that belongs to them, and the addresses in their events. The event becomes the user's
    * newest: its timestamp moves behind that of a later event.
-   * @param verifiedHash if not `null`, it must still be the hash of the user's password, and the user must be enabled.
+   * @param acting the session in which the user, who must be enabled, deletes the account; `null` if an administrator does.
    */
-  remove(event: AuditEvent, verifiedHash: string | null): Promise<'removed' | UserRefusal>
+  remove(event: AuditEvent, acting: VerifiedSession | null): Promise<'removed' | SessionRefusal>
   /**
    * Removes every factor of the event's user, also unconfirmed ones, and no proof of identity of the user's sessions counts any more.
    * @returns `none` if the user had no factor.

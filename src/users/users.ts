@@ -56,7 +56,7 @@ export class Users {
     const options = {
       revokeSessions: changes.disabled === true,
       invalidateTokens: changes.disabled === true || changes.email !== undefined,
-      onlyEnabled: false,
+      credentialId: null,
       versions: changes.email !== undefined && isExpected ? [current.version] : versions,
     }
     const updated = await this.#store.update(id, complete, event, options)
@@ -84,13 +84,22 @@ export class Users {
 
   /**
    * Changes the user's own names and metadata.
-   * @throws {ServiceError} `versionChanged`; `signInRequired` when the user was disabled or deleted meanwhile
+   * @param credentialId of the session or API key that makes the change.
+   * @throws {ServiceError} `versionChanged`; `signInRequired` when the user was disabled or deleted, or the session or API key revoked
+   * meanwhile
    */
-  async updateOwn(id: string, changes: OwnChanges, actor: Actor, versions: Versions): Promise<User> {
+  async updateOwn(
+    id: string,
+    credentialId: string,
+    changes: OwnChanges,
+    actor: Actor,
+    versions: Versions,
+  ): Promise<User> {
     const event = newEvent('user.changed', actor, id, this.#clock(), { fields: Object.keys(changes) })
-    const options = { revokeSessions: false, invalidateTokens: false, onlyEnabled: true, versions }
+    const options = { revokeSessions: false, invalidateTokens: false, credentialId, versions }
     const updated = await this.#store.update(id, changes, event, options)
-    if (updated === 'userNotFound' || updated === 'accountDisabled') throw new ServiceError('signInRequired')
+    if (updated === 'userNotFound' || updated === 'accountDisabled' || updated === 'sessionNotFound')
+      throw new ServiceError('signInRequired')
     if (typeof updated === 'string') throw new ServiceError(updated)
     return updated
   }

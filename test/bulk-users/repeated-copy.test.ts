@@ -14,6 +14,7 @@ import { NO_FACTORS } from '../../src/users/factors.ts'
 import type { UserChanges } from '../../src/users/user.ts'
 import {
   type Added,
+  actingIn,
   add,
   eventOf,
   NOW,
@@ -48,9 +49,9 @@ const copied = async (t: Test, users: number) => {
   return { file, url, source, target, added }
 }
 
-const KEEP = { revokeSessions: false, invalidateTokens: false, onlyEnabled: false, versions: null }
+const KEEP = { revokeSessions: false, invalidateTokens: false, credentialId: null, versions: null }
 const MOVE = { ...KEEP, invalidateTokens: true }
-const END = { revokeSessions: true, invalidateTokens: true, onlyEnabled: false, versions: null }
+const END = { revokeSessions: true, invalidateTokens: true, credentialId: null, versions: null }
 
 t.test('changes in the source are carried over, including ended sessions', async t => {
   const { file, url, source, added } = await copied(t, 8)
@@ -169,7 +170,8 @@ t.test('a reset link of the source ends with a later password of the target (DES
   const { stored } = newEmailToken('passwordReset', user.id, user.email, NOW)
   await source.emailTokens.add(stored, eventOf(user.id, NOW, 'password.reset-requested'), null)
   const changed = eventOf(user.id, NOW + 1, 'password.changed')
-  await target.accounts.changePassword(session, user.passwordHash, 'later', changed)
+  const fresh = sessionOf(user.id)
+  await target.accounts.changePassword(fresh, actingIn(session, user.passwordHash), 'later', changed)
   t.match(await copyHere(file, url), { newerInTarget: 1, emailTokens: 0 })
   t.equal(await target.emailTokens.find(stored.digest, NOW), undefined)
 })
@@ -309,7 +311,7 @@ t.test('a later change in the source does not undo a disabling or a new password
   const { id, passwordHash } = changed.user
   await target.accounts.changePassword(
     fresh,
-    passwordHash,
+    actingIn(changed.session, passwordHash),
     'another',
     eventOf(id, NOW + 8, 'password.changed'),
   )

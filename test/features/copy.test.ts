@@ -22,7 +22,7 @@ const notes: StoredFeature = {
 
 const FEATURES = [notes, labels]
 
-const KEEP = { revokeSessions: false, invalidateTokens: false, onlyEnabled: false, versions: null }
+const KEEP = { revokeSessions: false, invalidateTokens: false, credentialId: null, versions: null }
 
 /** The operations of `notes`. */
 interface NoteStore {

@@ -106,4 +106,8 @@ t.test('the round trips of a request', async t => {
   t.equal(await tripsOf(() => exportAll(app, '?passwordHashes=true')), pages + 2, 'and their export')
   await accountStatus(app, token)
   t.equal(await tripsOf(() => put(app)), 4, 'a change of a user')
+  const payload = { currentPassword: PASSWORD, newPassword: `${PASSWORD} 2` }
+  const newPassword = () =>
+    app.inject({ method: 'PUT', url: '/account/password', headers: bearer(token), payload })
+  t.equal(await tripsOf(newPassword), 9, 'a change of the password')
 })

@@ -12,12 +12,10 @@ import type { Storage } from '../../src/storage/storage.ts'
 import { NO_FACTORS } from '../../src/users/factors.ts'
 import { until } from '../support/until.ts'
 import { EVENT_FILTERS } from './contract/event-filters.ts'
-import { type Added, add, eventOf, NOW, sessionOf } from './contract/fixtures.ts'
+import { type Added, actingIn, add, eventOf, NOW, sessionOf } from './contract/fixtures.ts'
 import { ask, explain, open, urlOf } from './postgres-support.ts'
 
-const KEEP = { revokeSessions: false, invalidateTokens: false, onlyEnabled: true, versions: null }
-
-const ANY = { revokeSessions: false, invalidateTokens: false, onlyEnabled: false, versions: null }
+const ANY = { revokeSessions: false, invalidateTokens: false, credentialId: null, versions: null }
 
 const connect = async (t: Test): Promise<pg.Client> => {
   const client = new pg.Client({ connectionString: await urlOf(t) })
@@ -110,7 +108,12 @@ const writesOf = (storage: Storage, { user, session }: Added): Record<string, ()
     update: () => storage.users.update(user.id, { firstName: 'x' }, event(), ANY),
     remove: () => storage.users.remove(event(), null),
     changePassword: () =>
-      storage.accounts.changePassword(sessionOf(user.id), user.passwordHash, 'new', event()),
+      storage.accounts.changePassword(
+        sessionOf(user.id),
+        actingIn(session, user.passwordHash),
+        'new',
+        event(),
+      ),
     open: () => storage.sessions.open(sessionOf(user.id), null, event()),
     revoke: () => storage.sessions.revoke(session.id, event()),
     revokeAll: () => storage.sessions.revokeAll(event(), { exceptId: null, onlyEnabled: true }),
@@ -145,19 +148,20 @@ t.test('postgres: events of a user are in order, since a waiting transaction has
 
 t.test('postgres: the events of concurrent changes of a user are in the order of the changes', async t => {
   const storage = await open(t)
-  const { user } = await add(storage)
+  const { user, session } = await add(storage)
   const versions = new Map<string, number>()
-  let hash = user.passwordHash
+  let acting = actingIn(session, user.passwordHash)
   const update = async (n: number) => {
     const event = eventOf(user.id, NOW + n)
-    const changed = await storage.users.update(user.id, { firstName: `Name ${n}` }, event, KEEP)
+    const changed = await storage.users.update(user.id, { firstName: `Name ${n}` }, event, ANY)
     if (typeof changed === 'object') versions.set(event.id, changed.version)
   }
   const changePassword = async (n: number) => {
     const event = eventOf(user.id, NOW + n)
-    const changed = await storage.accounts.changePassword(sessionOf(user.id), hash, `hash ${n}`, event)
+    const opened = sessionOf(user.id)
+    const changed = await storage.accounts.changePassword(opened, acting, `hash ${n}`, event)
     if (typeof changed !== 'object') return
-    hash = `hash ${n}`
+    acting = actingIn(opened, `hash ${n}`)
     versions.set(event.id, changed.version)
   }
   await Promise.all(

@@ -98,7 +98,7 @@ t.test('postgres: a sign-in concurrent with disabling leaves no session (DESIGN 
       second.users.update(user.id, { disabled: true }, eventOf(user.id, NOW), {
         revokeSessions: true,
         invalidateTokens: false,
-        onlyEnabled: false,
+        credentialId: null,
         versions: null,
       }),
     ])

@@ -5,7 +5,7 @@ import { ALL, eventOf, NOW } from './contract/fixtures.ts'
 
 const ID = '01900000-0000-7000-8000-00000000abcd'
 
-const KEEP = { revokeSessions: false, invalidateTokens: false, onlyEnabled: false, versions: null }
+const KEEP = { revokeSessions: false, invalidateTokens: false, credentialId: null, versions: null }
 
 /** @param run runs a statement as 0.2.0 does, on both engines. */
 export const worksBesidePreviousRelease = async (

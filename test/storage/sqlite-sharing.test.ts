@@ -59,7 +59,7 @@ t.test('sqlite: own writes are not taken for those of another connection', async
   await storage.users.update(user.id, { firstName: 'New' }, eventOf(user.id, NOW), {
     revokeSessions: false,
     invalidateTokens: false,
-    onlyEnabled: false,
+    credentialId: null,
     versions: null,
   })
   await sleep(600)

@@ -68,7 +68,7 @@ t.test('sqlite: 2,000 mixed concurrent writes leave the file intact', async t =>
     storage.users.update(user.id, { firstName: `${index}` }, eventOf(user.id, NOW), {
       revokeSessions: index % 5 === 0,
       invalidateTokens: false,
-      onlyEnabled: false,
+      credentialId: null,
       versions: null,
     }),
     storage.sessions.open(

@@ -45,6 +45,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
     async (request, reply) => {
       const updated = await users.updateOwn(
         request.user.id,
+        request.requirePrincipal().credentialId,
         request.validatedData.body,
         userActor(request),
         expectedVersions(request),
@@ -66,9 +67,9 @@ const account: FastifyPluginAsyncTypebox = async app => {
     },
     async (request, reply) => {
       refuseImpersonation(request)
-      const { user } = request
       const { password } = request.validatedData.body
-      await accountRemoval.remove(user, password, userActor(request), disconnectSignal(reply))
+      const owner = request.requirePrincipal()
+      await accountRemoval.remove(owner, password, userActor(request), disconnectSignal(reply))
       return reply.clearAccessToken().code(204).send(null)
     },
   )

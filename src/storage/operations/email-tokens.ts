@@ -11,7 +11,7 @@ import type { Session } from '../../auth/session.ts'
 import { firstIdAt } from '../../ids.ts'
 import type { Factor } from '../../users/factors.ts'
 import type { User } from '../../users/user.ts'
-import type { UserRefusal } from '../../users/user-store.ts'
+import type { ActingSession, SessionRefusal } from '../../users/user-store.ts'
 import { EMAIL_TOKEN_COLUMNS, emailTokenColumns, factorsColumn, toUser, type UserRow } from '../rows.ts'
 import type { AccessTable, OwnedTable } from '../stored-feature.ts'
 import { consequenceOf, recordStatement } from './events.ts'
@@ -19,7 +19,7 @@ import { firstRow, type Statement, type Steps, unlessTaken } from './operation.t
 import { takeOwned } from './owned-rows.ts'
 import { parameters, valuesOf } from './parameters.ts'
 import { refusalOf } from './refusals.ts'
-import { addSessionStatement, revokeSessionsStatement } from './sessions.ts'
+import { addSessionStatement, revokeAllSessions, sessionExists } from './sessions.ts'
 import { LOCK_USERS_TABLE, lockUser } from './user-locks.ts'
 import { invalidateMails, RETURNING_USER } from './users.ts'
 import { invalidates, invalidatesNothing, refusedFor, type Write } from './write.ts'
@@ -27,31 +27,37 @@ import { invalidates, invalidatesNothing, refusedFor, type Write } from './write
 /** The parameters after the columns of the token. */
 const AFTER_TOKEN = 2 + EMAIL_TOKEN_COLUMNS.length
 
-/** Inserts nothing and returns no row when the user has been mailed too often. */
-const addTokenStatement = (token: EmailToken): Statement => ({
+/** Inserts nothing and returns no row when the user has been mailed too often, or the session has ended. */
+const addTokenStatement = (token: EmailToken, sessionId: string | null): Statement => ({
   text: ({ isOneOf }) => `INSERT INTO email_tokens (user_key, ${EMAIL_TOKEN_COLUMNS.join(', ')})
     SELECT key, ${parameters(EMAIL_TOKEN_COLUMNS, 2)} FROM users WHERE id = $1 AND (
       SELECT count(*) FROM events
       WHERE user_id = $1 AND id >= $${AFTER_TOKEN} AND ${isOneOf('type', `$${AFTER_TOKEN + 1}`, 'text')}
-    ) < ${MAX_MAILS} RETURNING digest`,
+    ) < ${MAX_MAILS} AND (
+      CAST($${AFTER_TOKEN + 2} AS text) IS NULL OR EXISTS (SELECT 1 FROM sessions WHERE id = $${AFTER_TOKEN + 2})
+    ) RETURNING digest`,
   values: [
     token.userId,
     ...valuesOf(EMAIL_TOKEN_COLUMNS, emailTokenColumns(token)),
     firstIdAt(token.createdAt - MAIL_WINDOW + 1),
     COUNTED_EVENTS[token.purpose],
+    sessionId,
   ],
 })
 
 export function* addEmailToken(
   token: EmailToken,
   event: AuditEvent,
-  verifiedHash: string | null,
-): Steps<Write<'added' | 'tooManyMails' | UserRefusal>> {
+  acting: ActingSession | null,
+): Steps<Write<'added' | 'tooManyMails' | SessionRefusal>> {
   const { userId } = token
   // Concurrent calls for one user run one after the other, so each counts the events of the earlier ones.
-  const refused = refusalOf(yield* lockUser(userId, verifiedHash), { onlyEnabled: true })
+  const refused = refusalOf(yield* lockUser(userId, acting?.passwordHash ?? null), { onlyEnabled: true })
   if (refused !== null) return refusedFor(userId, refused)
-  if ((yield* firstRow(addTokenStatement(token))) === undefined) return invalidatesNothing('tooManyMails')
+  if ((yield* firstRow(addTokenStatement(token, acting?.id ?? null))) === undefined) {
+    const hasEnded = acting !== null && !(yield* sessionExists(acting.id, userId))
+    return hasEnded ? refusedFor(userId, 'sessionNotFound') : invalidatesNothing('tooManyMails')
+  }
   yield recordStatement(event)
   return invalidatesNothing('added')
 }
@@ -139,7 +145,7 @@ export const resetPasswordWith = (mailed: readonly OwnedTable[], granted: Grante
     })
     if (user === undefined) return refusedFor(userId, undefined)
     yield* invalidateMails(mailed, userId)
-    yield revokeSessionsStatement(userId, null)
+    yield* revokeAllSessions(userId)
     yield addSessionStatement(session)
     yield recordStatement(event)
     if (!found.isVerified) yield* removeAccess(granted.tables, event)

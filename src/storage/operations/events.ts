@@ -19,6 +19,9 @@ export const consequenceOf = (event: AuditEvent, type: string, details: AuditEve
 
 const INSERT_EVENT = `INSERT INTO events (${EVENT_COLUMNS.join(', ')})`
 
+/** The parameter after the columns of the event. */
+const BY = 1 + EVENT_COLUMNS.length
+
 /** In the order of {@link EVENT_COLUMNS}. */
 export const eventValues = (event: AuditEvent<string | null>): readonly unknown[] =>
   valuesOf(EVENT_COLUMNS, eventColumns(event))
@@ -29,6 +32,26 @@ export const recordStatement = (event: AuditEvent<string | null>): Statement => 
   text: `${INSERT_EVENT} VALUES (${parameters(EVENT_COLUMNS, 1)})`,
   values: eventValues(event),
 })
+
+/**
+ * Records an event, unless the session or API key that makes the change has been revoked. It is the last statement of the change, so
+ * that the check costs no round trip: it sees what was revoked before the user was locked.
+ * @param credentialId the id of the session or API key; `null`: nothing is checked.
+ * @returns false if it has been revoked. The change must then be refused.
+ */
+export function* recordBy(credentialId: string | null, event: AuditEvent): Steps<boolean> {
+  if (credentialId === null) {
+    yield recordStatement(event)
+    return true
+  }
+  const recorded = yield* firstRow({
+    name: 'record-by',
+    text: `${INSERT_EVENT} SELECT ${parameters(EVENT_COLUMNS, 1)}
+      WHERE EXISTS (SELECT 1 FROM sessions WHERE id = $${BY}) OR EXISTS (SELECT 1 FROM api_keys WHERE id = $${BY}) RETURNING id`,
+    values: [...eventValues(event), credentialId],
+  })
+  return recorded !== undefined
+}
 
 /** Records the event of a removal as the newest of its user, who must be locked. */
 export function* recordRemoval(event: AuditEvent): Steps<void> {

@@ -3,14 +3,14 @@ import { INVALIDATED_BY_PASSWORD_CHANGE } from '../../accounts/email-token.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { Session } from '../../auth/session.ts'
 import type { User } from '../../users/user.ts'
-import type { UserRefusal } from '../../users/user-store.ts'
+import type { SessionRefusal, VerifiedSession } from '../../users/user-store.ts'
 import { toUser, type UserRow } from '../rows.ts'
 import type { OwnedTable } from '../stored-feature.ts'
 import { recordStatement } from './events.ts'
 import { firstRow, type Query, query, type Statement, type Steps, USER_KEY } from './operation.ts'
 import { deleteOwned } from './owned-rows.ts'
 import { refusalOf } from './refusals.ts'
-import { addSessionStatement, revokeSessionsStatement } from './sessions.ts'
+import { addSessionStatement, revokeAllSessions } from './sessions.ts'
 import { lockUser } from './user-locks.ts'
 import { RETURNING_USER } from './users.ts'
 import { invalidates, invalidatesNothing, refusedFor, type UncachedWrite, type Write } from './write.ts'
@@ -30,10 +30,10 @@ export const rehash = (userId: string, from: string, to: string): Query<Uncached
 export const changePasswordWith = (mailed: readonly OwnedTable[]) =>
   function* changePassword(
     session: Session,
-    verifiedHash: string,
+    acting: VerifiedSession,
     newHash: string,
     event: AuditEvent,
-  ): Steps<Write<User | UserRefusal>> {
+  ): Steps<Write<User | SessionRefusal>> {
     const { userId } = session
     const update: Statement = {
       // Locks the table of users before the user, as `LOCK_USERS_TABLE` does.
@@ -44,11 +44,11 @@ export const changePasswordWith = (mailed: readonly OwnedTable[]) =>
         WHERE key = (
           SELECT key FROM users WHERE id = $3 AND ${inTurn('$3')} AND disabled = 0 AND password_hash = $4 ${forNoKeyUpdate}
         ) ${RETURNING_USER}`,
-      values: [newHash, event.at, userId, verifiedHash],
+      values: [newHash, event.at, userId, acting.passwordHash],
     }
     let changed = yield* firstRow<UserRow>(update)
     if (changed === undefined) {
-      const refused = refusalOf(yield* lockUser(userId, verifiedHash), { onlyEnabled: true })
+      const refused = refusalOf(yield* lockUser(userId, acting.passwordHash), { onlyEnabled: true })
       if (refused !== null) return refusedFor(userId, refused)
       // A concurrent change in between has made the update possible. The user is locked now.
       changed = yield* firstRow<UserRow>(update)
@@ -59,7 +59,7 @@ export const changePasswordWith = (mailed: readonly OwnedTable[]) =>
       values: [userId, INVALIDATED_BY_PASSWORD_CHANGE],
     }
     yield* deleteOwned(mailed, userId)
-    yield revokeSessionsStatement(userId, null)
+    if (!(yield* revokeAllSessions(userId)).includes(acting.id)) return refusedFor(userId, 'sessionNotFound')
     yield addSessionStatement(session)
     yield recordStatement(event)
     return invalidates(userId, toUser(changed as UserRow))

@@ -2,10 +2,10 @@
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { Session } from '../../auth/session.ts'
 import type { RevokeAllOptions } from '../../auth/session-store.ts'
-import type { UserRefusal } from '../../users/user-store.ts'
+import type { SessionRefusal, UserRefusal } from '../../users/user-store.ts'
 import { SESSION_COLUMNS, sessionColumns } from '../rows.ts'
 import { recordStatement } from './events.ts'
-import { firstRow, type Statement, type Steps, USER_KEY } from './operation.ts'
+import { firstRow, rows, type Statement, type Steps, USER_KEY } from './operation.ts'
 import { parameters, valuesOf } from './parameters.ts'
 import { refusalOf } from './refusals.ts'
 import { lockUser } from './user-locks.ts'
@@ -43,6 +43,15 @@ export const forgetProofsStatement = (userId: string, exceptId: string | null): 
     UPDATE sessions SET authenticated_at = 0 WHERE id IN (SELECT id FROM own)`,
   values: [userId, exceptId],
 })
+
+/**
+ * Ends every session of a user, who must be locked.
+ * @returns their ids: a change that ends all sessions sees by them, without a further round trip, whether its own one still existed.
+ */
+export function* revokeAllSessions(userId: string): Steps<readonly string[]> {
+  const revoked = yield* rows<{ id: string }>(revokeSessionsStatement(userId, null))
+  return revoked.map(({ id }) => id)
+}
 
 /** Locks the user first, like every write that revokes sessions. */
 const revokeStatement = (id: string, userId: string): Statement => ({
@@ -113,10 +122,7 @@ export function* sessionExists(id: string, userId: string): Steps<boolean> {
  * Locks a user who makes a change in a session.
  * @returns why the change is refused; `null` if it is not.
  */
-export function* refusalOfSession(
-  userId: string,
-  sessionId: string,
-): Steps<'sessionNotFound' | UserRefusal | null> {
+export function* refusalOfSession(userId: string, sessionId: string): Steps<SessionRefusal | null> {
   const refused = refusalOf(yield* lockUser(userId), { onlyEnabled: true })
   if (refused !== null) return refused
   return (yield* sessionExists(sessionId, userId)) ? null : 'sessionNotFound'

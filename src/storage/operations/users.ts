@@ -1,15 +1,15 @@
 /** Changes and removal of users. Sign-ups and imports add them: `hot-operations.ts` and `import-operations.ts` of each engine. */
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { User, UserChanges } from '../../users/user.ts'
-import type { UpdateOptions, UpdateRefusal, UserRefusal } from '../../users/user-store.ts'
+import type { SessionRefusal, UpdateOptions, UpdateRefusal, VerifiedSession } from '../../users/user-store.ts'
 import { changedColumns, selectUser, toUser, USER_VALUES, type UserRow } from '../rows.ts'
 import type { OwnedTable } from '../stored-feature.ts'
 import type { Dialect } from './dialect.ts'
-import { recordRemoval, recordStatement } from './events.ts'
+import { recordBy, recordRemoval } from './events.ts'
 import { firstRow, type Statement, type Steps, USER_KEY, unlessTaken } from './operation.ts'
 import { deleteOwned } from './owned-rows.ts'
 import { refusalOf, updateRefusalOf } from './refusals.ts'
-import { revokeSessionsStatement } from './sessions.ts'
+import { revokeAllSessions } from './sessions.ts'
 import { LOCK_USERS_TABLE, lockUser } from './user-locks.ts'
 import { invalidates, refusedFor, type Write } from './write.ts'
 
@@ -36,7 +36,7 @@ const updateStatement = (
   id: string,
   changes: UserChanges,
   at: number,
-  { onlyEnabled, versions }: UpdateOptions,
+  { credentialId, versions }: UpdateOptions,
 ): Statement => {
   const set = { ...changedColumns(changes), updated_at: at }
   const values = [id, ...Object.values(set)]
@@ -49,7 +49,7 @@ const updateStatement = (
   return {
     text: dialect => `UPDATE users SET ${compare('=').join(', ')}, version = version + 1 WHERE key = (
         SELECT key FROM users
-        WHERE id = $1 AND ${dialect.inTurn('$1')} ${onlyEnabled ? 'AND disabled = 0' : ''} ${isCurrent(dialect)}
+        WHERE id = $1 AND ${dialect.inTurn('$1')} ${credentialId === null ? '' : 'AND disabled = 0'} ${isCurrent(dialect)}
           AND (${differences})
         ${dialect.forNoKeyUpdate}
       ) ${RETURNING_USER}`,
@@ -60,7 +60,7 @@ const updateStatement = (
 /** Locks the user and finds out why an update has changed nothing. @returns the user if the update is not refused. */
 function* lockForUpdate(
   id: string,
-  { onlyEnabled, versions }: UpdateOptions,
+  { credentialId, versions }: UpdateOptions,
 ): Steps<UserRow | UpdateRefusal> {
   const user = yield* firstRow<UserRow>({
     text: ({ inTurn, forNoKeyUpdate }) =>
@@ -69,7 +69,7 @@ function* lockForUpdate(
   })
   if (user === undefined) return 'userNotFound'
   const isCurrent = versions === null || versions.includes(user.version)
-  return updateRefusalOf({ disabled: user.disabled, current: isCurrent }, { onlyEnabled }) ?? user
+  return updateRefusalOf({ disabled: user.disabled, current: isCurrent }, { onlyEnabled: credentialId !== null }) ?? user
 }
 
 /** @param mailed tables of features, whose rows were mailed to their users. */
@@ -91,9 +91,9 @@ export const updateUserWith = (mailed: readonly OwnedTable[]) =>
     }
     if (updated === 'taken') return refusedFor(id, 'emailTaken')
     // A separate statement: it sees the sessions of transactions that held the user's lock before.
-    if (options.revokeSessions) yield revokeSessionsStatement(id, null)
+    if (options.revokeSessions) yield* revokeAllSessions(id)
     if (options.invalidateTokens) yield* invalidateMails(mailed, id)
-    yield recordStatement(event)
+    if (!(yield* recordBy(options.credentialId, event))) return refusedFor(id, 'sessionNotFound')
     return invalidates(id, toUser(updated[0] as UserRow))
   }
 
@@ -101,16 +101,17 @@ export const updateUserWith = (mailed: readonly OwnedTable[]) =>
 export const removeUserWith = (tables: readonly OwnedTable[]) =>
   function* removeUser(
     event: AuditEvent,
-    verifiedHash: string | null,
-  ): Steps<Write<'removed' | UserRefusal>> {
+    acting: VerifiedSession | null,
+  ): Steps<Write<'removed' | SessionRefusal>> {
     const { userId } = event
     yield LOCK_USERS_TABLE
-    const user = yield* lockUser(userId, verifiedHash, 'remove')
-    const refused = refusalOf(user, { onlyEnabled: verifiedHash !== null })
+    const user = yield* lockUser(userId, acting?.passwordHash ?? null, 'remove')
+    const refused = refusalOf(user, { onlyEnabled: acting !== null })
     if (refused !== null) return refusedFor(userId, refused)
     yield* deleteOwned(tables, userId)
     // Locks sessions in the order in which last requests are written. The cascade of the next statement has no defined order.
-    yield revokeSessionsStatement(userId, null)
+    const sessions = yield* revokeAllSessions(userId)
+    if (acting !== null && !sessions.includes(acting.id)) return refusedFor(userId, 'sessionNotFound')
     yield { text: 'DELETE FROM users WHERE id = $1', values: [userId] }
     yield* recordRemoval(event)
     // The IP addresses of administrators are not personal data of the user.

@@ -158,7 +158,7 @@ export const accounts: Part = async (t, open) => {
     const disabled = storage.users.update(user.id, { disabled: true }, eventOf(user.id, NOW), {
       revokeSessions: true,
       invalidateTokens: false,
-      onlyEnabled: false,
+      credentialId: null,
       versions: null,
     })
     const late = sessionOf(user.id)

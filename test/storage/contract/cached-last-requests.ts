@@ -4,9 +4,9 @@ import { UserCache } from '../../../src/auth/user-cache.ts'
 import { withLastRequests } from '../../../src/storage/with-last-requests.ts'
 import { NO_FACTORS } from '../../../src/users/factors.ts'
 import type { User } from '../../../src/users/user.ts'
-import { ALL, add, eventOf, NOW, type Part, sessionOf, userRequests } from './fixtures.ts'
+import { ALL, actingIn, add, eventOf, NOW, type Part, sessionOf, userRequests } from './fixtures.ts'
 
-const KEEP = { revokeSessions: false, invalidateTokens: false, onlyEnabled: false, versions: null }
+const KEEP = { revokeSessions: false, invalidateTokens: false, credentialId: null, versions: null }
 const LATER = NOW + 1_000
 
 export const cachedLastRequests: Part = async (t, open) => {
@@ -15,7 +15,7 @@ export const cachedLastRequests: Part = async (t, open) => {
   const storage = withLastRequests(stored, userCache)
 
   t.test('reads and writes return the cached last request, which is not in the database yet', async t => {
-    const { user, userKey } = await add(storage)
+    const { user, session, userKey } = await add(storage)
     const { id } = user
     const found = await stored.users.find(id)
     if (found === undefined) throw new Error('no user')
@@ -35,7 +35,12 @@ export const cachedLastRequests: Part = async (t, open) => {
       exportUsers: async () => (await storage.bulkUsers.exportUsers(null)).find(each => each.id === id),
       update: () => storage.users.update(id, { firstName: 'Grace' }, eventOf(id), KEEP),
       changePassword: () =>
-        storage.accounts.changePassword(sessionOf(id), user.passwordHash, 'new hash', eventOf(id)),
+        storage.accounts.changePassword(
+          sessionOf(id),
+          actingIn(session, user.passwordHash),
+          'new hash',
+          eventOf(id),
+        ),
       confirmEmail: () => storage.emailTokens.confirmEmail(verification, eventOf(id)),
       resetPassword: async () =>
         storage.emailTokens.resetPassword(

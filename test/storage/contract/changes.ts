@@ -4,6 +4,7 @@ import { v7 as uuidv7 } from 'uuid'
 import type { UserChanges } from '../../../src/users/user.ts'
 import { freshEmail } from '../../support/build.ts'
 import {
+  actingIn,
   add,
   asStored,
   eventOf,
@@ -15,8 +16,8 @@ import {
   verifiedBy,
 } from './fixtures.ts'
 
-const KEEP = { revokeSessions: false, invalidateTokens: false, onlyEnabled: false, versions: null }
-const END = { revokeSessions: true, invalidateTokens: true, onlyEnabled: false, versions: null }
+const KEEP = { revokeSessions: false, invalidateTokens: false, credentialId: null, versions: null }
+const END = { revokeSessions: true, invalidateTokens: true, credentialId: null, versions: null }
 const LATER = NOW + 1_000
 
 export const changes: Part = async (t, open) => {
@@ -95,20 +96,28 @@ export const changes: Part = async (t, open) => {
     t.equal(await storage.users.count({ email }), 1)
   })
 
-  t.test('onlyEnabled changes nothing of a disabled user', async t => {
-    const storage = await open(t)
-    const { user } = await add(storage)
-    const own = { revokeSessions: false, invalidateTokens: false, onlyEnabled: true, versions: null }
-    t.match(await storage.users.update(user.id, { firstName: 'Enabled' }, eventOf(user.id, NOW), own), {
-      firstName: 'Enabled',
-    })
-    await storage.users.update(user.id, { disabled: true }, eventOf(user.id, NOW), END)
-    t.equal(
-      await storage.users.update(user.id, { firstName: 'Disabled' }, eventOf(user.id, NOW), own),
-      'accountDisabled',
-    )
-    t.equal((await storage.users.find(user.id))?.firstName, 'Enabled')
-  })
+  t.test(
+    'a change of their own changes nothing of a disabled user, or in a session that has ended',
+    async t => {
+      const storage = await open(t)
+      const { user, session } = await add(storage)
+      const own = { ...KEEP, credentialId: session.id }
+      t.match(await storage.users.update(user.id, { firstName: 'Enabled' }, eventOf(user.id, NOW), own), {
+        firstName: 'Enabled',
+      })
+      await storage.users.update(user.id, { disabled: true }, eventOf(user.id, NOW), END)
+      t.equal(
+        await storage.users.update(user.id, { firstName: 'Disabled' }, eventOf(user.id, NOW), own),
+        'accountDisabled',
+      )
+      await storage.users.update(user.id, { disabled: false }, eventOf(user.id, NOW), KEEP)
+      t.equal(
+        await storage.users.update(user.id, { firstName: 'Ended' }, eventOf(user.id, NOW), own),
+        'sessionNotFound',
+      )
+      t.match(await storage.users.find(user.id), { firstName: 'Enabled', version: 4 })
+    },
+  )
 
   t.test('revokeSessions ends all sessions of that user and no others', async t => {
     const { user, session } = await add(storage)
@@ -162,7 +171,7 @@ export const changes: Part = async (t, open) => {
       () =>
         storage.accounts.changePassword(
           sessionOf(user.id),
-          user.passwordHash,
+          actingIn(session, user.passwordHash),
           user.passwordHash,
           eventOf(user.id),
         ),

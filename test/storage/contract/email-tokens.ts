@@ -9,12 +9,13 @@ import {
   newEmailToken,
 } from '../../../src/accounts/email-token.ts'
 import { NO_FACTORS } from '../../../src/users/factors.ts'
+import type { ActingSession } from '../../../src/users/user-store.ts'
 import { freshEmail } from '../../support/build.ts'
-import { add, asStored, eventOf, NOW, newUser, type Part, sessionOf } from './fixtures.ts'
+import { actingIn, add, asStored, eventOf, NOW, newUser, type Part, sessionOf } from './fixtures.ts'
 
 const LATER = NOW + 1_000
 const PURPOSES: readonly EmailTokenPurpose[] = ['verification', 'emailChange', 'passwordReset']
-const KEEP = { revokeSessions: false, invalidateTokens: false, onlyEnabled: false, versions: null }
+const KEEP = { revokeSessions: false, invalidateTokens: false, credentialId: null, versions: null }
 const INVALIDATE = { ...KEEP, invalidateTokens: true }
 const END = { ...INVALIDATE, revokeSessions: true }
 
@@ -27,8 +28,8 @@ const requestOf = ({ userId, createdAt, purpose }: EmailToken) =>
 
 export const emailTokens: Part = async (t, open) => {
   const storage = await open(t)
-  const keep = (token: EmailToken, verifiedHash: string | null = null) =>
-    storage.emailTokens.add(token, requestOf(token), verifiedHash)
+  const keep = (token: EmailToken, acting: ActingSession | null = null) =>
+    storage.emailTokens.add(token, requestOf(token), acting)
   /** A user with a token of each purpose. */
   const addWithTokens = async () => {
     const added = await add(storage)
@@ -76,21 +77,31 @@ export const emailTokens: Part = async (t, open) => {
     t.equal(await storage.emailTokens.find(none.digest, NOW), undefined)
   })
 
-  t.test('no token is stored for an unknown or disabled user, or for a former hash', async t => {
-    const { user } = await add(storage)
-    const { user: disabled } = await add(storage, { disabled: true })
-    const rejected = [
-      { token: tokenOf('verification', newUser()), hash: null, reason: 'userNotFound' },
-      { token: tokenOf('passwordReset', disabled), hash: null, reason: 'accountDisabled' },
-      { token: tokenOf('emailChange', disabled), hash: disabled.passwordHash, reason: 'accountDisabled' },
-      { token: tokenOf('emailChange', user), hash: 'another hash', reason: 'passwordChanged' },
-    ]
-    for (const { token, hash, reason } of rejected) {
-      t.equal(await keep(token, hash), reason)
-      t.equal(await storage.emailTokens.find(token.digest, NOW), undefined)
-    }
-    t.equal(await keep(tokenOf('emailChange', user), user.passwordHash), 'added')
-  })
+  t.test(
+    'no token is stored for an unknown or disabled user, a former hash, or an ended session',
+    async t => {
+      const { user, session } = await add(storage)
+      const { user: disabled, session: former } = await add(storage, { disabled: true })
+      const change = tokenOf('emailChange', user)
+      const rejected = [
+        { token: tokenOf('verification', newUser()), acting: null, reason: 'userNotFound' },
+        { token: tokenOf('passwordReset', disabled), acting: null, reason: 'accountDisabled' },
+        {
+          token: tokenOf('emailChange', disabled),
+          acting: actingIn(former, disabled.passwordHash),
+          reason: 'accountDisabled',
+        },
+        { token: change, acting: actingIn(session, 'another hash'), reason: 'passwordChanged' },
+        { token: change, acting: actingIn({ id: uuidv7() }, user.passwordHash), reason: 'sessionNotFound' },
+        { token: change, acting: { id: uuidv7(), passwordHash: null }, reason: 'sessionNotFound' },
+      ]
+      for (const { token, acting, reason } of rejected) {
+        t.equal(await keep(token, acting), reason)
+        t.equal(await storage.emailTokens.find(token.digest, NOW), undefined)
+      }
+      t.equal(await keep(change, actingIn(session, user.passwordHash)), 'added')
+    },
+  )
 
   t.test('the number of tokens per purpose, user and hour is limited', async t => {
     const { user } = await add(storage)
@@ -202,8 +213,9 @@ export const emailTokens: Part = async (t, open) => {
     const named = await addWithTokens()
     await storage.users.update(named.user.id, { firstName: 'Named' }, eventOf(named.user.id), KEEP)
     t.strictSame(await usable(named.tokens), [...PURPOSES].sort(), 'a name makes none invalid')
-    const { user, tokens } = await addWithTokens()
-    await storage.accounts.changePassword(sessionOf(user.id), user.passwordHash, 'new', eventOf(user.id))
+    const { user, session, tokens } = await addWithTokens()
+    const acting = actingIn(session, user.passwordHash)
+    await storage.accounts.changePassword(sessionOf(user.id), acting, 'new', eventOf(user.id))
     t.strictSame(await usable(tokens), ['verification'], 'a new password')
   })
 

@@ -14,6 +14,7 @@ import { freshEmail } from '../../support/build.ts'
 import { until } from '../../support/until.ts'
 import {
   type Added,
+  actingIn,
   add,
   asStored,
   eventOf,
@@ -40,7 +41,7 @@ const REFUSALS: ReadonlySet<unknown> = new Set([
   'emailTaken',
   'tooManyMails',
 ])
-const ANY = { revokeSessions: false, invalidateTokens: false, onlyEnabled: false, versions: null }
+const ANY = { revokeSessions: false, invalidateTokens: false, credentialId: null, versions: null }
 
 const list = (storage: Storage, filter: EventFilter, beforeId: string | null = null, limit = 1_000) =>
   storage.events.list({ filter, beforeId, limit })
@@ -66,19 +67,22 @@ const changesOf = async (storage: Storage, { user, session }: Added) => {
   const reset = newEmailToken('passwordReset', user.id, user.email, NOW).stored
   const verification = newEmailToken('verification', user.id, user.email, NOW).stored
   const fresh = newUser()
+  const [opened, changed] = [sessionOf(user.id), sessionOf(user.id)]
   const changes: Record<string, (event: AuditEvent) => Promise<unknown>> = {
     addUser: event => storage.accounts.addUser({ ...fresh, id: event.userId }, event, {}),
     'update of a version': event =>
       storage.users.update(user.id, { firstName: 'New' }, event, { ...ANY, versions: [1] }),
-    'emailTokens.add': event => storage.emailTokens.add(verification, event, user.passwordHash),
-    'emailTokens.add, of a reset': event => storage.emailTokens.add(reset, event, user.passwordHash),
+    'emailTokens.add': event =>
+      storage.emailTokens.add(verification, event, actingIn(session, user.passwordHash)),
+    'emailTokens.add, of a reset': event =>
+      storage.emailTokens.add(reset, event, actingIn(session, user.passwordHash)),
     confirmEmail: event => storage.emailTokens.confirmEmail(verification, event),
     'end of a session': event => storage.sessions.revoke(session.id, event),
-    resetPassword: event =>
-      storage.emailTokens.resetPassword(reset, NO_FACTORS, sessionOf(user.id), 'reset', event),
-    changePassword: event => storage.accounts.changePassword(sessionOf(user.id), 'reset', 'changed', event),
-    'update of an enabled user': event =>
-      storage.users.update(user.id, { disabled: true }, event, { ...ANY, onlyEnabled: true }),
+    resetPassword: event => storage.emailTokens.resetPassword(reset, NO_FACTORS, opened, 'reset', event),
+    changePassword: event =>
+      storage.accounts.changePassword(changed, actingIn(opened, 'reset'), 'changed', event),
+    'update by the user': event =>
+      storage.users.update(user.id, { disabled: true }, event, { ...ANY, credentialId: changed.id }),
     remove: event => storage.users.remove(event, null),
   }
   return changes
@@ -196,9 +200,9 @@ export const events: Part = async (t, open) => {
       'another user’s session': event => storage.sessions.revoke(session.id, { ...event, userId: other.id }),
       'sessions of an unknown user': event =>
         storage.sessions.revokeAll({ ...event, userId: unknown }, { exceptId: null, onlyEnabled: false }),
-      'a removal with a wrong hash': event => storage.users.remove(event, 'wrong'),
+      'a removal with a wrong hash': event => storage.users.remove(event, actingIn(session, 'wrong')),
       'a disabled user’s own removal': event =>
-        storage.users.remove({ ...event, userId: disabled.id }, disabled.passwordHash),
+        storage.users.remove({ ...event, userId: disabled.id }, actingIn(session, disabled.passwordHash)),
       'a token for an unknown user': event =>
         storage.emailTokens.add({ ...change, digest: 'x', userId: unknown }, event, null),
     }
@@ -235,8 +239,8 @@ export const events: Part = async (t, open) => {
     const taken = eventOf(user.id)
     await storage.events.record(taken)
     for (const [name, change] of Object.entries(await changesOf(storage, added))) {
-      // An unknown user and unknown tokens cannot be changed.
-      if (name === 'resetPassword' || name === 'confirmEmail' || name === 'changePassword') continue
+      // An unknown user and unknown tokens cannot be changed, and there is no session that a reset or a new password has opened.
+      if (['resetPassword', 'confirmEmail', 'changePassword', 'update by the user'].includes(name)) continue
       await t.rejects(async () => change(taken), name)
     }
     t.strictSame(await storage.sessions.find(session.id), {

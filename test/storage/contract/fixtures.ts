@@ -14,6 +14,7 @@ import { NO_FACTORS } from '../../../src/users/factors.ts'
 import { NO_METADATA } from '../../../src/users/metadata.ts'
 import { NO_ROLES } from '../../../src/users/roles.ts'
 import type { User } from '../../../src/users/user.ts'
+import type { VerifiedSession } from '../../../src/users/user-store.ts'
 import { freshEmail } from '../../support/build.ts'
 
 /**
@@ -65,6 +66,12 @@ export const userRequests = (
 
 /** What a sign-in with the password has verified of a user without factors. */
 export const verifiedBy = (passwordHash: string): VerifiedState => ({ passwordHash, factors: NO_FACTORS })
+
+/** A session in which the password was verified. */
+export const actingIn = ({ id }: Pick<Session, 'id'>, passwordHash: string): VerifiedSession => ({
+  id,
+  passwordHash,
+})
 
 /** An event of a change that users make to themselves. */
 export const eventOf = (userId: string, at = NOW, type: EventType = 'user.changed'): AuditEvent =>

@@ -36,7 +36,7 @@ export const lastRequests: Part = async (t, open) => {
       await storage.users.update(user.id, { firstName: 'New' }, eventOf(user.id, NOW + 20), {
         revokeSessions: false,
         invalidateTokens: false,
-        onlyEnabled: false,
+        credentialId: null,
         versions: null,
       }),
       changed,
@@ -68,7 +68,7 @@ export const lastRequests: Part = async (t, open) => {
     await storage.users.update(ended.user.id, { disabled: true }, eventOf(ended.user.id, NOW), {
       revokeSessions: true,
       invalidateTokens: false,
-      onlyEnabled: false,
+      credentialId: null,
       versions: null,
     })
     const at = NOW + 5

@@ -15,7 +15,7 @@ export const openAndClose: Part = async (t, open) => {
     await before.users.update(user.id, { firstName: 'Changed' }, eventOf(user.id, NOW + 1), {
       revokeSessions: false,
       invalidateTokens: false,
-      onlyEnabled: false,
+      credentialId: null,
       versions: null,
     })
     await before.lastRequests.noteLastRequests(userRequests([{ key: userKey, at: NOW + 2 }]), [
@@ -25,7 +25,7 @@ export const openAndClose: Part = async (t, open) => {
     await before.users.update(ended.user.id, { disabled: true }, eventOf(ended.user.id, NOW + 1), {
       revokeSessions: true,
       invalidateTokens: false,
-      onlyEnabled: false,
+      credentialId: null,
       versions: null,
     })
     await before.close()
@@ -62,7 +62,7 @@ export const openAndClose: Part = async (t, open) => {
     await second.users.update(user.id, { firstName: 'By another' }, eventOf(user.id, NOW), {
       revokeSessions: false,
       invalidateTokens: false,
-      onlyEnabled: false,
+      credentialId: null,
       versions: null,
     })
     t.match(await first.users.find(user.id), { firstName: 'By another' })

@@ -1,6 +1,7 @@
 /** Contract: users are removed completely, once, with a notification; versions count changes (DESIGN §9). */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { v7 as uuidv7 } from 'uuid'
+import type { NewUser } from '../../../src/accounts/account-store.ts'
 import { newEmailToken } from '../../../src/accounts/email-token.ts'
 import { newEvent } from '../../../src/audit-log/event.ts'
 import type { Session } from '../../../src/auth/session.ts'
@@ -9,6 +10,7 @@ import { NO_FACTORS } from '../../../src/users/factors.ts'
 import { freshEmail } from '../../support/build.ts'
 import {
   type Added,
+  actingIn,
   add,
   asStored,
   eventOf,
@@ -22,7 +24,7 @@ import {
   verifiedBy,
 } from './fixtures.ts'
 
-const ANY = { revokeSessions: false, invalidateTokens: false, onlyEnabled: false, versions: null }
+const ANY = { revokeSessions: false, invalidateTokens: false, credentialId: null, versions: null }
 const LATER = NOW + 1_000
 
 const ADMIN = { type: 'adminKey', id: 'abcdef01', ip: '192.0.2.9' } as const
@@ -55,15 +57,21 @@ export const removal: Part = async (t, open) => {
     await t.resolves(add(storage, { email: user.email }), 'the e-mail is free')
   })
 
-  t.test('removal with a hash requires that hash and an enabled user; without one, neither', async t => {
-    const { user, session } = await add(storage)
-    const { user: disabled } = await add(storage, { disabled: true })
-    t.equal(await storage.users.remove(eventOf(user.id), 'another hash'), 'passwordChanged')
-    t.equal(await storage.users.remove(eventOf(disabled.id), disabled.passwordHash), 'accountDisabled')
-    t.ok(await storage.sessions.find(session.id))
-    t.equal(await storage.users.remove(eventOf(user.id), user.passwordHash), 'removed')
-    t.equal(await storage.users.remove(removed(disabled.id), null), 'removed')
-  })
+  t.test(
+    'a removal in a session requires it, the hash and an enabled user; without one, nothing',
+    async t => {
+      const { user, session } = await add(storage)
+      const { user: disabled, session: former } = await add(storage, { disabled: true })
+      const remove = ({ id, passwordHash }: NewUser, { id: sessionId }: Session, hash = passwordHash) =>
+        storage.users.remove(eventOf(id), { id: sessionId, passwordHash: hash })
+      t.equal(await remove(user, session, 'another hash'), 'passwordChanged')
+      t.equal(await remove(disabled, former), 'accountDisabled')
+      t.equal(await remove(user, former), 'sessionNotFound')
+      t.ok(await storage.sessions.find(session.id))
+      t.equal(await remove(user, session), 'removed')
+      t.equal(await storage.users.remove(removed(disabled.id), null), 'removed')
+    },
+  )
 
   t.test('addresses in events of the user are erased, but not those of administrators', async t => {
     const { user } = await add(storage)
@@ -82,10 +90,11 @@ export const removal: Part = async (t, open) => {
 
   t.test('of a hundred concurrent removals on two instances exactly one removes', async t => {
     const [storage, there] = [await open(t), await open(t)]
-    const { user } = await add(storage)
+    const { user, session } = await add(storage)
+    const acting = actingIn(session, user.passwordHash)
     const outcomes = await Promise.all(
       Array.from({ length: 100 }, (_, index) =>
-        (index % 2 ? storage : there).users.remove(removed(user.id), index % 3 ? null : user.passwordHash),
+        (index % 2 ? storage : there).users.remove(removed(user.id), index % 3 ? null : acting),
       ),
     )
     t.strictSame([...new Set(outcomes)].sort(), ['removed', 'userNotFound'])
@@ -149,8 +158,8 @@ export const removal: Part = async (t, open) => {
         const { id } = added.user
         return () => here.emailTokens.resetPassword(token, NO_FACTORS, sessionOf(id), 'new', eventOf(id))
       },
-      removal: async ({ user }) => {
-        return () => here.users.remove(removed(user.id), user.passwordHash)
+      removal: async ({ user, session }) => {
+        return () => here.users.remove(removed(user.id), actingIn(session, user.passwordHash))
       },
     }
     for (const [name, prepare] of Object.entries(deeds)) {
@@ -197,7 +206,8 @@ export const removal: Part = async (t, open) => {
       [
         'a password',
         1,
-        store => store.accounts.changePassword(sessionOf(id), 'stronger', 'new', eventOf(id)),
+        store =>
+          store.accounts.changePassword(sessionOf(id), actingIn(session, 'stronger'), 'new', eventOf(id)),
       ],
       ['a refusal', 0, store => store.users.update(id, {}, eventOf(id), { ...ANY, versions: [1] })],
     ]

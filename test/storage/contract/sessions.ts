@@ -5,6 +5,7 @@ import type { VerifiedState } from '../../../src/auth/session-store.ts'
 import type { Storage } from '../../../src/storage/storage.ts'
 import { type Factor, NO_FACTORS } from '../../../src/users/factors.ts'
 import {
+  actingIn,
   add,
   eventOf,
   NOTIFICATION_LIMIT,
@@ -132,7 +133,7 @@ export const sessions: Part = async (t, open) => {
     t.equal(
       await storage.accounts.changePassword(
         fresh,
-        'another hash',
+        actingIn(session, 'another hash'),
         'new hash',
         eventOf(fresh.userId, fresh.createdAt),
       ),
@@ -141,7 +142,7 @@ export const sessions: Part = async (t, open) => {
     t.strictSame(await idsOf(user.id), [session.id], 'nothing has changed')
     const changed = await storage.accounts.changePassword(
       fresh,
-      user.passwordHash,
+      actingIn(session, user.passwordHash),
       'new hash',
       eventOf(fresh.userId, fresh.createdAt),
     )
@@ -151,13 +152,13 @@ export const sessions: Part = async (t, open) => {
     await storage.users.update(user.id, { disabled: true }, eventOf(user.id, NOW), {
       revokeSessions: true,
       invalidateTokens: false,
-      onlyEnabled: false,
+      credentialId: null,
       versions: null,
     })
     t.equal(
       await storage.accounts.changePassword(
         sessionOf(user.id),
-        'new hash',
+        actingIn(fresh, 'new hash'),
         'newer',
         eventOf(sessionOf(user.id).userId, sessionOf(user.id).createdAt),
       ),
@@ -173,10 +174,10 @@ export const sessions: Part = async (t, open) => {
       const ends: Record<string, (userId: string, hash: string, id: string) => Promise<unknown>> = {
         revoke: (userId, _hash, id) => here.sessions.revoke(id, eventOf(userId)),
         revokeAll: userId => here.sessions.revokeAll(eventOf(userId), { exceptId: null, onlyEnabled: true }),
-        changePassword: (userId, hash) =>
+        changePassword: (userId, passwordHash, id) =>
           here.accounts.changePassword(
             sessionOf(userId),
-            hash,
+            { id, passwordHash },
             'new',
             eventOf(sessionOf(userId).userId, sessionOf(userId).createdAt),
           ),

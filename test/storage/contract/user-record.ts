@@ -7,7 +7,7 @@ import type { User } from '../../../src/users/user.ts'
 import { ALL, add, asStored, eventOf, forEach, NOW, newUser, type Part } from './fixtures.ts'
 import { inOrder, readAll } from './list-model.ts'
 
-const KEEP = { revokeSessions: false, invalidateTokens: false, onlyEnabled: false, versions: null }
+const KEEP = { revokeSessions: false, invalidateTokens: false, credentialId: null, versions: null }
 const LATER = NOW + 1_000
 
 const ROLES = ['a', 'billing:read', 'editor', `z${'0'.repeat(63)}`]

@@ -20,9 +20,9 @@ const email: FastifyPluginAsyncTypebox = async app => {
     },
     async (request, reply) => {
       refuseImpersonation(request)
-      const { user } = request
       const { body } = request.validatedData
-      await emailAddresses.requestChange(user, body, userActor(request), disconnectSignal(reply))
+      const owner = request.requirePrincipal()
+      await emailAddresses.requestChange(owner, body, userActor(request), disconnectSignal(reply))
       return reply.code(202).send(ACCEPTED)
     },
   )

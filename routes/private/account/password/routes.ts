@@ -24,10 +24,9 @@ const password: FastifyPluginAsyncTypebox = async app => {
     },
     async (request, reply) => {
       refuseImpersonation(request)
-      const { user } = request
       const { body } = request.validatedData
       const result = await passwordChanges.change(
-        user,
+        request.requirePrincipal(),
         body,
         userActor(request),
         clientOf(request),

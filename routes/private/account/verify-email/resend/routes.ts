@@ -16,7 +16,7 @@ const resend: FastifyPluginAsyncTypebox = async app => {
       },
     },
     async (request, reply) => {
-      await emailAddresses.resendVerification(request.user, userActor(request))
+      await emailAddresses.resendVerification(request.requirePrincipal(), userActor(request))
       return reply.code(202).send(ACCEPTED)
     },
   )
