@@ -56,6 +56,7 @@ import { relyingPartyOf } from './passkeys/relying-party.ts'
 import { type PasskeyStore, storedPasskeys } from './passkeys/stored-passkeys.ts'
 import { BreachedPasswords } from './passwords/breached-passwords.ts'
 import { hasherLimits, type PasswordHasher, PooledPasswordHasher } from './passwords/hasher.ts'
+import { KnownNetworks } from './rate-limits/known-networks.ts'
 import { LIMIT_NAMES, RATE_LIMITS, type RateLimits } from './rate-limits/limits.ts'
 import { noLoginThrottle, StoredLoginThrottle } from './rate-limits/login-throttle.ts'
 import { ThrottleEvents } from './rate-limits/throttle-events.ts'
@@ -181,15 +182,18 @@ const createRateLimits = (
   { config, clock, logFailure, storage }: Foundation,
   { rateLimits: given, maxDeferral }: ServicesDeps,
 ) => {
-  const { users, events, openRateLimit } = storage
+  const { users, sessions, events, openRateLimit } = storage
   const rateLimits = config.isRateLimited ? (given ?? RATE_LIMITS) : null
   const deferred = new DeferredWork(logFailure('an event of the audit log was dropped'), maxDeferral)
   const throttleEvents = new ThrottleEvents({ users, events, openRateLimit, deferred, clock })
   const loginThrottle =
     rateLimits === null
       ? noLoginThrottle
-      : new StoredLoginThrottle(openRateLimit, rateLimits.loginThrottle, (subject, seconds) =>
-          throttleEvents.note(subject, seconds),
+      : new StoredLoginThrottle(
+          openRateLimit,
+          rateLimits.loginThrottle,
+          new KnownNetworks({ users, sessions, clock }),
+          (subject, seconds) => throttleEvents.note(subject, seconds),
         )
   return { rateLimits, loginThrottle, throttleEvents, close: () => deferred.close() }
 }

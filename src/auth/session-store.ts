@@ -47,6 +47,12 @@ export interface SessionStore {
    * session is not found.
    */
   noteAuthentication(id: string, event: AuditEvent): Promise<'noted' | 'sessionNotFound' | UserRefusal>
+  /**
+   * Whether the user has signed in from a network. An open session is not needed.
+   * @param digest `networkDigest` of the user's id and the network.
+   * @param since the earliest time of the sign-in.
+   */
+  isKnownNetwork(digest: string, since: number): MaybePromise<boolean>
   /** The newest sessions of a user that have neither reached their absolute end nor been idle since `idleSince`, newest first. */
   list(userId: string, now: number, idleSince: number, limit: number): MaybePromise<readonly Session[]>
   /**

@@ -1,16 +1,8 @@
-/** The client of a request: its IP address in canonical form, and the network that rate limits count by. */
+/** The client of a request: its IP address in canonical form. */
 import { isIPv4, isIPv6 } from 'node:net'
 
 /** Some proxies append the port, which changes with every connection. */
 const WITH_PORT = /^(?:\[([^\]]*)\]|(\d+\.\d+\.\d+\.\d+))(?::\d+)?$/
-
-/** The eight groups of a canonical IPv6 address, each as a number. */
-const groupsOf = (canonical: string): number[] => {
-  const [before = [], after = []] = canonical
-    .split('::')
-    .map(half => (half === '' ? [] : half.split(':').map(group => Number.parseInt(group, 16))))
-  return [...before, ...Array<number>(8 - before.length - after.length).fill(0), ...after]
-}
 
 /** An IPv4-mapped address (RFC 4291 §2.5.5.2) as the URL parser writes it; dual-stack sockets report IPv4 clients this way. */
 const MAPPED_IPV4 = /^::ffff:([\da-f]{1,4}):([\da-f]{1,4})$/
@@ -35,13 +27,4 @@ export const clientAddress = (ip: string | undefined): string | null => {
     .map(group => Number.parseInt(group, 16))
     .flatMap(group => [group >> 8, group & 0xff])
     .join('.')
-}
-
-/** @returns the IPv4 address, or the /64 of an IPv6 address (what one subscriber gets); an empty string for `null`. */
-export const clientNetwork = (address: string | null): string => {
-  if (address === null || isIPv4(address)) return address ?? ''
-  return `${groupsOf(address)
-    .slice(0, 4)
-    .map(group => group.toString(16))
-    .join(':')}::/64`
 }

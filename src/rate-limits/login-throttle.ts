@@ -5,6 +5,7 @@
 import { type Actor, actingUser, anonymous } from '../audit-log/event.ts'
 import { ServiceError } from '../errors.ts'
 import type { User } from '../users/user.ts'
+import type { KnownNetworks } from './known-networks.ts'
 import type { LoginThrottleLimits } from './limits.ts'
 import { emailKey, type OpenRateLimit, type RateLimit } from './rate-limit.ts'
 
@@ -12,8 +13,8 @@ import { emailKey, type OpenRateLimit, type RateLimit } from './rate-limit.ts'
 export interface LoginSubject {
   /** The key of the counters. */
   readonly key: string
-  /** Whether the key is an account's own. Strangers choose the others. */
-  readonly isOfUser: boolean
+  /** The account whose own key it is; `null` if strangers choose the key. */
+  readonly userId: string | null
   /** In canonical form; there may be no such account. */
   readonly email: string
   readonly actor: Actor
@@ -31,7 +32,7 @@ export interface LoginThrottle {
 /** A client that is not signed in to the account. */
 export const emailSubject = (email: string, ip: string | null): LoginSubject => ({
   key: `email:${emailKey(email)}`,
-  isOfUser: false,
+  userId: null,
   email,
   actor: anonymous(ip),
 })
@@ -39,7 +40,7 @@ export const emailSubject = (email: string, ip: string | null): LoginSubject => 
 /** The account's own user, signed in: other clients cannot throttle them, and a stolen session cannot try passwords without limit. */
 export const userSubject = ({ id, email }: User, ip: string | null): LoginSubject => ({
   key: `user:${id}`,
-  isOfUser: true,
+  userId: id,
   email,
   actor: actingUser(id, ip),
 })
@@ -47,7 +48,7 @@ export const userSubject = ({ id, email }: User, ip: string | null): LoginSubjec
 /** Codes of a user, wherever they are sent: in all, nobody can try more than the limit. */
 export const codeSubject = ({ id, email }: User, ip: string | null): LoginSubject => ({
   key: `code:${id}`,
-  isOfUser: true,
+  userId: id,
   email,
   actor: anonymous(ip),
 })
@@ -60,13 +61,17 @@ interface Attempt {
   succeed(): Promise<unknown>
 }
 
-interface Counters {
-  /** Also counts rejected attempts: only shows that no free attempt is left. */
-  readonly freeAttempts: RateLimit
+/** The waits after the free attempts. */
+interface Waits {
   /** Allows one attempt, then none until the delay is over. One atomic operation of the store, so parallel attempts cannot all pass. */
   readonly lock: RateLimit
   /** How many attempts passed the lock. */
   readonly lockCount: RateLimit
+}
+
+interface Counters extends Waits {
+  /** Also counts rejected attempts: only shows that no free attempt is left. */
+  readonly freeAttempts: RateLimit
 }
 
 export class StoredLoginThrottle implements LoginThrottle {
@@ -74,24 +79,36 @@ export class StoredLoginThrottle implements LoginThrottle {
   readonly #ofAddresses: Counters
   /** Apart, because memory for counters is bounded: attempts on many addresses must not evict the count of a user's codes. */
   readonly #ofUsers: Counters
+  /** Of one account and one network from which its user has signed in: strangers cannot make it wait. */
+  readonly #ofKnownNetworks: Waits
+  readonly #networks: Pick<KnownNetworks, 'find'>
   readonly #onThrottled: (subject: LoginSubject, seconds: number) => void
 
-  /** @param onThrottled called for each rejected attempt, with the seconds to wait. */
+  /**
+   * @param networks those of users.
+   * @param onThrottled called for each rejected attempt, with the seconds to wait.
+   */
   constructor(
     open: OpenRateLimit,
     limits: LoginThrottleLimits,
+    networks: Pick<KnownNetworks, 'find'>,
     onThrottled: (subject: LoginSubject, seconds: number) => void,
   ) {
     const { freeAttempts, window, initialDelay, maxDelay } = limits
-    const countersOf = (name: string): Counters => ({
-      freeAttempts: open({ name: `${name}-attempts`, points: freeAttempts, seconds: window }),
+    const waitsOf = (name: string): Waits => ({
       lock: open({ name: `${name}-lock`, points: 1, seconds: initialDelay }),
       lockCount: open({ name: `${name}-lock-count`, points: 0, seconds: window + maxDelay }),
     })
+    const countersOf = (name: string): Counters => ({
+      freeAttempts: open({ name: `${name}-attempts`, points: freeAttempts, seconds: window }),
+      ...waitsOf(name),
+    })
     this.#limits = limits
+    this.#networks = networks
     this.#onThrottled = onThrottled
     this.#ofAddresses = countersOf('login')
     this.#ofUsers = countersOf('user')
+    this.#ofKnownNetworks = waitsOf('network')
   }
 
   async check<Result>(
@@ -111,16 +128,21 @@ export class StoredLoginThrottle implements LoginThrottle {
   }
 
   async #admit(subject: LoginSubject): Promise<Attempt> {
-    const { key, isOfUser } = subject
-    const { freeAttempts, lock, lockCount } = isOfUser ? this.#ofUsers : this.#ofAddresses
-    const { window, initialDelay, maxDelay } = this.#limits
-    if ((await freeAttempts.consume(key)).allowed) {
-      // While attempts are free, the other counters are empty.
+    const { key, userId, email, actor } = subject
+    const { freeAttempts, ...ofAll } = userId === null ? this.#ofAddresses : this.#ofUsers
+    const free = await freeAttempts.consume(key)
+    if (free.allowed) {
+      // While attempts are free, at most known networks wait.
       return { cancel: () => freeAttempts.refund(key), succeed: () => freeAttempts.delete(key) }
     }
-    const passed = await lockCount.used(key)
+    // Only now, so that an ordinary sign-in does not pay for it.
+    const network = await this.#networks.find(userId === null ? { email } : { userId }, actor.ip)
+    const { lock, lockCount } = network === null ? ofAll : this.#ofKnownNetworks
+    const waitKey = network === null ? key : `${key}:${network}`
+    const { window, initialDelay, maxDelay } = this.#limits
+    const passed = await lockCount.used(waitKey)
     const delay = Math.min(initialDelay * 2 ** passed, maxDelay)
-    const { allowed, seconds } = await lock.consume(key, delay)
+    const { allowed, seconds } = await lock.consume(waitKey, delay)
     if (!allowed) {
       // Windows end by the clock, which may have been set back.
       const left = Math.min(seconds, delay)
@@ -130,16 +152,22 @@ export class StoredLoginThrottle implements LoginThrottle {
         sampledAs: 'login-attempts',
       })
     }
-    // The window begins with this attempt, not with the first one: otherwise attempts became free again every few minutes.
+    // The window begins with this attempt, not with the first one: otherwise attempts became free again every few minutes. It never
+    // ends before the one that others have reached.
     const countedFor = delay + window
     await Promise.all([
-      lockCount.set(key, passed + 1, countedFor),
-      freeAttempts.set(key, this.#limits.freeAttempts + 1, countedFor),
+      lockCount.set(waitKey, passed + 1, countedFor),
+      freeAttempts.set(key, this.#limits.freeAttempts + 1, Math.max(countedFor, free.seconds)),
     ])
     return {
       // A client must not affect the delay of others by aborting an attempt that passed the lock.
       cancel: async () => undefined,
-      succeed: () => Promise.all([freeAttempts, lock, lockCount].map(limit => limit.delete(key))),
+      succeed: async () => {
+        // What the owner does on a known network must not end the wait of strangers.
+        const isFree = network === null || (await ofAll.lockCount.used(key)) === 0
+        const ended = isFree ? [freeAttempts.delete(key)] : []
+        await Promise.all([lock.delete(waitKey), lockCount.delete(waitKey), ...ended])
+      },
     }
   }
 }

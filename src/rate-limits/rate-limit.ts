@@ -1,8 +1,8 @@
 /** The counters that a store provides for rate limits, and their keys. */
 import { createHash } from 'node:crypto'
 
-/** 128 bits. */
-const DIGEST_LENGTH = 22
+/** Characters of a digest: 128 bits. */
+export const DIGEST_LENGTH = 22
 
 /** The key of an e-mail's counter: a digest, so that neither memory nor the table of counters contains e-mails. */
 export const emailKey = (email: string): string =>

@@ -8,7 +8,14 @@ import type { UserStore } from '../users/user-store.ts'
 import { copyArguments, featureStatement, readError } from './operations/feature-operation.ts'
 import type { Query } from './operations/operation.ts'
 import type { Operations, ResultOf } from './operations/operations.ts'
-import { findEmailToken, findUser, findUserByEmail, listSessions } from './operations/reads.ts'
+import {
+  findEmailToken,
+  findUser,
+  findUserByEmail,
+  findUserId,
+  isKnownNetwork,
+  listSessions,
+} from './operations/reads.ts'
 import type { Storage } from './storage.ts'
 import { type FeatureRead, operationName, type StoredFeature } from './stored-feature.ts'
 
@@ -81,6 +88,7 @@ export const storageOf = (engine: Engine, features: readonly StoredFeature[]): S
     users: {
       find: id => engine.read(findUser(id)),
       findByEmail: email => engine.read(findUserByEmail(email)),
+      findId: email => engine.read(findUserId(email)),
       update: (id, changes, event, options) => engine.write('updateUser', id, changes, event, options),
       remove: (event, acting) => engine.write('removeUser', event, acting),
       removeFactors: event => engine.write('removeFactors', event),
@@ -96,6 +104,7 @@ export const storageOf = (engine: Engine, features: readonly StoredFeature[]): S
       revoke: (id, event) => engine.write('revokeSession', id, event),
       revokeAll: (event, options) => engine.write('revokeSessions', event, options),
       noteAuthentication: (id, event) => engine.write('noteAuthentication', id, event),
+      isKnownNetwork: (digest, since) => engine.read(isKnownNetwork(digest, since)),
       list: (userId, now, idleSince, limit) => engine.read(listSessions(userId, now, idleSince, limit)),
       ...engine.sessions,
     },

@@ -3,6 +3,7 @@ import type { NewUser } from '../accounts/account-store.ts'
 import type { EmailToken } from '../accounts/email-token.ts'
 import type { AuditEvent } from '../audit-log/event.ts'
 import type { Session } from '../auth/session.ts'
+import { networkDigest } from '../rate-limits/known-networks.ts'
 import { type Factor, NO_FACTORS } from '../users/factors.ts'
 import type { Position } from '../users/listing.ts'
 import { type JsonObject, NO_METADATA } from '../users/metadata.ts'
@@ -173,6 +174,7 @@ export const SESSION_COLUMNS = [
   'user_agent',
   'impersonated_by',
   'authenticated_at',
+  'network',
 ] as const satisfies readonly (keyof SessionRow)[]
 
 export const sessionColumns = (session: Session): SessionRow => ({
@@ -184,9 +186,11 @@ export const sessionColumns = (session: Session): SessionRow => ({
   user_agent: session.userAgent,
   impersonated_by: session.impersonatedBy,
   authenticated_at: session.authenticatedAt === session.createdAt ? null : session.authenticatedAt,
+  // An administrator who acts as the user is no sign-in of theirs.
+  network: session.impersonatedBy === null ? networkDigest(session.userId, session.ip) : null,
 })
 
-export const toSession = (row: SessionRow, userId: string): Session => ({
+export const toSession = (row: Omit<SessionRow, 'network'>, userId: string): Session => ({
   id: row.id,
   userId,
   createdAt: row.created_at,

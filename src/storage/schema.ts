@@ -47,6 +47,16 @@ export interface SessionsTable {
   impersonated_by: string | null
   /** `null`: when it was opened. 0: no proof counts any more. */
   authenticated_at: number | null
+  /** `networkDigest` of its client; `null` if it is unknown or not the user. `known_networks` follows it by a trigger. */
+  network: string | null
+}
+
+/** The newest networks of users, see `rate-limits/known-networks.ts`. A trigger on `sessions` writes it. */
+export interface KnownNetworksTable {
+  digest: string
+  user_key: number
+  /** The last sign-in from the network, up to a day older. */
+  signed_in_at: number
 }
 
 /**
@@ -112,6 +122,7 @@ export interface DatabaseSchema {
   users: UsersTable
   user_roles: UserRolesTable
   sessions: SessionsTable
+  known_networks: KnownNetworksTable
   last_requests: LastRequestsTable
   email_tokens: EmailTokensTable
   events: EventsTable
@@ -126,6 +137,7 @@ const TABLES: Readonly<Record<keyof DatabaseSchema, true>> = {
   users: true,
   user_roles: true,
   sessions: true,
+  known_networks: true,
   last_requests: true,
   email_tokens: true,
   events: true,

@@ -33,6 +33,7 @@ export const withLastRequests = (storage: Storage, userCache: UserCache): Storag
       find: id => mapMaybe(users.find(id), user => user && merge(user)),
       findByEmail: email =>
         mapMaybe(users.findByEmail(email), found => found && { ...found, user: merge(found.user) }),
+      findId: users.findId,
       update: (...args) => mergeChanged(users.update(...args)),
       remove: users.remove,
       removeFactors: users.removeFactors,

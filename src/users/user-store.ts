@@ -48,6 +48,7 @@ export interface VerifiedSession extends ActingSession {
 export interface UserStore {
   find(id: string): MaybePromise<User | undefined>
   findByEmail(email: string): MaybePromise<{ user: User; passwordHash: string } | undefined>
+  findId(email: string): MaybePromise<string | undefined>
   /** @returns the changed user, or the reason for no change. A user who has these values already keeps the version, without an event. */
   update(
     id: string,

@@ -228,7 +228,11 @@ await onEveryEngine(t, async (t, { build }) => {
     const { lastRequestAt: _after, ...after } = (await get(user.id)).json()
     t.strictSame(after, unchanged)
     t.strictSame(await eventsOf(), events)
-    t.not((await account(tag, { userMetadata: { a: [2], b: 1 } })).headers.etag, tag, 'another order is a change')
+    t.not(
+      (await account(tag, { userMetadata: { a: [2], b: 1 } })).headers.etag,
+      tag,
+      'another order is a change',
+    )
     t.equal((await account(undefined, { firstName: 'Grace' })).statusCode, 200)
     await admin(undefined, { disabled: true })
     const disabled = await eventsOf()
@@ -237,7 +241,11 @@ await onEveryEngine(t, async (t, { build }) => {
     const other = await signUp(app)
     const sessions = { method: 'DELETE', url: '/account/sessions', headers: bearer(other.token) } as const
     t.equal((await app.inject(sessions)).statusCode, 204)
-    t.match(await allEvents(app, { userId: other.id }), [{ type: 'user.signed-up' }], 'no other session ended')
+    t.match(
+      await allEvents(app, { userId: other.id }),
+      [{ type: 'user.signed-up' }],
+      'no other session ended',
+    )
   })
 
   t.test('of two changes with one ETag one succeeds and the other is a 412, 100 rounds', async t => {

@@ -48,7 +48,7 @@ const HALVES = {
   'removed users that are stored': `SELECT id FROM users WHERE id IN (${REMOVED})`,
   'addresses of removed users': `SELECT user_id FROM events WHERE ip IS NOT NULL AND actor_type <> 'adminKey' AND user_id IN (${REMOVED})`,
   ...Object.fromEntries(
-    ['sessions', 'last_requests', 'email_tokens', 'user_roles', 'api_keys'].map(table => [
+    ['sessions', 'known_networks', 'last_requests', 'email_tokens', 'user_roles', 'api_keys'].map(table => [
       `rows of ${table} without a user`,
       `SELECT user_key FROM ${table} WHERE user_key NOT IN (SELECT key FROM users)`,
     ]),

@@ -2,7 +2,8 @@
 import { isIP } from 'node:net'
 import fc from 'fast-check'
 import t from 'tap'
-import { clientAddress, clientNetwork } from '../../src/http/client-address.ts'
+import { clientAddress } from '../../src/http/client-address.ts'
+import { clientNetwork } from '../../src/rate-limits/client-network.ts'
 
 const NETWORKS: Record<string, (string | undefined)[]> = {
   '192.0.2.1': [

@@ -1,7 +1,7 @@
 /** The login throttle (DESIGN §9, rate limits): growing waits for those who guess, and for no one else. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { ServiceError } from '../../src/errors.ts'
 import { dummyHash } from '../../src/passwords/formats.ts'
 import { type LoginThrottleLimits, RATE_LIMITS } from '../../src/rate-limits/limits.ts'
@@ -13,6 +13,12 @@ import { query } from '../support/postgres.ts'
 
 const WRONG = 'not the pass phrase'
 const NEW = 'another long pass phrase 8'
+
+const HOME = '2001:db8:0:7::1'
+const SAME_HOME = '2001:db8:0:7:ffff::2'
+const JOURNEY = '198.51.100.7'
+const ELSEWHERE = '198.51.100.8'
+const STRANGER = '203.0.113.9'
 
 /** Two limits without a wait, and a wait whose end no test sees. */
 const LONG: LoginThrottleLimits = { freeAttempts: 2, window: 900, initialDelay: 600, maxDelay: 900 }
@@ -187,6 +193,66 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.equal((await signIn(app, email, WRONG)).statusCode, 503)
     busy = false
     t.equal((await signIn(app, email, WRONG)).statusCode, 429, 'but what had to wait counts, compared or not')
+  })
+
+  /** A user who has signed in at home and on a journey, and everybody's requests, through a trusted proxy. */
+  const household = async (t: Test) => {
+    const { env, ...limits } = guessing(LONG)
+    const app = await build(t, { ...limits, env: { ...env, TRUST_PROXY: '10.0.0.1' } })
+    const send = (ip: string, method: 'POST' | 'PUT', url: string, payload: object, token?: string) =>
+      app.inject({
+        method,
+        url,
+        payload,
+        remoteAddress: '10.0.0.1',
+        headers: { 'x-forwarded-for': ip, ...(token !== undefined && bearer(token)) },
+      })
+    const email = freshEmail()
+    const enter = (ip: string, password = PASSWORD) =>
+      send(ip, 'POST', '/account/sign-in', { email, password })
+    const signedUp = await send(HOME, 'POST', '/account/sign-up', { email, password: PASSWORD })
+    t.equal((await enter(JOURNEY)).statusCode, 200)
+    return { send, enter, token: signedUp.json().accessToken as string }
+  }
+
+  t.test(
+    'F10, S7: a stranger cannot keep an owner out who has signed in from the network before',
+    async t => {
+      const { enter } = await household(t)
+      const { statuses } = await exhaust(() => enter(STRANGER, WRONG))
+      t.strictSame(statuses, [401, 401, 401], 'exactly the configured attempts, and the first one that waits')
+      for (let round = 0; round < 5; round += 1) {
+        t.equal((await enter(round % 2 ? HOME : SAME_HOME)).statusCode, 200, `round ${round}`)
+        t.equal((await enter(STRANGER, WRONG)).statusCode, 429, 'it ends no wait of strangers')
+        t.equal((await enter(STRANGER)).statusCode, 429)
+      }
+      t.equal((await enter(ELSEWHERE)).statusCode, 429, 'from where nobody has signed in')
+      t.strictSame(
+        (await exhaust(() => enter(HOME, WRONG))).statuses,
+        [401],
+        'whoever guesses at home waits, too',
+      )
+      t.equal((await enter(HOME)).statusCode, 429)
+      t.equal((await enter(JOURNEY)).statusCode, 200, 'each network by itself')
+    },
+  )
+
+  t.test('a stolen session does not keep its owner from a re-authentication', async t => {
+    const { send, token } = await household(t)
+    const prove = (ip: string, password: string) =>
+      send(ip, 'POST', '/account/reauthenticate', { password }, token)
+    t.strictSame((await exhaust(() => prove(STRANGER, WRONG))).statuses, [400, 400, 400])
+    for (let round = 0; round < 3; round += 1) t.equal((await prove(HOME, PASSWORD)).statusCode, 204)
+    t.equal((await prove(STRANGER, PASSWORD)).statusCode, 429)
+  })
+
+  t.test('a new password makes the other networks of a user unknown', async t => {
+    const { send, enter, token } = await household(t)
+    const passwords = { currentPassword: PASSWORD, newPassword: NEW }
+    t.equal((await send(HOME, 'PUT', '/account/password', passwords, token)).statusCode, 200)
+    await exhaust(() => enter(STRANGER, WRONG))
+    t.equal((await enter(JOURNEY, NEW)).statusCode, 429)
+    t.equal((await enter(HOME, NEW)).statusCode, 200)
   })
 
   t.test('no e-mail is stored as a counting key', async t => {

@@ -24,6 +24,7 @@ t.test('attempts on many addresses do not forget those on the codes and the pass
   const throttle = new StoredLoginThrottle(
     options => fromLimiter(memoryLimiter(options, KEYS)),
     LIMITS,
+    { find: async () => null },
     () => undefined,
   )
   const isThrottled = (subject: LoginSubject): Promise<boolean> =>

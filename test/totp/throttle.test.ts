@@ -86,7 +86,7 @@ await onEveryEngine(t, async (t, { name, build, newDatabase }) => {
     return { ...user, ...added }
   }
 
-  t.test('of many guesses on all routes six are compared', async t => {
+  t.test('of many guesses of a network on all routes six are compared', async t => {
     const { id, email, token, secret, code, recoveryCodes } = await withApp()
     await forgot(app, email)
     const mailed = await mails.token(email, 'passwordReset')
@@ -96,7 +96,7 @@ await onEveryEngine(t, async (t, { name, build, newDatabase }) => {
       if (index % ROUTES === 0) return signInWith(app, email, guess)
       return index % ROUTES === 1 ? reset(app, mailed, guess) : renew(app, token, guess)
     }
-    const client = { ip: '192.0.2.1', userAgent: null }
+    const client = { ip: '127.0.0.1', userAgent: null }
     const { signIns, passwordResets, reauthentication, authenticator } = app.services
     const principal = await authenticator.authenticate(token)
     if (principal === null) throw new Error('no session')
@@ -155,6 +155,28 @@ await onEveryEngine(t, async (t, { name, build, newDatabase }) => {
     t.equal((await signInWith(app, email, code())).statusCode, 200)
     t.strictSame(await guess(7), [...Array(6).fill(401), 429])
     t.equal((await signInWith(app, other.email, other.code())).statusCode, 200)
+  })
+
+  t.test('S7: codes of strangers keep nobody out who has signed in from the network before', async t => {
+    const { email, token, code } = await withApp()
+    const stranger = (code: string) =>
+      app.inject({
+        method: 'POST',
+        url: '/account/sign-in',
+        remoteAddress: '203.0.113.9',
+        payload: { email, password: PASSWORD, code },
+      })
+    const statuses = []
+    for (let time = 0; time < 8; time += 1) statuses.push((await stranger(code(3))).statusCode)
+    t.strictSame(statuses, [...Array(COMPARED).fill(401), 429, 429])
+    await forgot(app, email)
+    const mailed = await mails.token(email, 'passwordReset')
+    t.equal((await signInWith(app, email, code())).statusCode, 200)
+    clock.advance(STEP)
+    t.equal((await renew(app, token, code())).statusCode, 204)
+    clock.advance(STEP)
+    t.equal((await stranger(code())).statusCode, 429)
+    t.equal((await reset(app, mailed, code())).statusCode, 200)
   })
 
   t.test('codes that confirm an app are counted too', async t => {

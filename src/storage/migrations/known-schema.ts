@@ -11,6 +11,7 @@ export const MIGRATIONS = [
   '0006_admin_keys',
   '0007_reauthentication',
   '0008_factors',
+  '0009_known_networks',
 ] as const
 
 export type MigrationName = (typeof MIGRATIONS)[number]

@@ -8,6 +8,7 @@ import { userRecord } from './0005-user-record.ts'
 import { adminKeys } from './0006-admin-keys.ts'
 import { reauthentication } from './0007-reauthentication.ts'
 import { factors } from './0008-factors.ts'
+import { knownNetworks } from './0009-known-networks.ts'
 import type { MigrationName } from './known-schema.ts'
 import type { SchemaDialect } from './schema-dialect.ts'
 
@@ -20,4 +21,5 @@ export const migrations = (dialect: SchemaDialect): Record<MigrationName, Migrat
   '0006_admin_keys': adminKeys(),
   '0007_reauthentication': reauthentication(),
   '0008_factors': factors(dialect),
+  '0009_known_networks': knownNetworks(dialect),
 })

@@ -19,7 +19,7 @@ import { firstRow, type Statement, type Steps, unlessTaken } from './operation.t
 import { takeOwned } from './owned-rows.ts'
 import { parameters, valuesOf } from './parameters.ts'
 import { refusalOf } from './refusals.ts'
-import { addSessionStatement, revokeAllSessions, sessionExists } from './sessions.ts'
+import { addSessionStatement, forgetNetworksStatement, revokeAllSessions, sessionExists } from './sessions.ts'
 import { LOCK_USERS_TABLE, lockUser } from './user-locks.ts'
 import { invalidateMails, RETURNING_USER } from './users.ts'
 import { invalidates, invalidatesNothing, refusedFor, type Write } from './write.ts'
@@ -146,6 +146,7 @@ export const resetPasswordWith = (mailed: readonly OwnedTable[], granted: Grante
     if (user === undefined) return refusedFor(userId, undefined)
     yield* invalidateMails(mailed, userId)
     yield* revokeAllSessions(userId)
+    yield forgetNetworksStatement(userId)
     yield addSessionStatement(session)
     yield recordStatement(event)
     if (!found.isVerified) yield* removeAccess(granted.tables, event)

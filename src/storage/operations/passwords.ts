@@ -10,7 +10,7 @@ import { recordStatement } from './events.ts'
 import { firstRow, type Query, query, type Statement, type Steps, USER_KEY } from './operation.ts'
 import { deleteOwned } from './owned-rows.ts'
 import { refusalOf } from './refusals.ts'
-import { addSessionStatement, revokeAllSessions } from './sessions.ts'
+import { addSessionStatement, forgetNetworksStatement, revokeAllSessions } from './sessions.ts'
 import { lockUser } from './user-locks.ts'
 import { RETURNING_USER } from './users.ts'
 import { invalidates, invalidatesNothing, refusedFor, type UncachedWrite, type Write } from './write.ts'
@@ -60,6 +60,7 @@ export const changePasswordWith = (mailed: readonly OwnedTable[]) =>
     }
     yield* deleteOwned(mailed, userId)
     if (!(yield* revokeAllSessions(userId)).includes(acting.id)) return refusedFor(userId, 'sessionNotFound')
+    yield forgetNetworksStatement(userId)
     yield addSessionStatement(session)
     yield recordStatement(event)
     return invalidates(userId, toUser(changed as UserRow))

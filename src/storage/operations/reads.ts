@@ -18,6 +18,8 @@ import { type Query, query, USER_KEY } from './operation.ts'
 // Constants: composing the text for each query, and hashing it to find the prepared statement, took a third of the query's time.
 const USER_BY_ID = `${selectUser()} WHERE id = $1`
 const USER_BY_EMAIL = `${selectUser('password_hash')} WHERE email = $1`
+const ID_BY_EMAIL = 'SELECT id FROM users WHERE email = $1'
+const KNOWN_NETWORK = 'SELECT digest FROM known_networks WHERE digest = $1 AND signed_in_at > $2'
 const SESSIONS = `SELECT ${SESSION_COLUMNS.join(', ')} FROM sessions
   WHERE user_key = ${USER_KEY} AND expires_at > $2 AND last_request_at > $3
   ORDER BY created_at DESC, id DESC LIMIT $4`
@@ -30,6 +32,19 @@ export const findUserByEmail = (email: string): Query<ReturnType<typeof toCreden
   query(
     { name: 'user-by-email', text: USER_BY_EMAIL, values: [email] },
     ([row]: readonly UserRowWithHash[]) => row && toCredentials(row),
+  )
+
+export const findUserId = (email: string): Query<string | undefined> =>
+  query(
+    { name: 'user-id', text: ID_BY_EMAIL, values: [email] },
+    ([row]: readonly { readonly id: string }[]) => row?.id,
+  )
+
+/** Whether a session was opened after `since` from the network of this user. */
+export const isKnownNetwork = (digest: string, since: number): Query<boolean> =>
+  query(
+    { name: 'known-network', text: KNOWN_NETWORK, values: [digest, since] },
+    (found: readonly unknown[]) => found.length > 0,
   )
 
 /** The sessions of a user that expire after `now` and had a request after `idleSince`, newest first. */

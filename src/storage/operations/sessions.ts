@@ -44,6 +44,12 @@ export const forgetProofsStatement = (userId: string, exceptId: string | null): 
   values: [userId, exceptId],
 })
 
+/** For a new password: who signed in with a former one may not be the owner. The session that is opened next adds its own network. */
+export const forgetNetworksStatement = (userId: string): Statement => ({
+  text: `DELETE FROM known_networks WHERE user_key = ${USER_KEY}`,
+  values: [userId],
+})
+
 /**
  * Ends every session of a user, who must be locked.
  * @returns their ids: a change that ends all sessions sees by them, without a further round trip, whether its own one still existed.

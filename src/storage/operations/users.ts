@@ -43,7 +43,7 @@ const updateStatement = (
   const compare = (operator: string): string[] =>
     Object.keys(set).map((column, index) => `${column} ${operator} $${index + 2}`)
   // Without `updated_at`, the last one.
-  const differences = compare('IS DISTINCT FROM').slice(0, -1).join(' OR ')
+  const differences = compare('IS DISTINCT FROM').slice(0, -1).join(' OR ') || '1 = 0'
   const isCurrent = ({ isOneOf }: Dialect): string =>
     versions === null ? '' : `AND ${isOneOf('version', `$${values.length + 1}`, 'bigint')}`
   return {
@@ -69,7 +69,31 @@ function* lockForUpdate(
   })
   if (user === undefined) return 'userNotFound'
   const isCurrent = versions === null || versions.includes(user.version)
-  return updateRefusalOf({ disabled: user.disabled, current: isCurrent }, { onlyEnabled: credentialId !== null }) ?? user
+  return (
+    updateRefusalOf(
+      { disabled: user.disabled, current: isCurrent },
+      { onlyEnabled: credentialId !== null },
+    ) ?? user
+  )
+}
+
+/** @returns the user, and whether this has changed them; or why it may not. */
+function* changeUser(
+  id: string,
+  changes: UserChanges,
+  at: number,
+  options: UpdateOptions,
+): Steps<{ readonly row: UserRow; readonly isChanged: boolean } | UpdateRefusal> {
+  const update = updateStatement(id, changes, at, options)
+  const first = yield* unlessTaken<UserRow>(update)
+  if (first === 'taken') return 'emailTaken'
+  if (first[0] !== undefined) return { row: first[0], isChanged: true }
+  const found = yield* lockForUpdate(id, options)
+  if (typeof found === 'string') return found
+  // A concurrent change in between may have made the update possible. The user is locked now.
+  const second = yield* unlessTaken<UserRow>(update)
+  if (second === 'taken') return 'emailTaken'
+  return { row: second[0] ?? found, isChanged: second.length > 0 }
 }
 
 /** @param mailed tables of features, whose rows were mailed to their users. */
@@ -80,21 +104,15 @@ export const updateUserWith = (mailed: readonly OwnedTable[]) =>
     event: AuditEvent,
     options: UpdateOptions,
   ): Steps<Write<User | UpdateRefusal>> {
-    const update = updateStatement(id, changes, event.at, options)
-    let updated = yield* unlessTaken<UserRow>(update)
-    if (updated !== 'taken' && updated.length === 0) {
-      const found = yield* lockForUpdate(id, options)
-      if (typeof found === 'string') return refusedFor(id, found)
-      // A concurrent change in between may have made the update possible. The user is locked now.
-      updated = yield* unlessTaken<UserRow>(update)
-      if (updated !== 'taken' && updated.length === 0) return refusedFor(id, toUser(found))
-    }
-    if (updated === 'taken') return refusedFor(id, 'emailTaken')
+    const changed = yield* changeUser(id, changes, event.at, options)
+    if (typeof changed === 'string') return refusedFor(id, changed)
+    const { row, isChanged } = changed
+    if (!isChanged) return refusedFor(id, toUser(row))
     // A separate statement: it sees the sessions of transactions that held the user's lock before.
     if (options.revokeSessions) yield* revokeAllSessions(id)
     if (options.invalidateTokens) yield* invalidateMails(mailed, id)
     if (!(yield* recordBy(options.credentialId, event))) return refusedFor(id, 'sessionNotFound')
-    return invalidates(id, toUser(updated[0] as UserRow))
+    return invalidates(id, toUser(row))
   }
 
 /** @param tables of features, whose rows are deleted with the user. */

@@ -33,7 +33,6 @@ export const changes: Part = async (t, open) => {
       { emailVerified: true },
       { disabled: true },
       { firstName: 'A', lastName: 'B', email: freshEmail(), emailVerified: true, disabled: true },
-      {},
     ]
     for (const change of cases) {
       const { user, session, userKey } = await add(storage)
@@ -48,6 +47,14 @@ export const changes: Part = async (t, open) => {
         passwordHash: user.passwordHash,
       })
       t.strictSame(await storage.sessions.find(session.id), { session, user: expected, userKey })
+      for (const same of [change, {}])
+        t.strictSame(
+          await storage.users.update(user.id, same, eventOf(user.id, LATER + 1), KEEP),
+          expected,
+          'again',
+        )
+      const filter = { userId: user.id, type: 'user.changed' }
+      t.match(await storage.events.list({ filter, beforeId: null, limit: 10 }), [{ at: LATER }], 'one event')
     }
   })
 

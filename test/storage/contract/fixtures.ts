@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto'
 import type { Test } from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import type { NewUser } from '../../../src/accounts/account-store.ts'
+import type { CleanedTable } from '../../../src/accounts/clean-up.ts'
 import { type AuditEvent, type EventType, newEvent } from '../../../src/audit-log/event.ts'
 import type { UserLastRequests } from '../../../src/auth/last-requests.ts'
 import type { Session } from '../../../src/auth/session.ts'
@@ -28,7 +29,7 @@ export type Part = (t: Test, open: Open) => Promise<void>
 
 /** 2026-01-01, in milliseconds since the epoch. */
 export const NOW = Date.UTC(2026, 0, 1)
-const DAY = 86_400_000
+export const DAY = 86_400_000
 
 export const newUser = (fields: Partial<NewUser> = {}): NewUser => ({
   id: uuidv7(),
@@ -144,13 +145,14 @@ export const ALL = {
 /** Removes a slice of the rows of before this time, as clean-up does. @returns whether there may be more. */
 export const removeOld = (
   storage: Storage,
-  name: 'email_tokens' | 'events',
+  name: 'email_tokens' | 'events' | 'known_networks',
   before: number,
   limit: number,
 ): Promise<boolean> => {
   const table = agingTables(0).find(table => table.name === name)
   if (table === undefined) throw new Error(`${name} does not age`)
-  const { key, cleanUp } = table
+  const { key, cleanUp }: CleanedTable = table
+  if (cleanUp === undefined) throw new Error(`${name} does not age`)
   const { column, firstAt } = cleanUp
-  return storage.cleanUp.removeOldRows({ name, key }, column, firstAt(before), limit)
+  return storage.cleanUp.removeOldRows({ name, key }, column, firstAt?.(before) ?? before, limit)
 }

@@ -2,17 +2,20 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { v7 as uuidv7 } from 'uuid'
 import type { VerifiedState } from '../../../src/auth/session-store.ts'
+import { networkDigest } from '../../../src/rate-limits/known-networks.ts'
 import type { Storage } from '../../../src/storage/storage.ts'
 import { type Factor, NO_FACTORS } from '../../../src/users/factors.ts'
 import {
   actingIn,
   add,
+  DAY,
   eventOf,
   NOTIFICATION_LIMIT,
   NOW,
   newUser,
   onChange,
   type Part,
+  removeOld,
   sessionOf,
   verifiedBy,
 } from './fixtures.ts'
@@ -81,6 +84,58 @@ export const sessions: Part = async (t, open) => {
       t.equal(await opening(null), 'opened', 'nothing to verify')
       t.equal((await idsOf(id)).length, 2)
     }
+  })
+
+  t.test('the newest ten networks of a user are known, also without a session', async t => {
+    const { user } = await add(storage)
+    const { user: other } = await add(storage)
+    const digestOf = (ip: string) => String(networkDigest(user.id, ip))
+    const isKnown = (ip: string, since = 0) => storage.sessions.isKnownNetwork(digestOf(ip), since)
+    const openFrom = (ip: string | null, at: number, impersonatedBy: string | null = null) => {
+      const session = sessionOf(user.id, { ip, createdAt: at, impersonatedBy })
+      return storage.sessions.open(session, null, eventOf(user.id, at))
+    }
+    t.equal(await isKnown('192.0.2.1'), true, 'of the sign-up')
+    await openFrom('192.0.2.2', NOW + 1, 'an admin key')
+    t.equal(await isKnown('192.0.2.2'), false, 'an impersonation is no sign-in')
+    await openFrom(null, NOW + 1)
+    await openFrom('2001:db8::1', NOW + 2)
+    t.equal(await isKnown('2001:db8::2'), true, 'the same /64')
+    await storage.sessions.revokeAll(eventOf(user.id), { exceptId: null, onlyEnabled: true })
+    t.equal(await isKnown('192.0.2.1'), true)
+
+    await openFrom('192.0.2.1', NOW + DAY - 1)
+    t.equal(await isKnown('192.0.2.1', NOW), false, 'written at most once a day')
+    await openFrom('192.0.2.1', NOW + DAY)
+    t.equal(await isKnown('192.0.2.1', NOW + DAY - 1), true)
+
+    for (let host = 1; host <= 9; host += 1) await openFrom(`198.51.100.${host}`, NOW + 2 * DAY + host)
+    t.strictSame(
+      [await isKnown('192.0.2.1'), await isKnown('2001:db8::1')],
+      [true, false],
+      'of eleven the oldest ends',
+    )
+    await openFrom('198.51.100.10', NOW + 3 * DAY)
+    t.strictSame([await isKnown('192.0.2.1'), await isKnown('198.51.100.1')], [false, true])
+
+    const others = String(networkDigest(other.id, '192.0.2.1'))
+    t.equal(await storage.sessions.isKnownNetwork(others, 0), true, 'of each user apart')
+    t.equal(await removeOld(storage, 'known_networks', NOW + 2 * DAY + 5, 100), false)
+    t.strictSame([await isKnown('198.51.100.4'), await isKnown('198.51.100.5')], [false, true])
+    t.equal(await storage.sessions.isKnownNetwork(others, 0), false)
+
+    const acting = sessionOf(user.id, { createdAt: NOW + 4 * DAY })
+    await storage.sessions.open(acting, null, eventOf(user.id))
+    const session = sessionOf(user.id, { ip: '198.51.100.5', createdAt: NOW + 4 * DAY })
+    await storage.accounts.changePassword(
+      session,
+      actingIn(acting, user.passwordHash),
+      'new',
+      eventOf(user.id),
+    )
+    t.strictSame([await isKnown('198.51.100.5'), await isKnown('198.51.100.6')], [true, false])
+    await storage.users.remove(eventOf(user.id, NOW, 'user.deleted'), null)
+    t.equal(await isKnown('198.51.100.5'), false)
   })
 
   t.test('a session is ended only by its user, once', async t => {

@@ -1,0 +1,56 @@
+/**
+ * The networks from which a user has signed in. Their attempts wait apart from those of strangers, who otherwise could keep the owner of
+ * an account out. The store notes the network of each session, see `0009-known-networks.ts`.
+ */
+import { createHash } from 'node:crypto'
+import { clientNetwork } from './client-network.ts'
+import { DIGEST_LENGTH } from './rate-limit.ts'
+
+/** Milliseconds after the last sign-in from a network. */
+export const KNOWN_FOR = 90 * 86_400_000
+
+/** The newest ones of a user. Each one more is another place from which passwords can be guessed. */
+export const MAX_KNOWN_NETWORKS = 10
+
+/**
+ * A digest with the user's id, so that rows of two users do not show that they share a network.
+ * @param ip in canonical form.
+ * @returns `null` for an unknown address.
+ */
+export const networkDigest = (userId: string, ip: string | null): string | null =>
+  ip === null
+    ? null
+    : createHash('sha256')
+        .update(`${userId} ${clientNetwork(ip)}`)
+        .digest('base64url')
+        .slice(0, DIGEST_LENGTH)
+
+export interface KnownNetworksDeps {
+  readonly users: { findId(email: string): Promise<string | undefined> | string | undefined }
+  readonly sessions: { isKnownNetwork(digest: string, since: number): Promise<boolean> | boolean }
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number
+}
+
+export class KnownNetworks {
+  readonly #deps: KnownNetworksDeps
+
+  constructor(deps: KnownNetworksDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * Takes the same two look-ups whether or not there is such an account.
+   * @returns the digest of the client's network, if it is one of the user; else `null`.
+   */
+  async find(
+    user: { readonly userId: string } | { readonly email: string },
+    ip: string | null,
+  ): Promise<string | null> {
+    const { users, sessions, clock } = this.#deps
+    const userId = 'userId' in user ? user.userId : await users.findId(user.email)
+    const digest = networkDigest(userId ?? '', ip)
+    if (digest === null) return null
+    return (await sessions.isKnownNetwork(digest, clock() - KNOWN_FOR)) ? digest : null
+  }
+}
