@@ -178,9 +178,9 @@ type Link = readonly [href: string, text: string]
 export const links = (items: readonly Link[]): Html =>
   html`<ul class="links">${items.map(([href, text]) => html`<li><a href="${href}">${text}</a></li>`)}</ul>`
 
-/** A page that says something, and has no form. @param next the link that follows, below the service. */
+/** A page that says something, and has no form. @param next the link to another page. */
 export const noticePage = (
-  { root, hasSession }: PageContext,
+  { root, hasPages, hasSession }: PageContext,
   {
     title,
     text,
@@ -193,5 +193,5 @@ export const noticePage = (
 <h1>${title}</h1>
 <p>${text}</p>
 </div>
-${links([[root + next[0], next[1]]])}`,
+${hasPages && links([[root + next[0], next[1]]])}`,
 })

@@ -455,12 +455,12 @@ await onEveryEngine(t, async (t, { build }) => {
     const page = await own.inject(`/account/verify-email?token=${token}`)
     t.equal(page.statusCode, 200)
     t.match(page.headers['content-security-policy'], "form-action 'self' https://app.example.com;")
-    const confirm = (accept: string) =>
+    const confirm = (accept: string, payload = 'token=x') =>
       own.inject({
         method: 'POST',
         url: '/account/verify-email/confirm',
         headers: { 'content-type': 'application/x-www-form-urlencoded', accept },
-        payload: 'token=x',
+        payload,
       })
     const location = 'https://app.example.com/start'
     t.match(await confirm('text/html'), {
@@ -470,6 +470,9 @@ await onEveryEngine(t, async (t, { build }) => {
     const error = await confirm('application/json')
     errorsAt(t, error, 400, ['token'])
     t.equal(error.headers.location, location)
+    const incomplete = await confirm('text/html', 'x=1')
+    t.match(incomplete.body, 'This link does not work any more')
+    t.notMatch(incomplete.body, '<a ', 'no link to a page that is not there')
   })
 })
 
