@@ -109,5 +109,6 @@ t.test('the round trips of a request', async t => {
   const payload = { currentPassword: PASSWORD, newPassword: `${PASSWORD} 2` }
   const newPassword = () =>
     app.inject({ method: 'PUT', url: '/account/password', headers: bearer(token), payload })
+  await accountStatus(app, token)
   t.equal(await tripsOf(newPassword), 9, 'a change of the password')
 })
