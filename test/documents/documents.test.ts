@@ -110,7 +110,7 @@ t.test(
 )
 
 t.test('re-authentication: docs/api.md names the routes that need it (DESIGN §19)', async t => {
-  const [, list = ''] = /## Re-authentication[^#]*\*\*The routes\*\* are ([^.]*)\./.exec(api) ?? []
+  const [, list = ''] = /## Re-authentication.*?\*\*The routes\*\* are ([^.]*)\./s.exec(api) ?? []
   t.same(
     [...list.matchAll(/`([^`]+)`/g)].map(([, route]) => route).sort(),
     liveRoutes(await build(t))
