@@ -137,14 +137,14 @@ await onEveryEngine(t, async (t, { name: engine, build, newDatabase }) => {
       hasher: quickHashing,
       rateLimits: {
         ...RATE_LIMITS,
-        perAddress: perAddress({ mail: 2 }),
+        perAddress: perAddress({ mail: 3 }),
         loginThrottle: { freeAttempts: 2, window: 60, initialDelay: 30, maxDelay: 60 },
       },
     })
+    const { email } = await signUp(app)
     const forgot = { email: freshEmail() }
     for (let request = 0; request < 5; request += 1)
       await app.inject({ method: 'POST', url: '/account/forgot-password', payload: forgot })
-    const { email } = await signUp(app)
     const statuses: number[] = []
     for (let attempt = 0; attempt < 6; attempt += 1)
       statuses.push((await signIn(app, email, 'a wrong pass phrase')).statusCode)
