@@ -190,7 +190,8 @@ t.test('a user without the role does not count towards the rate limit of the rou
     hasher: quickHashing,
     rateLimits: {
       ...(await import('../../src/rate-limits/limits.ts')).RATE_LIMITS,
-      perAddress: perAddress({ mail: 1 }),
+      // The sign-up is one of them.
+      perAddress: perAddress({ mail: 2 }),
     },
   })
   const { id, token } = await signUp(app)
