@@ -153,7 +153,7 @@ await onEveryEngine(t, async (t, { build }) => {
         app.inject({ method, url, headers: bearer(acting), ...(payload && { payload }) })
       const spareId = (await sessionsOf(spare)).find((each: { current: boolean }) => each.current).id
       const responses = [
-        await act('PUT', '/account', { firstName: 'By another' }),
+        await act('PUT', '/account', { firstName: `By ${actors.length}` }),
         await act('POST', '/account/verify-email/resend'),
         await act('DELETE', `/account/sessions/${spareId}`),
         await act('POST', '/account/sign-out'),
