@@ -20,7 +20,7 @@ import { createDatabase } from '../support/postgres.ts'
 const NAMES = [
   ['Zoë', 'Zoe\u0308'],
   ['NULL', '{"a",\\b}'],
-  ["O'Neill \\' --", '\u{10ffff}'],
+  ["O'Neill \\' --", 'x\u{10ffff}'],
   ['👩‍👩‍👧', 'שלום'],
   ['a\u2003b\u200dc', 'ΣΊΣΥΦΟΣ'],
   ['ß'.repeat(128), null],
