@@ -95,7 +95,7 @@ class IdentifiedResponse<Request extends IncomingMessage = IncomingMessage> exte
  * @param hsts the value of `Strict-Transport-Security` in every response; `null` for none.
  * @returns the response class of a server. The header is a part of each status line, so it costs no hook and no check.
  */
-export const responseClass = (hsts: string | null): typeof IdentifiedResponse => {
+export const responseClass = (hsts: string | null): typeof ServerResponse => {
   if (hsts === null) return IdentifiedResponse
   const lines = `Strict-Transport-Security: ${hsts}\r\n`
   return class<Request extends IncomingMessage = IncomingMessage> extends IdentifiedResponse<Request> {
