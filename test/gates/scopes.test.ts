@@ -85,6 +85,7 @@ t.test('a route file added to a scope is gated, validated and documented (DESIGN
     '408',
     '413',
     '415',
+    '429',
     '431',
     '500',
     '503',
