@@ -1,6 +1,7 @@
 /** Compiles response schemas. The library is loaded with the first one. */
 import { createRequire } from 'node:module'
 import type SerializerSelector from '@fastify/fast-json-stringify-compiler'
+import type { Config } from '../config/config.ts'
 
 type Factory = SerializerSelector.SerializerFactory
 type Compiler = SerializerSelector.SerializerCompiler
@@ -37,13 +38,13 @@ const compileOnDemand: Compiler = route => {
 }
 
 /**
- * The factory of an app's compilers. In production they compile on demand; else at the start, so that an error in a schema stops it
+ * The factory of an app's compilers. In development they compile at the start, so that an error in a schema stops it; else on demand
  * (DESIGN §18). With schemas that the app has added (`addSchema`), which a schema may refer to, each schema is compiled anew, at the start.
  */
 export const serializerFactory =
-  ({ isProduction }: { readonly isProduction: boolean }): Factory =>
+  ({ environment }: Pick<Config, 'environment'>): Factory =>
   (addedSchemas, options) => {
     if (Object.keys(addedSchemas ?? {}).length > 0 || options !== undefined)
       return fastifysFactory(addedSchemas, options)
-    return isProduction ? compileOnDemand : compileOnce
+    return environment === 'development' ? compileOnce : compileOnDemand
   }

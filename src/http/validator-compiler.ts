@@ -1,6 +1,7 @@
 /** Compiles the schemas of what routes receive. */
 import type { FastifyServerOptions } from 'fastify'
 import type { FastifyRouteSchemaDef } from 'fastify/types/schema.js'
+import type { Config } from '../config/config.ts'
 import {
   jsonValidator,
   lazyJsonValidator,
@@ -20,9 +21,9 @@ const validatorAtStart = ({ schema, httpPart }: Definition): Validate =>
 const validatorOnDemand = ({ schema, httpPart }: Definition): Validate =>
   httpPart === 'body' ? lazyJsonValidator(schema) : lazyQueryValidator(schema)
 
-/** In production it compiles on demand; else at the start, so that an error in a schema stops it (DESIGN §18). */
-export const validatorCompiler = ({ isProduction }: { readonly isProduction: boolean }) =>
-  isProduction ? validatorOnDemand : validatorAtStart
+/** In development it compiles at the start, so that an error in a schema stops it; else on demand (DESIGN §18). */
+export const validatorCompiler = ({ environment }: Pick<Config, 'environment'>) =>
+  environment === 'development' ? validatorAtStart : validatorOnDemand
 
 /**
  * Replaces Fastify's own factory, which would load a compiler that no route uses. The cast is needed because Fastify's type of the factory

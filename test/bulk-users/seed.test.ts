@@ -28,7 +28,7 @@ const emailOf = async (app: FastifyInstance, token: string): Promise<string | un
 
 t.test('seed creates users with one password and a token each; repeated, it adds missing ones', t =>
   onEveryEngine(t, async (t, engine) => {
-    const DATABASE_URL = await engine.newDatabase(t)
+    const DATABASE_URL = await engine.emptyDatabase(t)
     const file = join(temporaryFolder(t), 'tokens')
     writeFileSync(file, 'something longer than what comes\n'.repeat(1_000))
     chmodSync(file, 0o644)
@@ -91,7 +91,7 @@ t.test('seed creates users with one password and a token each; repeated, it adds
 
 t.test('an expired session is replaced by a new one', t =>
   onEveryEngine(t, async (t, engine) => {
-    const DATABASE_URL = await engine.newDatabase(t)
+    const DATABASE_URL = await engine.emptyDatabase(t)
     const file = join(temporaryFolder(t), 'tokens')
     const env = { DATABASE_URL, JWT_SECRET, SESSION_IDLE: '1s' }
     const seed = () => runCommand(['seed', '--users', '3', '--tokens', file], env)

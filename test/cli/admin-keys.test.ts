@@ -6,11 +6,11 @@ import { onEveryEngine } from '../support/engines.ts'
 import { startServer } from '../support/process.ts'
 import { until } from '../support/until.ts'
 
-await onEveryEngine(t, async (t, { newDatabase }) => {
+await onEveryEngine(t, async (t, { emptyDatabase }) => {
   t.test(
     'a running service accepts a key of the command line, and refuses it once it is revoked',
     async t => {
-      const DATABASE_URL = await newDatabase(t)
+      const DATABASE_URL = await emptyDatabase(t)
       const { url } = await startServer(t, { env: { DATABASE_URL, JWT_SECRET } })
       const cli = (...args: string[]) => runCommand(['keys', ...args], { DATABASE_URL })
       const request = (path: string, key = ADMIN_KEY) =>

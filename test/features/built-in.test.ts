@@ -14,11 +14,11 @@ const PARTS = ['src', 'plugins', 'routes', 'examples', 'test/support', 'package.
 const notesOf = (app: FastifyInstance) =>
   (app.services as typeof app.services & ServicesOf<[typeof notes]>).notes
 
-await onEveryEngine(t, async (t, { newDatabase }) => {
+await onEveryEngine(t, async (t, { emptyDatabase }) => {
   t.test('a service that is given features has the built-in ones too', async t => {
     const list = withBuiltIn('notes', `import { notes } from '../examples/notes/notes.ts'\n`)
     const tree = projectTree(t, { 'src/built-in-features.ts': list }, PARTS)
-    const env = { DATABASE_URL: await newDatabase(t) }
+    const env = { DATABASE_URL: await emptyDatabase(t) }
     const app = await tree.build(t, { env, features: [announcements] })
     const { id } = await signUp(app)
     const user = await app.services.users.get(id)

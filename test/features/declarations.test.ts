@@ -258,7 +258,7 @@ const things = (
   ...fields,
 })
 
-await onEveryEngine(t, async (t, { name: engine, newDatabase, build }) => {
+await onEveryEngine(t, async (t, { name: engine, emptyDatabase, build }) => {
   const open = (url: string, features: readonly StoredFeature[]): Promise<Storage> =>
     engine === 'sqlite'
       ? openSqliteStorage(url.replace('sqlite:', ''), features)
@@ -283,7 +283,7 @@ await onEveryEngine(t, async (t, { name: engine, newDatabase, build }) => {
   const ran = { '0001_things': THINGS, '0002_more': MORE }
 
   t.test('migrations run once, in the order of their names', async t => {
-    const url = await newDatabase(t)
+    const url = await emptyDatabase(t)
     await start(url, things({ '0001_things': THINGS }))
     await start(url, things({ '0002_more': MORE, '0001_things': THINGS }))
     await start(url, things({ '0002_more': MORE, '0001_things': THINGS }))
@@ -291,7 +291,7 @@ await onEveryEngine(t, async (t, { name: engine, newDatabase, build }) => {
   })
 
   t.test('a migration that changed, is missing, or comes too late is refused', async t => {
-    const url = await newDatabase(t)
+    const url = await emptyDatabase(t)
     await start(url, things(ran))
     const prefix = '^(the database.*: )?The migration'
     await refuses(
@@ -326,7 +326,7 @@ await onEveryEngine(t, async (t, { name: engine, newDatabase, build }) => {
   })
 
   t.test('a migration that fails leaves nothing, nor do those before it', async t => {
-    const url = await newDatabase(t)
+    const url = await emptyDatabase(t)
     await start(url, notes)
     const half: FeatureMigration = {
       async up(db) {
@@ -348,7 +348,7 @@ await onEveryEngine(t, async (t, { name: engine, newDatabase, build }) => {
   })
 
   t.test('a table or column that the migrations do not create is refused', async t => {
-    const url = await newDatabase(t)
+    const url = await emptyDatabase(t)
     await start(url)
     const table = { owner: 'user_key', key: 'id' }
     for (const tables of [
@@ -367,7 +367,7 @@ await onEveryEngine(t, async (t, { name: engine, newDatabase, build }) => {
   })
 
   t.test('owner, cleanUp and unique need an index that begins with the column', async t => {
-    const url = await newDatabase(t)
+    const url = await emptyDatabase(t)
     await start(url)
     const table = { owner: 'user_key', key: 'id' }
     const cleanUp = { column: 'at', after: 1 }
@@ -397,7 +397,7 @@ await onEveryEngine(t, async (t, { name: engine, newDatabase, build }) => {
   })
 
   t.test('a migration may read rows, and use new ids and timestamps', async t => {
-    const url = await newDatabase(t)
+    const url = await emptyDatabase(t)
     const storage = await open(url, [])
     await add(storage)
     await storage.close()
@@ -422,14 +422,14 @@ await onEveryEngine(t, async (t, { name: engine, newDatabase, build }) => {
   })
 
   t.test('instances that start at once run the migrations once', async t => {
-    const url = await newDatabase(t)
+    const url = await emptyDatabase(t)
     const storages = await Promise.all(Array.from({ length: 4 }, () => open(url, [notes, labels])))
     for (const storage of storages) await storage.close()
     t.pass('CREATE TABLE did not fail')
   })
 
   t.test('a feature that is removed leaves its tables, and continues when it is added again', async t => {
-    const url = await newDatabase(t)
+    const url = await emptyDatabase(t)
     await start(url, notes, things(ran))
     const before = await storedRows(url)
     await start(url, notes)
@@ -443,13 +443,13 @@ await onEveryEngine(t, async (t, { name: engine, newDatabase, build }) => {
 
   // An upgrade of Kysely that compiles a migration differently would stop the service on every database.
   t.test('checksums do not change between versions', async t => {
-    const url = await newDatabase(t)
+    const url = await emptyDatabase(t)
     await start(url, labels)
     t.strictSame((await storedRows(url)).match(/\b[0-9a-f]{64}\b/g), CHECKSUMS[engine])
   })
 
   t.test('a service with the name of another one is refused before a migration runs', async t => {
-    const url = await newDatabase(t)
+    const url = await emptyDatabase(t)
     const options = { env: { DATABASE_URL: url } }
     await build(t, options)
     const before = await storedRows(url)

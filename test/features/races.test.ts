@@ -1,4 +1,4 @@
-/** Operations of features concurrent with the deletion of their user: 100 rounds each (DESIGN §9). */
+/** Operations of features concurrent with the deletion of their user (DESIGN §9). */
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { notes } from '../../examples/notes/notes.ts'

@@ -1,7 +1,4 @@
-/**
- * Two concurrent changes of one account (DESIGN §9): 100 rounds each, also on two instances of one
- * database.
- */
+/** Two concurrent changes of one account (DESIGN §9), also on two instances of one database. */
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
 import type { PasswordHasher } from '../../src/passwords/hasher.ts'

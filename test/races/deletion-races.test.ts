@@ -1,6 +1,5 @@
 /**
- * Deletion or disabling concurrent with every other action on the account: 100 rounds each, also on two instances of one
- * database. The status names the cause, and no event of a user is newer than the user's deletion.
+ * Deletion or disabling concurrent with every other action on the account, also on two instances of one database. The status names the cause, and no event of a user is newer than the user's deletion.
  */
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t from 'tap'

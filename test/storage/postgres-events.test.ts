@@ -13,7 +13,7 @@ import { NO_FACTORS } from '../../src/users/factors.ts'
 import { until } from '../support/until.ts'
 import { EVENT_FILTERS } from './contract/event-filters.ts'
 import { type Added, actingIn, add, eventOf, NOW, sessionOf } from './contract/fixtures.ts'
-import { ask, explain, open, urlOf } from './postgres-support.ts'
+import { ask, beginEmpty, explain, open, urlOf } from './postgres-support.ts'
 
 const ANY = { revokeSessions: false, invalidateTokens: false, credentialId: null, versions: null }
 
@@ -36,6 +36,7 @@ const usersAfter = (storage: Storage, count: number, after = LOG_START) =>
   )
 
 t.test('postgres: a database without positions is migrated with its events, in the order of ids', async t => {
+  beginEmpty(t)
   const client = await connect(t)
   const pool = new pg.Pool({ connectionString: await urlOf(t), max: 1 })
   const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) })

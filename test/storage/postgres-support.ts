@@ -5,15 +5,18 @@ import { BUILT_IN_FEATURES } from '../../src/built-in-features.ts'
 import type { Statement } from '../../src/storage/postgres/database.ts'
 import { openPostgresStorage } from '../../src/storage/postgres/storage.ts'
 import type { Storage } from '../../src/storage/storage.ts'
-import { createDatabase, query } from '../support/postgres.ts'
+import { createDatabase, newDatabase, query } from '../support/postgres.ts'
 
 const CONNECTIONS = 10
 
 const urls = new WeakMap<Test, Promise<string>>()
 
-/** The database of a test, removed with it. */
+/** The database of the test has no schema. Call it before the database is used. */
+export const beginEmpty = (t: Test): void => void urls.set(t, createDatabase(t))
+
+/** The database of a test, with the schema of the service unless {@link beginEmpty} was called. */
 export const urlOf = (t: Test): Promise<string> => {
-  const url = urls.get(t) ?? createDatabase(t)
+  const url = urls.get(t) ?? newDatabase(t)
   urls.set(t, url)
   return url
 }

@@ -13,7 +13,7 @@ import type { SortField } from '../../src/users/listing.ts'
 import { until } from '../support/until.ts'
 import { add, eventOf, forEach, NOW, sessionOf, userRequests, verifiedBy } from './contract/fixtures.ts'
 import { storageContract } from './contract.ts'
-import { ask, explain, open, urlOf } from './postgres-support.ts'
+import { ask, beginEmpty, explain, open, urlOf } from './postgres-support.ts'
 import { worksBesidePreviousRelease } from './previous-release.ts'
 
 /** Milliseconds until what the server does later counts as missing. */
@@ -22,6 +22,7 @@ const DEADLINE = 20_000
 await storageContract(t, 'postgres', open)
 
 t.test('postgres: instances that start concurrently on an empty database all succeed', async t => {
+  beginEmpty(t)
   const storages = await Promise.all(Array.from({ length: 4 }, () => open(t)))
   for (const storage of storages) t.equal(await storage.users.count({}), 0)
 })

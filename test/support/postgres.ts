@@ -109,7 +109,7 @@ const STATE = `SELECT md5(string_agg(line, '' ORDER BY line)) AS schema, (
   ) AS connections, ${DEADLOCKS} AS deadlocks
   FROM (${[SCHEMA, ...RECORDS.map(table => `SELECT ${table}::text FROM ${table}`)].join(' UNION ALL ')}) AS lines`
 
-/** Only tables with rows, because a truncation writes new files for the table and its indexes. Forgets deadlocks too. */
+/** Only tables with rows, because a truncation writes new files for the table and its indexes. Forgets deadlocks and plans too. */
 const EMPTY = `DO $$
   DECLARE name text; has_rows boolean; filled text;
   BEGIN
@@ -119,6 +119,7 @@ const EMPTY = `DO $$
       IF has_rows THEN filled := concat_ws(', ', filled, name); END IF;
     END LOOP;
     IF filled IS NOT NULL THEN EXECUTE 'TRUNCATE ' || filled || ' RESTART IDENTITY CASCADE'; END IF;
+    DELETE FROM pg_statistic;
     PERFORM pg_stat_reset();
   END $$`
 
