@@ -5,6 +5,7 @@ import { newEvent } from '../audit-log/event.ts'
 import type { Principal, SessionOwner } from '../auth/principal.ts'
 import { ServiceError } from '../errors.ts'
 import { newId } from '../ids.ts'
+import { needsCode } from '../users/factors.ts'
 import type { Challenges } from './challenges.ts'
 import { MAX_PASSKEYS, type NewCredential } from './credentials.ts'
 import type { Passkey, PasskeyStore } from './stored-passkeys.ts'
@@ -32,11 +33,16 @@ const verified = async (ceremony: Ceremony, credential: NewCredential): Promise<
 }
 
 /**
- * What a challenge for a new passkey belongs to: a session, and its proof of identity. The proof ends when an administrator removes the
- * user's factors, and a challenge from before must not add one again.
+ * What a challenge for a new passkey belongs to: a session, its proof of identity, and whether a proof needs a code. The proof ends when an
+ * administrator removes the user's factors, or an authenticator app is added, and a challenge from before must not add a passkey. A session
+ * without a proof may have sent the password alone for the challenge.
  */
-const holderOf = ({ credentialId, authenticatedAt }: PasskeyOwner): string =>
-  authenticatedAt === 0 ? `${credentialId} without a proof` : credentialId
+const holderOf = ({ cachedUser, credentialId, authenticatedAt }: PasskeyOwner): string =>
+  [
+    credentialId,
+    ...(authenticatedAt === 0 ? ['without a proof'] : []),
+    ...(needsCode(cachedUser.user) ? ['with an app'] : []),
+  ].join(' ')
 
 export class Passkeys {
   readonly #deps: PasskeysDeps

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import t from 'tap'
 import { call } from '../support/account-routes.ts'
-import { allEvents, eventTypes, factorsOf, impersonate } from '../support/admin-routes.ts'
+import { allEvents, eventTypes, factorsOf, impersonate, removeFactors } from '../support/admin-routes.ts'
 import { createKey } from '../support/api-keys.ts'
 import { addTotp, ENCRYPTION_KEY } from '../support/authenticator-apps.ts'
 import { accountStatus, bearer, manualClock, PASSWORD, signIn, signUp, updateUser } from '../support/build.ts'
@@ -304,6 +304,21 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     await addTotp(app, other.token)
     t.equal((await creationOptions(app, other.token)).statusCode, 200, 'the session that has added the app')
     globalErrorOf(t, await creationOptions(app, signedInBefore), 403, 'a session from before the app')
+    const third = await signUp(app)
+    const withoutProof: string = (await signIn(app, third.email)).json().accessToken
+    await addTotp(app, third.token)
+    t.equal((await removeFactors(app, third.id)).statusCode, 204)
+    const early = await creationOptions(app, withoutProof, { password: PASSWORD })
+    const { accessToken } = (await signIn(app, third.email)).json()
+    await addTotp(app, accessToken)
+    const late = { credential: new SoftwareAuthenticator().create(early.json()) }
+    errorsAt(
+      t,
+      await postPasskey(app, withoutProof, late),
+      400,
+      ['credential'],
+      'options from before the app',
+    )
     const begun = await creationOptions(app, user.token, { code: code() })
     const credential = new SoftwareAuthenticator().create(begun.json())
     t.equal((await postPasskey(app, user.token, { credential })).statusCode, 201)
