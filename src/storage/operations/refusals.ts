@@ -1,16 +1,10 @@
 /** Why a write is refused because of its user, from the user's state in the transaction of the write. */
-import type { UpdateRefusal, UserRefusal } from '../../users/user-store.ts'
+import type { UserRefusal } from '../../users/user-store.ts'
 
 /** A user: whether disabled, and whether the given hash, if any, is the password's. 0 or 1. */
 export interface UserState {
   readonly disabled: number
   readonly verified: number
-}
-
-/** A user: whether disabled (0 or 1), and whether the version is one of the given ones, if any. */
-export interface VersionState {
-  readonly disabled: number
-  readonly current: boolean
 }
 
 interface Requirements {
@@ -26,14 +20,4 @@ export const refusalOf = (user: UserState | undefined, { onlyEnabled }: Requirem
   if (user === undefined) return 'userNotFound'
   if (user.verified === 0) return 'passwordChanged'
   return onlyEnabled && user.disabled === 1 ? 'accountDisabled' : null
-}
-
-/** @returns `null` if the change may proceed. */
-export const updateRefusalOf = (
-  user: VersionState | undefined,
-  { onlyEnabled }: Requirements,
-): UpdateRefusal | null => {
-  if (user === undefined) return 'userNotFound'
-  if (onlyEnabled && user.disabled === 1) return 'accountDisabled'
-  return user.current ? null : 'versionChanged'
 }

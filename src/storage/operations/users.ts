@@ -8,7 +8,7 @@ import type { Dialect } from './dialect.ts'
 import { recordBy, recordRemoval } from './events.ts'
 import { firstRow, type Statement, type Steps, USER_KEY, unlessTaken } from './operation.ts'
 import { deleteOwned } from './owned-rows.ts'
-import { refusalOf, updateRefusalOf } from './refusals.ts'
+import { refusalOf } from './refusals.ts'
 import { revokeAllSessions } from './sessions.ts'
 import { LOCK_USERS_TABLE, lockUser } from './user-locks.ts'
 import { invalidates, refusedFor, type Write } from './write.ts'
@@ -29,8 +29,9 @@ export function* invalidateMails(mailed: readonly OwnedTable[], userId: string):
 }
 
 /**
- * Changes nothing and returns no row if the user is missing, is not what the options require, or has these values already. The subquery
- * waits for the lock: an UPDATE that waits would already have a transaction id, and so the position of its event (DESIGN §9), before its turn.
+ * Changes nothing and returns no row if the user is missing, is not what the options require, or has these values already. The
+ * subquery waits for the lock: an UPDATE that waits would already have a transaction id, and so the position of its event (DESIGN §9),
+ * before its turn.
  */
 const updateStatement = (
   id: string,
@@ -68,13 +69,8 @@ function* lockForUpdate(
     values: [id],
   })
   if (user === undefined) return 'userNotFound'
-  const isCurrent = versions === null || versions.includes(user.version)
-  return (
-    updateRefusalOf(
-      { disabled: user.disabled, current: isCurrent },
-      { onlyEnabled: credentialId !== null },
-    ) ?? user
-  )
+  if (credentialId !== null && user.disabled === 1) return 'accountDisabled'
+  return versions === null || versions.includes(user.version) ? user : 'versionChanged'
 }
 
 /** @returns the user, and whether this has changed them; or why it may not. */
