@@ -39,13 +39,13 @@ export const recordStatement = (event: AuditEvent<string | null>): Statement => 
  * @param credentialId the id of the session or API key; `null`: nothing is checked.
  * @returns false if it has been revoked. The change must then be refused.
  */
-export function* recordBy(credentialId: string | null, event: AuditEvent): Steps<boolean> {
+export function* recordUnlessRevoked(credentialId: string | null, event: AuditEvent): Steps<boolean> {
   if (credentialId === null) {
     yield recordStatement(event)
     return true
   }
   const recorded = yield* firstRow({
-    name: 'record-by',
+    name: 'record-unless-revoked',
     text: `${INSERT_EVENT} SELECT ${parameters(EVENT_COLUMNS, 1)}
       WHERE EXISTS (SELECT 1 FROM sessions WHERE id = $${BY}) OR EXISTS (SELECT 1 FROM api_keys WHERE id = $${BY}) RETURNING id`,
     values: [...eventValues(event), credentialId],

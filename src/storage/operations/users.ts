@@ -5,7 +5,7 @@ import type { SessionRefusal, UpdateOptions, UpdateRefusal, VerifiedSession } fr
 import { changedColumns, selectUser, toUser, USER_VALUES, type UserRow } from '../rows.ts'
 import type { OwnedTable } from '../stored-feature.ts'
 import type { Dialect } from './dialect.ts'
-import { recordBy, recordRemoval } from './events.ts'
+import { recordRemoval, recordUnlessRevoked } from './events.ts'
 import { firstRow, type Statement, type Steps, USER_KEY, unlessTaken } from './operation.ts'
 import { deleteOwned } from './owned-rows.ts'
 import { refusalOf } from './refusals.ts'
@@ -107,7 +107,7 @@ export const updateUserWith = (mailed: readonly OwnedTable[]) =>
     // A separate statement: it sees the sessions of transactions that held the user's lock before.
     if (options.revokeSessions) yield* revokeAllSessions(id)
     if (options.invalidateTokens) yield* invalidateMails(mailed, id)
-    if (!(yield* recordBy(options.credentialId, event))) return refusedFor(id, 'sessionNotFound')
+    if (!(yield* recordUnlessRevoked(options.credentialId, event))) return refusedFor(id, 'sessionNotFound')
     return invalidates(id, toUser(row))
   }
 
