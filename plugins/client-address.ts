@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { clientAddress } from '../src/http/client-address.ts'
-import { clientNetwork } from '../src/rate-limits/client-network.ts'
+import { clientNetwork } from '../src/rate-limits/rate-limit.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

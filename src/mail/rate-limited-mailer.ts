@@ -3,7 +3,7 @@
  * be entered.
  */
 import type { WindowLimit } from '../rate-limits/limits.ts'
-import { emailKey, type OpenRateLimit, type RateLimit } from '../rate-limits/rate-limit.ts'
+import { digestKey, type OpenRateLimit, type RateLimit } from '../rate-limits/rate-limit.ts'
 import type { MailKinds, MailSender, MailValues } from './kinds.ts'
 
 export interface RateLimitedMailerDeps<Kinds extends MailKinds> {
@@ -29,7 +29,7 @@ export class RateLimitedMailer<Kinds extends MailKinds> implements MailSender<Ki
     const { kinds, mails, onDropped } = this.#deps
     if (!kinds[name]?.isRateLimited) return mails.send(name, to, ...values)
     const done = this.#limit
-      .consume(emailKey(to))
+      .consume(digestKey(to))
       .then(({ allowed }) => (allowed ? mails.send(name, to, ...values) : onDropped()))
       .finally(() => this.#pending.delete(done))
     this.#pending.add(done)

@@ -2,9 +2,7 @@
  * The networks from which a user has signed in. Their attempts wait apart from those of strangers, who otherwise could keep the owner of
  * an account out. The store notes the network of each session, see `0009-known-networks.ts`.
  */
-import { createHash } from 'node:crypto'
-import { clientNetwork } from './client-network.ts'
-import { DIGEST_LENGTH } from './rate-limit.ts'
+import { clientNetwork, digestKey } from './rate-limit.ts'
 
 /** Milliseconds after the last sign-in from a network. */
 export const KNOWN_FOR = 90 * 86_400_000
@@ -18,12 +16,7 @@ export const MAX_KNOWN_NETWORKS = 10
  * @returns `null` for an unknown address.
  */
 export const networkDigest = (userId: string, ip: string | null): string | null =>
-  ip === null
-    ? null
-    : createHash('sha256')
-        .update(`${userId} ${clientNetwork(ip)}`)
-        .digest('base64url')
-        .slice(0, DIGEST_LENGTH)
+  ip === null ? null : digestKey(`${userId} ${clientNetwork(ip)}`)
 
 export interface KnownNetworksDeps {
   readonly users: { findId(email: string): Promise<string | undefined> | string | undefined }

@@ -7,7 +7,7 @@ import { ServiceError } from '../errors.ts'
 import type { User } from '../users/user.ts'
 import type { KnownNetworks } from './known-networks.ts'
 import type { LoginThrottleLimits } from './limits.ts'
-import { emailKey, type OpenRateLimit, type RateLimit } from './rate-limit.ts'
+import { digestKey, type OpenRateLimit, type RateLimit } from './rate-limit.ts'
 
 /** A password attempt: its account and its actor. */
 export interface LoginSubject {
@@ -31,7 +31,7 @@ export interface LoginThrottle {
 
 /** A client that is not signed in to the account. */
 export const emailSubject = (email: string, ip: string | null): LoginSubject => ({
-  key: `email:${emailKey(email)}`,
+  key: `email:${digestKey(email)}`,
   userId: null,
   email,
   actor: anonymous(ip),

@@ -1,12 +1,30 @@
 /** The counters that a store provides for rate limits, and their keys. */
 import { createHash } from 'node:crypto'
+import { isIPv4 } from 'node:net'
 
-/** Characters of a digest: 128 bits. */
-export const DIGEST_LENGTH = 22
+/** A key of 128 bits, so that neither memory nor a table contains the e-mail, or the network of a user. */
+export const digestKey = (text: string): string =>
+  createHash('sha256').update(text).digest('base64url').slice(0, 22)
 
-/** The key of an e-mail's counter: a digest, so that neither memory nor the table of counters contains e-mails. */
-export const emailKey = (email: string): string =>
-  createHash('sha256').update(email).digest('base64url').slice(0, DIGEST_LENGTH)
+/** The eight groups of a canonical IPv6 address, each as a number. */
+const groupsOf = (canonical: string): number[] => {
+  const [before = [], after = []] = canonical
+    .split('::')
+    .map(half => (half === '' ? [] : half.split(':').map(group => Number.parseInt(group, 16))))
+  return [...before, ...Array<number>(8 - before.length - after.length).fill(0), ...after]
+}
+
+/**
+ * @param address in canonical form.
+ * @returns the IPv4 address, or the /64 of an IPv6 address (what one subscriber gets); an empty string for `null`.
+ */
+export const clientNetwork = (address: string | null): string => {
+  if (address === null || isIPv4(address)) return address ?? ''
+  return `${groupsOf(address)
+    .slice(0, 4)
+    .map(group => group.toString(16))
+    .join(':')}::/64`
+}
 
 export interface Usage {
   /** Whether the limit is kept. */

@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import fc from 'fast-check'
 import t from 'tap'
 import { clientAddress } from '../../src/http/client-address.ts'
-import { clientNetwork } from '../../src/rate-limits/client-network.ts'
+import { clientNetwork } from '../../src/rate-limits/rate-limit.ts'
 
 const NETWORKS: Record<string, (string | undefined)[]> = {
   '192.0.2.1': [
