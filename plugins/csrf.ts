@@ -1,14 +1,14 @@
 /** Rejects requests that another site may have caused (DESIGN §5), before they count towards a limit. */
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import { csrfError, strayRequestError } from '../src/http/csrf.ts'
+import { csrfError, simpleRequestError } from '../src/http/csrf.ts'
 
 const csrf = async (app: FastifyInstance): Promise<void> => {
   const { allowedOrigins, corsOrigins } = app.config
   const knownOrigins = [...allowedOrigins, ...corsOrigins]
 
   app.addHook('onRequest', function rejectCrossSite(request, _reply, done) {
-    done(csrfError(request, allowedOrigins) ?? strayRequestError(request, knownOrigins))
+    done(csrfError(request, allowedOrigins) ?? simpleRequestError(request, knownOrigins))
   })
 }
 

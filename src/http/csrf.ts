@@ -44,25 +44,24 @@ export const csrfError = (
   return crossSiteError(request, allowedOrigins)
 }
 
-/** Those of forms. */
-const CONTENT_TYPES = new Set(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data'])
+const FORM_TYPES = new Set(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data'])
 
 /**
- * Whether browsers send such a request to any site, without a preflight (https://fetch.spec.whatwg.org/#cors-safelisted-method).
+ * Whether browsers send a request like this to any site without a preflight (https://fetch.spec.whatwg.org/#cors-safelisted-method).
  * `Authorization` and admin keys need one.
  */
-const needsNoPreflight = ({ method, headers }: FastifyRequest): boolean => {
+const isSimple = ({ method, headers }: FastifyRequest): boolean => {
   if (method !== 'POST') return false
   if (headers.authorization !== undefined || headers[ADMIN_KEY_HEADER] !== undefined) return false
   const type = headers['content-type']
-  return type === undefined || CONTENT_TYPES.has((type.split(';', 1)[0] ?? '').trim().toLowerCase())
+  return type === undefined || FORM_TYPES.has((type.split(';', 1)[0] ?? '').trim().toLowerCase())
 }
 
 /**
- * @param origins those that may send such requests: of `ALLOWED_ORIGINS` and `CORS_ORIGINS`.
- * @returns the error of a request that the page of any other site could send, with or without a user.
+ * @param origins that may send simple requests: `ALLOWED_ORIGINS` and `CORS_ORIGINS`.
+ * @returns the error of a simple request from another site, with or without a user.
  */
-export const strayRequestError = (
+export const simpleRequestError = (
   request: FastifyRequest,
   origins: readonly string[],
-): ServiceError | undefined => (needsNoPreflight(request) ? crossSiteError(request, origins) : undefined)
+): ServiceError | undefined => (isSimple(request) ? crossSiteError(request, origins) : undefined)
