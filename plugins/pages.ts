@@ -14,7 +14,7 @@ import { type StaticResponse, sendStatic, staticResponse } from '../src/http/sta
 import type { ApiCall, ApiResponse } from '../src/pages/api.ts'
 import type { Page, PageContext } from '../src/pages/layout.ts'
 import type * as Pages from '../src/pages/pages.ts'
-import type { Done } from '../src/pages/security.ts'
+import type { Notice } from '../src/pages/security.ts'
 import { closeIfIncomplete } from './error-handler.ts'
 
 declare module 'fastify' {
@@ -34,10 +34,10 @@ declare module 'fastify' {
     /**
      * Redirects to another page.
      * @param path below the service, without a slash at the start.
-     * @param done what the security page says then, once.
+     * @param notice what the security page says then, once.
      */
-    redirectToPage(path: string, done?: Done): FastifyReply
-    /** Clears what the page has to say after a redirect. @returns it, as the browser sent it. */
+    redirectToPage(path: string, notice?: Notice): FastifyReply
+    /** Clears the notice of a redirect. @returns it, as the browser sent it. */
     takeNotice(): string | undefined
     /** Redirects to the web application, with the errors of the API as `error`; clients that prefer JSON get the error itself. */
     redirectToWebApp(response: ApiResponse): FastifyReply
@@ -117,9 +117,9 @@ const pages = async (app: FastifyInstance): Promise<void> => {
     return this.code(status)
   })
 
-  app.decorateReply('redirectToPage', function redirectToPage(this: FastifyReply, path, done) {
-    if (done !== undefined)
-      this.setCookie(NOTICE_COOKIE, done, { ...noticeAttributes, maxAge: NOTICE_LIFETIME })
+  app.decorateReply('redirectToPage', function redirectToPage(this: FastifyReply, path, notice) {
+    if (notice !== undefined)
+      this.setCookie(NOTICE_COOKIE, notice, { ...noticeAttributes, maxAge: NOTICE_LIFETIME })
     return this.header('cache-control', 'no-store').redirect(rootOf(this.request) + path, 303)
   })
 

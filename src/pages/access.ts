@@ -2,7 +2,7 @@
 
 import type { FieldErrors } from '../errors.ts'
 import { html } from './html.ts'
-import { Form, hiddenField, links, NO_ERRORS, noticePage, type Page, type PageContext } from './layout.ts'
+import { Form, hiddenField, links, messagePage, NO_ERRORS, type Page, type PageContext } from './layout.ts'
 
 /** Recovery codes are accepted too, so the field takes text. */
 export const codeField = ({ texts }: PageContext) =>
@@ -144,7 +144,7 @@ export const forgotPasswordPage = (context: PageContext, state: EmailState = {})
 
 export const forgotPasswordSentPage = (context: PageContext): Page => {
   const { forgotSent: title, forgotSentText: text, backToSignIn } = context.texts
-  return noticePage(context, { title, text, next: ['sign-in', backToSignIn] })
+  return messagePage(context, { title, text, next: ['sign-in', backToSignIn] })
 }
 
 export interface ResetState {
@@ -201,7 +201,7 @@ ${hiddenField('token', token)}
 
 export const emailConfirmedPage = (context: PageContext, email: string): Page => {
   const { emailConfirmed: title, emailConfirmedText, toSecurity } = context.texts
-  return noticePage(context, { title, text: emailConfirmedText(email), next: ['security', toSecurity] })
+  return messagePage(context, { title, text: emailConfirmedText(email), next: ['security', toSecurity] })
 }
 
 const wayBack = ({ texts, hasSession }: PageContext) =>
@@ -213,7 +213,7 @@ const wayBack = ({ texts, hasSession }: PageContext) =>
  */
 const deadLinkPage = (context: PageContext): Page => {
   const { deadLink: title, deadLinkText: text } = context.texts
-  return noticePage(context, { title, text, next: wayBack(context) })
+  return messagePage(context, { title, text, next: wayBack(context) })
 }
 
 /** @param title by default that of any error. */

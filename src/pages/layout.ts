@@ -179,7 +179,7 @@ export const links = (items: readonly Link[]): Html =>
   html`<ul class="links">${items.map(([href, text]) => html`<li><a href="${href}">${text}</a></li>`)}</ul>`
 
 /** A page that says something, and has no form. @param next the link to another page. */
-export const noticePage = (
+export const messagePage = (
   { root, hasPages, hasSession }: PageContext,
   {
     title,

@@ -7,8 +7,8 @@ import {
   Form,
   hiddenField,
   links,
+  messagePage,
   NO_ERRORS,
-  noticePage,
   type Page,
   type PageContext,
   usernameField,
@@ -16,8 +16,8 @@ import {
 import { sentencesOf } from './messages.ts'
 import type { Texts } from './texts.ts'
 
-/** What has been done, which the page says after a redirect. */
-export type Done = keyof Texts['done']
+/** What the security page says once, after a redirect. */
+export type Notice = keyof Texts['notices']
 
 interface Session {
   readonly id: string
@@ -53,7 +53,8 @@ export interface SecurityState {
   readonly totp: { readonly confirmedAt: string | null; readonly recoveryCodes: number }
   readonly passkeys: readonly Passkey[]
   readonly apiKeys: readonly ApiKey[]
-  readonly done?: Done | undefined
+  /** Of the browser's cookie: a {@link Notice}, or anything else. */
+  readonly notice: string | undefined
 }
 
 /** A time in UTC: without script, the page does not know the zone of its reader. */
@@ -189,14 +190,15 @@ ${apiKeys.length > 0 && html`<ul class="list">${apiKeys.map(key => apiKeyItem(co
 
 export const securityPage = (context: PageContext, state: SecurityState): Page => {
   const { texts, root } = context
-  const { account, done } = state
+  const { account } = state
+  const notice = new Map<string, string>(Object.entries(texts.notices)).get(state.notice ?? '')
   return {
     title: texts.security,
     isWide: true,
     isSignedIn: true,
     hasPasskeys: true,
     body: html`<h1>${texts.security}</h1>
-${done !== undefined && html`<div class="done" role="status" tabindex="-1" autofocus><p>${texts.done[done]}</p></div>`}
+${notice !== undefined && html`<div class="done" role="status" tabindex="-1" autofocus><p>${notice}</p></div>`}
 <p>${texts.signedInAs(account.email)}</p>
 ${
   !account.emailVerified &&
@@ -221,7 +223,7 @@ const backToSecurity = ({ texts, root }: PageContext): Html =>
 export const alreadyGonePage = (context: PageContext, errors: FieldErrors): Page => {
   const { texts, language } = context
   const text = sentencesOf(texts, language, errors)
-  return noticePage(context, { title: texts.alreadyGone, text, next: ['security', texts.backToSecurity] })
+  return messagePage(context, { title: texts.alreadyGone, text, next: ['security', texts.backToSecurity] })
 }
 
 export interface PasswordState {
@@ -356,7 +358,7 @@ ${backToSecurity(context)}`,
 /** The page of a first code that was sent twice: the recovery codes were in the response to the first. */
 export const totpIsOnPage = (context: PageContext): Page => {
   const { totpIsOn: title, totpIsOnText: text, backToSecurity } = context.texts
-  return noticePage(context, { title, text, next: ['security', backToSecurity] })
+  return messagePage(context, { title, text, next: ['security', backToSecurity] })
 }
 
 export const recoveryCodesPage = ({ texts, root }: PageContext, codes: readonly string[]): Page => ({

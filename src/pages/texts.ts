@@ -63,7 +63,7 @@ const en = {
   emailNotConfirmed: 'Your e-mail is not confirmed yet.',
   resendButton: 'Send the link again',
   alreadyGone: 'Already done',
-  done: {
+  notices: {
     password: 'Your password is changed. Other devices are signed out.',
     session: 'The session has ended.',
     sessions: 'All other sessions have ended.',
@@ -267,7 +267,7 @@ const de: Texts = {
   emailNotConfirmed: 'Ihre E-Mail-Adresse ist noch nicht bestätigt.',
   resendButton: 'Link noch einmal senden',
   alreadyGone: 'Schon erledigt',
-  done: {
+  notices: {
     password: 'Ihr Passwort ist geändert. Andere Geräte sind abgemeldet.',
     session: 'Die Sitzung ist beendet.',
     sessions: 'Alle anderen Sitzungen sind beendet.',

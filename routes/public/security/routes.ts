@@ -6,20 +6,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { type TProperties, Type } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ApiCall, ApiResponse } from '../../../src/pages/api.ts'
-import type { Done } from '../../../src/pages/security.ts'
 import { FormText, InputId, Strict } from '../../schemas.ts'
-
-const DONE: readonly Done[] = [
-  'password',
-  'session',
-  'sessions',
-  'totpRemoved',
-  'apiKeyRevoked',
-  'mailSent',
-  'passkeyAdded',
-  'passkeyRemoved',
-  'proof',
-]
 
 const ProofFields = { password: Type.Optional(FormText), code: Type.Optional(FormText) }
 
@@ -120,7 +107,6 @@ const security: FastifyPluginAsyncTypebox = async app => {
     const failed = [account, ...others].find(({ status }) => status >= 400)
     if (failed !== undefined) return sendErrors(reply.relay(failed), failed.errors)
     const [sessions, totp, passkeys, apiKeys] = others.map(({ body }) => body)
-    const done = DONE.find(name => name === notice)
     return reply.sendPage((pages, context) =>
       pages.securityPage(context, {
         account: account.body,
@@ -128,7 +114,7 @@ const security: FastifyPluginAsyncTypebox = async app => {
         totp,
         passkeys: passkeys.results,
         apiKeys: apiKeys.results,
-        done,
+        notice,
       }),
     )
   })
