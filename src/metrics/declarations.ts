@@ -34,7 +34,7 @@ export const METRICS = {
     'New passwords that were to be compared with breached ones, by outcome',
     'outcome',
   ),
-  gatehouse_rate_limited_requests_total: counter('Requests rejected with 429 by limit per address', 'limit'),
+  gatehouse_rate_limited_requests_total: counter('Requests rejected with 429 by limit', 'limit'),
   gatehouse_throttled_password_attempts_total: counter(
     'Attempts at passwords and codes rejected by the login throttle',
   ),

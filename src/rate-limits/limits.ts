@@ -33,10 +33,7 @@ export type RateLimitName = keyof typeof PER_ADDRESS
 /** In headers and metrics. `write` is the limit on the writes of a user. */
 export type LimitName = RateLimitName | 'write'
 
-export const LIMIT_NAMES = [
-  ...(Object.keys(PER_ADDRESS) as RateLimitName[]),
-  'write',
-] as const satisfies LimitName[]
+export const LIMIT_NAMES: readonly LimitName[] = [...(Object.keys(PER_ADDRESS) as RateLimitName[]), 'write']
 
 export interface RateLimits {
   /** Requests of one client address. A route names its limit with `config.rateLimit`; routes of one name count together. */
