@@ -65,7 +65,7 @@ import { StatusReport } from './status-report.ts'
 import { agingTables } from './storage/aging-tables.ts'
 import type { Storage } from './storage/storage.ts'
 import { tablesOf } from './storage/stored-feature.ts'
-import { withLastRequests } from './storage/with-last-requests.ts'
+import { withUserCache } from './storage/with-user-cache.ts'
 import { BulkTotp } from './totp/bulk-totp.ts'
 import { CodeVerifier } from './totp/code-verifier.ts'
 import { storedTotp, type TotpStore } from './totp/stored-totp.ts'
@@ -116,7 +116,7 @@ const createFoundation = (config: Config, { storage, features, clock, logger, ..
     logger,
     logFailure,
     userCache,
-    storage: withLastRequests(storage, userCache),
+    storage: withUserCache(storage, userCache),
     /** Of the built-in features. */
     stores: {
       apiKeys: storage.features[apiKeys.name] as ApiKeyStore,

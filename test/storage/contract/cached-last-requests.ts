@@ -1,7 +1,7 @@
 /** Contract: every user that leaves the store has the last request that this process has cached (DESIGN §6). */
 import { newEmailToken } from '../../../src/accounts/email-token.ts'
 import { UserCache } from '../../../src/auth/user-cache.ts'
-import { withLastRequests } from '../../../src/storage/with-last-requests.ts'
+import { withUserCache } from '../../../src/storage/with-user-cache.ts'
 import { NO_FACTORS } from '../../../src/users/factors.ts'
 import type { User } from '../../../src/users/user.ts'
 import { ALL, actingIn, add, eventOf, NOW, type Part, sessionOf, userRequests } from './fixtures.ts'
@@ -12,7 +12,7 @@ const LATER = NOW + 1_000
 export const cachedLastRequests: Part = async (t, open) => {
   const stored = await open(t)
   const userCache = new UserCache()
-  const storage = withLastRequests(stored, userCache)
+  const storage = withUserCache(stored, userCache)
 
   t.test('reads and writes return the cached last request, which is not in the database yet', async t => {
     const { user, session, userKey } = await add(storage)

@@ -13,7 +13,7 @@ const mapMaybe = <Value, Result>(
   use: (value: Value) => Result,
 ): MaybePromise<Result> => (value instanceof Promise ? value.then(use) : use(value))
 
-export const withLastRequests = (storage: Storage, userCache: UserCache): Storage => {
+export const withUserCache = (storage: Storage, userCache: UserCache): Storage => {
   const { users, accounts, emailTokens, bulkUsers } = storage
   const merge = <Found extends User>(user: Found): Found => {
     userCache.noteVersion(user)
