@@ -20,7 +20,6 @@ import {
   bearer,
   build,
   manualClock,
-  PASSWORD,
   type SignedUp,
   signUp,
   temporaryFolder,
