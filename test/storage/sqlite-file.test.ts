@@ -143,7 +143,10 @@ const fillLog = async (app: FastifyInstance, token: string, file: string): Promi
   let changes = 0
   // Each to another name: a change that changes nothing writes nothing.
   await until(
-    () => rename(app, token, String((changes += 1)).padStart(128, 'x')),
+    () => {
+      changes += 1
+      return rename(app, token, String(changes).padStart(128, 'x'))
+    },
     () => statSync(file, { bigint: true }).mtimeNs !== before,
     600_000,
   )
