@@ -71,7 +71,7 @@ const securitySchemes = ({ userScopes, adminScopes }: Services) =>
 const ERRORS_REFERENCE = { $ref: '#/components/schemas/Errors' }
 
 const isLimited = (route: RouteOptions): boolean =>
-  typeof route.config?.rateLimit === 'string' || countsAsWrite(route)
+  route.config?.rateLimit !== undefined || countsAsWrite(route)
 
 /** Statuses that follow from the scope, method and limits of a route, not from its handler. */
 const commonStatuses = (route: RouteOptions): number[] => [

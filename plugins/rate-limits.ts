@@ -18,11 +18,13 @@ import type { LimitName, RateLimitName, WindowLimit } from '../src/rate-limits/l
 
 declare module 'fastify' {
   interface FastifyContextConfig {
+    /** The limit per address that the route counts towards; by default none. */
+    rateLimit?: RateLimitName
     /**
-     * The limit per address that the route counts towards; by default none. Private routes that are not safe count as writes of their
-     * user besides. `false`: neither, for routes that take access away, which must work while somebody else uses the limit up.
+     * `false`: a private route does not count towards the limit on the writes of its user. For routes that take access away, or need the
+     * password each time: they must work while somebody else uses the limit up.
      */
-    rateLimit?: RateLimitName | false
+    writeLimit?: false
   }
   interface FastifyInstance {
     /** For the gate of users: adds the limit on writes to a route of its scope. */
@@ -80,7 +82,7 @@ const rateLimits = async (app: FastifyInstance): Promise<void> => {
 
   app.addHook('onRoute', route => {
     const name = route.config?.rateLimit
-    if (name !== undefined && name !== false) addHook(route, hookOf(name))
+    if (name !== undefined) addHook(route, hookOf(name))
   })
 
   const countWrite = limiter('write', rateLimits.writesPerUser)

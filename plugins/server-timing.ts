@@ -26,7 +26,7 @@ declare module 'fastify' {
 /** Whether nothing that the times show is hidden from the client. */
 const mayShowTimes = ({ routeOptions, principal, adminKey }: FastifyRequest): boolean => {
   const { gate, rateLimit } = routeOptions.config
-  return gate !== undefined && typeof rateLimit !== 'string' && (principal !== null || adminKey !== null)
+  return gate !== undefined && rateLimit === undefined && (principal !== null || adminKey !== null)
 }
 
 const metric = (name: string, from: number, to: number): string => `${name};dur=${(to - from).toFixed(2)}`

@@ -11,7 +11,7 @@ const isIdentified = ({ principal, headers, server }: FastifyRequest): boolean =
 
 /** Whether the request passed a rate limit and its schemas. */
 const isLimited = ({ validatedData, routeOptions }: FastifyRequest): boolean =>
-  'body' in validatedData && typeof routeOptions.config.rateLimit === 'string'
+  'body' in validatedData && routeOptions.config.rateLimit !== undefined
 
 /** `debug` for errors that anonymous clients can cause without limit, so that they cannot fill a disk. */
 const rejectionLevel = (request: FastifyRequest): 'info' | 'debug' =>

@@ -29,4 +29,4 @@ export const checkDeclarations = (
 
 /** Whether the requests of a route count towards the limit on the writes of a user. Call it once its gate is known. */
 export const countsAsWrite = ({ config, method }: RouteOptions): boolean =>
-  config?.gate === 'user' && config.rateLimit !== false && ![method].flat().every(isSafeMethod)
+  config?.gate === 'user' && config.writeLimit !== false && ![method].flat().every(isSafeMethod)

@@ -21,7 +21,7 @@ import type { MailKinds } from '../../src/mail/kinds.ts'
 import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
 import { build } from '../support/build.ts'
 import { EMAIL_CODES } from '../support/email-codes.ts'
-import { liveRoutes } from '../support/routes.ts'
+import { type LiveRoute, liveRoutes } from '../support/routes.ts'
 
 const BUILT_IN: readonly Feature[] = BUILT_IN_FEATURES
 
@@ -86,11 +86,11 @@ t.test(
   'rate limits: the table in docs/api.md has the limits of the code and their routes (DESIGN §9)',
   async t => {
     const live = liveRoutes(await build(t, { env: EMAIL_CODES }))
-    /** @param limit `false`: the routes that do not count as writes of their user. */
-    const routesOf = (limit: string | false): string[] =>
+    const routesWith = (isListed: (route: LiveRoute) => boolean): string[] =>
       live
-        .filter(({ rateLimit, ofFeature, method }) => rateLimit === limit && !ofFeature && method !== 'HEAD')
+        .filter(route => isListed(route) && !route.ofFeature && route.method !== 'HEAD')
         .map(({ method, url }) => `${method} ${url}`)
+        .sort()
     t.same(
       tableBelow(api, '## Rate limits').map(([name, points, seconds, routes = '']) => [
         name,
@@ -101,9 +101,9 @@ t.test(
         ...Object.entries(RATE_LIMITS.perAddress).map(([name, limit]) => [
           name,
           limit,
-          routesOf(name).sort(),
+          routesWith(({ rateLimit }) => rateLimit === name),
         ]),
-        ['write', RATE_LIMITS.writesPerUser, routesOf(false).sort()],
+        ['write', RATE_LIMITS.writesPerUser, routesWith(({ isExemptWrite }) => isExemptWrite)],
       ],
     )
   },

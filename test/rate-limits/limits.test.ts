@@ -231,6 +231,7 @@ await onEveryEngine(t, async (t, { build }) => {
     const ways = [
       { method: 'DELETE', url: `/account/api-keys/${apiKey.id}` },
       { method: 'DELETE', url: '/account/sessions' },
+      { method: 'POST', url: '/account/reauthenticate', payload: { password: PASSWORD } },
       { method: 'POST', url: '/account/sign-out' },
     ] as const
     for (const way of ways)
@@ -239,7 +240,21 @@ await onEveryEngine(t, async (t, { build }) => {
         204,
         `${way.url} always works`,
       )
-    t.equal((await rename(app, bearer((await signIn(app, email)).json().accessToken))).statusCode, 429)
+    const { accessToken } = (await signIn(app, email)).json()
+    t.equal((await rename(app, bearer(accessToken))).statusCode, 429)
+    const payload = { currentPassword: PASSWORD, newPassword: `${PASSWORD} 2` }
+    const changed = await app.inject({
+      method: 'PUT',
+      url: '/account/password',
+      headers: bearer(accessToken),
+      payload,
+    })
+    t.equal(changed.statusCode, 200, 'the owner changes the password')
+    const removal = {
+      headers: bearer(changed.json().accessToken),
+      payload: { password: payload.newPassword },
+    }
+    t.equal((await app.inject({ method: 'DELETE', url: '/account', ...removal })).statusCode, 204)
   })
 })
 

@@ -7,7 +7,9 @@ export interface LiveRoute {
   readonly url: string
   readonly gate: 'user' | 'adminKey' | undefined
   /** The name of its rate limit. */
-  readonly rateLimit: string | false | undefined
+  readonly rateLimit: string | undefined
+  /** Whether the route is exempt from the limit on the writes of its user. */
+  readonly isExemptWrite: boolean
   /** Whether it needs a recent proof of identity. */
   readonly reauthenticate: boolean
   /** Any of which the user needs. */
@@ -38,6 +40,7 @@ export const liveRoutes = ({ routeTable }: FastifyInstance): LiveRoute[] =>
       scope: options.config?.scope,
       fieldScopes: [...new Set(Object.values(options.config?.fieldScopes ?? {}))],
       rateLimit: options.config?.rateLimit,
+      isExemptWrite: options.config?.writeLimit === false,
       reauthenticate: options.config?.reauthenticate === true,
       roles: options.config?.roles,
       documentation: DOCUMENTATION.test(url),

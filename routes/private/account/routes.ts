@@ -58,7 +58,7 @@ const account: FastifyPluginAsyncTypebox = async app => {
   app.delete(
     '',
     {
-      config: { rateLimit: 'password' },
+      config: { rateLimit: 'password', writeLimit: false },
       schema: {
         summary: 'Remove your account and all personal data',
         body: Strict({ password: PresentedPassword }),

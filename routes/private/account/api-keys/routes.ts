@@ -63,7 +63,7 @@ const apiKeysOfAccount: FastifyPluginAsyncTypebox = async app => {
   app.delete(
     '/:id',
     {
-      config: { rateLimit: false },
+      config: { writeLimit: false },
       schema: {
         operationId: 'deleteApiKey',
         summary: 'Revoke an API key',

@@ -14,7 +14,7 @@ const password: FastifyPluginAsyncTypebox = async app => {
   app.put(
     '',
     {
-      config: { rateLimit: 'password' },
+      config: { rateLimit: 'password', writeLimit: false },
       schema: {
         operationId: 'changePassword',
         summary: 'Change your password; ends all earlier sessions',

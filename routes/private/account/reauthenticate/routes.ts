@@ -9,7 +9,7 @@ const reauthenticate: FastifyPluginAsyncTypebox = async app => {
   app.post(
     '',
     {
-      config: { rateLimit: 'password' },
+      config: { rateLimit: 'password', writeLimit: false },
       schema: {
         operationId: 'reauthenticate',
         summary: 'Prove your identity: for ten minutes, this session can use the routes that need it',

@@ -33,7 +33,7 @@ const sessions: FastifyPluginAsyncTypebox = async app => {
   app.delete(
     '',
     {
-      config: { rateLimit: false },
+      config: { writeLimit: false },
       schema: {
         operationId: 'deleteSessions',
         summary: 'End your other sessions, or all of them',
@@ -52,7 +52,7 @@ const sessions: FastifyPluginAsyncTypebox = async app => {
   app.delete(
     '/:id',
     {
-      config: { rateLimit: false },
+      config: { writeLimit: false },
       schema: {
         operationId: 'deleteSession',
         summary: 'End one of your sessions',

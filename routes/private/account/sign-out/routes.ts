@@ -10,7 +10,7 @@ const signOut: FastifyPluginAsyncTypebox = async app => {
   app.post(
     '',
     {
-      config: { rateLimit: false },
+      config: { writeLimit: false },
       schema: {
         operationId: 'signOut',
         summary: 'Sign out: end this session',
