@@ -7,9 +7,6 @@ import { clientNetwork, digestKey } from './rate-limit.ts'
 /** Milliseconds after the last sign-in from a network. */
 export const KNOWN_FOR = 90 * 86_400_000
 
-/** The newest ones of a user. Each one more is another place from which passwords can be guessed. */
-export const MAX_KNOWN_NETWORKS = 10
-
 /**
  * A digest with the user's id, so that rows of two users do not show that they share a network.
  * @param ip in canonical form.

@@ -230,7 +230,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
       t.strictSame(
         (await exhaust(() => enter(HOME, WRONG))).statuses,
         [401],
-        'whoever guesses at home waits, too',
+        'a stranger who guesses on a known network waits, too',
       )
       t.equal((await enter(HOME)).statusCode, 429)
       t.equal((await enter(JOURNEY)).statusCode, 200, 'each network by itself')

@@ -5,8 +5,10 @@
  */
 import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
-import { MAX_KNOWN_NETWORKS } from '../../rate-limits/known-networks.ts'
 import { type SchemaDialect, withTableOptions } from './schema-dialect.ts'
+
+/** The newest ones of a user. Each one more is another place from which passwords can be guessed. */
+const MAX_KNOWN_NETWORKS = 10
 
 /** Milliseconds. */
 const DAY = 86_400_000
