@@ -96,6 +96,9 @@ t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
       const { page, complaints } = await openBrowser(browser, options)
       const seen = (name: string) => check(t, page, view, name)
       const press = (form: string): Promise<void> => page.click(`form[action$="${form}"] button`)
+      /** A browser gives it when it first renders the page, which may be after the load. */
+      const hasFocus = (className: string) =>
+        t.resolves(page.waitForFunction(`document.activeElement.className === '${className}'`), className)
 
       await page.goto(await linkTo(email, 'verification'))
       await seen('confirm e-mail')
@@ -112,11 +115,11 @@ t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
       await page.fill('#password', 'password1')
       await press('reset-password')
       await seen('reset with errors')
-      t.equal(await page.evaluate('document.activeElement.className'), 'summary', 'the errors have the focus')
+      await hasFocus('summary')
       await page.fill('#password', NEW)
       await press('reset-password')
       await page.waitForURL(`${service}/security`)
-      t.equal(await page.evaluate('document.activeElement.className'), 'done', 'the notice has the focus')
+      await hasFocus('done')
       await seen('security after the reset')
       await press('sign-out')
       await page.waitForURL(`${service}/sign-in`)
