@@ -142,6 +142,17 @@ export interface SignInWithPasskeyRequest {
 
 export interface VerifyEmailRequest {
   token: string
+  password?: string
+  /** Six digits of an authenticator app, or a recovery code */
+  code?: string
+}
+
+export interface RejectEmailRequest {
+  token: string
+}
+
+export interface RejectedEmail {
+  rejected: 'account' | 'emailChange' | 'signUp'
 }
 
 export interface Health {
@@ -398,6 +409,7 @@ export interface AuditEvent {
   at: string
   type: 
     | 'user.created'
+    | 'user.sign-up-requested'
     | 'user.signed-up'
     | 'user.sign-up-repeated'
     | 'user.signed-in'
@@ -413,11 +425,13 @@ export interface AuditEvent {
     | 'password.changed'
     | 'password.reset-requested'
     | 'password.reset'
+    | 'password.removed'
     | 'email-code.requested'
     | 'email.verification-requested'
     | 'email.verified'
     | 'email.change-requested'
     | 'email.changed'
+    | 'email.change-rejected'
     | 'totp.added'
     | 'totp.removed'
     | 'recovery-codes.replaced'
@@ -772,6 +786,7 @@ export interface ListEventsQuery {
   userId?: string
   type?: 
     | 'user.created'
+    | 'user.sign-up-requested'
     | 'user.signed-up'
     | 'user.sign-up-repeated'
     | 'user.signed-in'
@@ -787,11 +802,13 @@ export interface ListEventsQuery {
     | 'password.changed'
     | 'password.reset-requested'
     | 'password.reset'
+    | 'password.removed'
     | 'email-code.requested'
     | 'email.verification-requested'
     | 'email.verified'
     | 'email.change-requested'
     | 'email.changed'
+    | 'email.change-rejected'
     | 'totp.added'
     | 'totp.removed'
     | 'recovery-codes.replaced'
@@ -924,13 +941,22 @@ export interface Client {
   signInWithPasskey(body: SignInWithPasskeyRequest, options?: CallOptions): Call<SignedIn>
 
   /**
-   * Verify an e-mail address with a mailed token
+   * Confirm an e-mail with a mailed token, in a session of the account or with its password
    *
    * Needs no credentials.
    *
    * `POST /account/verify-email`
    */
-  verifyEmail(body: VerifyEmailRequest, options?: CallOptions): Call<Account>
+  verifyEmail(body: VerifyEmailRequest, options?: CallOptions): Call<SignedIn | Account>
+
+  /**
+   * Reject a mailed token: ends the change of the e-mail, or removes the account or sign-up that was never confirmed
+   *
+   * Needs no credentials.
+   *
+   * `POST /account/verify-email/reject`
+   */
+  rejectEmail(body: RejectEmailRequest, options?: CallOptions): Call<RejectedEmail>
 
   /**
    * Whether the process responds; does not use the database
@@ -1189,6 +1215,7 @@ export const createClient = (options: ClientOptions): Client => {
     createPasskeySignInOptions: (options) => transport.json('POST', '/account/sign-in/passkey/options', { options }),
     signInWithPasskey: (body, options) => transport.signIn('POST', '/account/sign-in/passkey', { body, options }),
     verifyEmail: (body, options) => transport.json('POST', '/account/verify-email', { body, options }),
+    rejectEmail: (body, options) => transport.json('POST', '/account/verify-email/reject', { body, options }),
     getHealth: (options) => transport.json('GET', '/health', { options }),
     getReadiness: (options) => transport.json('GET', '/ready', { options }),
     getJsonWebKeySet: (options) => transport.json('GET', '/.well-known/jwks.json', { options }),

@@ -2,6 +2,7 @@
 import { adminKeys } from './admin-keys/admin-keys.ts'
 import { apiKeys } from './api-keys/api-keys.ts'
 import { storedEmailCodes } from './email-codes/stored-email-codes.ts'
+import { storedPendingSignUps } from './email-confirmation/stored-pending-sign-ups.ts'
 import type { Feature, ServicesOf } from './feature.ts'
 import { FEATURES } from './features.ts'
 import { storedPasskeys } from './passkeys/stored-passkeys.ts'
@@ -14,6 +15,7 @@ export const BUILT_IN_FEATURES = [
   storedTotp,
   storedPasskeys,
   storedEmailCodes,
+  storedPendingSignUps,
 ] as const satisfies readonly Feature[]
 
 /**

@@ -14,6 +14,7 @@ const CORE_SERVICES: Readonly<Record<keyof CoreServices, true>> = {
   newAccounts: true,
   accountRemoval: true,
   emailAddresses: true,
+  emailConfirmations: true,
   passwordChanges: true,
   passwordResets: true,
   emailCodes: true,

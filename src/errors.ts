@@ -76,6 +76,11 @@ export const ERRORS = {
     'global',
     'This needs a sign-in within the last ten minutes: send your password or a code too, or use POST /account/reauthenticate first',
   ),
+  accountProofRequired: define(
+    403,
+    'global',
+    'This needs the account too: sign in to it, or send its password, and its code if it has an authenticator app',
+  ),
   encryptionKeyRequired: define(
     403,
     'global',

@@ -35,6 +35,12 @@ import { Sampler } from './concurrency/sampler.ts'
 import type { Config } from './config/config.ts'
 import { EmailCodes } from './email-codes/email-codes.ts'
 import { type EmailCodeStore, storedEmailCodes } from './email-codes/stored-email-codes.ts'
+import { EmailConfirmations } from './email-confirmation/email-confirmations.ts'
+import { PendingSignUps } from './email-confirmation/pending-sign-ups.ts'
+import {
+  type PendingSignUpStore,
+  storedPendingSignUps,
+} from './email-confirmation/stored-pending-sign-ups.ts'
 import { Keyring } from './encryption/keyring.ts'
 import {
   adminScopesOf,
@@ -124,6 +130,7 @@ const createFoundation = (config: Config, { storage, features, clock, logger, ..
       totp: storage.features[storedTotp.name] as TotpStore,
       passkeys: storage.features[storedPasskeys.name] as PasskeyStore,
       emailCodes: storage.features[storedEmailCodes.name] as EmailCodeStore,
+      pendingSignUps: storage.features[storedPendingSignUps.name] as PendingSignUpStore,
     },
     tokens: AccessTokens.from(config),
     keyring: Keyring.from(config),
@@ -307,13 +314,17 @@ const createAccounts = (
     challenges,
     reauthentication,
     requireEmailVerification: config.requireEmailVerification,
-    existingAccountNotice: new ExistingAccountNotice({ users, emailTokens, events, mails, clock }),
+    existingAccountNotice: new ExistingAccountNotice({ users, events, mails, clock }),
   }
+  const pendingSignUps = new PendingSignUps({ ...deps, store: stores.pendingSignUps })
   const signIns = new SignIns(deps)
   const { outcomes } = signIns
   const emailAddresses = new EmailAddresses(deps)
   return {
-    signUps: new SignUps(deps),
+    signUps: new SignUps({
+      ...deps,
+      pendingSignUps: config.requireEmailVerification ? pendingSignUps : null,
+    }),
     signIns,
     passkeySignIns: new PasskeySignIns({ ...deps, store: stores.passkeys, outcomes }),
     /** `null` with `EMAIL_CODES=off`. */
@@ -325,6 +336,7 @@ const createAccounts = (
     newAccounts: new NewAccounts(deps),
     accountRemoval: new AccountRemoval(deps),
     emailAddresses,
+    emailConfirmations: new EmailConfirmations({ ...deps, pendingSignUps }),
     passwordChanges: new PasswordChanges(deps),
     passwordResets: new PasswordResets(deps),
     factorRemoval: new FactorRemoval(deps),

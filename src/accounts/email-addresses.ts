@@ -1,11 +1,10 @@
-/** Verifying and changing e-mail addresses, by links that are mailed to them. */
-import { type Actor, actingUser, newEvent } from '../audit-log/event.ts'
+/** Requests for links that verify or change e-mail addresses. */
+import { type Actor, newEvent } from '../audit-log/event.ts'
 import type { SessionOwner } from '../auth/principal.ts'
 import type { DeferredWork } from '../concurrency/deferred-work.ts'
 import { ServiceError } from '../errors.ts'
-import type { User } from '../users/user.ts'
 import type { UserStore, VerifiedSession } from '../users/user-store.ts'
-import { confirmsCurrentEmail, digestOf, isTokenFor, MAIL_WINDOW, newEmailToken } from './email-token.ts'
+import { MAIL_WINDOW, newEmailToken } from './email-token.ts'
 import type { EmailTokenStore } from './email-token-store.ts'
 import type { ExistingAccountNotice } from './existing-account-notice.ts'
 import type { Mails } from './mails.ts'
@@ -79,7 +78,7 @@ export class EmailAddresses {
     )
     if (added === 'tooManyMails') throw tooManyMails()
     // Deferred, so that response times reveal nothing.
-    if (added.isTaken) deferred.run(async () => void (await existingAccountNotice.send(email, actor.ip)))
+    if (added.isTaken) deferred.run(() => existingAccountNotice.send(email, actor.ip))
     else mails.send('emailChange', email, { token: added.token })
     mails.send('emailChangeRequested', user.email, { newEmail: email })
   }
@@ -106,41 +105,5 @@ export class EmailAddresses {
     const { mails } = this.#deps
     mails.send('emailChanged', from, { newEmail: to })
     mails.send('emailAssigned', to)
-  }
-
-  /**
-   * Checks a token as {@link verify} does, without using it.
-   * @throws {ServiceError} `badEmailToken`, `emailTaken`
-   */
-  async check(token: string): Promise<void> {
-    const { users, emailTokens, clock } = this.#deps
-    const stored = await emailTokens.find(digestOf(token), clock())
-    if (!isTokenFor('verifyEmail', stored)) throw new ServiceError('badEmailToken')
-    const user = await users.find(stored.userId)
-    if (user === undefined || user.disabled) throw new ServiceError('badEmailToken')
-    if (user.email === stored.email) return
-    // The user changed the e-mail after the mail was sent.
-    if (confirmsCurrentEmail(stored)) throw new ServiceError('badEmailToken')
-    if ((await users.findByEmail(stored.email)) !== undefined) throw new ServiceError('emailTaken')
-  }
-
-  /**
-   * Uses a token: its address becomes the user's e-mail, as verified.
-   * @param ip for the audit log. The client acts as the token's user, signed in or not.
-   * @throws {ServiceError} `badEmailToken`, `emailTaken`
-   */
-  async verify(token: string, ip: string | null): Promise<User> {
-    const { users, emailTokens, mails, clock } = this.#deps
-    const now = clock()
-    const stored = await emailTokens.find(digestOf(token), now)
-    if (!isTokenFor('verifyEmail', stored)) throw new ServiceError('badEmailToken')
-    const type = confirmsCurrentEmail(stored) ? 'email.verified' : 'email.changed'
-    const before = await users.find(stored.userId)
-    const event = newEvent(type, actingUser(stored.userId, ip), stored.userId, now)
-    const user = await emailTokens.confirmEmail(stored, event)
-    if (user === 'emailTaken') throw new ServiceError('emailTaken')
-    if (before === undefined || user === undefined) throw new ServiceError('badEmailToken')
-    if (before.email !== user.email) mails.send('emailChanged', before.email, { newEmail: user.email })
-    return user
   }
 }

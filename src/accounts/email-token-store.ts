@@ -1,11 +1,15 @@
 /** The store of e-mail tokens. */
 import type { AuditEvent } from '../audit-log/event.ts'
-import type { Session } from '../auth/session.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
 import type { Factor } from '../users/factors.ts'
 import type { User } from '../users/user.ts'
 import type { ActingSession, SessionRefusal } from '../users/user-store.ts'
 import type { EmailToken, MAX_MAILS } from './email-token.ts'
+
+/** That a client may confirm the e-mail of an account: a session of the account, or its password and code as they were verified. */
+export type AccountProof =
+  | { readonly sessionId: string }
+  | { readonly passwordHash: string; readonly factors: readonly Factor[] }
 
 /** A write and its event are on disk before its promise resolves. */
 export interface EmailTokenStore {
@@ -23,21 +27,19 @@ export interface EmailTokenStore {
   /**
    * Uses a token for `verifyEmail`: sets the user's e-mail to its address, as verified. A changed e-mail invalidates all
    * other tokens of the user.
-   * @returns the changed user, `undefined` for an invalid token, `'emailTaken'` when another user has the e-mail.
+   * @returns the changed user; `notFound` for an invalid token, `notProved` if the proof does not hold any more, `emailTaken` when another
+   * user has the e-mail.
    */
-  confirmEmail(token: EmailToken, event: AuditEvent): Promise<User | 'emailTaken' | undefined>
-  /**
-   * Uses a token for `resetPassword`: replaces the password hash, invalidates all other tokens of the user, ends all
-   * sessions and opens this one. The e-mail becomes verified. If it was not, what grants access without the password is removed,
-   * see `FeatureTable.grantsAccess`.
-   * @param factors those for which the code was verified: the user must still have them.
-   * @returns the changed user, `undefined` for an invalid token.
-   */
-  resetPassword(
+  confirmEmail(
     token: EmailToken,
-    factors: readonly Factor[],
-    session: Session,
-    newHash: string,
     event: AuditEvent,
-  ): Promise<User | undefined>
+    proof: AccountProof,
+  ): Promise<User | 'notFound' | 'notProved' | 'emailTaken'>
+  /**
+   * Uses a token for `verifyEmail` of somebody who does not know the account: ends the user's pending changes of the e-mail, or removes the
+   * user, if the token confirms the e-mail that the account has and that was never confirmed.
+   * @param event of the removal, or of the end of the changes.
+   * @returns false for an invalid token.
+   */
+  rejectEmail(token: EmailToken, event: AuditEvent): Promise<boolean>
 }

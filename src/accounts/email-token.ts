@@ -4,7 +4,7 @@ import type { EventType } from '../audit-log/event.ts'
 import { hexTimestamp } from '../ids.ts'
 import { ACCOUNT_MAILS, type AccountMails, type EmailTokenKind } from './mails.ts'
 
-/** The kinds of mail with a token. `accountExists` has its own limit, so sign-ups by others do not use up resets. */
+/** The kinds of mail with a token for a user. */
 export type EmailTokenPurpose = {
   [Name in keyof AccountMails]: AccountMails[Name] extends { token: EmailTokenKind } ? Name : never
 }[keyof AccountMails]
@@ -54,22 +54,30 @@ const TIME = /^[0-9a-f]{12}/
 export const digestOf = (token: string): string =>
   (TIME.exec(token)?.[0] ?? '') + hash('sha256', token, 'base64url')
 
+/** A token for a mail, and what is stored of it. @param now milliseconds since the epoch. */
+export const newToken = (now: number): { token: string; digest: string } => {
+  const token = hexTimestamp(now) + randomBytes(SECRET_LENGTH).toString('base64url')
+  return { token, digest: digestOf(token) }
+}
+
 export const newEmailToken = (
   purpose: EmailTokenPurpose,
   userId: string,
   email: string,
   now: number,
 ): { token: string; stored: EmailToken } => {
-  const token = hexTimestamp(now) + randomBytes(SECRET_LENGTH).toString('base64url')
+  const { token, digest } = newToken(now)
   const expiresAt = now + TOKENS[purpose].lifetime
-  return { token, stored: { digest: digestOf(token), purpose, userId, email, createdAt: now, expiresAt } }
+  return { token, stored: { digest, purpose, userId, email, createdAt: now, expiresAt } }
 }
 
-/** Whether a token is presented for `action`; false also for `undefined`, a token that is not found. */
+/**
+ * Whether a token is presented for `action`; false also for `undefined`, a token that is not found, and for a purpose of another release.
+ */
 export const isTokenFor = (
   action: EmailTokenKind['action'],
   token: EmailToken | undefined,
-): token is EmailToken => token !== undefined && TOKENS[token.purpose].action === action
+): token is EmailToken => token !== undefined && TOKENS[token.purpose]?.action === action
 
 /** Whether a token for `verifyEmail` confirms the e-mail that the account has; otherwise one that it is to have. */
 export const confirmsCurrentEmail = ({ purpose }: EmailToken): boolean =>

@@ -1,6 +1,7 @@
 /** The mails of accounts. Each kind is declared here and nowhere else; `EmailTokenPurpose` follows from those with a token. */
 import type { EventType } from '../audit-log/event.ts'
 import { type Block, linkTo, type MailKind, type MailSender, type MailSite } from '../mail/kinds.ts'
+import type { RemovedAccess } from './account-store.ts'
 
 /** What a token is presented for. `confirms`: the account has the address of the mail, or gets it. */
 type EmailTokenAction =
@@ -36,8 +37,13 @@ export interface EmailCodeValue {
   readonly isConfirmed: boolean
 }
 
-export interface PasswordChangedValue {
-  /** Whether the change has confirmed the address, by a mailed link, and so removed passkeys and API keys. */
+export interface AccessRemovedValue {
+  /** What gave access to the account until its address was confirmed for the first time. */
+  readonly removed: readonly RemovedAccess[]
+}
+
+export interface PasswordChangedValue extends AccessRemovedValue {
+  /** Whether the change has confirmed the address, by a mailed link, and so emptied the account. */
   readonly isFirstConfirmation: boolean
 }
 
@@ -54,8 +60,11 @@ const hours = (milliseconds: number): string => {
   return count === 1 ? 'one hour' : `${count} hours`
 }
 
-const withoutBrowser = ({ publicUrl }: MailSite, path: string, token: string): Block[] => [
-  `Without a browser, send this token to POST ${publicUrl}${path}:`,
+/** The page where a link to choose a password can be requested. */
+const forgotPasswordLink = ({ webUrl }: MailSite): string => linkTo(webUrl, '/forgot-password')
+
+const withoutBrowser = ({ publicUrl }: MailSite, path: string, token: string, also = ''): Block[] => [
+  `Without a browser, send this token${also} to POST ${publicUrl}${path}:`,
   { code: token },
 ]
 
@@ -67,8 +76,12 @@ const resetLink = ({ webUrl }: MailSite, { token }: TokenValue): string =>
 
 const verifyEmail = (site: MailSite, label: string, token: string): Block[] => [
   { link: verifyLink(site, { token }), label },
-  ...withoutBrowser(site, VERIFY_EMAIL, token),
+  ...withoutBrowser(site, VERIFY_EMAIL, token, ' with the password of the account'),
 ]
+
+/** Confirming needs the account too, so that the owner of a mailbox never gets into a stranger's account. */
+const NOT_YOU_ON_PAGE =
+  'If it was not you, open the link and press “This was not me”, or ignore this mail. Never confirm an account that somebody else has opened.'
 
 const resetPassword = (site: MailSite, token: string): Block[] => [
   { link: resetLink(site, { token }), label: 'Choose another password' },
@@ -80,11 +93,22 @@ const notYou = ({ accountUrl }: MailSite): Block => ({
   label: 'If it was not you, choose a new password now',
 })
 
-/** Somebody other than the owner of the address may have opened the account, and would keep the password. */
-const unconfirmed = ({ name, accountUrl }: MailSite): Block[] => [
-  `The address of this account at ${name} has not been confirmed yet. Signing in with the code confirms it.`,
-  { link: accountUrl, label: 'If you have not opened the account yourself, choose a new password first' },
-]
+const LABELS: Readonly<Record<string, string>> = {
+  password: 'The password',
+  sessions: 'Sessions',
+  api_keys: 'API keys',
+  passkeys: 'Passkeys',
+  totp: 'The authenticator app and its recovery codes',
+}
+
+/** Tables of features have names like `ssh_keys`. */
+const labelOf = (kind: string): string => {
+  const words = kind.replaceAll('_', ' ')
+  return LABELS[kind] ?? words.charAt(0).toUpperCase() + words.slice(1)
+}
+
+const list = (removed: readonly RemovedAccess[]): Block[] =>
+  removed.map(({ kind, count }) => `– ${labelOf(kind)}${count > 1 ? `: ${count}` : ''}`)
 
 export const ACCOUNT_MAILS = {
   /** To a new account. */
@@ -102,7 +126,18 @@ export const ACCOUNT_MAILS = {
     body: (site, { token }: TokenValue) => [
       `An account at ${site.name} was opened with this address. If it was you, please confirm that the address is yours.`,
       ...verifyEmail(site, 'Confirm this address', token),
-      `The link works for ${hours(VERIFICATION_LIFETIME)}. If it was not you, ignore this mail.`,
+      `The link works for ${hours(VERIFICATION_LIFETIME)}. ${NOT_YOU_ON_PAGE}`,
+    ],
+  },
+  /** For an account that will exist once its address is confirmed. Not limited by recipient: an address with an account gets `accountExists`. */
+  signUp: {
+    subject: 'Confirm your e-mail address',
+    isRateLimited: false,
+    link: verifyLink,
+    body: (site, { token }: TokenValue) => [
+      `Somebody has signed up at ${site.name} with this address. If it was you, please confirm it with the password that you chose: your account is opened then.`,
+      ...verifyEmail(site, 'Confirm this address', token),
+      `The link works for ${hours(VERIFICATION_LIFETIME)}. ${NOT_YOU_ON_PAGE}`,
     ],
   },
   /** To the address that an account changes to. */
@@ -119,7 +154,7 @@ export const ACCOUNT_MAILS = {
     body: (site, { token }: TokenValue) => [
       `An account at ${site.name} wants to use this address. Please confirm that it is yours. The account changes after that.`,
       ...verifyEmail(site, 'Use this address', token),
-      `The link works for ${hours(VERIFICATION_LIFETIME)}. If it was not you, ignore this mail.`,
+      `The link works for ${hours(VERIFICATION_LIFETIME)}. ${NOT_YOU_ON_PAGE}`,
     ],
   },
   /** To the current address, when a change is requested. */
@@ -169,33 +204,44 @@ export const ACCOUNT_MAILS = {
       `Enter this code to sign in at ${site.name}:`,
       { code },
       'It works once, for ten minutes. Nobody will ever ask you for it: do not give it to anybody.',
-      ...(isConfirmed ? [] : unconfirmed(site)),
+      ...(isConfirmed
+        ? []
+        : [
+            'The address of your account has not been confirmed yet. The code confirms it, and removes everything that gives access to the account now: password, sessions, API keys, passkeys and authenticator app.',
+          ]),
       'If it was not you, ignore this mail: without the code, nobody can sign in with it.',
     ],
   },
   passwordChanged: {
     subject: 'Your password has been changed',
     isRateLimited: true,
-    body: (site, { isFirstConfirmation }: PasswordChangedValue) => [
+    body: (site, { isFirstConfirmation, removed }: PasswordChangedValue) => [
       `The password of your account at ${site.name} has been changed. All sessions with the old password have ended.`,
-      ...(isFirstConfirmation
-        ? ['This has confirmed your address. Passkeys and API keys from before do not work any more.']
-        : []),
+      ...(isFirstConfirmation ? ['This has confirmed your address.'] : []),
+      ...(removed.length > 0 ? ['What gave access before has been removed:', ...list(removed)] : []),
       'If it was you, you need to do nothing.',
       notYou(site),
     ],
   },
-  /** To the owner of an address that is used for a sign-up or an e-mail change. Its token counts apart from `passwordReset`. */
+  /** When a mailed code has confirmed the address for the first time: somebody else may have opened the account. */
+  accessRemoved: {
+    subject: 'Your address is confirmed, former access is removed',
+    isRateLimited: true,
+    body: (site, { removed }: AccessRemovedValue) => [
+      `You signed in to your account at ${site.name} with a code from your mailbox. This has confirmed your address for the first time. What gave access to the account before has been removed:`,
+      ...list(removed),
+      { link: forgotPasswordLink(site), label: 'Choose a new password' },
+    ],
+  },
+  /** To the owner of an address that is used for a sign-up or an e-mail change. */
   accountExists: {
     subject: 'You have an account already',
     isRateLimited: false,
-    link: resetLink,
-    token: { action: 'resetPassword', lifetime: RESET_LIFETIME, countedBy: ['user.sign-up-repeated'] },
-    body: (site, { token }: TokenValue) => [
+    body: site => [
       `This address was entered for an account at ${site.name}, but it already belongs to your account.`,
-      'If it was you, sign in. If you have forgotten your password, choose a new one:',
-      ...resetPassword(site, token),
-      `The link works once, for ${hours(RESET_LIFETIME)}. If it was not you, ignore this mail: nothing has changed.`,
+      'If it was you, sign in.',
+      { link: forgotPasswordLink(site), label: 'If you have forgotten your password, choose a new one' },
+      'If it was not you, ignore this mail: nothing has changed.',
     ],
   },
   totpAdded: {

@@ -8,15 +8,18 @@ import type { BreachedPasswords } from '../passwords/breached-passwords.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
 import { isOwnEmail } from '../passwords/policy.ts'
 import type { UserStore } from '../users/user-store.ts'
+import type { AccountStore } from './account-store.ts'
 import { type AuthResult, authResult } from './auth-result.ts'
-import { digestOf, isTokenFor, newEmailToken } from './email-token.ts'
+import { digestOf, type EmailToken, isTokenFor, newEmailToken } from './email-token.ts'
 import type { EmailTokenStore } from './email-token-store.ts'
 import type { Mails } from './mails.ts'
+import { retryOnChange } from './retry.ts'
 import { PresentedCode, type SecondFactor } from './second-factor.ts'
 
 export interface PasswordResetsDeps {
   readonly users: UserStore
   readonly emailTokens: EmailTokenStore
+  readonly accountStore: Pick<AccountStore, 'signInByMailbox'>
   readonly tokens: AccessTokens
   readonly hasher: PasswordHasher
   readonly breachedPasswords: Pick<BreachedPasswords, 'refuse'>
@@ -44,9 +47,10 @@ export class PasswordResets {
   }
 
   /**
-   * Uses a token: changes the password of its user, ends all sessions and opens a new one. If that confirms the e-mail for the first
-   * time, it removes passkeys and API keys: somebody else may have opened the account.
-   * @param code for users with a second factor: a mailbox alone must not open an account that has one.
+   * Uses a token: changes the password of its user, ends all sessions and opens a new one. If the e-mail was never confirmed, it empties the
+   * account: somebody else may have opened it.
+   * @param code for users with a second factor: a mailbox alone must not open an account that has one. An account that was never confirmed
+   * needs none: the factor may be a stranger's.
    * @throws {ServiceError} `badEmailToken`, `passwordIsEmail`, `passwordBreached`, `secondFactorRequired`, `wrongSecondFactor`,
    * `codesUnavailable`, `tooManyRequests`, `overloaded`, `clientClosedRequest`, `draining`, `storeUnavailable`
    */
@@ -57,26 +61,45 @@ export class PasswordResets {
     client: SessionClient,
     signal?: AbortSignal,
   ): Promise<AuthResult> {
-    const { users, emailTokens, mails, tokens, hasher, breachedPasswords, secondFactor, limits, clock } =
-      this.#deps
+    const { emailTokens, mails, tokens, breachedPasswords, secondFactor, clock } = this.#deps
     const stored = await emailTokens.find(digestOf(token), clock())
     // Before hashing, which costs 10 ms: clients without a token must not cause it.
     if (!isTokenFor('resetPassword', stored)) throw new ServiceError('badEmailToken')
-    const { userId, email } = stored
+    const { email } = stored
     if (isOwnEmail(password, email)) throw new ServiceError('passwordIsEmail')
-    const found = await users.find(userId)
-    if (found === undefined) throw new ServiceError('badEmailToken')
     // Before the code, which works once.
     await breachedPasswords.refuse(password, 'passwordBreached', signal)
-    await new PresentedCode(secondFactor, code, client.ip).require(found)
+    const presented = new PresentedCode(secondFactor, code, client.ip)
+    const done = await retryOnChange(() => this.#tryReset(stored, password, presented, client, signal))
+    if (done === undefined) throw new ServiceError('badEmailToken')
+    const { user, removed, session } = done
+    mails.send('passwordChanged', email, { isFirstConfirmation: removed !== null, removed: removed ?? [] })
+    return authResult(tokens, user, session)
+  }
+
+  /** @returns `undefined` when the user has changed meanwhile. */
+  async #tryReset(
+    { digest, userId, email }: EmailToken,
+    password: string,
+    code: PresentedCode,
+    client: SessionClient,
+    signal: AbortSignal | undefined,
+  ) {
+    const { users, accountStore, hasher, limits, clock } = this.#deps
+    const found = await users.find(userId)
+    if (found === undefined) throw new ServiceError('badEmailToken')
+    const { emailVerified, factors } = found
+    if (emailVerified) await code.require(found)
     const newHash = await hasher.hash(password, signal)
     const now = clock()
     const session = newSession(userId, now, limits, client)
     const event = newEvent('password.reset', actingUser(userId, client.ip), userId, now)
-    const user = await emailTokens.resetPassword(stored, found.factors, session, newHash, event)
-    if (user === undefined) throw new ServiceError('badEmailToken')
-    mails.send('passwordChanged', email, { isFirstConfirmation: !found.emailVerified })
-    return authResult(tokens, user, session)
+    const proof = { name: 'useResetToken', args: [digest] }
+    const signIn = { proof, email, emailVerified, factors, newHash }
+    const outcome = await accountStore.signInByMailbox(signIn, session, event)
+    if (outcome === 'userChanged') return undefined
+    if (typeof outcome === 'string') throw new ServiceError('badEmailToken')
+    return { ...outcome, session }
   }
 
   async #mail(email: string, ip: string | null): Promise<void> {

@@ -1,4 +1,4 @@
-/** Sign-up. With REQUIRE_EMAIL_VERIFICATION, it opens no session, and does not reveal whether the e-mail has an account. */
+/** Sign-up. With REQUIRE_EMAIL_VERIFICATION it opens no account yet, and does not reveal whether the e-mail has one. */
 import { actingUser, newEvent } from '../audit-log/event.ts'
 import type { AccessTokens } from '../auth/access-tokens.ts'
 import { newSession, type Session, type SessionClient, type SessionLimits } from '../auth/session.ts'
@@ -12,10 +12,8 @@ import { newUser } from './account-creation.ts'
 import type { AccountStore } from './account-store.ts'
 import { type AuthResult, authResult } from './auth-result.ts'
 import { newEmailToken } from './email-token.ts'
-import type { ExistingAccountNotice } from './existing-account-notice.ts'
 import type { Mails } from './mails.ts'
 import { Outcomes } from './outcomes.ts'
-import { retryOnChange } from './retry.ts'
 
 export interface SignUp {
   /** In canonical form. */
@@ -23,6 +21,20 @@ export interface SignUp {
   readonly password: string
   readonly firstName?: string | null
   readonly lastName?: string | null
+}
+
+/** Sign-ups that wait for a confirmation. */
+interface PendingSignUpList {
+  /** Stores one and mails its link, with the same work for a free and a taken e-mail. */
+  add(
+    signUp: {
+      readonly email: string
+      readonly passwordHash: string
+      readonly firstName: string | null
+      readonly lastName: string | null
+    },
+    ip: string | null,
+  ): Promise<void>
 }
 
 export interface SignUpsDeps {
@@ -33,9 +45,8 @@ export interface SignUpsDeps {
   readonly breachedPasswords: Pick<BreachedPasswords, 'refuse'>
   readonly limits: SessionLimits
   readonly mails: Mails
-  readonly existingAccountNotice: ExistingAccountNotice
-  /** Whether signing in requires a verified e-mail. */
-  readonly requireEmailVerification: boolean
+  /** `null` unless an account exists only once its e-mail is confirmed. */
+  readonly pendingSignUps: PendingSignUpList | null
   readonly clock: () => number
 }
 
@@ -54,18 +65,21 @@ export class SignUps {
   }
 
   /**
-   * Adds an account and mails a link that verifies its e-mail.
+   * Adds an account, or with REQUIRE_EMAIL_VERIFICATION a pending sign-up, and mails a link that confirms its e-mail.
    * @param signal aborted when the client disconnects. It cancels the sign-up until hashing starts.
-   * @returns the first session; `null` if signing in requires a verified e-mail.
-   * @throws {ServiceError} `passwordBreached`, `emailTaken` (unless requireEmailVerification), `overloaded`, `clientClosedRequest`,
+   * @returns the first session; `null` for a pending sign-up.
+   * @throws {ServiceError} `passwordBreached`, `emailTaken` (not for a pending sign-up), `overloaded`, `clientClosedRequest`,
    * `draining`, `storeUnavailable`
    */
   async signUp(input: SignUp, client: SessionClient, signal?: AbortSignal): Promise<AuthResult | null> {
     // Before the e-mail is looked up, so that its time tells nothing of the account.
     await this.#deps.breachedPasswords.refuse(input.password, 'passwordBreached', signal)
+    const { pendingSignUps, hasher } = this.#deps
     return this.outcomes.count(async () => {
-      if (!this.#deps.requireEmailVerification) return this.#open(input, client, signal)
-      await this.#register(input, client.ip, signal)
+      if (pendingSignUps === null) return this.#open(input, client, signal)
+      const { email, password, firstName = null, lastName = null } = input
+      const passwordHash = await hasher.hash(password, signal)
+      await pendingSignUps.add({ email, passwordHash, firstName, lastName }, client.ip)
       return null
     })
   }
@@ -87,27 +101,13 @@ export class SignUps {
     })
   }
 
-  /** A free and a taken e-mail both cost one hash and one write; only the mail differs. */
-  async #register(input: SignUp, ip: string | null, signal: AbortSignal | undefined): Promise<void> {
-    const { hasher, existingAccountNotice, clock } = this.#deps
-    const passwordHash = await hasher.hash(input.password, signal)
-    // Neither succeeds where the account is deleted between the two.
-    const isDone = await retryOnChange(
-      async () =>
-        (await this.#add(newUser(input, clock()), passwordHash, ip)) ||
-        (await existingAccountNotice.send(input.email, ip)) ||
-        undefined,
-    )
-    if (!isDone) throw new ServiceError('overloaded')
-  }
-
   /** @returns false when the e-mail is taken. */
-  async #add(user: User, passwordHash: string, ip: string | null, session?: Session): Promise<boolean> {
+  async #add(user: User, passwordHash: string, ip: string | null, session: Session): Promise<boolean> {
     const { accountStore, mails } = this.#deps
     const { id, email, createdAt } = user
     const { token, stored } = newEmailToken('verification', id, email, createdAt)
     const event = newEvent('user.signed-up', actingUser(id, ip), id, createdAt)
-    const extras = { emailToken: stored, ...(session && { session }) }
+    const extras = { emailToken: stored, session }
     const isAdded = await accountStore.addUser({ ...user, passwordHash }, event, extras)
     if (isAdded) mails.send('verification', email, { token })
     return isAdded

@@ -44,6 +44,15 @@ export interface EventStore {
   readonly positionKind: string
   /** Stores an event without another change, unless its user is deleted: no event follows a deletion. */
   record(event: AuditEvent): Promise<void>
+  /**
+   * Stores an event, unless there are `limit` of its user and type.
+   * @param since counts events from then on, in milliseconds since the epoch.
+   */
+  recordLimited(
+    event: AuditEvent,
+    limit: number,
+    since: number,
+  ): Promise<'recorded' | 'limited' | 'userNotFound'>
   /** Newest first. */
   list(query: EventQuery): MaybePromise<readonly AuditEvent<string | null>[]>
   /** In the order of visibility. */

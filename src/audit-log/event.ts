@@ -37,6 +37,7 @@ const AllSessions = Type.Object({
 /** Every type of event, with the schema of its details. */
 export const EVENTS = {
   'user.created': NoDetails,
+  'user.sign-up-requested': NoDetails,
   'user.signed-up': NoDetails,
   'user.sign-up-repeated': NoDetails,
   'user.signed-in': SignIn,
@@ -52,11 +53,13 @@ export const EVENTS = {
   'password.changed': NoDetails,
   'password.reset-requested': NoDetails,
   'password.reset': NoDetails,
+  'password.removed': NoDetails,
   'email-code.requested': NoDetails,
   'email.verification-requested': NoDetails,
   'email.verified': NoDetails,
   'email.change-requested': NoDetails,
   'email.changed': NoDetails,
+  'email.change-rejected': NoDetails,
   'totp.added': NoDetails,
   'totp.removed': NoDetails,
   'recovery-codes.replaced': NoDetails,
@@ -102,10 +105,10 @@ type DetailsArgument<Of extends EventType> =
     : [details: EventDetails<Of>]
 
 /** @param at milliseconds since the epoch. */
-export const newEvent = <Of extends EventType>(
+export const newEvent = <Of extends EventType, UserId extends string | null>(
   type: Of,
   actor: Actor,
-  userId: string,
+  userId: UserId,
   at: number,
   ...[details = null]: DetailsArgument<Of>
-): AuditEvent => ({ id: newId(at), at, type, actor, userId, details })
+): AuditEvent<UserId> => ({ id: newId(at), at, type, actor, userId, details })

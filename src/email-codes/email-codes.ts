@@ -1,26 +1,30 @@
 /** Signing in with a code that is mailed (DESIGN §21). */
 import { createHash, randomInt, timingSafeEqual } from 'node:crypto'
 import type { BaseLogger } from 'pino'
+import type { AccountStore } from '../accounts/account-store.ts'
 import { type AuthResult, authResult } from '../accounts/auth-result.ts'
 import type { Mails } from '../accounts/mails.ts'
 import { newSignIn } from '../accounts/new-sign-in.ts'
 import type { Outcomes } from '../accounts/outcomes.ts'
 import { retryOnChange } from '../accounts/retry.ts'
 import { PresentedCode, type SecondFactor } from '../accounts/second-factor.ts'
-import { actingUser, anonymous, newEvent } from '../audit-log/event.ts'
+import { anonymous, newEvent } from '../audit-log/event.ts'
 import type { AccessTokens } from '../auth/access-tokens.ts'
 import type { SessionClient, SessionLimits } from '../auth/session.ts'
 import type { DeferredWork } from '../concurrency/deferred-work.ts'
 import { DecryptionError, type Keyring } from '../encryption/keyring.ts'
 import { ServiceError } from '../errors.ts'
 import { newId } from '../ids.ts'
+import { operationName } from '../storage/stored-feature.ts'
 import type { UserStore } from '../users/user-store.ts'
-import type { EmailCodeStore, PendingEmailCode } from './stored-email-codes.ts'
+import { type EmailCodeStore, type PendingEmailCode, storedEmailCodes } from './stored-email-codes.ts'
 
 const DIGITS = 8
 
 /** Milliseconds. */
 const LIFETIME = 600_000
+
+const USE_CODE = operationName(storedEmailCodes, 'useEmailCode')
 
 /** What the code of a user is encrypted for. */
 const contextOf = (userId: string) => ({ purpose: 'email-code', userId })
@@ -52,6 +56,7 @@ export interface EmailCodeCredentials {
 export interface EmailCodesDeps {
   readonly store: EmailCodeStore
   readonly users: UserStore
+  readonly accountStore: Pick<AccountStore, 'signInByMailbox'>
   readonly keyring: Keyring
   readonly tokens: AccessTokens
   readonly secondFactor: SecondFactor
@@ -127,30 +132,31 @@ export class EmailCodes {
     }
   }
 
-  /** @returns `undefined` when the user's factors have changed meanwhile. */
+  /** @returns `undefined` when the user has changed meanwhile. */
   async #open(
     email: string,
     { id, userId }: PendingEmailCode,
     code: PresentedCode,
     client: SessionClient,
   ): Promise<AuthResult | undefined> {
-    const { store, users, tokens, limits, clock } = this.#deps
+    const { users, accountStore, tokens, mails, limits, clock } = this.#deps
     const user = await users.find(userId)
     if (user === undefined) throw new ServiceError('wrongEmailCode')
     if (user.disabled) throw new ServiceError('accountDisabled')
-    await code.require(user)
-    const now = clock()
-    // Before the event of the sign-in: ids give events of one millisecond their order.
-    const verified = newEvent('email.verified', actingUser(userId, client.ip), userId, now)
-    const { session, event } = newSignIn(userId, now, limits, client)
-    const proof = { id, email, factors: user.factors }
-    const outcome = await store.openSessionByCode(proof, session, event, verified)
-    if (outcome === 'factorsChanged') return undefined
+    const { emailVerified, factors } = user
+    // The factor of an account that was never confirmed may be a stranger's: it is removed.
+    if (emailVerified) await code.require(user)
+    const { session, event } = newSignIn(userId, clock(), limits, client)
+    const proof = { name: USE_CODE, args: [id] }
+    const signIn = { proof, email, emailVerified, factors, newHash: null }
+    const outcome = await accountStore.signInByMailbox(signIn, session, event)
+    if (outcome === 'userChanged') return undefined
     if (outcome === 'accountDisabled') throw new ServiceError('accountDisabled')
-    if (outcome !== 'opened') throw new ServiceError('wrongEmailCode')
-    const signedInUser = user.emailVerified ? user : await users.find(userId)
-    if (signedInUser === undefined) throw new ServiceError('wrongEmailCode')
-    return authResult(tokens, signedInUser, session)
+    if (typeof outcome === 'string') throw new ServiceError('wrongEmailCode')
+    const { removed } = outcome
+    if (removed !== null)
+      mails.send('accessRemoved', email, { removed: [{ kind: 'password', count: 1 }, ...removed] })
+    return authResult(tokens, outcome.user, session)
   }
 
   async #mail(email: string, ip: string | null): Promise<void> {

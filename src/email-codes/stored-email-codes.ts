@@ -1,18 +1,12 @@
 /** What the store runs for codes that are mailed to sign in. The writer thread of SQLite imports this module. */
 import { MAIL_WINDOW, MAX_MAILS } from '../accounts/email-token.ts'
 import type { AuditEvent } from '../audit-log/event.ts'
-import type { Session } from '../auth/session.ts'
-import { firstIdAt } from '../ids.ts'
-import { recordStatement } from '../storage/operations/events.ts'
-import { factorsOf } from '../storage/operations/factors.ts'
+import { countEvents, recordStatement } from '../storage/operations/events.ts'
 import { firstRow, type Steps, USER_KEY } from '../storage/operations/operation.ts'
 import { refusalOf } from '../storage/operations/refusals.ts'
-import { addSessionStatement } from '../storage/operations/sessions.ts'
-import { LOCK_USERS_TABLE, lockUser } from '../storage/operations/user-locks.ts'
-import { invalidates, invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
-import { factorsColumn } from '../storage/rows.ts'
+import { lockUser } from '../storage/operations/user-locks.ts'
+import { invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
 import { type FeatureStore, type StoredFeature, table } from '../storage/stored-feature.ts'
-import type { Factor } from '../users/factors.ts'
 import type { UserRefusal } from '../users/user-store.ts'
 
 /** Comparisons that one code allows. */
@@ -51,11 +45,8 @@ function* addEmailCode(
   // Concurrent calls for one user run one after the other, so each counts the events of the earlier ones.
   const refused = refusalOf(yield* lockUser(userId), { onlyEnabled: true })
   if (refused !== null) return refusedFor(userId, refused)
-  const mailed = yield* firstRow<{ count: number }>({
-    text: 'SELECT count(*) AS count FROM events WHERE user_id = $1 AND id >= $2 AND type = $3',
-    values: [userId, firstIdAt(createdAt - MAIL_WINDOW + 1), event.type],
-  })
-  if ((mailed?.count ?? 0) >= MAX_MAILS) return invalidatesNothing('tooManyMails')
+  if ((yield* countEvents(event, createdAt - MAIL_WINDOW + 1)) >= MAX_MAILS)
+    return invalidatesNothing('tooManyMails')
   yield {
     text: `DELETE FROM email_codes WHERE user_key = ${USER_KEY}`,
     values: [userId],
@@ -97,45 +88,14 @@ function* uncountAttempt(id: string): Steps<Write<void>> {
   return invalidatesNothing(undefined)
 }
 
-/** What a sign-in with a code has verified. */
-export interface VerifiedCode {
-  readonly id: string
-  /** In canonical form. */
-  readonly email: string
-  readonly factors: readonly Factor[]
-}
-
-/**
- * Uses up a code and opens a session, if the user still has the e-mail and the factors. Of simultaneous calls with one code, one
- * succeeds. The e-mail becomes verified.
- * @param verified the event of a user whose e-mail was not verified.
- */
-function* openSessionByCode(
-  { id, email, factors }: VerifiedCode,
-  session: Session,
-  signedIn: AuditEvent,
-  verified: AuditEvent,
-): Steps<Write<'opened' | 'codeNotFound' | 'factorsChanged' | UserRefusal>> {
-  const { userId } = session
-  yield LOCK_USERS_TABLE
-  const refused = refusalOf(yield* lockUser(userId), { onlyEnabled: true })
-  if (refused !== null) return refusedFor(userId, refused)
-  if ((yield* factorsOf(userId)) !== factorsColumn(factors)) return refusedFor(userId, 'factorsChanged')
+/** Uses up a code, if the user, who is locked, still has the e-mail. @returns whether it was valid. */
+function* useEmailCode(userId: string, email: string, at: number, id: string): Steps<boolean> {
   const used = yield* firstRow({
     text: `DELETE FROM email_codes WHERE id = $2 AND expires_at > $4
       AND user_key = (SELECT key FROM users WHERE id = $1 AND email = $3) RETURNING id`,
-    values: [userId, id, email, signedIn.at],
+    values: [userId, id, email, at],
   })
-  if (used === undefined) return refusedFor(userId, 'codeNotFound')
-  yield addSessionStatement(session)
-  const changed = yield* firstRow({
-    text: `UPDATE users SET email_verified = 1, updated_at = $2, version = version + 1
-      WHERE id = $1 AND email_verified = 0 RETURNING id`,
-    values: [userId, verified.at],
-  })
-  if (changed !== undefined) yield recordStatement(verified)
-  yield recordStatement(signedIn)
-  return changed === undefined ? invalidatesNothing('opened') : invalidates(userId, 'opened')
+  return used !== undefined
 }
 
 export const storedEmailCodes = {
@@ -179,7 +139,8 @@ export const storedEmailCodes = {
       cleanUp: { column: 'expires_at', after: 0 },
     }),
   },
-  operations: { addEmailCode, countAttempt, uncountAttempt, openSessionByCode },
+  operations: { addEmailCode, countAttempt, uncountAttempt },
+  mailboxProofs: { useEmailCode },
 } satisfies StoredFeature
 
 export type EmailCodeStore = FeatureStore<typeof storedEmailCodes.operations, Record<never, never>>

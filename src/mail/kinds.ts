@@ -61,9 +61,9 @@ export interface MailSender<Kinds extends MailKinds> {
 }
 
 /** `path` below `base`, whose own path and query stay. */
-export const linkTo = (base: string, path: string, token: string): string => {
+export const linkTo = (base: string, path: string, token?: string): string => {
   const url = new URL(base)
   url.pathname = url.pathname.replace(/\/$/, '') + path
-  url.searchParams.set('token', token)
+  if (token !== undefined) url.searchParams.set('token', token)
   return url.href
 }

@@ -2,7 +2,17 @@
 
 import type { FieldErrors } from '../errors.ts'
 import { html } from './html.ts'
-import { Form, hiddenField, links, messagePage, NO_ERRORS, type Page, type PageContext } from './layout.ts'
+import {
+  Form,
+  hiddenField,
+  links,
+  messagePage,
+  NO_ERRORS,
+  type Page,
+  type PageContext,
+  usernameField,
+} from './layout.ts'
+import type { Texts } from './texts.ts'
 
 /** Recovery codes are accepted too, so the field takes text. */
 export const codeField = ({ texts }: PageContext) =>
@@ -187,21 +197,68 @@ ${links([[`${root}forgot-password`, texts.askAgain]])}`,
   }
 }
 
-export const confirmEmailPage = ({ texts, root }: PageContext, token: string): Page => ({
-  title: texts.confirmEmail,
-  body: html`<div class="card">
+export interface ConfirmEmailState {
+  readonly token: string
+  /** What the token is about. */
+  readonly subject: keyof Texts['confirmEmailText']
+  readonly email: string
+  /** Whether the browser is not signed in to the account. */
+  readonly needsPassword: boolean
+  readonly wantsCode?: boolean
+  readonly errors?: FieldErrors
+}
+
+export const confirmEmailPage = (
+  context: PageContext,
+  { token, subject, email, needsPassword, wantsCode = false, errors = NO_ERRORS }: ConfirmEmailState,
+): Page => {
+  const { texts, root } = context
+  const form = new Form(context, errors)
+  const fields = [
+    needsPassword &&
+      form.field({
+        name: 'password',
+        label: texts.password,
+        type: 'password',
+        hint: texts.confirmEmailPasswordHint[subject],
+        autocomplete: 'current-password',
+      }),
+    wantsCode && form.field(codeField(context)),
+  ]
+  return {
+    title: texts.confirmEmail,
+    hasErrors: form.hasErrors,
+    body: html`<div class="card">
 <h1>${texts.confirmEmail}</h1>
-<p>${texts.confirmEmailText}</p>
+${form.summary()}
+<p>${texts.confirmEmailText[subject](email)}</p>
+${wantsCode && html`<p>${texts.confirmEmailSecondStep}</p>`}
 <form method="post" action="${root}account/verify-email/confirm">
+${needsPassword && usernameField(email)}
 ${hiddenField('token', token)}
+${fields}
 <button class="main">${texts.confirmEmailButton}</button>
 </form>
+</div>
+<div class="card">
+<h2>${texts.notMe}</h2>
+<p>${texts.notMeText[subject]}</p>
+<form method="post" action="${root}account/verify-email/not-me">
+${hiddenField('token', token)}
+<button class="plain">${texts.notMe}</button>
+</form>
 </div>`,
-})
+  }
+}
 
 export const emailConfirmedPage = (context: PageContext, email: string): Page => {
   const { emailConfirmed: title, emailConfirmedText, toSecurity } = context.texts
   return messagePage(context, { title, text: emailConfirmedText(email), next: ['security', toSecurity] })
+}
+
+export const emailRejectedPage = (context: PageContext, rejected: ConfirmEmailState['subject']): Page => {
+  const { notMeDone: title, notMeDoneText, backToSignIn } = context.texts
+  return messagePage(context, { title, text: notMeDoneText[rejected], next: ['sign-in', backToSignIn] })
 }
 
 const wayBack = ({ texts, hasSession }: PageContext) =>

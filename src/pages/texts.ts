@@ -48,8 +48,30 @@ const en = {
   askAgain: 'Ask for a new link',
 
   confirmEmail: 'Confirm your e-mail',
-  confirmEmailText: 'Press the button to confirm that this e-mail address is yours.',
+  confirmEmailText: {
+    account: (email: string) => `Confirm that ${email} is the e-mail of your account.`,
+    emailChange: (email: string) => `Confirm that your account shall use ${email} from now on.`,
+    signUp: (email: string) => `Confirm ${email} to open your account.`,
+  },
+  confirmEmailPasswordHint: {
+    account: 'The password of the account.',
+    emailChange: 'The password of the account that shall use this address.',
+    signUp: 'The password that you chose when you signed up.',
+  },
+  confirmEmailSecondStep: 'The account needs a code too. Please enter the password again, and the code.',
   confirmEmailButton: 'Confirm',
+  notMe: 'This was not me',
+  notMeText: {
+    account: 'Somebody else has opened an account with your address? Then remove the account.',
+    emailChange: 'Somebody else wants to use your address? Then end that.',
+    signUp: 'Somebody else has signed up with your address? Then remove the sign-up.',
+  },
+  notMeDone: 'Thank you',
+  notMeDoneText: {
+    account: 'The account is removed. Your address belongs to no account here.',
+    emailChange: 'The change is ended. The account does not use your address.',
+    signUp: 'The sign-up is removed. Your address belongs to no account here.',
+  },
   confirmEmailFailed: 'The e-mail is not confirmed',
   emailConfirmed: 'Your e-mail is confirmed',
   emailConfirmedText: (email: string) => `Your account uses ${email}.`,
@@ -164,6 +186,7 @@ const en = {
     emailTaken: 'Another account uses this e-mail.',
     emailNotVerified: 'Your e-mail is not confirmed yet. Follow the link in the mail that we sent you.',
     accountDisabled: 'This account is disabled.',
+    accountProofRequired: 'Enter the password of the account.',
     impersonated: 'Administrators who act as you cannot do this.',
     encryptionKeyRequired: 'This service does not support authenticator apps.',
     csrf: 'This form was sent from another site.',
@@ -252,8 +275,31 @@ const de: Texts = {
   askAgain: 'Neuen Link anfordern',
 
   confirmEmail: 'E-Mail-Adresse bestätigen',
-  confirmEmailText: 'Bestätigen Sie mit dem Knopf, dass diese E-Mail-Adresse Ihnen gehört.',
+  confirmEmailText: {
+    account: email => `Bestätigen Sie, dass ${email} die E-Mail-Adresse Ihres Kontos ist.`,
+    emailChange: email => `Bestätigen Sie, dass Ihr Konto ab jetzt ${email} verwenden soll.`,
+    signUp: email => `Bestätigen Sie ${email}, um Ihr Konto zu eröffnen.`,
+  },
+  confirmEmailPasswordHint: {
+    account: 'Das Passwort des Kontos.',
+    emailChange: 'Das Passwort des Kontos, das diese Adresse verwenden soll.',
+    signUp: 'Das Passwort, das Sie bei der Registrierung gewählt haben.',
+  },
+  confirmEmailSecondStep:
+    'Das Konto braucht auch einen Code. Bitte geben Sie das Passwort noch einmal ein, und den Code.',
   confirmEmailButton: 'Bestätigen',
+  notMe: 'Das war ich nicht',
+  notMeText: {
+    account: 'Jemand anderes hat mit Ihrer Adresse ein Konto eröffnet? Dann entfernen Sie das Konto.',
+    emailChange: 'Jemand anderes will Ihre Adresse verwenden? Dann beenden Sie das.',
+    signUp: 'Jemand anderes hat sich mit Ihrer Adresse registriert? Dann entfernen Sie die Registrierung.',
+  },
+  notMeDone: 'Danke',
+  notMeDoneText: {
+    account: 'Das Konto ist entfernt. Ihre Adresse gehört hier zu keinem Konto.',
+    emailChange: 'Die Änderung ist beendet. Das Konto verwendet Ihre Adresse nicht.',
+    signUp: 'Die Registrierung ist entfernt. Ihre Adresse gehört hier zu keinem Konto.',
+  },
   confirmEmailFailed: 'Die E-Mail-Adresse ist nicht bestätigt',
   emailConfirmed: 'Ihre E-Mail-Adresse ist bestätigt',
   emailConfirmedText: email => `Ihr Konto verwendet ${email}.`,
@@ -371,6 +417,7 @@ const de: Texts = {
     emailNotVerified:
       'Ihre E-Mail-Adresse ist noch nicht bestätigt. Folgen Sie dem Link in der Mail, die wir Ihnen gesendet haben.',
     accountDisabled: 'Dieses Konto ist gesperrt.',
+    accountProofRequired: 'Geben Sie das Passwort des Kontos ein.',
     impersonated: 'Wer in Ihrem Namen handelt, kann das nicht tun.',
     encryptionKeyRequired: 'Dieser Dienst unterstützt keine Authenticator-Apps.',
     csrf: 'Dieses Formular wurde von einer anderen Website gesendet.',

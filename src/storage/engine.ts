@@ -45,7 +45,7 @@ export interface Engine
   readonly users: Pick<UserStore, 'list' | 'count'>
   readonly accounts: Pick<AccountStore, 'addUser'>
   readonly sessions: Pick<SessionStore, 'open' | 'find' | 'findNewest'>
-  readonly events: Omit<EventStore, 'record'>
+  readonly events: Omit<EventStore, 'record' | 'recordLimited'>
   readonly cleanUp: Pick<CleanUpStore, 'removeSessions' | 'removeRateLimits'>
 }
 
@@ -98,6 +98,7 @@ export const storageOf = (engine: Engine, features: readonly StoredFeature[]): S
       rehash: (userId, from, to) => engine.write('rehash', userId, from, to),
       changePassword: (session, acting, newHash, event) =>
         engine.write('changePassword', session, acting, newHash, event),
+      signInByMailbox: (signIn, session, event) => engine.write('signInByMailbox', signIn, session, event),
       ...engine.accounts,
     },
     sessions: {
@@ -111,11 +112,14 @@ export const storageOf = (engine: Engine, features: readonly StoredFeature[]): S
     emailTokens: {
       add: (token, event, acting) => engine.write('addEmailToken', token, event, acting),
       find: (digest, now) => engine.read(findEmailToken(digest, now)),
-      confirmEmail: (token, event) => engine.write('confirmEmail', token, event),
-      resetPassword: (token, factors, session, newHash, event) =>
-        engine.write('resetPassword', token, factors, session, newHash, event),
+      confirmEmail: (token, event, proof) => engine.write('confirmEmail', token, event, proof),
+      rejectEmail: (token, event) => engine.write('rejectEmail', token, event),
     },
-    events: { record: event => engine.write('record', event), ...engine.events },
+    events: {
+      record: event => engine.write('record', event),
+      recordLimited: (event, limit, since) => engine.write('recordLimited', event, limit, since),
+      ...engine.events,
+    },
     cleanUp: {
       removeOldRows: (table, column, before, limit) =>
         engine.write('removeOldRows', table, column, before, limit),

@@ -47,9 +47,8 @@ export interface FeatureTable<Column extends string = string> {
   /** Whether its rows are secrets that were mailed, such as codes. Another e-mail or password, and disabling, delete those of the user. */
   readonly isMailed?: true
   /**
-   * The event of each deleted row, for rows that authenticate their owner without the password. A password reset that confirms the
-   * user's e-mail for the first time deletes them, because somebody else may have opened the account. It also removes the factor of the
-   * feature, if any, from the factors of the user.
+   * The event of each deleted row, for rows that authenticate their owner without the password. A sign-in by the mailbox alone that confirms
+   * the user's e-mail for the first time deletes them, because somebody else may have opened the account.
    */
   readonly grantsAccess?: DeletionEvent
   readonly cleanUp?: CleanUpRule<Column>
@@ -68,7 +67,16 @@ export interface StoredFactor {
   readonly name: Factor
   /** Selects the keys of the users who have it, as `user_key`. */
   readonly users: string
+  /** The type of the event when it is removed, if its table has no `grantsAccess` with events of its rows. */
+  readonly removal?: string
 }
+
+/**
+ * Uses up what was mailed to a user to sign in with, in the transaction of the sign-in. The user is locked, and has this e-mail.
+ * @param at milliseconds since the epoch.
+ * @returns whether it was valid.
+ */
+export type MailboxProof = (userId: string, email: string, at: number, ...args: never[]) => Steps<boolean>
 
 export interface StoredFeature {
   readonly name: string
@@ -80,6 +88,8 @@ export interface StoredFeature {
   /** After a `copy`, the target lists the factors of users by their rows. */
   readonly factor?: StoredFactor
   readonly operations?: Readonly<Record<string, FeatureOperation>>
+  /** For ways to sign in by the mailbox alone: `signInByMailbox` calls them by their name. */
+  readonly mailboxProofs?: Readonly<Record<string, MailboxProof>>
   /** Statements that only read. On SQLite they run on the event loop, so each must be fast. */
   readonly reads?: Readonly<Record<string, FeatureRead>>
 }

@@ -44,12 +44,16 @@ export const withUserCache = (storage: Storage, userCache: UserCache): Storage =
       addUser: accounts.addUser,
       rehash: accounts.rehash,
       changePassword: (...args) => mergeChanged(accounts.changePassword(...args)),
+      signInByMailbox: async (...args) => {
+        const signedIn = await accounts.signInByMailbox(...args)
+        return typeof signedIn === 'object' ? { ...signedIn, user: merge(signedIn.user) } : signedIn
+      },
     },
     emailTokens: {
       add: emailTokens.add,
       find: emailTokens.find,
       confirmEmail: (...args) => mergeChanged(emailTokens.confirmEmail(...args)),
-      resetPassword: (...args) => mergeChanged(emailTokens.resetPassword(...args)),
+      rejectEmail: emailTokens.rejectEmail,
     },
     bulkUsers: {
       importUsers: bulkUsers.importUsers,

@@ -275,7 +275,11 @@ export const storedTotp = {
     }),
     recovery_codes: table<RecoveryCodesTable>({ owner: 'user_key', key: 'id', isFactor: true }),
   },
-  factor: { name: 'totp', users: 'SELECT user_key FROM totp WHERE confirmed_at IS NOT NULL' },
+  factor: {
+    name: 'totp',
+    users: 'SELECT user_key FROM totp WHERE confirmed_at IS NOT NULL',
+    removal: 'totp.removed',
+  },
   operations: {
     beginTotp,
     confirmTotp,

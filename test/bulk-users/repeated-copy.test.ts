@@ -19,6 +19,7 @@ import {
   eventOf,
   NOW,
   removeOld,
+  resetBy,
   sessionOf,
   userRequests,
   verifiedBy,
@@ -222,7 +223,7 @@ t.test('rows that the source has used or ended also end in a newer target', asyn
   await target.emailTokens.add(mailedThere, eventOf(kept.user.id, NOW, 'password.reset-requested'), null)
   await target.users.update(kept.user.id, { firstName: 'There' }, eventOf(kept.user.id, NOW + 9), KEEP)
   const reset = eventOf(kept.user.id, NOW + 5, 'password.reset')
-  await source.emailTokens.resetPassword(stored, NO_FACTORS, sessionOf(kept.user.id), 'new hash', reset)
+  await resetBy(source, stored, 'new hash', sessionOf(kept.user.id), reset)
   await add(target, { email: 'taken@example.com' })
   const { id } = inConflict.user
   await source.users.update(id, { email: 'taken@example.com' }, eventOf(id, NOW + 1), MOVE)

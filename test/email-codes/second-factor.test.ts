@@ -75,15 +75,16 @@ await onEveryEngine(t, async (t, { build }) => {
   t.test('a session only opens with the factors that were verified', async t => {
     const user = await signUp(app)
     const emailCode = await codes.request(user.email)
-    const store = app.services.storage.features[storedEmailCodes.name] as EmailCodeStore
+    const { features, accounts } = app.services.storage
+    const store = features[storedEmailCodes.name] as EmailCodeStore
     const now = clock.now()
     const found = await store.countAttempt(user.email, '00', now)
     const totp = await addTotp(app, user.token)
     const session = newSession(user.id, now, { lifetime: STEP, idle: STEP })
     const signedIn = newEvent('user.signed-in', OPERATOR, user.id, now, { session: session.id })
-    const verified = newEvent('email.verified', OPERATOR, user.id, now)
-    const proof = { id: found?.id ?? '', email: user.email, factors: [] }
-    t.equal(await store.openSessionByCode(proof, session, signedIn, verified), 'factorsChanged')
+    const proof = { name: 'email-codes.useEmailCode', args: [found?.id ?? ''] }
+    const read = { proof, email: user.email, emailVerified: true, factors: [], newHash: null }
+    t.equal(await accounts.signInByMailbox(read, session, signedIn), 'userChanged')
     clock.advance(STEP)
     t.equal((await signInByCode(app, user.email, emailCode, totp.code())).statusCode, 200, 'not used up')
   })

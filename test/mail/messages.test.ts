@@ -94,7 +94,7 @@ t.test('notices name the event and the service in both parts, without a token (D
   const { mailer } = createMailer(t, smtp.url)
   mailer.send('emailChangeRequested', ANN, { newEmail: 'new@example.com' })
   mailer.send('emailChanged', ANN, { newEmail: 'new@example.com' })
-  mailer.send('passwordChanged', ANN, { isFirstConfirmation: true })
+  mailer.send('passwordChanged', ANN, { isFirstConfirmation: true, removed: [] })
   mailer.send('accountDeleted', ANN)
   const mails = await smtp.received(4)
   for (const [kind, said] of Object.entries(NOTICES)) {
@@ -136,8 +136,8 @@ t.test('an address is one recipient or none, and never a header (DESIGN §9: mai
     'a\0@canary.example',
     '',
   ]
-  for (const address of hostile) mailer.send('accountExists', address, { token: TOKEN })
-  mailer.send('accountExists', ANN, { token: TOKEN })
+  for (const address of hostile) mailer.send('passwordReset', address, { token: TOKEN })
+  mailer.send('passwordReset', ANN, { token: TOKEN })
   await mailer.close()
   t.same(
     smtp.mails.map(({ to }) => to),
@@ -145,7 +145,7 @@ t.test('an address is one recipient or none, and never a header (DESIGN §9: mai
   )
   t.equal(log.lines.length, hostile.length)
   for (const line of log.lines)
-    t.match(line, /^error a mail was refused \(accountExists\): MailFailure: (501 |EENVELOPE)/)
+    t.match(line, /^error a mail was refused \(passwordReset\): MailFailure: (501 |EENVELOPE)/)
   t.notMatch(log.lines.join(), /canary/)
 })
 

@@ -9,10 +9,9 @@ import { migrations } from '../../src/storage/migrations/list.ts'
 import { eventsStatement, LOG_END, positionRangeStatement } from '../../src/storage/postgres/events.ts'
 import { POSTGRES_DIALECT } from '../../src/storage/postgres/migrate.ts'
 import type { Storage } from '../../src/storage/storage.ts'
-import { NO_FACTORS } from '../../src/users/factors.ts'
 import { until } from '../support/until.ts'
 import { EVENT_FILTERS } from './contract/event-filters.ts'
-import { type Added, actingIn, add, eventOf, NOW, sessionOf } from './contract/fixtures.ts'
+import { type Added, actingIn, add, eventOf, NOW, proofOf, resetBy, sessionOf } from './contract/fixtures.ts'
 import { ask, beginEmpty, explain, open, urlOf } from './postgres-support.ts'
 
 const ANY = { revokeSessions: false, invalidateTokens: false, credentialId: null, versions: null }
@@ -119,9 +118,8 @@ const writesOf = (storage: Storage, { user, session }: Added): Record<string, ()
     revoke: () => storage.sessions.revoke(session.id, event()),
     revokeAll: () => storage.sessions.revokeAll(event(), { exceptId: null, onlyEnabled: true }),
     add: () => storage.emailTokens.add(token, event(), null),
-    confirmEmail: () => storage.emailTokens.confirmEmail(token, event()),
-    resetPassword: () =>
-      storage.emailTokens.resetPassword(token, NO_FACTORS, sessionOf(user.id), 'new', event()),
+    confirmEmail: () => storage.emailTokens.confirmEmail(token, event(), proofOf(user)),
+    resetPassword: () => resetBy(storage, token, 'new', sessionOf(user.id), event()),
     record: () => storage.events.record(event()),
   }
 }

@@ -1,6 +1,6 @@
 /** The account routes over HTTP (DESIGN §9). */
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
-import { bearer } from './build.ts'
+import { bearer, PASSWORD } from './build.ts'
 
 type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE'
 
@@ -13,8 +13,9 @@ export const call = (
 ): Promise<LightMyRequestResponse> =>
   app.inject({ method, url, headers, ...(payload === undefined ? {} : { payload }) })
 
-export const verify = (app: FastifyInstance, token: unknown) =>
-  call(app, 'POST', '/account/verify-email', { token })
+/** Confirms with the password of the account, without a session. */
+export const verify = (app: FastifyInstance, token: unknown, password: unknown = PASSWORD) =>
+  call(app, 'POST', '/account/verify-email', { token, password })
 
 export const resend = (app: FastifyInstance, accessToken: string) =>
   call(app, 'POST', '/account/verify-email/resend', undefined, bearer(accessToken))

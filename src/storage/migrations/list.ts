@@ -9,6 +9,7 @@ import { adminKeys } from './0006-admin-keys.ts'
 import { reauthentication } from './0007-reauthentication.ts'
 import { factors } from './0008-factors.ts'
 import { knownNetworks } from './0009-known-networks.ts'
+import { noticeTokens } from './0010-notice-tokens.ts'
 import type { MigrationName } from './known-schema.ts'
 import type { SchemaDialect } from './schema-dialect.ts'
 
@@ -22,4 +23,5 @@ export const migrations = (dialect: SchemaDialect): Record<MigrationName, Migrat
   '0007_reauthentication': reauthentication(),
   '0008_factors': factors(dialect),
   '0009_known_networks': knownNetworks(dialect),
+  '0010_notice_tokens': noticeTokens(),
 })

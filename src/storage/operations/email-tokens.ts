@@ -6,22 +6,21 @@ import {
   MAIL_WINDOW,
   MAX_MAILS,
 } from '../../accounts/email-token.ts'
+import type { AccountProof } from '../../accounts/email-token-store.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
-import type { Session } from '../../auth/session.ts'
 import { firstIdAt } from '../../ids.ts'
-import type { Factor } from '../../users/factors.ts'
 import type { User } from '../../users/user.ts'
 import type { ActingSession, SessionRefusal } from '../../users/user-store.ts'
 import { EMAIL_TOKEN_COLUMNS, emailTokenColumns, factorsColumn, toUser, type UserRow } from '../rows.ts'
-import type { AccessTable, OwnedTable } from '../stored-feature.ts'
-import { consequenceOf, recordStatement } from './events.ts'
-import { firstRow, type Statement, type Steps, unlessTaken } from './operation.ts'
-import { takeOwned } from './owned-rows.ts'
+import type { OwnedTable } from '../stored-feature.ts'
+import { recordStatement } from './events.ts'
+import { factorsOf } from './factors.ts'
+import { firstRow, type Statement, type Steps, USER_KEY, unlessTaken } from './operation.ts'
 import { parameters, valuesOf } from './parameters.ts'
 import { refusalOf } from './refusals.ts'
-import { addSessionStatement, forgetNetworksStatement, revokeAllSessions, sessionExists } from './sessions.ts'
+import { sessionExists } from './sessions.ts'
 import { LOCK_USERS_TABLE, lockUser } from './user-locks.ts'
-import { invalidateMails, RETURNING_USER } from './users.ts'
+import { deleteUser, invalidateMails, RETURNING_USER } from './users.ts'
 import { invalidates, invalidatesNothing, refusedFor, type Write } from './write.ts'
 
 /** The parameters after the columns of the token. */
@@ -62,19 +61,42 @@ export function* addEmailToken(
   return invalidatesNothing('added')
 }
 
+/** Whether what was verified of a user, who is locked, still holds; the hash is compared with the lock. */
+function* holds(proof: AccountProof, userId: string): Steps<boolean> {
+  return 'sessionId' in proof
+    ? yield* sessionExists(proof.sessionId, userId)
+    : (yield* factorsOf(userId)) === factorsColumn(proof.factors)
+}
+
+interface LockedUser {
+  readonly email: string
+  readonly isVerified: boolean
+  readonly isProved: boolean
+}
+
 /**
  * Locks the user of a token.
+ * @param proof `null` if the token alone proves enough.
  * @returns `null` if the user is not enabled, or the token is used or expired.
  */
-function* lockUserOf({ digest, userId }: EmailToken, now: number): Steps<{ isVerified: boolean } | null> {
+function* lockUserOf(
+  { digest, userId }: EmailToken,
+  now: number,
+  proof: AccountProof | null,
+  strength: 'change' | 'remove',
+): Steps<LockedUser | null> {
   yield LOCK_USERS_TABLE
-  if (refusalOf(yield* lockUser(userId), { onlyEnabled: true }) !== null) return null
-  const user = yield* firstRow<Pick<UserRow, 'email_verified'>>({
-    text: `SELECT email_verified FROM email_tokens JOIN users ON users.key = user_key
+  const hash = proof !== null && 'passwordHash' in proof ? proof.passwordHash : null
+  const state = yield* lockUser(userId, hash, strength)
+  if (state === undefined || state.disabled === 1) return null
+  const user = yield* firstRow<Pick<UserRow, 'email' | 'email_verified'>>({
+    text: `SELECT users.email, email_verified FROM email_tokens JOIN users ON users.key = user_key
       WHERE digest = $1 AND expires_at > $2 AND users.id = $3`,
     values: [digest, now, userId],
   })
-  return user === undefined ? null : { isVerified: user.email_verified === 1 }
+  if (user === undefined) return null
+  const isProved = state.verified === 1 && (proof === null || (yield* holds(proof, userId)))
+  return { email: user.email, isVerified: user.email_verified === 1, isProved }
 }
 
 /** The user may have changed the e-mail since the token was mailed. */
@@ -89,9 +111,12 @@ export const confirmEmailWith = (mailed: readonly OwnedTable[]) =>
   function* confirmEmail(
     token: EmailToken,
     event: AuditEvent,
-  ): Steps<Write<User | 'emailTaken' | undefined>> {
+    proof: AccountProof,
+  ): Steps<Write<User | 'notFound' | 'notProved' | 'emailTaken'>> {
     const { digest, userId, email } = token
-    if ((yield* lockUserOf(token, event.at)) === null) return refusedFor(userId, undefined)
+    const found = yield* lockUserOf(token, event.at, proof, 'change')
+    if (found === null) return refusedFor(userId, 'notFound')
+    if (!found.isProved) return refusedFor(userId, 'notProved')
     const isCurrentEmail = confirmsCurrentEmail(token)
     const confirmed = yield* unlessTaken<UserRow>({
       text: isCurrentEmail ? VERIFY_EMAIL : CHANGE_EMAIL,
@@ -99,56 +124,29 @@ export const confirmEmailWith = (mailed: readonly OwnedTable[]) =>
     })
     if (confirmed === 'taken') return refusedFor(userId, 'emailTaken')
     const [user] = confirmed
-    if (user === undefined) return refusedFor(userId, undefined)
+    if (user === undefined) return refusedFor(userId, 'notFound')
     if (isCurrentEmail) yield { text: 'DELETE FROM email_tokens WHERE digest = $1', values: [digest] }
     else yield* invalidateMails(mailed, userId)
     yield recordStatement(event)
     return invalidates(userId, toUser(user))
   }
 
-/** What grants access to an account without its password. */
-export interface GrantedAccess {
-  readonly tables: readonly AccessTable[]
-  /** The factors whose rows are in these tables. */
-  readonly factors: readonly Factor[]
-}
-
-/** Deletes what grants access. The caller invalidates the user. */
-function* removeAccess(tables: readonly AccessTable[], event: AuditEvent): Steps<void> {
-  for (const table of tables) {
-    const { type, detail } = table.grantsAccess
-    for (const key of yield* takeOwned(table, event.userId))
-      yield recordStatement(consequenceOf(event, type, { [detail]: key }))
-  }
-}
-
-/**
- * @param mailed tables of features, whose rows were mailed to their users.
- * @param granted removed if the reset confirms the e-mail for the first time: somebody else may have opened the account.
- */
-export const resetPasswordWith = (mailed: readonly OwnedTable[], granted: GrantedAccess) =>
-  function* resetPassword(
-    token: EmailToken,
-    factors: readonly Factor[],
-    session: Session,
-    newHash: string,
-    event: AuditEvent,
-  ): Steps<Write<User | undefined>> {
-    const { userId, email } = token
-    const found = yield* lockUserOf(token, event.at)
-    if (found === null) return refusedFor(userId, undefined)
-    const kept = found.isVerified ? factors : factors.filter(factor => !granted.factors.includes(factor))
-    const user = yield* firstRow<UserRow>({
-      text: `UPDATE users SET password_hash = $4, email_verified = 1, factors = CAST($6 AS text), updated_at = $1, version = version + 1
-        WHERE id = $2 AND email = $3 AND factors IS NOT DISTINCT FROM CAST($5 AS text) ${RETURNING_USER}`,
-      values: [event.at, userId, email, newHash, factorsColumn(factors), factorsColumn(kept)],
-    })
-    if (user === undefined) return refusedFor(userId, undefined)
-    yield* invalidateMails(mailed, userId)
-    yield* revokeAllSessions(userId)
-    yield forgetNetworksStatement(userId)
-    yield addSessionStatement(session)
-    yield recordStatement(event)
-    if (!found.isVerified) yield* removeAccess(granted.tables, event)
-    return invalidates(userId, toUser(user))
+/** @param owned tables of features, whose rows are deleted with their user. */
+export const rejectEmailWith = (owned: readonly OwnedTable[]) =>
+  function* rejectEmail(token: EmailToken, event: AuditEvent): Steps<Write<boolean>> {
+    const { userId, email, purpose } = token
+    const isCurrentEmail = confirmsCurrentEmail(token)
+    const found = yield* lockUserOf(token, event.at, null, isCurrentEmail ? 'remove' : 'change')
+    if (found === null) return refusedFor(userId, false)
+    if (!isCurrentEmail) {
+      yield {
+        text: `DELETE FROM email_tokens WHERE user_key = ${USER_KEY} AND purpose = $2`,
+        values: [userId, purpose],
+      }
+      yield recordStatement(event)
+      return invalidatesNothing(true)
+    }
+    if (found.isVerified || found.email !== email) return refusedFor(userId, false)
+    yield* deleteUser(owned, event)
+    return invalidates(userId, true)
   }

@@ -1,13 +1,17 @@
 /** Writes of the audit log, each in the transaction of the change that the event records. */
 import type { AuditEvent } from '../../audit-log/event.ts'
-import { newId } from '../../ids.ts'
+import { firstIdAt, newId } from '../../ids.ts'
 import { EVENT_COLUMNS, eventColumns } from '../rows.ts'
 import { firstRow, type Query, query, type Statement, type Steps } from './operation.ts'
 import { parameters, valuesOf } from './parameters.ts'
-import { invalidatesNothing, type UncachedWrite } from './write.ts'
+import { lockUser } from './user-locks.ts'
+import { invalidatesNothing, refusedFor, type UncachedWrite, type Write } from './write.ts'
 
 /** The event, moved to a millisecond after `last` unless it is newer. */
-const eventAfter = (event: AuditEvent, last: Pick<AuditEvent, 'id' | 'at'> | undefined): AuditEvent => {
+export const eventAfter = (
+  event: AuditEvent,
+  last: Pick<AuditEvent, 'id' | 'at'> | undefined,
+): AuditEvent => {
   if (last === undefined || last.id <= event.id) return event
   const at = last.at + 1
   return { ...event, id: newId(at), at }
@@ -60,6 +64,54 @@ export function* recordRemoval(event: AuditEvent): Steps<void> {
     values: [event.userId],
   })
   yield recordStatement(eventAfter(event, newest))
+}
+
+/** With the e-mail, and the type of the event for its holder, after the columns of the event. */
+const HOLDER_VALUES: Readonly<Record<string, string>> = {
+  type: `CASE WHEN EXISTS (SELECT 1 FROM holder) THEN $${BY + 1} ELSE $${EVENT_COLUMNS.indexOf('type') + 1} END`,
+  // The address of a stranger could not be erased with an account.
+  ip: `CASE WHEN EXISTS (SELECT 1 FROM holder) THEN $${EVENT_COLUMNS.indexOf('ip') + 1} END`,
+  user_id: `COALESCE($${EVENT_COLUMNS.indexOf('user_id') + 1}, (SELECT id FROM holder))`,
+}
+
+/**
+ * Records an event of a request that names an e-mail, with the same work whether or not the address has an account.
+ * @param type of the event if it has one: the event then concerns its user.
+ * @returns a row with the id of the user, or `null`, as `holder`.
+ */
+export const recordWithHolder = (email: string, event: AuditEvent<null>, type: string): Statement => ({
+  name: 'record-with-holder',
+  text: ({ forKeyShare }) => `WITH holder AS (SELECT id FROM users WHERE email = $${BY} ${forKeyShare})
+    ${INSERT_EVENT}
+    SELECT ${EVENT_COLUMNS.map((column, index) => HOLDER_VALUES[column] ?? `$${index + 1}`).join(', ')}
+    RETURNING user_id AS holder`,
+  values: [...eventValues(event), email, type],
+})
+
+/** How many events of the user and type of this one there are since then, in milliseconds since the epoch. */
+export function* countEvents({ userId, type }: AuditEvent, since: number): Steps<number> {
+  const counted = yield* firstRow<{ count: number }>({
+    text: 'SELECT count(*) AS count FROM events WHERE user_id = $1 AND id >= $2 AND type = $3',
+    values: [userId, firstIdAt(since), type],
+  })
+  return counted?.count ?? 0
+}
+
+/**
+ * Records an event, unless there are `limit` of its type since then.
+ * @param since milliseconds since the epoch.
+ * @returns whether it was recorded; `userNotFound` if its user was removed.
+ */
+export function* recordLimited(
+  event: AuditEvent,
+  limit: number,
+  since: number,
+): Steps<Write<'recorded' | 'limited' | 'userNotFound'>> {
+  // Concurrent calls for one user run one after the other, so each counts the events of the earlier ones.
+  if ((yield* lockUser(event.userId)) === undefined) return refusedFor(event.userId, 'userNotFound')
+  if ((yield* countEvents(event, since)) >= limit) return invalidatesNothing('limited')
+  yield recordStatement(event)
+  return invalidatesNothing('recorded')
 }
 
 /** A removal waits for the lock. */

@@ -1,30 +1,16 @@
 /** Every write that both engines run. The SQLite engine calls them by name, because functions cannot be sent to its writer thread. */
-import {
-  grantsAccess,
-  isOwned,
-  type OwnedTable,
-  operationName,
-  type StoredFeature,
-  tablesOf,
-} from '../stored-feature.ts'
-import { addEmailToken, confirmEmailWith, type GrantedAccess, resetPasswordWith } from './email-tokens.ts'
-import { record } from './events.ts'
+import { isOwned, operationName, type StoredFeature, tablesOf } from '../stored-feature.ts'
+import { addEmailToken, confirmEmailWith, rejectEmailWith } from './email-tokens.ts'
+import { record, recordLimited } from './events.ts'
 import { removeFactorsWith } from './factors.ts'
 import { featureOperation } from './feature-operation.ts'
+import { accessOf, mailboxProofsOf, signInByMailboxWith } from './mailbox-sign-ins.ts'
 import type { Operation, Query, Steps } from './operation.ts'
 import { removeOldRows } from './owned-rows.ts'
 import { changePasswordWith, rehash } from './passwords.ts'
 import { noteAuthentication, revokeSession, revokeSessions } from './sessions.ts'
 import { removeUserWith, updateUserWith } from './users.ts'
 import type { UncachedWrite, Write } from './write.ts'
-
-/** @param owned every table whose rows belong to users, in the order of deletions. */
-const grantedAccess = (features: readonly StoredFeature[], owned: readonly OwnedTable[]): GrantedAccess => ({
-  tables: owned.filter(grantsAccess),
-  factors: features
-    .filter(feature => tablesOf([feature]).some(grantsAccess))
-    .flatMap(({ factor }) => (factor === undefined ? [] : [factor.name])),
-})
 
 const coreOperations = (features: readonly StoredFeature[]) => {
   // A table that refers to another one is declared after it, so its rows are deleted first.
@@ -42,8 +28,10 @@ const coreOperations = (features: readonly StoredFeature[]) => {
     changePassword: changePasswordWith(mailed),
     addEmailToken,
     confirmEmail: confirmEmailWith(mailed),
-    resetPassword: resetPasswordWith(mailed, grantedAccess(features, owned)),
+    rejectEmail: rejectEmailWith(owned),
+    signInByMailbox: signInByMailboxWith(mailed, accessOf(features, owned), mailboxProofsOf(features)),
     record,
+    recordLimited,
     removeOldRows,
   } satisfies Record<string, Operation | ((...args: never[]) => Query<UncachedWrite<unknown>>)>
 }

@@ -111,6 +111,26 @@ export const updateUserWith = (mailed: readonly OwnedTable[]) =>
     return invalidates(id, toUser(row))
   }
 
+/**
+ * Deletes a user, who must be locked, and records the event of it. The caller invalidates the user.
+ * @param tables of features, whose rows are deleted with the user.
+ * @returns the ids of the user's sessions.
+ */
+export function* deleteUser(tables: readonly OwnedTable[], event: AuditEvent): Steps<readonly string[]> {
+  const { userId } = event
+  yield* deleteOwned(tables, userId)
+  // Locks sessions in the order in which last requests are written. The cascade of the next statement has no defined order.
+  const sessions = yield* revokeAllSessions(userId)
+  yield { text: 'DELETE FROM users WHERE id = $1', values: [userId] }
+  yield* recordRemoval(event)
+  // The IP addresses of administrators are not personal data of the user.
+  yield {
+    text: `UPDATE events SET ip = NULL WHERE user_id = $1 AND actor_type <> 'adminKey'`,
+    values: [userId],
+  }
+  return sessions
+}
+
 /** @param tables of features, whose rows are deleted with the user. */
 export const removeUserWith = (tables: readonly OwnedTable[]) =>
   function* removeUser(
@@ -122,16 +142,7 @@ export const removeUserWith = (tables: readonly OwnedTable[]) =>
     const user = yield* lockUser(userId, acting?.passwordHash ?? null, 'remove')
     const refused = refusalOf(user, { onlyEnabled: acting !== null })
     if (refused !== null) return refusedFor(userId, refused)
-    yield* deleteOwned(tables, userId)
-    // Locks sessions in the order in which last requests are written. The cascade of the next statement has no defined order.
-    const sessions = yield* revokeAllSessions(userId)
+    const sessions = yield* deleteUser(tables, event)
     if (acting !== null && !sessions.includes(acting.id)) return refusedFor(userId, 'sessionNotFound')
-    yield { text: 'DELETE FROM users WHERE id = $1', values: [userId] }
-    yield* recordRemoval(event)
-    // The IP addresses of administrators are not personal data of the user.
-    yield {
-      text: `UPDATE events SET ip = NULL WHERE user_id = $1 AND actor_type <> 'adminKey'`,
-      values: [userId],
-    }
     return invalidates(userId, 'removed')
   }

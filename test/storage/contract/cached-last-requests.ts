@@ -2,9 +2,19 @@
 import { newEmailToken } from '../../../src/accounts/email-token.ts'
 import { UserCache } from '../../../src/auth/user-cache.ts'
 import { withUserCache } from '../../../src/storage/with-user-cache.ts'
-import { NO_FACTORS } from '../../../src/users/factors.ts'
 import type { User } from '../../../src/users/user.ts'
-import { ALL, actingIn, add, eventOf, NOW, type Part, sessionOf, userRequests } from './fixtures.ts'
+import {
+  ALL,
+  actingIn,
+  add,
+  eventOf,
+  NOW,
+  type Part,
+  proofOf,
+  resetBy,
+  sessionOf,
+  userRequests,
+} from './fixtures.ts'
 
 const KEEP = { revokeSessions: false, invalidateTokens: false, credentialId: null, versions: null }
 const LATER = NOW + 1_000
@@ -41,15 +51,10 @@ export const cachedLastRequests: Part = async (t, open) => {
           'new hash',
           eventOf(id),
         ),
-      confirmEmail: () => storage.emailTokens.confirmEmail(verification, eventOf(id)),
+      confirmEmail: () =>
+        storage.emailTokens.confirmEmail(verification, eventOf(id), proofOf({ passwordHash: 'new hash' })),
       resetPassword: async () =>
-        storage.emailTokens.resetPassword(
-          await tokenOf('passwordReset'),
-          NO_FACTORS,
-          sessionOf(id),
-          'hash',
-          eventOf(id),
-        ),
+        resetBy(storage, await tokenOf('passwordReset'), 'hash', sessionOf(id), eventOf(id)),
     }
     for (const [name, read] of Object.entries(reads))
       t.match(await read(), { id, lastRequestAt: LATER } satisfies Partial<User>, name)

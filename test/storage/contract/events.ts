@@ -9,7 +9,6 @@ import {
   type LogPosition,
 } from '../../../src/audit-log/event-store.ts'
 import type { Storage } from '../../../src/storage/storage.ts'
-import { NO_FACTORS } from '../../../src/users/factors.ts'
 import { freshEmail } from '../../support/build.ts'
 import { until } from '../../support/until.ts'
 import {
@@ -21,7 +20,9 @@ import {
   NOW,
   newUser,
   type Part,
+  proofOf,
   removeOld,
+  resetBy,
   sessionOf,
   verifiedBy,
 } from './fixtures.ts'
@@ -37,6 +38,7 @@ const REFUSALS: ReadonlySet<unknown> = new Set([
   'accountDisabled',
   'passwordChanged',
   'sessionNotFound',
+  'notFound',
   'versionChanged',
   'emailTaken',
   'tooManyMails',
@@ -76,9 +78,9 @@ const changesOf = async (storage: Storage, { user, session }: Added) => {
       storage.emailTokens.add(verification, event, actingIn(session, user.passwordHash)),
     'emailTokens.add, of a reset': event =>
       storage.emailTokens.add(reset, event, actingIn(session, user.passwordHash)),
-    confirmEmail: event => storage.emailTokens.confirmEmail(verification, event),
+    confirmEmail: event => storage.emailTokens.confirmEmail(verification, event, proofOf(user)),
     'end of a session': event => storage.sessions.revoke(session.id, event),
-    resetPassword: event => storage.emailTokens.resetPassword(reset, NO_FACTORS, opened, 'reset', event),
+    resetPassword: event => resetBy(storage, reset, 'reset', opened, event),
     changePassword: event =>
       storage.accounts.changePassword(changed, actingIn(opened, 'reset'), 'changed', event),
     'update by the user': event =>
@@ -191,7 +193,7 @@ export const events: Part = async (t, open) => {
     const unknown = uuidv7()
     const rejections: Record<string, (event: AuditEvent) => Promise<unknown>> = {
       'a taken e-mail': event => storage.users.update(user.id, { email: other.email }, event, ANY),
-      'a taken new e-mail': event => storage.emailTokens.confirmEmail(change, event),
+      'a taken new e-mail': event => storage.emailTokens.confirmEmail(change, event, proofOf(user)),
       'an unknown user': event => storage.users.update(unknown, { firstName: 'x' }, event, ANY),
       'no version': event =>
         storage.users.update(user.id, { firstName: 'x' }, event, { ...ANY, versions: [] }),

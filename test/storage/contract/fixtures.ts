@@ -5,6 +5,8 @@ import type { Test } from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import type { NewUser } from '../../../src/accounts/account-store.ts'
 import type { CleanedTable } from '../../../src/accounts/clean-up.ts'
+import type { EmailToken } from '../../../src/accounts/email-token.ts'
+import type { AccountProof } from '../../../src/accounts/email-token-store.ts'
 import { type AuditEvent, type EventType, newEvent } from '../../../src/audit-log/event.ts'
 import type { UserLastRequests } from '../../../src/auth/last-requests.ts'
 import type { Session } from '../../../src/auth/session.ts'
@@ -155,4 +157,25 @@ export const removeOld = (
   if (cleanUp === undefined) throw new Error(`${name} does not age`)
   const { column, firstAt } = cleanUp
   return storage.cleanUp.removeOldRows({ name, key }, column, firstAt?.(before) ?? before, limit)
+}
+
+/** What confirms an e-mail of a user without another factor. */
+export const proofOf = ({ passwordHash }: { readonly passwordHash: string }): AccountProof => ({
+  passwordHash,
+  factors: NO_FACTORS,
+})
+
+/** Resets the password, as the user is when it is called. @returns the changed user; `undefined` if the reset is refused. */
+export const resetBy = async (
+  storage: Storage,
+  { digest, userId, email }: EmailToken,
+  newHash: string,
+  session: Session,
+  event: AuditEvent,
+): Promise<User | undefined> => {
+  const emailVerified = (await storage.users.find(userId))?.emailVerified ?? false
+  const proof = { name: 'useResetToken', args: [digest] }
+  const signIn = { proof, email, emailVerified, factors: NO_FACTORS, newHash }
+  const outcome = await storage.accounts.signInByMailbox(signIn, session, event)
+  return typeof outcome === 'string' ? undefined : outcome.user
 }

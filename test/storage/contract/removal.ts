@@ -6,7 +6,6 @@ import { newEmailToken } from '../../../src/accounts/email-token.ts'
 import { newEvent } from '../../../src/audit-log/event.ts'
 import type { Session } from '../../../src/auth/session.ts'
 import type { Storage } from '../../../src/storage/storage.ts'
-import { NO_FACTORS } from '../../../src/users/factors.ts'
 import { freshEmail } from '../../support/build.ts'
 import {
   type Added,
@@ -19,6 +18,8 @@ import {
   newUser,
   onChange,
   type Part,
+  proofOf,
+  resetBy,
   sessionOf,
   userRequests,
   verifiedBy,
@@ -48,7 +49,7 @@ export const removal: Part = async (t, open) => {
     t.equal(await storage.sessions.find(session.id), undefined)
     t.strictSame(await storage.sessions.list(user.id, NOW, 0, 10), [])
     t.equal(await storage.emailTokens.find(token.digest, NOW), undefined)
-    t.equal(await storage.emailTokens.confirmEmail(token, eventOf(user.id)), undefined)
+    t.equal(await storage.emailTokens.confirmEmail(token, eventOf(user.id), proofOf(user)), 'notFound')
     t.equal(await storage.sessions.open(sessionOf(user.id), null, eventOf(user.id)), 'userNotFound')
     t.equal(await storage.users.update(user.id, { firstName: 'x' }, eventOf(user.id), ANY), 'userNotFound')
     t.equal(await storage.users.remove(removed(user.id), null), 'userNotFound', 'once')
@@ -112,7 +113,7 @@ export const removal: Part = async (t, open) => {
       await storage.emailTokens.add(token, eventOf(user.id), null)
       await Promise.all([
         there.sessions.open(late, verifiedBy(user.passwordHash), eventOf(user.id)),
-        there.emailTokens.resetPassword(token, NO_FACTORS, fresh, 'new', eventOf(user.id)),
+        resetBy(there, token, 'new', fresh, eventOf(user.id)),
         there.users.update(user.id, { firstName: 'x' }, eventOf(user.id), ANY),
         storage.users.remove(removed(user.id), null),
         storage.lastRequests.noteLastRequests(userRequests([{ key: userKey, at: LATER }]), [
@@ -147,16 +148,16 @@ export const removal: Part = async (t, open) => {
     const deeds: Record<string, (added: Added) => Promise<() => Promise<unknown>>> = {
       verification: async added => {
         const token = await mailed(added, 'verification')
-        return () => here.emailTokens.confirmEmail(token, eventOf(added.user.id))
+        return () => here.emailTokens.confirmEmail(token, eventOf(added.user.id), proofOf(added.user))
       },
       emailChange: async added => {
         const token = await mailed(added, 'emailChange')
-        return () => here.emailTokens.confirmEmail(token, eventOf(added.user.id))
+        return () => here.emailTokens.confirmEmail(token, eventOf(added.user.id), proofOf(added.user))
       },
       passwordReset: async added => {
         const token = await mailed(added, 'passwordReset')
         const { id } = added.user
-        return () => here.emailTokens.resetPassword(token, NO_FACTORS, sessionOf(id), 'new', eventOf(id))
+        return () => resetBy(here, token, 'new', sessionOf(id), eventOf(id))
       },
       removal: async ({ user, session }) => {
         return () => here.users.remove(removed(user.id), actingIn(session, user.passwordHash))
@@ -202,7 +203,11 @@ export const removal: Part = async (t, open) => {
       ],
       ['a stronger hash', 0, store => store.accounts.rehash(id, user.passwordHash, 'stronger')],
       ['a token', 0, store => store.emailTokens.add(token, eventOf(id), null)],
-      ['its use', 1, store => store.emailTokens.confirmEmail(token, eventOf(id))],
+      [
+        'its use',
+        1,
+        store => store.emailTokens.confirmEmail(token, eventOf(id), proofOf({ passwordHash: 'stronger' })),
+      ],
       [
         'a password',
         1,

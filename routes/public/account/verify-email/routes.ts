@@ -1,14 +1,44 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
+import type { FastifyRequest } from 'fastify'
+import { isApiKeyPrincipal } from '../../../../src/auth/principal.ts'
+import type {
+  PendingConfirmation,
+  PresentedSession,
+} from '../../../../src/email-confirmation/email-confirmations.ts'
 import { ServiceError } from '../../../../src/errors.ts'
-import { Account, ErrorBody, FormText, PresentedToken, Strict } from '../../../schemas.ts'
-import { serializeAccount } from '../../../serializers.ts'
+import { clientOf, disconnectSignal } from '../../../request-context.ts'
+import { withHeaders } from '../../../response-headers.ts'
+import {
+  Account,
+  ErrorBody,
+  FormText,
+  OptionalCode,
+  PresentedPassword,
+  PresentedToken,
+  SignedIn,
+  Strict,
+} from '../../../schemas.ts'
+import { sendSignedIn, serializeAccount } from '../../../serializers.ts'
 
-const Token = Strict({ token: PresentedToken })
+const sessionOf = ({ principal }: FastifyRequest): PresentedSession | null =>
+  principal === null || isApiKeyPrincipal(principal)
+    ? null
+    : {
+        id: principal.credentialId,
+        userId: principal.cachedUser.user.id,
+        isImpersonated: principal.impersonatedBy !== null,
+      }
 
-/** The page behind the link in a mail. Mail scanners open links, so only its button verifies. */
+/** Whether the session of a request proves the account of a token, so that the page asks for no password. */
+const isSignedInTo = (request: FastifyRequest, { userId }: PendingConfirmation): boolean => {
+  const session = sessionOf(request)
+  return session !== null && session.userId === userId && !session.isImpersonated
+}
+
+/** The page behind the link in a mail. Mail scanners open links, so only its buttons change something. */
 const verifyEmailPages: FastifyPluginAsyncTypebox = async app => {
-  const { emailAddresses } = app.services
+  const { emailConfirmations } = app.services
   const { webUrl, hasPages } = app.config
   app.servePages()
 
@@ -22,51 +52,133 @@ const verifyEmailPages: FastifyPluginAsyncTypebox = async app => {
       const { token } = request.validatedData.query
       const presented = typeof token === 'string' ? token : ''
       try {
-        await emailAddresses.check(presented)
+        const pending = await emailConfirmations.check(presented)
+        const needsPassword = !isSignedInTo(request, pending)
+        return reply.sendPage((pages, context) =>
+          pages.confirmEmailPage(context, { ...pending, token: presented, needsPassword }),
+        )
       } catch (error) {
         if (hasPages || !(error instanceof ServiceError)) throw error
         reply.header('cache-control', 'no-store')
         throw new ServiceError(error.code, { redirectTo: webUrl, cause: error.cause })
       }
-      return reply.sendPage((pages, context) => pages.confirmEmailPage(context, presented))
     },
   )
 
+  const Confirm = Strict({
+    token: FormText,
+    password: Type.Optional(FormText),
+    code: Type.Optional(FormText),
+  })
+
+  app.post('/confirm', { schema: { hide: true, body: Confirm } }, async (request, reply) => {
+    const { token, password, code } = request.validatedData.body
+    const body = { token, ...(password && { password }), ...(code && { code }) }
+    const response = await app.callApi(request, { method: 'POST', path: '/account/verify-email', body })
+    reply.relay(response)
+    const { status, errors } = response
+    // The form is shown again while the link still works: without WEB_URL in between, which cannot ask for the rest.
+    if (status >= 400 && !('token' in errors || 'email' in errors)) {
+      const pending = await emailConfirmations.check(token)
+      const state = {
+        token,
+        // The session may have ended since the page was opened.
+        needsPassword: password !== undefined || !isSignedInTo(request, pending) || status === 403,
+        wantsCode: code !== undefined || 'code' in errors,
+        errors,
+      }
+      return reply.sendPage((pages, context) => pages.confirmEmailPage(context, { ...pending, ...state }))
+    }
+    if (!hasPages) return reply.redirectToWebApp(response)
+    return reply.sendPage((pages, context) =>
+      status === 200
+        ? pages.emailConfirmedPage(context, (response.body.user ?? response.body).email)
+        : pages.errorPage(context, errors, context.texts.confirmEmailFailed),
+    )
+  })
+
   app.post(
-    '/confirm',
+    '/not-me',
     { schema: { hide: true, body: Strict({ token: FormText }) } },
     async (request, reply) => {
       const { body } = request.validatedData
-      const call = { method: 'POST', path: '/account/verify-email', body } as const
+      const call = { method: 'POST', path: '/account/verify-email/reject', body } as const
       const response = await app.callApi(request, call)
       reply.relay(response)
-      if (!hasPages) return reply.redirectToWebApp(response)
       return reply.sendPage((pages, context) =>
         response.status === 200
-          ? pages.emailConfirmedPage(context, response.body.email)
-          : pages.errorPage(context, response.errors, context.texts.confirmEmailFailed),
+          ? pages.emailRejectedPage(context, response.body.rejected)
+          : pages.errorPage(context, response.errors),
       )
     },
   )
 }
 
 const verifyEmail: FastifyPluginAsyncTypebox = async app => {
-  const { emailAddresses } = app.services
+  const { emailConfirmations } = app.services
 
   app.post(
     '',
     {
       schema: {
         operationId: 'verifyEmail',
-        summary: 'Verify an e-mail address with a mailed token',
-        body: Token,
-        response: { 200: Account, 409: ErrorBody, 503: ErrorBody },
+        summary: 'Confirm an e-mail with a mailed token, in a session of the account or with its password',
+        body: Strict({
+          token: PresentedToken,
+          password: Type.Optional(PresentedPassword),
+          code: OptionalCode,
+        }),
+        response: {
+          200: withHeaders(Type.Union([SignedIn, Account]), 'Set-Cookie'),
+          401: ErrorBody,
+          403: ErrorBody,
+          409: ErrorBody,
+          429: ErrorBody,
+          503: ErrorBody,
+        },
       },
     },
     async (request, reply) => {
-      const user = await emailAddresses.verify(request.validatedData.body.token, request.clientAddress)
+      const { token, password, code } = request.validatedData.body
+      const proof = { session: sessionOf(request), password, code }
+      const confirmed = await emailConfirmations.confirm(
+        token,
+        proof,
+        clientOf(request),
+        disconnectSignal(reply),
+      )
+      if ('accessToken' in confirmed) return sendSignedIn(confirmed, reply)
       reply.header('cache-control', 'no-store')
-      return serializeAccount(user)
+      return serializeAccount(confirmed)
+    },
+  )
+
+  app.post(
+    '/reject',
+    {
+      schema: {
+        operationId: 'rejectEmail',
+        summary:
+          'Reject a mailed token: ends the change of the e-mail, or removes the account or sign-up that was never confirmed',
+        body: Strict({ token: PresentedToken }),
+        response: {
+          200: Type.Object(
+            {
+              rejected: Type.Unsafe<'account' | 'emailChange' | 'signUp'>({
+                type: 'string',
+                enum: ['account', 'emailChange', 'signUp'],
+              }),
+            },
+            { title: 'RejectedEmail' },
+          ),
+          503: ErrorBody,
+        },
+      },
+    },
+    async (request, reply) => {
+      reply.header('cache-control', 'no-store')
+      const { token } = request.validatedData.body
+      return { rejected: await emailConfirmations.reject(token, request.clientAddress) }
     },
   )
 

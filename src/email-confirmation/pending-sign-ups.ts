@@ -1,0 +1,97 @@
+/**
+ * Sign-ups with REQUIRE_EMAIL_VERIFICATION. An account exists once its mailbox and its password are proved: until then nothing of a
+ * stranger can be found, can sign in, or differs from a sign-up for an address that has an account.
+ */
+import { newUser } from '../accounts/account-creation.ts'
+import { type AuthResult, authResult } from '../accounts/auth-result.ts'
+import { newToken } from '../accounts/email-token.ts'
+import type { Mails } from '../accounts/mails.ts'
+import { actingUser, anonymous, newEvent } from '../audit-log/event.ts'
+import type { AccessTokens } from '../auth/access-tokens.ts'
+import { newSession, type SessionClient, type SessionLimits } from '../auth/session.ts'
+import type { DeferredWork } from '../concurrency/deferred-work.ts'
+import { ServiceError } from '../errors.ts'
+import type { PasswordHasher } from '../passwords/hasher.ts'
+import { emailSubject, type LoginThrottle } from '../rate-limits/login-throttle.ts'
+import type { PendingSignUp, PendingSignUpStore } from './stored-pending-sign-ups.ts'
+
+/** Milliseconds. */
+const LIFETIME = 86_400_000
+
+export interface PendingSignUpsDeps {
+  readonly store: PendingSignUpStore
+  readonly tokens: AccessTokens
+  readonly hasher: Pick<PasswordHasher, 'verify'>
+  readonly loginThrottle: LoginThrottle
+  readonly mails: Mails
+  readonly deferred: DeferredWork
+  readonly limits: SessionLimits
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number
+}
+
+export class PendingSignUps {
+  readonly #deps: PendingSignUpsDeps
+
+  constructor(deps: PendingSignUpsDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * Stores a sign-up, and mails its link; or a notice, if the address has an account by now. The mail is deferred, so that making one or
+   * the other does not show in the time of the response.
+   */
+  async add(
+    signUp: Pick<PendingSignUp, 'email' | 'passwordHash' | 'firstName' | 'lastName'>,
+    ip: string | null,
+  ): Promise<void> {
+    const { store, mails, deferred, clock } = this.#deps
+    const now = clock()
+    const { token, digest } = newToken(now)
+    const { email } = signUp
+    const event = newEvent('user.sign-up-requested', anonymous(ip), null, now)
+    const pending = { ...signUp, digest, createdAt: now, expiresAt: now + LIFETIME }
+    const { maySend, hasAccount } = await store.addPendingSignUp(pending, event, 'user.sign-up-repeated')
+    if (!maySend) return
+    deferred.run(async () =>
+      hasAccount ? mails.send('accountExists', email) : mails.send('signUp', email, { token }),
+    )
+  }
+
+  /** @returns `undefined` for a token that is no sign-up's, used or expired. */
+  async find(digest: string): Promise<PendingSignUp | undefined> {
+    return this.#deps.store.findPendingSignUp(digest, this.#deps.clock())
+  }
+
+  /**
+   * Opens the account, confirmed, and its first session.
+   * @throws {ServiceError} `wrongPassword`, `badEmailToken`, `emailTaken`, `tooManyRequests`, `overloaded`, `clientClosedRequest`,
+   * `draining`, `storeUnavailable`
+   */
+  async open(
+    { digest, email, passwordHash, firstName, lastName }: PendingSignUp,
+    password: string,
+    client: SessionClient,
+    signal?: AbortSignal,
+  ): Promise<AuthResult> {
+    const { store, tokens, hasher, loginThrottle, limits, clock } = this.#deps
+    const isRight = await loginThrottle.check(
+      emailSubject(email, client.ip),
+      async () => (await hasher.verify(password, passwordHash, signal)) || undefined,
+    )
+    if (isRight === undefined) throw new ServiceError('wrongPassword')
+    const now = clock()
+    const user = newUser({ email, firstName, lastName, emailVerified: true }, now)
+    const session = newSession(user.id, now, limits, client)
+    const event = newEvent('user.signed-up', actingUser(user.id, client.ip), user.id, now)
+    const outcome = await store.openAccount(digest, { ...user, passwordHash }, session, event)
+    if (outcome === 'emailTaken') throw new ServiceError('emailTaken')
+    if (outcome === 'notFound') throw new ServiceError('badEmailToken')
+    return authResult(tokens, user, session)
+  }
+
+  /** @throws {ServiceError} `badEmailToken`, `storeUnavailable` */
+  async remove({ digest }: PendingSignUp): Promise<void> {
+    if (!(await this.#deps.store.removePendingSignUp(digest))) throw new ServiceError('badEmailToken')
+  }
+}
