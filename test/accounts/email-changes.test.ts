@@ -82,7 +82,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await accountOf(app, user.token)).email, user.email, 'HEAD changes nothing')
     t.equal((await call(app, 'GET', url, undefined, HTML)).statusCode, 200)
     t.equal((await accountOf(app, user.token)).email, user.email, 'nor does GET')
-    const button = { token: user.change }
+    const button = { token: user.change, password: PASSWORD }
     const response = await call(app, 'POST', '/account/verify-email/confirm', button, HTML)
     t.equal(response.statusCode, 200)
     t.match(response.body, user.newEmail)

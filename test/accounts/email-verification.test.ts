@@ -38,8 +38,8 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal((await accountOf(app, user.token)).emailVerified, true)
   })
 
-  const press = (token: string, headers: Record<string, string> = HTML) =>
-    call(app, 'POST', '/account/verify-email/confirm', { token }, headers)
+  const press = (token: string, password = PASSWORD) =>
+    call(app, 'POST', '/account/verify-email/confirm', { token, password }, HTML)
 
   t.test(
     'the link in the mail opens a page, whose button verifies (DESIGN §23: GET verify-email)',
@@ -76,6 +76,9 @@ await onEveryEngine(t, async (t, { build }) => {
   t.test('the button redirects to WEB_URL, with the error if there is one (DESIGN §3)', async t => {
     const user = await signUp(app)
     const token = await mails.token(user.email, 'verification')
+    const wrong = await press(token, 'not the pass phrase')
+    t.equal(wrong.statusCode, 400)
+    t.match(wrong.body, 'The password is wrong.', 'the form is shown again')
     const response = await press(token)
     t.match(response, { statusCode: 303, headers: { location: WEB_URL } })
     t.equal(response.headers['set-cookie'], undefined, 'it opens no session')
@@ -254,11 +257,13 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('verification needs no session and ends none', async t => {
+  t.test('a session of the account verifies without a password, and no session ends', async t => {
     const [user, other] = [await signUp(app), await signUp(app)]
     const token = await mails.token(user.email, 'verification')
-    const response = await call(app, 'POST', '/account/verify-email', { token }, bearer(other.token))
-    t.match(response.json(), { id: user.id, emailVerified: true }, 'with any session')
+    const verifyAs = (accessToken: string) =>
+      call(app, 'POST', '/account/verify-email', { token }, bearer(accessToken))
+    globalErrorOf(t, await verifyAs(other.token), 403)
+    t.match((await verifyAs(user.token)).json(), { id: user.id, emailVerified: true })
     t.equal((await accountOf(app, other.token)).emailVerified, false)
     t.equal((await accountOf(app, user.token)).id, user.id)
   })

@@ -1,6 +1,6 @@
 /**
- * A password reset that confirms the e-mail for the first time removes what somebody else could have added: passkeys and API keys
- * (DESIGN §9).
+ * A password reset that confirms the e-mail for the first time removes what somebody else could have added: passkeys, API keys and
+ * authenticator apps (DESIGN §9).
  */
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
@@ -81,30 +81,37 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     },
   )
 
-  t.test('each of them is an event of the user who reset the password, after that of the reset', async t => {
-    const user = await signUp(app)
-    const { passkeys, keys } = await access(app, user)
-    await reset(app, await resetTokenOf(user.email), NEW)
-    const events = (await allEvents(app, { userId: user.id })).toReversed()
-    const last = events.slice(events.findIndex(({ type }) => type === 'password.reset'))
-    const expected = [
-      ['password.reset', null],
-      ...passkeys.map(({ id }) => ['passkey.removed', { passkey: id }]),
-      ...keys.map(({ apiKey }) => ['api-key.revoked', { apiKey: apiKey.id }]),
-    ]
-    t.same(
-      last.map(({ type, details }) => [type, details]),
-      expected,
-    )
-    for (const { actor } of last) t.match(actor, { type: 'user', id: user.id })
-  })
+  t.test(
+    'each of them is an event of the user who reset the password, between confirmation and reset',
+    async t => {
+      const user = await signUp(app)
+      const { passkeys, keys } = await access(app, user)
+      await reset(app, await resetTokenOf(user.email), NEW)
+      const events = (await allEvents(app, { userId: user.id })).toReversed()
+      const last = events.slice(events.findIndex(({ type }) => type === 'email.verified'))
+      const expected = [
+        ['email.verified', null],
+        ['sessions.ended', null],
+        ...passkeys.map(({ id }) => ['passkey.removed', { passkey: id }]),
+        ...keys.map(({ apiKey }) => ['api-key.revoked', { apiKey: apiKey.id }]),
+        ['password.reset', null],
+      ]
+      t.same(
+        last.map(({ type, details }) => [type, details]),
+        expected,
+      )
+      for (const { actor } of last) t.match(actor, { type: 'user', id: user.id })
+    },
+  )
 
-  t.test('the mail about the new password says so, to users of whom it is true', async t => {
+  t.test('the mail about the new password lists them, to users of whom it is true', async t => {
     const [user, other] = [await signUp(app), await confirmed()]
+    for (const each of [user, other]) await access(app, each)
     for (const { email } of [user, other]) await reset(app, await resetTokenOf(email), NEW)
-    const REMOVED = 'Passkeys and API keys from before do not work any more.'
-    t.match((await mails.to(user.email, 'passwordChanged'))[0]?.text, REMOVED)
-    t.notMatch((await mails.to(other.email, 'passwordChanged'))[0]?.text, REMOVED)
+    const textOf = async ({ email }: SignedUp) => (await mails.to(email, 'passwordChanged'))[0]?.text ?? ''
+    const LINES = ['This has confirmed your address.', 'Sessions', 'Passkeys: 2', 'API keys: 2']
+    for (const line of LINES) t.match(await textOf(user), line)
+    for (const line of ['confirmed', 'removed', 'API keys']) t.notMatch(await textOf(other), line)
   })
 
   t.test('a user with a confirmed e-mail keeps passkeys and API keys', async t => {
@@ -128,23 +135,27 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     for (const { authenticator } of passkeys) t.equal((await signInWith(app, authenticator)).statusCode, 200)
   })
 
-  t.test('the authenticator app stays: the reset needs its code', async t => {
+  t.test('an authenticator app is removed too: the reset needs no code (L3)', async t => {
     const user = await signUp(app)
-    const { passkeys, keys } = await access(app, user)
+    await addTotp(app, user.token)
+    clock.advance(STEP)
+    const done = await reset(app, await resetTokenOf(user.email), NEW)
+    t.equal(done.statusCode, 200)
+    t.same(await factorsOf(app, user.id), [])
+    t.equal((await totpOf(app, done.json().accessToken)).recoveryCodes ?? 0, 0)
+    t.equal((await signIn(app, user.email, NEW)).statusCode, 200)
+  })
+
+  t.test('the app of a confirmed account stays: the reset needs its code', async t => {
+    const user = await confirmed()
     const { code } = await addTotp(app, user.token)
     clock.advance(STEP)
     const mailed = await resetTokenOf(user.email)
     errorsAt(t, await reset(app, mailed, NEW), 401, ['code'])
-    for (const { token } of keys) t.equal(await accountStatus(app, token), 200, 'nothing has changed')
-    t.same(await factorsOf(app, user.id), ['passkey', 'totp'])
     const payload = { token: mailed, password: NEW, code: code() }
-    const done = await call(app, 'POST', '/account/reset-password', payload)
-    t.equal(done.statusCode, 200)
+    t.equal((await call(app, 'POST', '/account/reset-password', payload)).statusCode, 200)
     t.same(await factorsOf(app, user.id), ['totp'])
-    t.match(await totpOf(app, done.json().accessToken), { recoveryCodes: 10 })
     errorsAt(t, await signIn(app, user.email, NEW), 401, ['code'])
-    for (const { token } of keys) t.equal(await accountStatus(app, token), 401)
-    for (const { authenticator } of passkeys) t.equal((await signInWith(app, authenticator)).statusCode, 401)
   })
 
   t.test(`${rounds.length} × a key that is created during the reset does not survive it`, async t => {

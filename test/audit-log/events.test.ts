@@ -58,7 +58,7 @@ await onEveryEngine(t, async (t, { build }) => {
       return token
     }
     const verify = async (to: string | undefined, kind: keyof AccountMails) =>
-      send('POST', '/account/verify-email', { token: await mailed(to, kind) })
+      mine('POST', '/account/verify-email', { token: await mailed(to, kind) })
     const first = async () => {
       const response = await app.inject({ url: '/account/sessions', headers: bearer(user.token) })
       return response.json().results.at(-1).id

@@ -1,9 +1,11 @@
 /** The audit log has only changes and throttled accounts (DESIGN §9). Other rejections and reads are in the service's log. */
 import type { LightMyRequestResponse } from 'fastify'
 import t from 'tap'
+import { verify } from '../support/account-routes.ts'
 import { allEvents, behindProxy, createUser, PROXY, UNKNOWN_ID } from '../support/admin-routes.ts'
 import { asAdmin, bearer, freshEmail, manualClock, PASSWORD, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
+import { mailbox } from '../support/mailbox.ts'
 
 await onEveryEngine(t, async (t, { build }) => {
   const clock = manualClock()
@@ -62,15 +64,22 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
-  t.test('with REQUIRE_EMAIL_VERIFICATION a repeated sign-up is recorded once', async t => {
-    const app = await build(t, { clock: clock.now, env: { ...env, REQUIRE_EMAIL_VERIFICATION: 'true' } })
-    const payload = { email: freshEmail('twice'), password: PASSWORD }
-    const sign = () => app.inject({ method: 'POST', url: '/account/sign-up', payload })
-    const types = async () => (await allEvents(app)).map(({ type }) => type)
-    t.equal((await sign()).statusCode, 202)
-    t.strictSame(await types(), ['user.signed-up'])
-    clock.advance(1)
-    t.equal((await sign()).statusCode, 202)
-    t.strictSame(await types(), ['user.sign-up-repeated', 'user.signed-up'])
-  })
+  t.test(
+    'with REQUIRE_EMAIL_VERIFICATION each sign-up is recorded once, as one of a user if there is one',
+    async t => {
+      const app = await build(t, { clock: clock.now, env: { ...env, REQUIRE_EMAIL_VERIFICATION: 'true' } })
+      const payload = { email: freshEmail('twice'), password: PASSWORD }
+      const sign = () => app.inject({ method: 'POST', url: '/account/sign-up', payload })
+      const types = async () => (await allEvents(app)).map(({ type }) => type)
+      t.equal((await sign()).statusCode, 202)
+      t.strictSame(await types(), ['user.sign-up-requested'])
+      t.match(await allEvents(app), [{ userId: null, ip: null, actor: { type: 'anonymous', id: null } }])
+      const opened = await verify(app, await mailbox(app).token(payload.email, 'signUp'))
+      clock.advance(1)
+      t.equal((await sign()).statusCode, 202)
+      const recorded = ['user.sign-up-repeated', 'user.signed-up', 'user.sign-up-requested']
+      t.strictSame(await types(), recorded)
+      t.match(await allEvents(app), [{ userId: opened.json().user.id }])
+    },
+  )
 })

@@ -39,7 +39,11 @@ await onEveryEngine(t, async (t, { build }) => {
     await codes.request(email, 2)
     const [first, second] = await codes.mails.to(email, 'emailCode', 2)
     t.match(first?.text, /has not been confirmed yet/)
-    t.match(first?.text, /choose a new password first:\nhttps:\/\/app\.example\.com\//)
+    t.match(
+      first?.text,
+      /removes everything that gives access to the account now: password, sessions, API keys/,
+    )
+    t.notMatch(first?.html, /href/)
     t.notMatch(second?.text, /confirmed/)
   })
 

@@ -4,7 +4,7 @@ import { newEvent, OPERATOR } from '../../src/audit-log/event.ts'
 import { newSession } from '../../src/auth/session.ts'
 import { type EmailCodeStore, storedEmailCodes } from '../../src/email-codes/stored-email-codes.ts'
 import { addTotp, STEP } from '../support/authenticator-apps.ts'
-import { accountStatus, manualClock, signUp } from '../support/build.ts'
+import { accountStatus, confirmedUser, manualClock, signUp } from '../support/build.ts'
 import { codesOf, EMAIL_CODES, otherThan, signInByCode } from '../support/email-codes.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
@@ -18,7 +18,7 @@ await onEveryEngine(t, async (t, { build }) => {
   const codes = codesOf(app)
 
   const withTotp = async () => {
-    const user = await signUp(app)
+    const user = await confirmedUser(app)
     const totp = await addTotp(app, user.token)
     const emailCode = await codes.request(user.email)
     // The code of the confirmation is used up.
@@ -73,7 +73,7 @@ await onEveryEngine(t, async (t, { build }) => {
   })
 
   t.test('a session only opens with the factors that were verified', async t => {
-    const user = await signUp(app)
+    const user = await confirmedUser(app)
     const emailCode = await codes.request(user.email)
     const { features, accounts } = app.services.storage
     const store = features[storedEmailCodes.name] as EmailCodeStore

@@ -124,8 +124,10 @@ await onEveryEngine(t, async (t, { name: engine, build, newDatabase }) => {
   t.test('with REQUIRE_EMAIL_VERIFICATION, the outcomes are those of the account', async t => {
     const app = await build(t, { env: { REQUIRE_EMAIL_VERIFICATION: 'true' }, hasher: quickHashing })
     const payload = { email: freshEmail(), password: PASSWORD }
+    const account = { email: freshEmail(), password: PASSWORD }
     await app.inject({ method: 'POST', url: '/account/sign-up', payload })
-    await signIn(app, payload.email)
+    await app.inject({ method: 'POST', url: '/admin/users', headers: asAdmin, payload: account })
+    await signIn(app, account.email)
     const values = await readMetrics(app)
     t.equal(values.sum('gatehouse_sign_ups_total', { outcome: 'succeeded' }), 1)
     t.equal(values.sum('gatehouse_sign_ins_total', { outcome: 'email_not_verified' }), 1)

@@ -1,12 +1,15 @@
 /** Pages of users who are not signed in (DESIGN §23): sign-in, forgotten password, links of mails. */
+
 import type { FastifyInstance } from 'fastify'
 import { Secret, TOTP } from 'otpauth'
 import type { Email } from 'postal-mime'
 import t, { type Test } from 'tap'
 import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
-import { accountOf, forgot } from '../support/account-routes.ts'
+import { accountOf, changeEmail, forgot } from '../support/account-routes.ts'
+import { addTotp } from '../support/authenticator-apps.ts'
 import {
   accountStatus,
+  asAdmin,
   bearer,
   cookie,
   freshEmail,
@@ -141,20 +144,81 @@ await onEveryEngine(t, async (t, { build }) => {
     t.match(browser.page, 'Dieses Konto ist gesperrt.')
 
     const strict = await build(t, { env: { REQUIRE_EMAIL_VERIFICATION: 'true' } })
-    const address = freshEmail()
-    const payload = { email: address, password: PASSWORD }
-    await strict.inject({ method: 'POST', url: '/account/sign-up', payload })
+    const payload = { email: freshEmail(), password: PASSWORD }
+    await strict.inject({ method: 'POST', url: '/admin/users', headers: asAdmin, payload })
     const other = await new FormClient(strict).open('/sign-in')
     await other.submit('sign-in', payload)
     t.match(other.page, 'Your e-mail is not confirmed yet.')
-    const mail = (await mailbox(strict).to(address, 'verification'))[0]
-    await other.open(linkIn(mail, '/account/verify-email'))
-    await other.submit('confirm')
-    t.equal(other.heading, 'Your e-mail is confirmed')
-    t.match(other.page, address)
-    await other.open('/sign-in')
-    t.equal((await other.submit('sign-in', payload)).path, '/security')
   })
+
+  t.test('the link of a sign-up opens the account with its password, and signs the browser in', async t => {
+    const strict = await build(t, { env: { REQUIRE_EMAIL_VERIFICATION: 'true' } })
+    const payload = { email: freshEmail(), password: PASSWORD }
+    await strict.inject({ method: 'POST', url: '/account/sign-up', payload })
+    const link = linkIn((await mailbox(strict).to(payload.email, 'signUp'))[0], '/account/verify-email')
+    const browser = await new FormClient(strict).open(link)
+    t.match(browser.page, `Confirm ${payload.email} to open your account.`)
+    await browser.submit('confirm', { password: '' })
+    t.equal(browser.status, 403)
+    t.match(browser.page, 'Enter the password of the account.')
+    await browser.submit('confirm', { password: 'wrong "words" here' })
+    t.equal(browser.status, 400)
+    t.match(browser.page, 'The password is wrong.')
+    t.notMatch(browser.page, 'words')
+    await browser.submit('confirm', { password: PASSWORD })
+    t.equal(browser.heading, 'Your e-mail is confirmed')
+    t.equal(await accountStatus(strict, browser.cookie('ACCESS_TOKEN') ?? ''), 200)
+  })
+
+  t.test('the button “This was not me” removes what the link belongs to, and says so', async t => {
+    const { email, token } = await signUp(app)
+    const link = linkIn((await mails.to(email, 'verification'))[0], '/account/verify-email')
+    const headers = { 'accept-language': 'de' }
+    const browser = await new FormClient(app, { headers }).open(link)
+    t.match(browser.page, 'Jemand anderes hat mit Ihrer Adresse ein Konto eröffnet?')
+    await browser.submit('not-me')
+    t.equal(browser.heading, 'Danke')
+    t.match(browser.page, 'Das Konto ist entfernt.')
+    t.equal(await accountStatus(app, token), 401)
+    await browser.open(link)
+    t.match(browser.page, 'Dieser Link gilt nicht mehr')
+
+    const stranger = await signUp(app)
+    const victim = freshEmail()
+    await changeEmail(app, stranger.token, { email: victim, password: PASSWORD })
+    const change = linkIn((await mails.to(victim, 'emailChange'))[0], '/account/verify-email')
+    const other = await new FormClient(app).open(change)
+    t.match(other.page, `Confirm that your account shall use ${victim} from now on.`)
+    await other.submit('not-me')
+    t.match(other.page, 'The change is ended.')
+    t.match(await accountOf(app, stranger.token), { email: stranger.email })
+  })
+
+  t.test(
+    'the link asks no password where the browser is signed in, and a code where the account needs one',
+    async t => {
+      const { email, token } = await signUp(app)
+      const link = linkIn((await mails.to(email, 'verification'))[0], '/account/verify-email')
+      const browser = await new FormClient(app).open('/sign-in')
+      await browser.submit('sign-in', { email, password: PASSWORD })
+      await browser.open(link)
+      t.notMatch(browser.page, 'type="password"')
+      await browser.submit('confirm')
+      t.equal(browser.heading, 'Your e-mail is confirmed')
+
+      const own = await build(t, { env: EMAIL_CODES })
+      const user = await signUp(own)
+      const { recoveryCodes } = await addTotp(own, user.token)
+      const other = linkIn((await mailbox(own).to(user.email, 'verification'))[0], '/account/verify-email')
+      const guest = await new FormClient(own).open(other)
+      await guest.submit('confirm', { password: PASSWORD })
+      t.equal(guest.status, 401)
+      t.match(guest.page, 'The account needs a code too.')
+      await guest.submit('confirm', { password: PASSWORD, code: recoveryCodes[0] ?? '' })
+      t.equal(guest.heading, 'Your e-mail is confirmed')
+      t.equal((await accountOf(app, token)).emailVerified, true)
+    },
+  )
 
   t.test('a forgotten password: from the page over the mail to a new one', async t => {
     const { email, token: session } = await signUp(app)
@@ -242,10 +306,10 @@ await onEveryEngine(t, async (t, { build }) => {
       t.equal((await accountOf(app, token)).emailVerified, false)
     }
     const again = browser.twin()
-    await browser.submit('confirm')
+    await browser.submit('confirm', { password: PASSWORD })
     t.equal(browser.heading, 'Your e-mail is confirmed')
     t.equal((await accountOf(app, token)).emailVerified, true)
-    await again.submit('confirm')
+    await again.submit('confirm', { password: PASSWORD })
     isDeadLink(t, again)
     isDeadLink(t, await browser.open(link))
     const guessed = await new FormClient(app).open(link.replace(/.{8}$/, 'AAAAAAAA'))

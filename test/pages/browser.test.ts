@@ -8,7 +8,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { accountOf } from '../support/account-routes.ts'
 import { launchBrowser, withoutBrowser } from '../support/browser.ts'
-import { build, manualClock, PASSWORD, signUp } from '../support/build.ts'
+import { accountStatus, build, manualClock, PASSWORD, signUp } from '../support/build.ts'
 import { EMAIL_CODES } from '../support/email-codes.ts'
 import { mailbox } from '../support/mailbox.ts'
 
@@ -102,6 +102,10 @@ t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
 
       await page.goto(await linkTo(email, 'verification'))
       await seen('confirm e-mail')
+      await page.fill('#password', 'not the one')
+      await press('confirm')
+      await seen('confirm e-mail, wrong')
+      await page.fill('#password', PASSWORD)
       await press('confirm')
       await seen('e-mail confirmed')
       await page.goto(await linkTo(email, 'verification'))
@@ -195,6 +199,7 @@ t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
       const { email, token } = await signUp(app)
       const { page } = await openBrowser(browser, { javaScriptEnabled })
       await page.goto(await linkTo(email, 'verification'))
+      await page.fill('#password', PASSWORD)
       await page.dblclick('form[action$="confirm"] button')
       await page.waitForSelector('.links')
       // Which of the two responses the browser shows depends on how fast they are.
@@ -202,6 +207,21 @@ t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
       t.ok(['Your e-mail is confirmed', 'This link does not work any more'].includes(heading), heading)
       t.equal((await accountOf(app, token)).emailVerified, true)
     })
+
+  for (const javaScriptEnabled of [true, false])
+    t.test(
+      `“This was not me” removes the account, ${javaScriptEnabled ? 'with' : 'without'} script`,
+      async t => {
+        const { email, token } = await signUp(app)
+        const { page, complaints } = await openBrowser(browser, { javaScriptEnabled })
+        await page.goto(await linkTo(email, 'verification'))
+        // The empty password of the other form does not keep it from being sent.
+        await page.click('form[action$="not-me"] button')
+        t.match(await page.textContent('main'), 'The account is removed.')
+        t.equal(await accountStatus(app, token), 401)
+        t.same(complaints, [])
+      },
+    )
 
   t.test('over plain HTTP, where browsers send no Sec-Fetch-Site, forms pass by their Origin', async t => {
     const plain = await launchBrowser(t, ['--host-resolver-rules=MAP gatehouse.test 127.0.0.1'])
@@ -250,7 +270,8 @@ t.test('the hosted pages in a browser', { skip: withoutBrowser }, async t => {
     const { page, complaints } = await openBrowser(browser, {})
     await page.route(`${web}/**`, route => route.fulfill({ contentType: 'text/html', body: 'welcome' }))
     await page.goto(`${address}/account/verify-email?token=${token}`)
-    await page.click('button')
+    await page.fill('#password', PASSWORD)
+    await page.click('form[action$="confirm"] button')
     await page.waitForURL(`${web}/`)
     t.equal(await page.textContent('body'), 'welcome')
     t.same(complaints, [])

@@ -6,7 +6,15 @@ import t from 'tap'
 import { accountOf, forgot } from '../support/account-routes.ts'
 import { impersonate } from '../support/admin-routes.ts'
 import { createKey } from '../support/api-keys.ts'
-import { accountStatus, bearer, manualClock, PASSWORD, signIn, signUp } from '../support/build.ts'
+import {
+  accountStatus,
+  bearer,
+  confirmedUser,
+  manualClock,
+  PASSWORD,
+  signIn,
+  signUp,
+} from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { FormClient } from '../support/form-client.ts'
@@ -206,7 +214,7 @@ await onEveryEngine(t, async (t, { build }) => {
   })
 
   t.test('an authenticator app: added, used to sign in and to reset the password, removed', async t => {
-    const { email } = await signUp(app)
+    const { email } = await confirmedUser(app)
     const browser = await signedIn(app, email)
     await browser.submit('security/totp')
     t.equal(browser.heading, 'Add an authenticator app')

@@ -69,7 +69,10 @@ for (const release of releases)
       t.equal((await signIn(app, 'cat@example.com', IMPORTED_PASSWORD)).statusCode, 200)
       t.equal((await signIn(app, 'ben@example.com')).statusCode, 403)
 
-      const confirmed = await call(app, 'POST', '/account/verify-email', { token: tokens.emailChange })
+      const confirmed = await call(app, 'POST', '/account/verify-email', {
+        token: tokens.emailChange,
+        password: PASSWORD,
+      })
       t.match(confirmed.json(), { email: 'ann.new@example.com', emailVerified: true })
       const payload = { token: tokens.passwordReset, password: `${PASSWORD} again` }
       t.equal(

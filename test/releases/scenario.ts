@@ -45,7 +45,8 @@ export const fill = async (
 ): Promise<Recorded> => {
   const mails = mailbox(app)
   const ann = await signUp(app, { email: 'ann@example.com', firstName: 'Ann', lastName: 'Ångström' })
-  await call(app, 'POST', '/account/verify-email', { token: await mails.token(ann.email, 'verification') })
+  const confirmation = { token: await mails.token(ann.email, 'verification') }
+  await call(app, 'POST', '/account/verify-email', confirmation, bearer(ann.token))
   clock.advance(1_000)
   const ben = await signUp(app, { email: 'ben@example.com', firstName: 'Ben' })
   await updateUser(app, ben.id, { disabled: true })

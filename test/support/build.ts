@@ -139,6 +139,17 @@ export const signUp = async (
   return { id: user.id, email: user.email, token: accessToken }
 }
 
+/** A user whose e-mail an administrator has declared to be confirmed. */
+export const confirmedUser = async (
+  app: FastifyInstance,
+  fields: Record<string, unknown> = {},
+): Promise<SignedUp> => {
+  const user = await signUp(app, fields)
+  const { statusCode, body } = await updateUser(app, user.id, { emailVerified: true })
+  if (statusCode !== 200) throw new Error(`the update returned ${statusCode}: ${body}`)
+  return user
+}
+
 export const signIn = (
   app: FastifyInstance,
   email: string,
