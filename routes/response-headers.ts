@@ -16,6 +16,7 @@ const HEADERS = {
     description: 'URL of the created resource or of the redirect',
   },
   'Set-Cookie': { type: 'string', description: 'Sets or clears the cookie with the access token' },
+  'WWW-Authenticate': { type: 'string', description: 'Which proof is missing (RFC 9470 §3)' },
 } as const
 
 /** Declares headers in the OpenAPI document. It does not affect the response. */

@@ -5,6 +5,7 @@ import type { Factor } from '../users/factors.ts'
 import type { User, UserWithHash } from '../users/user.ts'
 import type { SessionRefusal, UserRefusal, VerifiedSession } from '../users/user-store.ts'
 import type { EmailToken } from './email-token.ts'
+import type { RemovedAccess } from './mails.ts'
 
 /** Stored as version 1, without a last request and without factors. */
 export type NewUser = Omit<UserWithHash, 'lastRequestAt' | 'version' | 'factors'>
@@ -26,13 +27,6 @@ export interface MailboxSignIn {
   readonly factors: readonly Factor[]
   /** Of a new password, which ends all sessions and pending mails; `null` keeps the password. */
   readonly newHash: string | null
-}
-
-/** What gave access to an account until it was emptied. */
-export interface RemovedAccess {
-  /** `sessions`, the name of a factor, or that of a table with `grantsAccess`. */
-  readonly kind: string
-  readonly count: number
 }
 
 export interface SignedInByMailbox {

@@ -1,7 +1,6 @@
 /** The mails of accounts. Each kind is declared here and nowhere else; `EmailTokenPurpose` follows from those with a token. */
 import type { EventType } from '../audit-log/event.ts'
 import { type Block, linkTo, type MailKind, type MailSender, type MailSite } from '../mail/kinds.ts'
-import type { RemovedAccess } from './account-store.ts'
 
 /** What a token is presented for. `confirms`: the account has the address of the mail, or gets it. */
 type EmailTokenAction =
@@ -35,6 +34,13 @@ export interface EmailCodeValue {
   readonly code: string
   /** Whether the user has confirmed the address. */
   readonly isConfirmed: boolean
+}
+
+/** What gave access to an account until it was emptied. */
+export interface RemovedAccess {
+  /** `sessions`, the name of a factor, or that of a table with `grantsAccess`. */
+  readonly kind: string
+  readonly count: number
 }
 
 export interface AccessRemovedValue {

@@ -41,6 +41,7 @@ const OPERATION_IDS = {
   'POST /account/forgot-password': 'forgotPassword',
   'POST /account/reset-password': 'resetPassword',
   'POST /account/verify-email': 'verifyEmail',
+  'POST /account/verify-email/reject': 'rejectEmail',
   'POST /account/verify-email/resend': 'resendVerification',
   'GET /account': 'getAccount',
   'PUT /account': 'updateAccount',

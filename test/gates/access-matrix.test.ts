@@ -107,6 +107,8 @@ await onEveryEngine(t, async (t, { build }) => {
       'POST /account/totp/confirm user',
       'POST /account/verify-email public',
       'POST /account/verify-email/confirm public',
+      'POST /account/verify-email/not-me public',
+      'POST /account/verify-email/reject public',
       'POST /account/verify-email/resend user',
       'POST /admin/introspect adminKey',
       'POST /admin/keys adminKey',

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { call, forgot } from '../support/account-routes.ts'
 import { addTotp, ENCRYPTION_KEY, STEP, signInWith, totpOf } from '../support/authenticator-apps.ts'
-import { accountStatus, manualClock, signUp } from '../support/build.ts'
+import { accountStatus, confirmedUser, manualClock, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt } from '../support/error-response.ts'
 import { mailbox } from '../support/mailbox.ts'
@@ -18,7 +18,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
   const mails = mailbox(app)
 
   const forgetful = async () => {
-    const user = await signUp(app)
+    const user = await confirmedUser(app)
     const added = await addTotp(app, user.token)
     clock.advance(STEP)
     await forgot(app, user.email)

@@ -13,7 +13,7 @@ import {
   STEP,
   signInWith,
 } from '../support/authenticator-apps.ts'
-import { accountStatus, bearer, manualClock, signUp } from '../support/build.ts'
+import { accountStatus, bearer, confirmedUser, manualClock, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
@@ -123,14 +123,14 @@ await onEveryEngine(t, async (t, { name, build, newDatabase }) => {
   })
 
   t.test('a password reset that is under way while an app is confirmed opens no session', async t => {
-    const { email, token } = await signUp(app)
+    const { email, token } = await confirmedUser(app)
     const begun = await beginTotp(app, token)
     await call(app, 'POST', '/account/forgot-password', { email })
     const mailed = await mails.token(email, 'passwordReset')
     const reset = (code?: string) =>
       call(app, 'POST', '/account/reset-password', { token: mailed, password: NEW, ...(code && { code }) })
     const confirm = () => confirmTotp(app, token, begun.code())
-    errorsAt(t, await during(reset, confirm), 400, ['token'])
+    errorsAt(t, await during(reset, confirm), 401, ['code'])
     t.equal(await accountStatus(app, token), 200, 'nothing has changed')
     errorsAt(t, await reset(), 401, ['code'])
     t.equal((await reset(begun.code(1))).statusCode, 200, 'the token is not used up')

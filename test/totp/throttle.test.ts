@@ -14,7 +14,7 @@ import {
   STEP,
   signInWith,
 } from '../support/authenticator-apps.ts'
-import { bearer, manualClock, PASSWORD, signUp } from '../support/build.ts'
+import { bearer, confirmedUser, manualClock, PASSWORD, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { globalErrorOf } from '../support/error-response.ts'
 import { perAddress } from '../support/limits.ts'
@@ -80,7 +80,7 @@ await onEveryEngine(t, async (t, { name, build, newDatabase }) => {
   const mails = mailbox(app)
 
   const withApp = async () => {
-    const user = await signUp(app)
+    const user = await confirmedUser(app)
     const added = await addTotp(app, user.token)
     clock.advance(STEP)
     return { ...user, ...added }

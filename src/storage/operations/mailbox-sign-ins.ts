@@ -2,7 +2,8 @@
  * Signing in by the mailbox alone. If the e-mail was never confirmed, somebody else may have opened the account with it: the sign-in
  * empties the account in its transaction, so that nobody else keeps access.
  */
-import type { MailboxSignIn, RemovedAccess, SignedInByMailbox } from '../../accounts/account-store.ts'
+import type { MailboxSignIn, SignedInByMailbox } from '../../accounts/account-store.ts'
+import type { RemovedAccess } from '../../accounts/mails.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { Session } from '../../auth/session.ts'
 import { dummyHash } from '../../passwords/formats.ts'

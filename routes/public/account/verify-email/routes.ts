@@ -131,7 +131,7 @@ const verifyEmail: FastifyPluginAsyncTypebox = async app => {
         response: {
           200: withHeaders(Type.Union([SignedIn, Account]), 'Set-Cookie'),
           401: ErrorBody,
-          403: ErrorBody,
+          403: withHeaders(ErrorBody, 'WWW-Authenticate'),
           409: ErrorBody,
           429: ErrorBody,
           503: ErrorBody,
