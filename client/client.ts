@@ -1214,7 +1214,7 @@ export const createClient = (options: ClientOptions): Client => {
     signInByEmailCode: (body, options) => transport.signIn('POST', '/account/sign-in/email-code', { body, options }),
     createPasskeySignInOptions: (options) => transport.json('POST', '/account/sign-in/passkey/options', { options }),
     signInWithPasskey: (body, options) => transport.signIn('POST', '/account/sign-in/passkey', { body, options }),
-    verifyEmail: (body, options) => transport.json('POST', '/account/verify-email', { body, options }),
+    verifyEmail: (body, options) => transport.signIn('POST', '/account/verify-email', { body, options }),
     rejectEmail: (body, options) => transport.json('POST', '/account/verify-email/reject', { body, options }),
     getHealth: (options) => transport.json('GET', '/health', { options }),
     getReadiness: (options) => transport.json('GET', '/ready', { options }),

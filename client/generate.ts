@@ -346,7 +346,8 @@ const isAdmin = ({ security = [] }: Operation): boolean => security.some(scheme 
 const formOf = ({ name, operation }: Route, schemas: readonly Schema[]): 'signIn' | 'signOut' | 'json' => {
   if (ENDS_SESSION.has(name)) return 'signOut'
   // The session that an administrator opens is not the client's own.
-  return schemas.some(({ $ref }) => $ref === SIGNED_IN) && !isAdmin(operation) ? 'signIn' : 'json'
+  const alternatives = schemas.flatMap(schema => schema.anyOf ?? [schema])
+  return alternatives.some(({ $ref }) => $ref === SIGNED_IN) && !isAdmin(operation) ? 'signIn' : 'json'
 }
 
 const signatureOf = (
