@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { notes } from '../../examples/notes/notes.ts'
 import { allFeatures } from '../../src/built-in-features.ts'
-import { MIGRATIONS, SQLITE_CHECKSUMS } from '../../src/storage/migrations/known-schema.ts'
+import { CHECKSUMS, MIGRATIONS } from '../../src/storage/migrations/known-schema.ts'
 import { migrations } from '../../src/storage/migrations/list.ts'
 import { openDatabase } from '../../src/storage/sqlite/database.ts'
 import { ensureSchema } from '../../src/storage/sqlite/ensure-schema.ts'
@@ -31,7 +31,7 @@ t.test('the known schema is what the migrations record', async t => {
   const recorded: Record<string, Record<string, string>> = {}
   for (const { feature, name, checksum } of rows)
     recorded[feature] = { ...recorded[feature], [name]: checksum }
-  t.strictSame(recorded, SQLITE_CHECKSUMS)
+  t.strictSame(recorded, CHECKSUMS.sqlite)
 })
 
 /** Brings a file up to date in a process of its own, and prints whether that loaded the query builder. */
@@ -104,7 +104,7 @@ t.test('what differs from this version is migrated or reported', async t => {
   await t.rejects(ensureSchema(file, builtIn), /was changed after it ran/)
   change(
     'UPDATE feature_migrations SET checksum = ? WHERE feature = ?',
-    Object.values(SQLITE_CHECKSUMS[name] ?? {})[0] ?? '',
+    Object.values(CHECKSUMS.sqlite[name] ?? {})[0] ?? '',
     name,
   )
   await ensureSchema(file, builtIn)

@@ -1,7 +1,7 @@
 /** The PostgreSQL store that a copy writes: a slice of users, with their sessions and e-mail tokens, is one transaction. */
 import pg from 'pg'
 import { begin, connectionOptions, ignore, reason, type Statement } from '../postgres/database.ts'
-import { migratePrimary } from '../postgres/migrate.ts'
+import { migratePrimary } from '../postgres/ensure-schema.ts'
 import type { EventRow, UserColumns } from '../rows.ts'
 import {
   isOwned,

@@ -55,6 +55,16 @@ export const connectionOptions = (url: string): pg.ClientConfig => ({
   types,
 })
 
+/** Milliseconds for migrations, including waiting for those of another instance. */
+const MIGRATION_TIMEOUT = 600_000
+
+/** The options of connections that change the schema. */
+export const migrationOptions = (url: string): pg.ClientConfig => ({
+  ...connectionOptions(url),
+  statement_timeout: MIGRATION_TIMEOUT,
+  query_timeout: MIGRATION_TIMEOUT,
+})
+
 export interface Statement {
   /** Given for a constant text: the statement is then prepared under this name. */
   readonly name?: string

@@ -6,9 +6,7 @@ import { migrateFeatures } from '../migrations/feature-migrations.ts'
 import { migrations } from '../migrations/list.ts'
 import type { SchemaDialect } from '../migrations/schema-dialect.ts'
 import type { StoredFeature } from '../stored-feature.ts'
-import { connectionOptions, ignoreConnectionErrors, reason } from './database.ts'
-import { raiseEventShift } from './event-positions.ts'
-import { PrimaryServer } from './primary-server.ts'
+import { ignoreConnectionErrors, migrationOptions } from './database.ts'
 
 /** Percent to which pages are filled: an updated row then fits on its page, and no index changes (HOT). */
 const LAST_REQUESTS_FILLFACTOR = 50
@@ -34,9 +32,6 @@ export const POSTGRES_DIALECT: SchemaDialect = {
 /** Any constant: the key of the lock under which the migrations of features run. */
 const FEATURES_LOCK = 7_239_180_445
 
-/** Milliseconds for the migrations, including waiting for those of another instance. */
-const TIMEOUT = 600_000
-
 /**
  * Migrates the schema in one transaction under a lock of the database, so that instances that start at once do so one after the
  * other.
@@ -44,47 +39,17 @@ const TIMEOUT = 600_000
  * @throws {Error} of the connection or a migration.
  */
 export const migrate = async (url: string, features: readonly StoredFeature[] = []): Promise<void> => {
-  const options = { ...connectionOptions(url), statement_timeout: TIMEOUT, query_timeout: TIMEOUT, max: 1 }
-  const db = new Kysely<unknown>({
-    dialect: new PostgresDialect({ pool: ignoreConnectionErrors(new pg.Pool(options)) }),
-  })
+  const pool = ignoreConnectionErrors(new pg.Pool({ ...migrationOptions(url), max: 1 }))
+  const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) })
   const provider = { getMigrations: async () => migrations(POSTGRES_DIALECT) }
   try {
     const { error } = await new Migrator({ db, provider }).migrateToLatest()
     if (error !== undefined) throw error
-    await raiseEventShift(db)
     await db.transaction().execute(async transaction => {
       await sql`SELECT pg_advisory_xact_lock(${FEATURES_LOCK})`.execute(transaction)
       await migrateFeatures(transaction, POSTGRES_DIALECT, features)
     })
   } finally {
     await db.destroy()
-  }
-}
-
-/**
- * Finds the server to use and migrates it.
- * @param url may name several servers.
- * @throws {Error} of the connection or a migration.
- */
-export const migratePrimary = async (
-  url: string,
-  features: readonly StoredFeature[] = [],
-): Promise<PrimaryServer> => {
-  const primary = await PrimaryServer.open(url)
-  await migrate(primary.url, features)
-  return primary
-}
-
-/** As {@link migratePrimary}. @throws {Error} with a message for the operator. */
-export const openPrimary = async (
-  url: string,
-  features: readonly StoredFeature[] = [],
-): Promise<PrimaryServer> => {
-  try {
-    return await migratePrimary(url, features)
-  } catch (error) {
-    const { code = 'DATABASE' } = error as { code?: unknown }
-    throw Object.assign(new Error(`the database: ${reason(error)}`, { cause: error }), { code })
   }
 }

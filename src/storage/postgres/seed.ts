@@ -4,7 +4,7 @@ import { SESSION_COLUMNS, sessionColumns, USER_COLUMNS, userColumns } from '../r
 import { SEED_EMAILS, type SeededUser, type SeedStore } from '../seed.ts'
 import type { StoredFeature } from '../stored-feature.ts'
 import { connectionOptions, ignore } from './database.ts'
-import { openPrimary } from './migrate.ts'
+import { openPrimary } from './ensure-schema.ts'
 import { typeOf } from './parameters.ts'
 
 /** Milliseconds for a statement of thousands of rows, and for the final VACUUM. */

@@ -10,13 +10,11 @@ import type { Storage } from '../storage.ts'
 import { isOwned, type StoredFeature, tablesOf } from '../stored-feature.ts'
 import { cleanUp } from './clean-up.ts'
 import { Database, type Reader } from './database.ts'
-import { followEvents, listEvents, logEnd } from './events.ts'
+import { openPrimary } from './ensure-schema.ts'
 import { hotOperations } from './hot-operations.ts'
 import { importOperations } from './import-operations.ts'
 import { InvalidationFeed } from './invalidation-feed.ts'
 import { lastRequestOperations } from './last-request-operations.ts'
-import { countUsers, exportUsers, listUsers } from './lists.ts'
-import { openPrimary } from './migrate.ts'
 import { runOperation, statementOf } from './operation-runner.ts'
 import { SELECT_READ_ONLY } from './primary-server.ts'
 import { openRateLimit } from './rate-limits.ts'
@@ -28,6 +26,10 @@ const LISTS_SHARE = 0.5
 /** How many lists may wait, and for how many milliseconds. Further calls are rejected at once, others when their time is over. */
 const MAX_WAITING_LISTS = 200
 const LIST_WAIT_LIMIT = 5_000
+
+// They import the query builder.
+const importLists = () => import('./lists.ts')
+const importEvents = () => import('./events.ts')
 
 /** Whether a filter names users. Who asks for certain users may decide by the response, as by `GET /admin/users/:id`. */
 const namesUsers = ({ ids, email }: UserFilter): boolean => ids !== undefined || email !== undefined
@@ -94,16 +96,31 @@ export const openPostgresStorage = async (
       write: (name, ...args) => write(name, args) as Promise<ResultOf<typeof name>>,
       writeFeature: write,
       users: {
-        list: query => (namesUsers(query.filter) ? onPrimary : list)(reader => listUsers(reader, query)),
-        count: filter => (namesUsers(filter) ? onPrimary : list)(reader => countUsers(reader, filter)),
+        async list(query) {
+          const { listUsers } = await importLists()
+          return (namesUsers(query.filter) ? onPrimary : list)(reader => listUsers(reader, query))
+        },
+        async count(filter) {
+          const { countUsers } = await importLists()
+          return (namesUsers(filter) ? onPrimary : list)(reader => countUsers(reader, filter))
+        },
       },
       accounts: { addUser: hot.addUser },
       sessions: { open: hot.openSession, find: hot.findSession, findNewest: hot.findNewestSessions },
       events: {
-        list: query => list(reader => listEvents(reader, query)),
+        async list(query) {
+          const { listEvents } = await importEvents()
+          return list(reader => listEvents(reader, query))
+        },
         positionKind: 'transactions',
-        follow: query => lists.run(() => followEvents(database, query)),
-        end: () => lists.run(() => logEnd(database)),
+        async follow(query) {
+          const { followEvents } = await importEvents()
+          return lists.run(() => followEvents(database, query))
+        },
+        async end() {
+          const { logEnd } = await importEvents()
+          return lists.run(() => logEnd(database))
+        },
       },
       apiKeys: { find: hot.findApiKey },
       adminKeys: { find: hot.findAdminKey },
@@ -111,11 +128,13 @@ export const openPostgresStorage = async (
       openRateLimit: openRateLimit(database),
       bulkUsers: {
         ...importOperations(database, tablesOf(features).filter(isOwned)),
-        exportUsers: after =>
-          readOnAny(
+        async exportUsers(after) {
+          const { exportUsers } = await importLists()
+          return readOnAny(
             reader => exportUsers(reader, after),
             () => exportUsers(database, after),
-          ),
+          )
+        },
       },
       cleanUp: cleanUp(database),
       subscribe(newListener) {

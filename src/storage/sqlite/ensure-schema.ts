@@ -1,33 +1,14 @@
 /** Brings the schema of a database file up to date. If it is, as at most starts, migrations and the query builder are not loaded. */
-import { MIGRATIONS, SQLITE_CHECKSUMS } from '../migrations/known-schema.ts'
+import { isKnownSchema, type RecordedMigration, SELECT_RECORDED } from '../migrations/known-schema.ts'
 import type { StoredFeature } from '../stored-feature.ts'
 import { type Connection, openDatabase } from './database.ts'
 import { assertOwnWal } from './database-file.ts'
 
-interface Recorded {
-  readonly feature: string
-  readonly name: string
-  readonly checksum: string
-}
-
-const hasSameKeys = (left: object, right: object): boolean =>
-  Object.keys(left).sort().join() === Object.keys(right).sort().join()
-
-/** Whether exactly the migrations of a built-in feature have run. `false` for other features, whose checksums are not known. */
-const hasRun = ({ name, migrations = {} }: StoredFeature, rows: readonly Recorded[]): boolean => {
-  const known = SQLITE_CHECKSUMS[name]
-  if (known === undefined || !hasSameKeys(known, migrations)) return false
-  const recorded = Object.fromEntries(
-    rows.filter(row => row.feature === name).map(row => [row.name, row.checksum]),
-  )
-  return hasSameKeys(known, recorded) && Object.keys(known).every(key => known[key] === recorded[key])
-}
-
 const hasSchema = (db: Connection, features: readonly StoredFeature[]): boolean => {
-  const names = db.prepare<[], string>('SELECT name FROM kysely_migration ORDER BY name').pluck().all()
-  const rows = db.prepare<[], Recorded>('SELECT feature, name, checksum FROM feature_migrations').all()
   const isStamped = db.pragma('user_version', { simple: true }) !== 0
-  return isStamped && names.join() === MIGRATIONS.join() && features.every(feature => hasRun(feature, rows))
+  return (
+    isStamped && isKnownSchema('sqlite', db.prepare<[], RecordedMigration>(SELECT_RECORDED).all(), features)
+  )
 }
 
 /** Takes no lock. What cannot be read counts as out of date, and the migrations report it. */

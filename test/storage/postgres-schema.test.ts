@@ -1,0 +1,89 @@
+/** Which starts load the migrations of PostgreSQL (DESIGN §18): those that find another schema than the one of this version. */
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import t from 'tap'
+import { notes } from '../../examples/notes/notes.ts'
+import { allFeatures } from '../../src/built-in-features.ts'
+import { CHECKSUMS, MIGRATIONS } from '../../src/storage/migrations/known-schema.ts'
+import { openPostgresStorage } from '../../src/storage/postgres/storage.ts'
+import type { StoredFeature } from '../../src/storage/stored-feature.ts'
+import { createDatabase, query } from '../support/postgres.ts'
+
+const builtIn = allFeatures([])
+
+const start = async (url: string, features: readonly StoredFeature[]): Promise<void> => {
+  const storage = await openPostgresStorage(url, 1, features)
+  await storage.close()
+}
+
+t.test('the known schema is what the migrations record', async t => {
+  const url = await createDatabase(t)
+  await start(url, builtIn)
+  const names = await query(url, 'SELECT name FROM kysely_migration')
+  t.strictSame(names.map(({ name }) => name).sort(), [...MIGRATIONS])
+  const rows = await query(url, 'SELECT feature, name, checksum FROM feature_migrations')
+  const recorded: Record<string, Record<string, string>> = {}
+  for (const { feature, name, checksum } of rows)
+    recorded[`${feature}`] = { ...recorded[`${feature}`], [`${name}`]: `${checksum}` }
+  t.strictSame(recorded, CHECKSUMS.postgres)
+})
+
+/** Opens the store in a process of its own, and prints whether that loaded the query builder. */
+const LOADS_QUERY_BUILDER = `
+import { registerHooks } from 'node:module'
+let loads = false
+registerHooks({
+  load(url, context, next) {
+    loads ||= url.includes('/kysely/')
+    return next(url, context)
+  },
+})
+const { openPostgresStorage } = await import('./src/storage/postgres/storage.ts')
+const { allFeatures } = await import('./src/built-in-features.ts')
+const storage = await openPostgresStorage(process.env.URL, 1, allFeatures([]))
+await storage.close()
+process.stdout.write(String(loads))
+`
+
+const loadsQueryBuilder = (url: string): boolean => {
+  const cwd = join(import.meta.dirname, '..', '..')
+  const args = ['--input-type=module', '--eval', LOADS_QUERY_BUILDER]
+  const env = { ...process.env, URL: url }
+  const { stdout, stderr } = spawnSync(process.execPath, args, { cwd, env, encoding: 'utf8' })
+  if (stderr !== '') throw new Error(stderr)
+  return JSON.parse(stdout)
+}
+
+t.test('a start that finds this schema does not load the query builder, any other start does', async t => {
+  const url = await createDatabase(t)
+  t.equal(loadsQueryBuilder(url), true, 'an empty database')
+  t.equal(loadsQueryBuilder(url), false, 'an up-to-date database')
+  await query(
+    url,
+    `DELETE FROM feature_migrations WHERE feature = 'totp'; DROP TABLE totp; DROP TABLE recovery_codes`,
+  )
+  t.equal(loadsQueryBuilder(url), true, 'a feature that has not run')
+  t.equal(loadsQueryBuilder(url), false, 'migrated')
+})
+
+t.test('what differs from this version is migrated or reported', async t => {
+  const url = await createDatabase(t)
+  await start(url, builtIn)
+  await start(url, [...builtIn, notes])
+  t.strictSame(await query(url, `SELECT to_regclass('notes')::text AS name`), [{ name: 'notes' }])
+
+  const totp = CHECKSUMS.postgres.totp?.['0001_totp']
+  const change = (checksum: string | undefined) =>
+    query(url, `UPDATE feature_migrations SET checksum = '${checksum}' WHERE feature = 'totp'`)
+  await change('x')
+  await t.rejects(start(url, builtIn), /^the database: .*was changed after it ran/)
+  await change(totp)
+  await start(url, builtIn)
+
+  await query(url, `INSERT INTO feature_migrations VALUES ('totp', '9999_later', 'x', 0)`)
+  await t.rejects(start(url, builtIn), /9999_later .* this version does not have it/)
+  await query(url, `DELETE FROM feature_migrations WHERE name = '9999_later'`)
+
+  await query(url, `INSERT INTO kysely_migration VALUES ('9999_later', '2026-01-01')`)
+  await t.rejects(start(url, builtIn), { message: /^the database: .*9999_later/ })
+})
