@@ -6,7 +6,7 @@ import { createKey, SCOPES } from '../support/api-keys.ts'
 import { asAdmin, bearer, build, signUp, updateUser } from '../support/build.ts'
 import { globalErrorOf } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
-import { projectTree } from '../support/project-copy.ts'
+import { routesTree } from '../support/project-copy.ts'
 
 const SESSION_NEEDED = 'This needs a session: sign in, API keys are not accepted here'
 const SCOPE_NEEDED = 'This needs a scope that the key does not have'
@@ -101,7 +101,7 @@ export default articles
 `
 
 t.test('a route with roles and a scope needs both (DESIGN §4, §13)', async t => {
-  const app = await projectTree(t, { 'routes/private/articles/routes.ts': ARTICLES }).build(t, {
+  const app = await routesTree(t, { 'routes/private/articles/routes.ts': ARTICLES }).build(t, {
     hasher: quickHashing,
   })
   const { id, token } = await signUp(app)
@@ -134,7 +134,7 @@ t.test('hooks of a subfolder run after the check of the scope and cannot remove 
   const route = (config: string) =>
     `import type { FastifyInstance } from 'fastify'
     export default async (app: FastifyInstance) => { app.get('', { config: ${config} }, async () => 'open') }`
-  const tree = projectTree(t, {
+  const tree = routesTree(t, {
     'routes/private/articles/autohooks.ts': EARLY_HOOKS,
     'routes/private/articles/routes.ts': route("{ scope: 'account:read' }"),
     'routes/private/drafts/autohooks.ts': EARLY_HOOKS,
@@ -163,7 +163,7 @@ t.test('the service does not start with a scope that no feature declares (DESIGN
   for (const scope of ['articles:read', 'Account:read', '']) {
     const text = ARTICLES.replace("scope: 'account:read'", `scope: '${scope}'`)
     await t.rejects(
-      projectTree(t, { 'routes/private/articles/routes.ts': text }).build(t),
+      routesTree(t, { 'routes/private/articles/routes.ts': text }).build(t),
       { message: /^GET \/articles/ },
       scope,
     )

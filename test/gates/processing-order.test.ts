@@ -4,7 +4,7 @@ import t from 'tap'
 import { ServiceError } from '../../src/errors.ts'
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.ts'
 import { bearer, build, signUp, temporaryFolder, updateUser } from '../support/build.ts'
-import { projectTree } from '../support/project-copy.ts'
+import { routesTree } from '../support/project-copy.ts'
 
 /** Loaded before every other plugin; records the steps of each request from its first hook on. */
 const PROBE = `
@@ -44,7 +44,7 @@ export default async function late(app): Promise<void> {
 `
 
 t.test('every request passes the five steps in order, then gate, then handler (§1)', async t => {
-  const tree = projectTree(t, { 'plugins/a-probe.ts': PROBE, 'routes/private/late/routes.ts': GATED })
+  const tree = routesTree(t, { 'plugins/a-probe.ts': PROBE, 'routes/private/late/routes.ts': GATED })
   const app = await tree.build(t)
   const { token } = await signUp(app)
   const seen = () => (globalThis as unknown as { seenByProbe: [string, string][] }).seenByProbe

@@ -11,7 +11,7 @@ import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { HeldHashing, quickHashing } from '../support/fake-hashing.ts'
 import { perAddress } from '../support/limits.ts'
-import { projectTree } from '../support/project-copy.ts'
+import { routesTree } from '../support/project-copy.ts'
 
 const TEN_MINUTES = 600_000
 const REFUSED =
@@ -36,7 +36,7 @@ export default vault
 
 const inPrivate = (text: string) => ({ 'routes/private/vault/routes.ts': text })
 
-const tree = projectTree(t, inPrivate(route('{ reauthenticate: true }')))
+const tree = routesTree(t, inPrivate(route('{ reauthenticate: true }')))
 
 const post = (app: FastifyInstance, token: string, payload: Record<string, unknown> = {}) =>
   call(app, 'POST', '/vault', { name: 'a', ...payload }, bearer(token))
@@ -170,7 +170,7 @@ await onEveryEngine(t, async (t, { newDatabase }) => {
 
 t.test('a user who changes while the password is compared is refused', async t => {
   const hasher = new HeldHashing()
-  const app = await projectTree(t, inPrivate(route("{ reauthenticate: true, roles: ['editor'] }"))).build(t, {
+  const app = await routesTree(t, inPrivate(route("{ reauthenticate: true, roles: ['editor'] }"))).build(t, {
     hasher,
   })
   const meanwhile = async (change: (id: string, token: string) => Promise<{ statusCode: number }>) => {
@@ -219,5 +219,5 @@ t.test('a declaration that cannot be met stops the start', async t => {
         ] as const,
     ),
   ] as const
-  for (const [files, message] of cases) await t.rejects(projectTree(t, files).build(t), { message })
+  for (const [files, message] of cases) await t.rejects(routesTree(t, files).build(t), { message })
 })

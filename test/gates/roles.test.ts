@@ -10,7 +10,7 @@ import { globalErrorOf } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
 import { perAddress } from '../support/limits.ts'
 import { parseResponse } from '../support/process.ts'
-import { projectTree } from '../support/project-copy.ts'
+import { routesTree } from '../support/project-copy.ts'
 import { liveRoutes } from '../support/routes.ts'
 import { sendSlowly } from '../support/slow-request.ts'
 import { until } from '../support/until.ts'
@@ -47,7 +47,7 @@ const read = (app: FastifyInstance, token: string) => call(app, 'GET', '/article
 const SECOND = 1_000
 const POLL = 5
 
-const tree = projectTree(t, { 'routes/private/articles/routes.ts': EDITORS })
+const tree = routesTree(t, { 'routes/private/articles/routes.ts': EDITORS })
 
 await onEveryEngine(t, async (t, { newDatabase }) => {
   const DATABASE_URL = await newDatabase(t)
@@ -182,7 +182,7 @@ await onEveryEngine(t, async (t, { newDatabase }) => {
 })
 
 t.test('a user without the role does not count towards the rate limit of the route', async t => {
-  const limited = projectTree(t, {
+  const limited = routesTree(t, {
     'routes/private/articles/routes.ts': article("{ roles: ['editor'], rateLimit: 'mail' }"),
   })
   const app = await limited.build(t, {
@@ -261,7 +261,7 @@ t.test('the service does not start with roles that cannot be checked', async t =
     ],
   ]
   for (const [file, config, message] of wrong)
-    await t.rejects(projectTree(t, { [file]: article(config) }).build(t), { message }, `${file} ${config}`)
+    await t.rejects(routesTree(t, { [file]: article(config) }).build(t), { message }, `${file} ${config}`)
 })
 
 t.test('the service does not start with roles that a hook declares, which come too late', async t => {
@@ -273,7 +273,7 @@ export default async function roles(app: FastifyInstance) {
   })
 }
 `
-  const tree = projectTree(t, {
+  const tree = routesTree(t, {
     'routes/private/articles/autohooks.ts': hook,
     'routes/private/articles/routes.ts': article('{}'),
   })

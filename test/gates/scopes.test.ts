@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { asAdmin, bearer, JWT_SECRET, signUp } from '../support/build.ts'
-import { projectTree } from '../support/project-copy.ts'
+import { routesTree } from '../support/project-copy.ts'
 
 const NOTES = `
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
@@ -26,7 +26,7 @@ const USER_GATE = readFileSync(join(import.meta.dirname, '../../routes/private/a
 const UNGATED = 'export default async function hooks(): Promise<void> {}\n'
 
 t.test('a route file added to a scope is gated, validated and documented (DESIGN §1)', async t => {
-  const tree = projectTree(t, {
+  const tree = routesTree(t, {
     'routes/private/notes/routes.ts': NOTES,
     'routes/private/notes/deep/er/routes.ts': NOTES,
     'routes/admin/reports/routes.ts': NOTES.replace("' by ' + request.user.id", "''")
@@ -115,7 +115,7 @@ t.test(
       ],
     ]
     for (const [name, files, expected] of broken) {
-      await t.rejects(projectTree(t, files).build(t), { message: expected }, name)
+      await t.rejects(routesTree(t, files).build(t), { message: expected }, name)
     }
   },
 )
