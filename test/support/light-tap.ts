@@ -1,11 +1,14 @@
 /**
- * Preloaded by test files (`.taprc`). It switches off two things of tap that take a sixth of the time each.
+ * Preloaded by test files (`.taprc`). It saves what tests with tap take besides their own work.
  *
  * tap adds a module to the `NODE_OPTIONS` of every process and thread that a test starts, to measure coverage and record the loaded
  * files. Without coverage nothing reads the records.
  *
  * tap follows every promise, timer and socket with a hook, to say which test an uncaught error belongs to. Without the hook such an error
  * still fails the file, with its stack.
+ *
+ * Fastify looks for the name of a plugin in all modules that were required: tap's make an app up to 15 ms slower. With a display name it
+ * does not look.
  */
 import hooks, { type AsyncHook, type HookCallbacks } from 'node:async_hooks'
 import { syncBuiltinESMExports } from 'node:module'
@@ -35,3 +38,13 @@ const inert: AsyncHook = { enable: () => inert, disable: () => inert }
 
 hooks.createHook = callbacks => (isOfTap(callbacks) ? inert : createHook(callbacks))
 syncBuiltinESMExports()
+
+Object.defineProperty(Function.prototype, Symbol.for('fastify.display-name'), {
+  get(this: () => void) {
+    return this.name
+  },
+  // As without the accessor: `fastify-plugin` names its functions.
+  set(this: () => void, value: string) {
+    Object.defineProperty(this, Symbol.for('fastify.display-name'), { value, writable: true })
+  },
+})
