@@ -4,7 +4,7 @@ import { parseSort, SORTS, sortKey, type UserFilter } from '../../../src/users/l
 import { add, asStored, forEach, NOW, type Part } from './fixtures.ts'
 import { inOrder, matches, readAll } from './list-model.ts'
 
-const USERS = 4_500
+const USERS = 3_000
 
 /** Letters of one to four bytes, the last of which sorts differently in UTF-16 and UTF-8. */
 const name = fc.option(
