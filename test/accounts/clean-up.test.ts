@@ -18,7 +18,7 @@ import {
   signUp,
 } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
-import { createDatabase, query } from '../support/postgres.ts'
+import { newDatabase, query } from '../support/postgres.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
@@ -193,7 +193,7 @@ t.test('a failure is logged once per pass and the other removals still run', asy
 })
 
 t.test('only one of several instances on one PostgreSQL runs the pass', async t => {
-  const DATABASE_URL = await createDatabase(t)
+  const DATABASE_URL = await newDatabase(t)
   const instance = () => build(t, { env: { DATABASE_URL }, cleanUpPace: { ...OFTEN, interval: HOUR } })
   const passes = (times: number) =>
     until(async () => {

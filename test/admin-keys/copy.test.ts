@@ -6,7 +6,7 @@ import { createKey, listKeys, listStatus, revokeKey, type TestKey } from '../sup
 import { impersonate } from '../support/admin-routes.ts'
 import { accountStatus, asAdmin, build, signUp, temporaryFolder } from '../support/build.ts'
 import { copyHere } from '../support/copy-runs.ts'
-import { createDatabase } from '../support/postgres.ts'
+import { newDatabase } from '../support/postgres.ts'
 import { execute } from '../support/stored-rows.ts'
 import { until } from '../support/until.ts'
 
@@ -17,7 +17,7 @@ t.test('keys from before users:identity are copied with it, once the source is m
   const { id } = await createKey(source, ['users:write', 'events:read'])
   await source.close()
   await execute(env.DATABASE_URL, `DELETE FROM feature_migrations WHERE name = '0002_users_identity'`)
-  const url = await createDatabase(t)
+  const url = await newDatabase(t)
   const refused =
     /has not run the same migrations of the feature admin-keys .*start this version with it once/
   await t.rejects(copyHere(file, url, allFeatures()), refused)
@@ -29,7 +29,7 @@ t.test('keys from before users:identity are copied with it, once the source is m
 
 t.test('admin keys work after a copy, and revoked ones stay revoked', async t => {
   const file = join(temporaryFolder(t), 'test.db')
-  const url = await createDatabase(t)
+  const url = await newDatabase(t)
   const source = await build(t, { env: { DATABASE_URL: `sqlite:${file}` } })
   const kept = await createKey(source, ['users:read'])
   const revokedThere = await createKey(source, ['users:read'])

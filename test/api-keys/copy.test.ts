@@ -6,12 +6,12 @@ import { accountStatus, asAdmin, build, signUp, temporaryFolder } from '../suppo
 import { copyHere } from '../support/copy-runs.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
-import { createDatabase } from '../support/postgres.ts'
+import { newDatabase } from '../support/postgres.ts'
 import { until } from '../support/until.ts'
 
 t.test('`copy` moves keys, and a repeated copy restores no revoked one', async t => {
   const file = join(temporaryFolder(t), 'test.db')
-  const url = await createDatabase(t)
+  const url = await newDatabase(t)
   const source = await build(t, { env: { DATABASE_URL: `sqlite:${file}` }, hasher: quickHashing })
   const user = await signUp(source)
   const [kept, revokedThere, revokedHere] = [

@@ -1,5 +1,4 @@
 /** A revoked API key is refused at once here, and within a second elsewhere (DESIGN §5, §7, §13). */
-import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
@@ -11,12 +10,11 @@ import {
   PASSWORD,
   type SignedUp,
   signUp,
-  temporaryFolder,
   updateUser,
 } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
-import { startServer } from '../support/process.ts'
+import { newDatabaseFile, startServer } from '../support/process.ts'
 import { rounds } from '../support/races.ts'
 import { remoteAccountStatus, remoteSignUp, send } from '../support/remote-accounts.ts'
 import { until } from '../support/until.ts'
@@ -124,7 +122,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
 })
 
 t.test('two processes on one SQLite file: a revoked key is refused by both (DESIGN §7)', async t => {
-  const databaseFile = join(temporaryFolder(t), 'test.db')
+  const databaseFile = await newDatabaseFile(t)
   const first = await startServer(t, { databaseFile })
   const second = await startServer(t, { databaseFile })
   const { token } = await remoteSignUp(first, 'user@example.com')

@@ -8,11 +8,11 @@ import { createDatabaseFile, openDatabase } from '../../src/storage/sqlite/datab
 import { temporaryFolder } from '../support/build.ts'
 import { runCommand } from '../support/cli.ts'
 import { copyHere, makeSource, runCopy, sourceContent, targetContent } from '../support/copy-runs.ts'
-import { createDatabase, holdAt, query } from '../support/postgres.ts'
+import { createDatabase, holdAt, newDatabase, query } from '../support/postgres.ts'
 
 t.test('after kill -9 or Ctrl-C another run copies the rest', async t => {
   const file = join(temporaryFolder(t), 'test.db')
-  const url = await createDatabase(t)
+  const url = await newDatabase(t)
   await makeSource(file, 5_000)
   await migrateTarget(url)
   const hold = await holdAt(url, 'user2500@example.com')

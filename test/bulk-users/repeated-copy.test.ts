@@ -34,13 +34,13 @@ import {
   targetContent,
   targetEvents,
 } from '../support/copy-runs.ts'
-import { createDatabase, query } from '../support/postgres.ts'
+import { newDatabase, query } from '../support/postgres.ts'
 import { until } from '../support/until.ts'
 
 /** Both stores of a test, after a first copy of `users` users. */
 const copied = async (t: Test, users: number) => {
   const file = join(temporaryFolder(t), 'test.db')
-  const url = await createDatabase(t)
+  const url = await newDatabase(t)
   const source = await openSqliteStorage(file, BUILT_IN_FEATURES)
   t.teardown(() => source.close())
   const added = await Promise.all(Array.from({ length: users }, () => add(source)))
@@ -437,7 +437,7 @@ t.test(
   'an e-mail that moves between users of different slices is no conflict, with many sessions',
   async t => {
     const file = join(temporaryFolder(t), 'test.db')
-    const url = await createDatabase(t)
+    const url = await newDatabase(t)
     await makeSource(file, 2_001)
     await copyHere(file, url)
     const db = openDatabase(file, 1_000)
@@ -454,7 +454,7 @@ t.test(
 
 t.test('a copy invalidates the caches of instances that serve the target (DESIGN §7)', async t => {
   const file = join(temporaryFolder(t), 'test.db')
-  const url = await createDatabase(t)
+  const url = await newDatabase(t)
   const source = await build(t, { env: { DATABASE_URL: `sqlite:${file}` } })
   const { id, token } = await signUp(source)
   await copyHere(file, url)

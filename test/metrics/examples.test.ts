@@ -14,7 +14,7 @@ import {
   parseMetrics,
   readMetrics,
 } from '../support/metrics.ts'
-import { createDatabase } from '../support/postgres.ts'
+import { newDatabase } from '../support/postgres.ts'
 import { startServer } from '../support/process.ts'
 import { until } from '../support/until.ts'
 
@@ -48,12 +48,12 @@ const liveMetrics = async (t: Test): Promise<MetricValues[]> => {
       types.has('gatehouse_sqlite_writer_waiting') || types.has('gatehouse_invalidation_lag_seconds')
     found.push(await until(() => readMetrics(app), isComplete, 10_000))
   })
-  const DATABASE_URL = await createDatabase(t)
+  const DATABASE_URL = await newDatabase(t)
   // The primary itself may be named as the replica.
   const withReplica = await build(t, { env: { DATABASE_URL, DATABASE_READ_URL: DATABASE_URL } })
   const isLagKnown = ({ types }: MetricValues) => types.has('gatehouse_replica_lag_seconds')
   found.push(await until(() => readMetrics(withReplica), isLagKnown, 10_000))
-  const env = { WORKERS: '2', METRICS_PORT: '0', DATABASE_URL: await createDatabase(t) }
+  const env = { WORKERS: '2', METRICS_PORT: '0', DATABASE_URL: await newDatabase(t) }
   const server = await startServer(t, { env })
   found.push(await fetchMetrics(metricsUrlIn(server.output())))
   return found

@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import { asAdmin } from '../support/build.ts'
 import { fetchMetrics, type MetricValues, metricsUrlIn, parseMetrics } from '../support/metrics.ts'
-import { createDatabase } from '../support/postgres.ts'
+import { newDatabase } from '../support/postgres.ts'
 import { type Running, startServer } from '../support/process.ts'
 import { remoteSignUp } from '../support/remote-accounts.ts'
 import { until } from '../support/until.ts'
@@ -19,7 +19,7 @@ const workersOf = (server: Running): number[] =>
 
 /** Two workers that are ready. Node gives them connections in turn, because the system chooses the port. */
 const startTwo = async (t: Test) => {
-  const env = { WORKERS: '2', METRICS_PORT: '0', DATABASE_URL: await createDatabase(t) }
+  const env = { WORKERS: '2', METRICS_PORT: '0', DATABASE_URL: await newDatabase(t) }
   const server = await startServer(t, { env })
   await until(
     () => workersOf(server).length,

@@ -4,12 +4,12 @@ import t from 'tap'
 import { asAdmin, build, manualClock, signUp, temporaryFolder } from '../support/build.ts'
 import { copyHere } from '../support/copy-runs.ts'
 import { ENV, listPasskeys, register, removePasskey, signInWith } from '../support/passkeys.ts'
-import { createDatabase } from '../support/postgres.ts'
+import { newDatabase } from '../support/postgres.ts'
 
 t.test('`copy` moves passkeys, their counters too, and a repeated copy the changes', async t => {
   const clock = manualClock()
   const file = join(temporaryFolder(t), 'test.db')
-  const url = await createDatabase(t)
+  const url = await newDatabase(t)
   const source = await build(t, { clock: clock.now, env: { ...ENV, DATABASE_URL: `sqlite:${file}` } })
   const user = await signUp(source)
   const [used, removed] = [await register(source, user.token), await register(source, user.token)]

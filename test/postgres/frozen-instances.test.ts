@@ -4,7 +4,7 @@
  */
 import t from 'tap'
 import { accountStatus, asAdmin, bearer, build, signUp, updateUser } from '../support/build.ts'
-import { createDatabase } from '../support/postgres.ts'
+import { newDatabase } from '../support/postgres.ts'
 import { startServer } from '../support/process.ts'
 import { createProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/until.ts'
@@ -13,7 +13,7 @@ import { until } from '../support/until.ts'
 const BOUND = 60_000
 
 t.test('a user is disabled elsewhere while an instance is frozen with a lock on that user', async t => {
-  const direct = await createDatabase(t)
+  const direct = await newDatabase(t)
   /** Called with a COMMIT, which then does not reach the server. */
   let onCommit: (() => void) | null = null
   const proxy = await createProxy(t, direct, chunk => {

@@ -24,7 +24,7 @@ import {
   updateUser,
 } from '../support/build.ts'
 import { HeldHashing } from '../support/fake-hashing.ts'
-import { createDatabase, query } from '../support/postgres.ts'
+import { newDatabase, query } from '../support/postgres.ts'
 import { createProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/until.ts'
 
@@ -37,7 +37,7 @@ const DISTRUST = 1_000
 const UNAVAILABLE = { errors: { global: ['The database is not available, try again'] } }
 
 const setUp = async (t: Test, env: Record<string, string> = {}, options: AppOptions = {}) => {
-  const direct = await createDatabase(t)
+  const direct = await newDatabase(t)
   const proxy = await createProxy(t, direct)
   const app = await build(t, { ...options, env: { DATABASE_URL: proxy.url, LOG_LEVEL: 'silent', ...env } })
   return { app, proxy, direct }
@@ -103,7 +103,7 @@ t.test(
 
 t.test('late invalidations are logged', async t => {
   const log = logCapture()
-  const direct = await createDatabase(t)
+  const direct = await newDatabase(t)
   const proxy = await createProxy(t, direct)
   await build(t, { env: { DATABASE_URL: proxy.url }, logStream: log.stream })
   const warnings = () => log.records().filter(({ msg }) => /received late/.test(String(msg)))
@@ -165,7 +165,7 @@ t.test('repeatedly late invalidations are logged once a minute', async t => {
 
 t.test('an instance that stops normally logs no warning', async t => {
   const log = logCapture()
-  const env = { DATABASE_URL: await createDatabase(t) }
+  const env = { DATABASE_URL: await newDatabase(t) }
   const app = await build(t, { env, logStream: log.stream })
   const { token } = await signUp(app)
   t.equal((await account(app, token)).statusCode, 200)
@@ -174,7 +174,7 @@ t.test('an instance that stops normally logs no warning', async t => {
 })
 
 t.test('a slow network makes invalidations late, never lost, and none is missed', async t => {
-  const direct = await createDatabase(t)
+  const direct = await newDatabase(t)
   const proxy = await createProxy(t, direct)
   const storage = await openPostgresStorage(proxy.url, 2)
   t.teardown(() => storage.close())

@@ -14,7 +14,7 @@ import {
   signUp,
 } from '../support/build.ts'
 import { exportAll, importAll } from '../support/bulk-users.ts'
-import { createDatabase } from '../support/postgres.ts'
+import { newDatabase } from '../support/postgres.ts'
 import { createProxy } from '../support/tcp-proxy.ts'
 
 const SECRET = 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ'
@@ -43,7 +43,7 @@ const messagesOf = (chunk: Buffer): { type: number; text: string }[] => {
 
 t.test('the round trips of a request', async t => {
   let trips = 0
-  const proxy = await createProxy(t, await createDatabase(t), chunk => {
+  const proxy = await createProxy(t, await newDatabase(t), chunk => {
     // The start of a connection has no type.
     if (chunk[0] === 0 || BACKGROUND.test(chunk.toString('latin1'))) return
     trips += messagesOf(chunk).filter(({ type }) => type === QUERY || type === SYNC).length

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import pg from 'pg'
 import t from 'tap'
 import { accountStatus, asAdmin, build, signIn, signUp } from '../support/build.ts'
-import { createDatabase } from '../support/postgres.ts'
+import { newDatabase } from '../support/postgres.ts'
 import { createProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/until.ts'
 
@@ -24,7 +24,7 @@ const count = (text: string, part: string): number => text.split(part).length - 
 t.test(
   'lookups are sent before earlier ones have a response; a lost connection fails them, the next works',
   async t => {
-    const url = await createDatabase(t)
+    const url = await newDatabase(t)
     let sent = ''
     const proxy = await createProxy(t, url, chunk => {
       sent += chunk.toString('latin1')
@@ -53,7 +53,7 @@ t.test(
 )
 
 t.test('lookups that wait leave a connection to everything else, and an error of one is its own', async t => {
-  const url = await createDatabase(t)
+  const url = await newDatabase(t)
   const writer = await build(t, { env: { DATABASE_URL: url } })
   const tokens = await tokensOf(writer)
   const user = await signUp(writer)

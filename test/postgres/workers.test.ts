@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { freePort } from '../../scripts/postgres-server.ts'
 import { temporaryFolder } from '../support/build.ts'
-import { createDatabase } from '../support/postgres.ts'
+import { newDatabase } from '../support/postgres.ts'
 import { pipelined, type Running, spawnServer, startServer, startWithOutput } from '../support/process.ts'
 import { until } from '../support/until.ts'
 
@@ -41,7 +41,7 @@ const statusOf = (server: Running, path: string): Promise<number> =>
 
 /** Node shares a port that the system chooses, the kernel a given one. */
 const start = async (t: Test, port: string): Promise<Running> =>
-  startServer(t, { env: { WORKERS: '2', PORT: port, DATABASE_URL: await createDatabase(t) } })
+  startServer(t, { env: { WORKERS: '2', PORT: port, DATABASE_URL: await newDatabase(t) } })
 
 for (const chosenBy of ['the system', 'us']) {
   t.test(`workers share a port chosen by ${chosenBy}, and a lost worker is replaced`, async t => {
@@ -116,7 +116,7 @@ for (const [title, open] of Object.entries(UNWRITABLE))
   t.test(`workers that log to ${title} serve, one is replaced, and all stop`, async t => {
     const fd = open(t)
     t.teardown(() => closeSync(fd))
-    const env = { WORKERS: '2', LOG_REQUESTS: 'on', DATABASE_URL: await createDatabase(t) }
+    const env = { WORKERS: '2', LOG_REQUESTS: 'on', DATABASE_URL: await newDatabase(t) }
     const server = await startWithOutput(t, [fd], { env })
     t.equal(await pipelined(server.port, '/health', 1_000), 1_000)
     const children = `/proc/${server.process.pid}/task/${server.process.pid}/children`

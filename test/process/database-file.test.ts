@@ -6,9 +6,9 @@ import { copyFileSync, mkdirSync, renameSync, rmSync, unlinkSync } from 'node:fs
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { missing, signUpProfiles, startChanges } from '../faults/profiles.ts'
-import { temporaryFolder } from '../support/build.ts'
-import { type Running, spawnServer, startServer } from '../support/process.ts'
+import { newDatabaseFile, type Running, spawnServer, startServer } from '../support/process.ts'
 import { mountSmallDisk } from '../support/small-disk.ts'
+import { createMigratedFile } from '../support/sqlite.ts'
 import { until } from '../support/until.ts'
 
 t.jobs = 3
@@ -21,7 +21,7 @@ const DEADLINE = 20_000
 const statusOf = async ({ url }: Running, path: string): Promise<number> => (await fetch(url + path)).status
 
 const signedUp = async (t: Test) => {
-  const databaseFile = join(temporaryFolder(t), 'data', 'test.db')
+  const databaseFile = await newDatabaseFile(t)
   const server = await startServer(t, { databaseFile })
   const profiles = await signUpProfiles(server.url, USERS)
   return { databaseFile, server, profiles }
@@ -55,34 +55,43 @@ const FAULTS: Record<string, (file: string) => () => void> = {
   },
 }
 
-for (const [name, make] of Object.entries(FAULTS))
-  t.test(`a database ${name}: 503, and after a restart every acknowledged change is there`, async t => {
-    const { databaseFile, server, profiles } = await signedUp(t)
-    const changes = await change(server, profiles, 50)
-    const repair = make(databaseFile)
-    const lostAt = performance.now()
-    t.equal(
-      await until(
-        () => statusOf(server, '/ready'),
-        status => status === 503,
-        NOTICED,
-      ),
-      503,
+t.test('one fault after the other', async t => {
+  const { databaseFile, server: first, profiles } = await signedUp(t)
+  let server = first
+  const restart = async (): Promise<void> => {
+    server = await startServer(t, { databaseFile })
+  }
+  for (const [name, make] of Object.entries(FAULTS))
+    await t.test(
+      `a database ${name}: 503, and after a restart every acknowledged change is there`,
+      async t => {
+        const changes = await change(server, profiles, 50)
+        const repair = make(databaseFile)
+        const lostAt = performance.now()
+        t.equal(
+          await until(
+            () => statusOf(server, '/ready'),
+            status => status === 503,
+            NOTICED,
+          ),
+          503,
+        )
+        t.equal(await statusOf(server, '/health'), 200)
+        await new Promise(resolve => setTimeout(resolve, NOTICED))
+        await changes.stop()
+        t.strictSame(
+          profiles.filter(({ sentAt }) => sentAt > lostAt),
+          [],
+          'none was acknowledged that was sent later',
+        )
+        t.match(server.output(), /"level":50[^\n]*the database file [^\n]*test\.db/)
+        await server.stop('SIGKILL')
+        repair()
+        await restart()
+        t.strictSame(await missing(server.url, profiles), [])
+      },
     )
-    t.equal(await statusOf(server, '/health'), 200)
-    await new Promise(resolve => setTimeout(resolve, NOTICED))
-    await changes.stop()
-    t.strictSame(
-      profiles.filter(({ sentAt }) => sentAt > lostAt),
-      [],
-      'none was acknowledged that was sent later',
-    )
-    t.match(server.output(), /"level":50[^\n]*the database file [^\n]*test\.db/)
-    await server.stop('SIGKILL')
-    repair()
-    const again = await startServer(t, { databaseFile })
-    t.strictSame(await missing(again.url, profiles), [])
-  })
+})
 
 t.test(
   'a back-up copied over the database stops all acknowledgements, and a restart rejects its log',
@@ -137,6 +146,7 @@ t.test(
       return void t.pass('skipped: a small file system can only be mounted by root, on Linux')
     mkdirSync(join(disk.folder, 'data'))
     const databaseFile = join(disk.folder, 'data', 'test.db')
+    await createMigratedFile(databaseFile)
     const server = await startServer(t, { databaseFile })
     const profiles = await signUpProfiles(server.url, USERS)
     const changes = await change(server, profiles, 5)

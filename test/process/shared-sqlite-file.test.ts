@@ -1,10 +1,9 @@
 /** Several processes on one SQLite file: revocation and locks (DESIGN §5, §7). */
-import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import t from 'tap'
-import { ADMIN_KEY, bearer, temporaryFolder } from '../support/build.ts'
+import { ADMIN_KEY, bearer } from '../support/build.ts'
 import { errorsAt } from '../support/error-response.ts'
-import { type Running, startServer } from '../support/process.ts'
+import { newDatabaseFile, type Running, startServer } from '../support/process.ts'
 import { remoteAccountStatus, remoteSignIn, remoteSignUp, send } from '../support/remote-accounts.ts'
 import { until } from '../support/until.ts'
 
@@ -15,7 +14,7 @@ const EMAIL = 'user@example.com'
 const DEADLINE = 10_000
 
 t.test('two processes', async t => {
-  const databaseFile = join(temporaryFolder(t), 'test.db')
+  const databaseFile = await newDatabaseFile(t)
   const first = await startServer(t, { databaseFile })
   const second = await startServer(t, { databaseFile })
 
@@ -58,7 +57,7 @@ t.test('two processes', async t => {
 })
 
 t.test('a lock held by another process delays no read and is no wrong password (DESIGN §7)', async t => {
-  const databaseFile = join(temporaryFolder(t), 'test.db')
+  const databaseFile = await newDatabaseFile(t)
   const server = await startServer(t, { databaseFile })
   const { token } = await remoteSignUp(server, EMAIL)
   const headers = bearer(token)
@@ -89,7 +88,7 @@ t.test('a lock held by another process delays no read and is no wrong password (
 })
 
 t.test('a lock that is never released fails a write with 503 in the error shape (DESIGN §3)', async t => {
-  const databaseFile = join(temporaryFolder(t), 'test.db')
+  const databaseFile = await newDatabaseFile(t)
   const server = await startServer(t, { databaseFile })
   const { token } = await remoteSignUp(server, EMAIL)
   const database = new Database(databaseFile)

@@ -1,11 +1,10 @@
 /** Graceful shutdown: the process drains, completes accepted requests, and loses nothing (DESIGN §3, §6). */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { join } from 'node:path'
 import t from 'tap'
-import { ADMIN_KEY, PASSWORD, temporaryFolder } from '../support/build.ts'
+import { ADMIN_KEY, PASSWORD } from '../support/build.ts'
 import { globalErrorOf } from '../support/error-response.ts'
-import { exchange, parseResponse, type Running, startServer } from '../support/process.ts'
+import { exchange, newDatabaseFile, parseResponse, type Running, startServer } from '../support/process.ts'
 import { until } from '../support/until.ts'
 
 t.jobs = 3
@@ -99,7 +98,7 @@ t.test('SIGTERM drains: not ready, still serving, nothing cut off (DESIGN §3, �
 })
 
 t.test('a request in flight finishes without a drain delay too', async t => {
-  const databaseFile = join(temporaryFolder(t), 'test.db')
+  const databaseFile = await newDatabaseFile(t)
   const server = await startServer(t, { databaseFile, env: { DRAIN_DELAY: '0s' } })
   const inFlight = await halfSignUp(server.port, EMAIL)
   const stopped = server.stop('SIGTERM')
@@ -122,7 +121,7 @@ t.test('a client that never completes its request does not delay the stop', asyn
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const)
   t.test(`${signal} loses no last request (§5.1.2, DESIGN §6)`, async t => {
-    const databaseFile = join(temporaryFolder(t), 'test.db')
+    const databaseFile = await newDatabaseFile(t)
     const server = await startServer(t, { databaseFile })
     const signedUp = (await (await post(server, '/account/sign-up')).json()) as { accessToken: string }
     const headers = { authorization: `Bearer ${signedUp.accessToken}`, ...JSON_TYPE }

@@ -8,7 +8,7 @@ import { asAdmin, bearer, build, freshEmail, logCapture, PASSWORD, signIn, signU
 import { onEveryEngine } from '../support/engines.ts'
 import { globalErrorOf } from '../support/error-response.ts'
 import { perAddress } from '../support/limits.ts'
-import { createDatabase } from '../support/postgres.ts'
+import { newDatabase } from '../support/postgres.ts'
 import { createProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/until.ts'
 
@@ -262,7 +262,7 @@ const onPostgres = async (t: Test, DATABASE_URL: string, points: number): Promis
   build(t, { env: { ...ON, DATABASE_URL }, rateLimits: limits(LONG, points), extend: withMailRoute })
 
 t.test('instances on one PostgreSQL share counts', async t => {
-  const url = await createDatabase(t)
+  const url = await newDatabase(t)
   const [one, other] = [await onPostgres(t, url, 10), await onPostgres(t, url, 10)]
   const responses = await countedTogether(address =>
     Array.from({ length: 40 }, (_, index) => mail(index % 2 === 0 ? one : other, address)),
@@ -271,7 +271,7 @@ t.test('instances on one PostgreSQL share counts', async t => {
 })
 
 t.test('while PostgreSQL does not respond, an instance counts by itself, without a long wait', async t => {
-  const proxy = await createProxy(t, await createDatabase(t))
+  const proxy = await createProxy(t, await newDatabase(t))
   const app = await onPostgres(t, proxy.url, 2)
   t.teardown(() => {
     proxy.set('none')

@@ -66,6 +66,10 @@ const serverEnv = async (
   ...env,
 })
 
+/** A migrated database file, for a service that is started on it again. */
+export const newDatabaseFile = async (t: Context): Promise<string> =>
+  (await newFile(t)).slice('sqlite:'.length)
+
 /** Ends the process with the test in any case. */
 const stopping = (t: Context, child: ChildProcess): Running['stop'] => {
   const exited = once(child, 'exit')

@@ -28,7 +28,7 @@ import {
 import { copyHere } from '../support/copy-runs.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt } from '../support/error-response.ts'
-import { createDatabase } from '../support/postgres.ts'
+import { newDatabase } from '../support/postgres.ts'
 import { storedRows } from '../support/stored-rows.ts'
 import { until } from '../support/until.ts'
 
@@ -48,7 +48,7 @@ const remove = (app: FastifyInstance, { token, recoveryCodes }: WithApp) =>
 t.test('`copy` moves apps and recovery codes', async t => {
   const clock = manualClock()
   const file = join(temporaryFolder(t), 'test.db')
-  const url = await createDatabase(t)
+  const url = await newDatabase(t)
   const start = (DATABASE_URL: string) =>
     build(t, { clock: clock.now, env: { DATABASE_URL, ENCRYPTION_KEY } })
   const source = await start(`sqlite:${file}`)
@@ -111,7 +111,7 @@ t.test(
   'users who are copied cannot sign in without a code before the rows of their apps are copied',
   async t => {
     const file = join(temporaryFolder(t), 'test.db')
-    const url = await createDatabase(t)
+    const url = await newDatabase(t)
     const source = await build(t, { env: { DATABASE_URL: `sqlite:${file}`, ENCRYPTION_KEY } })
     const user = await signUp(source)
     await addTotp(source, user.token)

@@ -4,7 +4,7 @@ import { createServer, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { freePort } from '../../scripts/postgres-server.ts'
 import { type ReceivedSpan, startCollector } from '../support/collector.ts'
-import { createDatabase } from '../support/postgres.ts'
+import { newDatabase } from '../support/postgres.ts'
 import { type Running, startServer } from '../support/process.ts'
 import { until } from '../support/until.ts'
 
@@ -143,7 +143,7 @@ t.test('a collector that never responds delays the stop for its time limit only'
 t.test('with WORKERS each worker is an instance of its own', async t => {
   const { env, spans } = await startCollector(t)
   const server = await startServer(t, {
-    env: { ...env, WORKERS: '2', DATABASE_URL: await createDatabase(t) },
+    env: { ...env, WORKERS: '2', DATABASE_URL: await newDatabase(t) },
   })
   const instances = (): number => new Set(spans().map(({ resource }) => resource['service.instance.id'])).size
   const count = await until(
