@@ -20,15 +20,20 @@ const open = async (event: 'close' | 'finish') => {
   const servers: Socket[] = []
   const rounds = new Map<number, number>()
   let round = 0
-  let counting = true
-  const next = (): void => {
-    round += 1
-    if (counting) setImmediate(next)
+  let isEnding = false
+  /** Rounds without an event do not count: the loop waits in them. */
+  const count = (): void => {
+    rounds.set(round, (rounds.get(round) ?? 0) + 1)
+    if (isEnding) return
+    isEnding = true
+    setImmediate(() => {
+      round += 1
+      isEnding = false
+    })
   }
-  next()
   const watch = (socket: Socket): void => {
     servers.push(socket)
-    socket.once(event, () => rounds.set(round, (rounds.get(round) ?? 0) + 1))
+    socket.once(event, count)
   }
   app.server.on('connection', watch)
   for (let count = 0; count < CONNECTIONS; count += 1) {
@@ -45,7 +50,6 @@ const open = async (event: 'close' | 'finish') => {
   app.server.off('connection', watch)
   const total = (): number => rounds.values().reduce((sum, count) => sum + count, 0)
   const end = (): void => {
-    counting = false
     for (const client of clients) client.destroy()
   }
   return { clients, servers, rounds, total, end }
