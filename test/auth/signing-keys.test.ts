@@ -15,8 +15,7 @@ import {
   jwtVerify,
 } from 'jose'
 import t, { type Test } from 'tap'
-import { accountStatus, build, JWT_SECRET, signUp, temporaryFolder } from '../support/build.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { accountStatus, build, JWT_SECRET, newFile, signUp, temporaryFolder } from '../support/build.ts'
 import { buildHost, hostConfig, tokenAt } from '../support/host.ts'
 import { startServer } from '../support/process.ts'
 import { remoteAccountStatus, remoteSignUp } from '../support/remote-accounts.ts'
@@ -139,101 +138,99 @@ t.test('embedded, key set and issuer are below the prefix (DESIGN §12)', async 
   t.equal(payload.iss, 'http://127.0.0.1:3000/auth')
 })
 
-await onEveryEngine(t, async (t, { newDatabase }) => {
-  t.test('a key is rotated without a sign-out; its tokens end when it is removed (DESIGN §5)', async t => {
-    const start = restarts(t, await newDatabase(t))
-    const [JWT_PRIVATE_KEY, first, second] = [newPem('EdDSA'), newPem('EdDSA'), newPem('ES256')]
-    let app = await start({ JWT_ALGORITHM: 'EdDSA', JWT_PRIVATE_KEY: first })
-    const { token: old } = await signUp(app)
+t.test('a key is rotated without a sign-out; its tokens end when it is removed (DESIGN §5)', async t => {
+  const start = restarts(t, await newFile(t))
+  const [JWT_PRIVATE_KEY, first, second] = [newPem('EdDSA'), newPem('EdDSA'), newPem('ES256')]
+  let app = await start({ JWT_ALGORITHM: 'EdDSA', JWT_PRIVATE_KEY: first })
+  const { token: old } = await signUp(app)
 
-    const previous = { JWT_PRIVATE_KEY_PREVIOUS: first }
-    app = await start({ JWT_ALGORITHM: 'EdDSA', JWT_PRIVATE_KEY, ...previous })
-    t.equal(await accountStatus(app, old), 200)
-    const { token: fresh } = await signUp(app)
-    t.same(await idsOf(app), [kidOf(fresh), kidOf(old)])
+  const previous = { JWT_PRIVATE_KEY_PREVIOUS: first }
+  app = await start({ JWT_ALGORITHM: 'EdDSA', JWT_PRIVATE_KEY, ...previous })
+  t.equal(await accountStatus(app, old), 200)
+  const { token: fresh } = await signUp(app)
+  t.same(await idsOf(app), [kidOf(fresh), kidOf(old)])
 
-    app = await start({ JWT_ALGORITHM: 'EdDSA', JWT_PRIVATE_KEY })
-    t.equal(await accountStatus(app, old), 401)
-    t.equal(await accountStatus(app, fresh), 200)
-    t.same(await idsOf(app), [kidOf(fresh)])
+  app = await start({ JWT_ALGORITHM: 'EdDSA', JWT_PRIVATE_KEY })
+  t.equal(await accountStatus(app, old), 401)
+  t.equal(await accountStatus(app, fresh), 200)
+  t.same(await idsOf(app), [kidOf(fresh)])
 
-    const other = {
-      JWT_ALGORITHM: 'ES256',
-      JWT_PRIVATE_KEY: second,
-      JWT_PRIVATE_KEY_PREVIOUS: JWT_PRIVATE_KEY,
-    }
-    app = await start(other)
-    t.equal(await accountStatus(app, fresh), 200, 'the previous key may be of the other algorithm')
-    t.equal(decodeProtectedHeader((await signUp(app)).token).alg, 'ES256')
-  })
+  const other = {
+    JWT_ALGORITHM: 'ES256',
+    JWT_PRIVATE_KEY: second,
+    JWT_PRIVATE_KEY_PREVIOUS: JWT_PRIVATE_KEY,
+  }
+  app = await start(other)
+  t.equal(await accountStatus(app, fresh), 200, 'the previous key may be of the other algorithm')
+  t.equal(decodeProtectedHeader((await signUp(app)).token).alg, 'ES256')
+})
 
-  t.test('a change of the algorithm signs nobody out, in either direction (DESIGN §5)', async t => {
-    const start = restarts(t, await newDatabase(t))
-    const JWT_PRIVATE_KEY = newPem('ES256')
-    let app = await start({ JWT_SECRET: OTHER_SECRET })
-    const { token: oldest } = await signUp(app)
-    const secrets = { JWT_SECRET, JWT_SECRET_PREVIOUS: OTHER_SECRET }
-    app = await start(secrets)
-    const { token: secret } = await signUp(app)
+t.test('a change of the algorithm signs nobody out, in either direction (DESIGN §5)', async t => {
+  const start = restarts(t, await newFile(t))
+  const JWT_PRIVATE_KEY = newPem('ES256')
+  let app = await start({ JWT_SECRET: OTHER_SECRET })
+  const { token: oldest } = await signUp(app)
+  const secrets = { JWT_SECRET, JWT_SECRET_PREVIOUS: OTHER_SECRET }
+  app = await start(secrets)
+  const { token: secret } = await signUp(app)
 
-    app = await start({ ...secrets, JWT_PRIVATE_KEY })
-    t.equal((await idsOf(app)).length, 1, 'a key is published before it signs')
-    t.equal(decodeProtectedHeader((await signUp(app)).token).alg, 'HS256')
+  app = await start({ ...secrets, JWT_PRIVATE_KEY })
+  t.equal((await idsOf(app)).length, 1, 'a key is published before it signs')
+  t.equal(decodeProtectedHeader((await signUp(app)).token).alg, 'HS256')
 
-    app = await start({ ...secrets, JWT_ALGORITHM: 'ES256', JWT_PRIVATE_KEY })
-    for (const token of [oldest, secret]) t.equal(await accountStatus(app, token), 200, 'HS256 to ES256')
-    const { token: asymmetric } = await signUp(app)
-    t.equal(decodeProtectedHeader(asymmetric).alg, 'ES256')
-    t.same(await idsOf(app), [kidOf(asymmetric)])
+  app = await start({ ...secrets, JWT_ALGORITHM: 'ES256', JWT_PRIVATE_KEY })
+  for (const token of [oldest, secret]) t.equal(await accountStatus(app, token), 200, 'HS256 to ES256')
+  const { token: asymmetric } = await signUp(app)
+  t.equal(decodeProtectedHeader(asymmetric).alg, 'ES256')
+  t.same(await idsOf(app), [kidOf(asymmetric)])
 
-    app = await start({ JWT_SECRET, JWT_PRIVATE_KEY_PREVIOUS: JWT_PRIVATE_KEY })
-    t.equal(await accountStatus(app, asymmetric), 200, 'ES256 to HS256')
-    t.equal(await accountStatus(app, secret), 200)
-    t.equal(await accountStatus(app, oldest), 401, 'its secret was removed')
-    t.same(await idsOf(app), [kidOf(asymmetric)], 'still published: its tokens are still valid')
+  app = await start({ JWT_SECRET, JWT_PRIVATE_KEY_PREVIOUS: JWT_PRIVATE_KEY })
+  t.equal(await accountStatus(app, asymmetric), 200, 'ES256 to HS256')
+  t.equal(await accountStatus(app, secret), 200)
+  t.equal(await accountStatus(app, oldest), 401, 'its secret was removed')
+  t.same(await idsOf(app), [kidOf(asymmetric)], 'still published: its tokens are still valid')
 
-    app = await start({ JWT_SECRET })
-    t.equal(await accountStatus(app, asymmetric), 401)
-    t.same(await idsOf(app), [])
-  })
+  app = await start({ JWT_SECRET })
+  t.equal(await accountStatus(app, asymmetric), 401)
+  t.same(await idsOf(app), [])
+})
 
-  t.test('tokens for the previous audience are accepted, for others not (DESIGN §5)', async t => {
-    const start = restarts(t, await newDatabase(t))
-    for (const algorithm of ['HS256', ...ALGORITHMS] as const) {
-      const key: Env = algorithm === 'HS256' ? {} : { JWT_PRIVATE_KEY: newPem(algorithm) }
-      const env = { JWT_ALGORITHM: algorithm, ...key }
-      let app = await start(env)
-      const { token } = await signUp(app)
-      const JWT_AUDIENCE = 'https://api.example.com'
-      app = await start({ ...env, JWT_AUDIENCE, JWT_AUDIENCE_PREVIOUS: 'gatehouse' })
-      t.equal(await accountStatus(app, token), 200, `${algorithm}: the previous one`)
-      const { token: fresh } = await signUp(app)
-      t.equal(await accountStatus(app, fresh), 200)
-      app = await start({ ...env, JWT_AUDIENCE })
-      t.equal(await accountStatus(app, token), 401, `${algorithm}: no longer`)
-      t.equal(await accountStatus(app, fresh), 200)
-      app = await start(env)
-      t.equal(await accountStatus(app, fresh), 401, `${algorithm}: of another service with the same key`)
-    }
-  })
-
-  t.test('the longest issuer and audience fit into a token (DESIGN §5)', async t => {
-    const JWT_AUDIENCE = 'a'.repeat(256)
-    const PUBLIC_URL = 'https://accounts.example.com/'.padEnd(512, 'a')
-    const env = { JWT_ALGORITHM: 'ES256', JWT_PRIVATE_KEY: newPem('ES256'), JWT_AUDIENCE, PUBLIC_URL }
-    const app = await build(t, { env: { DATABASE_URL: await newDatabase(t), ...env } })
+t.test('tokens for the previous audience are accepted, for others not (DESIGN §5)', async t => {
+  const start = restarts(t, await newFile(t))
+  for (const algorithm of ['HS256', ...ALGORITHMS] as const) {
+    const key: Env = algorithm === 'HS256' ? {} : { JWT_PRIVATE_KEY: newPem(algorithm) }
+    const env = { JWT_ALGORITHM: algorithm, ...key }
+    let app = await start(env)
     const { token } = await signUp(app)
-    t.equal(await accountStatus(app, token), 200)
-    t.match(decodeJwt(token), { iss: PUBLIC_URL, aud: JWT_AUDIENCE })
-  })
+    const JWT_AUDIENCE = 'https://api.example.com'
+    app = await start({ ...env, JWT_AUDIENCE, JWT_AUDIENCE_PREVIOUS: 'gatehouse' })
+    t.equal(await accountStatus(app, token), 200, `${algorithm}: the previous one`)
+    const { token: fresh } = await signUp(app)
+    t.equal(await accountStatus(app, fresh), 200)
+    app = await start({ ...env, JWT_AUDIENCE })
+    t.equal(await accountStatus(app, token), 401, `${algorithm}: no longer`)
+    t.equal(await accountStatus(app, fresh), 200)
+    app = await start(env)
+    t.equal(await accountStatus(app, fresh), 401, `${algorithm}: of another service with the same key`)
+  }
+})
 
-  t.test('a change of PUBLIC_URL signs nobody out (DESIGN §5)', async t => {
-    const start = restarts(t, await newDatabase(t))
-    const env = { JWT_ALGORITHM: 'EdDSA', JWT_PRIVATE_KEY: newPem('EdDSA') }
-    const { token } = await signUp(await start(env))
-    const app = await start({ ...env, PUBLIC_URL: 'https://accounts.example.com' })
-    t.equal(await accountStatus(app, token), 200)
-  })
+t.test('the longest issuer and audience fit into a token (DESIGN §5)', async t => {
+  const JWT_AUDIENCE = 'a'.repeat(256)
+  const PUBLIC_URL = 'https://accounts.example.com/'.padEnd(512, 'a')
+  const env = { JWT_ALGORITHM: 'ES256', JWT_PRIVATE_KEY: newPem('ES256'), JWT_AUDIENCE, PUBLIC_URL }
+  const app = await build(t, { env: { DATABASE_URL: await newFile(t), ...env } })
+  const { token } = await signUp(app)
+  t.equal(await accountStatus(app, token), 200)
+  t.match(decodeJwt(token), { iss: PUBLIC_URL, aud: JWT_AUDIENCE })
+})
+
+t.test('a change of PUBLIC_URL signs nobody out (DESIGN §5)', async t => {
+  const start = restarts(t, await newFile(t))
+  const env = { JWT_ALGORITHM: 'EdDSA', JWT_PRIVATE_KEY: newPem('EdDSA') }
+  const { token } = await signUp(await start(env))
+  const app = await start({ ...env, PUBLIC_URL: 'https://accounts.example.com' })
+  t.equal(await accountStatus(app, token), 200)
 })
 
 t.test('on SQLite missing keys are generated once, and all of them verify (DESIGN §5)', async t => {
