@@ -5,7 +5,7 @@ import { accountStatus, signUp } from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { until } from '../support/until.ts'
 
-const ROUNDS = 100
+const ROUNDS = 40
 
 await onEveryEngine(t, async (t, { build, newDatabase }) => {
   const env = { DATABASE_URL: await newDatabase(t) }
