@@ -45,6 +45,10 @@ const pack = async (): Promise<string> => {
   for (const name of [...SOURCES, ...OTHERS])
     cpSync(join(PROJECT, name), join(copy, name), { recursive: true })
   symlinkSync(join(PROJECT, 'node_modules'), join(copy, 'node_modules'))
+  // `npm run types` checks the sources, which takes half of a build.
+  const settings = JSON.parse(readFileSync(join(copy, 'tsconfig.build.json'), 'utf8'))
+  settings.compilerOptions.noCheck = true
+  writeFileSync(join(copy, 'tsconfig.build.json'), JSON.stringify(settings))
   const before = readFileSync(join(copy, 'package.json'), 'utf8')
   await run(copy, 'npm', ['pack', '--silent'])
   t.equal(readFileSync(join(copy, 'package.json'), 'utf8'), before, 'package.json is restored')
@@ -229,11 +233,11 @@ t.test('the packed tarball works in an empty project (DESIGN §12)', async t => 
   writeFileSync(join(project, 'page.ts'), PAGE)
   writeFileSync(join(project, 'page.json'), JSON.stringify(PAGE_TSCONFIG))
   const tsc = join(PROJECT, 'node_modules/typescript/bin/tsc')
-  const [types, pageTypes, output] = await Promise.all([
-    run(project, process.execPath, [tsc, '-p', '.']).catch(error => error.stdout),
-    run(project, process.execPath, [tsc, '-p', 'page.json']).catch(error => error.stdout),
-    run(project, process.execPath, ['host.ts']),
-  ])
+  const types = await run(project, process.execPath, [tsc, '-p', '.']).catch(error => error.stdout)
+  const pageTypes = await run(project, process.execPath, [tsc, '-p', 'page.json']).catch(
+    error => error.stdout,
+  )
+  const output = await run(project, process.execPath, ['host.ts'])
   t.equal(types, '', 'the declarations type the host')
   t.equal(pageTypes, '', 'the declarations of the client type a page without the types of Node')
   t.same(JSON.parse(output), [
