@@ -136,13 +136,13 @@ await onEveryEngine(t, async (t, { newDatabase }) => {
   })
 
   t.test(
-    '1,000 changes during requests on two instances: no request sees roles from before a change',
+    '320 changes during requests on two instances: no request sees roles from before a change',
     async t => {
       const users = await Promise.all(Array.from({ length: 40 }, () => signUp(app)))
       const stale: string[] = []
       let checked = 0
       const change = async ({ id, token }: (typeof users)[number]): Promise<void> => {
-        for (let round = 0; round < 25; round += 1) {
+        for (let round = 0; round < 8; round += 1) {
           const [here, there] = round % 4 < 2 ? [app, other] : [other, app]
           const isEditor = round % 2 === 0
           let isAcknowledged = false
@@ -175,7 +175,7 @@ await onEveryEngine(t, async (t, { newDatabase }) => {
         }
       }
       await Promise.all(users.map(change))
-      t.equal(checked, 1_000)
+      t.equal(checked, 320)
       t.same(stale, [])
     },
   )
