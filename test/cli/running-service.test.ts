@@ -2,11 +2,9 @@
 
 import t, { type Test } from 'tap'
 import { OPERATOR } from '../../src/audit-log/event.ts'
-import { ADMIN_KEY, JWT_SECRET, PASSWORD } from '../support/build.ts'
+import { accountStatus, asAdmin, PASSWORD, signUp } from '../support/build.ts'
 import { INVALIDATION_LIMIT, runCommand } from '../support/cli.ts'
 import { type Engine, onEveryEngine } from '../support/engines.ts'
-import { startServer } from '../support/process.ts'
-import { remoteAccountStatus, remoteSignUp } from '../support/remote-accounts.ts'
 import { until } from '../support/until.ts'
 
 /** A name that older versions accepted. */
@@ -15,19 +13,19 @@ const hostile = 'Evil\u001b[2J\r\nowner\u202e'
 /** A running service, and the command line in the same environment without the secret, which it does not need. */
 const start = async (t: Test, engine: Engine) => {
   const DATABASE_URL = await engine.newDatabase(t)
-  const { url } = await startServer(t, { env: { DATABASE_URL, JWT_SECRET } })
+  // In this process, the commands in another one.
+  const app = await engine.build(t, { env: { DATABASE_URL } })
   return {
     databaseUrl: DATABASE_URL,
     cli: (...args: string[]) => runCommand(args, { DATABASE_URL }),
-    signUp: (email: string) => remoteSignUp({ url }, email, { firstName: 'Ann' }),
-    asAdmin: async (path: string) =>
-      (await fetch(url + path, { headers: { 'x-admin-key': ADMIN_KEY } })).json(),
-    status: (token: string) => remoteAccountStatus({ url }, token),
+    signUp: (email: string) => signUp(app, { email, firstName: 'Ann' }),
+    asAdmin: async (url: string) => (await app.inject({ url, headers: asAdmin })).json(),
+    status: (token: string) => accountStatus(app, token),
     /** Waits until the token is rejected. @returns milliseconds. */
     async untilRejected(token: string): Promise<number> {
       const start = Date.now()
       await until(
-        () => remoteAccountStatus({ url }, token),
+        () => accountStatus(app, token),
         status => status === 401,
         INVALIDATION_LIMIT,
       )

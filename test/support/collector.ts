@@ -66,8 +66,6 @@ export interface Collector {
   readonly text: () => string
   /** Waits until a span has this name. @throws {Error} if none arrives. */
   named(name: string): Promise<ReceivedSpan>
-  /** Waits for the whole trace: the server span and its children, which end before it. */
-  traceOf(name: string): Promise<readonly ReceivedSpan[]>
 }
 
 export const startCollector = async (t: Context): Promise<Collector> => {
@@ -101,9 +99,5 @@ export const startCollector = async (t: Context): Promise<Collector> => {
     spans: () => spans,
     text: () => bodies.join('\n'),
     named,
-    async traceOf(name) {
-      const { traceId } = await named(name)
-      return spans.filter(span => span.traceId === traceId)
-    },
   }
 }

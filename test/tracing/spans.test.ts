@@ -2,18 +2,20 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import t from 'tap'
-import { ADMIN_KEY, bearer, PASSWORD } from '../support/build.ts'
+import { ADMIN_KEY, bearer, freshEmail, PASSWORD } from '../support/build.ts'
 import { CLIENT, type ReceivedSpan, SERVER, startCollector } from '../support/collector.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { exchange, type Running, startServer } from '../support/process.ts'
+import { until } from '../support/until.ts'
 
-t.jobs = 2
+/** Milliseconds until spans or lines that do not arrive count as missing. */
+const DEADLINE = 20_000
 
 const TRACE_ID = '0af7651916cd43dd8448eb211c80319c'
 const SPAN_ID = 'b7ad6b7169203331'
 const TRACEPARENT = `00-${TRACE_ID}-${SPAN_ID}-01`
 
-const signUp = async (server: Running, email = 'ada@example.com', headers = {}) => {
+const signUp = async (server: Running, email = freshEmail(), headers = {}) => {
   const response = await fetch(`${server.url}/account/sign-up`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...headers },
@@ -35,19 +37,42 @@ const childrenOf = (spans: readonly ReceivedSpan[], { spanId }: ReceivedSpan): R
 const SYSTEMS: Readonly<Record<string, string>> = { sqlite: 'sqlite', postgres: 'postgresql' }
 
 await onEveryEngine(t, async (t, { name: engine, newDatabase }) => {
-  const start = async (t: Parameters<typeof startCollector>[0], env = {}) => {
-    const collector = await startCollector(t)
-    const server = await startServer(t, {
-      env: { DATABASE_URL: await newDatabase(t), ...collector.env, ...env },
-    })
-    return { collector, server }
+  const collector = await startCollector(t)
+  const env = { DATABASE_URL: await newDatabase(t), ...collector.env }
+  const server = await startServer(t, { env })
+
+  /** Waits until all spans so far have arrived: they are sent before that of this request, or with it. */
+  const settle = async (): Promise<void> => {
+    const count = () => collector.spans().filter(({ name }) => name === 'GET /health').length
+    const before = count()
+    t.equal(await send(server, '/health'), 200)
+    await until(count, now => now > before, DEADLINE)
+  }
+
+  /** The spans of these requests. */
+  const spansOf = async (requests: () => Promise<void>): Promise<readonly ReceivedSpan[]> => {
+    await settle()
+    const before = collector.spans().length
+    await requests()
+    await settle()
+    return collector
+      .spans()
+      .slice(before)
+      .filter(({ name }) => name !== 'GET /health')
+  }
+
+  const named = (spans: readonly ReceivedSpan[], wanted: string): ReceivedSpan => {
+    const found = spans.find(({ name }) => name === wanted)
+    if (found === undefined) throw new Error(`no span ${wanted}, but ${spans.map(({ name }) => name)}`)
+    return found
   }
 
   t.test('a request continues the trace of its client, and its writes are children of it', async t => {
-    const { collector, server } = await start(t)
-    const { status } = await signUp(server, 'ada@example.com', { traceparent: TRACEPARENT })
-    t.equal(status, 201)
-    const request = await collector.named('POST /account/sign-up')
+    const spans = await spansOf(async () => {
+      const { status } = await signUp(server, freshEmail(), { traceparent: TRACEPARENT })
+      t.equal(status, 201)
+    })
+    const request = named(spans, 'POST /account/sign-up')
     t.match(request, { traceId: TRACE_ID, parentSpanId: SPAN_ID, kind: SERVER })
     t.same(request.attributes, {
       'http.request.method': 'POST',
@@ -56,51 +81,49 @@ await onEveryEngine(t, async (t, { name: engine, newDatabase }) => {
       'url.scheme': 'http',
     })
     t.match(request.resource, { 'service.name': 'gatehouse', 'service.version': /^\d/ })
-    const operations = childrenOf(await collector.traceOf(request.name), request)
+    const operations = childrenOf(spans, request)
     const write = operations.find(({ name }) => name === 'accounts.addUser')
     t.match(write, { traceId: TRACE_ID, kind: CLIENT, status: {} })
     t.same(write?.attributes, {
       'db.system.name': SYSTEMS[engine],
       'db.operation.name': 'accounts.addUser',
     })
-    t.equal(await server.stop('SIGTERM'), 0)
   })
 
   t.test('operations after a body that arrives later are children of the request', async t => {
-    const { collector, server } = await start(t)
-    const body = JSON.stringify({ email: 'ada@example.com', password: PASSWORD })
-    const socket = connect(server.port, '127.0.0.1')
-    socket.setEncoding('utf8')
-    socket.write(
-      `POST /account/sign-up HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n` +
-        'Expect: 100-continue\r\nConnection: close\r\n\r\n',
-    )
-    const [interim] = await once(socket, 'data')
-    t.match(interim, 'HTTP/1.1 100 Continue')
-    socket.write(body)
-    const [response] = await once(socket, 'data')
-    t.match(response, 'HTTP/1.1 201')
-    socket.destroy()
-    const request = await collector.named('POST /account/sign-up')
-    const operations = childrenOf(await collector.traceOf(request.name), request).map(({ name }) => name)
+    const body = JSON.stringify({ email: freshEmail(), password: PASSWORD })
+    const spans = await spansOf(async () => {
+      const socket = connect(server.port, '127.0.0.1')
+      socket.setEncoding('utf8')
+      socket.write(
+        `POST /account/sign-up HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n` +
+          'Expect: 100-continue\r\nConnection: close\r\n\r\n',
+      )
+      const [interim] = await once(socket, 'data')
+      t.match(interim, 'HTTP/1.1 100 Continue')
+      socket.write(body)
+      const [response] = await once(socket, 'data')
+      t.match(response, 'HTTP/1.1 201')
+      socket.destroy()
+    })
+    const operations = childrenOf(spans, named(spans, 'POST /account/sign-up')).map(({ name }) => name)
     t.ok(operations.includes('accounts.addUser'), String(operations))
   })
 
   t.test('a request from memory has a span without children, one that reads has a child', async t => {
-    const { collector, server } = await start(t)
-    const { token, id } = await signUp(server)
-    t.equal(await send(server, '/account', { headers: bearer(token) }), 200)
-    t.equal(await send(server, '/account', { headers: bearer(token) }), 200)
-    await send(server, `/users/${id}`, { headers: bearer(token) })
-    await send(server, '/admin/users?email=ada%40example.com', { headers: { 'x-admin-key': ADMIN_KEY } })
-    await server.stop('SIGTERM')
-    const spans = collector.spans()
+    const spans = await spansOf(async () => {
+      const { token, id } = await signUp(server)
+      t.equal(await send(server, '/account', { headers: bearer(token) }), 200)
+      t.equal(await send(server, '/account', { headers: bearer(token) }), 200)
+      await send(server, `/users/${id}`, { headers: bearer(token) })
+      await send(server, '/admin/users?email=ada%40example.com', { headers: { 'x-admin-key': ADMIN_KEY } })
+    })
     const accounts = spans.filter(({ name }) => name === 'GET /account')
     t.equal(accounts.length, 2)
     const [, fromMemory] = accounts as [ReceivedSpan, ReceivedSpan]
     t.same(childrenOf(spans, fromMemory), [])
     t.notOk(fromMemory.parentSpanId, 'without traceparent a request begins a trace')
-    const list = await collector.named('GET /admin/users')
+    const list = named(spans, 'GET /admin/users')
     t.match(
       childrenOf(spans, list).map(({ name }) => name),
       ['users.list'],
@@ -112,15 +135,15 @@ await onEveryEngine(t, async (t, { name: engine, newDatabase }) => {
   })
 
   t.test('rejected requests have spans; only errors of the service are errors (5xx)', async t => {
-    const { collector, server } = await start(t)
     const json = { 'content-type': 'application/json' }
-    t.equal(await send(server, '/account'), 401)
-    t.equal(await send(server, '/account/sign-in', { method: 'POST', headers: json, body: '{' }), 400)
-    t.equal(await send(server, '/account', { method: 'PUT', headers: json, body: '{}' }), 401)
-    t.equal(await send(server, '/nowhere/at-all', { headers: bearer('a.b.c') }), 404)
-    t.equal(await send(server, '/health', { method: 'DELETE' }), 405)
-    await server.stop('SIGTERM')
-    const seen = collector.spans().map(({ name, attributes, status }) => ({
+    const spans = await spansOf(async () => {
+      t.equal(await send(server, '/account'), 401)
+      t.equal(await send(server, '/account/sign-in', { method: 'POST', headers: json, body: '{' }), 400)
+      t.equal(await send(server, '/account', { method: 'PUT', headers: json, body: '{}' }), 401)
+      t.equal(await send(server, '/nowhere/at-all', { headers: bearer('a.b.c') }), 404)
+      t.equal(await send(server, '/health', { method: 'DELETE' }), 405)
+    })
+    const seen = spans.map(({ name, attributes, status }) => ({
       name,
       status: attributes['http.response.status_code'],
       code: status.code ?? 0,
@@ -138,8 +161,37 @@ await onEveryEngine(t, async (t, { name: engine, newDatabase }) => {
       )
   })
 
+  t.test('the log lines of a request name its span', async t => {
+    const body = JSON.stringify({ email: 'nobody@example.com', password: PASSWORD })
+    const headers = { 'content-type': 'application/json' }
+    const signIn = { method: 'POST', body }
+    const before = server.output().length
+    const spans = await spansOf(async () => {
+      t.equal(await send(server, '/account/sign-in', { ...signIn, headers }), 401)
+      t.equal(
+        await send(server, '/account/sign-in', {
+          ...signIn,
+          headers: { ...headers, traceparent: TRACEPARENT },
+        }),
+        401,
+      )
+    })
+    const requests = spans.filter(({ name }) => name === 'POST /account/sign-in')
+    t.equal(requests.length, 2)
+    const lines = () =>
+      [
+        ...server
+          .output()
+          .slice(before)
+          .matchAll(/"route":"\/account\/sign-in"/g),
+      ].length
+    t.equal(await until(lines, count => count === 2, DEADLINE), 2, 'each has one line')
+    for (const { traceId, spanId } of requests)
+      t.match(server.output(), `"traceparent":"00-${traceId}-${spanId}-01"`)
+    t.equal(requests.filter(({ traceId }) => traceId === TRACE_ID).length, 1)
+  })
+
   t.test('no span has the query, the path, a header or the body of a request', async t => {
-    const { collector, server } = await start(t)
     const email = 'canary.ada@example.com'
     const { token, id } = await signUp(server, email)
     const secret = 'canary-0123456789-token'
@@ -155,35 +207,9 @@ await onEveryEngine(t, async (t, { name: engine, newDatabase }) => {
       `CANARY /canary HTTP/1.1\r\nHost: canary.example\r\nConnection: close\r\n\r\n`,
     )
     await collector.named('GET /account/verify-email')
-    await server.stop('SIGTERM')
+    t.equal(await server.stop('SIGTERM'), 0)
     const text = collector.text()
     for (const forbidden of [/canary/i, 'Grace', PASSWORD, token, id, ADMIN_KEY, '127.0.0.1'])
       t.notMatch(text, forbidden)
-  })
-
-  t.test('the log lines of a request name its span', async t => {
-    const { collector, server } = await start(t)
-    const body = JSON.stringify({ email: 'nobody@example.com', password: PASSWORD })
-    const headers = { 'content-type': 'application/json' }
-    const signIn = { method: 'POST', body }
-    t.equal(await send(server, '/account/sign-in', { ...signIn, headers }), 401)
-    t.equal(
-      await send(server, '/account/sign-in', {
-        ...signIn,
-        headers: { ...headers, traceparent: TRACEPARENT },
-      }),
-      401,
-    )
-    await server.stop('SIGTERM')
-    const requests = collector.spans().filter(({ name }) => name === 'POST /account/sign-in')
-    t.equal(requests.length, 2)
-    t.strictSame(
-      [...server.output().matchAll(/"route":"\/account\/sign-in"/g)].length,
-      2,
-      'each has one line',
-    )
-    for (const { traceId, spanId } of requests)
-      t.match(server.output(), `"traceparent":"00-${traceId}-${spanId}-01"`)
-    t.equal(requests.filter(({ traceId }) => traceId === TRACE_ID).length, 1)
   })
 })
