@@ -34,6 +34,9 @@ const readme = read('README.md')
 const api = read('docs/api.md')
 const architecture = read('ARCHITECTURE.md')
 
+const app = await build(t, { env: EMAIL_CODES })
+const live = liveRoutes(app)
+
 /** The rows of the first table below a heading, cells without back quotes. */
 const tableBelow = (document: string, heading: string): string[][] =>
   (/\n(?:\|.*\n)+/.exec(document.split(`\n${heading}\n`)[1] ?? '')?.[0] ?? '')
@@ -85,7 +88,6 @@ t.test('events: the table in docs/api.md has every type, in the order of the cod
 t.test(
   'rate limits: the table in docs/api.md has the limits of the code and their routes (DESIGN §9)',
   async t => {
-    const live = liveRoutes(await build(t, { env: EMAIL_CODES }))
     const routesWith = (isListed: (route: LiveRoute) => boolean): string[] =>
       live
         .filter(route => isListed(route) && !route.ofFeature && route.method !== 'HEAD')
@@ -113,7 +115,7 @@ t.test('re-authentication: docs/api.md names the routes that need it (DESIGN §1
   const [, list = ''] = /## Re-authentication.*?\*\*The routes\*\* are ([^.]*)\./s.exec(api) ?? []
   t.same(
     [...list.matchAll(/`([^`]+)`/g)].map(([, route]) => route).sort(),
-    liveRoutes(await build(t))
+    live
       .filter(({ reauthenticate, ofFeature }) => reauthenticate && !ofFeature)
       .map(({ method, url }) => `${method} ${url}`)
       .sort(),
@@ -174,7 +176,7 @@ t.test('scopes: the tables in docs/api.md have those of the code, in its order (
 })
 
 t.test('routes: the table in docs/api.md is the live one (§4)', async t => {
-  const live = liveRoutes(await build(t, { env: EMAIL_CODES }))
+  const routes = live
     .filter(
       ({ documentation, page, ofFeature, method }) =>
         !documentation && !page && !ofFeature && method !== 'HEAD',
@@ -190,19 +192,19 @@ t.test('routes: the table in docs/api.md is the live one (§4)', async t => {
         return [route, gates[gate], ...scope].join(' ')
       })
       .sort(),
-    live.sort(),
+    routes.sort(),
   )
 })
 
 t.test('hosted pages: the table in docs/api.md is the live one (DESIGN §23)', async t => {
-  const live = liveRoutes(await build(t, { env: EMAIL_CODES }))
+  const pages = live
     .filter(({ page, method }) => page && method !== 'HEAD')
     .map(({ method, url }) => `${method} ${url}`)
   t.same(
     tableBelow(api, '## Hosted pages')
       .map(([page]) => page)
       .sort(),
-    live.sort(),
+    pages.sort(),
   )
 })
 
@@ -219,7 +221,6 @@ t.test('ARCHITECTURE.md: its files exist, and the order of the plugins is the li
   ]
     .flatMap(([line]) => line.split(' · '))
     .map(name => name.trim())
-  const app = await build(t)
   const loaded = [...app.printPlugins().matchAll(/[─┬] ([a-z]+(?:-[a-z]+)*) \d/g)].map(([, name]) => name)
   t.same(
     loaded.filter(name => drawn.includes(name ?? '')),
