@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import t from 'tap'
-import { ADMIN_KEY, PASSWORD } from '../support/build.ts'
+import { asAdmin, build, PASSWORD, signIn } from '../support/build.ts'
 import { globalErrorOf } from '../support/error-response.ts'
 import { exchange, newDatabaseFile, parseResponse, type Running, startServer } from '../support/process.ts'
 import { until } from '../support/until.ts'
@@ -104,8 +104,8 @@ t.test('a request in flight finishes without a drain delay too', async t => {
   const stopped = server.stop('SIGTERM')
   t.equal(parseResponse(await inFlight.finish()).status, 201)
   t.equal(await stopped, 0)
-  const again = await startServer(t, { databaseFile })
-  t.equal((await post(again, '/account/sign-in')).status, 200, 'and it is on disk (DESIGN §7)')
+  const again = await build(t, { env: { DATABASE_URL: `sqlite:${databaseFile}` }, realHashing: true })
+  t.equal((await signIn(again, EMAIL)).statusCode, 200, 'and it is on disk (DESIGN §7)')
 })
 
 t.test('a client that never completes its request does not delay the stop', async t => {
@@ -134,11 +134,8 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const)
     t.type(account.lastRequestAt, 'string')
     t.equal(await server.stop(signal), 0, 'exit code')
 
-    const again = await startServer(t, { databaseFile })
-    const list = await fetch(`${again.url}/admin/users?email=${EMAIL}`, {
-      headers: { 'x-admin-key': ADMIN_KEY },
-    })
-    const { results } = (await list.json()) as { results: Record<string, unknown>[] }
+    const again = await build(t, { env: { DATABASE_URL: `sqlite:${databaseFile}` } })
+    const { results } = (await again.inject({ url: `/admin/users?email=${EMAIL}`, headers: asAdmin })).json()
     t.match(results, [{ email: EMAIL, firstName: 'Ada', lastRequestAt: account.lastRequestAt }])
   })
 

@@ -7,7 +7,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
 import { freePort } from '../../scripts/postgres-server.ts'
-import { asAdmin, bearer, freshEmail, PASSWORD, temporaryFolder } from '../support/build.ts'
+import {
+  accountStatus,
+  asAdmin,
+  bearer,
+  build,
+  freshEmail,
+  PASSWORD,
+  temporaryFolder,
+} from '../support/build.ts'
 import { fetchMetrics, metricsUrlIn } from '../support/metrics.ts'
 import {
   newDatabaseFile,
@@ -289,8 +297,8 @@ t.test(
     await acknowledges(20)
     t.equal(await two.stop('SIGTERM'), 0)
     await stop()
-    const one = await startServer(t, { databaseFile })
-    for (const token of acknowledged) t.equal(await remoteAccountStatus(one, token), 200)
+    const one = await build(t, { env: { DATABASE_URL: `sqlite:${databaseFile}` } })
+    for (const token of acknowledged) t.equal(await accountStatus(one, token), 200)
   },
 )
 
