@@ -2,11 +2,16 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
+import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import { accountOf, call } from '../support/account-routes.ts'
-import { getEvents } from '../support/admin-routes.ts'
-import { build, type Context, PASSWORD, signIn, temporaryFolder } from '../support/build.ts'
+import { newToken } from '../../src/accounts/email-token.ts'
+import { accountOf, call, reset } from '../support/account-routes.ts'
+import { allEvents, getEvents } from '../support/admin-routes.ts'
+import { asAdmin, bearer, build, type Context, PASSWORD, signIn, temporaryFolder } from '../support/build.ts'
+import { codesOf, EMAIL_CODES, signInByCode } from '../support/email-codes.ts'
+import { errorsAt, globalErrorOf } from '../support/error-response.ts'
 import { createDatabase, query } from '../support/postgres.ts'
+import { execute } from '../support/stored-rows.ts'
 import { until } from '../support/until.ts'
 import { IMPORTED_PASSWORD, type Recorded, recordedSessions, recordedUsers } from './scenario.ts'
 
@@ -23,6 +28,24 @@ const RESTORE = {
     await query(url, readFileSync(join(folder, 'postgres.sql'), 'utf8'))
     return url
   },
+}
+
+const confirm = (
+  app: FastifyInstance,
+  token: string,
+  proof: object = {},
+  headers: Record<string, string> = {},
+) => call(app, 'POST', '/account/verify-email', { token, ...proof }, headers)
+
+/** Stores a link as 0.2.0 did, which mailed four kinds of them. @returns its token. */
+const addLink = async (url: string, purpose: string, email: string, at: number): Promise<string> => {
+  const { token, digest } = newToken(at)
+  await execute(
+    url,
+    `INSERT INTO email_tokens (digest, purpose, user_key, email, created_at, expires_at)
+      SELECT '${digest}', '${purpose}', key, email, ${at}, ${at + 60 * MINUTE} FROM users WHERE email = '${email}'`,
+  )
+  return token
 }
 
 const releases = readdirSync(import.meta.dirname, { withFileTypes: true })
@@ -69,10 +92,8 @@ for (const release of releases)
       t.equal((await signIn(app, 'cat@example.com', IMPORTED_PASSWORD)).statusCode, 200)
       t.equal((await signIn(app, 'ben@example.com')).statusCode, 403)
 
-      const confirmed = await call(app, 'POST', '/account/verify-email', {
-        token: tokens.emailChange,
-        password: PASSWORD,
-      })
+      errorsAt(t, await confirm(app, tokens.emailChange), 403, ['global'], 'the mailbox is not the account')
+      const confirmed = await confirm(app, tokens.emailChange, {}, bearer(tokens.active))
       t.match(confirmed.json(), { email: 'ann.new@example.com', emailVerified: true })
       const payload = { token: tokens.passwordReset, password: `${PASSWORD} again` }
       t.equal(
@@ -97,3 +118,60 @@ for (const release of releases)
         'the cursor goes on',
       )
     })
+
+for (const engine of ['sqlite', 'postgres'] as const)
+  t.test(`unconfirmed users and links of 0.2.0 on ${engine} follow the rules of this version`, async t => {
+    const folder = join(import.meta.dirname, '0.2.0')
+    const { at, users, tokens }: Recorded = JSON.parse(readFileSync(join(folder, 'expected.json'), 'utf8'))[
+      engine
+    ]
+    const DATABASE_URL = await RESTORE[engine](t, folder)
+    const ben = 'ben@example.com'
+    const disabled = await addLink(DATABASE_URL, 'verification', ben, at)
+    const cat = 'cat@example.com'
+    const verification = await addLink(DATABASE_URL, 'verification', cat, at)
+    const notice = await addLink(DATABASE_URL, 'accountExists', 'ann@example.com', at)
+    const env = { ...EMAIL_CODES, DATABASE_URL, REQUIRE_EMAIL_VERIFICATION: 'true' }
+    const app = await build(t, { env, realHashing: true, clock: () => at + MINUTE })
+    const codes = codesOf(app)
+
+    t.match(await recordedUsers(app), users, 'nobody was removed, confirmed or emptied')
+    globalErrorOf(t, await signIn(app, cat, IMPORTED_PASSWORD), 403, 'not confirmed yet')
+    errorsAt(t, await confirm(app, disabled, { password: PASSWORD }), 400, ['token'], 'of a disabled user')
+    errorsAt(t, await confirm(app, verification), 403, ['global'], 'the mailbox alone')
+    errorsAt(
+      t,
+      await confirm(app, verification, {}, bearer(tokens.active)),
+      403,
+      ['global'],
+      'another session',
+    )
+    errorsAt(t, await confirm(app, verification, { password: PASSWORD }), 400, ['password'])
+    const confirmed = await confirm(app, verification, { password: IMPORTED_PASSWORD })
+    t.match([confirmed.statusCode, confirmed.json()], [200, { email: cat, emailVerified: true }])
+    t.equal(confirmed.headers['set-cookie'], undefined)
+    t.equal((await signIn(app, cat, IMPORTED_PASSWORD)).statusCode, 200)
+
+    for (const token of [tokens.emailChange, notice, tokens.passwordReset])
+      t.not((await confirm(app, token)).statusCode, 200)
+    errorsAt(
+      t,
+      await confirm(app, notice, { password: PASSWORD }),
+      400,
+      ['token'],
+      'a notice confirms nothing',
+    )
+    const { statusCode, body } = await reset(app, notice, `${PASSWORD} again`)
+    t.equal(statusCode, 200, `a notice still resets the password: ${body}`)
+    t.equal((await signIn(app, 'ann@example.com', `${PASSWORD} again`)).statusCode, 200)
+    errorsAt(t, await reset(app, tokens.passwordReset, PASSWORD), 400, ['token'], 'which ends other links')
+
+    const [found] = (await recordedUsers(app)).filter(({ email }: { email: string }) => email === ben)
+    await call(app, 'PUT', `/admin/users/${found.id}`, { disabled: false }, asAdmin)
+    await call(app, 'POST', '/account/sign-up', { email: ben, password: `${PASSWORD} again` })
+    t.ok(await codes.mails.to(ben, 'accountExists'), 'an unconfirmed user of before has the address')
+    const entered = await signInByCode(app, ben, await codes.request(ben))
+    t.match(entered.json(), { user: { id: found.id, firstName: 'Ben', emailVerified: true } })
+    t.equal((await signIn(app, ben)).statusCode, 401, 'the password of before is gone')
+    t.ok((await allEvents(app, { userId: found.id, type: 'password.removed' })).length === 1)
+  })
