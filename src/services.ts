@@ -5,7 +5,6 @@ import { AccountRemoval } from './accounts/account-removal.ts'
 import { Exports, Imports } from './accounts/bulk-users.ts'
 import { CleanUp, type CleanUpPace } from './accounts/clean-up.ts'
 import { EmailAddresses } from './accounts/email-addresses.ts'
-import { ExistingAccountNotice } from './accounts/existing-account-notice.ts'
 import { FactorRemoval } from './accounts/factor-removal.ts'
 import { Impersonation } from './accounts/impersonation.ts'
 import { ACCOUNT_MAILS, type AccountMails } from './accounts/mails.ts'
@@ -314,7 +313,6 @@ const createAccounts = (
     challenges,
     reauthentication,
     requireEmailVerification: config.requireEmailVerification,
-    existingAccountNotice: new ExistingAccountNotice({ users, events, mails, clock }),
   }
   const pendingSignUps = new PendingSignUps({ ...deps, store: stores.pendingSignUps })
   const signIns = new SignIns(deps)

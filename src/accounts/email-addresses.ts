@@ -1,12 +1,12 @@
 /** Requests for links that verify or change e-mail addresses. */
-import { type Actor, newEvent } from '../audit-log/event.ts'
+import { type Actor, anonymous, newEvent } from '../audit-log/event.ts'
+import type { EventStore } from '../audit-log/event-store.ts'
 import type { SessionOwner } from '../auth/principal.ts'
 import type { DeferredWork } from '../concurrency/deferred-work.ts'
 import { ServiceError } from '../errors.ts'
 import type { UserStore, VerifiedSession } from '../users/user-store.ts'
-import { MAIL_WINDOW, newEmailToken } from './email-token.ts'
+import { MAIL_WINDOW, MAX_MAILS, newEmailToken } from './email-token.ts'
 import type { EmailTokenStore } from './email-token-store.ts'
-import type { ExistingAccountNotice } from './existing-account-notice.ts'
 import type { Mails } from './mails.ts'
 import type { Reauthentication } from './reauthentication.ts'
 
@@ -16,7 +16,7 @@ export interface EmailAddressesDeps {
   readonly mails: Mails
   readonly deferred: DeferredWork
   readonly reauthentication: Reauthentication
-  readonly existingAccountNotice: ExistingAccountNotice
+  readonly events: Pick<EventStore, 'recordLimited'>
   /** Then no response reveals which addresses have accounts. */
   readonly requireEmailVerification: boolean
   readonly clock: () => number
@@ -49,16 +49,8 @@ export class EmailAddresses {
     actor: Actor,
     signal?: AbortSignal,
   ): Promise<void> {
-    const {
-      users,
-      emailTokens,
-      mails,
-      deferred,
-      reauthentication,
-      existingAccountNotice,
-      requireEmailVerification,
-      clock,
-    } = this.#deps
+    const { users, emailTokens, mails, deferred, reauthentication, requireEmailVerification, clock } =
+      this.#deps
     const { email, password } = change
     const { user } = owner.cachedUser
     const add = async (acting: VerifiedSession) => {
@@ -78,7 +70,7 @@ export class EmailAddresses {
     )
     if (added === 'tooManyMails') throw tooManyMails()
     // Deferred, so that response times reveal nothing.
-    if (added.isTaken) deferred.run(() => existingAccountNotice.send(email, actor.ip))
+    if (added.isTaken) deferred.run(() => this.#notifyHolder(email, actor.ip))
     else mails.send('emailChange', email, { token: added.token })
     mails.send('emailChangeRequested', user.email, { newEmail: email })
   }
@@ -98,6 +90,20 @@ export class EmailAddresses {
     if (outcome === 'tooManyMails') throw tooManyMails()
     if (outcome !== 'added') throw new ServiceError('signInRequired')
     mails.send('verification', user.email, { token })
+  }
+
+  /**
+   * With REQUIRE_EMAIL_VERIFICATION no response reveals that an e-mail has an account. Its owner is mailed instead, within the limit.
+   * @param ip of the client, for the audit log.
+   */
+  async #notifyHolder(email: string, ip: string | null): Promise<void> {
+    const { users, events, mails, clock } = this.#deps
+    const holder = await users.findId(email)
+    if (holder === undefined) return
+    const now = clock()
+    const event = newEvent('user.sign-up-repeated', anonymous(ip), holder, now)
+    const outcome = await events.recordLimited(event, MAX_MAILS, now - MAIL_WINDOW + 1)
+    if (outcome === 'recorded') mails.send('accountExists', email)
   }
 
   /** Mails both addresses of a change by an administrator, which is stored. */

@@ -36,8 +36,8 @@ export interface EmailTokenStore {
     proof: AccountProof,
   ): Promise<User | 'notFound' | 'notProved' | 'emailTaken'>
   /**
-   * Uses a token for `verifyEmail` of somebody who does not know the account: ends the user's pending changes of the e-mail, or removes the
-   * user, if the token confirms the e-mail that the account has and that was never confirmed.
+   * Uses a token for `verifyEmail` of somebody who does not know the account: ends the user's pending changes to its
+   * address, or removes the user, who has signed up with it and never confirmed it.
    * @param event of the removal, or of the end of the changes.
    * @returns false for an invalid token.
    */

@@ -13,10 +13,14 @@ const TOKENS = Object.fromEntries(
   Object.entries(ACCOUNT_MAILS).flatMap(([name, kind]) => ('token' in kind ? [[name, kind.token]] : [])),
 ) as unknown as Readonly<Record<EmailTokenPurpose, EmailTokenKind>>
 
-/** The purposes whose pending tokens a changed password invalidates. */
-export const INVALIDATED_BY_PASSWORD_CHANGE: readonly string[] = Object.entries(TOKENS).flatMap(
-  ([purpose, { survivesPasswordChange }]) => (survivesPasswordChange ? [] : [purpose]),
-)
+/**
+ * The purposes whose pending tokens a changed password invalidates. A reset stays until the e-mail is confirmed: a stranger may have opened
+ * the account, and must not end the way in of the owner of the mailbox.
+ */
+export const invalidatedByPasswordChange = (isConfirmed: boolean): readonly string[] =>
+  Object.entries(TOKENS).flatMap(([purpose, { action, survivesPasswordChange }]) =>
+    survivesPasswordChange || (action === 'resetPassword' && !isConfirmed) ? [] : [purpose],
+  )
 
 export const LONGEST_LIFETIME = Math.max(...Object.values(TOKENS).map(({ lifetime }) => lifetime))
 

@@ -48,7 +48,7 @@ export interface AccessRemovedValue {
   readonly removed: readonly RemovedAccess[]
 }
 
-export interface PasswordChangedValue extends AccessRemovedValue {
+export interface PasswordChangedValue {
   /** Whether the change has confirmed the address, by a mailed link, and so emptied the account. */
   readonly isFirstConfirmation: boolean
 }
@@ -82,7 +82,7 @@ const resetLink = ({ webUrl }: MailSite, { token }: TokenValue): string =>
 
 const verifyEmail = (site: MailSite, label: string, token: string): Block[] => [
   { link: verifyLink(site, { token }), label },
-  ...withoutBrowser(site, VERIFY_EMAIL, token, ' with the password of the account'),
+  ...withoutBrowser(site, VERIFY_EMAIL, token, ' and the password'),
 ]
 
 /** Confirming needs the account too, so that the owner of a mailbox never gets into a stranger's account. */
@@ -221,22 +221,26 @@ export const ACCOUNT_MAILS = {
   passwordChanged: {
     subject: 'Your password has been changed',
     isRateLimited: true,
-    body: (site, { isFirstConfirmation, removed }: PasswordChangedValue) => [
+    body: (site, { isFirstConfirmation }: PasswordChangedValue) => [
       `The password of your account at ${site.name} has been changed. All sessions with the old password have ended.`,
       ...(isFirstConfirmation ? ['This has confirmed your address.'] : []),
-      ...(removed.length > 0 ? ['What gave access before has been removed:', ...list(removed)] : []),
       'If it was you, you need to do nothing.',
       notYou(site),
     ],
   },
-  /** When a mailed code has confirmed the address for the first time: somebody else may have opened the account. */
+  /**
+   * When a mailed code or a reset has confirmed the address for the first time: somebody else may have opened the account. Not limited: a
+   * stranger must not use up the mails before it.
+   */
   accessRemoved: {
     subject: 'Your address is confirmed, former access is removed',
-    isRateLimited: true,
+    isRateLimited: false,
     body: (site, { removed }: AccessRemovedValue) => [
-      `You signed in to your account at ${site.name} with a code from your mailbox. This has confirmed your address for the first time. What gave access to the account before has been removed:`,
+      `You have confirmed the address of your account at ${site.name} for the first time. What gave access to the account before has been removed:`,
       ...list(removed),
-      { link: forgotPasswordLink(site), label: 'Choose a new password' },
+      ...(removed.some(({ kind }) => kind === 'password')
+        ? [{ link: forgotPasswordLink(site), label: 'Choose a new password' }]
+        : []),
     ],
   },
   /** To the owner of an address that is used for a sign-up or an e-mail change. */

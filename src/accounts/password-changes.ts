@@ -67,7 +67,7 @@ export class PasswordChanges {
       { password: currentPassword, wrong: 'wrongCurrentPassword', ip: actor.ip, signal },
       change,
     )
-    mails.send('passwordChanged', changed.email, { isFirstConfirmation: false, removed: [] })
+    mails.send('passwordChanged', changed.email, { isFirstConfirmation: false })
     return authResult(tokens, changed, session)
   }
 

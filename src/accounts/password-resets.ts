@@ -73,7 +73,8 @@ export class PasswordResets {
     const done = await retryOnChange(() => this.#tryReset(stored, password, presented, client, signal))
     if (done === undefined) throw new ServiceError('badEmailToken')
     const { user, removed, session } = done
-    mails.send('passwordChanged', email, { isFirstConfirmation: removed !== null, removed: removed ?? [] })
+    mails.send('passwordChanged', email, { isFirstConfirmation: removed !== null })
+    if (removed !== null && removed.length > 0) mails.send('accessRemoved', email, { removed })
     return authResult(tokens, user, session)
   }
 

@@ -12,7 +12,7 @@ import { newSession, type SessionClient, type SessionLimits } from '../auth/sess
 import type { DeferredWork } from '../concurrency/deferred-work.ts'
 import { ServiceError } from '../errors.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
-import { emailSubject, type LoginThrottle } from '../rate-limits/login-throttle.ts'
+import { type LoginThrottle, tokenSubject } from '../rate-limits/login-throttle.ts'
 import type { PendingSignUp, PendingSignUpStore } from './stored-pending-sign-ups.ts'
 
 /** Milliseconds. */
@@ -76,7 +76,7 @@ export class PendingSignUps {
   ): Promise<AuthResult> {
     const { store, tokens, hasher, loginThrottle, limits, clock } = this.#deps
     const isRight = await loginThrottle.check(
-      emailSubject(email, client.ip),
+      tokenSubject(digest, email, client.ip),
       async () => (await hasher.verify(password, passwordHash, signal)) || undefined,
     )
     if (isRight === undefined) throw new ServiceError('wrongPassword')

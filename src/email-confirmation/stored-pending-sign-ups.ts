@@ -65,6 +65,8 @@ function* addPendingSignUp(
   event: AuditEvent<null>,
   repeated: string,
 ): Steps<Write<{ readonly maySend: boolean; readonly hasAccount: boolean }>> {
+  // Simultaneous sign-ups with one address count each other.
+  yield { text: ({ lockByName }) => lockByName('$1'), values: [`sign-up:${email}`] }
   const recorded = yield* firstRow<{ holder: string | null }>(recordWithHolder(email, event, repeated))
   const added = yield* firstRow({
     text: `INSERT INTO pending_sign_ups (${COLUMNS.join(', ')})

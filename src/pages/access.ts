@@ -1,7 +1,7 @@
 /** Pages of users who are not signed in: sign-in, forgotten passwords, links of mails, errors. */
 
 import type { FieldErrors } from '../errors.ts'
-import { html } from './html.ts'
+import { type Html, html } from './html.ts'
 import {
   Form,
   hiddenField,
@@ -208,6 +208,17 @@ export interface ConfirmEmailState {
   readonly errors?: FieldErrors
 }
 
+/** For somebody who does not know the account. Whoever is signed in to it does. */
+const notMe = ({ texts, root }: PageContext, token: string, subject: ConfirmEmailState['subject']): Html =>
+  html`<div class="card">
+<h2>${texts.notMe}</h2>
+<p>${texts.notMeText[subject]}</p>
+<form method="post" action="${root}account/verify-email/not-me">
+${hiddenField('token', token)}
+<button class="plain">${texts.notMe}</button>
+</form>
+</div>`
+
 export const confirmEmailPage = (
   context: PageContext,
   { token, subject, email, needsPassword, wantsCode = false, errors = NO_ERRORS }: ConfirmEmailState,
@@ -234,20 +245,13 @@ ${form.summary()}
 <p>${texts.confirmEmailText[subject](email)}</p>
 ${wantsCode && html`<p>${texts.confirmEmailSecondStep}</p>`}
 <form method="post" action="${root}account/verify-email/confirm">
-${needsPassword && usernameField(email)}
+${needsPassword && subject !== 'emailChange' && usernameField(email)}
 ${hiddenField('token', token)}
 ${fields}
 <button class="main">${texts.confirmEmailButton}</button>
 </form>
 </div>
-<div class="card">
-<h2>${texts.notMe}</h2>
-<p>${texts.notMeText[subject]}</p>
-<form method="post" action="${root}account/verify-email/not-me">
-${hiddenField('token', token)}
-<button class="plain">${texts.notMe}</button>
-</form>
-</div>`,
+${needsPassword && notMe(context, token, subject)}`,
   }
 }
 

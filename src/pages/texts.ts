@@ -68,9 +68,9 @@ const en = {
   },
   notMeDone: 'Thank you',
   notMeDoneText: {
-    account: 'The account is removed. Your address belongs to no account here.',
+    account: 'The account is removed.',
     emailChange: 'The change is ended. The account does not use your address.',
-    signUp: 'The sign-up is removed. Your address belongs to no account here.',
+    signUp: 'The sign-up is removed.',
   },
   confirmEmailFailed: 'The e-mail is not confirmed',
   emailConfirmed: 'Your e-mail is confirmed',
@@ -296,9 +296,9 @@ const de: Texts = {
   },
   notMeDone: 'Danke',
   notMeDoneText: {
-    account: 'Das Konto ist entfernt. Ihre Adresse gehört hier zu keinem Konto.',
+    account: 'Das Konto ist entfernt.',
     emailChange: 'Die Änderung ist beendet. Das Konto verwendet Ihre Adresse nicht.',
-    signUp: 'Die Registrierung ist entfernt. Ihre Adresse gehört hier zu keinem Konto.',
+    signUp: 'Die Registrierung ist entfernt.',
   },
   confirmEmailFailed: 'Die E-Mail-Adresse ist nicht bestätigt',
   emailConfirmed: 'Ihre E-Mail-Adresse ist bestätigt',

@@ -37,6 +37,17 @@ export const emailSubject = (email: string, ip: string | null): LoginSubject => 
   actor: anonymous(ip),
 })
 
+/**
+ * The holder of a mailed token. Attempts on the password elsewhere do not make them wait, and nobody else knows the key.
+ * @param digest of the token.
+ */
+export const tokenSubject = (digest: string, email: string, ip: string | null): LoginSubject => ({
+  key: `token:${digest}`,
+  userId: null,
+  email,
+  actor: anonymous(ip),
+})
+
 /** The account's own user, signed in: other clients cannot throttle them, and a stolen session cannot try passwords without limit. */
 export const userSubject = ({ id, email }: User, ip: string | null): LoginSubject => ({
   key: `user:${id}`,

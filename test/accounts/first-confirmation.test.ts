@@ -2,17 +2,29 @@
  * A password reset that confirms the e-mail for the first time removes what somebody else could have added: passkeys, API keys and
  * authenticator apps (DESIGN §9).
  */
+
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
+import { RATE_LIMITS } from '../../src/rate-limits/limits.ts'
 import { call, forgot, reset, verify } from '../support/account-routes.ts'
 import { allEvents, factorsOf } from '../support/admin-routes.ts'
 import { createKey, listKeys } from '../support/api-keys.ts'
 import { addTotp, ENCRYPTION_KEY, STEP, totpOf } from '../support/authenticator-apps.ts'
-import { accountStatus, bearer, manualClock, type SignedUp, signIn, signUp } from '../support/build.ts'
+import {
+  accountStatus,
+  bearer,
+  confirmedUser,
+  manualClock,
+  PASSWORD,
+  type SignedUp,
+  signIn,
+  signUp,
+} from '../support/build.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { errorsAt } from '../support/error-response.ts'
 import { quickHashing } from '../support/fake-hashing.ts'
-import { mailbox } from '../support/mailbox.ts'
+import { perAddress } from '../support/limits.ts'
+import { mailbox, SUBJECT } from '../support/mailbox.ts'
 import { ENV, listPasskeys, register, signInWith } from '../support/passkeys.ts'
 import { race, rounds } from '../support/races.ts'
 import { until } from '../support/until.ts'
@@ -104,14 +116,37 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     },
   )
 
-  t.test('the mail about the new password lists them, to users of whom it is true', async t => {
-    const [user, other] = [await signUp(app), await confirmed()]
+  t.test('a mail lists them, which other mails cannot use up, to users of whom it is true', async t => {
+    const app = await build(t, {
+      ...options,
+      env: { ...ENV, ENCRYPTION_KEY, RATE_LIMIT: 'on' },
+      rateLimits: { ...RATE_LIMITS, perAddress: perAddress(), perRecipient: { points: 1, seconds: 3_600 } },
+    })
+    const mails = mailbox(app)
+    const [user, other] = [await signUp(app), await confirmedUser(app)]
     for (const each of [user, other]) await access(app, each)
-    for (const { email } of [user, other]) await reset(app, await resetTokenOf(email), NEW)
-    const textOf = async ({ email }: SignedUp) => (await mails.to(email, 'passwordChanged'))[0]?.text ?? ''
-    const LINES = ['This has confirmed your address.', 'Sessions', 'Passkeys: 2', 'API keys: 2']
-    for (const line of LINES) t.match(await textOf(user), line)
-    for (const line of ['confirmed', 'removed', 'API keys']) t.notMatch(await textOf(other), line)
+    for (const { email } of [user, other]) {
+      await forgot(app, email)
+      await reset(app, await mails.token(email, 'passwordReset'), NEW)
+    }
+    const [mail] = await mails.to(user.email, 'accessRemoved')
+    for (const line of ['Sessions', 'Passkeys: 2', 'API keys: 2']) t.match(mail?.text, line)
+    t.notOk((await mails.final(other.email)).includes(SUBJECT.accessRemoved))
+  })
+
+  t.test('a new password of the stranger does not end the mailed ways in of the owner', async t => {
+    const user = await signUp(app)
+    const mailed = await resetTokenOf(user.email)
+    const payload = { currentPassword: PASSWORD, newPassword: `${PASSWORD} 2` }
+    const changed = await call(app, 'PUT', '/account/password', payload, bearer(user.token))
+    t.equal(changed.statusCode, 200)
+    t.equal((await reset(app, mailed, NEW)).statusCode, 200)
+    t.equal(await accountStatus(app, changed.json().accessToken), 401)
+
+    const own = await confirmed()
+    const link = await resetTokenOf(own.email)
+    t.equal((await call(app, 'PUT', '/account/password', payload, bearer(own.token))).statusCode, 200)
+    errorsAt(t, await reset(app, link, NEW), 400, ['token'], 'of a confirmed account it does')
   })
 
   t.test('a user with a confirmed e-mail keeps passkeys and API keys', async t => {

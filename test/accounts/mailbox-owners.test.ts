@@ -279,7 +279,7 @@ await onEveryEngine(t, async (t, { build }) => {
       const types = count(await typesOf(app, account.id))
       t.match(types, { 'password.reset': 1, 'totp.removed': 1, 'api-key.revoked': 2, 'passkey.removed': 2 })
       t.notOk(types['password.removed'], 'the password was replaced')
-      const [mail] = await mails.to(account.email, 'passwordChanged')
+      const [mail] = await mails.to(account.email, 'accessRemoved')
       for (const removed of [/API keys: 2/, /passkeys: 2/i, /authenticator app/]) t.match(mail?.text, removed)
     },
   )

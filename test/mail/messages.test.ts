@@ -94,7 +94,7 @@ t.test('notices name the event and the service in both parts, without a token (D
   const { mailer } = createMailer(t, smtp.url)
   mailer.send('emailChangeRequested', ANN, { newEmail: 'new@example.com' })
   mailer.send('emailChanged', ANN, { newEmail: 'new@example.com' })
-  mailer.send('passwordChanged', ANN, { isFirstConfirmation: true, removed: [] })
+  mailer.send('passwordChanged', ANN, { isFirstConfirmation: true })
   mailer.send('accountDeleted', ANN)
   const mails = await smtp.received(4)
   for (const [kind, said] of Object.entries(NOTICES)) {

@@ -15,7 +15,7 @@ import { EMAIL_TOKEN_COLUMNS, emailTokenColumns, factorsColumn, toUser, type Use
 import type { OwnedTable } from '../stored-feature.ts'
 import { recordStatement } from './events.ts'
 import { factorsOf } from './factors.ts'
-import { firstRow, type Statement, type Steps, USER_KEY, unlessTaken } from './operation.ts'
+import { firstRow, rows, type Statement, type Steps, USER_KEY, unlessTaken } from './operation.ts'
 import { parameters, valuesOf } from './parameters.ts'
 import { refusalOf } from './refusals.ts'
 import { sessionExists } from './sessions.ts'
@@ -70,7 +70,8 @@ function* holds(proof: AccountProof, userId: string): Steps<boolean> {
 
 interface LockedUser {
   readonly email: string
-  readonly isVerified: boolean
+  readonly emailVerified: boolean
+  /** Whether the proof holds. */
   readonly isProved: boolean
 }
 
@@ -96,7 +97,7 @@ function* lockUserOf(
   })
   if (user === undefined) return null
   const isProved = state.verified === 1 && (proof === null || (yield* holds(proof, userId)))
-  return { email: user.email, isVerified: user.email_verified === 1, isProved }
+  return { email: user.email, emailVerified: user.email_verified === 1, isProved }
 }
 
 /** The user may have changed the e-mail since the token was mailed. */
@@ -131,6 +132,19 @@ export const confirmEmailWith = (mailed: readonly OwnedTable[]) =>
     return invalidates(userId, toUser(user))
   }
 
+/**
+ * Whether the user has signed up, and had no other e-mail and no confirmed one since: an account that an administrator has created, or whose
+ * address an administrator has changed, belongs to somebody. The events of it may be gone: then it is not removed.
+ */
+function* hasOnlySignedUp(userId: string): Steps<boolean> {
+  const events = yield* rows<{ type: string }>({
+    text: `SELECT type FROM events WHERE user_id = $1 AND (
+      type IN ('user.signed-up', 'email.verified', 'email.changed') OR type = 'user.changed' AND details LIKE '%"email%')`,
+    values: [userId],
+  })
+  return events.length > 0 && events.every(({ type }) => type === 'user.signed-up')
+}
+
 /** @param owned tables of features, whose rows are deleted with their user. */
 export const rejectEmailWith = (owned: readonly OwnedTable[]) =>
   function* rejectEmail(token: EmailToken, event: AuditEvent): Steps<Write<boolean>> {
@@ -140,13 +154,14 @@ export const rejectEmailWith = (owned: readonly OwnedTable[]) =>
     if (found === null) return refusedFor(userId, false)
     if (!isCurrentEmail) {
       yield {
-        text: `DELETE FROM email_tokens WHERE user_key = ${USER_KEY} AND purpose = $2`,
-        values: [userId, purpose],
+        text: `DELETE FROM email_tokens WHERE user_key = ${USER_KEY} AND purpose = $2 AND email = $3`,
+        values: [userId, purpose, email],
       }
       yield recordStatement(event)
       return invalidatesNothing(true)
     }
-    if (found.isVerified || found.email !== email) return refusedFor(userId, false)
+    if (found.emailVerified || found.email !== email) return refusedFor(userId, false)
+    if (!(yield* hasOnlySignedUp(userId))) return refusedFor(userId, false)
     yield* deleteUser(owned, event)
     return invalidates(userId, true)
   }

@@ -1,6 +1,6 @@
 /**
- * Signing in by the mailbox alone. If the e-mail was never confirmed, somebody else may have opened the account with it: the sign-in
- * empties the account in its transaction, so that nobody else keeps access.
+ * Signing in by the mailbox alone: with a mailed code, or by a reset, which also sets a password. If the e-mail was never confirmed,
+ * somebody else may have opened the account with it: the sign-in empties the account in its transaction, so that nobody else keeps access.
  */
 import type { MailboxSignIn, SignedInByMailbox } from '../../accounts/account-store.ts'
 import type { RemovedAccess } from '../../accounts/mails.ts'

@@ -1,5 +1,5 @@
 /** Writes of passwords. */
-import { INVALIDATED_BY_PASSWORD_CHANGE } from '../../accounts/email-token.ts'
+import { invalidatedByPasswordChange } from '../../accounts/email-token.ts'
 import type { AuditEvent } from '../../audit-log/event.ts'
 import type { Session } from '../../auth/session.ts'
 import type { User } from '../../users/user.ts'
@@ -53,15 +53,17 @@ export const changePasswordWith = (mailed: readonly OwnedTable[]) =>
       // A concurrent change in between has made the update possible. The user is locked now.
       changed = yield* firstRow<UserRow>(update)
     }
+    const user = toUser(changed as UserRow)
     yield {
       text: ({ isOneOf }) => `DELETE FROM email_tokens
         WHERE user_key = ${USER_KEY} AND ${isOneOf('purpose', '$2', 'text')}`,
-      values: [userId, INVALIDATED_BY_PASSWORD_CHANGE],
+      values: [userId, invalidatedByPasswordChange(user.emailVerified)],
     }
-    yield* deleteOwned(mailed, userId)
+    // Codes to sign in stay like resets: see `invalidatedByPasswordChange`.
+    if (user.emailVerified) yield* deleteOwned(mailed, userId)
     if (!(yield* revokeAllSessions(userId)).includes(acting.id)) return refusedFor(userId, 'sessionNotFound')
     yield forgetNetworksStatement(userId)
     yield addSessionStatement(session)
     yield recordStatement(event)
-    return invalidates(userId, toUser(changed as UserRow))
+    return invalidates(userId, user)
   }
