@@ -134,6 +134,7 @@ await onEveryEngine(t, async (t, { build }) => {
     const [first = '', second = ''] = (await mails.to(twice.email, 'passwordReset', 2)).map(tokenIn)
     t.equal((await reset(app, second, NEW)).statusCode, 200)
     const changing = await forgetful()
+    await updateUser(app, changing.id, { emailVerified: true })
     const payload = { currentPassword: PASSWORD, newPassword: `${NEW}!` }
     await call(app, 'PUT', '/account/password', payload, bearer(changing.token))
     const [moved, disabled] = [await forgetful(), await forgetful()]

@@ -290,7 +290,11 @@ t.test('every status and header that a route sends is documented (DESIGN §1)', 
   const { email, token } = await signUp(app)
   const { id, email: disabled } = await signUp(app)
   await updateUser(app, id, { disabled: true })
+  const unproved = { token: await mails.token(email, 'verification') }
+  const pending = await pendingSignUp()
   const responses = [
+    ['/account/verify-email', 403, await call(app, 'POST', '/account/verify-email', unproved)],
+    ['/account/verify-email', 200, await call(app, 'POST', '/account/verify-email', pending)],
     ['/account/sign-up', 409, await call(app, 'POST', '/account/sign-up', { email, password: PASSWORD })],
     ['/account/sign-in', 401, await signIn(app, email, 'wrong')],
     ['/account/sign-in', 403, await signIn(app, disabled)],

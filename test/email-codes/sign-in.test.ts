@@ -179,7 +179,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
   })
 
   t.test('a new password and a reset invalidate the code', async t => {
-    const changing = await signUp(app)
+    const changing = await confirmedUser(app)
     const code = await codes.request(changing.email)
     const payload = { currentPassword: PASSWORD, newPassword: NEW }
     t.equal((await call(app, 'PUT', '/account/password', payload, bearer(changing.token))).statusCode, 200)
