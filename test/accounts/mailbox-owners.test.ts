@@ -570,6 +570,32 @@ await onEveryEngine(t, async (t, { build }) => {
     t.match(await accountOf(app, user.token), { email: victim })
   })
 
+  t.test(
+    'L2: an account that was confirmed once is not removed by a stranger to whom it was moved',
+    async t => {
+      const user = await confirmed()
+      const mistyped = freshEmail('mistyped')
+      await updateUser(app, user.id, { email: mistyped })
+      t.equal((await resend(app, user.token)).statusCode, 202)
+      await reject(app, await mails.token(mistyped, 'verification'))
+      t.equal(await adminStatus(app, user.id), 200)
+      t.equal(await accountStatus(app, user.token), 200)
+    },
+  )
+
+  t.test("L2, L3: the stranger's password change does not keep the owner out", async t => {
+    for (const isReset of [false, true]) {
+      const stranger = await signUp(app)
+      const code = await codes.request(stranger.email)
+      await forgot(app, stranger.email)
+      const token = await mails.token(stranger.email, 'passwordReset')
+      const payload = { currentPassword: PASSWORD, newPassword: WRONG }
+      await call(app, 'PUT', '/account/password', payload, bearer(stranger.token))
+      const entered = isReset ? await reset(app, token, NEW) : await signInByCode(app, stranger.email, code)
+      t.equal(entered.statusCode, 200)
+    }
+  })
+
   t.test('L2: only links that confirm are rejected', async t => {
     const user = await signUp(app)
     await forgot(app, user.email)

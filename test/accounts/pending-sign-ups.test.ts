@@ -400,6 +400,24 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     t.equal(all.filter(each => each === `${taken} ${SUBJECT.accountExists}`).length, 6)
   })
 
+  t.test('twenty simultaneous sign-ups with one address mail it five times', async t => {
+    const instances = [
+      await build(t, { env: { ...REQUIRED, DATABASE_URL }, clock: clock.now }),
+      await build(t, { env: { ...REQUIRED, DATABASE_URL }, clock: clock.now }),
+    ] as const
+    const free = freshEmail()
+    const { email: taken } = await holderOf(app)
+    for (const email of [free, taken]) {
+      const asked = Array.from({ length: 20 }, (_, index) => ask(instances[index % 2 === 0 ? 0 : 1], email))
+      for (const { statusCode } of await Promise.all(asked)) t.equal(statusCode, 202)
+    }
+    const counts: Record<string, number> = {}
+    for (const instance of instances)
+      for (const email of [free, taken])
+        counts[email] = (counts[email] ?? 0) + (await mailbox(instance).final(email)).length
+    t.strictSame(counts, { [free]: 5, [taken]: 5 })
+  })
+
   t.test('expired sign-ups are removed, those that are pending are not', async t => {
     const url = await newDatabase(t)
     const options = { env: { ...REQUIRED, DATABASE_URL: url }, clock: clock.now, cleanUpPace: OFTEN }

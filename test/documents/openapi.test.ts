@@ -14,6 +14,7 @@ import {
   bearer,
   build,
   freshEmail,
+  newFile,
   PASSWORD,
   type SignedUp,
   signIn,
@@ -30,10 +31,11 @@ import { type RightRequest, responsesOf } from '../support/route-responses.ts'
 import { type LiveRoute, liveRoutes } from '../support/routes.ts'
 import { SoftwareAuthenticator } from '../support/software-authenticator.ts'
 
+const DATABASE_URL = await newFile(t)
 const app = await build(t, {
   hasher: quickHashing,
   // On, so that the headers of limits are sent.
-  env: { ...EMAIL_CODES, RATE_LIMIT: 'on' },
+  env: { ...EMAIL_CODES, DATABASE_URL, RATE_LIMIT: 'on' },
   rateLimits: { ...RATE_LIMITS, perAddress: perAddress() },
 })
 const mails = mailbox(app)
@@ -291,7 +293,13 @@ t.test('every status and header that a route sends is documented (DESIGN §1)', 
   const { id, email: disabled } = await signUp(app)
   await updateUser(app, id, { disabled: true })
   const unproved = { token: await mails.token(email, 'verification') }
-  const pending = await pendingSignUp()
+  const strict = await build(t, {
+    hasher: quickHashing,
+    env: { DATABASE_URL, REQUIRE_EMAIL_VERIFICATION: 'true' },
+  })
+  const signUpOf = { email: freshEmail(), password: PASSWORD }
+  await call(strict, 'POST', '/account/sign-up', signUpOf)
+  const pending = { token: await mailbox(strict).token(signUpOf.email, 'signUp'), password: PASSWORD }
   const responses = [
     ['/account/verify-email', 403, await call(app, 'POST', '/account/verify-email', unproved)],
     ['/account/verify-email', 200, await call(app, 'POST', '/account/verify-email', pending)],
