@@ -193,7 +193,8 @@ export class EmailConfirmations {
     if (password === undefined) throw proofRequired()
     const found = await loginThrottle.check(emailSubject(user.email, ip), async () => {
       const account = await users.findByEmail(user.email)
-      if (account?.user.id !== user.id) return undefined
+      // Another e-mail meanwhile has ended every link.
+      if (account?.user.id !== user.id) throw new ServiceError('badEmailToken')
       return (await hasher.verify(password, account.passwordHash, signal)) ? account : undefined
     })
     if (found === undefined) throw new ServiceError('wrongPassword')

@@ -43,7 +43,10 @@ await onEveryEngine(t, async (t, { build }) => {
     hasShape(t, account, ACCOUNT)
     t.match(account, { id: user.id, emailVerified: true }, 'who reads the mail has the address')
     const like = (await signIn(app, user.email, NEW)).headers['set-cookie']
-    const shape = (set: unknown) => String(set).replace(/=[^;]*;/, '=…;').replace(/Max-Age=\d+/, 'Max-Age=…')
+    const shape = (set: unknown) =>
+      String(set)
+        .replace(/=[^;]*;/, '=…;')
+        .replace(/Max-Age=\d+/, 'Max-Age=…')
     t.equal(shape(response.headers['set-cookie']), shape(like), 'the cookie of a sign-in')
     t.match(response.headers['set-cookie'], `ACCESS_TOKEN=${accessToken};`)
     t.ok(Date.parse(expiresAt) > Date.now())

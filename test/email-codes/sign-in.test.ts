@@ -51,7 +51,10 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     hasShape(t, account, ACCOUNT)
     t.match(account, { id: user.id, email: user.email })
     t.ok(Date.parse(expiresAt) > clock.now())
-    const shape = (set: unknown) => String(set).replace(/=[^;]*;/, '=…;').replace(/Max-Age=\d+/, 'Max-Age=…')
+    const shape = (set: unknown) =>
+      String(set)
+        .replace(/=[^;]*;/, '=…;')
+        .replace(/Max-Age=\d+/, 'Max-Age=…')
     const like = await signIn(app, user.email)
     t.equal(shape(response.headers['set-cookie']), shape(like.headers['set-cookie']), 'its cookie')
     t.match(response.headers['set-cookie'], `ACCESS_TOKEN=${accessToken};`)
