@@ -8,6 +8,7 @@ import {
   asAdmin,
   bearer,
   build,
+  confirmedUser,
   freshEmail,
   PASSWORD,
   signIn,
@@ -51,7 +52,7 @@ t.test('the round trips of a request', async t => {
   const env = { DATABASE_URL: proxy.url, DATABASE_CONNECTIONS: '1', ENCRYPTION_KEY }
   const app = await build(t, { env, cleanUpPace: LATER })
   const other = await build(t, { env, cleanUpPace: LATER })
-  const { token, email, id } = await signUp(app)
+  const { token, email, id } = await confirmedUser(app)
   await accountStatus(other, token)
 
   const tripsOf = async (request: () => Promise<unknown>): Promise<number> => {

@@ -1,5 +1,7 @@
 /** Contract: e-mail tokens are limited, found while valid, and work once (DESIGN §9). */
+
 import { v7 as uuidv7 } from 'uuid'
+import type { NewUser } from '../../../src/accounts/account-store.ts'
 import {
   COUNTED_EVENTS,
   type EmailToken,
@@ -41,8 +43,8 @@ export const emailTokens: Part = async (t, open) => {
   const keep = (token: EmailToken, acting: ActingSession | null = null) =>
     storage.emailTokens.add(token, requestOf(token), acting)
   /** A user with a token of each purpose. */
-  const addWithTokens = async () => {
-    const added = await add(storage)
+  const addWithTokens = async (fields: Partial<NewUser> = {}) => {
+    const added = await add(storage, fields)
     const [verification, emailChange, passwordReset] = PURPOSES.map(purpose => tokenOf(purpose, added.user))
     if (!(verification && emailChange && passwordReset)) throw new Error('no tokens')
     const tokens = { verification, emailChange, passwordReset }
@@ -225,10 +227,16 @@ export const emailTokens: Part = async (t, open) => {
     const named = await addWithTokens()
     await storage.users.update(named.user.id, { firstName: 'Named' }, eventOf(named.user.id), KEEP)
     t.strictSame(await usable(named.tokens), [...PURPOSES].sort(), 'a name makes none invalid')
-    const { user, session, tokens } = await addWithTokens()
-    const acting = actingIn(session, user.passwordHash)
-    await storage.accounts.changePassword(sessionOf(user.id), acting, 'new', eventOf(user.id))
-    t.strictSame(await usable(tokens), ['verification'], 'a new password')
+    for (const [emailVerified, left] of [
+      [true, ['verification']],
+      // A stranger may have opened the account: the owner's way in stays.
+      [false, ['passwordReset', 'verification']],
+    ] as const) {
+      const { user, session, tokens } = await addWithTokens({ emailVerified })
+      const acting = actingIn(session, user.passwordHash)
+      await storage.accounts.changePassword(sessionOf(user.id), acting, 'new', eventOf(user.id))
+      t.strictSame(await usable(tokens), left, `a new password, ${emailVerified}`)
+    }
   })
 
   t.test('a token used a hundred times concurrently on two instances works exactly once', async t => {
