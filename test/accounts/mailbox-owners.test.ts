@@ -596,6 +596,16 @@ await onEveryEngine(t, async (t, { build }) => {
     }
   })
 
+  t.test('L5: a rejected change leaves a change to another address pending', async t => {
+    const user = await confirmed()
+    const [rejected, other] = [freshEmail('rejected'), freshEmail('other')]
+    for (const email of [rejected, other])
+      t.equal((await changeEmail(app, user.token, { email, password: PASSWORD })).statusCode, 202)
+    t.equal((await reject(app, await mails.token(rejected, 'emailChange'))).statusCode, 200)
+    errorsAt(t, await verify(app, await mails.token(rejected, 'emailChange')), 400, ['token'])
+    t.match((await verify(app, await mails.token(other, 'emailChange'))).json(), { email: other })
+  })
+
   t.test('L2: only links that confirm are rejected', async t => {
     const user = await signUp(app)
     await forgot(app, user.email)
@@ -807,6 +817,18 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(sent.length, 1, 'no code, no link')
   })
 
+  t.test('wrong sign-ins with the address of a sign-up do not delay its confirmation', async t => {
+    const limited = await build(t, LIMITED)
+    const email = freshEmail()
+    t.equal((await ask(limited, email)).statusCode, 202)
+    const token = await mailbox(limited).token(email, 'signUp')
+    let last = await signIn(limited, email, WRONG)
+    for (let attempt = 1; attempt <= 20 && last.statusCode === 401; attempt += 1)
+      last = await signIn(limited, email, WRONG)
+    t.equal(last.statusCode, 429)
+    t.equal((await confirm(limited, token, { password: PASSWORD })).statusCode, 200)
+  })
+
   t.test('L5: wrong passwords for a pending sign-up wait too', async t => {
     const limited = await build(t, LIMITED)
     const email = freshEmail('guessed')
@@ -824,7 +846,7 @@ await onEveryEngine(t, async (t, { build }) => {
     t.equal(statuses[0], 400)
     t.equal(statuses.at(-1), 429, `${statuses}`)
     globalErrorOf(t, await confirm(limited, link, { password: PASSWORD }), 429, 'the right one waits')
-    t.equal((await reject(limited, link)).statusCode, 200, 'whoever has the mailbox only does not')
+    t.equal((await reject(limited, link)).statusCode, 200, 'a client with the mailbox alone does not')
   })
 
   t.test('L2: with required confirmation an older unconfirmed account is emptied as ever', async t => {

@@ -381,7 +381,7 @@ await onEveryEngine(t, async (t, { build, newDatabase }) => {
     }
   })
 
-  t.test('five mails an hour go to one address, free or taken, whoever asks', async t => {
+  t.test('five mails an hour go to one address, free or taken, of any client', async t => {
     const fresh = await build(t, { env: { ...REQUIRED, DATABASE_URL }, clock: clock.now })
     const free = freshEmail()
     const { email: taken } = await holderOf(fresh)
