@@ -1,12 +1,12 @@
 /** Which starts load the migrations of PostgreSQL (DESIGN §18): those that find another schema than the one of this version. */
-import { spawnSync } from 'node:child_process'
-import { join } from 'node:path'
+
 import t from 'tap'
 import { notes } from '../../examples/notes/notes.ts'
 import { allFeatures } from '../../src/built-in-features.ts'
 import { CHECKSUMS, MIGRATIONS } from '../../src/storage/migrations/known-schema.ts'
 import { openPostgresStorage } from '../../src/storage/postgres/storage.ts'
 import type { StoredFeature } from '../../src/storage/stored-feature.ts'
+import { checksumsOf, loadsQueryBuilder } from '../support/known-schema.ts'
 import { createDatabase, query } from '../support/postgres.ts'
 
 const builtIn = allFeatures([])
@@ -22,48 +22,23 @@ t.test('the known schema is what the migrations record', async t => {
   const names = await query(url, 'SELECT name FROM kysely_migration')
   t.strictSame(names.map(({ name }) => name).sort(), [...MIGRATIONS])
   const rows = await query(url, 'SELECT feature, name, checksum FROM feature_migrations')
-  const recorded: Record<string, Record<string, string>> = {}
-  for (const { feature, name, checksum } of rows)
-    recorded[`${feature}`] = { ...recorded[`${feature}`], [`${name}`]: `${checksum}` }
-  t.strictSame(recorded, CHECKSUMS.postgres)
+  t.strictSame(checksumsOf(rows), CHECKSUMS.postgres)
 })
 
-/** Opens the store in a process of its own, and prints whether that loaded the query builder. */
-const LOADS_QUERY_BUILDER = `
-import { registerHooks } from 'node:module'
-let loads = false
-registerHooks({
-  load(url, context, next) {
-    loads ||= url.includes('/kysely/')
-    return next(url, context)
-  },
-})
-const { openPostgresStorage } = await import('./src/storage/postgres/storage.ts')
-const { allFeatures } = await import('./src/built-in-features.ts')
-const storage = await openPostgresStorage(process.env.URL, 1, allFeatures([]))
-await storage.close()
-process.stdout.write(String(loads))
-`
-
-const loadsQueryBuilder = (url: string): boolean => {
-  const cwd = join(import.meta.dirname, '..', '..')
-  const args = ['--input-type=module', '--eval', LOADS_QUERY_BUILDER]
-  const env = { ...process.env, URL: url }
-  const { stdout, stderr } = spawnSync(process.execPath, args, { cwd, env, encoding: 'utf8' })
-  if (stderr !== '') throw new Error(stderr)
-  return JSON.parse(stdout)
-}
+const OPEN = `const { openPostgresStorage } = await import('./src/storage/postgres/storage.ts')
+const storage = await openPostgresStorage(process.env.DATABASE, 1, allFeatures([]))
+await storage.close()`
 
 t.test('a start that finds this schema does not load the query builder, any other start does', async t => {
   const url = await createDatabase(t)
-  t.equal(loadsQueryBuilder(url), true, 'an empty database')
-  t.equal(loadsQueryBuilder(url), false, 'an up-to-date database')
+  t.equal(loadsQueryBuilder(OPEN, url), true, 'an empty database')
+  t.equal(loadsQueryBuilder(OPEN, url), false, 'an up-to-date database')
   await query(
     url,
     `DELETE FROM feature_migrations WHERE feature = 'totp'; DROP TABLE totp; DROP TABLE recovery_codes`,
   )
-  t.equal(loadsQueryBuilder(url), true, 'a feature that has not run')
-  t.equal(loadsQueryBuilder(url), false, 'migrated')
+  t.equal(loadsQueryBuilder(OPEN, url), true, 'a feature that has not run')
+  t.equal(loadsQueryBuilder(OPEN, url), false, 'migrated')
 })
 
 t.test('what differs from this version is migrated or reported', async t => {

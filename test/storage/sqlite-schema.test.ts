@@ -1,5 +1,5 @@
 /** Which starts load the migrations of SQLite (DESIGN §18): those that find another schema than the one of this version. */
-import { spawnSync } from 'node:child_process'
+
 import { join } from 'node:path'
 import t from 'tap'
 import { notes } from '../../examples/notes/notes.ts'
@@ -10,6 +10,7 @@ import { openDatabase } from '../../src/storage/sqlite/database.ts'
 import { ensureSchema } from '../../src/storage/sqlite/ensure-schema.ts'
 import { migrate, SQLITE_DIALECT } from '../../src/storage/sqlite/migrate.ts'
 import { temporaryFolder } from '../support/build.ts'
+import { checksumsOf, loadsQueryBuilder } from '../support/known-schema.ts'
 
 const builtIn = allFeatures([])
 
@@ -28,41 +29,16 @@ t.test('the known schema is what the migrations record', async t => {
       'SELECT feature, name, checksum FROM feature_migrations',
     )
     .all()
-  const recorded: Record<string, Record<string, string>> = {}
-  for (const { feature, name, checksum } of rows)
-    recorded[feature] = { ...recorded[feature], [name]: checksum }
-  t.strictSame(recorded, CHECKSUMS.sqlite)
+  t.strictSame(checksumsOf(rows), CHECKSUMS.sqlite)
 })
 
-/** Brings a file up to date in a process of its own, and prints whether that loaded the query builder. */
-const LOADS_QUERY_BUILDER = `
-import { registerHooks } from 'node:module'
-let loads = false
-registerHooks({
-  load(url, context, next) {
-    loads ||= url.includes('/kysely/')
-    return next(url, context)
-  },
-})
-const { ensureSchema } = await import('./src/storage/sqlite/ensure-schema.ts')
-const { allFeatures } = await import('./src/built-in-features.ts')
-await ensureSchema(process.env.FILE, allFeatures([]))
-process.stdout.write(String(loads))
-`
-
-const loadsQueryBuilder = (file: string): boolean => {
-  const cwd = join(import.meta.dirname, '..', '..')
-  const args = ['--input-type=module', '--eval', LOADS_QUERY_BUILDER]
-  const env = { ...process.env, FILE: file }
-  const { stdout, stderr } = spawnSync(process.execPath, args, { cwd, env, encoding: 'utf8' })
-  if (stderr !== '') throw new Error(stderr)
-  return JSON.parse(stdout)
-}
+const OPEN = `const { ensureSchema } = await import('./src/storage/sqlite/ensure-schema.ts')
+await ensureSchema(process.env.DATABASE, allFeatures([]))`
 
 t.test('a start that finds this schema does not load the query builder, any other start does', async t => {
   const file = fileOf(t)
-  t.equal(loadsQueryBuilder(file), true, 'a missing file')
-  t.equal(loadsQueryBuilder(file), false, 'an up-to-date file')
+  t.equal(loadsQueryBuilder(OPEN, file), true, 'a missing file')
+  t.equal(loadsQueryBuilder(OPEN, file), false, 'an up-to-date file')
   const changes = [
     "DELETE FROM feature_migrations WHERE feature = 'totp'; DROP TABLE totp; DROP TABLE recovery_codes",
     'PRAGMA user_version = 0',
@@ -71,8 +47,8 @@ t.test('a start that finds this schema does not load the query builder, any othe
     const db = openDatabase(file, 0)
     db.exec(change)
     db.close()
-    t.equal(loadsQueryBuilder(file), true, change)
-    t.equal(loadsQueryBuilder(file), false, 'migrated')
+    t.equal(loadsQueryBuilder(OPEN, file), true, change)
+    t.equal(loadsQueryBuilder(OPEN, file), false, 'migrated')
   }
 })
 
