@@ -24,7 +24,7 @@ export const invalidatedByPasswordChange = (isConfirmed: boolean): readonly stri
 
 export const LONGEST_LIFETIME = Math.max(...Object.values(TOKENS).map(({ lifetime }) => lifetime))
 
-/** The limit on mails with a token of one purpose to one user; the window in milliseconds. */
+/** The limit on mails with a token of one purpose to one user, or of sign-ups to one address; the window in milliseconds. */
 export const MAX_MAILS = 5
 export const MAIL_WINDOW = 3_600_000
 

@@ -54,7 +54,9 @@ export interface PasswordChangedValue {
 }
 
 const HOUR = 3_600_000
-const VERIFICATION_LIFETIME = 24 * HOUR
+
+/** Milliseconds for which a link that confirms an e-mail works. */
+export const VERIFICATION_LIFETIME = 24 * HOUR
 const RESET_LIFETIME = HOUR
 
 /** Routes that take a token. */

@@ -5,7 +5,7 @@
 import { newUser } from '../accounts/account-creation.ts'
 import { type AuthResult, authResult } from '../accounts/auth-result.ts'
 import { newToken } from '../accounts/email-token.ts'
-import type { Mails } from '../accounts/mails.ts'
+import { type Mails, VERIFICATION_LIFETIME } from '../accounts/mails.ts'
 import { actingUser, anonymous, newEvent } from '../audit-log/event.ts'
 import type { AccessTokens } from '../auth/access-tokens.ts'
 import { newSession, type SessionClient, type SessionLimits } from '../auth/session.ts'
@@ -14,9 +14,6 @@ import { ServiceError } from '../errors.ts'
 import type { PasswordHasher } from '../passwords/hasher.ts'
 import { type LoginThrottle, tokenSubject } from '../rate-limits/login-throttle.ts'
 import type { PendingSignUp, PendingSignUpStore } from './stored-pending-sign-ups.ts'
-
-/** Milliseconds. */
-const LIFETIME = 86_400_000
 
 export interface PendingSignUpsDeps {
   readonly store: PendingSignUpStore
@@ -50,7 +47,7 @@ export class PendingSignUps {
     const { token, digest } = newToken(now)
     const { email } = signUp
     const event = newEvent('user.sign-up-requested', anonymous(ip), null, now)
-    const pending = { ...signUp, digest, createdAt: now, expiresAt: now + LIFETIME }
+    const pending = { ...signUp, digest, createdAt: now, expiresAt: now + VERIFICATION_LIFETIME }
     const { maySend, hasAccount } = await store.addPendingSignUp(pending, event, 'user.sign-up-repeated')
     if (!maySend) return
     deferred.run(async () =>

@@ -1,5 +1,6 @@
 /** What the store runs for sign-ups that wait for a confirmation. The writer thread of SQLite imports this module. */
 import type { NewUser } from '../accounts/account-store.ts'
+import { MAIL_WINDOW, MAX_MAILS } from '../accounts/email-token.ts'
 import type { AuditEvent } from '../audit-log/event.ts'
 import type { Session } from '../auth/session.ts'
 import { recordStatement, recordWithHolder } from '../storage/operations/events.ts'
@@ -16,10 +17,6 @@ import { addSessionStatement } from '../storage/operations/sessions.ts'
 import { invalidatesNothing, refusedFor, type Write } from '../storage/operations/write.ts'
 import { USER_COLUMNS, userColumns } from '../storage/rows.ts'
 import { type FeatureStore, type StoredFeature, table } from '../storage/stored-feature.ts'
-
-/** The limit on mails to one address; the window in milliseconds. */
-const MAX_MAILS = 5
-const MAIL_WINDOW = 3_600_000
 
 /** A sign-up without an account yet. Timestamps are milliseconds since the epoch. */
 export interface PendingSignUp {

@@ -208,7 +208,7 @@ export interface ConfirmEmailState {
   readonly errors?: FieldErrors
 }
 
-/** For somebody who does not know the account. Whoever is signed in to it does. */
+/** For somebody who does not know the account. A browser that is signed in to it does not get it. */
 const notMe = ({ texts, root }: PageContext, token: string, subject: ConfirmEmailState['subject']): Html =>
   html`<div class="card">
 <h2>${texts.notMe}</h2>

@@ -44,7 +44,10 @@ export interface FeatureTable<Column extends string = string> {
   readonly unique?: Column
   /** Whether its rows belong to factors of their owners: `DELETE /admin/users/:id/factors` deletes them. */
   readonly isFactor?: true
-  /** Whether its rows are secrets that were mailed, such as codes. Another e-mail or password, and disabling, delete those of the user. */
+  /**
+   * Whether its rows are secrets that were mailed, such as codes. Another e-mail, disabling, and another password once the e-mail is
+   * confirmed, delete those of the user.
+   */
   readonly isMailed?: true
   /**
    * The event of each deleted row, for rows that authenticate their owner without the password. A sign-in by the mailbox alone that confirms
